@@ -1,0 +1,313 @@
+#include "api/call.h"
+
+#include "api/failure.h"
+#include "api/uri.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/rng.h"
+
+#define REDIRECTS_MAX 5
+/* A body up to this size goes along at once, also where it may be redirected: inviting it would
+ * cost a round trip, and a refused invitation the connection. */
+#define BODY_UNINVITED_BYTES (16 << 10)
+/* On the way to the owner itself, which refuses rarely. */
+#define BODY_INVITED_BYTES (1 << 20)
+
+void call_done(struct call *call)
+{
+    buf_done(&call->path);
+    curl_slist_free_all(call->headers);
+    body_free(call->body);
+    reply_done(&call->reply);
+    *call = CALL_INIT;
+}
+
+void call_headers_clear(struct call *call)
+{
+    curl_slist_free_all(call->headers);
+    call->headers = NULL;
+}
+
+static void headers_push(struct curl_slist **list, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(*list, line);
+    if (longer == NULL)
+        abort(); /* no memory for a line of text */
+    *list = longer;
+}
+
+int call_header(struct call *call, struct dfc_error *err, const char *name, const char *value)
+{
+    for (const char *p = value; *p != '\0'; p++) {
+        if ((unsigned char)*p < ' ' && *p != '\t')
+            return failure_set(err, DFC_INVALID, E_INVALID,
+                               "the value of header '%s' has a control character", name);
+    }
+    /* curl drops "Name:"; "Name;" sends it with an empty value. */
+    _cleanup_free_ char *line =
+        value[0] != '\0' ? xprintf("%s: %s", name, value) : xprintf("%s;", name);
+    headers_push(&call->headers, line);
+    return DFC_OK;
+}
+
+/* ---- one try ---- */
+
+struct attempt {
+    struct call *call;
+    struct handle *handle;
+    const char *request_id;
+    size_t endpoint;
+    enum retry_outcome outcome;
+    uint64_t retry_after_ms;
+};
+
+static bool body_is_invited(const struct call *call, bool at_owner)
+{
+    int64_t size = body_size(call->body);
+    if (!call->meets_owner || size == 0)
+        return false;
+    if (size < 0)
+        return true;
+    if (!body_in_store(call->body) && size > (int64_t)BODY_KEPT_BYTES)
+        return true;
+    return size > (at_owner ? BODY_INVITED_BYTES : BODY_UNINVITED_BYTES);
+}
+
+static struct curl_slist *attempt_headers(const struct attempt *a, bool at_owner)
+{
+    struct curl_slist *list = NULL;
+    for (const struct curl_slist *h = a->call->headers; h != NULL; h = h->next)
+        headers_push(&list, h->data);
+    char line[96];
+    snprintf(line, sizeof line, "X-Request-Id: %s", a->request_id);
+    headers_push(&list, line);
+    if (a->call->body != NULL)
+        headers_push(&list,
+                     body_is_invited(a->call, at_owner) ? "Expect: 100-continue" : "Expect:");
+    return list;
+}
+
+static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *a, const char *url,
+                                          bool at_owner, struct dfc_error *err)
+{
+    struct call *call = a->call;
+    if (call->body != NULL && body_begin(call->body, err) != DFC_OK)
+        return EXCHANGE_STOPPED;
+    struct exchange x = {
+        .method = call->method,
+        .url = url,
+        .headers = attempt_headers(a, at_owner),
+        .body = call->body,
+        .fresh = !call->twice_is_harmless,
+        .receiver = call->receiver,
+        .receiver_context = call->receiver_context,
+        .progress = call->progress,
+        .progress_context = call->progress_context,
+    };
+    enum exchange_end end = exchange_run(c, a->handle, &x, &call->reply, err);
+    curl_slist_free_all(x.headers);
+    return end;
+}
+
+static bool is_redirect(int status)
+{
+    return status == 307 || status == 308;
+}
+
+/* What the reply means for the next try. */
+static enum retry_outcome outcome_of_status(int status, const struct dfc_error *err)
+{
+    switch (status) {
+    case 429:
+    case 503:
+        return RETRY_REFUSED;
+    case 408:
+    case 502:
+    case 504:
+        return RETRY_BROKEN;
+    case 409:
+        return strcmp(err->code, error_name(E_STALE_MAP)) == 0 ? RETRY_REFUSED : RETRY_NEVER;
+    default:
+        return RETRY_NEVER;
+    }
+}
+
+static void error_fill_from_headers(struct dfc_error *err, const struct headers *h,
+                                    const char *request_id)
+{
+    const char *node = headers_get(h, "Dfc-Node");
+    const char *id = headers_get(h, "X-Request-Id");
+    if (err->node[0] == '\0' && node != NULL)
+        snprintf(err->node, sizeof err->node, "%s", node);
+    if (err->request_id[0] == '\0')
+        snprintf(err->request_id, sizeof err->request_id, "%s", id != NULL ? id : request_id);
+}
+
+/* The final reply of a try. */
+static int attempt_conclude(struct attempt *a, struct dfc_error *err)
+{
+    const struct reply *r = &a->call->reply;
+    a->outcome = RETRY_NEVER;
+    if (r->status >= 200 && r->status < 300)
+        return DFC_OK;
+    int rc = failure_reply(err, r->status, r->text.data, r->text.len);
+    a->outcome = outcome_of_status(r->status, err);
+    a->retry_after_ms = headers_retry_after_ms(&r->headers, clock_wall_ms() / 1000);
+    error_fill_from_headers(err, &r->headers, a->request_id);
+    return rc;
+}
+
+static int attempt_ended(struct attempt *a, enum exchange_end end, struct dfc_error *err)
+{
+    static const enum retry_outcome outcomes[] = {
+        [EXCHANGE_UNSENT] = RETRY_UNSENT,
+        [EXCHANGE_BROKEN] = RETRY_BROKEN,
+        [EXCHANGE_STOPPED] = RETRY_NEVER,
+    };
+    if (end == EXCHANGE_REPLIED)
+        return attempt_conclude(a, err);
+    a->outcome = outcomes[end];
+    error_fill_from_headers(err, &a->call->reply.headers, a->request_id);
+    return err->result;
+}
+
+static int attempt_run(struct dfc_client *c, struct attempt *a, struct dfc_error *err)
+{
+    struct call *call = a->call;
+    const char *origin = call->origin != NULL ? call->origin : client_endpoint_at(c, a->endpoint);
+    _cleanup_free_ char *url = xprintf("%s%s", origin, buf_str(&call->path));
+    for (int hops = 0; hops <= REDIRECTS_MAX; hops++) {
+        enum exchange_end end = attempt_exchange(c, a, url, hops > 0, err);
+        if (hops == 0 && end != EXCHANGE_UNSENT && call->origin == NULL)
+            client_endpoint_answered(c, a->endpoint);
+        if (end != EXCHANGE_REPLIED || !is_redirect(call->reply.status))
+            return attempt_ended(a, end, err);
+        char *next = uri_resolve(url, headers_get(&call->reply.headers, "Location"));
+        if (next == NULL) {
+            a->outcome = RETRY_NEVER;
+            return failure_set(err, DFC_FAILED, E_NET, "%s redirects to nowhere", url);
+        }
+        free(url);
+        url = next;
+    }
+    a->outcome = RETRY_NEVER;
+    return failure_set(err, DFC_FAILED, E_NET, "more than %d redirects, the last to %s",
+                       REDIRECTS_MAX, url);
+}
+
+/* ---- all tries ---- */
+
+/* The place among the endpoints, and how many of this round are left to try. */
+struct round {
+    size_t endpoint;
+    size_t left;
+};
+
+static void round_begin(struct round *r, const struct dfc_client *c)
+{
+    r->endpoint = client_endpoint_current(c);
+    r->left = client_endpoint_count(c) - 1;
+}
+
+static void round_next(struct round *r)
+{
+    r->endpoint++;
+    r->left--;
+}
+
+static uint64_t random_u64(void)
+{
+    uint64_t value;
+    random_bytes(&value, sizeof value);
+    return value;
+}
+
+static bool call_again(struct dfc_client *c, const struct attempt *a, struct retry_state *state,
+                       struct round *round)
+{
+    struct call *call = a->call;
+    struct retry_question q = {
+        .outcome = a->outcome,
+        .twice_is_harmless = call->twice_is_harmless,
+        .other_endpoint = round->left > 0 && call->origin == NULL,
+        .retry_after_ms = a->retry_after_ms,
+        .now_ms = clock_ms(),
+        .random = random_u64(),
+    };
+    uint64_t wait_ms;
+    if (call->body != NULL && !body_repeatable(call->body))
+        return false;
+    if (!retry_next(client_retry(c), state, &q, &wait_ms))
+        return false;
+    call->doubtful |= a->outcome == RETRY_BROKEN;
+    if (a->outcome == RETRY_UNSENT && q.other_endpoint)
+        round_next(round);
+    else
+        round_begin(round, c);
+    return client_pause(c, wait_ms);
+}
+
+static int call_try(struct dfc_client *c, struct attempt *a, struct dfc_error *err)
+{
+    struct call *call = a->call;
+    a->outcome = RETRY_NEVER;
+    a->retry_after_ms = 0;
+    call->tries++;
+    if (call->prepare != NULL) {
+        int rc = call->prepare(call->receiver_context, call, err);
+        if (rc != DFC_OK)
+            return rc;
+    }
+    a->handle = client_take(c, err);
+    if (a->handle == NULL)
+        return DFC_LOCAL;
+    int rc = attempt_run(c, a, err);
+    client_give(c, a->handle);
+    return rc;
+}
+
+int call_run(struct dfc_client *c, struct call *call, struct dfc_error *err)
+{
+    struct dfc_error own;
+    if (err == NULL)
+        err = &own;
+    char request_id[32];
+    random_id("c-", request_id);
+    struct retry_state state = {.since_ms = clock_ms()};
+    struct round round;
+    round_begin(&round, c);
+    for (;;) {
+        if (client_cancelled(c))
+            return client_say_cancelled(err);
+        uint64_t moved = call->moved != NULL ? *call->moved : 0;
+        struct attempt a = {.call = call, .request_id = request_id, .endpoint = round.endpoint};
+        int rc = call_try(c, &a, err);
+        if (rc == DFC_OK)
+            return rc;
+        if (call->moved != NULL && *call->moved != moved)
+            retry_progress(&state, clock_ms());
+        if (!call_again(c, &a, &state, &round))
+            return client_cancelled(c) ? client_say_cancelled(err) : rc;
+    }
+}
+
+int call_small(struct dfc_client *c, const struct call_small *what, struct buf *path, char **text,
+               struct dfc_error *err)
+{
+    _cleanup_(call_done)
+    struct call call = {
+        .method = what->method,
+        .path = *path,
+        .twice_is_harmless = what->twice_is_harmless,
+        .origin = what->origin,
+    };
+    *path = BUF_INIT;
+    if (what->body != NULL) {
+        call.body = body_from_memory(what->body, strlen(what->body));
+        call_header(&call, err, "Content-Type", "application/json");
+    }
+    int rc = call_run(c, &call, err);
+    if (rc == DFC_OK && text != NULL)
+        *text = call.reply.text.data != NULL ? buf_steal(&call.reply.text) : xstrdup("");
+    return rc;
+}

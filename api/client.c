@@ -1,0 +1,259 @@
+#include "api/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/failure.h"
+#include "api/uri.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/mem.h"
+
+#define RETRY_BASE_MS 100
+#define RETRY_CAP_MS 5000
+
+struct dfc_client {
+    uint32_t connect_timeout_ms;
+    uint32_t idle_timeout_ms;
+    struct retry_policy retry;
+    char *user_agent;
+    char **endpoints;
+    size_t endpoint_count;
+    atomic_size_t endpoint;
+    atomic_bool cancelled;
+    int wake_fd; /* an eventfd, readable once cancelled */
+    pthread_mutex_t lock;
+    struct handle *idle;
+    unsigned idle_count;
+    unsigned idle_max;
+};
+
+static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
+static CURLcode curl_ready;
+
+static void curl_start(void)
+{
+    curl_ready = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+const char *dfc_version(void)
+{
+    return DFC_VERSION;
+}
+
+void dfc_free(void *memory)
+{
+    free(memory);
+}
+
+static uint32_t or_default(uint32_t value, uint32_t otherwise)
+{
+    return value != 0 ? value : otherwise;
+}
+
+static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_error *err)
+{
+    if (list == NULL)
+        list = getenv("DFC_ENDPOINT");
+    if (list == NULL || list[0] == '\0')
+        list = "http://127.0.0.1:8080";
+    while (list != NULL) {
+        const char *comma = strchr(list, ',');
+        size_t len = comma != NULL ? (size_t)(comma - list) : strlen(list);
+        char *one;
+        int rc = uri_endpoint(list, len, &one, err);
+        if (rc != DFC_OK)
+            return rc;
+        c->endpoints = xrealloc(c->endpoints, (c->endpoint_count + 1) * sizeof *c->endpoints);
+        c->endpoints[c->endpoint_count++] = one;
+        list = comma != NULL ? comma + 1 : NULL;
+    }
+    return DFC_OK;
+}
+
+static struct dfc_client *client_new(const struct dfc_client_options *o)
+{
+    struct dfc_client *c = xcalloc(1, sizeof *c);
+    c->connect_timeout_ms = or_default(o->connect_timeout_ms, 5000);
+    c->idle_timeout_ms = or_default(o->idle_timeout_ms, 60000);
+    c->retry = (struct retry_policy){
+        .attempts = or_default(o->attempts, 6),
+        .budget_ms = or_default(o->retry_budget_ms, 60000),
+        .base_ms = RETRY_BASE_MS,
+        .cap_ms = RETRY_CAP_MS,
+    };
+    c->idle_max = or_default(o->idle_connections, 32);
+    c->user_agent = xstrdup(o->user_agent != NULL ? o->user_agent : "libdfc/" DFC_VERSION);
+    pthread_mutex_init(&c->lock, NULL);
+    c->wake_fd = -1;
+    return c;
+}
+
+int dfc_client_open(const struct dfc_client_options *options, struct dfc_client **client,
+                    struct dfc_error *err)
+{
+    static const struct dfc_client_options none;
+    if (options == NULL)
+        options = &none;
+    pthread_once(&curl_once, curl_start);
+    if (curl_ready != CURLE_OK)
+        return failure_set(err, DFC_LOCAL, E_INTERNAL, "libcurl: %s",
+                           curl_easy_strerror(curl_ready));
+    struct dfc_client *c = client_new(options);
+    int rc = client_endpoints(c, options->endpoints, err);
+    if (rc != DFC_OK) {
+        dfc_client_close(c);
+        return rc;
+    }
+    c->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (c->wake_fd < 0) {
+        rc = failure_errno(err, errno, "eventfd");
+        dfc_client_close(c);
+        return rc;
+    }
+    *client = c;
+    return DFC_OK;
+}
+
+static void handle_free(struct handle *h)
+{
+    curl_easy_cleanup(h->easy);
+    free(h);
+}
+
+void dfc_client_close(struct dfc_client *c)
+{
+    if (c == NULL)
+        return;
+    while (c->idle != NULL) {
+        struct handle *h = c->idle;
+        c->idle = h->next;
+        handle_free(h);
+    }
+    for (size_t i = 0; i < c->endpoint_count; i++)
+        free(c->endpoints[i]);
+    free(c->endpoints);
+    free(c->user_agent);
+    if (c->wake_fd >= 0)
+        close(c->wake_fd);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+void dfc_client_cancel(struct dfc_client *c)
+{
+    int saved = errno; /* this may be a signal handler */
+    atomic_store(&c->cancelled, true);
+    const uint64_t one = 1;
+    ssize_t n = write(c->wake_fd, &one, sizeof one);
+    (void)n; /* fails only where it is readable already */
+    errno = saved;
+}
+
+const char *dfc_client_endpoint(const struct dfc_client *c)
+{
+    return c->endpoints[client_endpoint_current(c)];
+}
+
+struct handle *client_take(struct dfc_client *c, struct dfc_error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    struct handle *h = c->idle;
+    if (h != NULL) {
+        c->idle = h->next;
+        c->idle_count--;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (h != NULL)
+        return h;
+    h = xcalloc(1, sizeof *h);
+    h->easy = curl_easy_init();
+    if (h->easy != NULL)
+        return h;
+    free(h);
+    failure_set(err, DFC_LOCAL, E_NOMEM, "libcurl has no memory for a handle");
+    return NULL;
+}
+
+void client_give(struct dfc_client *c, struct handle *h)
+{
+    pthread_mutex_lock(&c->lock);
+    bool keep = c->idle_count < c->idle_max;
+    if (keep) {
+        h->next = c->idle;
+        c->idle = h;
+        c->idle_count++;
+    }
+    pthread_mutex_unlock(&c->lock);
+    if (!keep)
+        handle_free(h);
+}
+
+bool client_cancelled(const struct dfc_client *c)
+{
+    return atomic_load_explicit(&c->cancelled, memory_order_relaxed);
+}
+
+int client_say_cancelled(struct dfc_error *err)
+{
+    return failure_set(err, DFC_CANCELLED, E_CANCELLED, "the call was cancelled");
+}
+
+bool client_pause(struct dfc_client *c, uint64_t ms)
+{
+    uint64_t until = clock_ms() + ms;
+    for (;;) {
+        uint64_t now = clock_ms();
+        if (client_cancelled(c))
+            return false;
+        if (now >= until)
+            return true;
+        struct pollfd wake = {.fd = c->wake_fd, .events = POLLIN};
+        uint64_t left = until - now;
+        poll(&wake, 1, left < 60000 ? (int)left : 60000);
+    }
+}
+
+uint32_t client_connect_timeout_ms(const struct dfc_client *c)
+{
+    return c->connect_timeout_ms;
+}
+
+uint32_t client_idle_timeout_ms(const struct dfc_client *c)
+{
+    return c->idle_timeout_ms;
+}
+
+const struct retry_policy *client_retry(const struct dfc_client *c)
+{
+    return &c->retry;
+}
+
+const char *client_user_agent(const struct dfc_client *c)
+{
+    return c->user_agent;
+}
+
+size_t client_endpoint_count(const struct dfc_client *c)
+{
+    return c->endpoint_count;
+}
+
+size_t client_endpoint_current(const struct dfc_client *c)
+{
+    return atomic_load_explicit(&c->endpoint, memory_order_relaxed);
+}
+
+const char *client_endpoint_at(const struct dfc_client *c, size_t i)
+{
+    return c->endpoints[i % c->endpoint_count];
+}
+
+void client_endpoint_answered(struct dfc_client *c, size_t i)
+{
+    atomic_store_explicit(&c->endpoint, i % c->endpoint_count, memory_order_relaxed);
+}

@@ -1,0 +1,39 @@
+/* The inside of a struct dfc_client: endpoints, idle connections, cancellation.
+ *
+ * Locks: `lock` guards the idle list alone; nothing is called with it held. */
+#pragma once
+
+#include <curl/curl.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/dfc.h"
+#include "api/retry.h"
+
+/* A curl handle keeps its connections open between calls, so that handles are reused, the one
+ * that was used last first. */
+struct handle {
+    CURL *easy;
+    struct handle *next;
+    char text[CURL_ERROR_SIZE]; /* what curl says about a failure */
+};
+
+struct handle *client_take(struct dfc_client *c, struct dfc_error *err);
+void client_give(struct dfc_client *c, struct handle *h);
+
+bool client_cancelled(const struct dfc_client *c);
+/* DFC_CANCELLED with its message. */
+int client_say_cancelled(struct dfc_error *err);
+/* Pauses, unless cancelled before or meanwhile: false then. */
+bool client_pause(struct dfc_client *c, uint64_t ms);
+
+uint32_t client_connect_timeout_ms(const struct dfc_client *c);
+uint32_t client_idle_timeout_ms(const struct dfc_client *c);
+const struct retry_policy *client_retry(const struct dfc_client *c);
+const char *client_user_agent(const struct dfc_client *c);
+
+/* Endpoints are numbered in their order; calls begin with the one that answered last. */
+size_t client_endpoint_count(const struct dfc_client *c);
+size_t client_endpoint_current(const struct dfc_client *c);
+const char *client_endpoint_at(const struct dfc_client *c, size_t i);
+void client_endpoint_answered(struct dfc_client *c, size_t i);

@@ -1,0 +1,246 @@
+#include "api/ctl/args.h"
+
+#include <limits.h>
+
+#include "api/ctl/suggest.h"
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "common/parse.h"
+
+#define WATCH_DEFAULT_MS 2000
+
+/* ---- flags ---- */
+
+static int choice_check(const struct flag *f, const char *value, struct error *err)
+{
+    size_t len = strlen(value);
+    for (const char *p = f->choices; *p != '\0';) {
+        size_t n = strcspn(p, "|");
+        if (n == len && memcmp(p, value, n) == 0)
+            return 0;
+        p += n + (p[n] == '|' ? 1 : 0);
+    }
+    return error_set(err, E_INVALID, "--%s: '%s' is none of %s", f->name, value, f->choices);
+}
+
+static int seconds_parse(const char *value, uint64_t *ms, struct error *err)
+{
+    double seconds;
+    if (parse_double(value, &seconds, NULL) == 0 && seconds >= 0.1 && seconds <= 86400) {
+        *ms = (uint64_t)(seconds * 1000);
+        return 0;
+    }
+    return error_set(err, E_INVALID, "'%s' is not a number of seconds (0.1 to 86400)", value);
+}
+
+static int flag_value(struct args *a, enum flag_id id, const char *value, struct error *err)
+{
+    const struct flag *f = &flag_table[id];
+    int rc = 0;
+    a->text[id] = value;
+    switch (f->type) {
+    case FLAG_bool:
+    case FLAG_text:
+        break;
+    case FLAG_list:
+        a->list[id] = xrealloc(a->list[id], (a->list_count[id] + 1) * sizeof *a->list[id]);
+        a->list[id][a->list_count[id]++] = value;
+        break;
+    case FLAG_count:
+        rc = parse_u64(value, &a->number[id], err);
+        break;
+    case FLAG_size:
+        rc = parse_size(value, &a->number[id], err);
+        break;
+    case FLAG_duration:
+        rc = parse_duration_ms(value, &a->number[id], err);
+        break;
+    case FLAG_choice:
+        return choice_check(f, value, err);
+    case FLAG_seconds:
+        rc = seconds_parse(value, &a->number[id], err);
+        break;
+    }
+    return rc == 0 ? 0 : error_wrap(err, "--%s", f->name);
+}
+
+static int unknown_flag(const char *name, size_t len, struct error *err)
+{
+    _cleanup_free_ char *plain = xstrndup(name, len);
+    struct suggestion best = SUGGESTION_INIT;
+    for (size_t i = 0; i < F_COUNT_; i++)
+        suggest(&best, plain, flag_table[i].name);
+    if (best.text != NULL)
+        return error_set(err, E_INVALID, "there is no flag --%s; did you mean --%s?", plain,
+                         best.text);
+    return error_set(err, E_INVALID, "there is no flag --%s", plain);
+}
+
+/* Where in argv the parser stands. */
+struct cursor {
+    int argc;
+    char *const *argv;
+    int at;
+};
+
+static int flag_take(struct args *a, const struct flag *f, const char *value, struct cursor *c,
+                     struct error *err)
+{
+    enum flag_id id = flag_id(f);
+    a->given[id] = true;
+    if (f->type == FLAG_bool && value != NULL)
+        return error_set(err, E_INVALID, "--%s takes no value", f->name);
+    if (f->type == FLAG_seconds && value == NULL) {
+        a->number[id] = WATCH_DEFAULT_MS;
+        return 0;
+    }
+    if (flag_wants_value(f) && value == NULL) {
+        if (c->at + 1 >= c->argc)
+            return error_set(err, E_INVALID, "--%s needs a value: %s", f->name, f->arg);
+        value = c->argv[++c->at];
+    }
+    return value != NULL ? flag_value(a, id, value, err) : 0;
+}
+
+static int long_flag(struct args *a, const char *text, struct cursor *c, struct error *err)
+{
+    size_t len = strcspn(text, "=");
+    const struct flag *f = flag_find(text, len);
+    if (f == NULL)
+        return unknown_flag(text, len, err);
+    return flag_take(a, f, text[len] == '=' ? text + len + 1 : NULL, c, err);
+}
+
+static int short_flags(struct args *a, const char *text, struct cursor *c, struct error *err)
+{
+    for (const char *p = text; *p != '\0'; p++) {
+        const struct flag *f = flag_find_letter(*p);
+        if (f == NULL)
+            return error_set(err, E_INVALID, "there is no flag -%c", *p);
+        if (f->type == FLAG_bool || (f->type == FLAG_seconds && p[1] == '\0')) {
+            flag_take(a, f, NULL, c, err);
+            continue;
+        }
+        return flag_take(a, f, p[1] != '\0' ? p + 1 : NULL, c, err);
+    }
+    return 0;
+}
+
+/* ---- the command ---- */
+
+static int unknown_noun(const char *word, struct error *err)
+{
+    struct suggestion best = SUGGESTION_INIT;
+    for (const struct noun *n = nouns; n->name != NULL; n++)
+        suggest(&best, word, n->name);
+    for (const struct command *c = commands; c->noun != NULL; c++) {
+        if (c->alias != NULL)
+            suggest(&best, word, c->alias);
+    }
+    if (best.text != NULL)
+        return error_set(err, E_INVALID, "there is no command '%s'; did you mean '%s'?", word,
+                         best.text);
+    return error_set(err, E_INVALID, "there is no command '%s'; try 'dfcctl help'", word);
+}
+
+static int unknown_verb(const char *noun, const char *word, struct error *err)
+{
+    struct suggestion best = SUGGESTION_INIT;
+    _cleanup_(buf_done)
+    struct buf all = BUF_INIT;
+    for (const struct command *c = commands; c->noun != NULL; c++) {
+        if (strcmp(c->noun, noun) != 0 || c->verb == NULL)
+            continue;
+        suggest(&best, word, c->verb);
+        buf_printf(&all, "%s%s", all.len > 0 ? ", " : "", c->verb);
+    }
+    if (best.text != NULL)
+        return error_set(err, E_INVALID, "there is no '%s %s'; did you mean '%s %s'?", noun, word,
+                         noun, best.text);
+    return error_set(err, E_INVALID, "there is no '%s %s'; there are %s", noun, word,
+                     buf_str(&all));
+}
+
+static void drop_words(struct args *a, size_t n)
+{
+    a->word_count -= n;
+    memmove(a->words, a->words + n, (a->word_count + 1) * sizeof *a->words);
+}
+
+static int find_command(struct args *a, struct error *err)
+{
+    if (a->word_count == 0)
+        return 0;
+    const char *noun = a->words[0];
+    a->command = command_find_alias(noun);
+    if (a->command == NULL)
+        a->command = command_find(noun, NULL);
+    if (a->command != NULL) {
+        drop_words(a, 1);
+        return 0;
+    }
+    if (!noun_exists(noun))
+        return unknown_noun(noun, err);
+    if (a->word_count == 1) {
+        a->noun = noun;
+        return 0;
+    }
+    a->command = command_find(noun, a->words[1]);
+    if (a->command == NULL)
+        return unknown_verb(noun, a->words[1], err);
+    drop_words(a, 2);
+    return 0;
+}
+
+static int check_command(const struct args *a, struct error *err)
+{
+    const struct command *c = a->command;
+    const char *verb = c->verb != NULL ? c->verb : "";
+    const char *gap = c->verb != NULL ? " " : "";
+    if (a->given[F_help])
+        return 0;
+    for (size_t id = 0; id < F_COUNT_; id++) {
+        if (a->given[id] && !command_takes(c, (enum flag_id)id))
+            return error_set(err, E_INVALID, "'%s%s%s' does not take --%s", c->noun, gap, verb,
+                             flag_table[id].name);
+    }
+    if (a->word_count < c->min_words)
+        return error_set(err, E_INVALID, "'%s%s%s' needs: %s", c->noun, gap, verb, c->words);
+    if (a->word_count > c->max_words)
+        return error_set(err, E_INVALID, "'%s%s%s': '%s' is one word too many; it takes: %s",
+                         c->noun, gap, verb, a->words[c->max_words],
+                         c->max_words > 0 ? c->words : "nothing");
+    return 0;
+}
+
+int args_parse(struct args *a, int argc, char *const *argv, struct error *err)
+{
+    struct cursor c = {.argc = argc, .argv = argv};
+    bool only_words = false;
+    *a = (struct args){.words = xcalloc((size_t)argc + 1, sizeof *a->words)};
+    for (c.at = 1; c.at < argc; c.at++) {
+        const char *word = argv[c.at];
+        int rc = 0;
+        if (only_words || word[0] != '-' || word[1] == '\0')
+            a->words[a->word_count++] = word;
+        else if (strcmp(word, "--") == 0)
+            only_words = true;
+        else if (word[1] == '-')
+            rc = long_flag(a, word + 2, &c, err);
+        else
+            rc = short_flags(a, word + 1, &c, err);
+        if (rc != 0)
+            return rc;
+    }
+    int rc = find_command(a, err);
+    return rc == 0 && a->command != NULL ? check_command(a, err) : rc;
+}
+
+void args_done(struct args *a)
+{
+    for (size_t i = 0; i < F_COUNT_; i++)
+        free(a->list[i]);
+    free(a->words);
+    *a = (struct args){0};
+}

@@ -1,0 +1,170 @@
+/* cluster status; node ls, show. */
+#include "api/ctl/commands.h"
+
+#include "api/ctl/table.h"
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+DEFINE_CLEANUP(struct table, table_free);
+
+static const char *text_at(json_t *obj, const char *field)
+{
+    const char *text = json_string_value(json_object_get(obj, field));
+    return text != NULL ? text : "-";
+}
+
+static json_int_t int_at(json_t *obj, const char *field)
+{
+    return json_integer_value(json_object_get(obj, field));
+}
+
+static int fetch(struct ctl *ctl, const char *what, json_t **doc)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    if (dfc_cluster_show(ctl->client, what, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "cluster");
+    return ctl_parse(ctl, text, doc);
+}
+
+static void size_cell(struct ctl *ctl, struct table *t, json_t *capacity, const char *field)
+{
+    char text[24];
+    json_t *value = json_object_get(capacity, field);
+    if (json_is_integer(value))
+        table_cell(t, ctl_size(ctl, (uint64_t)json_integer_value(value), text));
+    else
+        table_cell(t, NULL);
+}
+
+static void print_nodes(struct ctl *ctl, json_t *nodes)
+{
+    static const char *const headers[] = {"NODE",  "ROLE",      "STATE", "URL",
+                                          "TOTAL", "AVAILABLE", "SINCE", NULL};
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    size_t i;
+    json_t *n;
+    json_array_foreach(nodes, i, n)
+    {
+        char since[32];
+        bool primary = json_is_true(json_object_get(n, "primary"));
+        json_t *capacity = json_object_get(n, "capacity");
+        table_cellf(t, "%s%s", text_at(n, "id"), primary ? " [P]" : "");
+        table_cell(t, text_at(n, "role"));
+        table_cell(t, text_at(n, "state"));
+        table_cell(t, text_at(n, "public_url"));
+        size_cell(ctl, t, capacity, "total_bytes");
+        size_cell(ctl, t, capacity, "available_bytes");
+        table_cell(t, ctl_time(int_at(n, "since_ms"), since));
+    }
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}
+
+static void count_nodes(json_t *nodes, const char *role, int *all, int *active)
+{
+    size_t i;
+    json_t *n;
+    *all = *active = 0;
+    json_array_foreach(nodes, i, n)
+    {
+        if (strcmp(text_at(n, "role"), role) != 0)
+            continue;
+        *all += 1;
+        *active += strcmp(text_at(n, "state"), "active") == 0;
+    }
+}
+
+static json_int_t count_at(json_t *doc, const char *field)
+{
+    json_t *value = json_object_get(doc, field);
+    return json_is_array(value) ? (json_int_t)json_array_size(value) : json_integer_value(value);
+}
+
+static void print_summary(struct ctl *ctl, json_t *doc)
+{
+    int proxies, proxies_active, targets, targets_active;
+    json_t *nodes = json_object_get(doc, "nodes");
+    count_nodes(nodes, "proxy", &proxies, &proxies_active);
+    count_nodes(nodes, "target", &targets, &targets_active);
+    fprintf(ctl->out,
+            "\nSummary: %s; %d of %d proxies and %d of %d targets active; %lld buckets, %lld jobs "
+            "running\n",
+            json_is_true(json_object_get(doc, "healthy")) ? "healthy" : "NOT HEALTHY",
+            proxies_active, proxies, targets_active, targets, (long long)count_at(doc, "buckets"),
+            (long long)count_at(doc, "jobs_running"));
+}
+
+int cluster_status(struct ctl *ctl, const struct args *args)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    int code = fetch(ctl, args->text[F_what], &doc);
+    if (code != EXIT_OK)
+        return code;
+    if (ctl->json || args->given[F_what]) {
+        ctl_print_json(ctl, steal(doc));
+        return EXIT_OK;
+    }
+    fprintf(ctl->out, "Cluster %s, state %lld.%lld, primary %s\n\n", text_at(doc, "cluster"),
+            (long long)int_at(doc, "term"), (long long)int_at(doc, "version"),
+            text_at(doc, "primary"));
+    print_nodes(ctl, json_object_get(doc, "nodes"));
+    print_summary(ctl, doc);
+    return EXIT_OK;
+}
+
+int node_ls(struct ctl *ctl, const struct args *args)
+{
+    (void)args;
+    _cleanup_json_ json_t *doc = NULL;
+    int code = fetch(ctl, NULL, &doc);
+    if (code != EXIT_OK)
+        return code;
+    json_t *nodes = json_object_get(doc, "nodes");
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:O}", "nodes", nodes));
+    else
+        print_nodes(ctl, nodes);
+    return EXIT_OK;
+}
+
+/* ---- node show ---- */
+
+static void print_fields(struct ctl *ctl, json_t *obj)
+{
+    static const char *const headers[] = {"FIELD", "VALUE", NULL};
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    const char *key;
+    json_t *value;
+    json_object_foreach(obj, key, value)
+    {
+        _cleanup_free_ char *text = NULL;
+        if (!json_is_string(value))
+            text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT);
+        table_cell(t, key);
+        table_cell(t, text != NULL ? text : json_string_value(value));
+    }
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}
+
+int node_show(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    const char *node = args->words[0];
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    if (dfc_node_show(ctl->client, node, args->text[F_what], &text, &err) != DFC_OK) {
+        _cleanup_free_ char *what = xprintf("node '%s'", node);
+        return ctl_fail(ctl, &err, what);
+    }
+    int code = ctl_parse(ctl, text, &doc);
+    if (code != EXIT_OK)
+        return code;
+    if (ctl->json || args->given[F_what] || !json_is_object(doc))
+        ctl_print_json(ctl, steal(doc));
+    else
+        print_fields(ctl, doc);
+    return EXIT_OK;
+}

@@ -1,0 +1,247 @@
+/* object get: one object, or everything below a prefix. */
+#include "api/ctl/commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/ctl/get_flags.h"
+#include "api/ctl/interrupt.h"
+#include "api/ctl/landing.h"
+#include "api/ctl/name.h"
+#include "api/ctl/parallel.h"
+#include "api/ctl/tally.h"
+#include "api/ctl/walk.h"
+#include "api/ctl/workers.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+/* ---- one object ---- */
+
+static int fetch(struct ctl *ctl, const struct object_name *from, struct landing *l,
+                 const struct dfc_get_options *flags, struct progress_part *part,
+                 struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    struct dfc_get_options options = *flags;
+    options.progress = progress_part_moved;
+    options.progress_context = part;
+    int rc = dfc_get_fd(ctl->client, from->bucket, from->key, l->fd, &options, NULL, err);
+    if (rc != DFC_OK)
+        return rc;
+    if (landing_commit(l, &e) == 0)
+        return DFC_OK;
+    *err = (struct dfc_error){.result = DFC_LOCAL};
+    snprintf(err->code, sizeof err->code, "%s", error_name(e.code));
+    snprintf(err->message, sizeof err->message, "%s", e.message);
+    return DFC_LOCAL;
+}
+
+static int fail_get(const struct ctl *ctl, const struct object_name *from,
+                    const struct dfc_error *err)
+{
+    _cleanup_free_ char *what = xprintf("get '%s/%s'", from->bucket, from->key);
+    return ctl_fail(ctl, err, what);
+}
+
+static int get_to_stdout(struct ctl *ctl, const struct object_name *from,
+                         const struct dfc_get_options *flags)
+{
+    struct dfc_error err;
+    fflush(ctl->out);
+    if (dfc_get_fd(ctl->client, from->bucket, from->key, STDOUT_FILENO, flags, NULL, &err) ==
+        DFC_OK)
+        return EXIT_OK;
+    return fail_get(ctl, from, &err);
+}
+
+static void print_fetched(struct ctl *ctl, const char *path)
+{
+    char text[24];
+    struct stat st;
+    uint64_t size = stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)size));
+    else
+        fprintf(ctl->out, "%s  %s\n", path, ctl_size(ctl, size, text));
+}
+
+static int get_to_path(struct ctl *ctl, const struct object_name *from, const char *path,
+                       const struct dfc_get_options *flags)
+{
+    struct error e = ERROR_INIT;
+    struct dfc_error err;
+    _cleanup_(landing_done)
+    struct landing l = LANDING_INIT;
+    if (landing_open_path(&l, path, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_FAILED);
+    struct progress *bar = progress_new(ctl, "get");
+    struct progress_part part = {.all = bar, .alone = true};
+    int rc = fetch(ctl, from, &l, flags, &part, &err);
+    progress_free(bar);
+    if (rc != DFC_OK)
+        return fail_get(ctl, from, &err);
+    print_fetched(ctl, path);
+    return EXIT_OK;
+}
+
+static int get_one(struct ctl *ctl, const struct object_name *from, const char *path,
+                   const struct dfc_get_options *flags)
+{
+    struct error e = ERROR_INIT;
+    if (path != NULL && strcmp(path, "-") == 0)
+        return get_to_stdout(ctl, from, flags);
+    if (path != NULL && !walk_is_directory(path))
+        return get_to_path(ctl, from, path, flags);
+    const char *base = name_base(from->key);
+    if (name_check_local(base, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    _cleanup_(buf_done)
+    struct buf full = BUF_INIT;
+    name_join(&full, path != NULL ? path : "", base);
+    return get_to_path(ctl, from, buf_str(&full), flags);
+}
+
+/* ---- everything below a prefix ---- */
+
+struct get_many {
+    struct ctl *ctl;
+    const char *bucket;
+    const struct dfc_get_options *flags;
+    int root;
+    size_t prefix_len;
+    struct tally *tally;
+    struct progress *bar;
+    struct workers *workers;
+    uint64_t total_bytes;
+    uint64_t total_objects;
+};
+
+struct get_item {
+    char *key;
+    uint64_t size;
+};
+
+static void get_item_fetch(struct get_many *m, const struct get_item *item)
+{
+    struct error e = ERROR_INIT;
+    struct dfc_error err;
+    const struct object_name from = {(char *)m->bucket, item->key};
+    const char *below = item->key + m->prefix_len;
+    struct progress_part part = {.all = m->bar};
+    _cleanup_(landing_done)
+    struct landing l = LANDING_INIT;
+    if (name_check_local(below, &e) != 0 || landing_open_below(&l, m->root, below, &e) != 0)
+        tally_fail_common(m->tally, item->key, &e);
+    else if (fetch(m->ctl, &from, &l, m->flags, &part, &err) != DFC_OK)
+        tally_fail(m->tally, item->key, &err);
+    else
+        tally_done(m->tally, item->size);
+}
+
+static void get_item_run(void *context, void *arg)
+{
+    struct get_many *m = context;
+    struct get_item *item = arg;
+    if (tally_hopeless(m->tally))
+        tally_skip(m->tally);
+    else
+        get_item_fetch(m, item);
+    progress_add(m->bar, 0, 1);
+    free(item->key);
+    free(item);
+}
+
+static int give_all(struct get_many *m, struct dfc_list *list, struct dfc_error *err)
+{
+    const struct dfc_entry *entry;
+    int rc;
+    while ((rc = dfc_list_next(list, &entry, err)) > 0 && !interrupted()) {
+        struct get_item *item = xcalloc(1, sizeof *item);
+        *item = (struct get_item){.key = xstrdup(entry->name), .size = entry->size};
+        m->total_bytes += entry->size;
+        m->total_objects++;
+        progress_total(m->bar, m->total_bytes, m->total_objects);
+        workers_give(m->workers, item);
+    }
+    return rc < 0 ? rc : DFC_OK;
+}
+
+static int get_listed(struct get_many *m, struct dfc_list *list, const struct args *args,
+                      const char *what)
+{
+    struct dfc_error err;
+    m->bar = progress_new(m->ctl, "get");
+    m->tally = tally_new(m->ctl, "get", m->bar);
+    m->workers = workers_start(parallel_of(args), get_item_run, m);
+    int rc = give_all(m, list, &err);
+    workers_finish(m->workers);
+    if (rc != DFC_OK)
+        tally_fail(m->tally, what, &err);
+    progress_free(m->bar);
+    if (rc == DFC_OK && m->total_objects == 0)
+        ctl_remark(m->ctl, "dfcctl: there is nothing in '%s'", what);
+    return tally_end(m->tally);
+}
+
+static int open_root(struct ctl *ctl, const char *path, int *root)
+{
+    struct error e = ERROR_INIT;
+    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
+        error_errno(&e, errno, "make directory '%s'", path);
+        return ctl_fail_common(ctl, &e, EXIT_FAILED);
+    }
+    *root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*root >= 0)
+        return EXIT_OK;
+    error_errno(&e, errno, "open directory '%s'", path);
+    return ctl_fail_common(ctl, &e, EXIT_FAILED);
+}
+
+static int get_all(struct ctl *ctl, const struct args *args, const struct object_name *from,
+                   const struct dfc_get_options *flags)
+{
+    struct dfc_error err;
+    const char *path = args->words[1] != NULL ? args->words[1] : ".";
+    _cleanup_(buf_done)
+    struct buf prefix = BUF_INIT;
+    _cleanup_free_ char *what = xprintf("%s/%s", from->bucket, from->key);
+    struct dfc_list *list;
+    if (from->key[0] != '\0')
+        name_join(&prefix, from->key, "");
+    const struct dfc_list_options options = {.prefix = buf_str(&prefix)};
+    if (strcmp(path, "-") == 0)
+        return ctl_usage(ctl, "'%s' is many objects: they need a directory", what);
+    if (dfc_list_open(ctl->client, from->bucket, &options, &list, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, what);
+    struct get_many m = {
+        .ctl = ctl, .bucket = from->bucket, .flags = flags, .root = -1, .prefix_len = prefix.len};
+    int code = open_root(ctl, path, &m.root);
+    if (code == EXIT_OK)
+        code = get_listed(&m, list, args, what);
+    dfc_list_close(list);
+    if (m.root >= 0)
+        close(m.root);
+    return code;
+}
+
+int object_get(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_(object_name_done)
+    struct object_name from = {0};
+    if (object_name_parse(args->words[0], &from, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    size_t len = strlen(from.key);
+    bool all = args->given[F_recursive] || len == 0 || from.key[len - 1] == '/';
+    struct dfc_get_options flags;
+    int code = get_flags_read(ctl, args, &flags);
+    if (code != EXIT_OK)
+        return code;
+    if (!all)
+        return get_one(ctl, &from, args->words[1], &flags);
+    if (args->given[F_offset] || args->given[F_length] || args->given[F_if_match])
+        return ctl_usage(ctl, "--offset, --length and --if-match are for one object");
+    return get_all(ctl, args, &from, &flags);
+}

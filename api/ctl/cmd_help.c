@@ -1,0 +1,48 @@
+/* help, version, completion. */
+#include "api/ctl/commands.h"
+
+#include "api/ctl/complete.h"
+#include "api/ctl/help.h"
+
+int show_help(struct ctl *ctl, const struct args *args)
+{
+    const char *noun = args->words[0];
+    if (args->given[F_markdown]) {
+        help_markdown(ctl->out);
+        return EXIT_OK;
+    }
+    if (noun == NULL) {
+        help_all(ctl->out);
+        return EXIT_OK;
+    }
+    const struct command *c = command_find(noun, args->words[1]);
+    if (c == NULL && args->words[1] == NULL)
+        c = command_find_alias(noun);
+    if (c != NULL)
+        help_command(ctl->out, c);
+    else if (args->words[1] == NULL && noun_exists(noun))
+        help_noun(ctl->out, noun);
+    else
+        return ctl_usage(ctl, "there is no command '%s%s%s'", noun,
+                         args->words[1] != NULL ? " " : "",
+                         args->words[1] != NULL ? args->words[1] : "");
+    return EXIT_OK;
+}
+
+int show_version(struct ctl *ctl, const struct args *args)
+{
+    (void)args;
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s}", "version", dfc_version()));
+    else
+        fprintf(ctl->out, "dfcctl %s\n", dfc_version());
+    return EXIT_OK;
+}
+
+int show_completion(struct ctl *ctl, const struct args *args)
+{
+    if (strcmp(args->words[0], "bash") != 0)
+        return ctl_usage(ctl, "there is no completion for '%s', only for bash", args->words[0]);
+    fputs(complete_bash_script, ctl->out);
+    return EXIT_OK;
+}

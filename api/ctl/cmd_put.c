@@ -1,0 +1,252 @@
+/* object put: one file, several, whole directories, standard input. */
+#include "api/ctl/commands.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "api/ctl/interrupt.h"
+#include "api/ctl/name.h"
+#include "api/ctl/parallel.h"
+#include "api/ctl/tally.h"
+#include "api/ctl/walk.h"
+#include "api/ctl/workers.h"
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/utf8.h"
+
+DEFINE_CLEANUP(struct dfc_object_info, dfc_object_info_free);
+
+/* ---- options from flags ---- */
+
+struct put_flags {
+    struct dfc_put_options options;
+    struct dfc_meta *meta;
+    char **names; /* of the metadata: owned */
+};
+
+static void put_flags_done(struct put_flags *f)
+{
+    for (size_t i = 0; i < f->options.meta_count; i++)
+        free(f->names[i]);
+    free(f->names);
+    free(f->meta);
+}
+
+static int put_flags_read(struct ctl *ctl, const struct args *a, struct put_flags *f)
+{
+    size_t n = a->list_count[F_meta];
+    f->meta = xcalloc(n + 1, sizeof *f->meta);
+    f->names = xcalloc(n + 1, sizeof *f->names);
+    f->options = (struct dfc_put_options){
+        .content_type = a->text[F_content_type],
+        .meta = f->meta,
+        .if_absent = a->given[F_if_absent],
+        .if_match = a->text[F_if_match],
+        .no_checksum = a->given[F_no_checksum],
+    };
+    for (size_t i = 0; i < n; i++) {
+        const char *text = a->list[F_meta][i];
+        const char *equals = strchr(text, '=');
+        if (equals == NULL || equals == text)
+            return ctl_usage(ctl, "--meta: '%s' is not NAME=VALUE", text);
+        f->names[i] = xstrndup(text, (size_t)(equals - text));
+        f->meta[i] = (struct dfc_meta){.name = f->names[i], .value = equals + 1};
+        f->options.meta_count = i + 1;
+    }
+    return EXIT_OK;
+}
+
+/* ---- one object ---- */
+
+/* Standard input that an interrupt ends; dfc_put_fd() would go on waiting for it. */
+static ptrdiff_t read_stdin(void *context, void *to, size_t room)
+{
+    (void)context;
+    for (;;) {
+        ssize_t n = read(STDIN_FILENO, to, room);
+        if (n >= 0 || errno != EINTR || interrupted())
+            return n;
+    }
+}
+
+static int store(struct ctl *ctl, const char *source, const char *bucket, const char *key,
+                 const struct dfc_put_options *options, struct dfc_object_info **info,
+                 struct dfc_error *err)
+{
+    static const struct dfc_source piped = {.read = read_stdin, .size = -1};
+    struct stat st;
+    if (strcmp(source, "-") != 0)
+        return dfc_put_file(ctl->client, bucket, key, source, options, info, err);
+    if (fstat(STDIN_FILENO, &st) == 0 && S_ISREG(st.st_mode))
+        return dfc_put_fd(ctl->client, bucket, key, STDIN_FILENO, options, info, err);
+    return dfc_put_source(ctl->client, bucket, key, &piped, options, info, err);
+}
+
+static void print_stored(struct ctl *ctl, const char *bucket, const char *key,
+                         const struct dfc_object_info *info)
+{
+    char size[24];
+    if (!ctl->json) {
+        fprintf(ctl->out, "%s/%s  %s\n", bucket, key, ctl_size(ctl, info->size, size));
+        return;
+    }
+    ctl_print_json(ctl, json_pack("{s:s, s:s, s:I, s:s, s:s, s:{s:s, s:s}}", "bucket", bucket,
+                                  "name", key, "size", (json_int_t)info->size, "version",
+                                  info->version, "etag", info->etag, "checksum", "type",
+                                  info->checksum_type, "value", info->checksum));
+}
+
+static int put_one(struct ctl *ctl, const char *source, const struct object_name *to,
+                   const struct put_flags *f)
+{
+    struct dfc_error err;
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    _cleanup_(buf_done)
+    struct buf key = BUF_INIT;
+    buf_puts(&key, to->key);
+    if (key.len == 0 || key.data[key.len - 1] == '/')
+        buf_puts(&key, name_base(source));
+    struct progress *bar = progress_new(ctl, "put");
+    struct progress_part part = {.all = bar, .alone = true};
+    struct dfc_put_options options = f->options;
+    options.progress = progress_part_moved;
+    options.progress_context = &part;
+    int rc = store(ctl, source, to->bucket, buf_str(&key), &options, &info, &err);
+    progress_free(bar);
+    if (rc == DFC_OK) {
+        print_stored(ctl, to->bucket, buf_str(&key), info);
+        return EXIT_OK;
+    }
+    _cleanup_free_ char *what = xprintf("put '%s/%s'", to->bucket, buf_str(&key));
+    return ctl_fail(ctl, &err, what);
+}
+
+/* ---- many ---- */
+
+struct put_many {
+    struct ctl *ctl;
+    const struct put_flags *flags;
+    const struct object_name *to;
+    const char *prefix; /* of the directory that is walked */
+    struct tally *tally;
+    struct progress *bar;
+    struct workers *workers;
+    uint64_t total_bytes;
+    uint64_t total_files;
+};
+
+struct put_item {
+    char *path;
+    char *key;
+};
+
+static void put_item_run(void *context, void *arg)
+{
+    struct put_many *m = context;
+    struct put_item *item = arg;
+    struct dfc_error err;
+    _cleanup_(dfc_object_info_freep)
+    struct dfc_object_info *info = NULL;
+    struct progress_part part = {.all = m->bar};
+    struct dfc_put_options options = m->flags->options;
+    options.progress = progress_part_moved;
+    options.progress_context = &part;
+    if (tally_hopeless(m->tally))
+        tally_skip(m->tally);
+    else if (dfc_put_file(m->ctl->client, m->to->bucket, item->key, item->path, &options, &info,
+                          &err) == DFC_OK)
+        tally_done(m->tally, info->size);
+    else
+        tally_fail(m->tally, item->path, &err);
+    progress_add(m->bar, 0, 1);
+    free(item->path);
+    free(item->key);
+    free(item);
+}
+
+static bool put_file_found(void *context, const char *path, const char *below, uint64_t size)
+{
+    struct put_many *m = context;
+    struct error e;
+    _cleanup_(buf_done)
+    struct buf key = BUF_INIT;
+    name_join(&key, m->prefix, below);
+    if (!utf8_valid(key.data, key.len)) {
+        error_set(&e, E_NAME, "the name is not UTF-8");
+        tally_fail_common(m->tally, path, &e);
+        return true;
+    }
+    struct put_item *item = xcalloc(1, sizeof *item);
+    *item = (struct put_item){.path = xstrdup(path), .key = buf_steal(&key)};
+    m->total_bytes += size;
+    m->total_files++;
+    progress_total(m->bar, m->total_bytes, m->total_files);
+    workers_give(m->workers, item);
+    return !interrupted();
+}
+
+static void put_problem(void *context, const char *path, const struct error *err)
+{
+    struct put_many *m = context;
+    tally_fail_common(m->tally, path, err);
+}
+
+static void put_source_found(struct put_many *m, const char *source)
+{
+    const struct walk_visitor visitor = {put_file_found, put_problem, m};
+    struct stat st;
+    struct error e;
+    m->prefix = m->to->key;
+    if (stat(source, &st) != 0) {
+        error_errno(&e, errno, "cannot be read");
+        tally_fail_common(m->tally, source, &e);
+    } else if (S_ISDIR(st.st_mode)) {
+        walk_directory(source, &visitor);
+    } else {
+        put_file_found(m, source, name_base(source), (uint64_t)st.st_size);
+    }
+}
+
+static int put_all(struct ctl *ctl, const struct args *args, size_t sources,
+                   const struct object_name *to, const struct put_flags *f)
+{
+    struct put_many m = {.ctl = ctl, .flags = f, .to = to, .bar = progress_new(ctl, "put")};
+    m.tally = tally_new(ctl, "put", m.bar);
+    m.workers = workers_start(parallel_of(args), put_item_run, &m);
+    for (size_t i = 0; i < sources && !interrupted(); i++)
+        put_source_found(&m, args->words[i]);
+    workers_finish(m.workers);
+    progress_free(m.bar);
+    if (tally_count(m.tally) == 0)
+        ctl_remark(ctl, "dfcctl: there is no file in '%s'", args->words[0]);
+    return tally_end(m.tally);
+}
+
+int object_put(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    size_t sources = args->word_count - 1;
+    const char *source = args->words[0];
+    _cleanup_(object_name_done)
+    struct object_name to = {0};
+    _cleanup_(put_flags_done)
+    struct put_flags f = {0};
+    if (object_name_parse(args->words[sources], &to, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    int code = put_flags_read(ctl, args, &f);
+    if (code != EXIT_OK)
+        return code;
+    bool one = sources == 1 && !walk_is_directory(source);
+    bool prefix = to.key[0] == '\0' || to.key[strlen(to.key) - 1] == '/';
+    for (size_t i = 0; i < sources; i++) {
+        if (strcmp(args->words[i], "-") == 0 && (!one || prefix))
+            return ctl_usage(ctl, "standard input (-) needs a KEY of its own");
+    }
+    if (sources > 1 && !prefix)
+        return ctl_usage(ctl, "several sources need a BUCKET or a KEY that ends with /, not '%s'",
+                         to.key);
+    return one ? put_one(ctl, source, &to, &f) : put_all(ctl, args, sources, &to, &f);
+}

@@ -1,0 +1,117 @@
+/* object rm: objects by name, or everything below a prefix. */
+#include "api/ctl/commands.h"
+
+#include "api/ctl/interrupt.h"
+#include "api/ctl/name.h"
+#include "api/ctl/parallel.h"
+#include "api/ctl/tally.h"
+#include "api/ctl/workers.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+struct removal {
+    struct ctl *ctl;
+    struct tally *tally;
+    struct progress *bar;
+    struct workers *workers;
+};
+
+static void give(struct removal *r, const char *bucket, const char *key)
+{
+    struct object_name *item = xcalloc(1, sizeof *item);
+    *item = (struct object_name){.bucket = xstrdup(bucket), .key = xstrdup(key)};
+    workers_give(r->workers, item);
+}
+
+static void item_run(void *context, void *arg)
+{
+    struct removal *r = context;
+    struct object_name *item = arg;
+    struct dfc_error err;
+    if (tally_hopeless(r->tally)) {
+        tally_skip(r->tally);
+    } else if (dfc_delete(r->ctl->client, item->bucket, item->key, &err) == DFC_OK) {
+        tally_done(r->tally, 0);
+    } else {
+        _cleanup_free_ char *name = xprintf("%s/%s", item->bucket, item->key);
+        tally_fail(r->tally, name, &err);
+    }
+    progress_add(r->bar, 0, 1);
+    object_name_done(item);
+    free(item);
+}
+
+/* Names come and go while they are listed: the list goes on by name, so that it misses none that
+ * stays. */
+static void give_below(struct removal *r, const struct object_name *below)
+{
+    struct dfc_error err;
+    struct dfc_list *list;
+    const struct dfc_entry *entry;
+    const struct dfc_list_options options = {.prefix = below->key};
+    int rc = dfc_list_open(r->ctl->client, below->bucket, &options, &list, &err);
+    if (rc == DFC_OK) {
+        while (!interrupted() && (rc = dfc_list_next(list, &entry, &err)) > 0)
+            give(r, below->bucket, entry->name);
+        dfc_list_close(list);
+    }
+    if (rc < 0) {
+        _cleanup_free_ char *name = xprintf("%s/%s", below->bucket, below->key);
+        tally_fail(r->tally, name, &err);
+    }
+}
+
+static int check_words(struct ctl *ctl, const struct args *args, struct object_name *names)
+{
+    struct error e = ERROR_INIT;
+    for (size_t i = 0; i < args->word_count; i++) {
+        if (object_name_parse(args->words[i], &names[i], &e) != 0)
+            return ctl_fail_common(ctl, &e, EXIT_USAGE);
+        if (names[i].key[0] == '\0' && !args->given[F_recursive])
+            return ctl_usage(ctl, "'%s' names no object; for all of a bucket, add --recursive",
+                             args->words[i]);
+    }
+    return EXIT_OK;
+}
+
+static int confirm_words(struct ctl *ctl, const struct args *args)
+{
+    for (size_t i = 0; args->given[F_recursive] && i < args->word_count; i++) {
+        _cleanup_free_ char *question =
+            xprintf("Remove every object whose name begins with '%s'?", args->words[i]);
+        int code = ctl_confirm(ctl, args, question);
+        if (code != EXIT_OK)
+            return code;
+    }
+    return EXIT_OK;
+}
+
+static int remove_all(struct ctl *ctl, const struct args *args, const struct object_name *names)
+{
+    struct removal r = {.ctl = ctl, .bar = progress_new(ctl, "rm")};
+    r.tally = tally_new(ctl, "rm", r.bar);
+    r.workers = workers_start(parallel_of(args), item_run, &r);
+    for (size_t i = 0; i < args->word_count; i++) {
+        if (args->given[F_recursive])
+            give_below(&r, &names[i]);
+        else
+            give(&r, names[i].bucket, names[i].key);
+    }
+    workers_finish(r.workers);
+    progress_free(r.bar);
+    return tally_end(r.tally);
+}
+
+int object_rm(struct ctl *ctl, const struct args *args)
+{
+    struct object_name *names = xcalloc(args->word_count, sizeof *names);
+    int code = check_words(ctl, args, names);
+    if (code == EXIT_OK)
+        code = confirm_words(ctl, args);
+    if (code == EXIT_OK)
+        code = remove_all(ctl, args, names);
+    for (size_t i = 0; i < args->word_count; i++)
+        object_name_done(&names[i]);
+    free(names);
+    return code;
+}

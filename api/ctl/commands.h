@@ -1,0 +1,38 @@
+/* What the commands of the table do: each returns an exit code (exit.h). */
+#pragma once
+
+#include "api/ctl/args.h"
+#include "api/ctl/ctl.h"
+
+int cluster_status(struct ctl *ctl, const struct args *args);
+
+int node_ls(struct ctl *ctl, const struct args *args);
+int node_show(struct ctl *ctl, const struct args *args);
+
+int bucket_create(struct ctl *ctl, const struct args *args);
+int bucket_ls(struct ctl *ctl, const struct args *args);
+int bucket_props(struct ctl *ctl, const struct args *args);
+int bucket_rm(struct ctl *ctl, const struct args *args);
+
+int object_put(struct ctl *ctl, const struct args *args);
+int object_get(struct ctl *ctl, const struct args *args);
+int object_ls(struct ctl *ctl, const struct args *args);
+int object_rm(struct ctl *ctl, const struct args *args);
+int object_head(struct ctl *ctl, const struct args *args);
+int object_cat(struct ctl *ctl, const struct args *args);
+
+int sort_start(struct ctl *ctl, const struct args *args);
+int sort_status(struct ctl *ctl, const struct args *args);
+int sort_ls(struct ctl *ctl, const struct args *args);
+int sort_abort(struct ctl *ctl, const struct args *args);
+int sort_forget(struct ctl *ctl, const struct args *args);
+
+int job_ls(struct ctl *ctl, const struct args *args);
+int job_show(struct ctl *ctl, const struct args *args);
+int job_wait(struct ctl *ctl, const struct args *args);
+int job_abort(struct ctl *ctl, const struct args *args);
+
+int show_help(struct ctl *ctl, const struct args *args);
+int show_version(struct ctl *ctl, const struct args *args);
+int show_completion(struct ctl *ctl, const struct args *args);
+int complete(struct ctl *ctl, const struct args *args); /* hidden: __complete */

@@ -1,0 +1,146 @@
+#include "api/ctl/ctl.h"
+
+#include <errno.h>
+#include <stdarg.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/parse.h"
+
+static void error_json(const struct ctl *ctl, const struct dfc_error *e, const char *message,
+                       int code)
+{
+    json_t *inner = json_pack("{s:s, s:s, s:i}", "code", e->code[0] != '\0' ? e->code : "failed",
+                              "message", message, "exit", code);
+    if (e->status != 0)
+        json_object_set_new(inner, "status", json_integer(e->status));
+    if (e->node[0] != '\0')
+        json_object_set_new(inner, "node", json_string(e->node));
+    if (e->request_id[0] != '\0')
+        json_object_set_new(inner, "request_id", json_string(e->request_id));
+    _cleanup_json_ json_t *doc = json_pack("{s:o}", "error", inner);
+    _cleanup_free_ char *text = json_text(doc);
+    fprintf(ctl->err, "%s\n", text);
+}
+
+static void error_line(const struct ctl *ctl, const struct dfc_error *e, const char *message)
+{
+    fprintf(ctl->err, "dfcctl: %s", message);
+    const char *lead = " (";
+    if (e->code[0] != '\0') {
+        fprintf(ctl->err, "%s%s", lead, e->code);
+        lead = ", ";
+    }
+    if (e->node[0] != '\0') {
+        fprintf(ctl->err, "%snode %s", lead, e->node);
+        lead = ", ";
+    }
+    if (e->request_id[0] != '\0') {
+        fprintf(ctl->err, "%srequest %s", lead, e->request_id);
+        lead = ", ";
+    }
+    fprintf(ctl->err, "%s\n", strcmp(lead, ", ") == 0 ? ")" : "");
+}
+
+static int report(const struct ctl *ctl, const struct dfc_error *e, const char *what, int code)
+{
+    _cleanup_(buf_done)
+    struct buf message = BUF_INIT;
+    if (what != NULL)
+        buf_printf(&message, "%s: ", what);
+    buf_puts(&message, e->message);
+    if (ctl->json)
+        error_json(ctl, e, buf_str(&message), code);
+    else if (code == EXIT_USAGE)
+        fprintf(ctl->err, "dfcctl: %s\n", buf_str(&message));
+    else
+        error_line(ctl, e, buf_str(&message));
+    return code;
+}
+
+int ctl_fail(const struct ctl *ctl, const struct dfc_error *err, const char *what)
+{
+    return report(ctl, err, what, exit_of_result(err->result));
+}
+
+int ctl_fail_common(const struct ctl *ctl, const struct error *err, enum exit_code code)
+{
+    struct dfc_error e = {0};
+    snprintf(e.code, sizeof e.code, "%s", error_name(err->code));
+    snprintf(e.message, sizeof e.message, "%s", err->message);
+    return report(ctl, &e, NULL, (int)code);
+}
+
+int ctl_usage(const struct ctl *ctl, const char *fmt, ...)
+{
+    struct error e = {.code = E_INVALID};
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(e.message, sizeof e.message, fmt, ap);
+    va_end(ap);
+    return ctl_fail_common(ctl, &e, EXIT_USAGE);
+}
+
+void ctl_remark(const struct ctl *ctl, const char *fmt, ...)
+{
+    if (ctl->quiet || ctl->json)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(ctl->err, fmt, ap);
+    va_end(ap);
+    fputc('\n', ctl->err);
+}
+
+void ctl_print_json(const struct ctl *ctl, json_t *doc)
+{
+    json_dumpf(doc, ctl->out, JSON_INDENT(2));
+    fputc('\n', ctl->out);
+    json_decref(doc);
+}
+
+int ctl_parse(const struct ctl *ctl, const char *text, json_t **doc)
+{
+    struct error e = ERROR_INIT;
+    if (json_parse(text, strlen(text), doc, &e) == 0)
+        return EXIT_OK;
+    error_wrap(&e, "the server's reply");
+    return ctl_fail_common(ctl, &e, EXIT_FAILED);
+}
+
+const char *ctl_size(const struct ctl *ctl, uint64_t bytes, char out[static 24])
+{
+    if (!ctl->raw_units)
+        return format_size(bytes, out);
+    snprintf(out, 24, "%llu", (unsigned long long)bytes);
+    return out;
+}
+
+const char *ctl_time(int64_t unix_ms, char out[static 32])
+{
+    if (unix_ms == 0)
+        return "-";
+    clock_format_rfc3339(unix_ms, out);
+    if (strlen(out) >= 19) {
+        out[10] = ' ';
+        out[19] = '\0';
+    }
+    return out;
+}
+
+int ctl_confirm(const struct ctl *ctl, const struct args *args, const char *question)
+{
+    char answer[16];
+    if (args->given[F_yes])
+        return EXIT_OK;
+    if (!ctl->in_tty || !ctl->err_tty)
+        return ctl_usage(ctl, "%s Not without --yes, as nobody can be asked here.", question);
+    fprintf(ctl->err, "%s [y/N] ", question);
+    fflush(ctl->err);
+    if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))
+        return EXIT_OK;
+    fprintf(ctl->err, "Nothing was done.\n");
+    return EXIT_FAILED;
+}

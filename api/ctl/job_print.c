@@ -1,0 +1,142 @@
+#include "api/ctl/job_print.h"
+
+#include "api/ctl/table.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/parse.h"
+
+DEFINE_CLEANUP(struct table, table_free);
+
+static json_int_t int_at(json_t *obj, const char *field)
+{
+    return json_integer_value(json_object_get(obj, field));
+}
+
+static const char *text_at(json_t *obj, const char *field)
+{
+    const char *text = json_string_value(json_object_get(obj, field));
+    return text != NULL ? text : "";
+}
+
+static json_int_t percent_of(json_t *job)
+{
+    json_t *percent = json_object_get(json_object_get(job, "progress"), "percent");
+    return (json_int_t)json_number_value(percent);
+}
+
+void job_progress_text(struct ctl *ctl, json_t *job, struct buf *out)
+{
+    char done[24], total[24], rate[24], eta[16];
+    json_t *p = json_object_get(job, "progress");
+    json_t *shards = json_object_get(p, "shards");
+    json_t *bytes = json_object_get(p, "bytes");
+    buf_puts(out, text_at(job, "state"));
+    if (int_at(shards, "total") > 0)
+        buf_printf(out, ", %lld/%lld shards", (long long)int_at(shards, "done"),
+                   (long long)int_at(shards, "total"));
+    if (int_at(p, "records") > 0)
+        buf_printf(out, ", %lld records", (long long)int_at(p, "records"));
+    if (int_at(bytes, "total") > 0)
+        buf_printf(out, ", %s/%s", ctl_size(ctl, (uint64_t)int_at(bytes, "done"), done),
+                   ctl_size(ctl, (uint64_t)int_at(bytes, "total"), total));
+    if (int_at(p, "rate_bytes_s") > 0)
+        buf_printf(out, ", %s/s", ctl_size(ctl, (uint64_t)int_at(p, "rate_bytes_s"), rate));
+    if (int_at(p, "eta_s") > 0)
+        buf_printf(out, ", ETA %s", format_duration((uint64_t)int_at(p, "eta_s") * 1000, eta));
+}
+
+static uint64_t duration_of(json_t *job)
+{
+    int64_t begin = int_at(job, "started_ms");
+    int64_t end = int_at(job, "ended_ms");
+    if (begin == 0)
+        return 0;
+    if (end == 0)
+        end = clock_wall_ms();
+    return end > begin ? (uint64_t)(end - begin) : 0;
+}
+
+void job_print_list(struct ctl *ctl, json_t *jobs)
+{
+    static const char *const headers[] = {"JOB",     "KIND",     "STATE",       "PERCENT",
+                                          "CREATED", "DURATION", "DESCRIPTION", NULL};
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    size_t i;
+    json_t *job;
+    json_array_foreach(jobs, i, job)
+    {
+        char created[32], duration[16];
+        table_cell(t, text_at(job, "id"));
+        table_cell(t, text_at(job, "kind"));
+        table_cell(t, text_at(job, "state"));
+        table_cellf(t, "%lld%%", (long long)percent_of(job));
+        table_cell(t, ctl_time(int_at(job, "created_ms"), created));
+        table_cell(t, format_duration(duration_of(job), duration));
+        table_cell(t, text_at(job, "description"));
+    }
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}
+
+static void row(struct table *t, const char *field, const char *value)
+{
+    table_cell(t, field);
+    table_cell(t, value);
+}
+
+static void print_messages(struct table *t, const char *title, json_t *messages)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(messages, i, one)
+    {
+        const char *code = text_at(one, "code");
+        table_cell(t, title);
+        if (json_is_string(one))
+            table_cell(t, json_string_value(one));
+        else
+            table_cellf(t, "%s%s%s%s", text_at(one, "message"), code[0] != '\0' ? " (" : "", code,
+                        code[0] != '\0' ? ")" : "");
+    }
+}
+
+static void print_targets(struct table *t, json_t *targets)
+{
+    const char *id;
+    json_t *report;
+    json_object_foreach(targets, id, report)
+    {
+        json_t *status = json_object_get(report, "status");
+        const char *phase = text_at(status != NULL ? status : report, "phase");
+        table_cellf(t, "target %s", id);
+        table_cell(t, phase[0] != '\0' ? phase : text_at(report, "state"));
+    }
+}
+
+void job_print(struct ctl *ctl, json_t *job)
+{
+    static const char *const headers[] = {"FIELD", "VALUE", NULL};
+    char created[32], duration[16];
+    _cleanup_(buf_done)
+    struct buf progress = BUF_INIT;
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    json_t *redone = json_object_get(job, "redone");
+    job_progress_text(ctl, job, &progress);
+    row(t, "job", text_at(job, "id"));
+    row(t, "kind", text_at(job, "kind"));
+    row(t, "description", text_at(job, "description"));
+    row(t, "state", text_at(job, "state"));
+    table_cell(t, "progress");
+    table_cellf(t, "%lld%% %s", (long long)percent_of(job), buf_str(&progress));
+    row(t, "created", ctl_time(int_at(job, "created_ms"), created));
+    row(t, "duration", format_duration(duration_of(job), duration));
+    if (int_at(redone, "shards") > 0) {
+        table_cell(t, "redone");
+        table_cellf(t, "%lld shards", (long long)int_at(redone, "shards"));
+    }
+    print_messages(t, "warning", json_object_get(job, "warnings"));
+    print_messages(t, "error", json_object_get(job, "errors"));
+    print_targets(t, json_object_get(job, "targets"));
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}

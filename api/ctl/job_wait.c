@@ -1,0 +1,68 @@
+#include "api/ctl/job_wait.h"
+
+#include "api/ctl/job_print.h"
+#include "api/ctl/progress.h"
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+DEFINE_CLEANUP(struct dfc_job, dfc_job_free);
+
+struct watcher {
+    struct ctl *ctl;
+    struct progress *bar;
+};
+
+static void watched(void *context, const struct dfc_job *job)
+{
+    struct watcher *w = context;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    _cleanup_json_ json_t *doc = NULL;
+    if (json_parse(job->document, strlen(job->document), &doc, NULL) != 0)
+        return;
+    job_progress_text(w->ctl, doc, &text);
+    progress_show(w->bar, job->percent, buf_str(&text));
+}
+
+/* Why it did not finish goes where errors go. */
+static void print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+{
+    json_t *first = json_array_get(json_object_get(doc, "errors"), 0);
+    const char *code = json_string_value(json_object_get(first, "code"));
+    if (job->error[0] != '\0')
+        fprintf(ctl->err, "dfcctl: job '%s' %s: %s (%s)\n", job->id, job->state, job->error,
+                code != NULL ? code : "failed");
+}
+
+static int print_end(struct ctl *ctl, const struct dfc_job *job)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    int code = ctl_parse(ctl, job->document, &doc);
+    if (code != EXIT_OK)
+        return code;
+    bool finished = strcmp(job->state, "finished") == 0;
+    if (!ctl->json && !finished)
+        print_reason(ctl, job, doc);
+    if (ctl->json)
+        ctl_print_json(ctl, steal(doc));
+    else
+        fprintf(ctl->out, "%s %s\n", job->id, job->state);
+    return finished ? EXIT_OK : EXIT_FAILED;
+}
+
+int job_wait_end(struct ctl *ctl, const char *id, uint64_t timeout_ms)
+{
+    struct dfc_error err;
+    _cleanup_(dfc_job_freep)
+    struct dfc_job *job = NULL;
+    struct watcher w = {.ctl = ctl, .bar = progress_new(ctl, id)};
+    int rc = dfc_job_wait(ctl->client, id, timeout_ms, watched, &w, &job, &err);
+    progress_free(w.bar);
+    if (rc == DFC_OK)
+        return print_end(ctl, job);
+    if (rc == DFC_CANCELLED)
+        ctl_remark(ctl, "dfcctl: %s goes on; 'dfcctl job wait %s' waits again", id, id);
+    _cleanup_free_ char *what = xprintf("wait for '%s'", id);
+    return ctl_fail(ctl, &err, what);
+}

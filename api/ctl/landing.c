@@ -1,0 +1,110 @@
+#include "api/ctl/landing.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "common/rng.h"
+
+#define TEMPORARY_PREFIX ".dfc-"
+
+static int open_temporary(struct landing *l, struct error *err)
+{
+    char name[sizeof TEMPORARY_PREFIX + 16];
+    random_id(TEMPORARY_PREFIX, name);
+    l->fd = openat(l->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (l->fd < 0)
+        return error_errno(err, errno, "create a file beside '%s'", l->leaf);
+    l->temporary = xstrdup(name);
+    return 0;
+}
+
+/* One directory deeper; the previous descriptor is closed. */
+static int descend(int *directory, const char *name, const char *key, struct error *err)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    if (mkdirat(*directory, name, 0777) != 0 && errno != EEXIST)
+        return error_errno(err, errno, "make directory '%s' of '%s'", name, key);
+    int next = openat(*directory, name, flags);
+    if (next < 0)
+        return error_errno(err, errno, "enter directory '%s' of '%s'", name, key);
+    close(*directory);
+    *directory = next;
+    return 0;
+}
+
+int landing_open_below(struct landing *l, int root, const char *key, struct error *err)
+{
+    *l = LANDING_INIT;
+    l->directory = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->directory < 0)
+        return error_errno(err, errno, "open the directory");
+    const char *part = key;
+    for (const char *slash; (slash = strchr(part, '/')) != NULL; part = slash + 1) {
+        _cleanup_free_ char *name = xstrndup(part, (size_t)(slash - part));
+        int rc = descend(&l->directory, name, key, err);
+        if (rc != 0)
+            return rc;
+    }
+    l->leaf = xstrdup(part);
+    return open_temporary(l, err);
+}
+
+static int open_in_place(struct landing *l, const char *path, struct error *err)
+{
+    l->fd = open(path, O_WRONLY | O_CLOEXEC);
+    return l->fd < 0 ? error_errno(err, errno, "open '%s'", path) : 0;
+}
+
+int landing_open_path(struct landing *l, const char *path, struct error *err)
+{
+    struct stat st;
+    *l = LANDING_INIT;
+    bool exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode))
+        return error_errno(err, EISDIR, "write '%s'", path);
+    if (exists && !S_ISREG(st.st_mode))
+        return open_in_place(l, path, err);
+    _cleanup_free_ char *real = exists ? realpath(path, NULL) : xstrdup(path);
+    if (real == NULL)
+        return error_errno(err, errno, "resolve '%s'", path);
+    char *slash = strrchr(real, '/');
+    l->leaf = xstrdup(slash != NULL ? slash + 1 : real);
+    if (slash != NULL)
+        slash[1] = '\0';
+    l->directory = open(slash != NULL ? real : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (l->directory < 0)
+        return error_errno(err, errno, "open the directory of '%s'", path);
+    return open_temporary(l, err);
+}
+
+int landing_commit(struct landing *l, struct error *err)
+{
+    int fd = steal_fd(&l->fd);
+    if (close(fd) != 0 && errno != EINTR)
+        return error_errno(err, errno, "write '%s'", l->leaf != NULL ? l->leaf : "the file");
+    if (l->temporary == NULL)
+        return 0;
+    if (renameat(l->directory, l->temporary, l->directory, l->leaf) != 0)
+        return error_errno(err, errno, "rename to '%s'", l->leaf);
+    free(steal(l->temporary));
+    return 0;
+}
+
+void landing_done(struct landing *l)
+{
+    if (l->fd >= 0)
+        close(l->fd);
+    if (l->temporary != NULL)
+        unlinkat(l->directory, l->temporary, 0);
+    if (l->directory >= 0)
+        close(l->directory);
+    free(l->temporary);
+    free(l->leaf);
+    *l = LANDING_INIT;
+}

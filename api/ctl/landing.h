@@ -1,0 +1,24 @@
+/* A file that appears whole or not at all: written beside its place under a temporary name, and
+ * renamed in the end.
+ *
+ * Below a root directory no component of the path may be a symbolic link, so that nothing is
+ * written outside of it. */
+#pragma once
+
+#include "common/error.h"
+
+struct landing {
+    int fd;        /* to write to */
+    int directory; /* of the file; -1 where it is written in place (a device, a pipe) */
+    char *leaf;
+    char *temporary;
+};
+
+#define LANDING_INIT ((struct landing){.fd = -1, .directory = -1})
+
+/* key: checked by name_check_local(); missing directories are made. */
+int landing_open_below(struct landing *l, int root, const char *key, struct error *err);
+/* Any path: links are followed, and what exists and is no file is written to directly. */
+int landing_open_path(struct landing *l, const char *path, struct error *err);
+int landing_commit(struct landing *l, struct error *err);
+void landing_done(struct landing *l); /* removes what was not committed */

@@ -1,0 +1,54 @@
+#include "api/ctl/name.h"
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+#define SCHEME "dfc://"
+
+int object_name_parse(const char *text, struct object_name *out, struct error *err)
+{
+    const char *plain = strncmp(text, SCHEME, strlen(SCHEME)) == 0 ? text + strlen(SCHEME) : text;
+    size_t len = strcspn(plain, "/");
+    if (len == 0)
+        return error_set(err, E_NAME, "'%s' names no bucket: expected BUCKET/KEY", text);
+    out->bucket = xstrndup(plain, len);
+    out->key = xstrdup(plain[len] == '/' ? plain + len + 1 : "");
+    return 0;
+}
+
+void object_name_done(struct object_name *n)
+{
+    free(steal(n->bucket));
+    free(steal(n->key));
+}
+
+const char *name_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+int name_check_local(const char *key, struct error *err)
+{
+    for (const char *p = key;;) {
+        size_t n = strcspn(p, "/");
+        if (n == 0)
+            return error_set(err, E_NAME, "'%s' cannot be a file here: an empty part of the path",
+                             key);
+        if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
+            return error_set(err, E_NAME, "'%s' cannot be a file here: it has the part '%.*s'", key,
+                             (int)n, p);
+        if (p[n] == '\0')
+            return 0;
+        p += n + 1;
+    }
+}
+
+void name_join(struct buf *out, const char *prefix, const char *rest)
+{
+    size_t n = strlen(prefix);
+    buf_puts(out, prefix);
+    if (n > 0 && prefix[n - 1] != '/')
+        buf_putc(out, '/');
+    buf_puts(out, rest);
+}

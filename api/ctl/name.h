@@ -1,0 +1,26 @@
+/* What users call things: pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+struct object_name {
+    char *bucket;
+    char *key; /* "" where only a bucket is named */
+};
+
+/* "bucket", "bucket/key", "dfc://bucket/key". */
+int object_name_parse(const char *text, struct object_name *out, struct error *err);
+void object_name_done(struct object_name *n);
+
+/* The text behind the last slash; "" where it ends with one. */
+const char *name_base(const char *path);
+
+/* May the key become a path below a directory?  Refuses what would leave it or meet another key
+ * there: empty, "." and ".." components, and so absolute ones. */
+int name_check_local(const char *key, struct error *err);
+
+/* Append prefix, a slash where the prefix has none at its end, and rest. */
+void name_join(struct buf *out, const char *prefix, const char *rest);

@@ -1,0 +1,32 @@
+/* How a command over many objects went: what was done, and each thing that was not.  Thread-safe.
+ *
+ * Failures are printed as they come (below the progress bar) and listed in the JSON result, at
+ * most TALLY_LISTED of them by name. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "api/ctl/ctl.h"
+#include "api/ctl/progress.h"
+
+#define TALLY_LISTED 10000
+#define TALLY_HOPELESS 32
+
+struct tally;
+
+/* verb: "put", for messages. */
+struct tally *tally_new(const struct ctl *ctl, const char *verb, struct progress *progress);
+void tally_done(struct tally *t, uint64_t bytes);
+void tally_fail(struct tally *t, const char *name, const struct dfc_error *err);
+void tally_fail_common(struct tally *t, const char *name, const struct error *err);
+uint64_t tally_count(struct tally *t); /* done and failed */
+
+/* Interrupted; or everything has failed so far, more than TALLY_HOPELESS times: the rest is not
+ * tried. */
+bool tally_hopeless(struct tally *t);
+void tally_skip(struct tally *t); /* one thing was not tried */
+
+/* Prints the result, frees, gives the exit code: 0 all done; 6 some failed; where everything
+ * failed in one way, that way's code. */
+int tally_end(struct tally *t);

@@ -1,0 +1,303 @@
+/* libdfc: a client of a dfc cluster.
+ *
+ *     struct dfc_error err;
+ *     struct dfc_client *c;
+ *     if (dfc_client_open(NULL, &c, &err) != DFC_OK)           // endpoint from DFC_ENDPOINT
+ *         die("%s", err.message);
+ *     if (dfc_put_file(c, "train", "a/0001.tar", "0001.tar", NULL, NULL, &err) != DFC_OK)
+ *         die("%s: %s", err.code, err.message);
+ *     dfc_client_close(c);
+ *
+ * RESULTS.  Every call that can fail returns DFC_OK (0) or a negative enum dfc_result, and fills
+ * the struct dfc_error that is its last parameter (which may be NULL).  Nothing is returned
+ * through the other pointers when it fails.
+ *
+ * THREADS.  One client may be used by any number of threads at once; each call takes one of the
+ * client's connections, or opens another.  A list iterator belongs to one thread at a time.
+ * Only dfc_client_cancel() may be called from a signal handler.  A program that talks TLS should
+ * ignore SIGPIPE.
+ *
+ * RETRIES.  A call is repeated, with growing, jittered pauses and a bound in number and time,
+ * where that cannot do harm: nothing was sent; the server refused with 429, 503 or `stale_map`
+ * (its Retry-After is honoured); or the connection broke under a call that may be made twice
+ * (every read, DELETE of an object, PUT of a whole object whose source can be read again).  What
+ * may have happened already and must not happen twice is reported instead.
+ *
+ * MEMORY.  What a call hands over is freed with the function named beside it, plain text with
+ * dfc_free().  Objects are never held whole in memory except by dfc_get_memory().  The library
+ * ends the program when the C library has no memory for its own few small blocks.
+ *
+ * DOCUMENTS.  Cluster, node, bucket and job documents are handed over as the JSON text that the
+ * cluster sent (docs/http.md shows their fields, which grow over time). */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DFC_API __attribute__((visibility("default")))
+
+/* ---- results ---- */
+
+enum dfc_result {
+    DFC_OK = 0,
+    DFC_FAILED = -1,       /* the cluster failed (5xx), or a reply is not of the contract */
+    DFC_INVALID = -2,      /* an argument, name or document is malformed; not supported */
+    DFC_NOT_FOUND = -3,    /* no such bucket, object, job or node */
+    DFC_DENIED = -4,       /* 401, 403 */
+    DFC_UNREACHABLE = -5,  /* no endpoint answers, or the node that is needed does not */
+    DFC_TIMED_OUT = -6,    /* connected, but silent for too long; or a wait ran out of time */
+    DFC_CONFLICT = -7,     /* it exists already; the job's state does not allow this */
+    DFC_PRECONDITION = -8, /* if_match, if_none_match; the object changed while it was read */
+    DFC_CORRUPT = -9,      /* a checksum or length is wrong */
+    DFC_LOCAL = -10,       /* a local file, descriptor or callback failed */
+    DFC_CANCELLED = -11,   /* dfc_client_cancel() */
+    DFC_NOT_MODIFIED = -12 /* if_none_match names the version that the object has */
+};
+
+struct dfc_error {
+    int result;          /* enum dfc_result */
+    int status;          /* HTTP status of the reply; 0 where there was none */
+    char code[40];       /* stable name, e.g. "bucket_not_found" (docs/http.md) */
+    char message[768];   /* a sentence for people */
+    char node[64];       /* the node that said so; "" where unknown */
+    char request_id[72]; /* finds the call in the cluster's logs */
+};
+
+DFC_API void dfc_free(void *memory); /* what a call handed over as text or bytes; NULL is fine */
+DFC_API const char *dfc_version(void);
+
+/* ---- client ---- */
+
+struct dfc_client;
+
+/* Zero means the default throughout; all zero is a good choice. */
+struct dfc_client_options {
+    /* "http://host:port", several separated by commas: any proxies of one cluster.  The next is
+     * tried where one does not answer.  NULL: the environment's DFC_ENDPOINT, and without it
+     * http://127.0.0.1:8080. */
+    const char *endpoints;
+    uint32_t connect_timeout_ms; /* 5000 */
+    uint32_t idle_timeout_ms;    /* 60000: nothing sent and nothing received for so long */
+    uint32_t attempts;           /* 6 tries in all; 1 turns repeating off */
+    uint32_t retry_budget_ms;    /* 60000: no new try later than this after the last progress */
+    uint32_t idle_connections;   /* 32 kept for reuse */
+    const char *user_agent;      /* "libdfc/VERSION" */
+};
+
+/* Opens no connection yet.  options may be NULL. */
+DFC_API int dfc_client_open(const struct dfc_client_options *options, struct dfc_client **client,
+                            struct dfc_error *err);
+/* Ends all running and later calls with DFC_CANCELLED.  Async-signal-safe; there is no way back. */
+DFC_API void dfc_client_cancel(struct dfc_client *client);
+/* The endpoint that answered last.  Valid as long as the client. */
+DFC_API const char *dfc_client_endpoint(const struct dfc_client *client);
+DFC_API void dfc_client_close(struct dfc_client *client); /* no call may be running; NULL is fine */
+
+/* ---- objects ---- */
+
+struct dfc_meta {
+    const char *name; /* without the "Dfc-Meta-"; case does not matter */
+    const char *value;
+};
+
+struct dfc_object_info {
+    uint64_t size;       /* of the whole object, also where a range was read */
+    int64_t modified_ms; /* Unix time; 0 where the reply does not say */
+    char *content_type;  /* texts are "" where the reply does not say */
+    char *etag;          /* with its quotes, ready for if_match */
+    char *version;
+    char *checksum_type; /* "xxh3" */
+    char *checksum;      /* hexadecimal */
+    size_t meta_count;
+    struct dfc_meta *meta;
+};
+
+DFC_API void dfc_object_info_free(struct dfc_object_info *info);
+
+/* Called now and then while bytes move, from the calling thread.  total is UINT64_MAX where it is
+ * not known.  done may fall back when a try is repeated. */
+typedef void dfc_progress(void *context, uint64_t done, uint64_t total);
+
+struct dfc_put_options {
+    const char *content_type;  /* NULL: application/octet-stream by the server */
+    const struct dfc_meta *meta;
+    size_t meta_count;
+    bool if_absent;            /* DFC_PRECONDITION where the object exists */
+    const char *if_match;      /* etag; DFC_PRECONDITION where the object is another */
+    bool no_checksum;          /* do not read the source once more to send its checksum */
+    dfc_progress *progress;
+    void *progress_context;
+};
+
+/* Where a body comes from. */
+struct dfc_source {
+    /* Up to `room` bytes into `to`; 0 at the end; -1 ends the call with DFC_LOCAL. */
+    ptrdiff_t (*read)(void *context, void *to, size_t room);
+    /* Back to the first byte: 0 or -1.  NULL where the source can be read only once; then the
+     * call is repeated only as long as no more than its first 256 KiB were sent. */
+    int (*rewind)(void *context);
+    void *context;
+    int64_t size; /* bytes; -1 where unknown */
+};
+
+/* Store an object; readers see the old or the new one, never a mixture.  The checksum (xxh3) of
+ * a memory or file source is sent along, so that damage on the way is refused; that of other
+ * sources is compared with the one that the server computed.  options and info may be NULL. */
+DFC_API int dfc_put_memory(struct dfc_client *client, const char *bucket, const char *object,
+                           const void *data, size_t size, const struct dfc_put_options *options,
+                           struct dfc_object_info **info, struct dfc_error *err);
+DFC_API int dfc_put_file(struct dfc_client *client, const char *bucket, const char *object,
+                         const char *path, const struct dfc_put_options *options,
+                         struct dfc_object_info **info, struct dfc_error *err);
+/* From the descriptor's position to its end: a regular file (by pread(2); the position does not
+ * move), a pipe, a socket. */
+DFC_API int dfc_put_fd(struct dfc_client *client, const char *bucket, const char *object, int fd,
+                       const struct dfc_put_options *options, struct dfc_object_info **info,
+                       struct dfc_error *err);
+DFC_API int dfc_put_source(struct dfc_client *client, const char *bucket, const char *object,
+                           const struct dfc_source *source, const struct dfc_put_options *options,
+                           struct dfc_object_info **info, struct dfc_error *err);
+
+struct dfc_get_options {
+    int64_t offset;            /* first byte; negative: so many bytes before the end */
+    uint64_t length;           /* 0: to the end (ignored with a negative offset) */
+    const char *if_match;      /* etag; DFC_PRECONDITION where the object is another */
+    const char *if_none_match; /* etag; DFC_NOT_MODIFIED where the object is this one */
+    bool no_verify;            /* do not compare a whole object with its checksum */
+    uint64_t memory_limit;     /* of dfc_get_memory(), bytes; 0: 1 GiB */
+    dfc_progress *progress;
+    void *progress_context;
+};
+
+/* Where bytes go. */
+struct dfc_sink {
+    /* All of them, in order: 0, or -1 ends the call with DFC_LOCAL. */
+    int (*write)(void *context, const void *data, size_t size);
+    /* Forget what was written: 0 or -1.  NULL where that cannot be; then a call whose object
+     * changed or came damaged fails instead of beginning anew. */
+    int (*rewind)(void *context);
+    void *context;
+};
+
+/* Read an object or a range.  A transfer that is cut goes on where it stopped, with If-Match on
+ * the version it began with.  A whole object is compared with its checksum at the end:
+ * DFC_CORRUPT.  The bytes of a failed call are not to be used. */
+DFC_API int dfc_get_memory(struct dfc_client *client, const char *bucket, const char *object,
+                           const struct dfc_get_options *options, void **data, size_t *size,
+                           struct dfc_object_info **info, struct dfc_error *err);
+/* Written at the descriptor's position.  A regular file that is not open for appending is
+ * rewound to it (and cut) when the read begins anew. */
+DFC_API int dfc_get_fd(struct dfc_client *client, const char *bucket, const char *object, int fd,
+                       const struct dfc_get_options *options, struct dfc_object_info **info,
+                       struct dfc_error *err);
+DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const char *object,
+                         const struct dfc_sink *sink, const struct dfc_get_options *options,
+                         struct dfc_object_info **info, struct dfc_error *err);
+
+DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
+                     struct dfc_object_info **info, struct dfc_error *err);
+/* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
+DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
+                       struct dfc_error *err);
+
+/* ---- lists ---- */
+
+struct dfc_list_options {
+    const char *prefix;      /* names that begin so */
+    const char *delimiter;   /* "/": names with one after the prefix are folded into one entry */
+    const char *start_after; /* names greater than this, bytewise */
+    uint32_t page_size;      /* entries asked for at once; 0: 1000 */
+    bool partial;            /* go on without targets that cannot be asked, see _incomplete() */
+};
+
+struct dfc_entry {
+    const char *name;
+    bool is_prefix; /* a folded one; the fields below are empty */
+    uint64_t size;
+    int64_t modified_ms;
+    const char *version;
+    const char *checksum_type;
+    const char *checksum;
+};
+
+struct dfc_list;
+
+/* The names of a bucket in bytewise order, asked for page by page as they are needed.
+ * options may be NULL; its texts are copied. */
+DFC_API int dfc_list_open(struct dfc_client *client, const char *bucket,
+                          const struct dfc_list_options *options, struct dfc_list **list,
+                          struct dfc_error *err);
+/* 1 and the next entry (valid until the next call), 0 at the end, or a negative result. */
+DFC_API int dfc_list_next(struct dfc_list *list, const struct dfc_entry **entry,
+                          struct dfc_error *err);
+DFC_API bool dfc_list_incomplete(const struct dfc_list *list); /* a target could not be asked */
+DFC_API void dfc_list_close(struct dfc_list *list);
+
+/* ---- buckets ---- */
+
+/* properties is a JSON object ({"copies": 1, "durability": "sync", ...}) or NULL. */
+DFC_API int dfc_bucket_create(struct dfc_client *client, const char *bucket, const char *properties,
+                              struct dfc_error *err);
+DFC_API int dfc_bucket_destroy(struct dfc_client *client, const char *bucket,
+                               struct dfc_error *err); /* and all that it holds */
+DFC_API int dfc_bucket_show(struct dfc_client *client, const char *bucket, char **document,
+                            struct dfc_error *err);
+DFC_API int dfc_bucket_set(struct dfc_client *client, const char *bucket, const char *properties,
+                           struct dfc_error *err);
+DFC_API int dfc_bucket_list(struct dfc_client *client, char **document, struct dfc_error *err);
+
+/* ---- cluster ---- */
+
+/* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs". */
+DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char **document,
+                             struct dfc_error *err);
+/* what: NULL or "info", "smap", "bmd", "config", "mountpaths", "stats".  Asks the node itself,
+ * at the public address that the cluster knows. */
+DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
+                          char **document, struct dfc_error *err);
+
+/* ---- jobs ---- */
+
+struct dfc_job {
+    char *id;
+    char *kind;
+    char *state; /* queued extracting merging creating finished failed aborted */
+    bool ended;  /* one of the last three */
+    double percent;
+    char *error;    /* the first error's message; "" */
+    char *document; /* everything */
+};
+
+DFC_API void dfc_job_free(struct dfc_job *job);
+
+/* spec is the JSON of docs/sort.md.  id must be freed with dfc_free(). */
+DFC_API int dfc_sort_start(struct dfc_client *client, const char *spec, char **id,
+                           struct dfc_error *err);
+DFC_API int dfc_sort_show(struct dfc_client *client, const char *id, struct dfc_job **job,
+                          struct dfc_error *err);
+/* Sorts whose description matches the regular expression (NULL: all); {"jobs": [...]}. */
+DFC_API int dfc_sort_list(struct dfc_client *client, const char *regex, char **document,
+                          struct dfc_error *err);
+DFC_API int dfc_sort_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
+DFC_API int dfc_sort_forget(struct dfc_client *client, const char *id, struct dfc_error *err);
+
+DFC_API int dfc_job_show(struct dfc_client *client, const char *id, struct dfc_job **job,
+                         struct dfc_error *err);
+DFC_API int dfc_job_list(struct dfc_client *client, const char *kind, const char *state,
+                         char **document, struct dfc_error *err); /* either may be NULL */
+DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
+/* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
+ * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;
+ * afterwards DFC_TIMED_OUT (the job goes on). */
+DFC_API int dfc_job_wait(struct dfc_client *client, const char *id, uint64_t timeout_ms,
+                         void (*watch)(void *context, const struct dfc_job *job), void *context,
+                         struct dfc_job **job, struct dfc_error *err);
+
+#ifdef __cplusplus
+}
+#endif

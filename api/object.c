@@ -1,0 +1,40 @@
+/* dfc_head, dfc_delete. */
+#include "api/dfc.h"
+
+#include "api/call.h"
+#include "api/info.h"
+#include "api/uri.h"
+#include "common/error.h"
+
+/* The reply to HEAD has no body that would tell a missing object from a missing bucket. */
+static void head_explain(struct dfc_error *err, const char *bucket, const char *object)
+{
+    snprintf(err->code, sizeof err->code, "%s", error_name(E_OBJECT_NOT_FOUND));
+    snprintf(err->message, sizeof err->message, "'%s/%s' does not exist, or its bucket does not",
+             bucket, object);
+}
+
+int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
+             struct dfc_object_info **info, struct dfc_error *err)
+{
+    _cleanup_(call_done)
+    struct call call = {.method = "HEAD", .twice_is_harmless = true};
+    int rc = uri_object(&call.path, bucket, object, err);
+    if (rc == DFC_OK)
+        rc = call_run(c, &call, err);
+    if (rc == DFC_OK && info != NULL)
+        *info = info_from_headers(&call.reply.headers);
+    if (rc == DFC_NOT_FOUND && err != NULL)
+        head_explain(err, bucket, object);
+    return rc;
+}
+
+int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, struct dfc_error *err)
+{
+    _cleanup_(call_done)
+    struct call call = {.method = "DELETE", .twice_is_harmless = true};
+    int rc = uri_object(&call.path, bucket, object, err);
+    if (rc == DFC_OK)
+        rc = call_run(c, &call, err);
+    return rc == DFC_NOT_FOUND && call.doubtful ? DFC_OK : rc;
+}

@@ -1,0 +1,56 @@
+#include "api/retry.h"
+
+/* Half of the pause is fixed and half is drawn ("equal jitter"), so that clients that failed
+ * together come back apart, but never at once. */
+static uint64_t retry_pause(const struct retry_policy *p, unsigned failures, uint64_t random)
+{
+    uint64_t pause = p->base_ms;
+    for (unsigned i = 1; i < failures && pause < p->cap_ms; i++)
+        pause *= 2;
+    if (pause > p->cap_ms)
+        pause = p->cap_ms;
+    return pause / 2 + random % (pause / 2 + 1);
+}
+
+/* The server's wish is a minimum; a little is added for the same reason. */
+static uint64_t retry_wish(const struct retry_question *q)
+{
+    return q->retry_after_ms + q->random % (q->retry_after_ms / 4 + 1);
+}
+
+static bool retry_allowed(const struct retry_question *q)
+{
+    switch (q->outcome) {
+    case RETRY_UNSENT:
+    case RETRY_REFUSED:
+        return true;
+    case RETRY_BROKEN:
+        return q->twice_is_harmless;
+    case RETRY_NEVER:
+        return false;
+    }
+    return false;
+}
+
+bool retry_next(const struct retry_policy *p, struct retry_state *s, const struct retry_question *q,
+                uint64_t *wait_ms)
+{
+    s->failures++;
+    if (!retry_allowed(q))
+        return false;
+    if (q->outcome == RETRY_UNSENT && q->other_endpoint) {
+        s->failures--; /* a round over all endpoints counts as one try */
+        *wait_ms = 0;
+        return true;
+    }
+    if (s->failures >= p->attempts)
+        return false;
+    *wait_ms = q->retry_after_ms > 0 ? retry_wish(q) : retry_pause(p, s->failures, q->random);
+    return q->now_ms - s->since_ms + *wait_ms <= p->budget_ms;
+}
+
+void retry_progress(struct retry_state *s, uint64_t now_ms)
+{
+    s->failures = 0;
+    s->since_ms = now_ms;
+}

@@ -1,0 +1,91 @@
+#include "api/uri.h"
+
+#include <ctype.h>
+#include <strings.h>
+
+#include "api/failure.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+/* Length of "http://" or "https://" at the beginning, or 0. */
+static size_t uri_scheme(const char *text)
+{
+    if (strncasecmp(text, "http://", 7) == 0)
+        return 7;
+    return strncasecmp(text, "https://", 8) == 0 ? 8 : 0;
+}
+
+int uri_endpoint(const char *text, size_t len, char **out, struct dfc_error *err)
+{
+    while (len > 0 && isspace((unsigned char)*text)) {
+        text++;
+        len--;
+    }
+    while (len > 0 && (isspace((unsigned char)text[len - 1]) || text[len - 1] == '/'))
+        len--;
+    _cleanup_free_ char *plain = xstrndup(text, len);
+    size_t scheme = uri_scheme(plain);
+    const char *host = plain + scheme;
+    size_t host_len = strlen(host);
+    if (host_len == 0 || host[0] == ':' || host[host_len - 1] == ':' ||
+        strpbrk(host, "/?#@ \t\r\n\"<>\\") != NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID,
+                           "'%s' is not an endpoint: expected http://HOST:PORT", plain);
+    if (scheme == 0 && strchr(host, ':') == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID,
+                           "'%s' is not an endpoint: without http:// it needs a port", plain);
+    *out = scheme > 0 ? steal(plain) : xprintf("http://%s", plain);
+    return DFC_OK;
+}
+
+int uri_bucket(struct buf *out, const char *room, const char *bucket, struct dfc_error *err)
+{
+    if (bucket == NULL || bucket[0] == '\0' || strchr(bucket, '/') != NULL)
+        return failure_set(err, DFC_INVALID, E_NAME, "'%s' is not the name of a bucket",
+                           bucket != NULL ? bucket : "");
+    buf_printf(out, "/v1/%s/", room);
+    buf_put_url_escaped(out, bucket, strlen(bucket), "");
+    return DFC_OK;
+}
+
+int uri_object(struct buf *out, const char *bucket, const char *object, struct dfc_error *err)
+{
+    if (object == NULL || object[0] == '\0')
+        return failure_set(err, DFC_INVALID, E_NAME, "the object's name is empty");
+    int rc = uri_bucket(out, "objects", bucket, err);
+    if (rc != DFC_OK)
+        return rc;
+    buf_putc(out, '/');
+    buf_put_url_escaped(out, object, strlen(object), "/");
+    return DFC_OK;
+}
+
+void uri_query(struct buf *out, const char *name, const char *value)
+{
+    if (value == NULL || value[0] == '\0')
+        return;
+    buf_putc(out, strchr(buf_str(out), '?') == NULL ? '?' : '&');
+    buf_puts(out, name);
+    buf_putc(out, '=');
+    buf_put_url_escaped(out, value, strlen(value), "");
+}
+
+void uri_query_u64(struct buf *out, const char *name, uint64_t value)
+{
+    char text[24];
+    snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+    uri_query(out, name, text);
+}
+
+char *uri_resolve(const char *base, const char *location)
+{
+    if (location == NULL)
+        return NULL;
+    if (uri_scheme(location) > 0)
+        return xstrdup(location);
+    if (location[0] != '/' || location[1] == '/')
+        return NULL;
+    size_t scheme = uri_scheme(base);
+    size_t origin = scheme + strcspn(base + scheme, "/?#");
+    return xprintf("%.*s%s", (int)origin, base, location);
+}

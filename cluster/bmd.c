@@ -1,0 +1,225 @@
+#include "cluster/parts.h"
+
+#include <string.h>
+
+#include "cluster/document.h"
+#include "common/jsonx.h"
+
+static const char *const durability_names[] = {
+    [DURABILITY_SYNC] = "sync",
+    [DURABILITY_ASYNC] = "async",
+};
+
+const char *durability_name(enum durability d)
+{
+    return durability_names[d];
+}
+
+int durability_from_name(const char *name, enum durability *d, struct error *err)
+{
+    for (size_t i = 0; i < sizeof durability_names / sizeof durability_names[0]; i++) {
+        if (strcmp(durability_names[i], name) == 0) {
+            *d = (enum durability)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "'%.32s' is not a durability: sync or async", name);
+}
+
+static size_t bmd_find(const struct bmd *b, const char *name, bool *found)
+{
+    return document_find(b->buckets, b->count, sizeof b->buckets[0], offsetof(struct bucket, name),
+                         name, found);
+}
+
+const struct bucket *bmd_bucket(const struct bmd *b, const char *name)
+{
+    bool found;
+    size_t at = bmd_find(b, name, &found);
+    return found ? &b->buckets[at] : NULL;
+}
+
+const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->buckets[i].id == id)
+            return &b->buckets[i];
+    }
+    return NULL;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b)
+{
+    return a->copies == b->copies && a->durability == b->durability && a->checksum == b->checksum &&
+           a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend);
+}
+
+int bucket_props_check(const struct bucket_props *p, struct error *err)
+{
+    if (p->copies == 0)
+        return error_set(err, E_INVALID, "field 'copies' must be at least 1");
+    if (p->copies > 1)
+        return error_set(err, E_UNSUPPORTED, "field 'copies': this release keeps 1 copy, not %u",
+                         p->copies);
+    if (p->backend != NULL)
+        return error_set(err, E_UNSUPPORTED, "field 'backend': this release has no backends");
+    return 0;
+}
+
+static void bmd_begin(struct bmd *b, uint64_t version, size_t capacity)
+{
+    *b = (struct bmd){.version = version, .memory = document_new()};
+    b->buckets = arena_alloc(document_arena(b->memory), capacity * sizeof b->buckets[0]);
+}
+
+static void bmd_append(struct bmd *b, const struct bucket *bucket)
+{
+    struct arena *a = document_arena(b->memory);
+    struct bucket *copy = &b->buckets[b->count++];
+    *copy = *bucket;
+    copy->name = arena_strdup(a, bucket->name);
+    if (bucket->props.backend != NULL)
+        copy->props.backend = arena_strdup(a, bucket->props.backend);
+}
+
+static void bmd_splice(const struct bmd *old, size_t from, size_t to, const struct bucket *b,
+                       struct bmd *next)
+{
+    bmd_begin(next, old->version + 1, old->count + 1);
+    for (size_t i = 0; i < from; i++)
+        bmd_append(next, &old->buckets[i]);
+    if (b != NULL)
+        bmd_append(next, b);
+    for (size_t i = to; i < old->count; i++)
+        bmd_append(next, &old->buckets[i]);
+}
+
+void bmd_with(const struct bmd *old, const struct bucket *b, struct bmd *next)
+{
+    bool found;
+    size_t at = bmd_find(old, b->name, &found);
+    bmd_splice(old, at, found ? at + 1 : at, b, next);
+}
+
+void bmd_without(const struct bmd *old, const char *name, struct bmd *next)
+{
+    bool found;
+    size_t at = bmd_find(old, name, &found);
+    bmd_splice(old, at, found ? at + 1 : at, NULL, next);
+}
+
+json_t *bucket_props_to_json(const struct bucket_props *p)
+{
+    json_t *doc = json_pack("{s:I, s:s, s:s, s:b}", "copies", (json_int_t)p->copies, "durability",
+                            durability_name(p->durability), "checksum", checksum_name(p->checksum),
+                            "verify_on_read", (int)p->verify_on_read);
+    if (p->backend != NULL)
+        json_object_set_new(doc, "backend", json_string(p->backend));
+    return doc;
+}
+
+static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    uint64_t copies = p->copies;
+    int r = json_get_u64(doc, "props", "copies", &copies, err);
+    if (r != 0)
+        return r;
+    if (copies > UINT32_MAX)
+        return error_set(err, E_INVALID, "field 'props.copies' is out of range");
+    p->copies = (uint32_t)copies;
+    return 0;
+}
+
+int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    const char *durability = durability_name(p->durability);
+    const char *checksum = checksum_name(p->checksum);
+    const char *backend = p->backend;
+    int r;
+    if ((r = copies_from_json(doc, p, err)) != 0 ||
+        (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
+        (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
+        (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
+        (r = json_get_str(doc, "props", "backend", &backend, err)) != 0)
+        return r;
+    p->backend = backend;
+    if ((r = durability_from_name(durability, &p->durability, err)) != 0)
+        error_wrap(err, "field 'props.durability'");
+    else if ((r = checksum_from_name(checksum, &p->checksum, err)) != 0)
+        error_wrap(err, "field 'props.checksum'");
+    return r;
+}
+
+json_t *bucket_to_json(const struct bucket *b)
+{
+    return json_pack("{s:I, s:s, s:I, s:o}", "id", (json_int_t)b->id, "name", b->name, "created",
+                     (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
+}
+
+int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct bucket *out,
+                     struct error *err)
+{
+    *out = (struct bucket){.props = BUCKET_PROPS_DEFAULT};
+    const char *name;
+    json_t *props = NULL;
+    int r;
+    if ((r = json_need_u64(doc, path, "id", &out->id, err)) != 0 ||
+        (r = json_need_str(doc, path, "name", &name, err)) != 0 ||
+        (r = json_get_i64(doc, path, "created", &out->created_ms, err)) != 0 ||
+        (r = json_get_object(doc, path, "props", &props, err)) != 0)
+        return r;
+    if ((r = bucket_name_check(name, err)) != 0 ||
+        (props != NULL && (r = bucket_props_from_json(props, &out->props, err)) != 0)) {
+        error_wrap(err, "%s", path);
+        return r;
+    }
+    out->name = arena_strdup(a, name);
+    if (out->props.backend != NULL)
+        out->props.backend = arena_strdup(a, out->props.backend);
+    return 0;
+}
+
+json_t *bmd_to_json(const struct bmd *b)
+{
+    json_t *buckets = json_array();
+    for (size_t i = 0; i < b->count; i++)
+        json_array_append_new(buckets, bucket_to_json(&b->buckets[i]));
+    return json_pack("{s:I, s:o}", "version", (json_int_t)b->version, "buckets", buckets);
+}
+
+static int bmd_buckets_from_json(json_t *buckets, struct bmd *out, struct error *err)
+{
+    for (size_t i = 0; i < json_array_size(buckets); i++) {
+        char path[64];
+        json_t *item;
+        int r = json_item(buckets, "bmd.buckets", i, &item, path, err);
+        if (r == 0)
+            r = bucket_from_json(item, path, document_arena(out->memory), &out->buckets[i], err);
+        if (r != 0)
+            return r;
+        out->count++;
+    }
+    const char *twice = document_sort(out->buckets, out->count, sizeof out->buckets[0],
+                                      offsetof(struct bucket, name));
+    if (twice != NULL)
+        return error_set(err, E_JSON, "field 'bmd.buckets' has bucket '%s' twice", twice);
+    return 0;
+}
+
+int bmd_from_json(json_t *doc, struct bmd *out, struct error *err)
+{
+    json_t *buckets = NULL;
+    uint64_t version;
+    int r;
+    if ((r = json_need_u64(doc, "bmd", "version", &version, err)) != 0 ||
+        (r = json_get_array(doc, "bmd", "buckets", &buckets, err)) != 0 ||
+        (r = json_present(buckets, "bmd", "buckets", err)) != 0)
+        return r;
+    bmd_begin(out, version, json_array_size(buckets));
+    return bmd_buckets_from_json(buckets, out, err);
+}

@@ -1,0 +1,48 @@
+/* Commands: the only way in which the documents change.  Each is small, typed and pure:
+ *
+ *     next = command_apply(current, cmd)      or an error that says why not
+ *
+ * A command that changes nothing returns the same snapshot (referenced); any other one makes the
+ * state's version, and that of the sub-document it changes, greater by exactly one.  Repeating a
+ * command is therefore safe: the second time it changes nothing, or says that what it wants is so
+ * already (E_BUCKET_EXISTS, E_BUCKET_NOT_FOUND, E_NODE_NOT_FOUND, E_JOB_NOT_FOUND).
+ *
+ * What the metastore keeps of a change is the difference of the two snapshots (cluster/delta.h). */
+#pragma once
+
+#include "cluster/job.h"
+#include "cluster/state.h"
+
+enum command_kind {
+    CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
+    CMD_NODE_JOIN,      /* node: added, or updated where the id is known, and active; wall_ms */
+    CMD_NODE_STATE,     /* name = id, node_state, wall_ms */
+    CMD_NODE_REMOVE,    /* name = id; of a node that is unreachable or in maintenance */
+    CMD_BUCKET_CREATE,  /* name, props, wall_ms */
+    CMD_BUCKET_DESTROY, /* name */
+    CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
+    CMD_CONFIG_SET,     /* name, text (NULL: back to the default) */
+    CMD_JOB_CREATE,     /* job */
+    CMD_JOB_UPDATE,     /* job: the new form; its move is checked */
+    CMD_JOB_FORGET,     /* name = id: an ended job leaves the document */
+};
+
+struct command {
+    enum command_kind kind;
+    const char *name;
+    const char *text;
+    uint64_t term;
+    int64_t wall_ms;
+    enum node_state node_state;
+    const struct node *node;
+    const struct bucket_props *props;
+    json_t *patch;
+    const struct job *job;
+};
+
+int command_apply(const struct cluster_state *s, const struct command *cmd,
+                  const struct cluster_state **next, struct error *err);
+
+/* A copy that owns everything it points to, for handing a command to another thread. */
+struct command *command_copy(const struct command *cmd);
+void command_free(struct command *cmd); /* of command_copy() */

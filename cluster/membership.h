@@ -1,0 +1,61 @@
+/* Who is alive: registrations and keepalives go in, verdicts come out.  Pure: the time comes in as
+ * milliseconds of a monotonic clock, and nothing here does I/O or locks.
+ *
+ *   - A node is given up (unreachable) when nothing has been heard of it for longer than
+ *     timeout_ms, and taken back (active) as soon as it is heard again.  What a verdict means for
+ *     the map is the caller's to commit; a verdict that was not committed comes again.
+ *   - The primary judges nobody for what it did not hear itself.  For one timeout after its own
+ *     start nobody is given up.  After a pause of its own (it was stopped, swapped out, or a disk
+ *     stalled it) messages wait in its sockets: a tick more than an eighth of the timeout late
+ *     gives up only whom nobody heard for two, and after half a timeout every clock starts anew.
+ *   - An id belongs to one process at a time.  The same address with another boot id is the node
+ *     started again, and is let in at once: two processes cannot listen there.  Another address is
+ *     let in when the old process has been silent for a timeout; until then it is refused, for it
+ *     may be a second node that was given the same id by mistake.  A boot id that another one has
+ *     replaced is refused while that one lives (a late message, or such a second node). */
+#pragma once
+
+#include <stdint.h>
+
+#include "cluster/state.h"
+
+struct membership;
+
+struct membership_rules {
+    const char *self;    /* the primary's own id: never judged */
+    uint64_t timeout_ms; /* silence for longer than this is unreachable */
+};
+
+/* What a node says of itself with each keepalive. */
+struct keepalive {
+    const char *id;
+    const char *boot;
+    uint64_t term; /* of the state that it holds */
+    uint64_t version;
+    uint64_t total_bytes; /* capacity; 0 for a proxy */
+    uint64_t available_bytes;
+};
+
+struct verdict {
+    const char *id; /* the map's text */
+    enum node_state state;
+    uint64_t silent_ms;
+};
+
+struct membership *membership_new(const struct membership_rules *rules, uint64_t now_ms);
+void membership_free(struct membership *m);
+
+/* May this process take its id?  0 (and it counts as heard; the caller commits its join), or
+ * E_EXISTS with a sentence that says what to do. */
+int membership_register(struct membership *m, const struct smap *map, const struct node *spec,
+                        uint64_t now_ms, struct error *err);
+/* 0, or E_NODE_NOT_FOUND: the map does not have this run of the node, it must register. */
+int membership_keepalive(struct membership *m, const struct smap *map, const struct keepalive *k,
+                         uint64_t now_ms, struct error *err);
+/* To be called at least ten times within timeout_ms; the longest time from the last sign of life
+ * to the verdict is timeout_ms plus the distance of two ticks.  `out` has room for map->count
+ * verdicts; returns how many there are. */
+size_t membership_tick(struct membership *m, const struct smap *map, uint64_t now_ms,
+                       struct verdict *out);
+/* The last keepalive of a node; false where none has come.  The texts are NULL. */
+bool membership_last(const struct membership *m, const char *id, struct keepalive *out);

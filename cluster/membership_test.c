@@ -1,0 +1,228 @@
+#include "cluster/membership.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "cluster/command.h"
+
+enum { TIMEOUT = 5000 };
+
+static const struct membership_rules rules = {.self = "p1", .timeout_ms = TIMEOUT};
+
+static struct node target(const char *boot, const char *url)
+{
+    return (struct node){
+        .id = "t1",
+        .role = NODE_TARGET,
+        .public_url = url,
+        .control_url = url,
+        .data_url = url,
+        .boot = boot,
+    };
+}
+
+/* The map after this command; the one before is released. */
+static void commit(const struct cluster_state **s, const struct command *cmd)
+{
+    const struct cluster_state *next;
+    assert_int_equal(command_apply(*s, cmd, &next, NULL), 0);
+    state_unref(*s);
+    *s = next;
+}
+
+static void joins(const struct cluster_state **s, const struct node *n)
+{
+    commit(s, &(struct command){.kind = CMD_NODE_JOIN, .node = n});
+}
+
+static int keepalive(struct membership *m, const struct cluster_state *s, const char *boot,
+                     uint64_t now)
+{
+    const struct keepalive k = {.id = "t1", .boot = boot};
+    return membership_keepalive(m, &s->smap, &k, now, NULL);
+}
+
+static enum node_state verdict(struct membership *m, const struct cluster_state *s, uint64_t now)
+{
+    struct verdict out[8];
+    size_t count = membership_tick(m, &s->smap, now, out);
+    if (count == 0)
+        return smap_node(&s->smap, "t1")->state;
+    assert_int_equal(count, 1);
+    assert_string_equal(out[0].id, "t1");
+    return out[0].state;
+}
+
+/* Ticks in between, so that the primary has not paused. */
+static enum node_state ticks_until(struct membership *m, const struct cluster_state *s,
+                                   uint64_t from, uint64_t to)
+{
+    for (uint64_t now = from; now < to; now += TIMEOUT / 10)
+        verdict(m, s, now);
+    return verdict(m, s, to);
+}
+
+static void silence_is_given_up_and_life_taken_back(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t, 100, NULL), 0);
+    joins(&s, &t);
+    assert_int_equal(keepalive(m, s, "a", 200), 0);
+    assert_int_equal(ticks_until(m, s, 200, 200 + TIMEOUT), NODE_ACTIVE);
+    assert_int_equal(verdict(m, s, 201 + TIMEOUT), NODE_UNREACHABLE);
+    commit(&s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_UNREACHABLE});
+    assert_int_equal(verdict(m, s, 300 + TIMEOUT), NODE_UNREACHABLE);
+    assert_int_equal(keepalive(m, s, "a", 400 + TIMEOUT), 0);
+    assert_int_equal(verdict(m, s, 400 + TIMEOUT), NODE_ACTIVE);
+    membership_free(m);
+}
+
+static void a_primary_that_just_began_judges_nobody(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct node t = target("a", "http://h:1");
+    joins(&s, &t);
+    struct membership *m = membership_new(&rules, 1000000);
+    assert_int_equal(ticks_until(m, s, 1000000, 1000000 + TIMEOUT), NODE_ACTIVE);
+    assert_int_equal(verdict(m, s, 1000001 + TIMEOUT), NODE_UNREACHABLE);
+    membership_free(m);
+}
+
+static void a_primary_that_paused_judges_nobody(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct node t = target("a", "http://h:1");
+    joins(&s, &t);
+    struct membership *m = membership_new(&rules, 0);
+    assert_int_equal(keepalive(m, s, "a", 10), 0);
+    verdict(m, s, 100);
+    uint64_t woken = 100 + 10 * TIMEOUT;
+    assert_int_equal(ticks_until(m, s, woken, woken + TIMEOUT), NODE_ACTIVE);
+    assert_int_equal(verdict(m, s, woken + TIMEOUT + 1), NODE_UNREACHABLE);
+    membership_free(m);
+}
+
+static void an_unreachable_node_is_not_taken_back_for_a_new_clock(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct node t = target("a", "http://h:1");
+    joins(&s, &t);
+    commit(&s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_UNREACHABLE});
+    struct membership *m = membership_new(&rules, 50);
+    /* Another process asks for the id: that is no life of the node itself. */
+    struct node other = target("b", "http://h:2");
+    assert_int_equal(membership_register(m, &s->smap, &other, 60, NULL), E_EXISTS);
+    assert_int_equal(verdict(m, s, 70), NODE_UNREACHABLE);
+    membership_free(m);
+}
+
+static void a_restarted_node_is_let_in_at_once(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node first = target("a", "http://h:1");
+    struct node second = target("b", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &first, 10, NULL), 0);
+    joins(&s, &first);
+    assert_int_equal(membership_register(m, &s->smap, &second, 20, NULL), 0);
+    /* Its join is not committed yet: neither run can keep alive. */
+    assert_int_equal(keepalive(m, s, "a", 21), E_NODE_NOT_FOUND);
+    assert_int_equal(keepalive(m, s, "b", 21), E_NODE_NOT_FOUND);
+    joins(&s, &second);
+    assert_int_equal(keepalive(m, s, "b", 22), 0);
+    /* A late message of the run before. */
+    assert_int_equal(keepalive(m, s, "a", 23), E_NODE_NOT_FOUND);
+    assert_int_equal(membership_register(m, &s->smap, &first, 24, NULL), E_EXISTS);
+    assert_int_equal(keepalive(m, s, "b", 25), 0);
+    membership_free(m);
+}
+
+static void a_second_node_with_the_id_is_refused_while_the_first_lives(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node first = target("a", "http://h:1");
+    struct node second = target("b", "http://h:2");
+    assert_int_equal(membership_register(m, &s->smap, &first, 10, NULL), 0);
+    struct error err = ERROR_INIT;
+    /* Also before the first one's join is committed. */
+    assert_int_equal(membership_register(m, &s->smap, &second, 20, &err), E_EXISTS);
+    assert_non_null(strstr(err.message, "http://h:1"));
+    joins(&s, &first);
+    assert_int_equal(membership_register(m, &s->smap, &second, 10 + TIMEOUT, NULL), E_EXISTS);
+    assert_int_equal(membership_register(m, &s->smap, &second, 11 + TIMEOUT, NULL), 0);
+    joins(&s, &second);
+    assert_int_equal(keepalive(m, s, "b", 12 + TIMEOUT), 0);
+    membership_free(m);
+}
+
+static void after_a_restart_of_the_primary_the_old_node_may_still_live(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct node first = target("a", "http://h:1");
+    joins(&s, &first);
+    struct membership *m = membership_new(&rules, 1000);
+    struct node second = target("b", "http://h:2");
+    assert_int_equal(membership_register(m, &s->smap, &second, 1100, NULL), E_EXISTS);
+    assert_int_equal(keepalive(m, s, "a", 1200), 0);
+    struct node again = target("c", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &again, 1300, NULL), 0);
+    membership_free(m);
+}
+
+static void the_primary_guards_its_own_id(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node n = target("a", "http://h:1");
+    n.id = "p1";
+    assert_int_equal(membership_register(m, &s->smap, &n, 99999, NULL), E_EXISTS);
+    membership_free(m);
+}
+
+static void the_last_report_is_kept(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    struct keepalive last;
+    assert_int_equal(membership_register(m, &s->smap, &t, 10, NULL), 0);
+    joins(&s, &t);
+    assert_false(membership_last(m, "t1", &last));
+    const struct keepalive k = {.id = "t1", .boot = "a", .version = 7, .total_bytes = 9};
+    assert_int_equal(membership_keepalive(m, &s->smap, &k, 20, NULL), 0);
+    assert_true(membership_last(m, "t1", &last));
+    assert_int_equal(last.version, 7);
+    assert_int_equal(last.total_bytes, 9);
+    membership_free(m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(silence_is_given_up_and_life_taken_back),
+        cmocka_unit_test(a_primary_that_just_began_judges_nobody),
+        cmocka_unit_test(a_primary_that_paused_judges_nobody),
+        cmocka_unit_test(an_unreachable_node_is_not_taken_back_for_a_new_clock),
+        cmocka_unit_test(a_restarted_node_is_let_in_at_once),
+        cmocka_unit_test(a_second_node_with_the_id_is_refused_while_the_first_lives),
+        cmocka_unit_test(after_a_restart_of_the_primary_the_old_node_may_still_live),
+        cmocka_unit_test(the_primary_guards_its_own_id),
+        cmocka_unit_test(the_last_report_is_kept),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,153 @@
+#include "cluster/random_command.h"
+
+#include "common/mem.h"
+
+static const char *pick_id(struct rng *rng, struct arena *a, const char *prefix, uint64_t of)
+{
+    return arena_printf(a, "%s%llu", prefix, (unsigned long long)rng_below(rng, of));
+}
+
+static struct node *random_node(struct rng *rng, struct arena *a, bool proxy)
+{
+    struct node *n = arena_alloc(a, sizeof *n);
+    uint64_t port = 1024 + rng_below(rng, 4);
+    n->role = proxy ? NODE_PROXY : NODE_TARGET;
+    n->id = pick_id(rng, a, proxy ? "p" : "t", proxy ? 3 : 9);
+    n->boot = pick_id(rng, a, "boot-", 3);
+    n->public_url = arena_printf(a, "http://127.0.0.1:%llu", (unsigned long long)port);
+    n->control_url = arena_printf(a, "http://127.0.0.1:%llu", (unsigned long long)port + 1);
+    n->data_url = proxy ? "" : arena_printf(a, "http://[::1]:%llu", (unsigned long long)port + 2);
+    n->weight = (uint32_t)rng_below(rng, 3) * 1024;
+    return n;
+}
+
+static struct bucket_props *random_props(struct rng *rng, struct arena *a)
+{
+    struct bucket_props *p = arena_alloc(a, sizeof *p);
+    *p = (struct bucket_props){
+        .copies = 1 + (rng_below(rng, 16) == 0),
+        .durability = rng_below(rng, 2) ? DURABILITY_ASYNC : DURABILITY_SYNC,
+        .checksum = (enum checksum_type)rng_below(rng, CHECKSUM_TYPES),
+        .verify_on_read = rng_below(rng, 2) != 0,
+    };
+    return p;
+}
+
+/* Some of these props, now and then with a mistake. */
+static json_t *random_patch(struct rng *rng, const struct bucket_props *p)
+{
+    json_t *patch = bucket_props_to_json(p);
+    if (rng_below(rng, 2))
+        json_object_del(patch, "durability");
+    if (rng_below(rng, 2))
+        json_object_del(patch, "checksum");
+    if (rng_below(rng, 16) == 0)
+        json_object_set_new(patch, "durability", json_string("never"));
+    return patch;
+}
+
+static struct job *random_new_job(struct rng *rng, struct arena *a)
+{
+    struct job *j = job_new(pick_id(rng, a, "srt-", 12), "sort");
+    j->spec = json_pack("{s:s, s:[i,i]}", "algorithm", "shuffle", "n", 1, 2);
+    j->created_ms = (int64_t)rng_below(rng, 1000);
+    j->description = xstrdup(rng_below(rng, 2) ? "caf\xc3\xa9 \"quoted\"" : "");
+    j->participant_count = rng_below(rng, 4);
+    j->participants = xcalloc(j->participant_count, sizeof j->participants[0]);
+    for (size_t i = 0; i < j->participant_count; i++)
+        j->participants[i] = xstrdup(pick_id(rng, a, "t", 9));
+    return j;
+}
+
+static struct job *random_job_step(struct rng *rng, const struct job *old)
+{
+    struct job *j = job_copy(old);
+    j->state = (enum job_state)rng_below(rng, JOB_ABORTED + 1);
+    j->stop_as = rng_below(rng, 2) ? JOB_FAILED : JOB_ABORTED;
+    if (rng_below(rng, 4) == 0) {
+        free(j->error_code);
+        free(j->error_message);
+        j->error_code = xstrdup("no_space");
+        j->error_message = xstrdup("t1: '/d2': No space left on device");
+    }
+    if (rng_below(rng, 4) == 0) {
+        json_decref(j->report);
+        j->report = json_pack("{s:I}", "records", (json_int_t)rng_below(rng, 1000));
+    }
+    return j;
+}
+
+static struct job *random_job(struct rng *rng, const struct cluster_state *s, struct arena *a)
+{
+    if (s->jobs.count == 0)
+        return random_new_job(rng, a);
+    return random_job_step(rng, s->jobs.jobs[rng_below(rng, s->jobs.count)]);
+}
+
+static void random_config(struct rng *rng, struct arena *a, struct command *cmd)
+{
+    static const char *const names[] = {"nodes_max", "buckets_max", "jobs_max", "no_such_setting"};
+    cmd->name = names[rng_below(rng, 4)];
+    if (rng_below(rng, 3) != 0)
+        cmd->text = arena_printf(a, "%llu", (unsigned long long)rng_below(rng, 40));
+}
+
+struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
+{
+    struct command cmd = {
+        .kind = (enum command_kind)rng_below(rng, CMD_JOB_FORGET + 1),
+        .wall_ms = (int64_t)rng_below(rng, 1000000),
+    };
+    switch (cmd.kind) {
+    case CMD_TERM_BEGIN:
+        cmd.node = random_node(rng, a, rng_below(rng, 8) != 0);
+        cmd.term = s->term + rng_below(rng, 3);
+        break;
+    case CMD_NODE_JOIN:
+        cmd.node = random_node(rng, a, rng_below(rng, 4) == 0);
+        break;
+    case CMD_NODE_STATE:
+    case CMD_NODE_REMOVE:
+        cmd.name = pick_id(rng, a, rng_below(rng, 4) == 0 ? "p" : "t", 9);
+        cmd.node_state = (enum node_state)rng_below(rng, NODE_MAINTENANCE + 1);
+        break;
+    case CMD_BUCKET_CREATE:
+    case CMD_BUCKET_DESTROY:
+    case CMD_BUCKET_PROPS:
+        cmd.name = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
+        cmd.props = random_props(rng, a);
+        cmd.patch = random_patch(rng, cmd.props);
+        break;
+    case CMD_CONFIG_SET:
+        random_config(rng, a, &cmd);
+        break;
+    case CMD_JOB_CREATE:
+        cmd.job = random_new_job(rng, a);
+        break;
+    case CMD_JOB_UPDATE:
+        cmd.job = random_job(rng, s, a);
+        break;
+    case CMD_JOB_FORGET:
+        cmd.name = pick_id(rng, a, "srt-", 12);
+        break;
+    }
+    return cmd;
+}
+
+const struct cluster_state *random_state(struct rng *rng, unsigned steps)
+{
+    const struct cluster_state *s = state_new("c-random");
+    for (unsigned i = 0; i < steps; i++) {
+        struct arena *a = arena_new(512);
+        struct command cmd = random_command(rng, s, a);
+        const struct cluster_state *next;
+        if (command_apply(s, &cmd, &next, NULL) == 0) {
+            state_unref(s);
+            s = next;
+        }
+        job_unref(cmd.job);
+        json_decref(cmd.patch);
+        arena_free(a);
+    }
+    return s;
+}

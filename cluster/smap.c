@@ -1,0 +1,300 @@
+#include "cluster/parts.h"
+
+#include <string.h>
+
+#include "cluster/document.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "hrw/hrw.h"
+
+enum { URL_MAX = 512, STACK_NODES = 64 };
+
+static const char *const role_names[] = {[NODE_PROXY] = "proxy", [NODE_TARGET] = "target"};
+static const char *const state_names[] = {
+    [NODE_ACTIVE] = "active",
+    [NODE_UNREACHABLE] = "unreachable",
+    [NODE_MAINTENANCE] = "maintenance",
+};
+
+const char *node_role_name(enum node_role r)
+{
+    return role_names[r];
+}
+
+int node_role_from_name(const char *name, enum node_role *r, struct error *err)
+{
+    for (size_t i = 0; i < sizeof role_names / sizeof role_names[0]; i++) {
+        if (strcmp(role_names[i], name) == 0) {
+            *r = (enum node_role)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "'%.32s' is not a role: proxy or target", name);
+}
+
+const char *node_state_name(enum node_state s)
+{
+    return state_names[s];
+}
+
+int node_state_from_name(const char *name, enum node_state *s, struct error *err)
+{
+    for (size_t i = 0; i < sizeof state_names / sizeof state_names[0]; i++) {
+        if (strcmp(state_names[i], name) == 0) {
+            *s = (enum node_state)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID,
+                     "'%.32s' is not a node's state: active, unreachable or maintenance", name);
+}
+
+static size_t smap_find(const struct smap *m, const char *id, bool *found)
+{
+    return document_find(m->nodes, m->count, sizeof m->nodes[0], offsetof(struct node, id), id,
+                         found);
+}
+
+const struct node *smap_node(const struct smap *m, const char *id)
+{
+    bool found;
+    size_t at = smap_find(m, id, &found);
+    return found ? &m->nodes[at] : NULL;
+}
+
+size_t smap_count(const struct smap *m, enum node_role role, enum node_state state)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < m->count; i++)
+        n += m->nodes[i].role == role && m->nodes[i].state == state;
+    return n;
+}
+
+static bool node_owns(const struct node *n)
+{
+    return n->role == NODE_TARGET && n->state != NODE_MAINTENANCE;
+}
+
+size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
+                   const struct node **out)
+{
+    struct hrw_node on_stack[STACK_NODES];
+    size_t ranks_on_stack[STACK_NODES];
+    _cleanup_free_ struct hrw_node *on_heap = NULL;
+    _cleanup_free_ size_t *ranks_on_heap = NULL;
+    struct hrw_node *nodes = on_stack;
+    size_t *ranks = ranks_on_stack;
+    if (m->count > STACK_NODES) {
+        nodes = on_heap = xcalloc(m->count, sizeof *on_heap);
+        ranks = ranks_on_heap = xcalloc(m->count, sizeof *ranks_on_heap);
+    }
+    /* A node that owns nothing has weight 0 here: never chosen, and indices stay the map's. */
+    for (size_t i = 0; i < m->count; i++) {
+        const struct node *node = &m->nodes[i];
+        nodes[i] = (struct hrw_node){node->seed, node_owns(node) ? node->weight : 0};
+    }
+    uint64_t key = hrw_key(bucket_id, object, strlen(object));
+    size_t found = hrw_rank(key, nodes, m->count, n < m->count ? n : m->count, ranks);
+    for (size_t i = 0; i < found; i++)
+        out[i] = &m->nodes[ranks[i]];
+    return found;
+}
+
+bool node_same_spec(const struct node *a, const struct node *b)
+{
+    return strcmp(a->id, b->id) == 0 && a->role == b->role && a->weight == b->weight &&
+           strcmp(a->public_url, b->public_url) == 0 &&
+           strcmp(a->control_url, b->control_url) == 0 && strcmp(a->data_url, b->data_url) == 0 &&
+           strcmp(a->boot, b->boot) == 0;
+}
+
+bool node_equal(const struct node *a, const struct node *b)
+{
+    return node_same_spec(a, b) && a->state == b->state && a->since_ms == b->since_ms;
+}
+
+static void smap_begin(struct smap *m, uint64_t version, size_t capacity)
+{
+    *m = (struct smap){.version = version, .memory = document_new()};
+    m->nodes = arena_alloc(document_arena(m->memory), capacity * sizeof m->nodes[0]);
+}
+
+static void smap_append(struct smap *m, const struct node *n)
+{
+    struct arena *a = document_arena(m->memory);
+    m->nodes[m->count++] = (struct node){
+        .id = arena_strdup(a, n->id),
+        .role = n->role,
+        .state = n->state,
+        .public_url = arena_strdup(a, n->public_url),
+        .control_url = arena_strdup(a, n->control_url),
+        .data_url = arena_strdup(a, n->data_url),
+        .weight = n->weight,
+        .seed = hrw_seed(n->id),
+        .boot = arena_strdup(a, n->boot),
+        .since_ms = n->since_ms,
+    };
+}
+
+/* The old nodes but those at [from, to), with `n`, if there is one, in their place. */
+static void smap_splice(const struct smap *old, size_t from, size_t to, const struct node *n,
+                        struct smap *next)
+{
+    smap_begin(next, old->version + 1, old->count + 1);
+    for (size_t i = 0; i < from; i++)
+        smap_append(next, &old->nodes[i]);
+    if (n != NULL)
+        smap_append(next, n);
+    for (size_t i = to; i < old->count; i++)
+        smap_append(next, &old->nodes[i]);
+}
+
+void smap_with(const struct smap *old, const struct node *n, struct smap *next)
+{
+    bool found;
+    size_t at = smap_find(old, n->id, &found);
+    smap_splice(old, at, found ? at + 1 : at, n, next);
+}
+
+void smap_without(const struct smap *old, const char *id, struct smap *next)
+{
+    bool found;
+    size_t at = smap_find(old, id, &found);
+    smap_splice(old, at, found ? at + 1 : at, NULL, next);
+}
+
+json_t *node_to_json(const struct node *n)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", n->id, "role",
+                     node_role_name(n->role), "state", node_state_name(n->state), "public_url",
+                     n->public_url, "control_url", n->control_url, "data_url", n->data_url,
+                     "weight", (json_int_t)n->weight, "boot", n->boot, "since",
+                     (json_int_t)n->since_ms);
+}
+
+/* An address of a listener, written as everybody will use it: paths are appended to it. */
+static int url_check(const char *url, const char *path, const char *field, struct error *err)
+{
+    size_t len = strlen(url);
+    bool plain =
+        strncmp(url, "http://", 7) == 0 && len > 7 && len <= URL_MAX && url[len - 1] != '/';
+    for (size_t i = 0; plain && i < len; i++)
+        plain = url[i] > ' ' && url[i] < 0x7f && strchr("\"<>\\^`{|}?#", url[i]) == NULL;
+    if (plain)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field '%s%s%s' must be 'http://host:port' without a trailing slash, at most "
+                     "%d bytes",
+                     path, path[0] != '\0' ? "." : "", field, URL_MAX);
+}
+
+static int node_urls_from_json(json_t *doc, const char *path, struct arena *a, struct node *out,
+                               struct error *err)
+{
+    const struct {
+        const char *field;
+        const char **text;
+        bool may_be_empty;
+    } urls[] = {
+        {"public_url", &out->public_url, false},
+        {"control_url", &out->control_url, false},
+        {"data_url", &out->data_url, out->role == NODE_PROXY}, /* no data listener there */
+    };
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        const char *text = NULL;
+        int r = urls[i].may_be_empty ? json_get_str(doc, path, urls[i].field, &text, err)
+                                     : json_need_str(doc, path, urls[i].field, &text, err);
+        if (r != 0)
+            return r;
+        if (text == NULL)
+            text = "";
+        if (text[0] != '\0' || !urls[i].may_be_empty)
+            r = url_check(text, path, urls[i].field, err);
+        if (r != 0)
+            return r;
+        *urls[i].text = arena_strdup(a, text);
+    }
+    return 0;
+}
+
+static int node_weight_from_json(json_t *doc, const char *path, struct node *out, struct error *err)
+{
+    uint64_t weight = 1024;
+    int r = json_get_u64(doc, path, "weight", &weight, err);
+    if (r != 0)
+        return r;
+    if (weight > UINT32_MAX)
+        return error_set(err, E_INVALID, "field '%s%sweight' must be at most %u", path,
+                         path[0] != '\0' ? "." : "", UINT32_MAX);
+    out->weight = (uint32_t)weight;
+    return 0;
+}
+
+int node_from_json(json_t *doc, const char *path, struct arena *a, struct node *out,
+                   struct error *err)
+{
+    *out = (struct node){.state = NODE_ACTIVE};
+    const char *id, *role, *boot;
+    const char *state = "active";
+    int r;
+    if ((r = json_need_str(doc, path, "id", &id, err)) != 0 ||
+        (r = json_need_str(doc, path, "role", &role, err)) != 0 ||
+        (r = json_need_str(doc, path, "boot", &boot, err)) != 0 ||
+        (r = json_get_str(doc, path, "state", &state, err)) != 0 ||
+        (r = json_get_i64(doc, path, "since", &out->since_ms, err)) != 0 ||
+        (r = node_weight_from_json(doc, path, out, err)) != 0)
+        return r;
+    if ((r = node_id_check(id, err)) != 0 ||
+        (r = node_role_from_name(role, &out->role, err)) != 0 ||
+        (r = node_state_from_name(state, &out->state, err)) != 0) {
+        error_wrap(err, "%s", path[0] != '\0' ? path : "node");
+        return r;
+    }
+    if (node_id_check(boot, NULL) != 0)
+        return error_set(err, E_INVALID, "field '%s%sboot' is not a boot id", path,
+                         path[0] != '\0' ? "." : "");
+    out->id = arena_strdup(a, id);
+    out->boot = arena_strdup(a, boot);
+    out->seed = hrw_seed(id);
+    return node_urls_from_json(doc, path, a, out, err);
+}
+
+json_t *smap_to_json(const struct smap *m)
+{
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < m->count; i++)
+        json_array_append_new(nodes, node_to_json(&m->nodes[i]));
+    return json_pack("{s:I, s:o}", "version", (json_int_t)m->version, "nodes", nodes);
+}
+
+static int smap_nodes_from_json(json_t *nodes, struct smap *out, struct error *err)
+{
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        char path[64];
+        json_t *item;
+        int r = json_item(nodes, "smap.nodes", i, &item, path, err);
+        if (r == 0)
+            r = node_from_json(item, path, document_arena(out->memory), &out->nodes[i], err);
+        if (r != 0)
+            return r;
+        out->count++;
+    }
+    const char *twice =
+        document_sort(out->nodes, out->count, sizeof out->nodes[0], offsetof(struct node, id));
+    if (twice != NULL)
+        return error_set(err, E_JSON, "field 'smap.nodes' has node '%s' twice", twice);
+    return 0;
+}
+
+int smap_from_json(json_t *doc, struct smap *out, struct error *err)
+{
+    json_t *nodes = NULL;
+    uint64_t version;
+    int r;
+    if ((r = json_need_u64(doc, "smap", "version", &version, err)) != 0 ||
+        (r = json_get_array(doc, "smap", "nodes", &nodes, err)) != 0 ||
+        (r = json_present(nodes, "smap", "nodes", err)) != 0)
+        return r;
+    smap_begin(out, version, json_array_size(nodes));
+    return smap_nodes_from_json(nodes, out, err);
+}

@@ -1,0 +1,202 @@
+/* The cluster's documents, as one immutable snapshot.
+ *
+ *   smap     the nodes: who they are, where they listen, how they are
+ *   bmd      the buckets and their properties
+ *   config   cluster-wide settings (name -> text), changed at run time
+ *   jobs     background jobs: spec, state, participants, outcome
+ *
+ * The whole has a state version (term, version): the term grows with each election (each start of
+ * the one primary), the version with each change, also from term to term.  The term's upper bits
+ * are the epoch, which grows when an operator decides what is true (--import); see
+ * state_check_history() and state_next_term().
+ *
+ * A snapshot never changes once built; holders count references.  A change is a command
+ * (cluster/command.h) applied by a pure function to the previous snapshot; only the primary proxy
+ * does that.  Everybody else gets snapshots as JSON and keeps the greatest it has seen.
+ *
+ * JSON form (state_to_json / state_from_json; also the form on disk; "format" is its version):
+ *
+ *   {"format": 1, "cluster": "c-9f…", "term": 1, "version": 7, "term_version": 1,
+ *    "next_bucket_id": 3, "primary": "p1",
+ *    "smap": {"version": 4, "nodes": [{"id": "t1", "role": "target", "state": "active",
+ *             "public_url": "http://127.0.0.1:8081", "control_url": …, "data_url": …,
+ *             "weight": 1024, "boot": "…", "since": 1700000000000}]},
+ *    "bmd": {"version": 2, "buckets": [{"id": 1, "name": "b", "created": …, "props": {…}}]},
+ *    "config": {"version": 1, "values": {…}},
+ *    "jobs": {"version": 5, "jobs": [ … see cluster/job.h … ]}}
+ *
+ * Unknown fields are kept out but do not fail (a node one release newer sends them). */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/checksum.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+
+enum node_role { NODE_PROXY, NODE_TARGET };
+/* active: takes part.  unreachable: committed as not answering; an owner in this state gives 503
+ * for its objects.  maintenance: reachable, owns nothing. */
+enum node_state { NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE };
+
+struct node {
+    const char *id; /* "t1": unique, permanent; [a-zA-Z0-9_.-]{1,63} */
+    enum node_role role;
+    enum node_state state;
+    const char *public_url; /* "http://127.0.0.1:8081", without a trailing slash */
+    const char *control_url;
+    const char *data_url;
+    uint32_t weight;  /* capacity weight for HRW; 1024 is one unit */
+    uint64_t seed;    /* HRW seed: xxh3-64 of the id */
+    const char *boot; /* id of this run of the daemon */
+    int64_t since_ms; /* wall time of the last change of state */
+};
+
+struct document; /* the memory of one sub-document, shared by the snapshots that hold it */
+
+struct smap {
+    uint64_t version;
+    size_t count;
+    struct node *nodes; /* sorted by id */
+    struct document *memory;
+};
+
+enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
+
+struct bucket_props {
+    uint32_t copies; /* 1 in this release */
+    enum durability durability;
+    enum checksum_type checksum; /* computed for every object; default xxh3 */
+    bool verify_on_read;
+    const char *backend; /* URL or NULL; refused by this release with E_UNSUPPORTED */
+};
+
+struct bucket {
+    uint64_t id; /* never used twice in the life of the cluster */
+    const char *name; /* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
+    int64_t created_ms;
+    struct bucket_props props;
+};
+
+struct bmd {
+    uint64_t version;
+    size_t count;
+    struct bucket *buckets; /* sorted by name */
+    struct document *memory;
+};
+
+struct config_value {
+    const char *name;
+    const char *text;
+};
+struct cluster_config {
+    uint64_t version;
+    size_t count;
+    struct config_value *values; /* sorted by name */
+    struct document *memory;
+};
+
+struct job; /* cluster/job.h */
+struct jobs {
+    uint64_t version;
+    size_t count;
+    struct job **jobs; /* in order of creation; each reference-counted and immutable */
+    struct document *memory;
+};
+
+struct cluster_state {
+    char *cluster_id;
+    uint64_t term;
+    uint64_t version;
+    uint64_t term_version; /* the version with which the term began; 0: not known */
+    uint64_t next_bucket_id;
+    char *primary; /* node id of the proxy that wrote this */
+    struct smap smap;
+    struct bmd bmd;
+    struct cluster_config config;
+    struct jobs jobs;
+};
+
+struct cluster_state *state_new(const char *cluster_id); /* empty, version 0 of term 0 */
+struct cluster_state *state_ref(const struct cluster_state *s);
+void state_unref(const struct cluster_state *s);
+static inline void state_unrefp(const struct cluster_state **s)
+{
+    if (*s != NULL)
+        state_unref(*s);
+}
+#define _cleanup_state_ _cleanup_(state_unrefp)
+
+/* A snapshot that begins as `s` with a version one greater.  It shares the sub-documents; a command
+ * replaces those that it changes before the snapshot is published. */
+struct cluster_state *state_next(const struct cluster_state *s);
+
+json_t *state_to_json(const struct cluster_state *s);
+int state_from_json(json_t *doc, struct cluster_state **out, struct error *err);
+/* One of "state", "smap", "bmd", "config", "jobs", in the form that it has there; NULL for another
+ * name. */
+json_t *state_part_to_json(const struct cluster_state *s, const char *part);
+/* <0, 0, >0: by term, then version. */
+int state_compare(const struct cluster_state *a, const struct cluster_state *b);
+/* Can a node that holds (term, version) have it from the past of `s`?  E_STALE_MAP, with what to
+ * do, where it cannot: the primary's directory was put back to an earlier time, and what has
+ * happened since would silently be undone.  A new epoch declares all that was before it past. */
+int state_check_history(const struct cluster_state *s, uint64_t term, uint64_t version,
+                        struct error *err);
+/* The term of a primary that begins now, in the same epoch or the next one.  It holds the time in
+ * milliseconds, so that no two lives of a directory have the same term, also when it is put back to
+ * an earlier time in between; and it is greater than the last one whatever the clock says. */
+uint64_t state_next_term(const struct cluster_state *s, int64_t wall_ms, bool next_epoch);
+
+const struct node *smap_node(const struct smap *m, const char *id); /* or NULL */
+size_t smap_count(const struct smap *m, enum node_role role, enum node_state state);
+/* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
+ * (those in maintenance own nothing), best first.  Returns how many there are (<= n). */
+size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
+                   const struct node **out);
+const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */
+const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
+#define BUCKET_PROPS_DEFAULT                                                                       \
+    ((struct bucket_props){                                                                        \
+        .copies = 1, .durability = DURABILITY_SYNC, .checksum = CHECKSUM_XXH3})
+json_t *bucket_props_to_json(const struct bucket_props *p);
+/* Fields that are absent keep their value in *p, so that it can be a default or the old value.
+ * p->backend is borrowed from the document. */
+int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err);
+/* What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
+int bucket_props_check(const struct bucket_props *p, struct error *err);
+json_t *bucket_to_json(const struct bucket *b);
+/* One node, as it stands in the smap and as it registers; `path` goes before the fields' names in
+ * messages ("" at the top).  Texts are copied into the arena. */
+json_t *node_to_json(const struct node *n);
+int node_from_json(json_t *doc, const char *path, struct arena *a, struct node *out,
+                   struct error *err);
+/* Everything but state and since: what a node says of itself. */
+bool node_same_spec(const struct node *a, const struct node *b);
+const char *config_get(const struct cluster_config *c, const char *name); /* or NULL */
+const struct job *jobs_find(const struct jobs *j, const char *id);        /* or NULL */
+
+int bucket_name_check(const char *name, struct error *err);
+/* 1..1024 bytes of UTF-8 without NUL.  Nothing else is special: "..", "/", "a//b" are names. */
+int object_name_check(const char *name, size_t len, struct error *err);
+int node_id_check(const char *id, struct error *err);
+
+const char *node_role_name(enum node_role r);
+int node_role_from_name(const char *name, enum node_role *r, struct error *err);
+const char *node_state_name(enum node_state s);
+int node_state_from_name(const char *name, enum node_state *s, struct error *err);
+const char *durability_name(enum durability d);
+int durability_from_name(const char *name, enum durability *d, struct error *err);
+
+/* The holder of the current snapshot in a daemon: readers take a reference without waiting for a
+ * writer's work; the writer swaps. */
+struct state_holder;
+struct state_holder *state_holder_new(struct cluster_state *initial); /* takes the reference */
+void state_holder_free(struct state_holder *h);
+const struct cluster_state *state_current(struct state_holder *h); /* a reference; unref it */
+/* Swaps if `s` is greater than the current one (takes a reference then). */
+bool state_advance(struct state_holder *h, const struct cluster_state *s);

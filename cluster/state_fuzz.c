@@ -1,0 +1,69 @@
+/* Any JSON either is refused with a sentence, or is a state: one that survives its own JSON form,
+ * and whose names are what they must be, whatever was in the document. */
+#include "cluster/state.h"
+
+#include <assert.h>
+
+#include "cluster/delta.h"
+#include "common/jsonx.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void check_names(const struct cluster_state *s)
+{
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        assert(node_id_check(n->id, NULL) == 0 && smap_node(&s->smap, n->id) == n);
+    }
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        assert(bucket_name_check(b->name, NULL) == 0 && bmd_bucket(&s->bmd, b->name) == b);
+        assert(b->id > 0 && b->id < s->next_bucket_id);
+    }
+}
+
+static void check_round_trip(const struct cluster_state *s)
+{
+    _cleanup_json_ json_t *doc = state_to_json(s);
+    struct cluster_state *again;
+    assert(doc != NULL);
+    int r = state_from_json(doc, &again, NULL);
+    assert(r == 0 && state_compare(s, again) == 0);
+    (void)r;
+    _cleanup_json_ json_t *doc_again = state_to_json(again);
+    assert(json_equal(doc, doc_again));
+    state_unref(again);
+}
+
+/* The same bytes as a delta to the state, or to an empty one. */
+static void try_patch(const struct cluster_state *s, json_t *doc)
+{
+    struct cluster_state *next;
+    struct error err = ERROR_INIT;
+    if (state_patch(s, doc, &next, &err) != 0) {
+        assert(err.message[0] != '\0');
+        return;
+    }
+    assert(state_compare(next, s) > 0);
+    check_names(next);
+    state_unref(next);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse((const char *)data, size, &doc, NULL) != 0)
+        return 0;
+    if (state_from_json(doc, &s, &err) == 0) {
+        check_names(s);
+        check_round_trip(s);
+    } else {
+        assert(err.code != 0 && err.message[0] != '\0');
+        s = state_new("c-fuzz");
+    }
+    try_patch(s, doc);
+    state_unref(s);
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* Named fault points: places where a test can make the world fail.
+ *
+ *     int e = fault_errno("disk.write");       // 0, or the errno to pretend
+ *     if (e != 0) return error_errno(err, e, ...);
+ *
+ * Points are rows of fault.def (POINT(name, where it is and what it breaks)).  They are armed by
+ * the parameter `faults` (or DFC_FAULTS), e.g. "disk.write=EIO@3,net.send=cut@64k,sort.merge=kill":
+ *
+ *     name=EXXX      every pass fails with this errno
+ *     name=EXXX@N    only the N-th pass (counting from 1)
+ *     name=EXXX@N+   the N-th pass and all later ones
+ *     name=kill[@N]  the process kills itself with SIGKILL (a crash at exactly this point)
+ *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
+ *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
+ *
+ * With nothing armed a pass costs one relaxed load. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+extern atomic_bool fault_armed;
+
+/* Arms exactly what the spec says and counts passes anew; "" or NULL disarms all.  A bad spec
+ * changes nothing. */
+int fault_configure(const char *spec, struct error *err);
+int fault_pass(const char *point);                        /* use fault_errno */
+uint64_t fault_cut_bytes(const char *point); /* armed limit, UINT64_MAX when not */
+
+static inline int fault_errno(const char *point)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_pass(point) : 0;
+}

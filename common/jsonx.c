@@ -1,0 +1,193 @@
+#include "common/jsonx.h"
+
+#include "common/buf.h"
+#include "common/parse.h"
+#include "common/utf8.h"
+
+int json_parse(const char *text, size_t len, json_t **out, struct error *err)
+{
+    json_error_t why;
+    json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    if (value == NULL)
+        return error_set(err, E_JSON, "line %d, column %d: %s", why.line, why.column, why.text);
+    *out = value;
+    return 0;
+}
+
+/* "field 'algorithm.kind' must be WHAT" */
+static int wrong_field(const char *path, const char *field, const char *what, struct error *err)
+{
+    return error_set(err, E_JSON, "field '%s%s%s' %s", path, path[0] != '\0' ? "." : "", field,
+                     what);
+}
+
+/* The value of a field, NULL where it is missing or null. */
+static json_t *field_value(json_t *obj, const char *field)
+{
+    json_t *value = json_object_get(obj, field);
+    return json_is_null(value) ? NULL : value;
+}
+
+int json_get_str(json_t *obj, const char *path, const char *field, const char **out,
+                 struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_string(value))
+        return wrong_field(path, field, "must be a string", err);
+    *out = json_string_value(value);
+    return 0;
+}
+
+int json_get_i64(json_t *obj, const char *path, const char *field, int64_t *out, struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_integer(value))
+        return wrong_field(path, field, "must be an integer", err);
+    *out = json_integer_value(value);
+    return 0;
+}
+
+int json_get_u64(json_t *obj, const char *path, const char *field, uint64_t *out, struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return wrong_field(path, field, "must be an integer that is not negative", err);
+    *out = (uint64_t)json_integer_value(value);
+    return 0;
+}
+
+int json_get_bool(json_t *obj, const char *path, const char *field, bool *out, struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_boolean(value))
+        return wrong_field(path, field, "must be true or false", err);
+    *out = json_is_true(value);
+    return 0;
+}
+
+/* An integer >= 0 in the base unit, or a text that `parse` takes. */
+static int get_quantity(json_t *obj, const char *path, const char *field,
+                        int (*parse)(const char *, uint64_t *, struct error *), const char *what,
+                        uint64_t *out, struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (json_is_string(value)) {
+        int rc = parse(json_string_value(value), out, err);
+        if (rc != 0)
+            return error_recode(err, E_JSON, "field '%s%s%s'", path, path[0] != '\0' ? "." : "",
+                                field);
+        return 0;
+    }
+    if (!json_is_integer(value) || json_integer_value(value) < 0)
+        return wrong_field(path, field, what, err);
+    *out = (uint64_t)json_integer_value(value);
+    return 0;
+}
+
+int json_get_size(json_t *obj, const char *path, const char *field, uint64_t *out,
+                  struct error *err)
+{
+    return get_quantity(obj, path, field, parse_size,
+                        "must be a size: bytes, or a text such as \"10MiB\"", out, err);
+}
+
+int json_get_duration_ms(json_t *obj, const char *path, const char *field, uint64_t *out,
+                         struct error *err)
+{
+    return get_quantity(obj, path, field, parse_duration_ms,
+                        "must be a duration: milliseconds, or a text such as \"5s\"", out, err);
+}
+
+int json_get_object(json_t *obj, const char *path, const char *field, json_t **out,
+                    struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_object(value))
+        return wrong_field(path, field, "must be an object", err);
+    *out = value;
+    return 0;
+}
+
+int json_get_array(json_t *obj, const char *path, const char *field, json_t **out,
+                   struct error *err)
+{
+    json_t *value = field_value(obj, field);
+    if (value == NULL)
+        return 0;
+    if (!json_is_array(value))
+        return wrong_field(path, field, "must be an array", err);
+    *out = value;
+    return 0;
+}
+
+int json_need_str(json_t *obj, const char *path, const char *field, const char **out,
+                  struct error *err)
+{
+    if (field_value(obj, field) == NULL)
+        return wrong_field(path, field, "is missing", err);
+    return json_get_str(obj, path, field, out, err);
+}
+
+int json_need_u64(json_t *obj, const char *path, const char *field, uint64_t *out,
+                  struct error *err)
+{
+    if (field_value(obj, field) == NULL)
+        return wrong_field(path, field, "is missing", err);
+    return json_get_u64(obj, path, field, out, err);
+}
+
+static bool is_listed(const char *name, const char *const *list)
+{
+    for (; *list != NULL; list++) {
+        if (strcmp(name, *list) == 0)
+            return true;
+    }
+    return false;
+}
+
+int json_only_fields(json_t *obj, const char *path, const char *const *allowed, struct error *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(obj, name, value)
+    {
+        if (!is_listed(name, allowed))
+            return wrong_field(path, name, "is not known here", err);
+    }
+    return 0;
+}
+
+json_t *json_string_escaped(const char *text)
+{
+    size_t len = strlen(text);
+    if (utf8_valid(text, len))
+        return json_string(text);
+    _cleanup_(buf_done)
+    struct buf out = BUF_INIT;
+    for (size_t at = 0; at < len;) {
+        size_t size = utf8_sequence(text + at, len - at);
+        if (size > 0)
+            buf_append(&out, text + at, size);
+        else
+            buf_printf(&out, "\\x%02x", (unsigned char)text[at]);
+        at += size > 0 ? size : 1;
+    }
+    return json_string(buf_str(&out));
+}
+
+char *json_text(const json_t *value)
+{
+    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+}

@@ -1,0 +1,391 @@
+#include "common/param.h"
+
+#include <errno.h>
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "common/parse.h"
+
+/* A value of any type, before it is stored. */
+struct param_value {
+    uint64_t number; /* size, duration, count; 0 or 1 for boolean */
+    const char *text;
+};
+
+/* As shown in the table for docs/, and in the help. */
+static const char *const param_type_names[] = {
+    [PARAM_size] = "size",       [PARAM_duration] = "duration", [PARAM_count] = "count",
+    [PARAM_boolean] = "boolean", [PARAM_text] = "text",
+};
+static const char *const param_type_units[] = {
+    [PARAM_size] = "SIZE",      [PARAM_duration] = "TIME", [PARAM_count] = "N",
+    [PARAM_boolean] = "yes|no", [PARAM_text] = "TEXT",
+};
+
+static const struct param_row *param_find(const struct param_row *rows, const char *name)
+{
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        if (strcmp(row->name, name) == 0)
+            return row;
+    }
+    return NULL;
+}
+
+static int value_parse(enum param_type type, const char *text, struct param_value *v,
+                       struct error *err)
+{
+    bool flag = false;
+    int rc = 0;
+    switch (type) {
+    case PARAM_size:
+        return parse_size(text, &v->number, err);
+    case PARAM_duration:
+        return parse_duration_ms(text, &v->number, err);
+    case PARAM_count:
+        return parse_u64(text, &v->number, err);
+    case PARAM_boolean:
+        rc = parse_bool(text, &flag, err);
+        v->number = flag;
+        return rc;
+    case PARAM_text:
+        v->text = text;
+        return 0;
+    }
+    return error_set(err, E_INTERNAL, "parameter type %d", (int)type);
+}
+
+/* A bound of the table, "" being none.  Numbers end at INT64_MAX, for they also travel as JSON.
+ * A bound that does not parse is a bug, which params_defaults finds at the start. */
+static int bound_parse(const struct param_row *row, const char *bound, uint64_t none, uint64_t *out,
+                       struct error *err)
+{
+    struct param_value v = {.number = none};
+    int rc = bound[0] != '\0' ? value_parse(row->type, bound, &v, err) : 0;
+    *out = v.number;
+    return rc;
+}
+
+static const char *max_text(const struct param_row *row)
+{
+    return row->max_text[0] != '\0' ? row->max_text : "9223372036854775807";
+}
+
+static int value_check(const struct param_row *row, const struct param_value *v, const char *text,
+                       struct error *err)
+{
+    uint64_t min = 0;
+    uint64_t max = 0;
+    if (row->type == PARAM_text || row->type == PARAM_boolean)
+        return 0;
+    int rc = bound_parse(row, row->min_text, 0, &min, err);
+    if (rc == 0)
+        rc = bound_parse(row, row->max_text, INT64_MAX, &max, err);
+    if (rc == 0 && (v->number < min || v->number > max))
+        rc = error_set(err, E_INVALID, "'%s' is out of bounds: at least %s, at most %s", text,
+                       row->min_text[0] != '\0' ? row->min_text : "0", max_text(row));
+    return rc;
+}
+
+static void value_store(const struct param_row *row, void *values, const struct param_value *v)
+{
+    char *field = (char *)values + row->offset;
+    if (row->type == PARAM_text) {
+        char *copy = xstrdup(v->text);
+        char *old;
+        memcpy(&old, field, sizeof old);
+        memcpy(field, &copy, sizeof copy);
+        free(old);
+    } else if (row->type == PARAM_boolean) {
+        *(bool *)field = v->number != 0;
+    } else {
+        memcpy(field, &v->number, sizeof v->number);
+    }
+}
+
+static struct param_value value_load(const struct param_row *row, const void *values)
+{
+    const char *field = (const char *)values + row->offset;
+    struct param_value v = {0};
+    if (row->type == PARAM_text)
+        memcpy(&v.text, field, sizeof v.text);
+    else if (row->type == PARAM_boolean)
+        v.number = *(const bool *)field;
+    else
+        memcpy(&v.number, field, sizeof v.number);
+    return v;
+}
+
+static int row_set(const struct param_row *row, void *values, const char *text, const char *source,
+                   struct error *err)
+{
+    struct param_value v = {0};
+    int rc = value_parse(row->type, text, &v, err);
+    if (rc == 0)
+        rc = value_check(row, &v, text, err);
+    if (rc != 0)
+        return error_wrap(err, "%s: parameter '%s'", source, row->name);
+    value_store(row, values, &v);
+    return 0;
+}
+
+int params_set(const struct param_row *rows, void *values, const char *name, const char *text,
+               const char *source, struct error *err)
+{
+    const struct param_row *row = param_find(rows, name);
+    if (row == NULL)
+        return error_set(err, E_INVALID, "%s: no parameter is called '%s'", source, name);
+    return row_set(row, values, text, source, err);
+}
+
+int params_defaults(const struct param_row *rows, void *values, struct error *err)
+{
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        int rc = row_set(row, values, row->default_text, "default", err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* The text of a JSON value in the notation of the command line; NULL where it has none. */
+static char *json_value_text(const json_t *value)
+{
+    switch (json_typeof(value)) {
+    case JSON_STRING:
+        return xstrdup(json_string_value(value));
+    case JSON_INTEGER:
+        return xprintf("%lld", (long long)json_integer_value(value));
+    case JSON_TRUE:
+        return xstrdup("true");
+    case JSON_FALSE:
+        return xstrdup("false");
+    default:
+        return NULL;
+    }
+}
+
+int params_from_json(const struct param_row *rows, void *values, json_t *obj, const char *source,
+                     struct error *err)
+{
+    const char *name;
+    json_t *value;
+    if (!json_is_object(obj))
+        return error_set(err, E_INVALID, "%s: not a JSON object", source);
+    json_object_foreach(obj, name, value)
+    {
+        _cleanup_free_ char *text = json_value_text(value);
+        if (text == NULL)
+            return error_set(err, E_INVALID,
+                             "%s: parameter '%s' is neither text nor integer nor boolean", source,
+                             name);
+        int rc = params_set(rows, values, name, text, source, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static char *env_name(const char *name)
+{
+    char *env = xprintf("DFC_%s", name);
+    for (char *c = env; *c != '\0'; c++) {
+        if (*c >= 'a' && *c <= 'z')
+            *c = (char)(*c - 'a' + 'A');
+    }
+    return env;
+}
+
+int params_from_env(const struct param_row *rows, void *values, struct error *err)
+{
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        _cleanup_free_ char *name = env_name(row->name);
+        const char *text = getenv(name);
+        _cleanup_free_ char *source = xprintf("environment %s", name);
+        int rc = text != NULL ? row_set(row, values, text, source, err) : 0;
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int params_from_file(const struct param_row *rows, void *values, const char *path,
+                            struct error *err)
+{
+    json_error_t why;
+    errno = 0;
+    _cleanup_(json_decrefp)
+    json_t *obj = json_load_file(path, JSON_REJECT_DUPLICATES, &why);
+    if (obj == NULL && json_error_code(&why) == json_error_cannot_open_file)
+        return error_errno(err, errno, "open '%s'", path);
+    if (obj == NULL)
+        return error_set(err, E_INVALID, "%s: line %d, column %d: %s", path, why.line, why.column,
+                         why.text);
+    return params_from_json(rows, values, obj, path, err);
+}
+
+/* One option of the command line: "--name=value" or "--name value". */
+struct option {
+    char *name;        /* with '_' where the user may have written '-' */
+    const char *value; /* NULL at the end of the line */
+};
+
+static int option_take(int argc, char **argv, int *at, struct option *o, struct error *err)
+{
+    const char *word = argv[*at];
+    if (strncmp(word, "--", 2) != 0 || word[2] == '\0')
+        return error_set(err, E_INVALID, "command line: '%s' is not an option", word);
+    const char *equals = strchr(word, '=');
+    size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    o->name = xstrndup(word + 2, len - 2);
+    for (char *c = o->name; *c != '\0'; c++) {
+        if (*c == '-')
+            *c = '_';
+    }
+    *at += 1;
+    if (equals != NULL)
+        o->value = equals + 1;
+    else
+        o->value = *at < argc ? argv[(*at)++] : NULL;
+    return 0;
+}
+
+typedef int option_fn(const struct param_row *rows, void *values, const struct option *o,
+                      struct error *err);
+
+static int option_config(const struct param_row *rows, void *values, const struct option *o,
+                         struct error *err)
+{
+    if (strcmp(o->name, "config") != 0)
+        return 0;
+    return params_from_file(rows, values, o->value, err);
+}
+
+static int option_set(const struct param_row *rows, void *values, const struct option *o,
+                      struct error *err)
+{
+    if (strcmp(o->name, "config") == 0)
+        return 0;
+    return params_set(rows, values, o->name, o->value, "command line", err);
+}
+
+static int options_each(const struct param_row *rows, void *values, int argc, char **argv,
+                        option_fn *fn, struct error *err)
+{
+    for (int at = 1; at < argc;) {
+        struct option o = {0};
+        int rc = option_take(argc, argv, &at, &o, err);
+        _cleanup_free_ char *name = o.name;
+        if (rc == 0 && o.value == NULL)
+            rc = error_set(err, E_INVALID, "command line: '--%s' lacks a value", name);
+        if (rc == 0)
+            rc = fn(rows, values, &o, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static bool options_ask_help(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0)
+            return true;
+    }
+    return false;
+}
+
+int params_load(const struct param_row *rows, void *values, int argc, char **argv, _Bool *help,
+                struct error *err)
+{
+    *help = options_ask_help(argc, argv);
+    int rc = params_defaults(rows, values, err);
+    if (rc != 0 || *help)
+        return rc;
+    rc = options_each(rows, values, argc, argv, option_config, err);
+    if (rc == 0)
+        rc = params_from_env(rows, values, err);
+    if (rc == 0)
+        rc = options_each(rows, values, argc, argv, option_set, err);
+    return rc;
+}
+
+void params_free(const struct param_row *rows, void *values)
+{
+    const struct param_value none = {0};
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        if (row->type == PARAM_text)
+            value_store(row, values, &none);
+    }
+}
+
+json_t *params_json(const struct param_row *rows, const void *values)
+{
+    json_t *obj = json_object();
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        struct param_value v = value_load(row, values);
+        json_t *value = row->type == PARAM_text      ? json_string(v.text)
+                        : row->type == PARAM_boolean ? json_boolean(v.number)
+                                                     : json_integer((json_int_t)v.number);
+        json_object_set_new(obj, row->name, value);
+    }
+    return obj;
+}
+
+/* "http-body-memory" */
+static void put_dashed(struct buf *out, const char *name)
+{
+    for (; *name != '\0'; name++)
+        buf_putc(out, *name == '_' ? '-' : *name);
+}
+
+static void put_bounds(struct buf *out, const struct param_row *row)
+{
+    if (row->min_text[0] != '\0')
+        buf_printf(out, ", at least %s", row->min_text);
+    if (row->max_text[0] != '\0')
+        buf_printf(out, ", at most %s", row->max_text);
+}
+
+void params_help(const struct param_row *rows, struct buf *out)
+{
+    buf_puts(out, "  --config=FILE\n        JSON object with parameters by name\n");
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        buf_puts(out, "  --");
+        put_dashed(out, row->name);
+        buf_printf(out, "=%s\n        %s\n", param_type_units[row->type], row->help);
+        buf_printf(out, "        default %s", row->default_text[0] ? row->default_text : "empty");
+        put_bounds(out, row);
+        buf_putc(out, '\n');
+    }
+}
+
+/* A cell of the table: '|' would end it. */
+static void put_cell(struct buf *out, const char *text, const char *quote)
+{
+    buf_puts(out, " ");
+    if (text[0] == '\0')
+        quote = "";
+    buf_puts(out, quote);
+    for (; *text != '\0'; text++) {
+        if (*text == '|')
+            buf_putc(out, '\\');
+        buf_putc(out, *text);
+    }
+    buf_printf(out, "%s |", quote);
+}
+
+void params_markdown(const struct param_row *rows, struct buf *out)
+{
+    buf_puts(out, "| parameter | type | default | min | max | meaning |\n");
+    buf_puts(out, "|---|---|---|---|---|---|\n");
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        buf_putc(out, '|');
+        put_cell(out, row->name, "`");
+        put_cell(out, param_type_names[row->type], "");
+        put_cell(out, row->default_text, "`");
+        put_cell(out, row->min_text, "`");
+        put_cell(out, row->max_text, "`");
+        put_cell(out, row->help, "");
+        buf_putc(out, '\n');
+    }
+}

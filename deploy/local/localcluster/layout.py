@@ -1,0 +1,191 @@
+"""What a cluster consists of: names, directories, ports, arguments, and the last known processes.
+
+    DIR/cluster.json     this document
+    DIR/lock             held while a command changes something
+    DIR/logs/NODE.log    what the daemons print
+    DIR/NODE/            a daemon's own directory; of a target also its mountpaths mp1, mp2, ...
+
+Node i listens on the three ports base + 3i (public), + 1 (intra-control) and + 2 (intra-data).
+They stay the node's own: who knows a node's URL still knows it after a restart.
+"""
+
+import json
+import os
+import random
+import socket
+from dataclasses import dataclass, field
+
+from . import ClusterError
+from .process import Process
+
+DEFAULT_BASE_PORT = 8080
+PORTS_PER_NODE = 3
+FORMAT = 1
+
+
+@dataclass
+class Node:
+    name: str
+    role: str  # "proxy" or "target"
+    port: int
+    args: list = field(default_factory=list)  # this node's own, after those of its role
+    process: Process = None
+    wanted: bool = False  # started by us and not stopped since
+
+    @property
+    def control_port(self):
+        return self.port + 1
+
+    @property
+    def data_port(self):
+        return self.port + 2
+
+
+@dataclass
+class Layout:
+    dir: str
+    build: str
+    address: str
+    mountpaths: int
+    wrapper: list
+    proxy_args: list
+    target_args: list
+    nodes: list
+
+    def node(self, name):
+        for node in self.nodes:
+            if node.name == name:
+                return node
+        names = ", ".join(n.name for n in self.nodes)
+        raise ClusterError(f"the cluster in {self.dir} has no node '{name}'; it has {names}")
+
+    def of_role(self, role):
+        return [node for node in self.nodes if node.role == role]
+
+    def url(self, port):
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{host}:{port}"
+
+    def public_url(self, node):
+        return self.url(node.port)
+
+    def endpoint(self):
+        return self.public_url(self.of_role("proxy")[0])
+
+    def node_dir(self, node):
+        return os.path.join(self.dir, node.name)
+
+    def mountpath_dirs(self, node):
+        return [os.path.join(self.node_dir(node), f"mp{i + 1}") for i in range(self.mountpaths)]
+
+    def log_path(self, node):
+        return os.path.join(self.dir, "logs", node.name + ".log")
+
+    def program(self, node):
+        path = os.path.join(self.build, "dfc-proxyd" if node.role == "proxy" else "dfc-targetd")
+        if not os.access(path, os.X_OK):
+            raise ClusterError(f"there is no program {path}: build it (meson setup build && "
+                               "ninja -C build), or let DFC_BUILD name the build directory")
+        return path
+
+    def command(self, node, extra=()):
+        first = self.of_role("proxy")[0]
+        argv = [*self.wrapper, self.program(node), "--id", node.name, "--dir", self.node_dir(node),
+                "--address", self.address, "--public-port", str(node.port),
+                "--control-port", str(node.control_port)]
+        if node.role == "target":
+            argv += ["--mountpaths=" + ",".join(self.mountpath_dirs(node)),
+                     "--data-port", str(node.data_port)]
+        if node is not first:
+            argv += ["--join", self.url(first.control_port)]
+        role_args = self.proxy_args if node.role == "proxy" else self.target_args
+        return argv + role_args + node.args + list(extra)
+
+
+def path_of(directory):
+    return os.path.join(directory, "cluster.json")
+
+
+def new_nodes(proxies, targets, base_port):
+    names = [(f"p{i + 1}", "proxy") for i in range(proxies)]
+    names += [(f"t{i + 1}", "target") for i in range(targets)]
+    return [Node(name, role, base_port + PORTS_PER_NODE * i)
+            for i, (name, role) in enumerate(names)]
+
+
+def save(layout):
+    document = {
+        "format": FORMAT, "build": layout.build, "address": layout.address,
+        "mountpaths": layout.mountpaths, "wrapper": layout.wrapper,
+        "proxy_args": layout.proxy_args, "target_args": layout.target_args,
+        "nodes": [{
+            "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
+            "pid": n.process.pid if n.process else None,
+            "start_time": n.process.start_time if n.process else None,
+        } for n in layout.nodes],
+    }
+    temporary = path_of(layout.dir) + ".new"
+    with open(temporary, "w", encoding="utf-8") as f:
+        json.dump(document, f, indent=1)
+        f.write("\n")
+    os.replace(temporary, path_of(layout.dir))
+
+
+def load(directory):
+    """The layout of the cluster in `directory`; None where there is none."""
+    try:
+        with open(path_of(directory), encoding="utf-8") as f:
+            document = json.load(f)
+    except FileNotFoundError:
+        return None
+    except ValueError as e:
+        raise ClusterError(f"{path_of(directory)} is damaged: {e}") from e
+    if document.get("format") != FORMAT:
+        raise ClusterError(f"{path_of(directory)} is of another release of this script")
+    nodes = [Node(n["name"], n["role"], n["port"], n["args"],
+                  Process(n["pid"], n["start_time"]) if n["pid"] else None, n["wanted"])
+             for n in document["nodes"]]
+    return Layout(directory, document["build"], document["address"], document["mountpaths"],
+                  document["wrapper"], document["proxy_args"], document["target_args"], nodes)
+
+
+# --- ports ---------------------------------------------------------------------------------------
+
+def port_is_free(address, port):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind((address, port))
+        except OSError:
+            return False
+    return True
+
+
+def block_is_free(address, base, count):
+    return all(port_is_free(address, port) for port in range(base, base + count))
+
+
+def first_ephemeral_port():
+    try:
+        with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
+            return int(f.read().split()[0])
+    except (OSError, ValueError):
+        return 32768
+
+
+def pick_base_port(address, node_count):
+    """A block of free ports: the well-known one, or else a random one.
+
+    Below the ephemeral range, so that no outgoing connection takes the port of a node that is
+    down (and none to such a port connects to itself)."""
+    count = PORTS_PER_NODE * node_count
+    if block_is_free(address, DEFAULT_BASE_PORT, count):
+        return DEFAULT_BASE_PORT
+    last = first_ephemeral_port() - count
+    for _ in range(200):
+        base = random.randrange(10000, max(last, 10001))
+        if block_is_free(address, base, count):
+            return base
+    raise ClusterError(f"found no {count} free ports in a row on {address}; name some with "
+                       "--base-port")

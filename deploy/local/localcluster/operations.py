@@ -1,0 +1,252 @@
+"""What can be done with a cluster.  Each returns when what it says is so, or raises ClusterError.
+
+`ready_seconds` bounds every wait for a daemon to begin, `stop_seconds` for one to end.
+"""
+
+import contextlib
+import fcntl
+import os
+import shutil
+import signal
+
+from . import ClusterError, layout as layouts, probe
+from .process import Process, end_of_log, spawn, wait_until
+
+
+@contextlib.contextmanager
+def locked(directory):
+    """One command at a time changes a cluster."""
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "lock"), "w", encoding="ascii") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
+
+
+def load(directory):
+    layout = layouts.load(directory)
+    if layout is None:
+        raise ClusterError(f"there is no cluster in {directory}; `cluster up --dir {directory}` "
+                           "makes one")
+    return layout
+
+
+# --- starting ------------------------------------------------------------------------------------
+
+def launch(layout, node, extra=()):
+    """Starts the daemon and returns its Popen; ready it is later."""
+    for port in (node.port, node.control_port, node.data_port):
+        if not layouts.port_is_free(layout.address, port):
+            raise ClusterError(f"port {port} of {node.name} is taken by another program")
+    for path in layout.mountpath_dirs(node) if node.role == "target" else []:
+        os.makedirs(path, exist_ok=True)
+    os.makedirs(layout.node_dir(node), exist_ok=True)
+    os.makedirs(os.path.dirname(layout.log_path(node)), exist_ok=True)
+    probe.remove_ready(layout.node_dir(node))
+    child, process = spawn(layout.command(node, extra), layout.log_path(node))
+    node.process, node.wanted = process, True
+    layouts.save(layout)
+    return child
+
+
+def await_ready(layout, node, child, ready_seconds):
+    def over():
+        return (probe.read_ready(layout.node_dir(node), child.pid) is not None
+                or child.poll() is not None)
+
+    wait_until(over, ready_seconds)
+    if child.poll() is not None:
+        how = (f"was ended by signal {-child.returncode}" if child.returncode < 0
+               else f"ended with status {child.returncode}")
+        raise ClusterError(f"{node.name} {how} while starting; its log "
+                           f"{layout.log_path(node)} ends:\n{end_of_log(layout.log_path(node))}")
+    if probe.read_ready(layout.node_dir(node), child.pid) is None:
+        raise ClusterError(f"{node.name} is not ready after {ready_seconds} s; its log "
+                           f"{layout.log_path(node)} ends:\n{end_of_log(layout.log_path(node))}")
+
+
+def running(layout, role=None):
+    return [n for n in layout.nodes
+            if n.process and n.process.alive() and role in (None, n.role)]
+
+
+def inactive(layout, nodes):
+    """Names of the nodes that the map does not call active; all where no proxy answers."""
+    known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy")) or {}
+    return [n.name for n in nodes if known.get(n.name, {}).get("state") != "active"]
+
+
+def await_active(layout, nodes, ready_seconds):
+    if not running(layout, "proxy"):
+        return
+    wait_until(lambda: not inactive(layout, nodes), ready_seconds)
+    late = inactive(layout, nodes)
+    if late:
+        raise ClusterError(f"after {ready_seconds} s the cluster map does not have "
+                           f"{', '.join(late)} as active; see the logs in {layout.dir}/logs")
+
+
+def start_nodes(layout, nodes, ready_seconds, extra=()):
+    """The first proxy alone, since the others join it; then the rest together."""
+    first = layout.of_role("proxy")[0]
+    for group in ([n for n in nodes if n is first], [n for n in nodes if n is not first]):
+        children = [(node, launch(layout, node, extra)) for node in group]
+        for node, child in children:
+            await_ready(layout, node, child, ready_seconds)
+    await_active(layout, nodes, ready_seconds)
+
+
+def make_layout(options):
+    count = options.proxies + options.targets
+    base = options.base_port or layouts.pick_base_port(options.address, count)
+    last = base + layouts.PORTS_PER_NODE * count - 1
+    if not (0 < base and last < 65536):
+        raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
+    nodes = layouts.new_nodes(options.proxies, options.targets, base)
+    layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
+                            options.wrapper, options.proxy_arg, options.target_arg, nodes)
+    for name, arg in options.node_arg:
+        layout.node(name).args.append(arg)
+    return layout
+
+
+def check_same_shape(layout, options):
+    """`up` over an existing cluster starts it again; it does not make another one of it."""
+    for what, wanted, have in (
+            ("proxies", options.proxies, len(layout.of_role("proxy"))),
+            ("targets", options.targets, len(layout.of_role("target"))),
+            ("mountpaths per target", options.mountpaths, layout.mountpaths)):
+        if wanted is not None and wanted != have:
+            raise ClusterError(f"the cluster in {layout.dir} has {have} {what}, not {wanted}; "
+                               "`cluster down --purge` removes it with its data")
+
+
+def up(options):
+    """Makes a cluster, or starts what is not running of the one in options.dir."""
+    with locked(options.dir):
+        layout = layouts.load(options.dir)
+        if layout is None:
+            layout = make_layout(options.with_defaults())
+            for node in layout.nodes:
+                layout.program(node)
+            layouts.save(layout)
+        else:
+            check_same_shape(layout, options)
+            layout.build = options.build
+        alive = running(layout)
+        try:
+            start_nodes(layout, [n for n in layout.nodes if n not in alive], options.ready_seconds)
+        except ClusterError:
+            # A cluster that did not come up does not linger.
+            if not alive:
+                stop_all(layout, options.stop_seconds)
+            raise
+        await_active(layout, layout.nodes, options.ready_seconds)
+        return layout
+
+
+def start(directory, build, name, extra, ready_seconds):
+    with locked(directory):
+        layout = load(directory)
+        layout.build = build
+        node = layout.node(name)
+        if node.process and node.process.alive():
+            raise ClusterError(f"{name} is running already, as process {node.process.pid}")
+        start_nodes(layout, [node], ready_seconds, extra)
+
+
+# --- ending --------------------------------------------------------------------------------------
+
+def require_running(node):
+    if node.process is None or not node.process.alive():
+        raise ClusterError(f"{node.name} is not running")
+    return node.process
+
+
+def kill(directory, name, number, stop_seconds):
+    """Sends a signal; with one that ends the process, returns when it has ended."""
+    with locked(directory):
+        node = load(directory).node(name)
+        process = require_running(node)
+        process.signal(number)
+        if number in (signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGQUIT,
+                      signal.SIGABRT) and not process.wait(stop_seconds):
+            raise ClusterError(f"{name} (process {process.pid}) still runs {stop_seconds} s after "
+                               f"{signal.Signals(number).name}")
+
+
+def stop(directory, name, stop_seconds):
+    """Asks a daemon to end and waits until it has."""
+    with locked(directory):
+        layout = load(directory)
+        node = layout.node(name)
+        process = require_running(node)
+        process.signal(signal.SIGTERM)
+        if not process.wait(stop_seconds):
+            raise ClusterError(f"{name} (process {process.pid}) has not ended {stop_seconds} s "
+                               "after SIGTERM; `cluster kill -9` would end it")
+        node.wanted = False
+        layouts.save(layout)
+
+
+def stop_all(layout, stop_seconds):
+    """Ends every process, gently while the time lasts.  Returns the names that had to be killed."""
+    for role in ("target", "proxy"):
+        nodes = running(layout, role)
+        for node in nodes:
+            node.process.signal(signal.SIGTERM)
+            node.process.signal(signal.SIGCONT)
+        for node in nodes:
+            node.process.wait(stop_seconds)
+    stubborn = running(layout)
+    for node in stubborn:
+        node.process.signal(signal.SIGKILL)
+        node.process.wait(stop_seconds)
+    for node in layout.nodes:
+        probe.remove_ready(layout.node_dir(node))
+        node.process, node.wanted = None, False
+    layouts.save(layout)
+    return [n.name for n in stubborn]
+
+
+def down(directory, purge, stop_seconds):
+    """Ends the cluster.  Its data stays for the next `up`, unless purge."""
+    with locked(directory):
+        layout = load(directory)
+        stubborn = stop_all(layout, stop_seconds)
+        if purge:
+            for node in layout.nodes:
+                shutil.rmtree(layout.node_dir(node), ignore_errors=True)
+            shutil.rmtree(os.path.join(directory, "logs"), ignore_errors=True)
+            os.unlink(layouts.path_of(directory))
+            os.unlink(os.path.join(directory, "lock"))
+    if purge:
+        with contextlib.suppress(OSError):  # a directory with other files in it stays
+            os.rmdir(directory)
+    return stubborn
+
+
+# --- looking -------------------------------------------------------------------------------------
+
+def node_state(layout, node, known):
+    """active, joining (alive, not in the map yet), unreachable (alive, does not answer, or so says
+    the map), maintenance, stopped (as asked), dead (not as asked)."""
+    if node.process is None or not node.process.alive():
+        return "dead" if node.wanted else "stopped"
+    if probe.get_json(layout.public_url(node), "/v1/health?live=true") is None:
+        return "unreachable"
+    if known is None or node.name not in known:
+        return "joining"
+    return known[node.name]["state"]
+
+
+def status(directory):
+    layout = load(directory)
+    known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy"))
+    return [{
+        "name": node.name,
+        "role": node.role,
+        "primary": bool((known or {}).get(node.name, {}).get("primary", False)),
+        "pid": node.process.pid if node.process and node.process.alive() else None,
+        "url": layout.public_url(node),
+        "state": node_state(layout, node, known),
+    } for node in layout.nodes]

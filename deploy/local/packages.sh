@@ -1,0 +1,62 @@
+# Debian packages, for quickstart.sh and test.sh (sourced).
+
+build_packages="gcc libc6-dev pkgconf meson ninja-build python3 ca-certificates
+    libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libuv1-dev liburing-dev liblmdb-dev
+    libxxhash-dev libssl-dev libisal-dev libyaml-dev"
+test_packages="libcmocka-dev clang-14 libclang-rt-14-dev ccache valgrind"
+
+say() {
+    printf '== %s\n' "$*"
+}
+
+fail() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+package_installed() {
+    [ "$(dpkg-query -W -f='${Status}' "$1" 2>/dev/null)" = "install ok installed" ]
+}
+
+as_root() {
+    if [ "$(id -u)" -eq 0 ]; then
+        "$@"
+    else
+        sudo "$@"
+    fi
+}
+
+# Installs those of the packages that are missing; needs root for nothing else.
+require_packages() {
+    command -v dpkg-query >/dev/null 2>&1 ||
+        fail "this is not Debian (there is no dpkg); install the like of: $*"
+    local missing=() package
+    for package in "$@"; do
+        package_installed "$package" || missing+=("$package")
+    done
+    [ ${#missing[@]} -eq 0 ] && return
+    say "installing Debian packages: ${missing[*]}"
+    if [ "$(id -u)" -ne 0 ] && ! command -v sudo >/dev/null 2>&1; then
+        fail "that needs root, and there is no sudo. As root, run:
+    apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+    fi
+    as_root apt-get update -qq || fail "apt-get update failed"
+    as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y -qq --no-install-recommends -o Dpkg::Use-Pty=0 "${missing[@]}" >/dev/null ||
+        fail "apt-get could not install: ${missing[*]}"
+}
+
+# Makes (or keeps) a meson directory with these options; a configuration that broke off is redone.
+configure_build() {
+    local directory=$1
+    shift
+    if [ -f "$directory/build.ninja" ] && [ -f "$directory/meson-private/coredata.dat" ]; then
+        [ $# -eq 0 ] || meson configure "$directory" "$@" >/dev/null
+        return
+    fi
+    rm -rf "$directory"
+    meson setup "$directory" "$@" >/dev/null || {
+        cat "$directory/meson-logs/meson-log.txt" 2>/dev/null | tail -n 30
+        fail "meson could not configure $directory"
+    }
+}

@@ -1,0 +1,22 @@
+/* Files, durably: the helpers that everything written to disk goes through.
+ * Fault points: disk.open, disk.read, disk.write, disk.sync, disk.rename. */
+#pragma once
+
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+/* Replaces `path` by `len` bytes: temporary beside it, write, fdatasync, rename, fsync of the
+ * directory.  After a crash the file is the old one or the new one, whole. */
+int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct error *err);
+/* The whole file, at most max bytes (E_TOO_LARGE beyond).  E_NOT_FOUND where it is absent. */
+int file_read_all(const char *path, size_t max, struct buf *out, struct error *err);
+int file_write_all(int fd, const void *data, size_t len, struct error *err);
+int file_pwrite_all(int fd, const void *data, size_t len, uint64_t offset, struct error *err);
+/* Exactly len bytes; E_LENGTH when the file ends before. */
+int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error *err);
+int file_fsync_dir(const char *path, struct error *err);
+int file_mkdirs(const char *path, mode_t mode, struct error *err); /* as mkdir -p */
+int file_remove_tree(const char *path, struct error *err);         /* as rm -rf; absent is fine */

@@ -1,0 +1,25 @@
+#include "io/thread.h"
+
+#include <signal.h>
+
+static void thread_name(pthread_t thread, const char *name)
+{
+    char text[16]; /* the kernel's limit, with the NUL */
+    snprintf(text, sizeof text, "%s", name);
+    pthread_setname_np(thread, text);
+}
+
+int thread_start(const char *name, void *(*fn)(void *arg), void *arg, pthread_t *out,
+                 struct error *err)
+{
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
+    int errnum = pthread_create(out, NULL, fn, arg);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (errnum != 0)
+        return error_errno(err, errnum, "start thread '%s'", name);
+    thread_name(*out, name);
+    return 0;
+}

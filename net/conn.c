@@ -1,0 +1,439 @@
+/* A connection is a small machine that its reactor turns:
+ *
+ *        ┌───────────────────────────── keep-alive ──────────────────────────────┐
+ *        ▼                                                                        │
+ *   CONN_HEAD ──head read──▶ CONN_REQUEST ──reply published──▶ CONN_REPLY ──▶ CONN_DRAIN
+ *
+ * Each state has one step function; it moves the machine on (CONN_AGAIN) or says why it cannot.
+ * A turn ends when a step cannot, or when the budget of bytes is used up, so that a fast client
+ * does not keep the thread.
+ *
+ * Input is read into memory that all connections of the reactor share; a connection that does not
+ * use up what it has read keeps the rest between turns in memory of its own.  So idle connections
+ * cost nothing, and uploads are read in large pieces.
+ *
+ * A reply that comes before its request's body has been read is sent at once.  What is left of the
+ * body is then read away if it is short; else the connection is closed, slowly (closer.h).
+ *
+ * While a request sleeps its connection is not looked at, so a client that goes away is noticed
+ * only after the wake-up: that is what keeps a parked request alive until its reply. */
+#include "net/conn.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "net/closer.h"
+#include "net/head.h"
+#include "net/server.h"
+
+enum {
+    CONN_TURN_BYTES = 1024 * 1024,
+    CONN_REQUEST_COST = 32 * 1024,         /* of a turn's bytes, for each request */
+    HEAD_LINE_SPARE = SERVER_URI_MAX + 64, /* beside the headers, which have their own limit */
+};
+
+/* --- sleeping --------------------------------------------------------------------------------- */
+
+static void conn_sleep(struct http_request *req)
+{
+    struct conn *c = req->connection;
+    c->asleep = true;
+}
+
+static void conn_wake(struct http_request *req)
+{
+    struct conn *c = req->connection;
+    reactor_wake(c->reactor, c);
+}
+
+bool conn_rouse(struct conn *c)
+{
+    if (c->dozing) {
+        c->dozing = false;
+        c->asleep = !request_rouse(c->req);
+    }
+    return !c->asleep;
+}
+
+const struct request_link conn_request_link = {.sleep = conn_sleep, .wake = conn_wake};
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static void conn_borrow_input(struct conn *c)
+{
+    c->in = c->reactor->input;
+    if (c->saved == NULL)
+        return;
+    memcpy(c->in, c->saved, c->in_len);
+    free(steal(c->saved));
+}
+
+static void conn_return_input(struct conn *c)
+{
+    if (c->in_len > 0) {
+        c->saved = xmalloc(c->in_len);
+        memcpy(c->saved, c->in, c->in_len);
+    }
+    c->in = NULL;
+}
+
+static void conn_consume(struct conn *c, size_t len)
+{
+    assert(len <= c->in_len);
+    c->in += len;
+    c->in_len -= len;
+}
+
+/* What is left goes to the beginning, so that there is room behind it. */
+static size_t conn_make_room(struct conn *c)
+{
+    if (c->in != c->reactor->input) {
+        memmove(c->reactor->input, c->in, c->in_len);
+        c->in = c->reactor->input;
+    }
+    return REACTOR_INPUT_BYTES - c->in_len;
+}
+
+static enum conn_verdict conn_read(struct conn *c)
+{
+    if (!c->readable)
+        return CONN_WAIT;
+    size_t room = conn_make_room(c);
+    assert(room > 0);
+    ssize_t n = recv(c->fd, c->in + c->in_len, room, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
+        c->readable = errno == EINTR;
+        return c->readable ? CONN_AGAIN : CONN_WAIT;
+    }
+    if (n <= 0)
+        return CONN_CLOSE;
+    if ((size_t)n < room && !c->peer_done)
+        c->readable = false; /* empty; what comes from now on is a new event */
+    c->in_len += (size_t)n;
+    c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;
+    return CONN_AGAIN;
+}
+
+/* --- the head --------------------------------------------------------------------------------- */
+
+static void conn_new_request(struct conn *c)
+{
+    c->req = request_new(c->reactor->server, &conn_request_link, c);
+    c->req->peer = (const struct sockaddr *)&c->peer;
+    c->keep_alive = false;
+    c->chunked = false;
+    c->continued = true;
+    c->body_left = 0;
+}
+
+/* Where the next request would begin is not certain, so the connection ends with this one. */
+static enum conn_verdict conn_refuse(struct conn *c, const struct error *err)
+{
+    if (c->req == NULL)
+        conn_new_request(c);
+    c->keep_alive = false;
+    c->chunked = false;
+    c->body_left = UINT64_MAX;
+    c->state = CONN_REQUEST;
+    request_refuse(c->req, err);
+    return CONN_AGAIN;
+}
+
+static bool connection_says(const struct http_request *req, const char *token)
+{
+    const char *value = http_header(req, "Connection");
+    return value != NULL && http_list_has(value, token);
+}
+
+static int conn_check_host(const struct head *head, struct error *err)
+{
+    size_t hosts = 0;
+    for (size_t i = 0; i < head->count; i++)
+        hosts += strcasecmp(head->fields[i].name, "Host") == 0;
+    if (hosts > 1 || (hosts == 0 && head->minor == 1))
+        return error_set(err, E_INVALID, "%s Host header", hosts > 1 ? "more than one" : "no");
+    return 0;
+}
+
+static int conn_take_head(struct conn *c, const struct head *head, struct error *err)
+{
+    struct http_request *req = c->req;
+    request_set_target(req, http_method_parse(head->method), head->target);
+    for (size_t i = 0; i < head->count; i++)
+        request_add_header(req, head->fields[i].name, head->fields[i].value);
+    int rc = conn_check_host(head, err);
+    if (rc == 0)
+        rc = request_check_headers(req, err);
+    if (rc != 0)
+        return rc;
+    bool http_1_0 = head->minor == 0;
+    c->http_1_0 = http_1_0;
+    c->keep_alive = http_1_0 ? connection_says(req, "keep-alive") : !connection_says(req, "close");
+    c->chunked = req->content_length < 0;
+    c->chunks = CHUNKS_INIT;
+    c->body_left = c->chunked ? 0 : (uint64_t)req->content_length;
+    c->continued = !req->expects_continue || http_1_0;
+    return 0;
+}
+
+/* The head is in[0..len). */
+static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
+{
+    conn_new_request(c);
+    char *text = arena_bytes(c->req->arena, len);
+    memcpy(text, c->in, len);
+    conn_consume(c, len);
+    c->head_scanned = 0;
+    c->budget -= CONN_REQUEST_COST < c->budget ? CONN_REQUEST_COST : c->budget;
+    reactor_touch(c->reactor, c);
+    struct head head;
+    struct error err = ERROR_INIT;
+    int rc = head_parse(text, len, &head, &err);
+    if (rc == 0)
+        rc = conn_take_head(c, &head, &err);
+    if (rc != 0)
+        return conn_refuse(c, &err);
+    c->state = CONN_REQUEST;
+    request_begin(c->req);
+    return CONN_AGAIN;
+}
+
+static int conn_head_too_large(const struct conn *c, struct error *err)
+{
+    const char *line_end = memchr(c->in, '\n', c->in_len);
+    if (line_end == NULL || line_end - c->in > HEAD_LINE_SPARE)
+        return error_set(err, E_URI_TOO_LONG, "the request line is longer than %d bytes",
+                         HEAD_LINE_SPARE);
+    return error_set(err, E_HEADERS_TOO_LARGE, "the headers are longer than %zu bytes",
+                     c->reactor->server->headers_max);
+}
+
+/* RFC 9112 section 2.2: empty lines before a request are passed over. */
+static void conn_skip_empty_lines(struct conn *c)
+{
+    while (c->head_scanned == 0 && c->in_len >= 2 && memcmp(c->in, "\r\n", 2) == 0)
+        conn_consume(c, 2);
+}
+
+static enum conn_verdict conn_head_step(struct conn *c)
+{
+    conn_skip_empty_lines(c);
+    size_t len = c->in_len > 0 ? head_end(c->in, c->in_len, &c->head_scanned) : 0;
+    size_t max = c->reactor->server->headers_max + HEAD_LINE_SPARE;
+    if (len > max || (len == 0 && c->in_len > max)) {
+        struct error err;
+        conn_head_too_large(c, &err);
+        return conn_refuse(c, &err);
+    }
+    if (len > 0)
+        return conn_begin_request(c, len);
+    bool first = c->in_len == 0;
+    enum conn_verdict verdict = conn_read(c);
+    if (first && c->in_len > 0)
+        reactor_touch(c->reactor, c); /* the time for this head counts from here, all of it */
+    return verdict;
+}
+
+/* --- the body --------------------------------------------------------------------------------- */
+
+static bool conn_body_ended(const struct conn *c)
+{
+    return c->chunked ? chunk_ended(&c->chunks) : c->body_left == 0;
+}
+
+/* Bytes of the body at the beginning of the input; the framing before them is passed over. */
+static int conn_body_input(struct conn *c, size_t *len, struct error *err)
+{
+    if (!c->chunked) {
+        *len = c->in_len < c->body_left ? c->in_len : (size_t)c->body_left;
+        return 0;
+    }
+    const char *data;
+    ssize_t framing = chunk_next(&c->chunks, c->in, c->in_len, &data, len, err);
+    if (framing < 0)
+        return (int)framing;
+    conn_consume(c, (size_t)framing);
+    return 0;
+}
+
+static void conn_body_used(struct conn *c, size_t len)
+{
+    conn_consume(c, len);
+    c->continued = true;
+    if (c->chunked)
+        chunk_used(&c->chunks, len);
+    else
+        c->body_left -= len;
+    if (len > 0)
+        reactor_touch(c->reactor, c);
+}
+
+/* The client waits for this before it sends.  The socket has room: the last reply is out. */
+static enum conn_verdict conn_continue(struct conn *c)
+{
+    static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
+    c->continued = true;
+    ssize_t n = send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL);
+    return n == sizeof text - 1 ? CONN_AGAIN : CONN_CLOSE;
+}
+
+static enum conn_verdict conn_read_or_doze(struct conn *c)
+{
+    enum conn_verdict verdict = conn_read(c);
+    if (verdict != CONN_WAIT)
+        return verdict;
+    c->dozing = request_doze(c->req);
+    return c->dozing ? CONN_WAIT : CONN_AGAIN;
+}
+
+static enum conn_verdict conn_body_step(struct conn *c)
+{
+    struct http_request *req = c->req;
+    if (request_aborted(req))
+        return CONN_CLOSE;
+    size_t len = 0;
+    struct error err = ERROR_INIT;
+    if (conn_body_input(c, &len, &err) != 0) {
+        c->keep_alive = false;
+        request_fail_body(req, &err);
+        return CONN_AGAIN;
+    }
+    if (conn_body_ended(c)) {
+        request_body_ended(req);
+        return CONN_AGAIN;
+    }
+    if (len == 0)
+        return c->continued || c->in_len > 0 ? conn_read_or_doze(c) : conn_continue(c);
+    size_t taken = request_take(req, c->in, len);
+    conn_body_used(c, taken);
+    return taken < len && request_sleep(req) ? CONN_WAIT : CONN_AGAIN;
+}
+
+/* The reply is out; the next request begins behind this one's body. */
+static enum conn_verdict conn_drain_step(struct conn *c)
+{
+    size_t len = 0;
+    if (conn_body_input(c, &len, NULL) != 0)
+        return CONN_LINGER;
+    if (conn_body_ended(c)) {
+        c->state = CONN_HEAD;
+        return CONN_AGAIN;
+    }
+    if (len == 0)
+        return conn_read(c);
+    conn_body_used(c, len);
+    return CONN_AGAIN;
+}
+
+/* --- the machine ------------------------------------------------------------------------------ */
+
+static enum conn_verdict conn_request_step(struct conn *c)
+{
+    switch (request_state(c->req)) {
+    case REQUEST_BODY:
+        return conn_body_step(c);
+    case REQUEST_NEW:
+    case REQUEST_OWED:
+        return request_sleep(c->req) ? CONN_WAIT : CONN_AGAIN;
+    case REQUEST_REPLIED:
+        break;
+    }
+    /* A client that has not been told to go on may send its body or not: there is no telling where
+     * the next request begins. */
+    bool ended = conn_body_ended(c);
+    bool short_rest = !c->chunked && c->body_left <= SERVER_DRAIN_MAX && c->continued;
+    if ((!ended && !short_rest) || server_is_draining(c->reactor->server))
+        c->keep_alive = false;
+    c->state = CONN_REPLY;
+    return conn_reply_begin(c);
+}
+
+/* The reply has been written. */
+static enum conn_verdict conn_replied(struct conn *c)
+{
+    bool ended = conn_body_ended(c);
+    request_end(steal(c->req));
+    buf_done(&c->out);
+    if (!c->keep_alive)
+        return ended && c->in_len == 0 && !c->readable ? CONN_CLOSE : CONN_LINGER;
+    c->state = ended ? CONN_HEAD : CONN_DRAIN;
+    return CONN_AGAIN;
+}
+
+static enum conn_verdict conn_step(struct conn *c)
+{
+    switch (c->state) {
+    case CONN_HEAD:
+        return conn_head_step(c);
+    case CONN_REQUEST:
+        return conn_request_step(c);
+    case CONN_DRAIN:
+        return conn_drain_step(c);
+    case CONN_REPLY:
+        break;
+    }
+    enum conn_verdict verdict = conn_reply_step(c);
+    return verdict == CONN_DONE ? conn_replied(c) : verdict;
+}
+
+void conn_run(struct conn *c)
+{
+    enum conn_verdict verdict = CONN_AGAIN;
+    c->budget = CONN_TURN_BYTES;
+    conn_borrow_input(c);
+    while (verdict == CONN_AGAIN && c->budget > 0)
+        verdict = conn_step(c);
+    conn_return_input(c);
+    if (verdict == CONN_AGAIN)
+        reactor_again(c->reactor, c);
+    else if (verdict != CONN_WAIT)
+        conn_free(c, verdict == CONN_LINGER);
+}
+
+/* An idle connection is closed, and so is one whose peer does not read; one that has begun to send
+ * is told why. */
+void conn_timeout(struct conn *c)
+{
+    struct error err;
+    error_set(&err, E_REQUEST_TIMEOUT, "nothing came for %llu s",
+              (unsigned long long)c->reactor->timeout_ms / 1000);
+    if (c->state == CONN_HEAD && c->in_len > 0) {
+        conn_refuse(c, &err);
+    } else if (c->state == CONN_REQUEST) {
+        c->keep_alive = false;
+        request_fail_body(c->req, &err);
+    } else {
+        conn_free(c, false);
+        return;
+    }
+    reactor_touch(c->reactor, c);
+    conn_run(c);
+}
+
+struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct conn *c = xcalloc(1, sizeof *c);
+    c->reactor = r;
+    c->fd = fd;
+    memcpy(&c->peer, peer, peer_len < sizeof c->peer ? peer_len : sizeof c->peer);
+    int one = 1; /* replies are written whole: what is small must not wait for an answer */
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return c;
+}
+
+void conn_free(struct conn *c, bool linger)
+{
+    if (c->req != NULL)
+        request_end(c->req);
+    reactor_forget(c->reactor, c, linger);
+    if (linger)
+        closer_add(c->reactor->server->closer, c->fd);
+    else
+        close(c->fd);
+    buf_done(&c->out);
+    free(c->saved);
+    free(c);
+}

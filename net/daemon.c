@@ -1,0 +1,139 @@
+#include "net/daemon.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/file.h"
+
+/* --- options that print ----------------------------------------------------------------------- */
+
+static void put_help(const struct daemon_program *p, struct buf *out)
+{
+    buf_printf(out,
+               "%s: %s\n\nusage: %s [--NAME=VALUE | --NAME VALUE]...\n\n"
+               "Each parameter can also be set in the environment (DFC_NAME) and in a JSON file\n"
+               "(--config FILE); the command line wins, then the environment.\n\n",
+               p->name, p->summary, p->name);
+    params_help(p->params, out);
+    buf_puts(out, "\n  --help, --version, --api-markdown, --params-markdown: print and leave\n");
+}
+
+static void put_version(const struct daemon_program *p, struct buf *out)
+{
+    buf_printf(out, "%s %s\n", p->name, DFC_VERSION);
+}
+
+static void put_api(const struct daemon_program *p, struct buf *out)
+{
+    http_routes_markdown(p->routes, out);
+}
+
+static void put_params(const struct daemon_program *p, struct buf *out)
+{
+    params_markdown(p->params, out);
+    if (p->more_params != NULL)
+        p->more_params(out);
+}
+
+static const struct {
+    const char *option;
+    void (*put)(const struct daemon_program *p, struct buf *out);
+} printers[] = {
+    {"--help", put_help},
+    {"--version", put_version},
+    {"--api-markdown", put_api},
+    {"--params-markdown", put_params},
+};
+
+bool daemon_printed(const struct daemon_program *p, int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++) {
+        for (size_t k = 0; k < sizeof printers / sizeof *printers; k++) {
+            if (strcmp(argv[i], printers[k].option) != 0)
+                continue;
+            _cleanup_(buf_done)
+            struct buf text = BUF_INIT;
+            printers[k].put(p, &text);
+            fputs(buf_str(&text), stdout);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static int begin_log(const struct daemon_config *config, struct error *err)
+{
+    enum log_level level;
+    if (log_level_from_name(config->log_level, &level) != 0)
+        return error_set(err, E_INVALID, "log_level: '%s' is none of debug, info, warn, error, off",
+                         config->log_level);
+    bool json = strcmp(config->log_format, "json") == 0;
+    if (!json && strcmp(config->log_format, "text") != 0)
+        return error_set(err, E_INVALID, "--log-format: '%.32s' is neither text nor json",
+                         config->log_format);
+    log_set_level(level);
+    log_set_format(json ? LOG_JSON : LOG_TEXT);
+    log_set_node(config->id);
+    return 0;
+}
+
+int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err)
+{
+    int code = begin_log(config, err);
+    if (code == 0)
+        code = fault_configure(config->faults, err);
+    if (code != 0)
+        return code;
+    signal(SIGPIPE, SIG_IGN); /* a client that leaves is an error of write(), not an end */
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    *signals_fd = -1;
+    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0)
+        *signals_fd = signalfd(-1, &set, SFD_CLOEXEC);
+    return *signals_fd >= 0 ? 0 : error_errno(err, errno, "signalfd");
+}
+
+bool daemon_await(int signals_fd, int other_fd)
+{
+    struct pollfd fds[] = {{.fd = signals_fd, .events = POLLIN},
+                           {.fd = other_fd, .events = POLLIN}}; /* -1 is passed over */
+    while (poll(fds, 2, -1) < 0)
+        assert(errno == EINTR);
+    return fds[0].revents != 0;
+}
+
+/* --- ready ------------------------------------------------------------------------------------ */
+
+int daemon_write_ready(const char *dir, json_t *doc, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/ready.json", dir);
+    _cleanup_free_ char *text = json_text(doc);
+    int code = file_mkdirs(dir, 0750, err);
+    return code != 0 ? code : file_replace(path, text, strlen(text), 0640, err);
+}
+
+void daemon_remove_ready(const char *dir)
+{
+    _cleanup_free_ char *path = xprintf("%s/ready.json", dir);
+    if (unlink(path) != 0 && errno != ENOENT)
+        log_warn("ready.json not removed", lstr("path", path), li64("errno", errno));
+}
+
+char *daemon_url(const char *address, const char *advertise, uint16_t port)
+{
+    const char *host = *advertise != '\0' ? advertise : address;
+    bool ipv6 = strchr(host, ':') != NULL && *host != '[';
+    return xprintf(ipv6 ? "http://[%s]:%u" : "http://%s:%u", host, port);
+}

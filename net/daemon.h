@@ -1,0 +1,56 @@
+/* What the daemons have in common around their own work: options that print and leave, the log,
+ * signals, and the file that says that a daemon is ready.
+ *
+ *     int main(int argc, char **argv)
+ *     {
+ *         if (daemon_printed(&program, argc, argv))
+ *             return 0;
+ *         params_load(…);
+ *         daemon_begin(…, &signals, …);  before any thread is made
+ *         … start …
+ *         daemon_write_ready(dir, doc);  {"id", "pid", "public_url", …}
+ *         daemon_await(signals, -1);
+ *         daemon_remove_ready(dir);
+ *         … stop …
+ *     }
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "common/error.h"
+#include "common/param.h"
+#include "net/http_server.h"
+
+struct daemon_program {
+    const char *name;    /* "dfc-targetd" */
+    const char *summary; /* one sentence for --help */
+    const struct param_row *params;
+    const struct http_route *const *routes; /* NULL-terminated list of tables */
+    void (*more_params)(struct buf *out);   /* follows the table of --params-markdown; or NULL */
+};
+
+/* --help, --version, --api-markdown, --params-markdown: prints to stdout and returns true. */
+bool daemon_printed(const struct daemon_program *p, int argc, char **argv);
+
+struct daemon_config {
+    const char *id; /* checked with node_id_check() by its owner */
+    const char *log_level;
+    const char *log_format;
+    const char *faults;
+};
+
+/* Sets up the log and the fault points, ignores SIGPIPE, and blocks SIGTERM and SIGINT in all
+ * threads: they come as bytes of *signals_fd (signalfd), and in no thread as interruptions.  In the
+ * main thread, before any other is made. */
+int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err);
+/* Waits for SIGTERM or SIGINT, or until `other_fd` (-1: none) can be read.  True: a signal. */
+bool daemon_await(int signals_fd, int other_fd);
+
+/* <dir>/ready.json, atomically; doc's reference is not taken. */
+int daemon_write_ready(const char *dir, json_t *doc, struct error *err);
+void daemon_remove_ready(const char *dir);
+
+/* "http://127.0.0.1:8080": how others reach a listener.  `advertise` may be "": then the address. */
+char *daemon_url(const char *address, const char *advertise, uint16_t port);

@@ -1,0 +1,33 @@
+/* The head of a request, as RFC 9112 has it, and strictly: lines end with CRLF, names are tokens,
+ * nothing is folded, no control characters.  What a lenient reader and a strict one would see
+ * differently is how requests are smuggled, so it is refused.  Pure; fuzzed. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+
+enum { HEAD_FIELDS_MAX = 100 };
+
+struct head_field {
+    const char *name;
+    const char *value; /* without the blanks around it */
+};
+
+struct head {
+    const char *method;
+    const char *target;
+    int minor; /* HTTP/1.minor: 0 or 1 */
+    size_t count;
+    struct head_field fields[HEAD_FIELDS_MAX];
+};
+
+/* The length of the head that `text` begins with, its empty last line included; 0 while its end has
+ * not come.  *scanned (at first 0) remembers how far the search has come, for the next call with
+ * more text.  A head whose lines end otherwise than in CRLF has an end, too, and is then refused. */
+size_t head_end(const char *text, size_t len, size_t *scanned);
+
+/* Parses text[0..len), which head_end() has delimited.  The text is written to: the head's strings
+ * are pieces of it, ended with NUL.  0, or a code of error.def. */
+int head_parse(char *text, size_t len, struct head *out, struct error *err);

@@ -1,0 +1,113 @@
+/* How the body of a request reaches its handler.
+ *
+ * The connection offers pieces (request_take) and is told how much was taken; less than all means
+ * that it has to sleep until http_resume_body() or a reply.  When the last piece is taken, the
+ * request goes back from BODY to OWED and the handler hears so.  A handler may reply at any time,
+ * in any thread, and hears nothing of the body after that. */
+#include "net/request.h"
+
+#include <assert.h>
+
+#include "common/log.h"
+#include "net/server.h"
+
+/* From one state to the other, unless a reply has come in between. */
+static bool request_move(struct http_request *req, enum request_state from, enum request_state to)
+{
+    pthread_mutex_lock(&req->lock);
+    bool moved = req->state == from;
+    if (moved)
+        req->state = to;
+    pthread_mutex_unlock(&req->lock);
+    return moved;
+}
+
+/* Runs in begin().  Without a body its end comes right away, in the same way as with one. */
+static void request_open_body(struct http_request *req, enum body_mode mode)
+{
+    assert(req->body.mode == BODY_UNTAKEN);
+    req->body.mode = mode;
+    bool moved = request_move(req, REQUEST_OWED, REQUEST_BODY);
+    assert(moved);
+    (void)moved;
+}
+
+void http_collect_body(struct http_request *req, size_t max,
+                       void (*fn)(struct http_request *req, const char *data, size_t len))
+{
+    if (req->content_length > 0 && (uint64_t)req->content_length > max) {
+        struct error err;
+        error_set(&err, E_TOO_LARGE, "the body has %lld bytes, the limit is %zu",
+                  (long long)req->content_length, max);
+        http_reply_error(req, &err);
+        return;
+    }
+    req->body.max = max;
+    req->body.collected = fn;
+    if (req->content_length > 0)
+        buf_reserve(&req->body.data, (size_t)req->content_length);
+    request_open_body(req, BODY_COLLECTED);
+}
+
+void http_take_body(struct http_request *req, const struct http_body_ops *ops, void *ctx)
+{
+    req->body.ops = ops;
+    req->body.ctx = ctx;
+    request_open_body(req, BODY_TAKEN);
+}
+
+void http_resume_body(struct http_request *req)
+{
+    request_wake(req);
+}
+
+static size_t body_collect(struct http_request *req, const char *data, size_t len)
+{
+    struct request_body *body = &req->body;
+    if (len > body->max - body->data.len) {
+        struct error err;
+        error_set(&err, E_TOO_LARGE, "the body has more than %zu bytes, the limit", body->max);
+        http_reply_error(req, &err);
+        return 0;
+    }
+    buf_append(&body->data, data, len);
+    return len;
+}
+
+size_t request_take(struct http_request *req, const char *data, size_t len)
+{
+    struct request_body *body = &req->body;
+    log_set_request(req->id);
+    size_t taken = body->mode == BODY_COLLECTED ? body_collect(req, data, len)
+                                                : body->ops->data(req, body->ctx, data, len);
+    log_set_request(NULL);
+    assert(taken <= len);
+    body->received += taken;
+    return taken;
+}
+
+void request_fail_body(struct http_request *req, const struct error *why)
+{
+    if (!request_move(req, REQUEST_BODY, REQUEST_OWED))
+        return;
+    log_set_request(req->id);
+    if (req->body.mode == BODY_TAKEN)
+        req->body.ops->cut(req, req->body.ctx);
+    log_set_request(NULL);
+    /* Another thread of the handler may have been replying just then; after cut() it is not. */
+    if (request_state(req) == REQUEST_OWED)
+        http_reply_error(req, why);
+}
+
+void request_body_ended(struct http_request *req)
+{
+    struct request_body *body = &req->body;
+    if (!request_move(req, REQUEST_BODY, REQUEST_OWED))
+        return;
+    log_set_request(req->id);
+    if (body->mode == BODY_COLLECTED)
+        body->collected(req, buf_str(&body->data), body->data.len);
+    else
+        body->ops->end(req, body->ctx);
+    log_set_request(NULL);
+}

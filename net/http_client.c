@@ -1,0 +1,277 @@
+/* The life of calls: http_call_start() copies one and posts it to the loop; there it becomes a curl
+ * transfer (http_call.c has its callbacks) in the client's list, until curl says that it has ended
+ * or the watch cuts it. */
+#include "net/http_client.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/mem.h"
+#include "net/curl_loop.h"
+#include "net/http_call.h"
+
+enum { WATCH_MS = 250 };
+
+struct http_client {
+    struct loop *loop;
+    struct http_client_config config;
+    struct curl_loop *curl;
+    struct loop_timer *watch;
+    struct call *calls; /* whose transfers run */
+    bool closing;
+    atomic_ullong last_number;
+    atomic_ullong unfinished; /* calls whose done() has not returned */
+};
+
+/* --- the end of a call ------------------------------------------------------------------------ */
+
+/* The transfer has left curl: tell the world, drop its reference. */
+static void call_finish(struct call *c)
+{
+    struct http_client *client = c->client;
+    if (c->prev != NULL) {
+        *c->prev = c->next;
+        if (c->next != NULL)
+            c->next->prev = c->prev;
+    }
+    curl_easy_cleanup(c->easy);
+    c->easy = NULL;
+    call_end_pipes(c);
+    c->done(c->arg, &c->result);
+    call_unref(c);
+    atomic_fetch_sub(&client->unfinished, 1);
+}
+
+void call_cut(struct call *c)
+{
+    curl_loop_remove(c->client->curl, c->easy);
+    call_finish(c);
+}
+
+static int code_of_curl(CURLcode result)
+{
+    return result == CURLE_OPERATION_TIMEDOUT ? E_TIMEOUT : E_NET;
+}
+
+static struct call *call_of_easy(CURL *easy)
+{
+    struct call *c = NULL;
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &c);
+    return c;
+}
+
+static void on_socket(void *arg, CURL *easy, curl_socket_t fd)
+{
+    (void)arg;
+    call_of_easy(easy)->socket = fd;
+}
+
+static void on_finished(void *arg, CURL *easy, CURLcode result)
+{
+    (void)arg;
+    struct call *c = call_of_easy(easy);
+    if (result != CURLE_OK)
+        call_fail(c, code_of_curl(result), curl_easy_strerror(result));
+    else
+        call_check_whole(c);
+    call_finish(c);
+}
+
+/* --- the start of a call ---------------------------------------------------------------------- */
+
+static void call_enlist(struct call *c)
+{
+    struct http_client *client = c->client;
+    c->next = client->calls;
+    c->prev = &client->calls;
+    if (c->next != NULL)
+        c->next->prev = &c->next;
+    client->calls = c;
+}
+
+static int call_transfer(struct call *c, struct error *err)
+{
+    struct http_client *client = c->client;
+    if (client->closing)
+        return error_set(err, E_CANCELLED, "this node is stopping");
+    if (fault_errno("net.connect") != 0)
+        return error_set(err, E_NET, "injected: no connection");
+    c->easy = curl_easy_init();
+    if (c->easy == NULL)
+        return error_set(err, E_NOMEM, "no memory for a transfer");
+    c->moved_ms = clock_ms();
+    if (c->stall_timeout_ms == 0)
+        c->stall_timeout_ms = client->config.stall_timeout_ms;
+    call_set_options(c, client->config.connect_timeout_ms);
+    int code = curl_loop_add(client->curl, c->easy, err);
+    if (code == 0)
+        call_enlist(c);
+    return code;
+}
+
+static void call_start(void *arg)
+{
+    struct call *c = arg;
+    struct error err = ERROR_INIT;
+    if (call_transfer(c, &err) == 0)
+        return;
+    call_fail(c, err.code, err.message);
+    call_finish(c);
+}
+
+uint64_t http_call_start(struct http_client *client, const struct http_call *spec,
+                         void (*done)(void *arg, struct http_result *r), void *arg)
+{
+    struct call *c = call_new(spec);
+    uint64_t number = atomic_fetch_add(&client->last_number, 1) + 1;
+    c->client = client;
+    c->loop = client->loop;
+    c->number = number;
+    c->done = done;
+    c->arg = arg;
+    atomic_fetch_add(&client->unfinished, 1);
+    loop_post(client->loop, call_start, c);
+    return number;
+}
+
+/* --- cancelling ------------------------------------------------------------------------------- */
+
+struct cancel {
+    struct http_client *client;
+    uint64_t number;
+};
+
+static void cancel(void *arg)
+{
+    struct cancel *x = arg;
+    struct call *c = x->client->calls;
+    while (c != NULL && c->number != x->number)
+        c = c->next;
+    if (c != NULL) {
+        call_fail(c, E_CANCELLED, "the call was cancelled");
+        call_cut(c);
+    }
+    atomic_fetch_sub(&x->client->unfinished, 1);
+    free(x);
+}
+
+void http_call_cancel(struct http_client *client, uint64_t number)
+{
+    struct cancel *x = xmalloc(sizeof *x);
+    *x = (struct cancel){.client = client, .number = number};
+    atomic_fetch_add(&client->unfinished, 1);
+    loop_post(client->loop, cancel, x);
+}
+
+/* --- the watch -------------------------------------------------------------------------------- */
+
+static void note_progress(struct call *c, uint64_t now)
+{
+    curl_off_t up = 0, down = 0;
+    curl_easy_getinfo(c->easy, CURLINFO_SIZE_UPLOAD_T, &up);
+    curl_easy_getinfo(c->easy, CURLINFO_SIZE_DOWNLOAD_T, &down);
+    uint64_t bytes = (uint64_t)up + (uint64_t)down + (c->head_seen ? 1 : 0);
+    /* One that waits for our own pipes does not stall; the other side might. */
+    if (bytes != c->moved_bytes || c->upload_waits || c->download_waits)
+        c->moved_ms = now;
+    c->moved_bytes = bytes;
+}
+
+static bool call_stalls(struct call *c, uint64_t now)
+{
+    note_progress(c, now);
+    if (c->stall_timeout_ms == 0 || now - c->moved_ms <= c->stall_timeout_ms)
+        return false;
+    call_fail(c, E_TIMEOUT, "no byte moved within the stall timeout");
+    return true;
+}
+
+/* done() starts and cancels calls by messages, so that `next` stays. */
+static void watch(void *arg)
+{
+    struct http_client *client = arg;
+    uint64_t now = clock_ms();
+    for (struct call *c = client->calls, *next; c != NULL; c = next) {
+        next = c->next;
+        if (call_is_abandoned(c) || call_stalls(c, now))
+            call_cut(c);
+    }
+}
+
+/* --- the client ------------------------------------------------------------------------------- */
+
+struct open_args {
+    struct http_client *client;
+    struct error *err;
+    int code;
+};
+
+static void client_open(void *arg)
+{
+    struct open_args *a = arg;
+    struct http_client *client = a->client;
+    static const struct curl_loop_ops ops = {.socket = on_socket, .finished = on_finished};
+    a->code = curl_loop_new(client->loop, client->config.connections_per_host_max, &ops, client,
+                            &client->curl, a->err);
+    if (a->code != 0)
+        return;
+    client->watch = loop_timer_new(client->loop, watch, client);
+    loop_timer_start(client->watch, WATCH_MS, WATCH_MS);
+}
+
+static void curl_global_start(void)
+{
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int http_client_new(struct loop *loop, const struct http_client_config *config,
+                    struct http_client **out, struct error *err)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, curl_global_start);
+    struct http_client *client = xcalloc(1, sizeof *client);
+    client->loop = loop;
+    client->config = *config;
+    struct open_args a = {.client = client, .err = err};
+    if (loop_here(loop))
+        client_open(&a);
+    else
+        loop_call(loop, client_open, &a);
+    if (a.code != 0) {
+        free(client);
+        return a.code;
+    }
+    *out = client;
+    return 0;
+}
+
+/* From here on every call fails at once. */
+static void client_close(void *arg)
+{
+    struct http_client *client = arg;
+    client->closing = true;
+    while (client->calls != NULL) {
+        call_fail(client->calls, E_CANCELLED, "this node is stopping");
+        call_cut(client->calls);
+    }
+    loop_timer_free(client->watch);
+    curl_loop_free(client->curl);
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
+}
+
+void http_client_free(struct http_client *client)
+{
+    if (client == NULL)
+        return;
+    loop_call(client->loop, client_close, client);
+    /* What was posted before is run before; it may have posted more. */
+    while (atomic_load(&client->unfinished) > 0)
+        loop_call(client->loop, do_nothing, NULL);
+    free(client);
+}

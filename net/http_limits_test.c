@@ -1,0 +1,536 @@
+/* The server at its limits: too much, too long, too slow, too late. */
+#include "net/http_server.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "net/wire_testing.h"
+
+static struct http_server *server;
+static uint16_t port;
+static atomic_uint begun;
+static atomic_uint cut;
+static atomic_uint ended;
+static struct http_request *_Atomic held; /* parked until the test replies */
+
+static void on_end(void *arg)
+{
+    (void)arg;
+    ended++;
+}
+
+static void hello(struct http_request *req)
+{
+    http_reply_data(req, 200, "text/plain", "hello", 5);
+}
+
+static void big(struct http_request *req)
+{
+    begun++;
+    http_on_end(req, on_end, NULL);
+    size_t len = 64 << 20;
+    char *data = xcalloc(1, len);
+    http_reply_data(req, 200, "text/plain", data, len);
+    free(data);
+}
+
+static void hold(struct http_request *req)
+{
+    begun++;
+    http_on_end(req, on_end, NULL);
+    held = req;
+}
+
+static ssize_t no_data(void *ctx, char *out, size_t max)
+{
+    (void)ctx;
+    (void)out;
+    (void)max;
+    return 0;
+}
+
+static void stream_gone(void *ctx)
+{
+    (void)ctx;
+    ended++;
+}
+
+static void silent_stream(struct http_request *req)
+{
+    static const struct http_stream_ops ops = {.read = no_data, .free = stream_gone};
+    begun++;
+    http_reply_stream(req, 200, -1, &ops, NULL);
+}
+
+static size_t take_all(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    (void)req;
+    (void)ctx;
+    (void)data;
+    return len;
+}
+
+static size_t take_none(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    (void)req;
+    (void)ctx;
+    (void)data;
+    (void)len;
+    return 0;
+}
+
+static void body_end(struct http_request *req, void *ctx)
+{
+    (void)ctx;
+    http_reply_empty(req, 204);
+}
+
+static void body_cut(struct http_request *req, void *ctx)
+{
+    (void)req;
+    (void)ctx;
+    cut++;
+}
+
+static void put(struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = take_all, .end = body_end, .cut = body_cut};
+    begun++;
+    http_on_end(req, on_end, NULL);
+    http_take_body(req, &ops, NULL);
+}
+
+static void put_paused(struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = take_none, .end = body_end, .cut = body_cut};
+    begun++;
+    http_on_end(req, on_end, NULL);
+    http_take_body(req, &ops, NULL);
+}
+
+static void put_held(struct http_request *req)
+{
+    put(req);
+    held = req;
+}
+
+static const struct http_route routes[] = {
+    {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = 1, .begin = hello},
+    {.name = "big", .method = HTTP_GET, .pattern = "/big", .nets = 1, .begin = big},
+    {.name = "hold", .method = HTTP_GET, .pattern = "/hold", .nets = 1, .begin = hold},
+    {.name = "silent", .method = HTTP_GET, .pattern = "/silent", .nets = 1, .begin = silent_stream},
+    {.name = "put", .method = HTTP_PUT, .pattern = "/put", .nets = 1, .begin = put},
+    {.name = "held", .method = HTTP_PUT, .pattern = "/held", .nets = 1, .begin = put_held},
+    {.name = "paused", .method = HTTP_PUT, .pattern = "/paused", .nets = 1, .begin = put_paused},
+    {.name = NULL},
+};
+
+static void start(unsigned connections_max, unsigned idle_timeout_s)
+{
+    static const struct http_route *const tables[] = {routes, NULL};
+    const struct http_server_config config = {
+        .node = "n1",
+        .address = "127.0.0.1",
+        .net = NET_PUBLIC,
+        .threads = 2,
+        .connections_max = connections_max,
+        .connection_memory = 32 * 1024,
+        .idle_timeout_s = idle_timeout_s,
+        .routes = tables,
+    };
+    begun = cut = ended = 0;
+    held = NULL;
+    struct error err = ERROR_INIT;
+    if (http_server_new(&config, &server, &err) != 0)
+        fail_msg("%s", err.message);
+    port = http_server_port(server);
+}
+
+static int stop(void **state)
+{
+    (void)state;
+    http_server_free(server);
+    server = NULL;
+    return 0;
+}
+
+static void wait_for(atomic_uint *counter, unsigned value)
+{
+    for (uint64_t end = clock_ms() + 20000; *counter != value && clock_ms() < end;)
+        sched_yield();
+    assert_int_equal(*counter, value);
+}
+
+static void get_hello(struct wire *w)
+{
+    struct wire_reply r;
+    wire_get(w, "GET", "/hello", &r);
+    assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+}
+
+static void read_error(struct wire *w, int status, const char *code)
+{
+    struct wire_reply r;
+    wire_read(w, false, &r);
+    assert_int_equal(r.status, status);
+    _cleanup_json_ json_t *doc = NULL;
+    assert_int_equal(json_parse(r.body.data, r.body.len, &doc, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
+    if (status == 503)
+        assert_string_equal(wire_header(&r, "Retry-After"), "1");
+    assert_non_null(wire_header(&r, "X-Request-Id"));
+    assert_string_equal(wire_header(&r, "Dfc-Node"), "n1");
+    wire_reply_done(&r);
+}
+
+static void send_text(struct wire *w, const char *text)
+{
+    wire_try_send(w, text, strlen(text));
+}
+
+/* --- too much --------------------------------------------------------------------------------- */
+
+static void test_connections_beyond_the_limit(void **state)
+{
+    (void)state;
+    enum { MAX = 50 };
+    start(MAX, 30);
+    metric_t *overload = metric_get(M_http_overload_total, NULL);
+    uint64_t before = metric_value(overload);
+    struct wire w[MAX];
+    for (int i = 0; i < MAX; i++) {
+        w[i] = wire_open(port);
+        get_hello(&w[i]);
+    }
+    for (int i = 0; i < 20; i++) {
+        struct wire refused = wire_open(port);
+        send_text(&refused, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        read_error(&refused, 503, "overloaded");
+        assert_false(wire_is_open(&refused));
+        wire_close(&refused);
+    }
+    assert_int_equal(metric_value(overload) - before, 20);
+    for (int i = 0; i < MAX; i++) {
+        get_hello(&w[i]); /* those that are in go on */
+        wire_close(&w[i]);
+    }
+    for (int tries = 0;; tries++) { /* and there is room again */
+        struct wire again = wire_open(port);
+        struct wire_reply r;
+        wire_get(&again, "GET", "/hello", &r);
+        int status = r.status;
+        wire_reply_done(&r);
+        wire_close(&again);
+        if (status == 200)
+            break;
+        assert_true(tries < 1000);
+    }
+}
+
+static void test_two_thousand_connections(void **state)
+{
+    (void)state;
+    enum { MANY = 2000 };
+    const struct rlimit files = {.rlim_cur = 2 * MANY + 100, .rlim_max = 2 * MANY + 100};
+    struct rlimit now;
+    getrlimit(RLIMIT_NOFILE, &now);
+    if (now.rlim_cur < files.rlim_cur && setrlimit(RLIMIT_NOFILE, &files) != 0)
+        skip();
+    start(MANY + 10, 30);
+    static struct wire w[MANY];
+    for (int i = 0; i < MANY; i++)
+        w[i] = wire_open(port);
+    /* Two of them ask for much and read nothing, the others are served. */
+    for (int i = 0; i < 2; i++)
+        wire_print(&w[i], "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    for (int round = 0; round < 2; round++) {
+        for (int i = 2; i < MANY; i++)
+            get_hello(&w[i]);
+    }
+    for (int i = 0; i < MANY; i++)
+        wire_close(&w[i]);
+}
+
+/* --- too long --------------------------------------------------------------------------------- */
+
+static void send_letters(struct wire *w, size_t len)
+{
+    static char letters[1024];
+    memset(letters, 'x', sizeof letters);
+    for (; len > 0; len -= len < sizeof letters ? len : sizeof letters)
+        wire_try_send(w, letters, len < sizeof letters ? len : sizeof letters);
+}
+
+static void test_long_targets(void **state)
+{
+    (void)state;
+    start(100, 30);
+    static const size_t lens[] = {8193, 20000, 40000, 300000, 10000000};
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        struct wire w = wire_open(port);
+        send_text(&w, "GET /");
+        send_letters(&w, lens[i]);
+        send_text(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
+        read_error(&w, 414, "uri_too_long");
+        assert_false(wire_is_open(&w));
+        wire_close(&w);
+    }
+    struct wire w = wire_open(port);
+    wire_print(&w, "GET /hello?");
+    send_letters(&w, 8000);
+    wire_print(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct wire_reply r;
+    wire_read(&w, false, &r);
+    assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+    wire_close(&w);
+}
+
+static void test_long_headers(void **state)
+{
+    (void)state;
+    start(100, 30);
+    static const size_t lens[] = {17000, 30000, 300000, 10000000};
+    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
+        struct wire w = wire_open(port);
+        send_text(&w, "GET /hello HTTP/1.1\r\nHost: x\r\nX: ");
+        send_letters(&w, lens[i]);
+        send_text(&w, "\r\n\r\n");
+        read_error(&w, 431, "headers_too_large");
+        assert_false(wire_is_open(&w));
+        wire_close(&w);
+    }
+    struct wire w = wire_open(port);
+    wire_print(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n");
+    for (int i = 0; i < 101; i++)
+        wire_print(&w, "X%d: y\r\n", i);
+    wire_print(&w, "\r\n");
+    read_error(&w, 431, "headers_too_large");
+    wire_close(&w);
+}
+
+static void test_malformed_requests(void **state)
+{
+    (void)state;
+    start(100, 30);
+    static const struct {
+        const char *text;
+        int status;
+        const char *code;
+    } rows[] = {
+        {"GET /hello HTTP/1.1\r\n\r\n", 400, "invalid_argument"}, /* no Host */
+        {"GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
+        {"GET /hello HTTP/1.1\nHost: a\n\n", 400, "invalid_argument"},
+        {"GET /hello\r\n\r\n", 400, "invalid_argument"},
+        {"\x16\x03\x01 hello TLS\r\n\r\n", 400, "invalid_argument"},
+        {"GET /hello HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version"},
+        {"GET /hello HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n", 400, "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", 400, "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5x\r\n\r\n", 400, "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\n", 400, "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400,
+         "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX", 400,
+         "invalid_argument"},
+        {"PUT /put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nhello", 400,
+         "invalid_argument"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct wire w = wire_open(port);
+        wire_send(&w, rows[i].text, strlen(rows[i].text));
+        read_error(&w, rows[i].status, rows[i].code);
+        assert_false(wire_is_open(&w));
+        wire_close(&w);
+    }
+    wait_for(&ended, 2); /* the chunked ones had begun */
+    assert_int_equal(begun, 2);
+    assert_int_equal(cut, 2);
+    struct wire w = wire_open(port); /* empty lines before a request are passed over */
+    wire_print(&w, "\r\n\r\n");
+    get_hello(&w);
+    wire_print(&w, "\r\n");
+    get_hello(&w);
+    wire_close(&w);
+}
+
+/* --- too slow --------------------------------------------------------------------------------- */
+
+static void test_timeouts(void **state)
+{
+    (void)state;
+    start(100, 1);
+    struct wire idle = wire_open(port);
+    get_hello(&idle);
+    struct wire half_head = wire_open(port);
+    wire_print(&half_head, "GET /hello HTTP/1.1\r\nHo");
+    struct wire half_body = wire_open(port);
+    wire_print(&half_body, "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    struct wire no_reader = wire_open(port);
+    wire_print(&no_reader, "GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct wire parked = wire_open(port);
+    wire_print(&parked, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct wire dripping = wire_open(port); /* its head never ends, though it moves */
+    wire_print(&dripping, "GET /hello HTTP/1.1\r\n");
+    uint64_t begin = clock_ms();
+    const struct timeval tick = {.tv_usec = 100000};
+    setsockopt(dripping.fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    char byte;
+    while (recv(dripping.fd, &byte, 1, MSG_PEEK) != 1 && clock_ms() - begin < 10000)
+        send_text(&dripping, "A: b\r\n");
+    read_error(&dripping, 408, "request_timeout");
+    assert_true(clock_ms() - begin < 5000);
+    wire_close(&dripping);
+    assert_false(wire_is_open(&idle));
+    wire_close(&idle);
+    read_error(&half_head, 408, "request_timeout");
+    wire_close(&half_head);
+    read_error(&half_body, 408, "request_timeout");
+    assert_int_equal(cut, 1);
+    wire_close(&half_body);
+    wait_for(&ended, 2); /* that one's and the one whose client does not read */
+    wire_close(&no_reader);
+    http_reply_empty(held, 204); /* what is parked waits for its handler, not for the clock */
+    struct wire_reply r;
+    wire_read(&parked, false, &r);
+    assert_int_equal(r.status, 204);
+    wire_reply_done(&r);
+    wire_close(&parked);
+}
+
+/* The handler gives up in another thread while the client is silent in the middle of its body. */
+static void test_reply_does_not_wait_for_the_client(void **state)
+{
+    (void)state;
+    start(100, 30);
+    for (int i = 0; i < 50; i++) {
+        held = NULL;
+        struct wire w = wire_open(port);
+        wire_print(&w, "PUT /held HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhello");
+        while (held == NULL)
+            sched_yield();
+        struct error err;
+        error_set(&err, E_NO_SPACE, "no room");
+        if (i % 2 == 0)
+            wire_print(&w, "more"); /* at the same time */
+        http_reply_error(held, &err);
+        read_error(&w, 507, "no_space");
+        wire_print(&w, "%*s", i % 2 == 0 ? 91 : 95, "");
+        get_hello(&w); /* so short a body is read to its end */
+        wire_close(&w);
+    }
+    assert_int_equal(cut, 0);
+}
+
+/* --- too late --------------------------------------------------------------------------------- */
+
+static void *free_server(void *arg)
+{
+    http_server_free(server);
+    *(atomic_bool *)arg = true;
+    return NULL;
+}
+
+/* The end with everything under way: what is parked gets its reply, uploads are cut, streams end,
+ * and new requests hear that the node stops. */
+static void test_end_with_everything_under_way(void **state)
+{
+    (void)state;
+    start(100, 30);
+    static const char *const requests[] = {
+        "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n",
+        "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
+        "PUT /paused HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe",
+        "GET /silent HTTP/1.1\r\nHost: x\r\n\r\n",
+        "GET /big HTTP/1.1\r\nHost: x\r\n\r\n",
+    };
+    enum { COUNT = sizeof requests / sizeof requests[0] };
+    struct wire w[COUNT];
+    for (int i = 0; i < COUNT; i++) {
+        w[i] = wire_open(port);
+        wire_print(&w[i], "%s", requests[i]);
+    }
+    struct wire idle = wire_open(port);
+    get_hello(&idle);
+    wait_for(&begun, COUNT);
+    atomic_bool freed = false;
+    pthread_t thread;
+    assert_int_equal(pthread_create(&thread, NULL, free_server, &freed), 0);
+    for (;;) { /* until the end has begun */
+        wire_print(&idle, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+        struct wire_reply r;
+        wire_read(&idle, false, &r);
+        int status = r.status;
+        if (status == 503)
+            assert_string_equal(wire_header(&r, "Connection"), "close");
+        wire_reply_done(&r);
+        if (status == 503)
+            break;
+        assert_int_equal(status, 200);
+    }
+    wire_close(&idle);
+    wait_for(&cut, 2);
+    assert_false(freed); /* a handler still has a request */
+    http_reply_empty(held, 204);
+    struct wire_reply r;
+    wire_read(&w[0], false, &r);
+    assert_int_equal(r.status, 204);
+    wire_reply_done(&r);
+    pthread_join(thread, NULL);
+    server = NULL;
+    assert_int_equal(ended, COUNT);
+    assert_int_equal(cut, 2);
+    for (int i = 0; i < COUNT; i++)
+        wire_close(&w[i]);
+}
+
+static void test_bad_addresses(void **state)
+{
+    (void)state;
+    start(10, 30);
+    static const struct http_route *const tables[] = {routes, NULL};
+    struct http_server_config config = {.node = "n",
+                                        .net = NET_PUBLIC,
+                                        .threads = 1,
+                                        .connections_max = 1,
+                                        .idle_timeout_s = 1,
+                                        .routes = tables};
+    struct http_server *other;
+    struct error err = ERROR_INIT;
+    config.address = "127.0.0.1";
+    config.port = port;
+    assert_int_equal(http_server_new(&config, &other, &err), E_IO);
+    assert_non_null(strstr(err.message, "Address already in use"));
+    config.address = "no-such-host";
+    assert_int_equal(http_server_new(&config, &other, &err), E_INVALID);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, stop)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_connections_beyond_the_limit),
+        TEST(test_two_thousand_connections),
+        TEST(test_long_targets),
+        TEST(test_long_headers),
+        TEST(test_malformed_requests),
+        TEST(test_timeouts),
+        TEST(test_reply_does_not_wait_for_the_client),
+        TEST(test_end_with_everything_under_way),
+        TEST(test_bad_addresses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

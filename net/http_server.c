@@ -1,0 +1,340 @@
+/* A server: a listener, connections that drive requests, and the list of the requests that live.
+ *
+ * Ending.  The listener goes first.  Then every new request on a connection that is still there
+ * gets 503, and those under way have END_GRACE_MS to finish by themselves.  After that bodies and
+ * streams are aborted, whose pace the client sets.  What the handlers owe is waited for, however
+ * long it takes: their threads hold the requests. */
+#include "net/server.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "io/loop.h"
+#include "net/closer.h"
+#include "net/listener.h"
+#include "net/mhd.h"
+#include "net/reactor.h"
+
+enum {
+    END_GRACE_MS = 2000,
+    HEADERS_MAX = 64 * 1024,      /* whatever connection_memory says: they are read in one piece */
+    MHD_CONNECTIONS_SPARE = 1024, /* above our own limit, which is checked before */
+};
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+void server_connection_opened(struct http_server *s)
+{
+    atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
+    metric_gauge_add(s->connections_gauge, 1);
+}
+
+void server_connection_closed(struct http_server *s)
+{
+    atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
+    metric_gauge_add(s->connections_gauge, -1);
+}
+
+/* One connection too many is told so, and closed. */
+static void server_refuse_connection(struct http_server *s, int fd)
+{
+    struct error err;
+    error_set(&err, E_OVERLOAD, "the node has %u connections, its limit", s->connections_max);
+    _cleanup_(buf_done)
+    struct buf body = BUF_INIT;
+    reply_error_json(s->node, "-", &err, &body);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    buf_printf(&text,
+               "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+               "Retry-After: 1\r\nX-Request-Id: -\r\nDfc-Node: %s\r\nConnection: close\r\n\r\n%s",
+               http_status_text(503), body.len, s->node, buf_str(&body));
+    metric_add(s->overload, 1);
+    if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text.len)
+        closer_add(s->closer, fd);
+    else
+        close(fd);
+}
+
+static struct reactor *server_idlest_reactor(struct http_server *s)
+{
+    struct reactor *best = s->reactors[0];
+    for (size_t i = 1; i < s->reactor_count; i++) {
+        if (reactor_load(s->reactors[i]) < reactor_load(best))
+            best = s->reactors[i];
+    }
+    return best;
+}
+
+static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct http_server *s = arg;
+    if (atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max)
+        server_refuse_connection(s, fd);
+    else if (s->reactor_count > 0)
+        reactor_adopt(server_idlest_reactor(s), fd, peer, peer_len);
+    else
+        mhd_add(s->mhd, fd, peer, peer_len);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+void server_add_request(struct http_server *s, struct http_request *req)
+{
+    pthread_mutex_lock(&s->lock);
+    req->next = s->requests;
+    if (req->next != NULL)
+        req->next->previous = req;
+    s->requests = req;
+    s->request_count++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void server_remove_request(struct http_server *s, struct http_request *req)
+{
+    pthread_mutex_lock(&s->lock);
+    if (req->previous != NULL)
+        req->previous->next = req->next;
+    else
+        s->requests = req->next;
+    if (req->next != NULL)
+        req->next->previous = req->previous;
+    s->request_count--;
+    if (server_is_draining(s))
+        pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool server_is_draining(struct http_server *s)
+{
+    return atomic_load_explicit(&s->draining, memory_order_relaxed);
+}
+
+void server_lock(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+}
+
+void server_changed_and_unlock(struct http_server *s)
+{
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+static const char *route_name(const struct http_route *route)
+{
+    return route != NULL ? route->name : "none";
+}
+
+static metric_t *route_metric(_Atomic(metric_t *) *slot, enum metric_id id, const char *labels)
+{
+    metric_t *m = metric_get(id, labels); /* the same for everybody who asks */
+    atomic_store_explicit(slot, m, memory_order_release);
+    return m;
+}
+
+static metric_t *route_requests(struct route_metrics *m, const struct http_route *route, int class)
+{
+    metric_t *known = atomic_load_explicit(&m->requests[class], memory_order_acquire);
+    if (known != NULL)
+        return known;
+    char labels[128];
+    snprintf(labels, sizeof labels, "route=\"%s\",code=\"%dxx\"", route_name(route), class);
+    return route_metric(&m->requests[class], M_http_requests_total, labels);
+}
+
+static metric_t *route_seconds(struct route_metrics *m, const struct http_route *route)
+{
+    metric_t *known = atomic_load_explicit(&m->seconds, memory_order_acquire);
+    if (known != NULL)
+        return known;
+    char labels[128];
+    snprintf(labels, sizeof labels, "route=\"%s\"", route_name(route));
+    return route_metric(&m->seconds, M_http_request_seconds, labels);
+}
+
+void server_count_request(struct http_server *s, const struct http_request *req)
+{
+    const struct http_route *route = req->match.route;
+    struct route_metrics *m =
+        &s->metrics[route != NULL ? req->match.index : router_count(s->router)];
+    /* 499: the client cut its body, so there was no reply. */
+    int status = req->reply.status != 0 ? req->reply.status : 499;
+    int class = status / 100 >= 1 && status / 100 <= 5 ? status / 100 : 5;
+    metric_add(route_requests(m, route, class), 1);
+    metric_observe_us(route_seconds(m, route), clock_us() - req->began_us);
+    metric_add(s->received_bytes, req->body.received);
+    metric_add(s->sent_bytes, req->sent_bytes);
+}
+
+/* --- beginning and ending --------------------------------------------------------------------- */
+
+static const char *net_name(enum http_net net)
+{
+    switch (net) {
+    case NET_PUBLIC:
+        return "public";
+    case NET_CONTROL:
+        return "control";
+    case NET_DATA:
+        return "data";
+    default:
+        return "all";
+    }
+}
+
+static int server_start_mhd(struct http_server *s, const struct http_server_config *config,
+                            struct error *err)
+{
+    const struct mhd_config mhd = {
+        .threads = config->threads,
+        .connections_max = config->connections_max + MHD_CONNECTIONS_SPARE,
+        .connection_memory = config->connection_memory,
+        .idle_timeout_s = config->idle_timeout_s,
+    };
+    return mhd_new(s, &mhd, &s->mhd, err);
+}
+
+static int server_start_reactors(struct http_server *s, const struct http_server_config *config,
+                                 struct error *err)
+{
+    s->reactors = xcalloc(config->threads, sizeof s->reactors[0]);
+    for (; s->reactor_count < config->threads; s->reactor_count++) {
+        char name[40]; /* the kernel keeps 15 of it */
+        snprintf(name, sizeof name, "http-%s-%zu", net_name(config->net), s->reactor_count);
+        int rc = reactor_new(s, name, 1000ull * config->idle_timeout_s,
+                             &s->reactors[s->reactor_count], err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int server_start(struct http_server *s, const struct http_server_config *config,
+                        struct error *err)
+{
+    int rc = router_new(config->routes, config->net, &s->router, err);
+    if (rc != 0)
+        return rc;
+    s->metrics = xcalloc(router_count(s->router) + 1, sizeof s->metrics[0]);
+    if ((rc = loop_new("http-accept", &s->loop, err)) != 0)
+        return rc;
+    s->closer = closer_new(s->loop);
+    rc = config->layer == HTTP_LAYER_MICROHTTPD ? server_start_mhd(s, config, err)
+                                                : server_start_reactors(s, config, err);
+    if (rc != 0)
+        return rc;
+    return listener_new(s->loop, config->address, config->port, server_accepted, s, &s->listener,
+                        err);
+}
+
+static void server_done(struct http_server *s)
+{
+    listener_free(s->listener);
+    for (size_t i = 0; i < s->reactor_count; i++)
+        reactor_free(s->reactors[i]);
+    free(s->reactors);
+    mhd_free(s->mhd);
+    closer_free(s->closer);
+    loop_free(s->loop);
+    router_free(s->router);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s->metrics);
+    free(s->node);
+    free(s);
+}
+
+int http_server_new(const struct http_server_config *config, struct http_server **out,
+                    struct error *err)
+{
+    assert(config->threads > 0 && config->connections_max > 0 && config->idle_timeout_s > 0);
+    struct http_server *s = xcalloc(1, sizeof *s);
+    s->node = xstrdup(config->node);
+    s->net = config->net;
+    s->connections_max = config->connections_max;
+    s->headers_max = config->connection_memory / 2;
+    if (s->headers_max > HEADERS_MAX)
+        s->headers_max = HEADERS_MAX;
+    s->user = config->user;
+    s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
+    s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);
+    s->overload = metric_get(M_http_overload_total, NULL);
+    char labels[64];
+    snprintf(labels, sizeof labels, "listener=\"%s\"", net_name(config->net));
+    s->connections_gauge = metric_get(M_http_connections, labels);
+    random_id("", s->run);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int rc = server_start(s, config, err);
+    if (rc != 0) {
+        server_done(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return listener_port(s->listener);
+}
+
+/* With the lock held: waits until no request is left, no longer than END_GRACE_MS. */
+static void server_wait_for_none(struct http_server *s)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += END_GRACE_MS / 1000;
+    end.tv_nsec += END_GRACE_MS % 1000 * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    int rc = 0;
+    while (s->request_count > 0 && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->changed, &s->lock, &end);
+}
+
+static bool server_owes(struct http_server *s)
+{
+    for (struct http_request *req = s->requests; req != NULL; req = req->next) {
+        if (request_is_owed(req))
+            return true;
+    }
+    return false;
+}
+
+static void server_drain(struct http_server *s)
+{
+    atomic_store(&s->draining, true);
+    pthread_mutex_lock(&s->lock);
+    server_wait_for_none(s);
+    for (struct http_request *req = s->requests; req != NULL; req = req->next)
+        request_abort(req);
+    bool waited = false;
+    for (; server_owes(s); waited = true)
+        pthread_cond_wait(&s->changed, &s->lock);
+    if (waited)
+        server_wait_for_none(s); /* the last replies go out */
+    pthread_mutex_unlock(&s->lock);
+}
+
+void http_server_free(struct http_server *s)
+{
+    if (s == NULL)
+        return;
+    listener_free(s->listener);
+    s->listener = NULL;
+    server_drain(s);
+    server_done(s);
+}

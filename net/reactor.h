@@ -1,0 +1,59 @@
+/* A thread that drives connections: epoll, timeouts, and wake-ups from other threads. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+
+struct conn;
+struct http_server;
+
+enum {
+    /* What one read of a socket can bring at most, and so what a connection may hold back. */
+    REACTOR_INPUT_BYTES = 256 * 1024,
+};
+
+struct conn_list {
+    struct conn *first;
+    struct conn *last;
+};
+
+struct reactor {
+    struct http_server *server;
+    uint64_t timeout_ms;
+    int epoll_fd;
+    int wake_fd;
+    pthread_t thread;
+    atomic_uint load; /* connections */
+
+    /* The reactor's thread only. */
+    char *input;           /* borrowed by the connection that runs */
+    struct buf text;       /* for the head of a reply */
+    uint64_t now_ms;       /* when the thread last woke */
+    struct conn_list live; /* all connections, the one that has been still for longest first */
+    struct conn_list ready; /* have more to do than one turn */
+
+    pthread_mutex_t lock; /* guards what follows; taken after a request's */
+    struct conn_list woken;
+    struct conn_list adopted;
+    bool signalled;
+    bool stopping;
+};
+
+int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
+                struct reactor **out, struct error *err);
+/* Takes the descriptor of an accepted connection.  Any thread. */
+void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);
+unsigned reactor_load(const struct reactor *r);
+void reactor_free(struct reactor *r); /* closes the connections; no request may be owed */
+
+/* For connections.  reactor_wake: any thread; the others: the reactor's. */
+void reactor_wake(struct reactor *r, struct conn *c);
+void reactor_again(struct reactor *r, struct conn *c); /* after all others that are ready */
+void reactor_touch(struct reactor *r, struct conn *c); /* it has made progress */
+void reactor_forget(struct reactor *r, struct conn *c, bool keep_fd);

@@ -1,0 +1,491 @@
+#include "net/request.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <netinet/in.h>
+#include <strings.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "net/server.h"
+
+enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 64 };
+
+/* --- making one ------------------------------------------------------------------------------- */
+
+/* "/a/b?x=y", or the absolute form "http://host/a/b?x=y" of RFC 9112 section 3.2.2. */
+static const char *uri_without_authority(const char *uri)
+{
+    if (strncasecmp(uri, "http://", 7) != 0)
+        return uri;
+    const char *slash = strchr(uri + 7, '/');
+    return slash != NULL ? slash : "/";
+}
+
+void request_set_target(struct http_request *req, enum http_method method, const char *uri)
+{
+    req->method = method;
+    uri = uri_without_authority(uri);
+    size_t path_len = strcspn(uri, "?");
+    req->path = arena_strndup(req->arena, uri, path_len);
+    req->query = uri[path_len] == '?' ? arena_strdup(req->arena, uri + path_len + 1) : "";
+}
+
+struct http_request *request_new(struct http_server *server, const struct request_link *link,
+                                 void *connection)
+{
+    struct arena *arena = arena_new(REQUEST_ARENA_BYTES);
+    struct http_request *req = arena_alloc(arena, sizeof *req);
+    req->magic = REQUEST_MAGIC;
+    req->server = server;
+    req->arena = arena;
+    req->link = link;
+    req->connection = connection;
+    req->method = HTTP_OTHER;
+    req->path = "/";
+    req->query = "";
+    req->headers_end = &req->headers;
+    req->began_us = clock_us();
+    reply_init(&req->reply);
+    pthread_mutex_init(&req->lock, NULL);
+    return req;
+}
+
+void request_add_header(struct http_request *req, const char *name, const char *value)
+{
+    struct request_header *h = arena_alloc(req->arena, sizeof *h);
+    h->name = name;
+    h->value = value;
+    *req->headers_end = h;
+    req->headers_end = &h->next;
+}
+
+/* --- checking --------------------------------------------------------------------------------- */
+
+static bool id_is_usable(const char *id)
+{
+    size_t len = 0;
+    for (; id[len] != '\0'; len++) {
+        if (id[len] <= ' ' || id[len] >= 0x7f || len == REQUEST_ID_MAX)
+            return false;
+    }
+    return len > 0;
+}
+
+static void request_set_id(struct http_request *req)
+{
+    const char *sent = http_header(req, "X-Request-Id");
+    if (sent != NULL && id_is_usable(sent)) {
+        req->id = sent;
+        return;
+    }
+    uint64_t number = atomic_fetch_add_explicit(&req->server->next_id, 1, memory_order_relaxed);
+    req->id = arena_printf(req->arena, "%s-%llx", req->server->run, (unsigned long long)number);
+}
+
+/* Two lengths that differ, or a length beside chunks, are how requests are smuggled past a proxy
+ * (RFC 9112 section 6.3). */
+static int request_check_length(struct http_request *req, struct error *err)
+{
+    const char *length = NULL;
+    const char *coding = NULL;
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next) {
+        if (strcasecmp(h->name, "Content-Length") == 0) {
+            if (length != NULL && strcmp(length, h->value) != 0)
+                return error_set(err, E_INVALID, "two Content-Length headers");
+            length = h->value;
+        } else if (strcasecmp(h->name, "Transfer-Encoding") == 0) {
+            if (coding != NULL)
+                return error_set(err, E_INVALID, "two Transfer-Encoding headers");
+            coding = h->value;
+        }
+    }
+    if (coding != NULL) {
+        if (length != NULL)
+            return error_set(err, E_INVALID, "both Content-Length and Transfer-Encoding");
+        if (strcasecmp(coding, "chunked") != 0)
+            return error_set(err, E_UNSUPPORTED, "Transfer-Encoding '%s'", coding);
+        req->content_length = -1;
+    } else if (length != NULL) {
+        uint64_t value;
+        if (parse_u64(length, &value, NULL) != 0 || value > INT64_MAX)
+            return error_set(err, E_INVALID, "Content-Length '%s' is not a length", length);
+        req->content_length = (int64_t)value;
+    }
+    return 0;
+}
+
+static size_t request_headers_size(const struct http_request *req)
+{
+    size_t size = 0;
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next)
+        size += strlen(h->name) + strlen(h->value) + 4; /* ": " and the line's end */
+    return size;
+}
+
+int request_check_headers(struct http_request *req, struct error *err)
+{
+    request_set_id(req);
+    const char *expect = http_header(req, "Expect");
+    req->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
+    int rc = request_check_length(req, err);
+    if (rc != 0)
+        return rc;
+    size_t uri_len = strlen(req->path) + strlen(req->query);
+    if (uri_len > SERVER_URI_MAX)
+        return error_set(err, E_URI_TOO_LONG, "the request's target has %zu bytes, the limit is %d",
+                         uri_len, SERVER_URI_MAX);
+    size_t size = request_headers_size(req);
+    if (size > req->server->headers_max)
+        return error_set(err, E_HEADERS_TOO_LARGE, "the headers have %zu bytes, the limit is %zu",
+                         size, req->server->headers_max);
+    return 0;
+}
+
+bool request_has_body(const struct http_request *req)
+{
+    return req->content_length != 0;
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+static int request_unescape(struct http_request *req, const char *text, size_t len,
+                            const char **out, struct error *err)
+{
+    char *copy = arena_bytes(req->arena, len + 1);
+    int64_t n = parse_url_unescape(text, len, copy, err);
+    *out = copy;
+    return n < 0 ? (int)n : 0;
+}
+
+static int request_unescape_params(struct http_request *req, struct error *err)
+{
+    for (size_t i = 0; i < req->match.param_count; i++) {
+        const struct router_param *p = &req->match.params[i];
+        int rc = request_unescape(req, p->text, p->len, &req->params[i], err);
+        if (rc != 0)
+            return error_wrap(err, "path parameter '%.*s'", (int)p->name_len, p->name);
+    }
+    return 0;
+}
+
+/* "a=b&c": pairs, each side unescaped once; '+' is a plus.  A name without '=' has an empty value.
+ */
+static int request_parse_query(struct http_request *req, struct error *err)
+{
+    struct request_header **end = &req->queries;
+    for (const char *at = req->query; *at != '\0';) {
+        size_t len = strcspn(at, "&");
+        const char *equals = memchr(at, '=', len);
+        size_t name_len = equals != NULL ? (size_t)(equals - at) : len;
+        size_t value_at = equals != NULL ? name_len + 1 : len;
+        struct request_header *q = arena_alloc(req->arena, sizeof *q);
+        int rc = request_unescape(req, at, name_len, &q->name, err);
+        if (rc == 0)
+            rc = request_unescape(req, at + value_at, len - value_at, &q->value, err);
+        if (rc != 0)
+            return error_wrap(err, "query");
+        *end = q;
+        end = &q->next;
+        at += len;
+        at += *at == '&' ? 1 : 0;
+    }
+    return 0;
+}
+
+static int request_find_route(struct http_request *req, struct error *err)
+{
+    int rc =
+        router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
+    if (rc == E_METHOD) {
+        _cleanup_(buf_done)
+        struct buf allow = BUF_INIT;
+        router_allow(req->match.allowed, &allow);
+        http_reply_header(req, "Allow", buf_str(&allow));
+        return error_set(err, rc, "'%s' takes %s", req->path, buf_str(&allow));
+    }
+    if (rc != 0)
+        return error_set(err, rc, "no call has the path '%s'", req->path);
+    return 0;
+}
+
+static int request_prepare(struct http_request *req, struct error *err)
+{
+    if (server_is_draining(req->server))
+        return error_set(err, E_NOT_READY, "the node is stopping");
+    int rc = request_find_route(req, err);
+    if (rc == 0)
+        rc = request_unescape_params(req, err);
+    if (rc == 0)
+        rc = request_parse_query(req, err);
+    return rc;
+}
+
+void request_refuse(struct http_request *req, const struct error *err)
+{
+    if (req->id == NULL)
+        request_set_id(req); /* refused before its headers were looked at */
+    req->state = REQUEST_OWED;
+    server_add_request(req->server, req);
+    http_reply_error(req, err);
+}
+
+void request_begin(struct http_request *req)
+{
+    struct error err = ERROR_INIT;
+    if (request_prepare(req, &err) != 0) {
+        request_refuse(req, &err);
+        return;
+    }
+    req->state = REQUEST_OWED; /* nobody else knows the request before the next lines */
+    server_add_request(req->server, req);
+    log_set_request(req->id);
+    req->match.route->begin(req);
+    log_set_request(NULL);
+}
+
+/* --- states, sleeping and waking -------------------------------------------------------------- */
+
+enum request_state request_state(struct http_request *req)
+{
+    assert(req->magic == REQUEST_MAGIC);
+    pthread_mutex_lock(&req->lock);
+    enum request_state state = req->state;
+    pthread_mutex_unlock(&req->lock);
+    return state;
+}
+
+bool request_aborted(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    bool aborted = req->aborted;
+    pthread_mutex_unlock(&req->lock);
+    return aborted;
+}
+
+bool request_sleep(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    bool sleep = !req->woken;
+    req->woken = false;
+    if (sleep) {
+        req->asleep = true;
+        req->link->sleep(req);
+    }
+    pthread_mutex_unlock(&req->lock);
+    return sleep;
+}
+
+bool request_doze(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    req->dozing = !req->woken;
+    req->woken = false;
+    bool dozing = req->dozing;
+    pthread_mutex_unlock(&req->lock);
+    return dozing;
+}
+
+bool request_rouse(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    bool first = req->dozing;
+    req->dozing = false;
+    pthread_mutex_unlock(&req->lock);
+    return first;
+}
+
+static void request_wake_locked(struct http_request *req)
+{
+    bool waits = req->asleep || req->dozing;
+    req->asleep = req->dozing = false;
+    if (waits)
+        req->link->wake(req);
+    else
+        req->woken = true;
+}
+
+void request_wake(struct http_request *req)
+{
+    assert(req->magic == REQUEST_MAGIC);
+    pthread_mutex_lock(&req->lock);
+    request_wake_locked(req);
+    pthread_mutex_unlock(&req->lock);
+}
+
+void request_abort(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    req->aborted = true;
+    if (req->state != REQUEST_OWED)
+        request_wake_locked(req);
+    pthread_mutex_unlock(&req->lock);
+}
+
+bool request_is_owed(struct http_request *req)
+{
+    return request_state(req) == REQUEST_OWED;
+}
+
+static void request_publish_locked(struct http_request *req)
+{
+    pthread_mutex_lock(&req->lock);
+    assert(req->magic == REQUEST_MAGIC);
+    assert(req->state == REQUEST_OWED || req->state == REQUEST_BODY); /* one reply for each */
+    req->state = REQUEST_REPLIED;
+    request_wake_locked(req);
+    pthread_mutex_unlock(&req->lock);
+}
+
+void request_publish(struct http_request *req)
+{
+    struct http_server *server = req->server;
+    if (!server_is_draining(server)) {
+        request_publish_locked(req); /* the server may be gone, too, when this returns */
+        return;
+    }
+    server_lock(server);
+    request_publish_locked(req);
+    server_changed_and_unlock(server);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void request_run_hooks(struct http_request *req)
+{
+    for (struct request_hook *hook; (hook = req->hooks) != NULL;) {
+        req->hooks = hook->next;
+        hook->fn(hook->arg);
+    }
+}
+
+static void request_cut(struct http_request *req)
+{
+    if (req->body.mode == BODY_TAKEN)
+        req->body.ops->cut(req, req->body.ctx);
+}
+
+void request_end(struct http_request *req)
+{
+    assert(req->magic == REQUEST_MAGIC);
+    struct http_server *server = req->server;
+    enum request_state state = request_state(req);
+    assert(state != REQUEST_OWED); /* it sleeps until there is a reply */
+    log_set_request(req->id);
+    if (state == REQUEST_BODY)
+        request_cut(req);
+    if (req->reply.kind == REPLY_STREAM && req->reply.ops->free != NULL)
+        req->reply.ops->free(req->reply.ctx);
+    request_run_hooks(req);
+    log_set_request(NULL);
+    if (state != REQUEST_NEW) {
+        server_count_request(server, req);
+        server_remove_request(server, req);
+    }
+    reply_done(&req->reply);
+    buf_done(&req->body.data);
+    req->magic = 0;
+    pthread_mutex_destroy(&req->lock);
+    arena_free(req->arena);
+}
+
+/* --- what handlers ask ------------------------------------------------------------------------ */
+
+void *http_user(const struct http_request *req)
+{
+    return req->server->user;
+}
+
+enum http_method http_method(const struct http_request *req)
+{
+    return req->method;
+}
+
+const struct http_route *http_route(const struct http_request *req)
+{
+    return req->match.route;
+}
+
+const char *http_path(const struct http_request *req)
+{
+    return req->path;
+}
+
+const char *http_raw_query(const struct http_request *req)
+{
+    return req->query;
+}
+
+const char *http_path_param(const struct http_request *req, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; i < req->match.param_count; i++) {
+        const struct router_param *p = &req->match.params[i];
+        if (p->name_len == len && memcmp(p->name, name, len) == 0)
+            return req->params[i];
+    }
+    return NULL;
+}
+
+const char *http_query(const struct http_request *req, const char *name)
+{
+    for (const struct request_header *q = req->queries; q != NULL; q = q->next) {
+        if (strcmp(q->name, name) == 0)
+            return q->value;
+    }
+    return NULL;
+}
+
+const char *http_header(const struct http_request *req, const char *name)
+{
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next) {
+        if (strcasecmp(h->name, name) == 0)
+            return h->value;
+    }
+    return NULL;
+}
+
+void http_each_header(struct http_request *req,
+                      void (*fn)(void *ctx, const char *name, const char *value), void *ctx)
+{
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next)
+        fn(ctx, h->name, h->value);
+}
+
+int64_t http_content_length(const struct http_request *req)
+{
+    return req->content_length;
+}
+
+const char *http_request_id(const struct http_request *req)
+{
+    return req->id;
+}
+
+struct arena *http_arena(struct http_request *req)
+{
+    return req->arena;
+}
+
+const char *http_peer(struct http_request *req)
+{
+    char host[INET6_ADDRSTRLEN] = "?";
+    if (req->peer->sa_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)req->peer;
+        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
+        return arena_printf(req->arena, "%s:%u", host, ntohs(in->sin_port));
+    }
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)req->peer;
+    if (req->peer->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
+    return arena_printf(req->arena, "[%s]:%u", host, ntohs(in6->sin6_port));
+}
+
+void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg)
+{
+    struct request_hook *hook = arena_alloc(req->arena, sizeof *hook);
+    *hook = (struct request_hook){.fn = fn, .arg = arg, .next = req->hooks};
+    req->hooks = hook;
+}

@@ -1,0 +1,73 @@
+/* A server from the inside. */
+#pragma once
+
+#include <netinet/in.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/metrics.h"
+#include "net/http_server.h"
+#include "net/request.h"
+#include "net/router.h"
+
+struct closer;
+struct loop;
+struct listener;
+struct mhd;
+struct reactor;
+
+enum {
+    SERVER_URI_MAX = 8 * 1024,
+    /* A body that nobody wants is read to its end, so that the connection can go on, if it is no
+     * longer than this; else the connection is closed. */
+    SERVER_DRAIN_MAX = 64 * 1024,
+    /* Bodies up to this size are read and sent together with the headers. */
+    SERVER_SMALL_FILE_MAX = 32 * 1024,
+};
+
+/* The metrics of one route; filled when first used. */
+struct route_metrics {
+    _Atomic(metric_t *) requests[6]; /* by status class */
+    _Atomic(metric_t *) seconds;
+};
+
+struct http_server {
+    char *node;
+    enum http_net net;
+    unsigned connections_max;
+    size_t headers_max;
+    void *user;
+    struct router *router;
+    struct route_metrics *metrics; /* one for each route, and one for none */
+    metric_t *received_bytes;
+    metric_t *sent_bytes;
+    metric_t *connections_gauge;
+    metric_t *overload;
+    char run[16]; /* random: distinguishes the request ids of this run */
+    atomic_uint_fast64_t next_id;
+    atomic_uint connections;
+    atomic_bool draining; /* new requests get 503 */
+
+    struct loop *loop; /* accepts, and closes slowly */
+    struct listener *listener;
+    struct closer *closer;
+    size_t reactor_count;
+    struct reactor **reactors;
+    struct mhd *mhd; /* or this instead of the reactors */
+
+    pthread_mutex_t lock; /* guards the list; taken before a request's lock */
+    pthread_cond_t changed;
+    struct http_request *requests;
+    size_t request_count;
+};
+
+void server_add_request(struct http_server *s, struct http_request *req);
+void server_remove_request(struct http_server *s, struct http_request *req);
+/* The server ends: who replies then does so under its lock, and tells it. */
+bool server_is_draining(struct http_server *s);
+void server_lock(struct http_server *s);
+void server_changed_and_unlock(struct http_server *s);
+void server_count_request(struct http_server *s, const struct http_request *req);
+/* The connections' entrance and exit, for the gauge and the limit. */
+void server_connection_opened(struct http_server *s);
+void server_connection_closed(struct http_server *s);

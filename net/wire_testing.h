@@ -1,0 +1,37 @@
+/* A bare HTTP client for tests: sends the bytes that it is told to, reads one reply at a time.
+ * Failures end the test. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+
+struct wire {
+    int fd;
+    struct buf in; /* received and not used yet */
+};
+
+struct wire_reply {
+    int status;
+    struct buf head; /* status line and headers */
+    struct buf body; /* unchunked */
+    bool complete;   /* false: the connection ended before the body did */
+};
+
+struct wire wire_open(uint16_t port);
+void wire_close(struct wire *w);
+void wire_send(struct wire *w, const void *data, size_t len);
+/* Not all of it when the other side closed.  Returns whether all was sent. */
+bool wire_try_send(struct wire *w, const void *data, size_t len);
+void wire_print(struct wire *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The next reply.  head_only: to a HEAD. */
+void wire_read(struct wire *w, bool head_only, struct wire_reply *r);
+/* False: the connection was closed (or reset) before another byte. */
+bool wire_is_open(struct wire *w);
+/* The value of a header, or NULL; valid until the next call. */
+const char *wire_header(struct wire_reply *r, const char *name);
+void wire_reply_done(struct wire_reply *r);
+/* One request without a body on the connection, and its reply. */
+void wire_get(struct wire *w, const char *method, const char *target, struct wire_reply *r);

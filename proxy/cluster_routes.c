@@ -1,0 +1,245 @@
+#include "proxy/cluster_routes.h"
+
+#include <string.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "proxy/members.h"
+#include "proxy/proxy.h"
+
+/* --- the cluster's document ------------------------------------------------------------------ */
+
+static json_t *node_view(struct proxy *p, const struct cluster_state *s, const struct node *n)
+{
+    struct keepalive last = {0};
+    bool is_primary = strcmp(n->id, s->primary) == 0;
+    json_t *doc = json_pack("{s:s, s:s, s:s, s:b, s:s, s:s, s:s, s:I, s:I}", "id", n->id, "role",
+                            node_role_name(n->role), "state", node_state_name(n->state), "primary",
+                            (int)is_primary, "public_url", n->public_url, "control_url",
+                            n->control_url, "data_url", n->data_url, "weight",
+                            (json_int_t)n->weight, "since_ms", (json_int_t)n->since_ms);
+    if (strcmp(n->id, p->id) == 0)
+        last.version = s->version;
+    else if (p->members == NULL || !members_last(p->members, n->id, &last))
+        return doc; /* only the primary hears from the others */
+    json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
+    if (n->role == NODE_TARGET)
+        json_object_set_new(doc, "capacity",
+                            json_pack("{s:I, s:I}", "total_bytes", (json_int_t)last.total_bytes,
+                                      "available_bytes", (json_int_t)last.available_bytes));
+    return doc;
+}
+
+static size_t count_running(const struct jobs *jobs)
+{
+    size_t running = 0;
+    for (size_t i = 0; i < jobs->count; i++)
+        running += !job_ended(jobs->jobs[i]->state);
+    return running;
+}
+
+/* Every node is there, and there is one that can hold objects. */
+static bool is_healthy(const struct smap *m)
+{
+    return smap_count(m, NODE_TARGET, NODE_ACTIVE) > 0 &&
+           smap_count(m, NODE_TARGET, NODE_UNREACHABLE) == 0 &&
+           smap_count(m, NODE_PROXY, NODE_UNREACHABLE) == 0;
+}
+
+static json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primary_answers)
+{
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < s->smap.count; i++)
+        json_array_append_new(nodes, node_view(p, s, &s->smap.nodes[i]));
+    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I}", "cluster", s->cluster_id, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version, "primary", s->primary,
+                     "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes", nodes,
+                     "buckets", (json_int_t)s->bmd.count, "jobs_running",
+                     (json_int_t)count_running(&s->jobs));
+}
+
+static void reply_view(struct http_request *req, bool primary_answers)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = cluster_view(p, s, primary_answers);
+    http_reply_json(req, 200, doc);
+}
+
+/* The primary's document says more.  Without it a gateway tells what it knows itself. */
+static void primary_answered(void *arg, struct http_result *r)
+{
+    struct http_request *req = arg;
+    if (http_result_error(r, "", NULL) == 0)
+        http_reply_data(req, 200, "application/json", r->body.data, r->body.len);
+    else
+        reply_view(req, false);
+}
+
+static void ask_primary(struct http_request *req, struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *primary = smap_node(&s->smap, s->primary);
+    if (primary == NULL || strcmp(primary->id, p->id) == 0) {
+        reply_view(req, false);
+        return;
+    }
+    _cleanup_free_ char *url = xprintf("%s/v1/cluster", primary->control_url);
+    const struct http_call call = {
+        .method = HTTP_GET,
+        .url = url,
+        .reply_max = p->params.state_max,
+        .total_timeout_ms = p->params.connect_timeout,
+        .request_id = http_request_id(req),
+    };
+    http_call_start(p->client, &call, primary_answered, req);
+}
+
+static void reply_part(struct http_request *req, struct proxy *p, const char *what)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = state_part_to_json(s, what);
+    if (doc != NULL) {
+        http_reply_json(req, 200, doc);
+        return;
+    }
+    struct error err;
+    error_set(&err, E_INVALID, "parameter 'what': '%.64s' is not state, smap, bmd, config or jobs",
+              what);
+    http_reply_error(req, &err);
+}
+
+static void get_begin(struct http_request *req)
+{
+    struct proxy *p = proxy_enter(req);
+    const char *what = http_query(req, "what");
+    if (p == NULL)
+        return;
+    if (what != NULL)
+        reply_part(req, p, what);
+    else if (p->is_primary)
+        reply_view(req, true);
+    else
+        ask_primary(req, p);
+}
+
+/* --- actions --------------------------------------------------------------------------------- */
+
+static void reply_changed(struct http_request *req, const struct error *err, const char *part)
+{
+    struct proxy *p = http_user(req);
+    if (err != NULL) {
+        proxy_reply_error(req, err);
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = state_part_to_json(s, part);
+    http_reply_json(req, 200, doc);
+}
+
+static void config_set(void *arg, const struct error *err)
+{
+    reply_changed(arg, err, "config");
+}
+
+static void node_removed(void *arg, const struct error *err)
+{
+    reply_changed(arg, err, "smap");
+}
+
+/* A value as text, whatever JSON type it came in; NULL (also for null): back to the default. */
+static int value_text(json_t *value, char **out, struct error *err)
+{
+    *out = NULL;
+    if (value == NULL || json_is_null(value))
+        return 0;
+    if (json_is_object(value) || json_is_array(value))
+        return error_set(err, E_JSON, "field 'value' must be text, a number or a boolean");
+    *out = json_is_string(value) ? xstrdup(json_string_value(value)) : json_text(value);
+    return 0;
+}
+
+static int setconfig(struct http_request *req, const char *name, json_t *value, struct error *err)
+{
+    _cleanup_free_ char *text = NULL;
+    int r = value_text(value, &text, err);
+    if (r != 0)
+        return r;
+    const struct command cmd = {.kind = CMD_CONFIG_SET, .name = name, .text = text};
+    proxy_commit_settled(http_user(req), &cmd, config_set, req);
+    return 0;
+}
+
+/* For a node that will not come back: what only it holds is given up. */
+static int removenode(struct http_request *req, const char *name, json_t *value, struct error *err)
+{
+    if (value != NULL)
+        return error_set(err, E_JSON, "field 'value' is not known here");
+    const struct command cmd = {.kind = CMD_NODE_REMOVE, .name = name};
+    proxy_commit_settled(http_user(req), &cmd, node_removed, req);
+    return 0;
+}
+
+static int put_action(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    const char *action = NULL;
+    const char *name = NULL;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0)
+        return r;
+    if (!json_is_object(doc))
+        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
+    if ((r = json_need_str(doc, "", "action", &action, err)) != 0)
+        return r;
+    bool sets = strcmp(action, "setconfig") == 0;
+    if (!sets && strcmp(action, "removenode") != 0)
+        return error_set(err, E_INVALID, "field 'action': '%.64s' is not setconfig or removenode",
+                         action);
+    if ((r = json_need_str(doc, "", "name", &name, err)) != 0)
+        return r;
+    return (sets ? setconfig : removenode)(req, name, json_object_get(doc, "value"), err);
+}
+
+static void put_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (put_action(req, data, len, &err) != 0)
+        http_reply_error(req, &err);
+}
+
+static void put_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, put_body);
+}
+
+const struct http_route cluster_routes[] = {
+    {.name = "cluster_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/cluster",
+     .nets = NET_PUBLIC | NET_CONTROL,
+     .begin = get_begin,
+     .summary = "The cluster: its nodes and how they are; or one of its documents.",
+     .query = "what=state, smap, bmd, config or jobs",
+     .body = "",
+     .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
+              "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "
+              "\"data_url\", \"weight\", \"since_ms\", \"capacity\", \"version\"}], "
+              "\"buckets\", \"jobs_running\"}`",
+     .errors = ""},
+    {.name = "cluster_action",
+     .method = HTTP_PUT,
+     .pattern = "/v1/cluster",
+     .nets = NET_PUBLIC,
+     .begin = put_begin,
+     .summary = "setconfig changes a cluster-wide setting (without a value, or with null, sets it "
+                "back); removenode takes an unreachable node out of the map for good.",
+     .query = "",
+     .body = "`{\"action\": \"setconfig\", \"name\": …, \"value\": …}`, `{\"action\": "
+             "\"removenode\", \"name\": id}`",
+     .reply = "200 and the document that was changed: config or smap",
+     .errors = "not_found invalid_argument invalid_json node_not_found node_state"},
+    {.name = NULL},
+};

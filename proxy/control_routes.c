@@ -1,0 +1,271 @@
+#include "proxy/control_routes.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/follower.h"
+#include "proxy/members.h"
+#include "proxy/proxy.h"
+
+static void reply_state(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = state_to_json(s);
+    http_reply_json(req, 200, doc);
+}
+
+static void reply_version(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+    http_reply_json(req, 200, doc);
+}
+
+/* --- registration ---------------------------------------------------------------------------- */
+
+static void registered(void *arg, const struct error *err)
+{
+    if (err != NULL)
+        proxy_reply_error(arg, err);
+    else
+        reply_state(arg);
+}
+
+enum { COMPLAINT_INTERVAL_MS = 10000 };
+
+/* Every such node comes again with every keepalive: one line for all, now and then. */
+static void complain(struct proxy *p, const char *id, const struct error *err)
+{
+    uint64_t now = clock_ms();
+    unsigned long long last = atomic_load(&p->complained_ms);
+    if ((last == 0 || now - last >= COMPLAINT_INTERVAL_MS) &&
+        atomic_compare_exchange_strong(&p->complained_ms, &last, now))
+        log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
+}
+
+static int check_history(struct proxy *p, const char *id, uint64_t term, uint64_t version,
+                         struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    int r = state_check_history(s, term, version, err);
+    if (r != 0)
+        complain(p, id, err);
+    return r;
+}
+
+/* What a node may say beside its smap entry: the state that it holds from earlier. */
+static int check_past(struct proxy *p, json_t *doc, const char *id, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const char *cluster = "";
+    uint64_t term = 0;
+    uint64_t version = 0;
+    int r;
+    if ((r = json_get_str(doc, "", "cluster", &cluster, err)) != 0 ||
+        (r = json_get_u64(doc, "", "term", &term, err)) != 0 ||
+        (r = json_get_u64(doc, "", "version", &version, err)) != 0)
+        return r;
+    if (cluster[0] != '\0' && strcmp(cluster, s->cluster_id) != 0)
+        return error_set(err, E_WRONG_CLUSTER,
+                         "node '%s' belongs to cluster '%.64s', this is cluster '%s'", id, cluster,
+                         s->cluster_id);
+    return cluster[0] != '\0' ? check_history(p, id, term, version, err) : 0;
+}
+
+static int register_node(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_json_ json_t *doc = NULL;
+    struct node n;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 ||
+        (r = node_from_json(doc, "", http_arena(req), &n, err)) != 0 ||
+        (r = check_past(p, doc, n.id, err)) != 0 ||
+        (r = members_register(p->members, &n, err)) != 0)
+        return r;
+    const struct command cmd = {.kind = CMD_NODE_JOIN, .node = &n, .wall_ms = clock_wall_ms()};
+    log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
+    proxy_commit(p, &cmd, registered, req);
+    return 0;
+}
+
+static void register_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (register_node(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+}
+
+/* --- keepalives ------------------------------------------------------------------------------ */
+
+static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
+{
+    json_t *capacity = NULL;
+    int r;
+    if ((r = json_need_str(doc, "", "id", &k->id, err)) != 0 ||
+        (r = json_need_str(doc, "", "boot", &k->boot, err)) != 0 ||
+        (r = json_get_u64(doc, "", "term", &k->term, err)) != 0 ||
+        (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
+        (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
+        return r;
+    if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0)
+        return r;
+    return json_get_u64(capacity, "capacity", "available_bytes", &k->available_bytes, err);
+}
+
+/* A node that is not known is told so first: what it has seen may be of another cluster. */
+static int take_keepalive(struct proxy *p, const char *data, size_t len, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = NULL;
+    struct keepalive k = {0};
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
+        return r;
+    const struct node *known = smap_node(&s->smap, k.id);
+    if (known != NULL && strcmp(known->boot, k.boot) == 0 &&
+        (r = check_history(p, k.id, k.term, k.version, err)) != 0)
+        return r;
+    return members_keepalive(p->members, &k, err);
+}
+
+static void keepalive_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (take_keepalive(http_user(req), data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+    else
+        reply_version(req);
+}
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+/* A state that was pushed, on its way to the control loop. */
+struct push {
+    struct http_request *req;
+    struct cluster_state *state;
+};
+
+static void push_take(void *arg)
+{
+    struct push *push = arg;
+    struct proxy *p = http_user(push->req);
+    struct error err = ERROR_INIT;
+    if (follower_take(p->follower, push->state, &err) != 0)
+        proxy_reply_error(push->req, &err);
+    else
+        reply_version(push->req);
+    state_unref(push->state);
+    free(push);
+}
+
+static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s;
+    int r;
+    if (p->is_primary)
+        return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
+    if ((r = json_parse(data, len, &doc, err)) != 0 || (r = state_from_json(doc, &s, err)) != 0)
+        return r;
+    struct push *push = xcalloc(1, sizeof *push);
+    *push = (struct push){.req = req, .state = s};
+    loop_post(p->loop, push_take, push);
+    return 0;
+}
+
+static void push_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (push_of(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+}
+
+/* --- routes ---------------------------------------------------------------------------------- */
+
+static void register_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, register_body);
+}
+
+static void keepalive_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, keepalive_body);
+}
+
+static void state_get_begin(struct http_request *req)
+{
+    if (proxy_enter(req) != NULL)
+        reply_state(req);
+}
+
+/* Also while the proxy waits for its first state: this may be it. */
+static void state_put_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    struct error err;
+    if (atomic_load(&p->started)) {
+        http_collect_body(req, p->params.state_max, push_body);
+        return;
+    }
+    error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);
+    http_reply_error(req, &err);
+}
+
+const struct http_route control_routes[] = {
+    {.name = "node_register",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/register",
+     .nets = NET_CONTROL,
+     .begin = register_begin,
+     .summary = "A node joins, or has begun anew.",
+     .query = "",
+     .body =
+         "the smap's entry of the node; `cluster`, `term`, `version` of the state that it holds "
+         "from earlier, if it does",
+     .reply = "200 and the state document",
+     .errors = "exists wrong_cluster stale_map invalid_json"},
+    {.name = "node_keepalive",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/keepalive",
+     .nets = NET_CONTROL,
+     .begin = keepalive_begin,
+     .summary = "A node says that it lives.",
+     .query = "",
+     .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
+             "\"available_bytes\"}}`",
+     .reply = "`{\"term\", \"version\"}`; a newer one than the node's: fetch the state",
+     .errors = "node_not_found (register again) stale_map"},
+    {.name = "state_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .begin = state_get_begin,
+     .summary = "The state document.",
+     .query = "",
+     .body = "",
+     .reply = "the document (cluster/state.h)",
+     .errors = "not_ready"},
+    {.name = "state_put",
+     .method = HTTP_PUT,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .begin = state_put_begin,
+     .summary = "The primary pushes a newer state.",
+     .query = "",
+     .body = "the state document",
+     .reply = "`{\"term\", \"version\"}` that the node holds now",
+     .errors = "wrong_cluster exists"},
+    {.name = NULL},
+};

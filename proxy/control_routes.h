@@ -1,0 +1,6 @@
+/* Between nodes, on the control listener: registration, keepalives, states. */
+#pragma once
+
+#include "net/http_server.h"
+
+extern const struct http_route control_routes[];

@@ -1,0 +1,151 @@
+#include "proxy/daemon_routes.h"
+
+#include <string.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "common/parse.h"
+#include "proxy/proxy.h"
+
+/* --- /v1/daemon ------------------------------------------------------------------------------ */
+
+static json_t *info_json(const struct proxy *p, const struct cluster_state *s)
+{
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
+                     "role", "proxy", "primary", (int)p->is_primary, "pid", (int)getpid(), "boot",
+                     p->boot, "release", DFC_VERSION, "public_url", p->public_url, "control_url",
+                     p->control_url, "data_url", "", "cluster", s->cluster_id, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version);
+}
+
+/* The metrics by name, labels included: what /metrics says, for those who prefer JSON. */
+static json_t *stats_json(void)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    json_t *stats = json_object();
+    char *rest;
+    metrics_text(&text);
+    buf_putc(&text, '\0');
+    for (char *line = strtok_r(text.data, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
+        char *space = strrchr(line, ' ');
+        double value;
+        if (line[0] == '#' || space == NULL)
+            continue;
+        *space = '\0';
+        if (parse_double(space + 1, &value, NULL) == 0)
+            json_object_set_new(stats, line, json_real(value));
+    }
+    return stats;
+}
+
+static json_t *daemon_part(struct proxy *p, const struct cluster_state *s, const char *what)
+{
+    if (strcmp(what, "info") == 0)
+        return info_json(p, s);
+    if (strcmp(what, "smap") == 0 || strcmp(what, "bmd") == 0)
+        return state_part_to_json(s, what);
+    if (strcmp(what, "config") == 0)
+        return params_json(proxy_param_rows, &p->params);
+    if (strcmp(what, "stats") == 0)
+        return stats_json();
+    return NULL;
+}
+
+static void daemon_begin(struct http_request *req)
+{
+    struct proxy *p = proxy_enter(req);
+    const char *what = http_query(req, "what");
+    if (p == NULL)
+        return;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = daemon_part(p, s, what != NULL ? what : "info");
+    if (doc != NULL) {
+        http_reply_json(req, 200, doc);
+        return;
+    }
+    struct error err;
+    error_set(&err, E_INVALID, "parameter 'what': '%.64s' is not info, smap, bmd, config or stats",
+              what);
+    http_reply_error(req, &err);
+}
+
+/* --- the rest -------------------------------------------------------------------------------- */
+
+static void health_begin(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    const char *live = http_query(req, "live");
+    bool ready = atomic_load(&p->ready);
+    if (!ready && (live == NULL || strcmp(live, "true") != 0)) {
+        proxy_enter(req); /* says that it is not ready */
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:s, s:I, s:I}", "status", ready ? "ready" : "not_ready", "id", p->id,
+                  "role", "proxy", "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+    http_reply_json(req, 200, doc);
+}
+
+static void metrics_begin(struct http_request *req)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    metrics_text(&text);
+    http_reply_data(req, 200, "text/plain; version=0.0.4", buf_str(&text), text.len);
+}
+
+static void api_begin(struct http_request *req)
+{
+    _cleanup_json_ json_t *doc = http_routes_json(proxy_routes);
+    http_reply_json(req, 200, doc);
+}
+
+const struct http_route daemon_routes[] = {
+    {.name = "daemon_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/daemon",
+     .nets = NET_ALL,
+     .begin = daemon_begin,
+     .summary = "What this daemon is, or one of the documents that it has.",
+     .query = "what=info (default), smap, bmd, config (its parameters) or stats",
+     .body = "",
+     .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", "
+              "\"public_url\", \"control_url\", \"data_url\", \"cluster\", \"term\", "
+              "\"version\"}`",
+     .errors = ""},
+    {.name = "health_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/health",
+     .nets = NET_ALL,
+     .begin = health_begin,
+     .summary = "Is this daemon ready to serve?",
+     .query = "live=true: 200 as soon as the process answers",
+     .body = "",
+     .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
+     .errors = "not_ready"},
+    {.name = "metrics_get",
+     .method = HTTP_GET,
+     .pattern = "/metrics",
+     .nets = NET_ALL,
+     .begin = metrics_begin,
+     .summary = "The metrics in Prometheus' text format.",
+     .query = "",
+     .body = "",
+     .reply = "text",
+     .errors = ""},
+    {.name = "api_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/api",
+     .nets = NET_ALL,
+     .begin = api_begin,
+     .summary = "This table, as JSON.",
+     .query = "",
+     .body = "",
+     .reply = "a list of routes",
+     .errors = ""},
+    {.name = NULL},
+};

@@ -1,0 +1,72 @@
+/* The first line of every handler: may this proxy answer, and is it the one to do so? */
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/proxy.h"
+#include "proxy/relay.h"
+
+static const char forwarded_header[] = "Dfc-Forwarded";
+
+struct proxy *proxy_enter(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    if (atomic_load_explicit(&p->ready, memory_order_acquire))
+        return p;
+    struct error err;
+    error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);
+    http_reply_error(req, &err);
+    return NULL;
+}
+
+static char *url_at(const char *base, const struct http_request *req)
+{
+    const char *query = http_raw_query(req);
+    return xprintf("%s%s%s%s", base, http_path(req), query[0] != '\0' ? "?" : "", query);
+}
+
+/* A request that has been passed on once is not passed on again: two proxies that each take the
+ * other for the primary must not play ball. */
+static int find_primary(const struct proxy *p, const struct cluster_state *s,
+                        const struct http_request *req, const struct node **out, struct error *err)
+{
+    *out = smap_node(&s->smap, s->primary);
+    if (*out == NULL || strcmp(s->primary, p->id) == 0)
+        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
+    if (http_header(req, forwarded_header) != NULL)
+        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary, '%s' is", p->id,
+                         s->primary);
+    return 0;
+}
+
+bool proxy_passed_to_primary(struct http_request *req)
+{
+    struct proxy *p = proxy_enter(req);
+    if (p == NULL)
+        return true;
+    if (p->is_primary)
+        return false;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *primary;
+    struct error err = ERROR_INIT;
+    if (find_primary(p, s, req, &primary, &err) != 0) {
+        proxy_reply_error(req, &err);
+        return true;
+    }
+    bool between_nodes = http_route(req)->nets == NET_CONTROL;
+    _cleanup_free_ char *url =
+        url_at(between_nodes ? primary->control_url : primary->public_url, req);
+    _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
+    relay_start(p, req, url, header);
+    return true;
+}
+
+void proxy_reply_error(struct http_request *req, const struct error *err)
+{
+    if (error_status(err->code) >= 500 && err->code != E_OVERLOAD && err->code != E_NOT_READY) {
+        log_set_request(http_request_id(req)); /* also in a loop's thread */
+        log_warn("request failed", lstr("route", http_route(req)->name), lerr(err));
+        log_set_request(NULL);
+    }
+    http_reply_error(req, err);
+}

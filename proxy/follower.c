@@ -1,0 +1,279 @@
+/*            start                    answer
+ *   JOINING ───────▶ register ──────────────────▶ MEMBER ──▶ keepalive ─┬─ same version: wait
+ *      ▲                                             ▲                  ├─ newer: fetch the state
+ *      └──────── 404: the primary does not know us ──┴──────────────────┘
+ *
+ * What fails is tried again at the next tick.  The primary is asked where the last state says that
+ * it is; when it does not answer there, every other time where --join says. */
+#include "proxy/follower.h"
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/proxy.h"
+#include "proxy/state_file.h"
+
+enum { SAVE_DELAY_MS = 1000 };
+
+struct follower {
+    struct proxy *proxy;
+    struct loop_timer *timer;
+    struct loop_timer *save_timer;
+    bool unsaved; /* the file has an earlier state, and the timer runs */
+    bool closed;
+    bool asking;
+    bool member;
+    bool use_join; /* ask where --join says */
+    int failing;   /* the code that was logged last, 0 while all is well */
+};
+
+/* One call. */
+struct question {
+    struct follower *follower;
+    char *url;
+    void (*answered)(struct follower *f, json_t *reply, struct error *err);
+};
+
+static void question_done(void *arg, struct http_result *r)
+{
+    struct question *q = arg;
+    struct follower *f = q->follower;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *reply = NULL;
+    int code = http_result_error(r, q->url, &err);
+    if (code == 0)
+        code = json_parse(r->body.len > 0 ? r->body.data : "", r->body.len, &reply, &err);
+    f->asking = false;
+    if (!f->closed)
+        q->answered(f, code == 0 ? reply : NULL, &err);
+    free(q->url);
+    free(q);
+}
+
+static char *primary_url(const struct follower *f, const char *path)
+{
+    const struct proxy *p = f->proxy;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *n = smap_node(&s->smap, s->primary);
+    bool known = n != NULL && !f->use_join;
+    return xprintf("%s%s", known ? n->control_url : p->params.join, path);
+}
+
+static void ask(struct follower *f, enum http_method method, const char *path, const json_t *body,
+                void (*answered)(struct follower *f, json_t *reply, struct error *err))
+{
+    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    const struct proxy_params *params = &f->proxy->params;
+    _cleanup_free_ char *text = body != NULL ? json_text(body) : NULL;
+    struct question *q = xcalloc(1, sizeof *q);
+    *q = (struct question){.follower = f, .url = primary_url(f, path), .answered = answered};
+    const struct http_call call = {
+        .method = method,
+        .url = q->url,
+        .headers = body != NULL ? headers : NULL,
+        .body = text,
+        .body_len = text != NULL ? strlen(text) : 0,
+        .reply_max = params->state_max,
+        .total_timeout_ms = params->call_timeout,
+    };
+    f->asking = true;
+    http_call_start(f->proxy->client, &call, question_done, q);
+}
+
+/* --- what goes wrong ------------------------------------------------------------------------- */
+
+static bool is_final(int code)
+{
+    return code == E_WRONG_CLUSTER || code == E_INVALID || code == E_STALE_MAP;
+}
+
+static void note_failure(struct follower *f, const char *what, const struct error *err)
+{
+    if (f->failing != err->code)
+        log_warn(what, lerr(err));
+    f->failing = err->code;
+    f->use_join = !f->use_join;
+    if (is_final(err->code))
+        proxy_start_failed(f->proxy, err);
+}
+
+static void note_success(struct follower *f)
+{
+    if (f->failing != 0)
+        log_info("the primary answers again");
+    f->failing = 0;
+    f->use_join = false;
+}
+
+/* --- the state ------------------------------------------------------------------------------- */
+
+/* The file is for a start without a primary, which an earlier state serves nearly as well: it need
+ * not keep up with every change. */
+static void save(void *arg)
+{
+    struct follower *f = arg;
+    _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
+    struct error err = ERROR_INIT;
+    f->unsaved = false;
+    if (state_file_write(f->proxy->state_path, s, &err) != 0)
+        log_warn("state not kept on disk", lerr(&err));
+}
+
+static void save_soon(struct follower *f, bool first)
+{
+    if (first) {
+        save(f);
+    } else if (!f->unsaved) {
+        f->unsaved = true;
+        loop_timer_start(f->save_timer, SAVE_DELAY_MS, 0);
+    }
+}
+
+int follower_take(struct follower *f, const struct cluster_state *s, struct error *err)
+{
+    struct proxy *p = f->proxy;
+    _cleanup_state_ const struct cluster_state *now = state_current(p->state);
+    if (now->cluster_id[0] != '\0' && strcmp(now->cluster_id, s->cluster_id) != 0)
+        return error_set(err, E_WRONG_CLUSTER, "this node belongs to cluster '%s', not to '%s'",
+                         now->cluster_id, s->cluster_id);
+    if (state_compare(s, now) <= 0)
+        return 0;
+    int r = state_check_history(s, now->term, now->version, err);
+    if (r != 0)
+        return r;
+    state_advance(p->state, s);
+    save_soon(f, now->cluster_id[0] == '\0');
+    proxy_state_changed(p);
+    proxy_start_succeeded(p);
+    return 0;
+}
+
+static int take_document(struct follower *f, json_t *doc, struct error *err)
+{
+    struct cluster_state *s;
+    int r = state_from_json(doc, &s, err);
+    if (r != 0)
+        return r;
+    r = follower_take(f, s, err);
+    state_unref(s);
+    return r;
+}
+
+/* --- the calls ------------------------------------------------------------------------------- */
+
+static void fetched(struct follower *f, json_t *reply, struct error *err)
+{
+    if (reply == NULL || take_document(f, reply, err) != 0)
+        note_failure(f, "state not fetched", err);
+    else
+        note_success(f);
+}
+
+static void registered(struct follower *f, json_t *reply, struct error *err)
+{
+    if (reply == NULL || take_document(f, reply, err) != 0) {
+        note_failure(f, "not registered", err);
+        return;
+    }
+    if (!f->member)
+        log_info("registered");
+    f->member = true;
+    note_success(f);
+}
+
+static json_t *self_json(const struct proxy *p, const struct cluster_state *s)
+{
+    const struct node self = {
+        .id = p->id,
+        .role = NODE_PROXY,
+        .public_url = p->public_url,
+        .control_url = p->control_url,
+        .data_url = "",
+        .boot = p->boot,
+    };
+    json_t *doc = node_to_json(&self);
+    json_object_set_new(doc, "cluster", json_string(s->cluster_id));
+    json_object_set_new(doc, "term", json_integer((json_int_t)s->term));
+    json_object_set_new(doc, "version", json_integer((json_int_t)s->version));
+    return doc;
+}
+
+static void ask_register(struct follower *f)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
+    _cleanup_json_ json_t *body = self_json(f->proxy, s);
+    ask(f, HTTP_POST, "/v1/cluster/register", body, registered);
+}
+
+static bool is_newer(const struct cluster_state *s, uint64_t term, uint64_t version)
+{
+    return term > s->term || (term == s->term && version > s->version);
+}
+
+static void kept_alive(struct follower *f, json_t *reply, struct error *err)
+{
+    uint64_t term = 0;
+    uint64_t version = 0;
+    if (err->code == E_NODE_NOT_FOUND) {
+        f->member = false;
+        ask_register(f);
+        return;
+    }
+    if (reply == NULL || json_need_u64(reply, "", "term", &term, err) != 0 ||
+        json_need_u64(reply, "", "version", &version, err) != 0) {
+        note_failure(f, "keepalive failed", err);
+        return;
+    }
+    note_success(f);
+    _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
+    if (is_newer(s, term, version))
+        ask(f, HTTP_GET, "/v1/cluster/state", NULL, fetched);
+}
+
+static void ask_keepalive(struct follower *f)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
+    _cleanup_json_ json_t *body =
+        json_pack("{s:s, s:s, s:I, s:I}", "id", f->proxy->id, "boot", f->proxy->boot, "term",
+                  (json_int_t)s->term, "version", (json_int_t)s->version);
+    ask(f, HTTP_POST, "/v1/cluster/keepalive", body, kept_alive);
+}
+
+static void tick(void *arg)
+{
+    struct follower *f = arg;
+    if (f->asking)
+        return;
+    if (f->member)
+        ask_keepalive(f);
+    else
+        ask_register(f);
+}
+
+struct follower *follower_start(struct proxy *p)
+{
+    struct follower *f = xcalloc(1, sizeof *f);
+    f->proxy = p;
+    f->save_timer = loop_timer_new(p->loop, save, f);
+    f->timer = loop_timer_new(p->loop, tick, f);
+    loop_timer_start(f->timer, 0, p->params.keepalive_interval);
+    return f;
+}
+
+void follower_close(struct follower *f)
+{
+    f->closed = true;
+    loop_timer_stop(f->timer);
+}
+
+void follower_stop(struct follower *f)
+{
+    if (f == NULL)
+        return;
+    if (f->unsaved)
+        save(f);
+    loop_timer_free(f->timer);
+    loop_timer_free(f->save_timer);
+    free(f);
+}

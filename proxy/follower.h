@@ -1,0 +1,17 @@
+/* A gateway's part in the cluster: it registers at the primary, keeps alive, and fetches the state
+ * when the primary has a newer one that no push has brought.  One call at a time, made by a timer
+ * in the control loop. */
+#pragma once
+
+#include "cluster/state.h"
+
+struct proxy;
+struct follower;
+
+/* In the control loop's thread. */
+struct follower *follower_start(struct proxy *p);
+void follower_close(struct follower *f); /* asks no more */
+void follower_stop(struct follower *f);  /* after the client has ended its calls */
+/* Takes a state that has come, by a push or otherwise: put into p->state where it is newer, and
+ * kept on disk a second later.  E_WRONG_CLUSTER, E_STALE_MAP.  In the control loop's thread. */
+int follower_take(struct follower *f, const struct cluster_state *s, struct error *err);

@@ -1,0 +1,135 @@
+#include "proxy/job_glue.h"
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "io/loop.h"
+#include "net/http_client.h"
+#include "proxy/jobs.h"
+#include "proxy/proxy.h"
+#include "proxy/sort_job.h"
+
+struct job_glue {
+    struct proxy *proxy;
+    struct loop_timer *timer;
+};
+
+/* One message to a target. */
+struct asking {
+    char *url;
+    jobs_answer_fn *done;
+    void *arg;
+};
+
+static const struct cluster_state *glue_state(void *ctx)
+{
+    struct job_glue *g = ctx;
+    return state_current(g->proxy->state);
+}
+
+static void glue_commit(void *ctx, const struct command *cmd,
+                        void (*done)(void *arg, const struct error *err), void *arg)
+{
+    struct job_glue *g = ctx;
+    proxy_commit(g->proxy, cmd, done, arg);
+}
+
+static int64_t glue_wall_ms(void *ctx)
+{
+    (void)ctx;
+    return clock_wall_ms();
+}
+
+static void asked(void *arg, struct http_result *r)
+{
+    struct asking *a = arg;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *report = NULL;
+    int code = http_result_error(r, a->url, &err);
+    if (code == 0)
+        code = json_parse(buf_str(&r->body), r->body.len, &report, &err);
+    a->done(a->arg, report, code != 0 ? &err : NULL);
+    free(a->url);
+    free(a);
+}
+
+static enum xaction_order xaction_of(enum controller_order order)
+{
+    static const enum xaction_order orders[] = {
+        [CONTROLLER_PREPARE] = XACTION_PREPARE,
+        [CONTROLLER_RUN] = XACTION_RUN,
+        [CONTROLLER_COMMIT] = XACTION_COMMIT,
+        [CONTROLLER_STOP] = XACTION_STOP,
+    };
+    return orders[order];
+}
+
+static void glue_send(void *ctx, const struct node *target, enum controller_order order,
+                      const struct job *job, jobs_answer_fn *done, void *arg)
+{
+    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    struct job_glue *g = ctx;
+    struct asking *a = xcalloc(1, sizeof *a);
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    *a = (struct asking){.url = xprintf("%s/v1/xactions/%s?dfcv=%llu.%llu", target->control_url,
+                                        job->id, (unsigned long long)s->term,
+                                        (unsigned long long)s->version),
+                         .done = done,
+                         .arg = arg};
+    struct http_call call = {
+        .method = HTTP_GET, .url = a->url, .total_timeout_ms = g->proxy->params.call_timeout};
+    _cleanup_free_ char *body = NULL;
+    if (order != CONTROLLER_NOTHING) {
+        _cleanup_json_ json_t *doc = json_pack(
+            "{s:s, s:o}", "action", xaction_order_name(xaction_of(order)), "job", job_to_json(job));
+        body = json_text(doc);
+        call.method = HTTP_POST;
+        call.headers = headers;
+        call.body = body;
+        call.body_len = strlen(body);
+    }
+    http_call_start(g->proxy->client, &call, asked, a);
+}
+
+static void tick(void *arg)
+{
+    struct job_glue *g = arg;
+    /* The client may have ended already. */
+    if (!g->proxy->closing)
+        jobs_driver_tick(g->proxy->jobs);
+}
+
+static int glue_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+{
+    return strcmp(job->kind, "sort") == 0 ? sort_job_fits(job, s, err) : 0;
+}
+
+struct job_glue *job_glue_start(struct proxy *p)
+{
+    struct job_glue *g = xcalloc(1, sizeof *g);
+    g->proxy = p;
+    const struct jobs_env env = {.ctx = g,
+                                 .state = glue_state,
+                                 .commit = glue_commit,
+                                 .send = glue_send,
+                                 .fits = glue_fits,
+                                 .wall_ms = glue_wall_ms};
+    const struct jobs_limits limits = {.keep_ms = p->params.jobs_keep,
+                                       .keep_max = p->params.jobs_keep_max,
+                                       .keep_bytes = p->params.jobs_keep_bytes,
+                                       .running_max = p->params.jobs_running_max};
+    p->jobs = jobs_driver_new(&env, &limits);
+    g->timer = loop_timer_new(p->loop, tick, g);
+    loop_timer_start(g->timer, p->params.jobs_interval, p->params.jobs_interval);
+    return g;
+}
+
+void job_glue_stop(struct job_glue *g)
+{
+    if (g == NULL)
+        return;
+    loop_timer_free(g->timer);
+    jobs_driver_free(g->proxy->jobs);
+    g->proxy->jobs = NULL;
+    free(g);
+}

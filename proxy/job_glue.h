@@ -1,0 +1,10 @@
+/* The driver of jobs (proxy/jobs.h) in a proxy's control loop: its environment is the proxy's
+ * snapshot, its metastore and its HTTP client, its tick a timer. */
+#pragma once
+
+struct proxy;
+struct job_glue;
+
+/* In the control loop's thread, at a proxy that is primary.  Sets p->jobs. */
+struct job_glue *job_glue_start(struct proxy *p);
+void job_glue_stop(struct job_glue *g); /* in the same thread, after the client has ended */

@@ -1,0 +1,369 @@
+/* Background jobs over HTTP: POST /v1/sort makes one, the rest is the same for every kind.  The
+ * primary answers; other proxies pass the request on to it, since the targets' reports come there.
+ */
+#include "proxy/job_routes.h"
+
+#include <regex.h>
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "proxy/job_view.h"
+#include "proxy/jobs.h"
+#include "proxy/proxy.h"
+#include "proxy/sort_job.h"
+
+enum { SPEC_MAX = JOB_DOCUMENT_MAX }; /* a spec may list its shards by name */
+
+static void reply_no_job(struct http_request *req, const char *id)
+{
+    struct error err;
+    error_set(&err, E_JOB_NOT_FOUND, "no job has the id '%s'", id);
+    http_reply_error(req, &err);
+}
+
+/* --- starting
+ * -------------------------------------------------------------------------------------- */
+
+struct starting {
+    struct http_request *req;
+    struct job *job;
+};
+
+static void start_done(void *arg, const struct error *err)
+{
+    struct starting *s = arg;
+    struct proxy *p = http_user(s->req);
+    if (err != NULL) {
+        http_reply_error(s->req, err);
+    } else {
+        _cleanup_json_ json_t *reply = json_pack("{s:s}", "id", s->job->id);
+        http_reply_json(s->req, 202, reply);
+        jobs_driver_tick(p->jobs);
+    }
+    job_unref(s->job);
+    free(s);
+}
+
+static void start_body(struct http_request *req, const char *data, size_t len)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *state = state_current(p->state);
+    _cleanup_json_ json_t *doc = NULL;
+    struct error err = ERROR_INIT;
+    struct job *job = NULL;
+    int code = json_parse(data, len, &doc, &err);
+    if (code == 0)
+        code = sort_job_make(state, doc, clock_wall_ms(), &job, &err);
+    if (code != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    struct starting *s = xcalloc(1, sizeof *s);
+    *s = (struct starting){.req = req, .job = job};
+    const struct command cmd = {.kind = CMD_JOB_CREATE, .name = job->id, .job = job};
+    proxy_commit(p, &cmd, start_done, s);
+}
+
+static void start_begin(struct http_request *req)
+{
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, SPEC_MAX, start_body);
+}
+
+/* --- looking
+ * --------------------------------------------------------------------------------------- */
+
+static json_t *view_of(struct proxy *p, const struct job *job, bool brief)
+{
+    if (job_ended(job->state))
+        return job_view(job, job->report, brief);
+    _cleanup_json_ json_t *reports = jobs_driver_reports(p->jobs, job->id);
+    return job_view(job, reports, brief);
+}
+
+static void reply_job(struct http_request *req, const char *id)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *state = state_current(p->state);
+    const struct job *job = jobs_find(&state->jobs, id);
+    if (job == NULL) {
+        reply_no_job(req, id);
+        return;
+    }
+    _cleanup_json_ json_t *view = view_of(p, job, false);
+    http_reply_json(req, 200, view);
+}
+
+enum { REGEX_MAX = 256 };
+
+/* What a list asks for; NULL is anything. */
+struct filter {
+    const char *kind;
+    const char *state;
+    const regex_t *description;
+};
+
+static bool job_matches(const struct job *job, const json_t *view, const struct filter *f)
+{
+    const char *state = json_string_value(json_object_get(view, "state"));
+    return (f->kind == NULL || strcmp(job->kind, f->kind) == 0) &&
+           (f->state == NULL || strcmp(state, f->state) == 0) &&
+           (f->description == NULL ||
+            regexec(f->description, job->description != NULL ? job->description : "", 0, NULL, 0) ==
+                0);
+}
+
+static void reply_list(struct http_request *req, const struct filter *f)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *state = state_current(p->state);
+    _cleanup_json_ json_t *jobs = json_array();
+    for (size_t i = 0; i < state->jobs.count; i++) {
+        const struct job *job = state->jobs.jobs[i];
+        json_t *view = view_of(p, job, true);
+        if (job_matches(job, view, f))
+            json_array_append_new(jobs, view);
+        else
+            json_decref(view);
+    }
+    _cleanup_json_ json_t *reply = json_pack("{s:O}", "jobs", jobs);
+    http_reply_json(req, 200, reply);
+}
+
+/* The time and memory that a pattern takes grow with its length, but for intervals and back
+ * references: with those a few bytes would keep this thread for minutes. */
+static int regex_compile(const char *pattern, regex_t *regex, struct error *err)
+{
+    if (strlen(pattern) > REGEX_MAX)
+        return error_set(err, E_INVALID, "parameter 'regex' is longer than %d bytes", REGEX_MAX);
+    for (const char *c = pattern; *c != '\0'; c++) {
+        bool escaped = *c == '\\' && c[1] != '\0';
+        if (*c == '{' || (escaped && c[1] >= '1' && c[1] <= '9'))
+            return error_set(err, E_INVALID,
+                             "parameter 'regex': '%s': intervals and back references are not taken",
+                             pattern);
+        c += escaped;
+    }
+    int bad = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
+    if (bad == 0)
+        return 0;
+    char why[128];
+    regerror(bad, regex, why, sizeof why);
+    return error_set(err, E_INVALID, "parameter 'regex': '%s': %s", pattern, why);
+}
+
+static void sort_list(struct http_request *req)
+{
+    const char *pattern = http_query(req, "regex");
+    regex_t regex;
+    struct filter f = {.kind = "sort"};
+    if (pattern == NULL) {
+        reply_list(req, &f);
+        return;
+    }
+    struct error err = ERROR_INIT;
+    if (regex_compile(pattern, &regex, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    f.description = &regex;
+    reply_list(req, &f);
+    regfree(&regex);
+}
+
+static void sort_get_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const char *id = http_query(req, "id");
+    if (id != NULL)
+        reply_job(req, id);
+    else
+        sort_list(req);
+}
+
+static void jobs_list_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const struct filter f = {.kind = http_query(req, "kind"), .state = http_query(req, "state")};
+    struct error err = ERROR_INIT;
+    if (f.state != NULL && !job_view_is_state(f.state)) {
+        error_set(&err, E_INVALID, "parameter 'state': '%s' is not a job's state", f.state);
+        http_reply_error(req, &err);
+        return;
+    }
+    reply_list(req, &f);
+}
+
+static void job_get_begin(struct http_request *req)
+{
+    if (!proxy_passed_to_primary(req))
+        reply_job(req, http_path_param(req, "id"));
+}
+
+/* --- ending
+ * ---------------------------------------------------------------------------------------- */
+
+static void abort_done(void *arg, const struct error *err)
+{
+    struct http_request *req = arg;
+    struct proxy *p = http_user(req);
+    if (err != NULL) {
+        http_reply_error(req, err);
+        return;
+    }
+    http_reply_empty(req, 202);
+    jobs_driver_tick(p->jobs);
+}
+
+static void commit_abort(struct http_request *req, const struct job *job)
+{
+    struct job *stopping = job_copy(job);
+    stopping->state = JOB_STOPPING;
+    stopping->stop_as = JOB_ABORTED;
+    stopping->error_code = xstrdup(error_name(E_ABORTED));
+    stopping->error_message = xstrdup("aborted on request");
+    const struct command cmd = {.kind = CMD_JOB_UPDATE, .name = job->id, .job = stopping};
+    proxy_commit(http_user(req), &cmd, abort_done, req);
+    job_unref(stopping);
+}
+
+static void abort_job(struct http_request *req, const char *id)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *state = state_current(p->state);
+    const struct job *job = jobs_find(&state->jobs, id);
+    if (job == NULL) {
+        reply_no_job(req, id);
+    } else if (!job_may_move(job->state, JOB_STOPPING)) {
+        struct error err;
+        error_set(&err, E_JOB_STATE, "job '%s' cannot be aborted: it is %s", id,
+                  job_state_name(job->state));
+        http_reply_error(req, &err);
+    } else {
+        commit_abort(req, job);
+    }
+}
+
+static const char *need_id(struct http_request *req)
+{
+    const char *id = http_query(req, "id");
+    if (id == NULL) {
+        struct error err;
+        error_set(&err, E_INVALID, "parameter 'id' is missing");
+        http_reply_error(req, &err);
+    }
+    return id;
+}
+
+static void sort_abort_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const char *id = need_id(req);
+    if (id != NULL)
+        abort_job(req, id);
+}
+
+static void job_abort_begin(struct http_request *req)
+{
+    if (!proxy_passed_to_primary(req))
+        abort_job(req, http_path_param(req, "id"));
+}
+
+static void forget_done(void *arg, const struct error *err)
+{
+    if (err != NULL)
+        http_reply_error(arg, err);
+    else
+        http_reply_empty(arg, 204);
+}
+
+static void sort_forget_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const char *id = need_id(req);
+    if (id == NULL)
+        return;
+    const struct command cmd = {.kind = CMD_JOB_FORGET, .name = id};
+    proxy_commit(http_user(req), &cmd, forget_done, req);
+}
+
+const struct http_route job_routes[] = {
+    {.name = "sort_start",
+     .method = HTTP_POST,
+     .pattern = "/v1/sort",
+     .nets = NET_PUBLIC,
+     .begin = start_begin,
+     .summary = "Starts SortDataset.",
+     .query = "",
+     .body = "the specification (docs/sort.md)",
+     .reply = "202 `{\"id\": \"srt-…\"}`",
+     .errors = "invalid_spec invalid_json not_supported bucket_not_found no_targets "
+               "node_unreachable too_large overloaded"},
+    {.name = "sort_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/sort",
+     .nets = NET_PUBLIC,
+     .begin = sort_get_begin,
+     .summary = "One sort job's document, or a list of them.",
+     .query = "id=job; regex=extended regular expression on the description, without "
+              "intervals and back references",
+     .body = "",
+     .reply = "the document (docs/http.md), or `{\"jobs\": [document, …]}`",
+     .errors = "job_not_found invalid_argument"},
+    {.name = "sort_abort",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/sort/abort",
+     .nets = NET_PUBLIC,
+     .begin = sort_abort_begin,
+     .summary = "Aborts a sort job: what it has made is removed.",
+     .query = "id=job",
+     .body = "",
+     .reply = "202",
+     .errors = "job_not_found job_state"},
+    {.name = "sort_forget",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/sort",
+     .nets = NET_PUBLIC,
+     .begin = sort_forget_begin,
+     .summary = "Takes an ended sort job off the list.",
+     .query = "id=job",
+     .body = "",
+     .reply = "204",
+     .errors = "job_not_found job_state"},
+    {.name = "job_list",
+     .method = HTTP_GET,
+     .pattern = "/v1/jobs",
+     .nets = NET_PUBLIC,
+     .begin = jobs_list_begin,
+     .summary = "Background jobs of every kind, the ended ones for a time.",
+     .query = "kind=word; state=word",
+     .body = "",
+     .reply = "`{\"jobs\": [document without targets and spec, …]}`",
+     .errors = ""},
+    {.name = "job_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/jobs/{id}",
+     .nets = NET_PUBLIC,
+     .begin = job_get_begin,
+     .summary = "One job's document.",
+     .query = "",
+     .body = "",
+     .reply = "the document (docs/http.md)",
+     .errors = "job_not_found"},
+    {.name = "job_abort",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/jobs/{id}",
+     .nets = NET_PUBLIC,
+     .begin = job_abort_begin,
+     .summary = "Aborts a job: what it has made is removed.",
+     .query = "",
+     .body = "",
+     .reply = "202",
+     .errors = "job_not_found job_state"},
+    {.name = NULL},
+};

@@ -1,0 +1,6 @@
+/* The routes of background jobs: /v1/sort and /v1/jobs. */
+#pragma once
+
+#include "net/http_server.h"
+
+extern const struct http_route job_routes[];

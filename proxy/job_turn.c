@@ -1,0 +1,45 @@
+#include "proxy/job_turn.h"
+
+#include <string.h>
+
+#include "common/template.h"
+
+static json_int_t output_bucket(const struct job *job)
+{
+    return json_integer_value(json_object_get(job->plan, "output_bucket_id"));
+}
+
+static struct name_template *output_template(const struct job *job)
+{
+    const char *text = json_string_value(json_object_get(job->spec, "output_format"));
+    struct name_template *t = NULL;
+    return text != NULL && template_parse(text, &t, NULL) == 0 ? t : NULL;
+}
+
+/* Two templates can only make one name when the literal beginning of one begins the other's. */
+static bool may_collide(const struct job *a, const struct job *b)
+{
+    _cleanup_(template_freep)
+    struct name_template *ta = output_template(a);
+    _cleanup_(template_freep)
+    struct name_template *tb = output_template(b);
+    if (ta == NULL || tb == NULL)
+        return true;
+    const char *pa = template_prefix(ta);
+    const char *pb = template_prefix(tb);
+    size_t la = strlen(pa), lb = strlen(pb);
+    return strncmp(pa, pb, la < lb ? la : lb) == 0;
+}
+
+bool job_must_wait(const struct job *job, const struct cluster_state *s)
+{
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *other = s->jobs.jobs[i];
+        if (strcmp(other->id, job->id) == 0)
+            return false;
+        if (!job_ended(other->state) && output_bucket(other) == output_bucket(job) &&
+            may_collide(other, job))
+            return true;
+    }
+    return false;
+}

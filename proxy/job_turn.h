@@ -1,0 +1,12 @@
+/* Whose turn it is: jobs whose output could have the same names run one after the other, in the
+ * order in which they were created.  So the first has its names for sure, and the next one finds
+ * them there, instead of both failing over each other's half.  Pure. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cluster/job.h"
+#include "cluster/state.h"
+
+/* Does a queued job wait for one that was created before it? */
+bool job_must_wait(const struct job *job, const struct cluster_state *s);

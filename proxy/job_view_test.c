@@ -1,0 +1,92 @@
+#include "proxy/job_view.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+static json_t *parse(const char *text)
+{
+    json_t *doc = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse(text, strlen(text), &doc, &err) != 0)
+        fail_msg("%s", err.message);
+    return doc;
+}
+
+#define STATUS(phase, made)                                                                     \
+    "{\"state\": \"running\", \"status\": {\"phase\": \"" phase "\", \"warnings\": [\"w\"],"    \
+    " \"extract\": {\"shards\": {\"done\": 4, \"total\": 4}, \"records\": 40, \"bytes\": 400}," \
+    " \"create\": {\"shards\": {\"done\": 1, \"total\": 2}, \"records\": 10,"                   \
+    "              \"bytes\": {\"done\": " made ", \"total\": 200}},"                           \
+    " \"seconds\": {\"extract\": 1, \"merge\": 0.1, \"create\": 2.0}}}"
+
+static void test_running_job(void **state)
+{
+    (void)state;
+    struct job *job = job_new("srt-1", "sort");
+    job->state = JOB_RUNNING;
+    _cleanup_json_ json_t *reports =
+        parse("{\"t1\": " STATUS("creating", "100") ", \"t2\": " STATUS("creating", "150") "}");
+    _cleanup_json_ json_t *view = job_view(job, reports, false);
+    assert_string_equal(json_string_value(json_object_get(view, "state")), "creating");
+    const json_t *progress = json_object_get(view, "progress");
+    assert_int_equal(json_integer_value(json_object_get(progress, "percent")), 20 + 79 * 250 / 400);
+    assert_int_equal(json_integer_value(json_object_get(progress, "rate_bytes_s")), 125);
+    assert_int_equal(json_integer_value(json_object_get(progress, "eta_s")), 1);
+    const json_t *warnings = json_object_get(view, "warnings");
+    assert_int_equal(json_array_size(warnings), 2);
+    assert_string_equal(json_string_value(json_array_get(warnings, 0)), "t1: w");
+    assert_int_equal(json_object_size(json_object_get(view, "targets")), 2);
+    job_unref(job);
+}
+
+static void test_phase_is_the_slowest_targets(void **state)
+{
+    (void)state;
+    struct job *job = job_new("srt-1", "sort");
+    job->state = JOB_RUNNING;
+    _cleanup_json_ json_t *reports =
+        parse("{\"t1\": " STATUS("extracting", "0") ", \"t2\": " STATUS("merging", "0") "}");
+    assert_string_equal(job_view_state(job, reports), "extracting");
+    assert_string_equal(job_view_state(job, NULL), "extracting");
+    job->state = JOB_QUEUED;
+    assert_string_equal(job_view_state(job, reports), "queued");
+    job->state = JOB_COMMITTING;
+    assert_string_equal(job_view_state(job, reports), "creating");
+    job_unref(job);
+}
+
+static void test_ended_job(void **state)
+{
+    (void)state;
+    struct job *job = job_new("srt-1", "sort");
+    job->state = JOB_FAILED;
+    job->error_code = xstrdup("shard_corrupt");
+    job->error_message = xstrdup("t1: shard 'a' at byte 512: bad checksum");
+    _cleanup_json_ json_t *view = job_view(job, NULL, true);
+    assert_string_equal(json_string_value(json_object_get(view, "state")), "failed");
+    const json_t *error = json_array_get(json_object_get(view, "errors"), 0);
+    assert_string_equal(json_string_value(json_object_get(error, "code")), "shard_corrupt");
+    assert_null(json_object_get(view, "targets"));
+    job->state = JOB_FINISHED;
+    _cleanup_json_ json_t *done = job_view(job, NULL, true);
+    assert_int_equal(
+        json_integer_value(json_object_get(json_object_get(done, "progress"), "percent")), 100);
+    job_unref(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_running_job),
+        cmocka_unit_test(test_phase_is_the_slowest_targets),
+        cmocka_unit_test(test_ended_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,447 @@
+#include "proxy/jobs.h"
+
+#include <assert.h>
+#include <pthread.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/job_turn.h"
+
+/* How long the cause of a failure is waited for where only its echoes are known. */
+enum { PATIENCE_TICKS = 5 };
+
+/* One participant of a tracked job. */
+struct peer {
+    struct tracked *job;
+    char *id;
+    bool asking;                /* a message is under way */
+    bool silent;                /* the last one had no answer */
+    enum controller_order last; /* the last order sent in the job's present state */
+    bool heard;                 /* since the job's present state began */
+    enum xaction_state state;
+    int error_code;
+    char *error_message;
+    json_t *report; /* the last one; NULL before the first */
+};
+
+/* A job that has not ended, as the driver follows it. */
+struct tracked {
+    struct jobs_driver *driver;
+    struct tracked *next;
+    char *id;
+    bool moving;           /* a commit is under way */
+    unsigned failed_ticks; /* since a participant was first seen to have failed */
+    size_t peer_count;
+    struct peer *peers;
+};
+
+struct jobs_driver {
+    struct jobs_env env;
+    struct jobs_limits limits;
+    pthread_mutex_t lock; /* guards the list and the peers' `report` against jobs_driver_reports */
+    struct tracked *jobs;
+    bool forgetting;           /* a commit that drops an ended job is under way */
+    uint64_t measured_version; /* of the jobs whose ended ones have … */
+    uint64_t measured_bytes;
+};
+
+/* A move that waits for its commit. */
+struct move {
+    struct tracked *tracked;
+    struct job *job;
+};
+
+static void tracked_step(struct tracked *t, bool tick);
+
+struct jobs_driver *jobs_driver_new(const struct jobs_env *env, const struct jobs_limits *limits)
+{
+    struct jobs_driver *d = xcalloc(1, sizeof *d);
+    d->env = *env;
+    d->limits = *limits;
+    pthread_mutex_init(&d->lock, NULL);
+    return d;
+}
+
+static void tracked_free(struct tracked *t)
+{
+    for (size_t i = 0; i < t->peer_count; i++) {
+        free(t->peers[i].id);
+        free(t->peers[i].error_message);
+        json_decref(t->peers[i].report);
+    }
+    free(t->peers);
+    free(t->id);
+    free(t);
+}
+
+void jobs_driver_free(struct jobs_driver *d)
+{
+    if (d == NULL)
+        return;
+    while (d->jobs != NULL) {
+        struct tracked *t = d->jobs;
+        d->jobs = t->next;
+        tracked_free(t);
+    }
+    pthread_mutex_destroy(&d->lock);
+    free(d);
+}
+
+static struct tracked *tracked_find(struct jobs_driver *d, const char *id)
+{
+    struct tracked *t = d->jobs;
+    while (t != NULL && strcmp(t->id, id) != 0)
+        t = t->next;
+    return t;
+}
+
+static struct tracked *tracked_new(struct jobs_driver *d, const struct job *job)
+{
+    struct tracked *t = xcalloc(1, sizeof *t);
+    t->driver = d;
+    t->id = xstrdup(job->id);
+    t->peer_count = job->participant_count;
+    t->peers = xcalloc(t->peer_count, sizeof *t->peers);
+    for (size_t i = 0; i < t->peer_count; i++) {
+        t->peers[i].job = t;
+        t->peers[i].id = xstrdup(job->participants[i]);
+    }
+    pthread_mutex_lock(&d->lock);
+    t->next = d->jobs;
+    d->jobs = t;
+    pthread_mutex_unlock(&d->lock);
+    return t;
+}
+
+json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id)
+{
+    json_t *reports = json_object();
+    pthread_mutex_lock(&d->lock);
+    const struct tracked *t = tracked_find(d, job_id);
+    for (size_t i = 0; t != NULL && i < t->peer_count; i++) {
+        if (t->peers[i].report != NULL)
+            json_object_set_new(reports, t->peers[i].id, json_deep_copy(t->peers[i].report));
+    }
+    pthread_mutex_unlock(&d->lock);
+    return reports;
+}
+
+/* --- answers ------------------------------------------------------------------------------------
+ */
+
+/* What a target said of its work is worth more than that it has forgotten it. */
+static void peer_keep_report(struct peer *p, const json_t *report)
+{
+    json_t *kept = json_deep_copy(report);
+    json_t *status = json_object_get(p->report, "status");
+    if (status != NULL && json_object_get(kept, "status") == NULL)
+        json_object_set(kept, "status", status);
+    pthread_mutex_lock(&p->job->driver->lock);
+    json_decref(p->report);
+    p->report = kept;
+    pthread_mutex_unlock(&p->job->driver->lock);
+}
+
+static void peer_note(struct peer *p, const json_t *report)
+{
+    enum xaction_state state;
+    const char *name = json_string_value(json_object_get(report, "state"));
+    if (name == NULL || xaction_state_from_name(name, &state) != 0) {
+        log_warn("job report not understood", lstr("job", p->job->id), lstr("node", p->id));
+        return;
+    }
+    const json_t *error = json_object_get(report, "error");
+    const char *code = json_string_value(json_object_get(error, "code"));
+    const char *message = json_string_value(json_object_get(error, "message"));
+    p->heard = true;
+    p->state = state;
+    p->error_code = code != NULL ? error_from_name(code) : 0;
+    if (p->error_code == 0)
+        p->error_code = E_INTERNAL;
+    free(p->error_message);
+    p->error_message = xstrdup(message != NULL ? message : "no reason was given");
+    peer_keep_report(p, report);
+}
+
+/* One line for each silence. */
+static void peer_note_silence(struct peer *p, const struct error *err)
+{
+    if (err != NULL && !p->silent)
+        log_warn("target not asked about a job", lstr("job", p->job->id), lstr("node", p->id),
+                 lerr(err));
+    else if (err == NULL && p->silent)
+        log_info("target asked about a job again", lstr("job", p->job->id), lstr("node", p->id));
+    p->silent = err != NULL;
+}
+
+static void peer_answered(void *arg, const json_t *report, const struct error *err)
+{
+    struct peer *p = arg;
+    p->asking = false;
+    peer_note_silence(p, report == NULL ? err : NULL);
+    if (report == NULL)
+        return; /* the next tick tries again */
+    peer_note(p, report);
+    tracked_step(p->job, false);
+}
+
+/* --- moves --------------------------------------------------------------------------------------
+ */
+
+static json_t *tracked_reports(const struct tracked *t)
+{
+    json_t *reports = json_object();
+    for (size_t i = 0; i < t->peer_count; i++) {
+        if (t->peers[i].report != NULL)
+            json_object_set_new(reports, t->peers[i].id, json_deep_copy(t->peers[i].report));
+    }
+    return reports;
+}
+
+static void move_done(void *arg, const struct error *err)
+{
+    struct move *m = arg;
+    struct tracked *t = m->tracked;
+    t->moving = false;
+    if (err != NULL) {
+        log_warn("job move not committed", lstr("job", t->id),
+                 lstr("to", job_state_name(m->job->state)), lerr(err));
+    } else {
+        log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)));
+        for (size_t i = 0; i < t->peer_count; i++) {
+            t->peers[i].heard = false;
+            t->peers[i].last = CONTROLLER_NOTHING;
+        }
+    }
+    job_unref(m->job);
+    free(m);
+    if (err == NULL)
+        tracked_step(t, true);
+}
+
+static struct job *job_moved(const struct tracked *t, const struct job *job,
+                             const struct controller_verdict *v, int64_t now)
+{
+    struct job *next = job_copy(job);
+    next->state = v->next;
+    if (v->next == JOB_RUNNING)
+        next->started_ms = now;
+    if (v->next == JOB_STOPPING) {
+        next->stop_as = v->stop_as;
+        free(next->error_code);
+        free(next->error_message);
+        next->error_code = xstrdup(error_name(v->cause.code));
+        next->error_message = xstrdup(v->cause.message);
+    }
+    if (job_ended(v->next)) {
+        next->ended_ms = now;
+        json_decref(next->report);
+        next->report = tracked_reports(t);
+    }
+    return next;
+}
+
+static void tracked_move(struct tracked *t, const struct job *job,
+                         const struct controller_verdict *v)
+{
+    const struct jobs_env *env = &t->driver->env;
+    struct move *m = xcalloc(1, sizeof *m);
+    m->tracked = t;
+    m->job = job_moved(t, job, v, env->wall_ms(env->ctx));
+    t->moving = true;
+    const struct command cmd = {.kind = CMD_JOB_UPDATE, .name = t->id, .job = m->job};
+    env->commit(env->ctx, &cmd, move_done, m);
+}
+
+/* --- one step -----------------------------------------------------------------------------------
+ */
+
+static void fill_peers(const struct tracked *t, const struct cluster_state *s,
+                       struct controller_peer *peers)
+{
+    for (size_t i = 0; i < t->peer_count; i++) {
+        const struct peer *p = &t->peers[i];
+        const struct node *node = smap_node(&s->smap, p->id);
+        peers[i] = (struct controller_peer){
+            .id = p->id,
+            .heard = p->heard,
+            .silent = p->silent,
+            .reachable = node != NULL && node->state == NODE_ACTIVE,
+            .gone = node == NULL,
+            .state = p->state,
+            .error_code = p->error_code,
+            .error_message = p->error_message,
+        };
+    }
+}
+
+/* The participants are the cluster's targets at the job's creation. */
+static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
+                      struct error *err)
+{
+    size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
+    size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
+    if (active + silent != t->peer_count)
+        return error_set(err, E_STALE_MAP,
+                         "the cluster's targets changed while the job ran; start it again");
+    return t->driver->env.fits(job, s, err);
+}
+
+static bool anybody_failed(const struct tracked *t)
+{
+    for (size_t i = 0; i < t->peer_count; i++) {
+        if (t->peers[i].heard && t->peers[i].state == XACTION_FAILED)
+            return true;
+    }
+    return false;
+}
+
+static void peer_send(struct peer *p, const struct cluster_state *s, const struct job *job,
+                      enum controller_order order)
+{
+    const struct node *node = smap_node(&s->smap, p->id);
+    if (p->asking || node == NULL)
+        return;
+    const struct jobs_env *env = &p->job->driver->env;
+    p->asking = true;
+    p->last = order;
+    env->send(env->ctx, node, order, job, peer_answered, p);
+}
+
+/* At a tick everybody is asked, and orders that have not had their effect yet are sent again.
+ * Between ticks only new orders go out, so that an answer never brings the same question at once.
+ */
+static void tracked_step(struct tracked *t, bool tick)
+{
+    const struct jobs_env *env = &t->driver->env;
+    _cleanup_state_ const struct cluster_state *s = env->state(env->ctx);
+    const struct job *job = jobs_find(&s->jobs, t->id);
+    if (t->moving || job == NULL || job_ended(job->state))
+        return;
+    _cleanup_free_ struct controller_peer *peers = xcalloc(t->peer_count, sizeof *peers);
+    _cleanup_free_ enum controller_order *orders = xcalloc(t->peer_count, sizeof *orders);
+    fill_peers(t, s, peers);
+    struct controller_verdict v;
+    struct error unfit = ERROR_INIT;
+    check_fits(t, job, s, &unfit);
+    if (tick && anybody_failed(t))
+        t->failed_ticks++;
+    controller_step(job, peers, t->peer_count, unfit.code != 0 ? &unfit : NULL,
+                    t->failed_ticks < PATIENCE_TICKS, &v, orders);
+    if (v.next != job->state) {
+        tracked_move(t, job, &v);
+        return;
+    }
+    for (size_t i = 0; i < t->peer_count; i++) {
+        bool fresh = orders[i] != CONTROLLER_NOTHING && orders[i] != t->peers[i].last;
+        if (fresh || tick)
+            peer_send(&t->peers[i], s, job, orders[i]);
+    }
+}
+
+/* --- the tick -----------------------------------------------------------------------------------
+ */
+
+static bool tracked_idle(const struct tracked *t)
+{
+    for (size_t i = 0; i < t->peer_count; i++) {
+        if (t->peers[i].asking)
+            return false;
+    }
+    return !t->moving;
+}
+
+static void drop_ended(struct jobs_driver *d, const struct cluster_state *s)
+{
+    for (struct tracked **at = &d->jobs; *at != NULL;) {
+        struct tracked *t = *at;
+        const struct job *job = jobs_find(&s->jobs, t->id);
+        if ((job != NULL && !job_ended(job->state)) || !tracked_idle(t)) {
+            at = &t->next;
+            continue;
+        }
+        pthread_mutex_lock(&d->lock);
+        *at = t->next;
+        pthread_mutex_unlock(&d->lock);
+        tracked_free(t);
+    }
+}
+
+static void forget_done(void *arg, const struct error *err)
+{
+    struct jobs_driver *d = arg;
+    d->forgetting = false;
+    if (err != NULL)
+        log_warn("ended job not forgotten", lerr(err));
+}
+
+struct ended {
+    const struct job *oldest;
+    uint64_t count;
+    uint64_t bytes;
+};
+
+/* The documents of ended jobs change rarely, and take time to measure. */
+static struct ended find_ended(struct jobs_driver *d, const struct jobs *jobs)
+{
+    struct ended e = {0};
+    bool measured = d->measured_version == jobs->version;
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct job *job = jobs->jobs[i];
+        if (!job_ended(job->state))
+            continue;
+        e.count++;
+        e.bytes += measured ? 0 : job_bytes(job);
+        if (e.oldest == NULL || job->ended_ms < e.oldest->ended_ms)
+            e.oldest = job;
+    }
+    if (measured)
+        e.bytes = d->measured_bytes;
+    d->measured_version = jobs->version;
+    d->measured_bytes = e.bytes;
+    return e;
+}
+
+/* The oldest ended job goes when its time is over or there are too many: one at a tick. */
+static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
+{
+    const struct ended e = find_ended(d, &s->jobs);
+    if (e.oldest == NULL || d->forgetting)
+        return;
+    int64_t age_ms = d->env.wall_ms(d->env.ctx) - e.oldest->ended_ms;
+    if (e.count <= d->limits.keep_max && e.bytes <= d->limits.keep_bytes &&
+        age_ms < (int64_t)d->limits.keep_ms)
+        return;
+    d->forgetting = true;
+    const struct command cmd = {.kind = CMD_JOB_FORGET, .name = e.oldest->id};
+    d->env.commit(d->env.ctx, &cmd, forget_done, d);
+}
+
+/* Jobs that are stopping or committing do no work that counts, and may wait for a target for long.
+ */
+static bool job_waits(const struct jobs_driver *d, const struct job *job,
+                      const struct cluster_state *s, uint64_t *working)
+{
+    if (job->state == JOB_QUEUED && (*working >= d->limits.running_max || job_must_wait(job, s)))
+        return true;
+    *working += job->state == JOB_QUEUED || job->state == JOB_RUNNING;
+    return false;
+}
+
+void jobs_driver_tick(struct jobs_driver *d)
+{
+    _cleanup_state_ const struct cluster_state *s = d->env.state(d->env.ctx);
+    uint64_t working = 0;
+    drop_ended(d, s);
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *job = s->jobs.jobs[i];
+        if (job_ended(job->state) || job_waits(d, job, s, &working))
+            continue;
+        struct tracked *t = tracked_find(d, job->id);
+        if (t == NULL)
+            t = tracked_new(d, job);
+        tracked_step(t, true);
+    }
+    forget_oldest(d, s);
+}

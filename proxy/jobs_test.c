@@ -1,0 +1,483 @@
+/* The driver of jobs against three fake targets and a fake metastore; time and delivery are the
+ * test's.  Every callback is put into a queue, as a loop would. */
+#include "proxy/jobs.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+
+enum { TARGETS = 3, EVENTS_MAX = 256 };
+
+struct event {
+    jobs_answer_fn *answered;
+    void (*committed)(void *arg, const struct error *err);
+    void *arg;
+    json_t *report;
+    struct error err;
+};
+
+struct world {
+    const struct cluster_state *state;
+    struct jobs_driver *driver;
+    enum xaction_state targets[TARGETS];
+    bool deaf[TARGETS];         /* gets nothing, answers nothing */
+    const char *fails[TARGETS]; /* with this code */
+    size_t tells;               /* bytes of a warning in each report */
+    bool forgetful;             /* reports have no status */
+    bool commits_slowly;        /* a commit order does not get to its end */
+    unsigned commits_refused;   /* the next so many commits fail */
+    unsigned commit_orders_before_decision;
+    int64_t now_ms;
+    struct event events[EVENTS_MAX];
+    size_t event_count;
+};
+
+static const struct cluster_state *world_state(void *ctx)
+{
+    struct world *w = ctx;
+    return state_ref(w->state);
+}
+
+static int64_t world_wall(void *ctx)
+{
+    struct world *w = ctx;
+    return w->now_ms;
+}
+
+static void apply(struct world *w, const struct command *cmd)
+{
+    const struct cluster_state *next = NULL;
+    struct error err = ERROR_INIT;
+    if (command_apply(w->state, cmd, &next, &err) != 0)
+        fail_msg("%s", err.message);
+    state_unref(w->state);
+    w->state = next;
+}
+
+static struct event *push(struct world *w)
+{
+    assert_true(w->event_count < EVENTS_MAX);
+    struct event *e = &w->events[w->event_count++];
+    *e = (struct event){0};
+    return e;
+}
+
+static void world_commit(void *ctx, const struct command *cmd,
+                         void (*done)(void *arg, const struct error *err), void *arg)
+{
+    struct world *w = ctx;
+    struct event *e = push(w);
+    e->committed = done;
+    e->arg = arg;
+    if (w->commits_refused > 0) {
+        w->commits_refused--;
+        error_set(&e->err, E_IO, "the disk of the metastore");
+        return;
+    }
+    apply(w, cmd);
+}
+
+static void target_takes(struct world *w, size_t i, enum controller_order order)
+{
+    enum xaction_state *s = &w->targets[i];
+    if (order == CONTROLLER_PREPARE && *s == XACTION_NONE)
+        *s = XACTION_READY;
+    else if (order == CONTROLLER_RUN && *s == XACTION_READY)
+        *s = XACTION_RUNNING;
+    else if (order == CONTROLLER_COMMIT && !w->commits_slowly)
+        *s = XACTION_COMMITTED;
+    else if (order == CONTROLLER_STOP)
+        *s = XACTION_STOPPED;
+    else if (*s == XACTION_RUNNING) /* asked again: it has got on meanwhile */
+        *s = w->fails[i] != NULL ? XACTION_FAILED : XACTION_PREPARED;
+}
+
+static void world_send(void *ctx, const struct node *target, enum controller_order order,
+                       const struct job *job, jobs_answer_fn *done, void *arg)
+{
+    struct world *w = ctx;
+    size_t i = (size_t)(target->id[1] - '1');
+    struct event *e = push(w);
+    e->answered = done;
+    e->arg = arg;
+    if (order == CONTROLLER_COMMIT && job->state != JOB_COMMITTING)
+        w->commit_orders_before_decision++;
+    if (w->deaf[i])
+        return;
+    target_takes(w, i, order);
+    e->report = json_pack("{s:s, s:{s:i}}", "state", xaction_state_name(w->targets[i]), "status",
+                          "number", (int)i);
+    if (w->tells > 0) {
+        _cleanup_free_ char *text = xcalloc(w->tells + 1, 1);
+        memset(text, 'x', w->tells);
+        json_object_set_new(json_object_get(e->report, "status"), "warnings",
+                            json_pack("[s]", text));
+    }
+    if (w->forgetful)
+        json_object_del(e->report, "status");
+    if (w->targets[i] == XACTION_FAILED)
+        json_object_set_new(e->report, "error",
+                            json_pack("{s:s, s:s}", "code", w->fails[i], "message", "bad"));
+}
+
+static const char *unfit; /* why the job's plan is no good any more */
+
+static int world_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+{
+    (void)job, (void)s;
+    return unfit != NULL ? error_set(err, E_BUCKET_NOT_FOUND, "%s", unfit) : 0;
+}
+
+static void deliver_all(struct world *w)
+{
+    struct error deaf;
+    error_set(&deaf, E_TIMEOUT, "no answer");
+    while (w->event_count > 0) {
+        struct event e = w->events[0];
+        w->event_count--;
+        memmove(w->events, w->events + 1, w->event_count * sizeof *w->events);
+        if (e.answered != NULL)
+            e.answered(e.arg, e.report, e.report == NULL ? &deaf : NULL);
+        else
+            e.committed(e.arg, e.err.code != 0 ? &e.err : NULL);
+        json_decref(e.report);
+    }
+}
+
+static void add_target(struct world *w, size_t i)
+{
+    char id[3] = {'t', (char)('1' + i), '\0'};
+    struct node n = {.id = id,
+                     .role = NODE_TARGET,
+                     .state = NODE_ACTIVE,
+                     .public_url = (char *)"http://127.0.0.1:1",
+                     .control_url = (char *)"http://127.0.0.1:2",
+                     .data_url = (char *)"http://127.0.0.1:3",
+                     .weight = 1024,
+                     .boot = (char *)"b"};
+    apply(w, &(struct command){.kind = CMD_NODE_JOIN, .node = &n});
+}
+
+static void set_node(struct world *w, const char *id, enum node_state state)
+{
+    apply(w, &(struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state});
+}
+
+static void add_job(struct world *w, const char *id)
+{
+    struct job *job = job_new(id, "sort");
+    _cleanup_free_ char *names = xprintf("%s-%%d", id);
+    job->spec = json_pack("{s:s}", "output_format", names);
+    job->plan = json_object();
+    job->participant_count = TARGETS;
+    job->participants = xcalloc(TARGETS, sizeof *job->participants);
+    for (size_t i = 0; i < TARGETS; i++)
+        job->participants[i] = xprintf("t%zu", i + 1);
+    apply(w, &(struct command){.kind = CMD_JOB_CREATE, .job = job});
+    job_unref(job);
+}
+
+static int setup(void **state)
+{
+    struct world *w = xcalloc(1, sizeof *w);
+    unfit = NULL;
+    log_set_level(LOG_OFF);
+    w->state = state_new("c-test");
+    w->now_ms = 1000;
+    for (size_t i = 0; i < TARGETS; i++)
+        add_target(w, i);
+    const struct jobs_env env = {.ctx = w,
+                                 .state = world_state,
+                                 .commit = world_commit,
+                                 .send = world_send,
+                                 .fits = world_fits,
+                                 .wall_ms = world_wall};
+    const struct jobs_limits limits = {
+        .keep_ms = 10000, .keep_max = 2, .keep_bytes = 4000, .running_max = 2};
+    w->driver = jobs_driver_new(&env, &limits);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    deliver_all(w);
+    jobs_driver_free(w->driver);
+    state_unref(w->state);
+    free(w);
+    return 0;
+}
+
+static void ticks(struct world *w, int n)
+{
+    for (int i = 0; i < n; i++) {
+        jobs_driver_tick(w->driver);
+        deliver_all(w);
+    }
+}
+
+static const struct job *job_of(const struct world *w, const char *id)
+{
+    const struct job *job = jobs_find(&w->state->jobs, id);
+    assert_non_null(job);
+    return job;
+}
+
+static void test_runs_to_the_end(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    ticks(w, 6);
+    const struct job *job = job_of(w, "srt-1");
+    assert_int_equal(job->state, JOB_FINISHED);
+    assert_int_equal(job->ended_ms, 1000);
+    assert_int_equal(json_object_size(job->report), TARGETS);
+    assert_int_equal(w->commit_orders_before_decision, 0);
+    _cleanup_json_ json_t *live = jobs_driver_reports(w->driver, "srt-1");
+    ticks(w, 1);
+    _cleanup_json_ json_t *after = jobs_driver_reports(w->driver, "srt-1");
+    assert_int_equal(json_object_size(after), 0);
+}
+
+static void test_refused_commits_are_tried_again(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    w->commits_refused = 2;
+    ticks(w, 12);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+}
+
+static void test_failure_names_its_cause(void **state)
+{
+    struct world *w = *state;
+    w->fails[1] = "shard_corrupt";
+    add_job(w, "srt-1");
+    ticks(w, 8);
+    const struct job *job = job_of(w, "srt-1");
+    assert_int_equal(job->state, JOB_FAILED);
+    assert_string_equal(job->error_code, "shard_corrupt");
+    assert_string_equal(job->error_message, "t2: bad");
+    for (size_t i = 0; i < TARGETS; i++)
+        assert_int_equal(w->targets[i], XACTION_STOPPED);
+}
+
+/* t1 reports that t2 cut its stream, before t2 has said why. */
+static void run_into_an_echo(struct world *w)
+{
+    w->fails[0] = "network_error";
+    w->fails[1] = "shard_corrupt";
+    add_job(w, "srt-1");
+    for (int i = 0; w->targets[1] != XACTION_RUNNING; i++) {
+        assert_true(i < 8);
+        ticks(w, 1);
+    }
+    w->deaf[1] = true;
+    ticks(w, 2);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_RUNNING);
+}
+
+static void test_an_echo_gives_way_to_its_cause(void **state)
+{
+    struct world *w = *state;
+    run_into_an_echo(w);
+    w->deaf[1] = false;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FAILED);
+    assert_string_equal(job_of(w, "srt-1")->error_message, "t2: bad");
+}
+
+static void test_an_echo_without_a_cause_ends_the_job_in_the_end(void **state)
+{
+    struct world *w = *state;
+    run_into_an_echo(w);
+    ticks(w, 6);
+    /* The one that says nothing is named, not the one that misses it. */
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_STOPPING);
+    assert_string_equal(job_of(w, "srt-1")->error_code, "node_unreachable");
+    assert_string_equal(job_of(w, "srt-1")->error_message, "t2: the target does not answer");
+}
+
+static void test_unfit_job_is_stopped(void **state)
+{
+    struct world *w = *state;
+    w->deaf[0] = true;
+    add_job(w, "srt-1");
+    ticks(w, 2);
+    unfit = "the output bucket was destroyed";
+    w->deaf[0] = false;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FAILED);
+    assert_string_equal(job_of(w, "srt-1")->error_code, "bucket_not_found");
+}
+
+/* What a restarted target does not know any more is still in the job's report. */
+static void test_reports_outlive_a_restart(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    w->commits_slowly = true;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    w->forgetful = true;
+    w->commits_slowly = false;
+    ticks(w, 4);
+    const struct job *job = job_of(w, "srt-1");
+    assert_int_equal(job->state, JOB_FINISHED);
+    for (int i = 0; i < TARGETS; i++) {
+        char id[] = {'t', (char)('1' + i), '\0'};
+        const json_t *report = json_object_get(job->report, id);
+        assert_string_equal(json_string_value(json_object_get(report, "state")), "committed");
+        assert_int_equal(
+            json_integer_value(json_object_get(json_object_get(report, "status"), "number")), i);
+    }
+}
+
+/* A target that was taken out of the map after the decision will not come back to commit. */
+static void test_removed_target_does_not_hold_the_commit(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    w->commits_slowly = true;
+    ticks(w, 6);
+    w->deaf[2] = true;
+    w->commits_slowly = false;
+    set_node(w, "t3", NODE_UNREACHABLE);
+    ticks(w, 3);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    apply(w, &(struct command){.kind = CMD_NODE_REMOVE, .name = "t3"});
+    ticks(w, 3);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+}
+
+static void test_silent_target_holds_the_job_until_the_map_knows(void **state)
+{
+    struct world *w = *state;
+    w->deaf[2] = true;
+    add_job(w, "srt-1");
+    ticks(w, 8);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_QUEUED);
+    set_node(w, "t3", NODE_UNREACHABLE);
+    ticks(w, 4);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FAILED);
+    assert_string_equal(job_of(w, "srt-1")->error_code, "node_unreachable");
+}
+
+static void test_after_the_decision_the_job_waits(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    w->commits_slowly = true;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    w->deaf[0] = true;
+    set_node(w, "t1", NODE_UNREACHABLE);
+    ticks(w, 5);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    w->deaf[0] = w->commits_slowly = false;
+    set_node(w, "t1", NODE_ACTIVE);
+    ticks(w, 5);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+}
+
+static void test_new_target_fails_the_job(void **state)
+{
+    struct world *w = *state;
+    w->deaf[0] = true;
+    add_job(w, "srt-1");
+    ticks(w, 2);
+    add_target(w, TARGETS);
+    w->deaf[0] = false;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FAILED);
+    assert_string_equal(job_of(w, "srt-1")->error_code, "stale_map");
+}
+
+/* So many run at once; one that waits for a target after the decision is not one of them. */
+static void test_jobs_wait_for_their_turn(void **state)
+{
+    struct world *w = *state;
+    w->deaf[0] = true;
+    add_job(w, "srt-1");
+    add_job(w, "srt-2");
+    add_job(w, "srt-3");
+    ticks(w, 3);
+    for (int i = 1; i <= 3; i++) {
+        const char id[] = {'s', 'r', 't', '-', (char)('0' + i), '\0'};
+        _cleanup_json_ json_t *reports = jobs_driver_reports(w->driver, id);
+        assert_int_equal(json_object_size(reports), i < 3 ? 2 : 0);
+    }
+    w->deaf[0] = false;
+    w->commits_slowly = true;
+    ticks(w, 8);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    assert_int_not_equal(job_of(w, "srt-3")->state, JOB_QUEUED);
+}
+
+/* A few jobs with much to tell are kept no longer than many with little. */
+static void test_long_documents_are_forgotten(void **state)
+{
+    struct world *w = *state;
+    w->tells = 2500;
+    for (int i = 0; i < 2; i++) {
+        const char id[] = {'s', 'r', 't', '-', (char)('0' + i), '\0'};
+        for (size_t k = 0; k < TARGETS; k++)
+            w->targets[k] = XACTION_NONE;
+        w->now_ms += 10;
+        add_job(w, id);
+        ticks(w, 8);
+    }
+    assert_int_equal(w->state->jobs.count, 0);
+}
+
+static void test_ended_jobs_are_forgotten(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 4; i++) {
+        char id[8];
+        snprintf(id, sizeof id, "srt-%d", i);
+        for (size_t k = 0; k < TARGETS; k++)
+            w->targets[k] = XACTION_NONE;
+        w->now_ms += 10;
+        add_job(w, id);
+        ticks(w, 8);
+    }
+    assert_null(jobs_find(&w->state->jobs, "srt-0"));
+    assert_null(jobs_find(&w->state->jobs, "srt-1"));
+    assert_non_null(jobs_find(&w->state->jobs, "srt-2"));
+    assert_non_null(jobs_find(&w->state->jobs, "srt-3"));
+    w->now_ms += 20000;
+    ticks(w, 3);
+    assert_int_equal(w->state->jobs.count, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_runs_to_the_end),
+        TEST(test_refused_commits_are_tried_again),
+        TEST(test_failure_names_its_cause),
+        TEST(test_silent_target_holds_the_job_until_the_map_knows),
+        TEST(test_after_the_decision_the_job_waits),
+        TEST(test_an_echo_gives_way_to_its_cause),
+        TEST(test_an_echo_without_a_cause_ends_the_job_in_the_end),
+        TEST(test_unfit_job_is_stopped),
+        TEST(test_reports_outlive_a_restart),
+        TEST(test_removed_target_does_not_hold_the_commit),
+        TEST(test_new_target_fails_the_job),
+        TEST(test_jobs_wait_for_their_turn),
+        TEST(test_long_documents_are_forgotten),
+        TEST(test_ended_jobs_are_forgotten),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

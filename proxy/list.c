@@ -1,0 +1,341 @@
+/* A listing lives in the list loop's thread: it asks the targets, feeds the merge (list_merge.h)
+ * and replies when that is done, or when a target that is needed has failed.  It ends when it has
+ * replied and no call is under way any more. */
+#include "proxy/list.h"
+
+#include <string.h>
+
+#include "cluster/location.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "proxy/list_merge.h"
+#include "proxy/list_token.h"
+#include "proxy/proxy.h"
+
+enum {
+    TEXT_MAX = 1024, /* prefix, delimiter, start_after: as long as a name */
+    ENTRY_TEXT_MAX =
+        7 << 10, /* one entry as JSON: a name of 1024 bytes, each escaped, and the rest */
+    PAGE_TEXT_MAX = 64 << 10,
+};
+
+struct listing;
+
+/* One target. */
+struct source {
+    struct listing *listing;
+    size_t index;
+    char *id;
+    char *data_url;
+    bool asking;
+};
+
+struct listing {
+    struct proxy *proxy;
+    struct http_request *req; /* NULL once it has been replied to */
+    struct list_merge *merge;
+    char *prefix;
+    char *delimiter;
+    bool partial;
+    uint64_t bucket_id;
+    char version[48]; /* "dfcb=…&dfcv=…" */
+    size_t asking;    /* calls under way */
+    size_t count;
+    struct source sources[];
+};
+
+static void listing_free(struct listing *l)
+{
+    atomic_fetch_sub(&l->proxy->lists, 1);
+    for (size_t i = 0; i < l->count; i++) {
+        free(l->sources[i].id);
+        free(l->sources[i].data_url);
+    }
+    list_merge_free(l->merge);
+    free(l->prefix);
+    free(l->delimiter);
+    free(l);
+}
+
+static void listing_fail(struct listing *l, const struct error *err)
+{
+    struct http_request *req = steal(l->req);
+    proxy_reply_error(req, err);
+}
+
+static void listing_reply(struct listing *l)
+{
+    _cleanup_json_ json_t *page = list_merge_page(l->merge);
+    struct http_request *req = steal(l->req);
+    http_reply_json(req, 200, page);
+}
+
+/* --- asking a target ------------------------------------------------------------------------- */
+
+static void put_parameter(struct buf *url, const char *name, const char *value)
+{
+    if (value[0] == '\0')
+        return;
+    buf_printf(url, "&%s=", name);
+    buf_put_url_escaped(url, value, strlen(value), "/");
+}
+
+static void put_page_url(struct buf *url, const struct source *s, const char *start_after,
+                         size_t limit)
+{
+    const struct listing *l = s->listing;
+    buf_printf(url, "%s/v1/list/%llu?limit=%zu&%s", s->data_url, (unsigned long long)l->bucket_id,
+               limit, l->version);
+    put_parameter(url, "prefix", l->prefix);
+    put_parameter(url, "delimiter", l->delimiter);
+    put_parameter(url, "start_after", start_after);
+}
+
+static void listing_step(void *arg);
+
+/* What a target's failure means for the whole. */
+static void source_failed(struct source *s, struct error *err)
+{
+    struct listing *l = s->listing;
+    if (l->partial) {
+        list_merge_lose(l->merge, s->index);
+        return;
+    }
+    if (err->code == E_CANCELLED)
+        error_set(err, E_NOT_READY, "this proxy is stopping");
+    else if (err->code == E_NET || err->code == E_TIMEOUT)
+        error_recode(err, E_NODE_UNREACHABLE, "target '%s' cannot be asked for its list", s->id);
+    else
+        error_wrap(err, "target '%s'", s->id);
+    listing_fail(l, err);
+}
+
+static void page_came(void *arg, struct http_result *r)
+{
+    struct source *s = arg;
+    struct listing *l = s->listing;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *page = NULL;
+    s->asking = false;
+    l->asking--;
+    if (l->req != NULL) {
+        int code = http_result_error(r, s->data_url, &err);
+        if (code == 0)
+            code = json_parse(r->body.len > 0 ? r->body.data : "", r->body.len, &page, &err);
+        if (code == 0)
+            code = list_merge_feed(l->merge, s->index, page, &err);
+        if (code != 0)
+            source_failed(s, &err);
+    }
+    listing_step(l);
+}
+
+static void source_ask(struct source *s, const char *start_after, size_t limit)
+{
+    struct listing *l = s->listing;
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    put_page_url(&url, s, start_after, limit);
+    const struct http_call call = {
+        .method = HTTP_GET,
+        .url = buf_str(&url),
+        .reply_max = PAGE_TEXT_MAX + limit * ENTRY_TEXT_MAX,
+        .total_timeout_ms = l->proxy->params.call_timeout,
+        .request_id = http_request_id(l->req),
+    };
+    s->asking = true;
+    l->asking++;
+    http_call_start(l->proxy->list_client, &call, page_came, s);
+}
+
+static void listing_ask(struct listing *l)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        const char *start_after;
+        size_t limit;
+        if (!l->sources[i].asking && list_merge_wants(l->merge, i, &start_after, &limit))
+            source_ask(&l->sources[i], start_after, limit);
+    }
+}
+
+static void listing_step(void *arg)
+{
+    struct listing *l = arg;
+    if (l->req != NULL && list_merge_done(l->merge))
+        listing_reply(l);
+    if (l->req != NULL)
+        listing_ask(l);
+    else if (l->asking == 0)
+        listing_free(l);
+}
+
+/* --- the start ------------------------------------------------------------------------------- */
+
+static int check_text(const char *text, const char *name, struct error *err)
+{
+    size_t len = strlen(text);
+    if (len > TEXT_MAX || !utf8_valid(text, len))
+        return error_set(err, E_INVALID, "parameter '%s' must be at most %d bytes of UTF-8", name,
+                         TEXT_MAX);
+    return 0;
+}
+
+static int check_request(const struct list_request *r, struct error *err)
+{
+    int code;
+    if ((code = bucket_name_check(r->bucket, err)) != 0 ||
+        (code = check_text(r->prefix, "prefix", err)) != 0 ||
+        (code = check_text(r->delimiter, "delimiter", err)) != 0 ||
+        (code = check_text(r->start_after, "start_after", err)) != 0)
+        return code;
+    if (r->limit < 1 || r->limit > LIST_LIMIT_MAX)
+        return error_set(err, E_INVALID, "parameter 'limit' must be 1 to %d", LIST_LIMIT_MAX);
+    return 0;
+}
+
+/* Every target may hold objects: one that is missing makes the list incomplete. */
+static int check_targets(const struct smap *m, bool partial, size_t *count, struct error *err)
+{
+    *count = 0;
+    for (size_t i = 0; i < m->count; i++) {
+        const struct node *n = &m->nodes[i];
+        if (n->role != NODE_TARGET)
+            continue;
+        if (n->state == NODE_UNREACHABLE && !partial)
+            return error_set(err, E_NODE_UNREACHABLE,
+                             "target '%s' is unreachable, so that the list would not be complete "
+                             "(partial=true lists what the others have)",
+                             n->id);
+        ++*count;
+    }
+    if (*count == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no target that could be asked");
+    return 0;
+}
+
+static struct listing *listing_new(struct proxy *p, const struct cluster_state *s,
+                                   const struct list_request *r, uint64_t bucket_id, size_t count,
+                                   const char *start_after)
+{
+    struct listing *l = xcalloc(1, sizeof *l + count * sizeof l->sources[0]);
+    l->proxy = p;
+    l->merge = list_merge_new(count, start_after, r->limit);
+    l->prefix = xstrdup(r->prefix);
+    l->delimiter = xstrdup(r->delimiter);
+    l->partial = r->partial;
+    l->bucket_id = bucket_id;
+    snprintf(l->version, sizeof l->version, "dfcv=%llu.%llu", (unsigned long long)s->term,
+             (unsigned long long)s->version);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->role != NODE_TARGET)
+            continue;
+        l->sources[l->count] = (struct source){
+            .listing = l,
+            .index = l->count,
+            .id = xstrdup(n->id),
+            .data_url = xstrdup(n->data_url),
+        };
+        if (n->state == NODE_UNREACHABLE)
+            list_merge_lose(l->merge, l->count);
+        l->count++;
+    }
+    return l;
+}
+
+static int listing_make(struct proxy *p, const struct list_request *r, struct listing **out,
+                        struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_(buf_done)
+    struct buf after = BUF_INIT;
+    size_t count;
+    int code;
+    if ((code = check_request(r, err)) != 0)
+        return code;
+    const struct bucket *b = bmd_bucket(&s->bmd, r->bucket);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", r->bucket);
+    if (r->token != NULL && r->token[0] != '\0')
+        code = list_token_parse(r->token, &after, err);
+    else
+        buf_puts(&after, r->start_after);
+    if (code != 0 || (code = check_targets(&s->smap, r->partial, &count, err)) != 0)
+        return code;
+    if (atomic_fetch_add(&p->lists, 1) >= p->params.lists_max) {
+        atomic_fetch_sub(&p->lists, 1);
+        return error_set(err, E_OVERLOAD, "%llu lists are being made, this proxy's limit",
+                         (unsigned long long)p->params.lists_max);
+    }
+    *out = listing_new(p, s, r, b->id, count, buf_str(&after));
+    return 0;
+}
+
+void list_start(struct http_request *req, const struct list_request *r)
+{
+    struct proxy *p = http_user(req);
+    struct listing *l = NULL;
+    struct error err = ERROR_INIT;
+    if (listing_make(p, r, &l, &err) != 0) {
+        proxy_reply_error(req, &err);
+        return;
+    }
+    l->req = req;
+    loop_post(p->list_loop, listing_step, l);
+}
+
+/* --- the route ------------------------------------------------------------------------------- */
+
+static void query_text(const struct http_request *req, const char *name, const char **out)
+{
+    const char *value = http_query(req, name);
+    if (value != NULL)
+        *out = value;
+}
+
+static int parse_query(const struct http_request *req, struct list_request *r, struct error *err)
+{
+    const char *limit = http_query(req, "limit");
+    const char *partial = http_query(req, "partial");
+    int code = 0;
+    query_text(req, "prefix", &r->prefix);
+    query_text(req, "delimiter", &r->delimiter);
+    query_text(req, "start_after", &r->start_after);
+    query_text(req, "token", &r->token);
+    if (limit != NULL && (code = parse_u64(limit, &r->limit, err)) != 0)
+        error_wrap(err, "parameter 'limit'");
+    else if (partial != NULL && (code = parse_bool(partial, &r->partial, err)) != 0)
+        error_wrap(err, "parameter 'partial'");
+    return code;
+}
+
+static void list_begin(struct http_request *req)
+{
+    if (proxy_enter(req) == NULL)
+        return;
+    struct list_request r = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
+    struct error err = ERROR_INIT;
+    if (parse_query(req, &r, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        list_start(req, &r);
+}
+
+const struct http_route list_routes[] = {
+    {.name = "object_list",
+     .method = HTTP_GET,
+     .pattern = "/v1/objects/{bucket}",
+     .nets = NET_PUBLIC,
+     .begin = list_begin,
+     .summary = "A page of a bucket's objects, in bytewise order of names.",
+     .query = "prefix=text; delimiter=text: what lies behind it is one entry of prefixes; "
+              "start_after=name; token=next of the page before; limit=1 to 10000 (default 1000); "
+              "partial=true: without targets that cannot be asked",
+     .body = "",
+     .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", "
+              "\"modified_ms\"}], \"prefixes\": [\"a/\"], \"next\": \"\", \"incomplete\": "
+              "false}`",
+     .errors = "bucket_not_found invalid_name node_unreachable no_targets"},
+    {.name = NULL},
+};

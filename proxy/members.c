@@ -1,0 +1,104 @@
+#include "proxy/members.h"
+
+#include <pthread.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/proxy.h"
+
+enum { TICK_MAX_MS = 250 };
+
+struct members {
+    struct proxy *proxy;
+    struct loop_timer *timer;
+    pthread_mutex_t lock; /* guards `membership`; held for a few table look-ups */
+    struct membership *membership;
+};
+
+static void verdict_committed(void *arg, const struct error *err)
+{
+    char *id = arg;
+    if (err != NULL)
+        log_warn("node's state not changed", lstr("node", id), lerr(err));
+    free(id);
+}
+
+static void commit_verdict(struct proxy *p, const struct verdict *v)
+{
+    const struct command cmd = {
+        .kind = CMD_NODE_STATE,
+        .name = v->id,
+        .node_state = v->state,
+        .wall_ms = clock_wall_ms(),
+    };
+    if (v->state == NODE_ACTIVE)
+        log_info("node is back", lstr("node", v->id));
+    else
+        log_warn("node unreachable", lstr("node", v->id), lu64("silent_ms", v->silent_ms));
+    proxy_commit(p, &cmd, verdict_committed, xstrdup(v->id));
+}
+
+static void tick(void *arg)
+{
+    struct members *m = arg;
+    _cleanup_state_ const struct cluster_state *s = state_current(m->proxy->state);
+    _cleanup_free_ struct verdict *verdicts = xcalloc(s->smap.count, sizeof verdicts[0]);
+    pthread_mutex_lock(&m->lock);
+    size_t count = membership_tick(m->membership, &s->smap, clock_ms(), verdicts);
+    pthread_mutex_unlock(&m->lock);
+    for (size_t i = 0; i < count; i++)
+        commit_verdict(m->proxy, &verdicts[i]);
+}
+
+struct members *members_start(struct proxy *p)
+{
+    const struct membership_rules rules = {.self = p->id,
+                                           .timeout_ms = p->params.keepalive_timeout};
+    struct members *m = xcalloc(1, sizeof *m);
+    m->proxy = p;
+    pthread_mutex_init(&m->lock, NULL);
+    m->membership = membership_new(&rules, clock_ms());
+    m->timer = loop_timer_new(p->loop, tick, m);
+    uint64_t period = rules.timeout_ms / 20;
+    if (period > TICK_MAX_MS)
+        period = TICK_MAX_MS;
+    loop_timer_start(m->timer, period, period);
+    return m;
+}
+
+void members_stop(struct members *m)
+{
+    if (m == NULL)
+        return;
+    loop_timer_free(m->timer);
+    membership_free(m->membership);
+    pthread_mutex_destroy(&m->lock);
+    free(m);
+}
+
+int members_register(struct members *m, const struct node *spec, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(m->proxy->state);
+    pthread_mutex_lock(&m->lock);
+    int r = membership_register(m->membership, &s->smap, spec, clock_ms(), err);
+    pthread_mutex_unlock(&m->lock);
+    return r;
+}
+
+int members_keepalive(struct members *m, const struct keepalive *k, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(m->proxy->state);
+    pthread_mutex_lock(&m->lock);
+    int r = membership_keepalive(m->membership, &s->smap, k, clock_ms(), err);
+    pthread_mutex_unlock(&m->lock);
+    return r;
+}
+
+bool members_last(struct members *m, const char *id, struct keepalive *out)
+{
+    pthread_mutex_lock(&m->lock);
+    bool found = membership_last(m->membership, id, out);
+    pthread_mutex_unlock(&m->lock);
+    return found;
+}

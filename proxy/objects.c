@@ -1,0 +1,111 @@
+/* Object calls: the owner is computed from the snapshot, and the client is sent there, or the bytes
+ * stream through. */
+#include "proxy/objects.h"
+
+#include <string.h>
+
+#include "cluster/location.h"
+#include "proxy/proxy.h"
+#include "proxy/relay.h"
+
+static int check_names(const char *bucket, const char *object, struct error *err)
+{
+    int r = bucket_name_check(bucket, err);
+    return r != 0 ? r : object_name_check(object, strlen(object), err);
+}
+
+static int find_owner(const struct cluster_state *s, const char *bucket, const char *object,
+                      const struct bucket **b, const struct node **owner, struct error *err)
+{
+    *b = bmd_bucket(&s->bmd, bucket);
+    if (*b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", bucket);
+    if (smap_owners(&s->smap, (*b)->id, object, 1, owner) == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
+    if ((*owner)->state != NODE_ACTIVE)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s', the owner of '%s/%.128s', is %s",
+                         (*owner)->id, bucket, object, node_state_name((*owner)->state));
+    return 0;
+}
+
+static bool wants_no_redirect(const struct http_request *req)
+{
+    const char *header = http_header(req, "Dfc-Redirect");
+    const char *query = http_query(req, "redirect");
+    return (header != NULL && strcmp(header, "never") == 0) ||
+           (query != NULL && strcmp(query, "never") == 0);
+}
+
+static void object_begin(struct http_request *req)
+{
+    struct proxy *p = proxy_enter(req);
+    if (p == NULL)
+        return;
+    const char *bucket = http_path_param(req, "bucket");
+    const char *object = http_path_param(req, "object");
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b;
+    const struct node *owner;
+    struct error err = ERROR_INIT;
+    if (check_names(bucket, object, &err) != 0 ||
+        find_owner(s, bucket, object, &b, &owner, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    location_put_target(&url, owner, s, b, object, http_raw_query(req));
+    if (wants_no_redirect(req))
+        relay_start(p, req, buf_str(&url), NULL);
+    else
+        http_reply_redirect(req, buf_str(&url));
+}
+
+#define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
+#define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
+
+const struct http_route object_routes[] = {
+    {.name = "object_put",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Stores an object: sends the client to the target that owns it.",
+     .query = "redirect=never: the proxy streams the body through (also: header `Dfc-Redirect: "
+              "never`)",
+     .body = "the bytes",
+     .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
+              "\"version\", \"etag\"}`",
+     .errors = OBJECT_ERRORS " checksum_mismatch precondition_failed no_space"},
+    {.name = "object_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Reads an object: sends the client to the target that owns it.",
+     .query = "offset=bytes; length=bytes; redirect=never",
+     .body = "",
+     .reply = "307 to the target; its reply is the bytes",
+     .errors = OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed"},
+    {.name = "object_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = "redirect=never",
+     .body = "",
+     .reply = "307 to the target",
+     .errors = OBJECT_ERRORS " object_not_found"},
+    {.name = "object_delete",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Deletes an object: sends the client to the target that owns it.",
+     .query = "redirect=never",
+     .body = "",
+     .reply = "307 to the target; its reply is 204",
+     .errors = OBJECT_ERRORS " object_not_found"},
+    {.name = NULL},
+};

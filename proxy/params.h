@@ -1,0 +1,12 @@
+/* The parameters of dfc-proxyd: rows in params.def. */
+#pragma once
+
+#include "common/param.h"
+
+struct proxy_params {
+#define PARAM(type, name, standard, least, most, help) param_##type##_t name;
+#include "proxy/params.def"
+#undef PARAM
+};
+
+extern const struct param_row proxy_param_rows[];

@@ -1,0 +1,390 @@
+/* A proxy's life: what is made in which order, and how it ends. */
+#include "proxy/proxy.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "common/rng.h"
+#include "io/file.h"
+#include "proxy/follower.h"
+#include "proxy/job_glue.h"
+#include "proxy/lock_file.h"
+#include "proxy/members.h"
+#include "proxy/publish.h"
+#include "proxy/state_file.h"
+
+enum { CONTROL_THREADS = 2, CONNECTIONS_PER_HOST = 64 };
+
+/* --- making ---------------------------------------------------------------------------------- */
+
+static int check_params(const struct proxy_params *params, struct error *err)
+{
+    if (node_id_check(params->id, NULL) != 0)
+        return error_set(err, E_INVALID,
+                         "--id: '%.80s' must be 1 to 63 letters, digits, '_', '.', '-'",
+                         params->id);
+    if (params->dir[0] == '\0')
+        return error_set(err, E_INVALID, "--dir: the proxy needs a directory of its own");
+    if (params->join[0] != '\0' && params->import[0] != '\0')
+        return error_set(err, E_INVALID, "--import is for a primary, and --join makes a gateway");
+    if (params->keepalive_timeout < 2 * params->keepalive_interval)
+        return error_set(err, E_INVALID,
+                         "--keepalive-timeout must be at least twice --keepalive-interval");
+    return 0;
+}
+
+int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err)
+{
+    int r = check_params(params, err);
+    if (r != 0)
+        return r;
+    struct proxy *p = xcalloc(1, sizeof *p);
+    p->params = *params;
+    *params = (struct proxy_params){0};
+    p->id = p->params.id;
+    p->is_primary = p->params.join[0] == '\0';
+    p->lock_fd = -1;
+    p->started_fd = eventfd(0, EFD_CLOEXEC);
+    assert(p->started_fd >= 0);
+    random_id("", p->boot);
+    *out = p;
+    return 0;
+}
+
+/* --- documents ------------------------------------------------------------------------------- */
+
+static int lock_dir(struct proxy *p, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/lock", p->params.dir);
+    int r = file_mkdirs(p->params.dir, 0755, err);
+    return r != 0 ? r : lock_file_take(path, &p->lock_fd, err);
+}
+
+static int import_state(const struct proxy *p, struct cluster_state **s, struct error *err)
+{
+    int r = state_file_read(p->params.import, s, err);
+    if (r == 0)
+        log_info("beginning from an imported state", lstr("file", p->params.import),
+                 lu64("term", (*s)->term), lu64("version", (*s)->version));
+    return r;
+}
+
+static int open_metastore(struct proxy *p, struct cluster_state **s, struct error *err)
+{
+    _cleanup_free_ char *dir = xprintf("%s/metastore", p->params.dir);
+    const struct metastore_config config = {.dir = dir, .fold_bytes = p->params.metastore_fold};
+    int r;
+    if ((r = metastore_embedded.open(&config, &p->metastore, err)) != 0 ||
+        (r = p->metastore->ops->load(p->metastore, s, err)) != 0)
+        return r;
+    if (*s != NULL && p->params.import[0] != '\0')
+        return error_set(err, E_EXISTS,
+                         "--import: '%s' has documents already; it is for an empty directory", dir);
+    if (*s == NULL && p->params.import[0] != '\0')
+        return import_state(p, s, err);
+    if (*s == NULL) {
+        char id[16];
+        random_id("c-", id);
+        *s = state_new(id);
+        log_info("a new cluster", lstr("cluster", id));
+    }
+    return 0;
+}
+
+static int load_state_file(struct proxy *p, struct cluster_state **s, struct error *err)
+{
+    p->state_path = xprintf("%s/state.json", p->params.dir);
+    int r = state_file_read(p->state_path, s, err);
+    if (r != E_NOT_FOUND)
+        return r;
+    *s = state_new(""); /* to be heard of */
+    return 0;
+}
+
+static int load_documents(struct proxy *p, struct error *err)
+{
+    struct cluster_state *s = NULL;
+    int r = p->is_primary ? open_metastore(p, &s, err) : load_state_file(p, &s, err);
+    if (r == 0)
+        p->state = state_holder_new(s);
+    else
+        state_unref(s);
+    return r;
+}
+
+/* --- threads, clients, servers -----------------------------------------------------------------
+ */
+
+static int start_loop(struct proxy *p, const char *name, struct loop **loop,
+                      struct http_client **client, struct error *err)
+{
+    const struct http_client_config config = {
+        .connect_timeout_ms = p->params.connect_timeout,
+        .stall_timeout_ms = p->params.stall_timeout,
+        .connections_per_host_max = CONNECTIONS_PER_HOST,
+    };
+    int r = loop_new(name, loop, err);
+    return r != 0 ? r : http_client_new(*loop, &config, client, err);
+}
+
+static unsigned public_threads(const struct proxy *p)
+{
+    if (p->params.http_threads > 0)
+        return (unsigned)p->params.http_threads;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus > 2 ? (unsigned)cpus : 2;
+}
+
+static char *url_of(const struct proxy *p, const struct http_server *server)
+{
+    const char *host = p->params.advertise[0] != '\0' ? p->params.advertise : p->params.address;
+    bool is_v6 = strchr(host, ':') != NULL && host[0] != '[';
+    return xprintf(is_v6 ? "http://[%s]:%u" : "http://%s:%u", host, http_server_port(server));
+}
+
+static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
+                        struct http_server **server, char **url, struct error *err)
+{
+    const struct http_server_config config = {
+        .node = p->id,
+        .address = p->params.address,
+        .port = (uint16_t)port,
+        .net = net,
+        .threads = threads,
+        .connections_max = (unsigned)p->params.connections_max,
+        .connection_memory = p->params.connection_memory,
+        .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
+        .routes = proxy_routes,
+        .user = p,
+    };
+    int r = http_server_new(&config, server, err);
+    if (r == 0)
+        *url = url_of(p, *server);
+    return r;
+}
+
+static int start_io(struct proxy *p, struct error *err)
+{
+    int r;
+    if ((r = start_loop(p, "control", &p->loop, &p->client, err)) != 0 ||
+        (r = start_loop(p, "data", &p->data_loop, &p->data_client, err)) != 0 ||
+        (r = start_loop(p, "list", &p->list_loop, &p->list_client, err)) != 0 ||
+        (r = start_server(p, NET_PUBLIC, p->params.public_port, public_threads(p),
+                          &p->public_server, &p->public_url, err)) != 0)
+        return r;
+    return start_server(p, NET_CONTROL, p->params.control_port, CONTROL_THREADS, &p->control_server,
+                        &p->control_url, err);
+}
+
+/* --- parts of the control loop -----------------------------------------------------------------
+ */
+
+static int begin_term(struct proxy *p, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node self = {
+        .id = p->id,
+        .role = NODE_PROXY,
+        .public_url = p->public_url,
+        .control_url = p->control_url,
+        .data_url = "",
+        .boot = p->boot,
+    };
+    int64_t now = clock_wall_ms();
+    bool imported = p->params.import[0] != '\0';
+    const struct command cmd = {
+        .kind = CMD_TERM_BEGIN,
+        .node = &self,
+        .term = state_next_term(s, now, imported),
+        .wall_ms = now,
+    };
+    return proxy_commit_wait(p, &cmd, err);
+}
+
+static void start_primary_parts(void *arg)
+{
+    struct proxy *p = arg;
+    p->members = members_start(p);
+    p->publisher = publisher_start(p);
+    publisher_state_changed(p->publisher);
+    p->job_glue = job_glue_start(p);
+}
+
+static void start_gateway_parts(void *arg)
+{
+    struct proxy *p = arg;
+    p->follower = follower_start(p);
+}
+
+static int start_primary(struct proxy *p, struct error *err)
+{
+    int r = begin_term(p, err);
+    if (r != 0) {
+        error_wrap(err, "begin as primary");
+        return r;
+    }
+    loop_call(p->loop, start_primary_parts, p);
+    proxy_start_succeeded(p);
+    return 0;
+}
+
+static void start_gateway(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    loop_call(p->loop, start_gateway_parts, p);
+    atomic_store(&p->started, true);
+    if (s->cluster_id[0] != '\0')
+        proxy_start_succeeded(p);
+}
+
+int proxy_start(struct proxy *p, struct error *err)
+{
+    int r;
+    if ((r = lock_dir(p, err)) != 0 || (r = load_documents(p, err)) != 0 ||
+        (r = start_io(p, err)) != 0)
+        return r;
+    if (p->is_primary)
+        return start_primary(p, err);
+    start_gateway(p);
+    return 0;
+}
+
+/* --- started --------------------------------------------------------------------------------- */
+
+static void start_decided(struct proxy *p)
+{
+    uint64_t one = 1;
+    ssize_t n = write(p->started_fd, &one, sizeof one);
+    assert(n == sizeof one);
+    (void)n;
+}
+
+void proxy_start_succeeded(struct proxy *p)
+{
+    if (atomic_exchange(&p->ready, true))
+        return;
+    atomic_store(&p->started, true);
+    start_decided(p);
+}
+
+void proxy_start_failed(struct proxy *p, const struct error *err)
+{
+    if (atomic_load(&p->ready) || p->start_error.code != 0)
+        return;
+    p->start_error = *err;
+    start_decided(p);
+}
+
+int proxy_await(struct proxy *p, int stop_fd, struct error *err)
+{
+    struct pollfd fds[] = {
+        {.fd = p->started_fd, .events = POLLIN},
+        {.fd = stop_fd, .events = POLLIN},
+    };
+    while (poll(fds, 2, -1) < 0) {
+        if (errno != EINTR)
+            return error_errno(err, errno, "wait for the start");
+    }
+    if (fds[0].revents == 0)
+        return error_set(err, E_CANCELLED, "stopped while starting");
+    uint64_t ones;
+    ssize_t n = read(p->started_fd, &ones, sizeof ones);
+    assert(n == sizeof ones);
+    (void)n;
+    if (atomic_load(&p->ready))
+        return 0;
+    *err = p->start_error;
+    return err->code;
+}
+
+static void count_nodes(const struct smap *m)
+{
+    static const enum node_role roles[] = {NODE_PROXY, NODE_TARGET};
+    static const enum node_state states[] = {NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE};
+    for (size_t r = 0; r < 2; r++) {
+        for (size_t s = 0; s < 3; s++) {
+            char labels[64];
+            snprintf(labels, sizeof labels, "role=\"%s\",state=\"%s\"", node_role_name(roles[r]),
+                     node_state_name(states[s]));
+            metric_set(metric_get(M_cluster_nodes, labels),
+                       (int64_t)smap_count(m, roles[r], states[s]));
+        }
+    }
+}
+
+void proxy_state_changed(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
+    count_nodes(&s->smap);
+    if (p->publisher != NULL)
+        publisher_state_changed(p->publisher);
+}
+
+/* --- ending ---------------------------------------------------------------------------------- */
+
+/* From here on nothing is begun in the control loop; what was begun ends by itself. */
+static void close_parts(void *arg)
+{
+    struct proxy *p = arg;
+    p->closing = true;
+    if (p->publisher != NULL)
+        publisher_close(p->publisher);
+    if (p->follower != NULL)
+        follower_close(p->follower);
+}
+
+static void stop_parts(void *arg)
+{
+    struct proxy *p = arg;
+    job_glue_stop(p->job_glue);
+    publisher_stop(p->publisher);
+    members_stop(p->members);
+    follower_stop(p->follower);
+}
+
+/* Servers first: their requests are answered by all the rest.  Then the calls that are under way
+ * end, whose answers the parts of the control loop take; then these. */
+static void stop_io(struct proxy *p)
+{
+    http_server_free(p->public_server);
+    http_server_free(p->control_server);
+    if (p->loop != NULL)
+        loop_call(p->loop, close_parts, p);
+    http_client_free(p->list_client);
+    http_client_free(p->data_client);
+    http_client_free(p->client);
+    if (p->loop != NULL)
+        loop_call(p->loop, stop_parts, p);
+    loop_free(p->list_loop);
+    loop_free(p->data_loop);
+    loop_free(p->loop);
+}
+
+void proxy_free(struct proxy *p)
+{
+    if (p == NULL)
+        return;
+    atomic_store(&p->ready, false);
+    atomic_store(&p->started, false);
+    stop_io(p);
+    state_holder_free(p->state);
+    if (p->metastore != NULL)
+        p->metastore->ops->close(p->metastore);
+    if (p->lock_fd >= 0)
+        close(p->lock_fd);
+    close(p->started_fd);
+    free(p->public_url);
+    free(p->control_url);
+    free(p->state_path);
+    params_free(proxy_param_rows, &p->params);
+    free(p);
+}

@@ -1,0 +1,35 @@
+/* Brings each new state to every node, and knows who has it.
+ *
+ * At most one message to a node is under way; what changes meanwhile goes with the next one, which
+ * carries the newest state.  A failure is repeated after a time that doubles from 100 ms to 5 s; a
+ * node that joins, or begins anew, is asked for at once.  Nodes also find out by their keepalives,
+ * so that nothing depends on a push: it makes changes known in milliseconds.
+ *
+ * Pure: the world comes in through the env, the time with pusher_tick().  All in one thread. */
+#pragma once
+
+#include "cluster/state.h"
+
+struct pusher_env {
+    void *ctx;
+    const struct cluster_state *(*state)(void *ctx); /* a reference, for the pusher to drop */
+    /* done() after return, in the same thread: what the node now holds, err NULL; or why not. */
+    void (*send)(void *ctx, const struct node *n, const struct cluster_state *s,
+                 void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err),
+                 void *arg);
+};
+
+struct pusher;
+
+struct pusher *pusher_new(const struct pusher_env *env, const char *self);
+/* Sends no more; what waits to be settled is told so. */
+void pusher_close(struct pusher *ps);
+/* After pusher_close(), and no done() may come after this. */
+void pusher_free(struct pusher *ps);
+/* The state has changed. */
+void pusher_publish(struct pusher *ps, uint64_t now_ms);
+/* At least every 50 ms. */
+void pusher_tick(struct pusher *ps, uint64_t now_ms);
+/* fn(arg) once every active proxy has this state or a later one, or at deadline_ms. */
+void pusher_settle(struct pusher *ps, const struct cluster_state *s, uint64_t deadline_ms,
+                   void (*fn)(void *arg), void *arg);

@@ -1,0 +1,273 @@
+/* Who replies.  The head of the node's answer comes in the data loop's thread, while the client may
+ * still be sending: until its body is over only the request's own HTTP thread may touch the
+ * request, for the client can vanish at any moment.  So the answer is kept, and the reply is made
+ * by whoever comes second: the loop, when the body was over already; or the HTTP thread, at the
+ * next piece of the body or at its end.  `lock` decides; `req` is NULL once it has been replied to
+ * or is gone. */
+#include "proxy/relay.h"
+
+#include <pthread.h>
+
+#include "common/mem.h"
+#include "net/http_pipe.h"
+#include "proxy/hop.h"
+
+struct header {
+    struct header *next;
+    const char *name;
+    const char *value;
+};
+
+struct relay {
+    struct proxy *proxy;
+    atomic_uint refs;     /* the request's and the call's */
+    struct bpipe *upload; /* NULL without a body */
+    struct bpipe *download;
+    pthread_mutex_t lock; /* guards what follows; nothing that waits is called under it */
+    struct http_request *req;
+    bool body_over;
+    bool answered; /* err.code: no answer came; else the head: */
+    struct error err;
+    int status;
+    int64_t length;
+    struct arena *arena; /* of the headers */
+    struct header *headers;
+    struct header **headers_end;
+};
+
+static void relay_unref(struct relay *r)
+{
+    if (atomic_fetch_sub(&r->refs, 1) != 1)
+        return;
+    atomic_fetch_sub(&r->proxy->relays, 1);
+    bpipe_unref(r->upload);
+    bpipe_unref(r->download);
+    pthread_mutex_destroy(&r->lock);
+    arena_free(r->arena);
+    free(r);
+}
+
+/* --- the reply ------------------------------------------------------------------------------- */
+
+static void reply_answer(struct relay *r, struct http_request *req)
+{
+    for (const struct header *h = r->headers; h != NULL; h = h->next)
+        http_reply_header(req, h->name, h->value);
+    if (r->status == 204 || r->status == 304)
+        http_reply_empty(req, r->status);
+    else
+        http_reply_pipe(req, r->status, r->length, r->download);
+}
+
+/* With the lock held. */
+static void reply_if_due(struct relay *r, bool in_http_thread)
+{
+    struct http_request *req = r->req;
+    if (req == NULL || !r->answered || !(r->body_over || in_http_thread))
+        return;
+    r->req = NULL;
+    if (r->err.code != 0)
+        proxy_reply_error(req, &r->err);
+    else
+        reply_answer(r, req);
+}
+
+/* --- the client's side, in the HTTP thread -----------------------------------------------------
+ */
+
+static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    (void)req;
+    struct relay *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    reply_if_due(r, true);
+    bool open = r->req != NULL;
+    pthread_mutex_unlock(&r->lock);
+    if (!open)
+        return len;
+    ssize_t taken = bpipe_try_write(r->upload, data, len, NULL);
+    if (taken == BPIPE_AGAIN)
+        return 0;
+    return taken < 0 ? len : (size_t)taken; /* the node takes no more: the rest goes nowhere */
+}
+
+static void body_end(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct relay *r = ctx;
+    bpipe_finish(r->upload, NULL);
+    pthread_mutex_lock(&r->lock);
+    r->body_over = true;
+    reply_if_due(r, true);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void body_cut(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct relay *r = ctx;
+    pthread_mutex_lock(&r->lock);
+    r->req = NULL;
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void body_resume(void *arg)
+{
+    http_resume_body(arg);
+}
+
+/* A body that is not over now never will be: the node must not wait for the rest. */
+static void request_ended(void *arg)
+{
+    struct relay *r = arg;
+    if (r->upload != NULL) {
+        struct error cut;
+        error_set(&cut, E_CANCELLED, "the client's connection ended in the middle of the body");
+        bpipe_on_space(r->upload, NULL, NULL);
+        if (!r->body_over) /* written by this thread alone */
+            bpipe_finish(r->upload, &cut);
+    }
+    relay_unref(r);
+}
+
+/* --- the node's side, in the data loop's thread ------------------------------------------------
+ */
+
+struct copying {
+    struct relay *relay;
+    const char *connection;
+};
+
+static void copy_reply_header(void *ctx, const char *name, const char *value)
+{
+    const struct copying *c = ctx;
+    struct relay *r = c->relay;
+    if (!hop_reply_header_passes(name, c->connection))
+        return;
+    struct header *h = arena_alloc(r->arena, sizeof *h);
+    h->name = arena_strdup(r->arena, name);
+    h->value = arena_strdup(r->arena, value);
+    *r->headers_end = h;
+    r->headers_end = &h->next;
+}
+
+static void call_answered(void *arg, const struct http_head *head)
+{
+    struct relay *r = arg;
+    struct copying c = {.relay = r, .connection = head->header(head, "Connection")};
+    pthread_mutex_lock(&r->lock);
+    r->answered = true;
+    r->status = head->status;
+    r->length = head->content_length;
+    head->each_header(head, copy_reply_header, &c);
+    reply_if_due(r, false);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static void call_done(void *arg, struct http_result *result)
+{
+    struct relay *r = arg;
+    pthread_mutex_lock(&r->lock);
+    if (!r->answered) {
+        r->answered = true;
+        r->err = result->err;
+        if (r->err.code == E_CANCELLED) /* by us: the client library is being closed */
+            error_set(&r->err, E_NOT_READY, "this proxy is stopping");
+        reply_if_due(r, false);
+    }
+    pthread_mutex_unlock(&r->lock);
+    relay_unref(r);
+}
+
+/* --- the start ------------------------------------------------------------------------------- */
+
+/* The request's headers as lines, NULL-terminated. */
+struct lines {
+    struct arena *arena;
+    const char *connection;
+    const char **lines;
+    size_t count, room;
+};
+
+static void add_line(struct lines *l, const char *line)
+{
+    if (l->count + 1 >= l->room) {
+        size_t room = l->room > 0 ? 2 * l->room : 32;
+        const char **longer = arena_alloc(l->arena, room * sizeof longer[0]);
+        if (l->count > 0)
+            memcpy(longer, l->lines, l->count * sizeof longer[0]);
+        l->lines = longer;
+        l->room = room;
+    }
+    l->lines[l->count++] = line;
+    l->lines[l->count] = NULL;
+}
+
+static void add_request_header(void *ctx, const char *name, const char *value)
+{
+    struct lines *l = ctx;
+    if (hop_request_header_passes(name, l->connection))
+        /* curl's notation for a header without a value is a semicolon. */
+        add_line(l, value[0] != '\0' ? arena_printf(l->arena, "%s: %s", name, value)
+                                     : arena_printf(l->arena, "%s;", name));
+}
+
+static struct relay *relay_new(struct proxy *p, struct http_request *req)
+{
+    struct relay *r = xcalloc(1, sizeof *r);
+    r->proxy = p;
+    atomic_init(&r->refs, 2);
+    pthread_mutex_init(&r->lock, NULL);
+    r->req = req;
+    r->arena = arena_new(1024);
+    r->headers_end = &r->headers;
+    r->download = bpipe_new(p->params.relay_buffer);
+    r->body_over = http_content_length(req) == 0;
+    if (!r->body_over)
+        r->upload = bpipe_new(p->params.relay_buffer);
+    return r;
+}
+
+static bool relay_admitted(struct proxy *p, struct http_request *req)
+{
+    if (atomic_fetch_add(&p->relays, 1) < p->params.relays_max)
+        return true;
+    atomic_fetch_sub(&p->relays, 1);
+    struct error err;
+    error_set(&err, E_OVERLOAD, "%llu requests are streamed through this proxy, its limit",
+              (unsigned long long)p->params.relays_max);
+    proxy_reply_error(req, &err);
+    return false;
+}
+
+void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
+{
+    static const struct http_body_ops body_ops = {
+        .data = body_data, .end = body_end, .cut = body_cut};
+    if (!relay_admitted(p, req))
+        return;
+    struct lines lines = {.arena = http_arena(req), .connection = http_header(req, "Connection")};
+    http_each_header(req, add_request_header, &lines);
+    if (header != NULL)
+        add_line(&lines, header);
+    if (http_header(req, "Content-Type") == NULL)
+        add_line(&lines, "Content-Type:"); /* none: curl would make one up for a body */
+    struct relay *r = relay_new(p, req);
+    const struct http_call call = {
+        .method = http_method(req),
+        .url = url,
+        .headers = lines.lines,
+        .upload = r->upload,
+        .upload_length = http_content_length(req),
+        .download = r->download,
+        .any_status_streams = true,
+        .on_head = call_answered,
+        .request_id = http_request_id(req),
+    };
+    http_on_end(req, request_ended, r);
+    if (r->upload != NULL) {
+        bpipe_on_space(r->upload, body_resume, req);
+        http_take_body(req, &body_ops, r);
+    }
+    http_call_start(p->data_client, &call, call_done, r);
+}

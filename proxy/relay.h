@@ -1,0 +1,15 @@
+/* Streams a request through to another node and its reply back: for clients that do not follow
+ * redirects, and for what only the primary can answer.
+ *
+ *   client ──body──▶ [upload pipe] ──▶ node ──head, body──▶ [download pipe] ──▶ client
+ *
+ * Backpressure both ways; memory is two pipes of relay_buffer bytes.  Whatever the node answers,
+ * status, headers and body, the client gets; only where no answer came does the proxy speak for
+ * itself.  A body that ends early on either side ends early on the other. */
+#pragma once
+
+#include "net/http_server.h"
+#include "proxy/proxy.h"
+
+/* From a route's begin().  `header` is one more "Name: value" for the node, or NULL. */
+void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header);

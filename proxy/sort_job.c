@@ -1,0 +1,164 @@
+#include "proxy/sort_job.h"
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "sort/plan.h"
+#include "sort/spec.h"
+
+static int find_bucket(const struct cluster_state *s, const char *name, const char *field,
+                       const struct bucket **out, struct error *err)
+{
+    *out = bmd_bucket(&s->bmd, name);
+    if (*out == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND,
+                         "field '%s': bucket '%s' does not exist; create it first", field, name);
+    return 0;
+}
+
+static int plan_add_buckets(const struct cluster_state *s, const struct sort_spec *spec,
+                            struct sort_plan *p, struct error *err)
+{
+    const struct bucket *in, *out;
+    int code = find_bucket(s, spec->input_bucket, "input_bck", &in, err);
+    if (code == 0)
+        code = find_bucket(s, spec->output_bucket, "output_bck", &out, err);
+    if (code != 0)
+        return code;
+    p->input_bucket_id = in->id;
+    p->output_bucket_id = out->id;
+    p->output_props = bucket_props_to_json(&out->props);
+    return 0;
+}
+
+/* Every target that may hold input takes part; one that does not answer would hide its shards. */
+static int plan_add_targets(const struct cluster_state *s, struct sort_plan *p, struct error *err)
+{
+    p->ids = xcalloc(s->smap.count, sizeof *p->ids);
+    p->data_urls = xcalloc(s->smap.count, sizeof *p->data_urls);
+    p->nodes = xcalloc(s->smap.count, sizeof *p->nodes);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE)
+            continue;
+        if (n->state == NODE_UNREACHABLE)
+            return error_set(err, E_NODE_UNREACHABLE,
+                             "target '%s' does not answer, and its shards cannot be read; bring "
+                             "it back, then start the sort again",
+                             n->id);
+        p->ids[p->count] = xstrdup(n->id);
+        p->data_urls[p->count] = xstrdup(n->data_url);
+        p->nodes[p->count++] = (struct hrw_node){.seed = n->seed, .weight = n->weight};
+    }
+    if (p->count == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no active target");
+    return 0;
+}
+
+static struct job *job_of_plan(const struct sort_spec *spec, const struct sort_plan *p,
+                               int64_t wall_ms)
+{
+    char id[sizeof "srt-" + 10];
+    random_id("srt-", id);
+    struct job *job = job_new(id, "sort");
+    job->state = JOB_QUEUED;
+    job->description = xstrdup(spec->description != NULL ? spec->description : "");
+    job->spec = sort_spec_json(spec);
+    job->plan = sort_plan_json(p);
+    job->created_ms = wall_ms;
+    job->participant_count = p->count;
+    job->participants = xcalloc(p->count, sizeof *job->participants);
+    for (size_t i = 0; i < p->count; i++)
+        job->participants[i] = xstrdup(p->ids[i]);
+    return job;
+}
+
+/* The documents go to every node with every change: what all unfinished jobs have in them is
+ * bounded, and one job's part of that. */
+static int check_size(const struct cluster_state *s, const struct job *job, struct error *err)
+{
+    size_t bytes = job_bytes(job);
+    if (bytes > JOB_DOCUMENT_MAX)
+        return error_set(
+            err, E_TOO_LARGE,
+            "the job's document of %zu bytes exceeds %d; name the shards by a template "
+            "or a prefix, or sort them in parts",
+            bytes, JOB_DOCUMENT_MAX);
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *other = s->jobs.jobs[i];
+        bytes += job_ended(other->state) ? 0 : job_bytes(other);
+    }
+    if (bytes > SORT_JOBS_BYTES_MAX)
+        return error_set(err, E_OVERLOAD, "the unfinished jobs' documents would exceed %d bytes",
+                         SORT_JOBS_BYTES_MAX);
+    return 0;
+}
+
+int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_ms, struct job **out,
+                  struct error *err)
+{
+    _cleanup_(sort_spec_freep)
+    struct sort_spec *spec = NULL;
+    int code = sort_spec_parse(request, &spec, err);
+    if (code != 0)
+        return code;
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = xcalloc(1, sizeof *p);
+    code = plan_add_buckets(s, spec, p, err);
+    if (code == 0)
+        code = plan_add_targets(s, p, err);
+    if (code != 0)
+        return code;
+    random_bytes(&p->salt, sizeof p->salt);
+    if (spec->algorithm == SORT_SHUFFLE && !spec->seed_given) {
+        random_bytes(&spec->seed, sizeof spec->seed);
+        spec->seed >>= 1; /* a JSON integer is signed */
+        spec->seed_given = true;
+    }
+    struct job *job = job_of_plan(spec, p, wall_ms);
+    code = check_size(s, job, err);
+    if (code == 0)
+        *out = job;
+    else
+        job_unref(job);
+    return code;
+}
+
+/* --- does it still fit? -------------------------------------------------------------------------
+ */
+
+static int check_weights(const struct sort_plan *p, const struct cluster_state *s,
+                         struct error *err)
+{
+    for (size_t i = 0; i < p->count; i++) {
+        const struct node *n = smap_node(&s->smap, p->ids[i]);
+        if (n != NULL && n->weight != p->nodes[i].weight)
+            return error_set(err, E_STALE_MAP,
+                             "the weight of target '%s' changed while the job ran; start it again",
+                             n->id);
+    }
+    return 0;
+}
+
+static int check_bucket(const struct cluster_state *s, uint64_t id, const char *which,
+                        struct error *err)
+{
+    if (bmd_bucket_by_id(&s->bmd, id) != NULL)
+        return 0;
+    return error_set(err, E_BUCKET_NOT_FOUND, "the %s bucket was destroyed while the job ran",
+                     which);
+}
+
+int sort_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+{
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = NULL;
+    int code = sort_plan_parse(job->plan, &p, err);
+    if (code == 0)
+        code = check_weights(p, s, err);
+    if (code == 0)
+        code = check_bucket(s, p->input_bucket_id, "input", err);
+    if (code == 0)
+        code = check_bucket(s, p->output_bucket_id, "output", err);
+    return code;
+}

@@ -1,0 +1,18 @@
+/* The primary's part of starting a sort: from the request and the documents to a job that is ready
+ * to be committed.  Pure but for the salt and the id, which are drawn at random. */
+#pragma once
+
+#include "cluster/job.h"
+#include "cluster/state.h"
+
+#define SORT_JOBS_BYTES_MAX (16 << 20) /* of the documents of all unfinished jobs */
+
+/* E_SPEC, E_JSON, E_UNSUPPORTED for the request itself; E_BUCKET_NOT_FOUND; E_NO_TARGETS;
+ * E_NODE_UNREACHABLE where a target that holds input does not answer; E_TOO_LARGE where the job's
+ * document exceeds JOB_DOCUMENT_MAX, E_OVERLOAD where all unfinished ones exceed their limit. */
+int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_ms,
+                  struct job **out, struct error *err);
+/* Would the job, planned from an earlier state, still be right in this one?  E_STALE_MAP where a
+ * target's weight is another, so that outputs would lie where nobody looks for them;
+ * E_BUCKET_NOT_FOUND where one of the buckets was destroyed. */
+int sort_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);

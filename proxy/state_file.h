@@ -1,0 +1,8 @@
+/* A state document in a file: what a gateway has seen last, what a new primary may begin from. */
+#pragma once
+
+#include "cluster/state.h"
+
+int state_file_write(const char *path, const struct cluster_state *s, struct error *err);
+/* E_NOT_FOUND where there is none. */
+int state_file_read(const char *path, struct cluster_state **out, struct error *err);

@@ -1,0 +1,122 @@
+#!/usr/bin/env bash
+# From a fresh clone on Debian 12 to a running cluster with a sorted dataset.
+#
+#   ./quickstart.sh [--size 4M]    install what is missing, build, start, store, sort, verify
+#   ./quickstart.sh stop           end the cluster; its data stays for the next time
+#   ./quickstart.sh stop --purge   end it and remove its data
+#
+# Everything it makes is in build/ and in .dfc-cluster/ (or $DFC_DIR).
+set -euo pipefail
+cd "$(dirname "$(readlink -f "$0")")"
+. deploy/local/packages.sh
+
+export DFC_DIR=${DFC_DIR:-$PWD/.dfc-cluster}
+export DFC_BUILD=$PWD/build
+size=4M
+
+usage() {
+    sed -n '4,8s/^# \{0,3\}//p' "$0"
+    exit "$1"
+}
+
+stop_cluster() {
+    [ -f "$DFC_DIR/cluster.json" ] || fail "there is no cluster in $DFC_DIR"
+    deploy/local/cluster down "$@"
+    case "$*" in
+    *--purge*)
+        rm -rf "$DFC_DIR/sample" "$DFC_DIR/sorted" "$DFC_DIR/sort.json"
+        rmdir "$DFC_DIR" 2>/dev/null || true
+        say "the cluster has ended, its data is removed"
+        ;;
+    *) say "the cluster has ended; its data stays in $DFC_DIR (./quickstart.sh stop --purge removes it)" ;;
+    esac
+    exit 0
+}
+
+while [ $# -gt 0 ]; do
+    case $1 in
+    stop)
+        shift
+        [ $# -eq 0 ] || [ "$*" = --purge ] || usage 2
+        stop_cluster "$@"
+        ;;
+    --size)
+        [ $# -ge 2 ] || usage 2
+        size=$2
+        shift 2
+        ;;
+    --size=*)
+        size=${1#--size=}
+        shift
+        ;;
+    -h | --help) usage 0 ;;
+    *)
+        echo "quickstart.sh: what is '$1'?" >&2
+        usage 2 >&2
+        ;;
+    esac
+done
+
+# shellcheck disable=SC2086  # the list is words
+require_packages $build_packages
+
+say "building"
+configure_build build
+ninja -C build --quiet || fail "the build failed"
+
+say "starting 1 proxy and 3 targets with 2 mountpaths each"
+endpoint=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
+export "${endpoint?}"
+dfcctl=build/dfcctl
+
+say "making a sample dataset of $size in $DFC_DIR/sample"
+sample=$DFC_DIR/sample/$size
+deploy/local/sample-dataset "$sample" --size "$size"
+
+fresh_bucket() {
+    if $dfcctl bucket props "$1" >/dev/null 2>&1; then
+        $dfcctl bucket rm "$1" --yes >/dev/null
+    fi
+    $dfcctl bucket create "$1" >/dev/null
+}
+
+say "storing it in the bucket 'quickstart'"
+fresh_bucket quickstart
+$dfcctl put "$sample" quickstart
+
+say "sorting it into the bucket 'quickstart-sorted': by name, in shards of 1/5 of the size of the old ones"
+fresh_bucket quickstart-sorted
+first=$(stat -c %s "$sample/shard-00000.tar")
+cat >"$DFC_DIR/sort.json" <<JSON
+{
+  "description": "quickstart",
+  "input_bck": {"name": "quickstart"}, "output_bck": {"name": "quickstart-sorted"},
+  "input_format": {"prefix": "shard-"},
+  "output_format": "sorted-%05d.tar", "output_shard_size": $((first / 5)),
+  "algorithm": {"kind": "alphanumeric"}
+}
+JSON
+$dfcctl sort start "$DFC_DIR/sort.json" --wait
+
+say "fetching the result, and verifying it against a plain sort in Python"
+rm -rf "$DFC_DIR/sorted"
+$dfcctl get -r quickstart-sorted "$DFC_DIR/sorted"
+python3 tests/reference/sortref.py --verify "$DFC_DIR/sort.json" "$sample" "$DFC_DIR/sorted" ||
+    fail "the result is not what it must be"
+
+say "the cluster is running:"
+deploy/local/cluster status
+cat <<END
+
+   $endpoint
+
+Try next:
+
+   export $endpoint
+   build/dfcctl ls quickstart-sorted
+   curl -sL $DFC_ENDPOINT/v1/objects/quickstart-sorted/sorted-00000.tar | tar tv | head
+   build/dfcctl sort start --input-bucket quickstart --prefix shard- --output-bucket quickstart-sorted \\
+       --output-format shuffled-%05d.tar --shard-size 1MiB --algorithm shuffle --seed 42 --wait
+
+./quickstart.sh stop ends it.
+END

@@ -1,0 +1,45 @@
+/* Who merges with whom: the paper's arrangement (section 3.1, IntraClusterSort), pure.
+ *
+ * The participants stand in an order that depends on the salt alone, so that every target finds the
+ * same one for itself.  In each round, counting from one, odd positions send their table to the
+ * next position and leave; an unpaired last one passes into the next round.  After ceil(log2 n)
+ * rounds one is left: the last target, which holds the whole order.
+ *
+ *     round 1   1 -> 2    3 -> 4    5 -> 6    7 (passes)
+ *     round 2        2 -> 4              6 -> 7
+ *     round 3             4  ------------->   7 */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+#define ARRANGEMENT_MAX 65536 /* participants */
+
+enum arrangement_move {
+    ARRANGEMENT_SEND,    /* to `peer`; the last thing it does */
+    ARRANGEMENT_RECEIVE, /* from `peer` */
+    ARRANGEMENT_PASS,    /* it has no partner in this round */
+    ARRANGEMENT_GONE,    /* it has sent in an earlier round */
+};
+
+struct arrangement_step {
+    enum arrangement_move move;
+    unsigned peer;
+};
+
+struct arrangement {
+    unsigned count;
+    unsigned rounds;
+    unsigned *order; /* targets, by position */
+    unsigned *position; /* positions, by target */
+};
+
+struct arrangement *arrangement_new(unsigned participants, uint64_t salt);
+void arrangement_free(struct arrangement *a);
+DEFINE_CLEANUP(struct arrangement, arrangement_free);
+
+/* What target `self` does in a round (0..rounds-1). */
+struct arrangement_step arrangement_step(const struct arrangement *a, unsigned self,
+                                         unsigned round);
+unsigned arrangement_last(const struct arrangement *a); /* who holds the whole order */

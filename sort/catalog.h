@@ -1,0 +1,62 @@
+/* The input shards of one target, and where in them each record lies.
+ *
+ * A shard's number is its place among the target's own in the order of (place in the request,
+ * name).  For each shard the catalog keeps an index, by position, of the record's size and pieces:
+ * 16 bytes for a record that stands in one run of bytes, as nearly all do; in memory up to a limit,
+ * from there on in a work file.
+ *
+ * Filling: one thread adds the shards and sorts; then any thread puts indices in.  Afterwards any
+ * thread reads. */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "sort/dict.h"
+#include "sort/env.h"
+#include "sort/fdcache.h"
+#include "sort/record.h"
+
+struct catalog_shard {
+    char *name;
+    uint64_t place;
+    uint64_t size; /* of the file */
+    uint64_t base; /* of its index */
+    uint32_t records;
+};
+
+struct catalog;
+
+struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, uint32_t open_max);
+void catalog_free(struct catalog *c);
+DEFINE_CLEANUP(struct catalog, catalog_free);
+void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t size);
+void catalog_sort(struct catalog *c); /* after the last one */
+uint32_t catalog_count(const struct catalog *c);
+const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shard);
+/* Its shards as a dictionary, owned by target `self`. */
+int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, struct error *err);
+
+int catalog_put(struct catalog *c, uint32_t shard, const struct record_table *t,
+                struct error *err);
+
+/* Where a record lies. */
+struct record_place {
+    uint32_t shard;
+    uint64_t size; /* of all pieces */
+    uint32_t pieces;
+    uint64_t list; /* of the pieces, in the index; or ... */
+    struct record_piece only;
+};
+
+/* E_INVALID where there is no such shard or record. */
+int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
+                 struct record_place *out, struct error *err);
+int catalog_piece(const struct catalog *c, const struct record_place *r, uint32_t i,
+                  struct record_piece *out, struct error *err);
+/* Bytes of an inline piece, from `offset` of them on. */
+int catalog_inline(const struct catalog *c, const struct record_place *r,
+                   const struct record_piece *p, uint64_t offset, void *out, size_t len,
+                   struct error *err);
+struct fdcache *catalog_files(const struct catalog *c); /* its shards, open, by number */

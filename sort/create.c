@@ -1,0 +1,343 @@
+/* A builder fills one large buffer and writes it when it is full, so that small records become
+ * large writes.  Records go window by window: for the records of a window, one stream from each
+ * other target that holds some of them is opened, all at once; then the window's records are taken
+ * in order, own ones by gathering from the shards, others off their target's stream.  A shard of at
+ * most RECORDS_MAX records is one window: one stream for each (shard, source). */
+#include "sort/create.h"
+
+#include "common/fault.h"
+#include "common/mem.h"
+#include "io/pool.h"
+#include "sort/gather.h"
+#include "sort/records.h"
+
+#define WRITE_BYTES (256 * 1024)
+
+/* One thread's means, kept from shard to shard. */
+struct builder {
+    struct sort_context *c;
+    const struct catalog *catalog;
+    const struct book *book;
+    unsigned char *buffer; /* WRITE_BYTES */
+    size_t used;
+    struct order_record *window; /* RECORDS_MAX */
+    size_t window_count;
+    struct record_ref *refs; /* RECORDS_MAX: one source's part of the window */
+    struct link **streams;   /* by target; NULL where none is open */
+    struct gather gather;
+    struct order_shard shard;
+    struct decoder orders;
+    struct sort_output *out;
+    uint64_t written;
+};
+
+struct create {
+    struct sort_context *c;
+    const struct catalog *catalog;
+    const struct book *book;
+    atomic_size_t next;
+};
+
+static void builder_init(struct builder *b, const struct create *x)
+{
+    *b = (struct builder){
+        .c = x->c,
+        .catalog = x->catalog,
+        .book = x->book,
+        .buffer = xmalloc(WRITE_BYTES),
+        .window = xcalloc(RECORDS_MAX, sizeof *b->window),
+        .refs = xcalloc(RECORDS_MAX, sizeof *b->refs),
+        .streams = xcalloc(x->c->participants, sizeof *b->streams),
+    };
+    gather_init(&b->gather, x->catalog);
+}
+
+static void builder_done(struct builder *b)
+{
+    gather_done(&b->gather);
+    buf_done(&b->shard.name);
+    free(b->streams);
+    free(b->refs);
+    free(b->window);
+    free(b->buffer);
+}
+
+/* --- output -------------------------------------------------------------------------------------
+ */
+
+static int builder_flush(struct builder *b, struct error *err)
+{
+    int rc = gather_flush(&b->gather, err);
+    if (rc == 0)
+        rc = links_check(b->c->links, err);
+    if (rc == 0 && b->used > 0)
+        rc = b->c->env->output_write(b->c->env->ctx, b->out, b->buffer, b->used, err);
+    if (rc != 0)
+        return rc;
+    b->written += b->used;
+    progress_add(&b->c->progress.bytes_done, b->used);
+    b->used = 0;
+    return 0;
+}
+
+static int builder_room(struct builder *b, struct error *err)
+{
+    return b->used < WRITE_BYTES ? 0 : builder_flush(b, err);
+}
+
+/* --- records ------------------------------------------------------------------------------------
+ */
+
+static int add_local(struct builder *b, const struct order_record *r, struct error *err)
+{
+    struct feed feed;
+    int rc = feed_begin(&feed, b->catalog, r->shard, r->position, err);
+    if (rc == 0 && feed.place.size != r->size)
+        rc = error_set(err, E_CORRUPT, "a record of %llu bytes is ordered as one of %llu",
+                       (unsigned long long)feed.place.size, (unsigned long long)r->size);
+    while (rc == 0) {
+        rc = builder_room(b, err);
+        if (rc != 0)
+            return rc;
+        ssize_t n = feed_fill(&feed, &b->gather, b->buffer + b->used, WRITE_BYTES - b->used, err);
+        if (n <= 0)
+            return (int)n;
+        b->used += (size_t)n;
+        progress_add(&b->c->progress.bytes_local, (uint64_t)n);
+    }
+    return rc;
+}
+
+static int add_remote(struct builder *b, const struct order_record *r, struct error *err)
+{
+    struct source stream = source_link(b->streams[r->source]);
+    for (uint64_t left = r->size; left > 0;) {
+        int rc = builder_room(b, err);
+        if (rc != 0)
+            return rc;
+        size_t room = WRITE_BYTES - b->used;
+        size_t max = left < room ? (size_t)left : room;
+        ssize_t n = stream.read(stream.ctx, b->buffer + b->used, max, err);
+        if (n == 0)
+            return error_set(err, E_LENGTH, "records from target %u end early", r->source);
+        if (n < 0)
+            return error_wrap(err, "records from target %u", r->source);
+        b->used += (size_t)n;
+        left -= (uint64_t)n;
+        progress_add(&b->c->progress.bytes_remote, (uint64_t)n);
+    }
+    return 0;
+}
+
+/* --- windows ------------------------------------------------------------------------------------
+ */
+
+/* Asks `source` for its part of the window, if it has one. */
+static int stream_open(struct builder *b, unsigned source, struct error *err)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->window_count; i++) {
+        const struct order_record *r = &b->window[i];
+        if (r->source == source)
+            b->refs[count++] = (struct record_ref){.shard = r->shard, .position = r->position};
+    }
+    if (count == 0)
+        return 0;
+    _cleanup_(buf_done)
+    struct buf request = BUF_INIT;
+    records_request(b->c->job, b->refs, count, &request);
+    struct bpipe *pipe = NULL;
+    int rc =
+        b->c->env->fetch_records(b->c->env->ctx, source, request.data, request.len, &pipe, err);
+    if (rc != 0)
+        return error_wrap(err, "ask target %u for records", source);
+    b->streams[source] = link_reader(b->c->links, pipe);
+    return 0;
+}
+
+static int streams_open(struct builder *b, struct error *err)
+{
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i < b->c->participants; i++) {
+        if (i != b->c->self)
+            rc = stream_open(b, i, err);
+    }
+    return rc;
+}
+
+static void streams_drop(struct builder *b)
+{
+    for (unsigned i = 0; i < b->c->participants; i++) {
+        link_free(b->streams[i]);
+        b->streams[i] = NULL;
+    }
+}
+
+/* Every stream must have come to its end, with the window. */
+static int streams_end(struct builder *b, struct error *err)
+{
+    for (unsigned i = 0; i < b->c->participants; i++) {
+        if (b->streams[i] == NULL)
+            continue;
+        char more;
+        struct source stream = source_link(b->streams[i]);
+        ssize_t n = stream.read(stream.ctx, &more, 1, err);
+        if (n < 0)
+            return error_wrap(err, "records from target %u", i);
+        if (n > 0)
+            return error_set(err, E_LENGTH, "target %u sends more than it was asked for", i);
+    }
+    streams_drop(b);
+    return 0;
+}
+
+static int window_read(struct builder *b, uint64_t left, struct error *err)
+{
+    b->window_count = 0;
+    while (b->window_count < left && b->window_count < RECORDS_MAX) {
+        int rc = order_get_record(&b->orders, b->c->participants, &b->window[b->window_count], err);
+        if (rc != 0)
+            return rc;
+        b->window_count++;
+    }
+    return 0;
+}
+
+static int window_build(struct builder *b, struct error *err)
+{
+    int rc = streams_open(b, err);
+    for (size_t i = 0; rc == 0 && i < b->window_count; i++) {
+        const struct order_record *r = &b->window[i];
+        rc = r->source == b->c->self ? add_local(b, r, err) : add_remote(b, r, err);
+    }
+    progress_add(&b->c->progress.records_built, rc == 0 ? b->window_count : 0);
+    return rc != 0 ? rc : streams_end(b, err);
+}
+
+/* --- shards -------------------------------------------------------------------------------------
+ */
+
+static int shard_records(struct builder *b, struct error *err)
+{
+    int rc = 0;
+    for (uint64_t left = b->shard.records; rc == 0 && left > 0; left -= b->window_count) {
+        rc = window_read(b, left, err);
+        if (rc == 0)
+            rc = window_build(b, err);
+    }
+    return rc;
+}
+
+static int shard_end_mark(struct builder *b, struct error *err)
+{
+    int rc = WRITE_BYTES - b->used < SORT_TAR_END ? builder_flush(b, err) : 0;
+    if (rc != 0)
+        return rc;
+    memset(b->buffer + b->used, 0, SORT_TAR_END);
+    b->used += SORT_TAR_END;
+    return builder_flush(b, err);
+}
+
+static int shard_fill(struct builder *b, struct error *err)
+{
+    int rc = shard_records(b, err);
+    if (rc == 0)
+        rc = shard_end_mark(b, err);
+    if (rc == 0 && b->written != b->shard.bytes + SORT_TAR_END)
+        rc = error_set(err, E_INTERNAL, "%llu bytes were written instead of %llu",
+                       (unsigned long long)b->written,
+                       (unsigned long long)b->shard.bytes + SORT_TAR_END);
+    int fault = rc == 0 ? fault_errno("sort.finish") : 0;
+    return fault != 0 ? error_errno(err, fault, "finish the shard") : rc;
+}
+
+static int shard_build(struct builder *b, struct error *err)
+{
+    const struct sort_env *env = b->c->env;
+    const char *name = buf_str(&b->shard.name);
+    b->used = 0;
+    b->written = 0;
+    int fault = fault_errno("sort.create");
+    if (fault != 0)
+        return error_errno(err, fault, "create the shard");
+    int rc = env->output_begin(env->ctx, name, b->shard.bytes + SORT_TAR_END, &b->out, err);
+    if (rc != 0)
+        return rc;
+    rc = shard_fill(b, err);
+    struct sort_output *out = steal(b->out);
+    if (rc == 0)
+        return env->output_finish(env->ctx, out, err);
+    gather_done(&b->gather);
+    streams_drop(b);
+    env->output_discard(env->ctx, out);
+    return rc;
+}
+
+static int builder_run(struct builder *b, size_t i, struct error *err)
+{
+    struct blob_range range = book_range(b->book, i);
+    decoder_init(&b->orders, source_blob(&range));
+    int rc = order_get_shard(&b->orders, &b->shard, err);
+    if (rc == 0)
+        rc = shard_build(b, err);
+    if (rc == 0) {
+        progress_add(&b->c->progress.built, 1);
+        sort_count("create", b->shard.records, b->shard.bytes);
+    } else {
+        rc = error_wrap(err, "output shard '%s'", buf_str(&b->shard.name));
+    }
+    decoder_done(&b->orders);
+    return rc;
+}
+
+/* One thread: shard after shard, until there is none left or something fails anywhere. */
+static int worker(void *ctx, size_t number, struct error *err)
+{
+    (void)number;
+    struct create *x = ctx;
+    struct builder b;
+    builder_init(&b, x);
+    int rc = 0;
+    for (size_t i; rc == 0 && (i = atomic_fetch_add(&x->next, 1)) < book_count(x->book);)
+        rc = builder_run(&b, i, err);
+    if (rc != 0)
+        links_stop(x->c->links, err);
+    builder_done(&b);
+    return rc;
+}
+
+int create_run(struct sort_context *c, const struct catalog *catalog, const struct book *book,
+               struct error *err)
+{
+    struct create x = {.c = c, .catalog = catalog, .book = book};
+    size_t count = book_count(book);
+    size_t workers = count < c->create_threads ? count : c->create_threads;
+    return parallel_for("sort-create", c->create_threads, workers, worker, &x, err);
+}
+
+static int check_name(struct sort_context *c, const struct book *book, size_t i,
+                      struct order_shard *s, struct error *err)
+{
+    struct blob_range range = book_range(book, i);
+    struct decoder d;
+    decoder_init(&d, source_blob(&range));
+    int rc = order_get_shard(&d, s, err);
+    decoder_done(&d);
+    const char *name = buf_str(&s->name);
+    if (rc == 0 && c->env->owner(c->env->ctx, name) == c->self)
+        rc = c->env->output_check(c->env->ctx, name, err);
+    return rc;
+}
+
+int create_check(struct sort_context *c, const struct book *book, struct error *err)
+{
+    struct order_shard s = {0};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < book_count(book); i++) {
+        rc = check_name(c, book, i, &s, err);
+        if (rc == 0)
+            rc = links_check(c->links, err);
+    }
+    buf_done(&s.name);
+    return rc;
+}

@@ -1,0 +1,13 @@
+/* Phase 3: building the output shards that stand in this target's book. */
+#pragma once
+
+#include "common/error.h"
+#include "sort/catalog.h"
+#include "sort/context.h"
+#include "sort/orders.h"
+
+/* E_OBJECT_EXISTS where this target, as the owner, has an object of an ordered name. */
+int create_check(struct sort_context *c, const struct book *book, struct error *err);
+/* Builds all of them, c->create_threads at a time. */
+int create_run(struct sort_context *c, const struct catalog *catalog, const struct book *book,
+               struct error *err);

@@ -1,0 +1,54 @@
+/* Copying records out of shards: many ranges into one buffer.
+ *
+ * Ranges are collected, neighbours joined, and read in a batch.  What the page cache holds is read
+ * at once; at the first range that it does not hold, the kernel is told of all that are left in the
+ * batch before the waiting begins, so that a disk sees them together and not one by one.
+ *
+ * A feed walks over the bytes of one record after the other. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+#include "sort/catalog.h"
+
+#define GATHER_MAX 64 /* ranges, and so open files, of a batch */
+
+struct gather_range {
+    uint32_t shard;
+    int fd;
+    uint64_t offset;
+    size_t length;
+    unsigned char *to;
+};
+
+struct gather {
+    const struct catalog *catalog;
+    struct gather_range ranges[GATHER_MAX];
+    unsigned count;
+    bool probe_unsupported; /* the file system cannot say what is in the page cache */
+};
+
+void gather_init(struct gather *g, const struct catalog *c);
+void gather_done(struct gather *g); /* what was not flushed is not read */
+int gather_add(struct gather *g, uint32_t shard, uint64_t offset, size_t length, void *to,
+               struct error *err);
+int gather_flush(struct gather *g, struct error *err); /* all that was added has been read */
+
+struct feed {
+    const struct catalog *catalog;
+    struct record_place place;
+    struct record_piece piece;
+    uint32_t next;      /* piece after the present one */
+    uint64_t consumed;  /* of the present piece */
+};
+
+/* Begins with a record; its size is f->place.size. */
+int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t position,
+               struct error *err);
+/* Puts the record's next bytes, at most max, into out (ranges of the shard only when g is flushed).
+ * How many, 0 at the record's end. */
+ssize_t feed_fill(struct feed *f, struct gather *g, unsigned char *out, size_t max,
+                  struct error *err);

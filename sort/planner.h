@@ -1,0 +1,15 @@
+/* The last target's work: the merged order is cut into output shards, each is given to a builder,
+ * and everybody gets the orders.  The order is never held: rows stream in, orders stream out, and
+ * the records of the one shard that is being cut stand in a blob. */
+#pragma once
+
+#include "common/error.h"
+#include "sort/context.h"
+#include "sort/dict.h"
+#include "sort/orders.h"
+#include "sort/rows.h"
+
+/* `own` gets this target's orders. */
+int planner_run(struct sort_context *c, struct row_source rows, const struct dict *dict,
+                uint64_t total_bytes, struct book *own, struct sort_figures *figures,
+                struct error *err);

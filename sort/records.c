@@ -1,0 +1,145 @@
+#include "sort/records.h"
+
+#include "common/mem.h"
+#include "sort/codec.h"
+#include "sort/gather.h"
+
+struct sort_records {
+    const struct sort_context *context;
+    const struct catalog *catalog;
+    struct record_ref *refs;
+    size_t count;
+    size_t next;
+    uint64_t length;
+    struct feed feed; /* of the record before `next` */
+    struct gather gather;
+};
+
+static void put_varint(struct buf *out, uint64_t value)
+{
+    unsigned char bytes[VARINT_MAX];
+    buf_append(out, bytes, varint_put(bytes, value));
+}
+
+void records_request(uint64_t job, const struct record_ref *refs, size_t count, struct buf *out)
+{
+    unsigned char head[8];
+    for (unsigned i = 0; i < 8; i++)
+        head[i] = (unsigned char)(job >> (8 * i));
+    buf_append(out, head, sizeof head);
+    put_varint(out, count);
+    for (size_t i = 0; i < count; i++) {
+        put_varint(out, refs[i].shard);
+        put_varint(out, refs[i].position);
+    }
+}
+
+static int request_head(const struct sort_context *c, struct decoder *d, size_t *count,
+                        struct error *err)
+{
+    uint64_t job = 0;
+    uint64_t n = 0;
+    int rc = decoder_get_u64(d, &job, err);
+    if (rc == 0 && job != c->job)
+        return error_set(err, E_INVALID, "the request is for another job's records");
+    if (rc == 0)
+        rc = decoder_get_bounded(d, RECORDS_MAX, "a number of records", &n, err);
+    *count = (size_t)n;
+    return rc;
+}
+
+static int request_ref(struct sort_records *r, struct decoder *d, struct error *err)
+{
+    uint64_t shard = 0;
+    uint64_t position = 0;
+    int rc = decoder_get_bounded(d, UINT32_MAX, "a shard's number", &shard, err);
+    if (rc == 0)
+        rc = decoder_get_bounded(d, UINT32_MAX, "a position", &position, err);
+    if (rc != 0)
+        return rc;
+    struct record_ref ref = {.shard = (uint32_t)shard, .position = (uint32_t)position};
+    struct record_place place;
+    rc = catalog_find(r->catalog, ref.shard, ref.position, &place, err);
+    r->length += place.size;
+    r->refs[r->count++] = ref;
+    return rc;
+}
+
+static int request_decode(struct sort_records *r, struct decoder *d, struct error *err)
+{
+    size_t count = 0;
+    int rc = request_head(r->context, d, &count, err);
+    if (rc != 0)
+        return rc;
+    r->refs = xcalloc(count + 1, sizeof *r->refs);
+    while (rc == 0 && r->count < count)
+        rc = request_ref(r, d, err);
+    return rc != 0 ? rc : decoder_expect_end(d, err);
+}
+
+int records_open(const struct sort_context *c, const struct catalog *catalog, const void *request,
+                 size_t len, struct sort_records **out, struct error *err)
+{
+    struct sort_records *r = xcalloc(1, sizeof *r);
+    r->context = c;
+    r->catalog = catalog;
+    gather_init(&r->gather, catalog);
+    struct span span = {.data = request, .len = len};
+    struct decoder d;
+    decoder_init(&d, source_span(&span));
+    int rc = request_decode(r, &d, err);
+    decoder_done(&d);
+    if (rc != 0) {
+        sort_records_free(r);
+        return error_wrap(err, "a request for records");
+    }
+    *out = r;
+    return 0;
+}
+
+uint64_t sort_records_length(const struct sort_records *r)
+{
+    return r->length;
+}
+
+static int records_fill(struct sort_records *r, unsigned char *out, size_t max, size_t *filled,
+                        struct error *err)
+{
+    *filled = 0;
+    while (*filled < max) {
+        ssize_t n = feed_fill(&r->feed, &r->gather, out + *filled, max - *filled, err);
+        if (n < 0)
+            return (int)n;
+        *filled += (size_t)n;
+        if (n > 0)
+            continue;
+        if (r->next == r->count)
+            return 0;
+        const struct record_ref *ref = &r->refs[r->next++];
+        int rc = feed_begin(&r->feed, r->catalog, ref->shard, ref->position, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *err)
+{
+    int rc = links_check(r->context->links, err);
+    size_t filled = 0;
+    if (rc == 0)
+        rc = records_fill(r, out, max, &filled, err);
+    if (rc == 0)
+        rc = gather_flush(&r->gather, err);
+    gather_done(&r->gather);
+    return rc != 0 ? rc : (ssize_t)filled;
+}
+
+void sort_records_free(struct sort_records *r)
+{
+    if (r == NULL)
+        return;
+    gather_done(&r->gather);
+    free(r->refs);
+    free(r);
+}

@@ -1,0 +1,28 @@
+/* Records for a peer: the request that asks for them, and the source of their bytes.
+ *
+ * A request is one peer's list of records of one output shard, in the order in which it will write
+ * them; the reply is their bytes, one behind the other, nothing between.
+ *
+ *     job        8 bytes
+ *     count      varint, at most RECORDS_MAX
+ *     records    shard's number at the asked target, position: varints */
+#pragma once
+
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "sort/catalog.h"
+#include "sort/context.h"
+#include "sort/task.h"
+
+#define RECORDS_MAX 32768 /* of one request */
+
+struct record_ref {
+    uint32_t shard;
+    uint32_t position;
+};
+
+void records_request(uint64_t job, const struct record_ref *refs, size_t count, struct buf *out);
+/* E_CORRUPT, E_LENGTH, E_INVALID where the request is malformed or names what is not there. */
+int records_open(const struct sort_context *c, const struct catalog *catalog, const void *request,
+                 size_t len, struct sort_records **out, struct error *err);

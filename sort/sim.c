@@ -1,0 +1,538 @@
+#include "sort/sim.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "hrw/hrw.h"
+#include "io/bpipe.h"
+#include "io/file.h"
+#include "io/thread.h"
+#include "sort/sim_input.h"
+#include "sort/task.h"
+
+#define RELAY_BYTES 65536
+
+struct output {
+    char *name;
+    char *hidden; /* path */
+    struct output *next;
+};
+
+struct sort_output {
+    char *name;
+    char *hidden;
+    int fd;
+    uint64_t size, written;
+};
+
+/* One target. */
+struct node {
+    struct sim *sim;
+    unsigned number;
+    struct hrw_node hrw;
+    struct sort_env env;
+    struct sort_task *task;
+    pthread_t thread;
+    int rc;
+};
+
+struct kind {
+    atomic_ullong streams;
+    atomic_ullong longest; /* bytes */
+};
+
+struct sim {
+    struct sim_config config;
+    char *hidden_dir;
+    struct node *nodes;
+    struct hrw_node *hrw;
+    pthread_mutex_t lock; /* guards what follows */
+    pthread_cond_t changed;
+    struct output *finished;
+    uint64_t next_output;
+    unsigned relays; /* threads that nobody joins */
+    struct error first;
+    atomic_ullong passes[SIM_OUTPUT_FINISH + 1];
+    struct kind kinds[SIM_OUTPUT_FINISH + 1];
+};
+
+/* --- trips --------------------------------------------------------------------------------------
+ */
+
+static void sim_stop(struct sim *s)
+{
+    for (unsigned i = 0; i < s->config.targets; i++)
+        sort_task_stop(s->nodes[i].task);
+}
+
+static int sim_pass(struct node *node, enum sim_point point, struct error *err)
+{
+    struct sim *s = node->sim;
+    if (s->config.ask_status)
+        json_decref(sort_task_status(node->task));
+    uint64_t n = atomic_fetch_add(&s->passes[point], 1) + 1;
+    if (s->config.trip.point != point || s->config.trip.nth != n)
+        return 0;
+    if (!s->config.trip.stop)
+        return error_set(err, E_IO, "a fault was injected here");
+    sim_stop(s);
+    return 0;
+}
+
+/* --- input --------------------------------------------------------------------------------------
+ */
+
+static unsigned sim_owner(void *ctx, const char *name)
+{
+    struct node *n = ctx;
+    uint64_t key = hrw_key(0, name, strlen(name));
+    return (unsigned)hrw_best(key, n->sim->hrw, n->sim->config.targets);
+}
+
+static bool sim_owns(void *ctx, const char *name)
+{
+    struct node *n = ctx;
+    return sim_owner(n, name) == n->number;
+}
+
+static int sim_pin(void *ctx, const struct sort_spec *spec,
+                   int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
+                   void *arg, struct error *err)
+{
+    struct node *n = ctx;
+    int rc = sim_pass(n, SIM_PIN, err);
+    if (rc != 0)
+        return rc;
+    struct sim_input in = {
+        .dir = n->sim->config.in_dir, .owns = sim_owns, .owner = n, .each = each, .arg = arg};
+    return sim_input_list(&in, spec, err);
+}
+
+static int sim_open_shard(void *ctx, const char *name, int *fd, struct error *err)
+{
+    struct node *n = ctx;
+    int rc = sim_pass(n, SIM_OPEN_SHARD, err);
+    if (rc != 0)
+        return rc;
+    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.in_dir, name);
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    return *fd < 0 ? error_errno(err, errno, "open '%s'", path) : 0;
+}
+
+static int sim_open_work_file(void *ctx, int *fd, struct error *err)
+{
+    struct node *n = ctx;
+    *fd = open(n->sim->hidden_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    return *fd < 0 ? error_errno(err, errno, "open a work file") : 0;
+}
+
+/* --- streams ------------------------------------------------------------------------------------
+ */
+
+/* A thread that stands for the network between two pipes, or between a source and a pipe. */
+struct relay {
+    struct sim *sim;
+    enum sim_point kind;
+    uint64_t number;
+    struct bpipe *from; /* or */
+    struct sort_records *records;
+    struct bpipe *to;
+    pthread_t thread;
+    struct error err;
+};
+
+static ssize_t relay_read(struct relay *r, void *out, size_t max, struct error *err)
+{
+    return r->records != NULL ? sort_records_read(r->records, out, max, err)
+                              : bpipe_read(r->from, out, max, err);
+}
+
+/* How much may still go through, of `n` bytes after `done`. */
+static size_t relay_allow(const struct relay *r, uint64_t done, size_t n)
+{
+    const struct sim_config *c = &r->sim->config;
+    if (c->cut != r->kind || c->cut_stream != r->number || done + n <= c->cut_bytes)
+        return n;
+    return (size_t)(c->cut_bytes - done);
+}
+
+static int relay_copy(struct relay *r, struct error *err)
+{
+    _cleanup_free_ char *buffer = xmalloc(RELAY_BYTES);
+    uint64_t done = 0;
+    for (;;) {
+        ssize_t n = relay_read(r, buffer, RELAY_BYTES, err);
+        if (n <= 0)
+            return (int)n;
+        size_t allowed = relay_allow(r, done, (size_t)n);
+        int rc = allowed > 0 ? bpipe_write(r->to, buffer, allowed, err) : 0;
+        if (rc == 0 && allowed < (size_t)n)
+            rc = error_set(err, E_NET, "the stream was cut");
+        if (rc != 0)
+            return rc;
+        done += (uint64_t)n;
+        struct kind *k = &r->sim->kinds[r->kind];
+        unsigned long long longest = atomic_load(&k->longest);
+        while (done > longest && !atomic_compare_exchange_weak(&k->longest, &longest, done))
+            ;
+    }
+}
+
+static void relay_work(struct relay *r)
+{
+    relay_copy(r, &r->err);
+    bpipe_finish(r->to, r->err.code != 0 ? &r->err : NULL);
+    bpipe_unref(r->to);
+    if (r->from != NULL) {
+        if (r->err.code != 0)
+            bpipe_cancel(r->from, &r->err);
+        bpipe_unref(r->from);
+    }
+    sort_records_free(r->records);
+}
+
+static void *relay_main(void *arg)
+{
+    relay_work(arg);
+    return NULL;
+}
+
+static void *relay_main_alone(void *arg)
+{
+    struct relay *r = arg;
+    struct sim *s = r->sim;
+    relay_work(r);
+    free(r);
+    pthread_mutex_lock(&s->lock);
+    s->relays--;
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+    return NULL;
+}
+
+static struct relay *relay_new(struct sim *s, enum sim_point kind)
+{
+    struct relay *r = xcalloc(1, sizeof *r);
+    r->sim = s;
+    r->kind = kind;
+    r->number = atomic_fetch_add(&s->kinds[kind].streams, 1) + 1;
+    r->to = bpipe_new(s->config.pipe_bytes);
+    return r;
+}
+
+static int sim_send_begin(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
+                          void **handle, struct error *err)
+{
+    struct node *n = ctx;
+    enum sim_point kind = channel == SORT_CHANNEL_MERGE ? SIM_SEND_MERGE : SIM_SEND_ORDERS;
+    int rc = sim_pass(n, kind, err);
+    if (rc != 0)
+        return rc;
+    struct relay *r = relay_new(n->sim, kind);
+    rc = sort_task_receive(n->sim->nodes[to].task, n->number, channel, r->to, err);
+    if (rc != 0) {
+        bpipe_unref(r->to);
+        free(r);
+        return rc;
+    }
+    *pipe = bpipe_new(n->sim->config.pipe_bytes);
+    r->from = bpipe_ref(*pipe);
+    rc = thread_start("sim-relay", relay_main, r, &r->thread, err);
+    if (rc != 0)
+        abort(); /* no test goes on without threads */
+    *handle = r;
+    return 0;
+}
+
+static int sim_send_end(void *ctx, void *handle, struct error *err)
+{
+    (void)ctx;
+    struct relay *r = handle;
+    pthread_join(r->thread, NULL);
+    int rc = r->err.code;
+    if (rc != 0)
+        error_set(err, rc, "%s", r->err.message);
+    free(r);
+    return rc;
+}
+
+static int sim_fetch(void *ctx, unsigned from, const void *request, size_t len, struct bpipe **pipe,
+                     struct error *err)
+{
+    struct node *n = ctx;
+    struct sort_records *records = NULL;
+    int rc = sim_pass(n, SIM_FETCH, err);
+    if (rc == 0)
+        rc = sort_task_records(n->sim->nodes[from].task, request, len, &records, err);
+    if (rc != 0)
+        return rc;
+    struct relay *r = relay_new(n->sim, SIM_FETCH);
+    r->records = records;
+    *pipe = bpipe_ref(r->to);
+    pthread_mutex_lock(&n->sim->lock);
+    n->sim->relays++;
+    pthread_mutex_unlock(&n->sim->lock);
+    pthread_t thread;
+    rc = thread_start("sim-fetch", relay_main_alone, r, &thread, err);
+    if (rc != 0)
+        abort();
+    pthread_detach(thread);
+    return 0;
+}
+
+/* --- output -------------------------------------------------------------------------------------
+ */
+
+static int sim_output_check(void *ctx, const char *name, struct error *err)
+{
+    struct node *n = ctx;
+    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.out_dir, name);
+    if (access(path, F_OK) == 0)
+        return error_set(err, E_OBJECT_EXISTS, "'%s' exists", name);
+    return 0;
+}
+
+static int sim_output_begin(void *ctx, const char *name, uint64_t size, struct sort_output **out,
+                            struct error *err)
+{
+    struct node *n = ctx;
+    struct sim *s = n->sim;
+    int rc = sim_pass(n, SIM_OUTPUT_BEGIN, err);
+    if (rc != 0)
+        return rc;
+    pthread_mutex_lock(&s->lock);
+    uint64_t number = s->next_output++;
+    pthread_mutex_unlock(&s->lock);
+    struct sort_output *o = xcalloc(1, sizeof *o);
+    o->name = xstrdup(name);
+    o->hidden = xprintf("%s/%llu", s->hidden_dir, (unsigned long long)number);
+    o->size = size;
+    o->fd = open(o->hidden, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+    if (o->fd < 0)
+        abort();
+    *out = o;
+    return 0;
+}
+
+static int sim_output_write(void *ctx, struct sort_output *out, const void *data, size_t len,
+                            struct error *err)
+{
+    struct node *n = ctx;
+    int rc = sim_pass(n, SIM_OUTPUT_WRITE, err);
+    if (rc == 0)
+        rc = file_write_all(out->fd, data, len, err);
+    out->written += len;
+    return rc;
+}
+
+static void output_close(struct sort_output *o)
+{
+    close(o->fd);
+    free(o->name);
+    free(o->hidden);
+    free(o);
+}
+
+static void sim_output_discard(void *ctx, struct sort_output *out)
+{
+    (void)ctx;
+    unlink(out->hidden);
+    output_close(out);
+}
+
+static int sim_output_finish(void *ctx, struct sort_output *out, struct error *err)
+{
+    struct node *n = ctx;
+    int rc = sim_pass(n, SIM_OUTPUT_FINISH, err);
+    if (rc == 0 && out->written != out->size)
+        rc = error_set(err, E_INTERNAL, "'%s' has not the size that was announced", out->name);
+    if (rc != 0) {
+        sim_output_discard(ctx, out);
+        return rc;
+    }
+    struct output *done = xcalloc(1, sizeof *done);
+    done->name = xstrdup(out->name);
+    done->hidden = xstrdup(out->hidden);
+    pthread_mutex_lock(&n->sim->lock);
+    done->next = n->sim->finished;
+    n->sim->finished = done;
+    pthread_mutex_unlock(&n->sim->lock);
+    output_close(out);
+    return 0;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static const struct sort_env sim_env = {
+    .pin_shards = sim_pin,
+    .open_shard = sim_open_shard,
+    .open_work_file = sim_open_work_file,
+    .send_begin = sim_send_begin,
+    .send_end = sim_send_end,
+    .fetch_records = sim_fetch,
+    .owner = sim_owner,
+    .output_check = sim_output_check,
+    .output_begin = sim_output_begin,
+    .output_write = sim_output_write,
+    .output_finish = sim_output_finish,
+    .output_discard = sim_output_discard,
+};
+
+struct sim *sim_new(const struct sim_config *config)
+{
+    struct sim *s = xcalloc(1, sizeof *s);
+    s->config = *config;
+    if (s->config.pipe_bytes == 0)
+        s->config.pipe_bytes = 1024 * 1024;
+    s->hidden_dir = xprintf("%s/.sort-%ld", config->out_dir, (long)getpid());
+    s->nodes = xcalloc(config->targets, sizeof *s->nodes);
+    s->hrw = xcalloc(config->targets, sizeof *s->hrw);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_cond_init(&s->changed, NULL);
+    for (unsigned i = 0; i < config->targets; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t%u", i + 1);
+        s->hrw[i] = (struct hrw_node){.seed = hrw_seed(id), .weight = 1024};
+        s->nodes[i] = (struct node){.sim = s, .number = i, .env = sim_env};
+        s->nodes[i].env.ctx = &s->nodes[i];
+    }
+    return s;
+}
+
+void sim_free(struct sim *s)
+{
+    if (s == NULL)
+        return;
+    for (unsigned i = 0; i < s->config.targets; i++)
+        sort_task_free(s->nodes[i].task);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s->nodes);
+    free(s->hrw);
+    free(s->hidden_dir);
+    free(s);
+}
+
+static void *node_main(void *arg)
+{
+    struct node *n = arg;
+    struct sim *s = n->sim;
+    struct error err = ERROR_INIT;
+    n->rc = sort_task_run(n->task, &err);
+    if (n->rc == 0)
+        return NULL;
+    pthread_mutex_lock(&s->lock);
+    if (s->first.code == 0)
+        s->first = err;
+    pthread_mutex_unlock(&s->lock);
+    sim_stop(s);
+    return NULL;
+}
+
+static int sim_tasks(struct sim *s, struct error *err)
+{
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        struct sort_task_config config = {
+            .job_id = "srt-simulation",
+            .spec = s->config.spec,
+            .env = &s->nodes[i].env,
+            .self = i,
+            .participants = s->config.targets,
+            .salt = s->config.salt,
+            .memory_bytes = s->config.memory_bytes,
+            .extract_threads = s->config.threads,
+            .create_threads = s->config.threads,
+        };
+        int rc = sort_task_new(&config, &s->nodes[i].task, err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static void sim_join(struct sim *s)
+{
+    for (unsigned i = 0; i < s->config.targets; i++)
+        pthread_join(s->nodes[i].thread, NULL);
+    pthread_mutex_lock(&s->lock);
+    while (s->relays > 0)
+        pthread_cond_wait(&s->changed, &s->lock);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* A name may have directories in it. */
+static int output_show(const struct sim *s, const struct output *o, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/%s", s->config.out_dir, o->name);
+    char *slash = strrchr(path, '/');
+    *slash = '\0';
+    int rc = file_mkdirs(path, 0755, err);
+    *slash = '/';
+    if (rc == 0 && rename(o->hidden, path) != 0)
+        rc = error_errno(err, errno, "rename to '%s'", path);
+    return rc;
+}
+
+static int outputs_end(struct sim *s, int rc, struct error *err)
+{
+    for (struct output *o = s->finished, *next; o != NULL; o = next) {
+        next = o->next;
+        if (rc == 0)
+            rc = output_show(s, o, err);
+        else
+            unlink(o->hidden);
+        free(o->name);
+        free(o->hidden);
+        free(o);
+    }
+    s->finished = NULL;
+    /* Not empty: something was left behind, which the caller's own look at the directory shows. */
+    if (rmdir(s->hidden_dir) != 0 && rc == 0)
+        rc = error_errno(err, errno, "remove '%s'", s->hidden_dir);
+    return rc;
+}
+
+int sim_run(struct sim *s, struct error *err)
+{
+    int rc = sim_tasks(s, err);
+    if (rc == 0)
+        rc = file_mkdirs(s->hidden_dir, 0755, err);
+    if (rc != 0)
+        return rc;
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        rc = thread_start("sim-target", node_main, &s->nodes[i], &s->nodes[i].thread, err);
+        if (rc != 0)
+            abort();
+    }
+    sim_join(s);
+    if (s->first.code != 0)
+        error_set(err, s->first.code, "%s", s->first.message);
+    return outputs_end(s, s->first.code, err);
+}
+
+json_t *sim_status(const struct sim *s)
+{
+    json_t *all = json_object();
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "t%u", i + 1);
+        json_object_set_new(all, id, sort_task_status(s->nodes[i].task));
+    }
+    return all;
+}
+
+uint64_t sim_streams(const struct sim *s, enum sim_point kind)
+{
+    return atomic_load(&s->kinds[kind].streams);
+}
+
+uint64_t sim_stream_bytes(const struct sim *s, enum sim_point kind)
+{
+    return atomic_load(&s->kinds[kind].longest);
+}

@@ -1,0 +1,23 @@
+/* The form that a row has in memory, and the sorting of those: rowset.c's own.
+ *
+ * The key is what decides most comparisons without touching a name: for alphanumeric the eight bytes
+ * that follow what all names have in common, for shuffle the hash, for none the place. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "sort/order.h"
+
+struct slot {
+    uint64_t key; /* of shuffle; the other algorithms' is made when sorting */
+    uint64_t size;
+    size_t name; /* offset into `names` */
+    uint32_t name_len;
+    uint32_t shard;
+    uint32_t position;
+};
+
+/* In place: quicksort, with heapsort where it goes wrong. */
+void slots_sort(struct slot *slots, size_t count, const char *names,
+                const struct sort_order *order);

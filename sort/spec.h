@@ -1,0 +1,58 @@
+/* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that its
+ * users' specs work here; see docs/sort.md for each field.
+ *
+ * What this release does: .tar in and out; algorithms alphanumeric, shuffle, none (and decreasing);
+ * the rest of the fields is understood and refused by name with E_UNSUPPORTED, never ignored. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "common/template.h"
+
+enum sort_algorithm { SORT_ALPHANUMERIC, SORT_SHUFFLE, SORT_NONE };
+enum sort_policy { SORT_ABORT, SORT_WARN, SORT_IGNORE };
+enum sort_key_rule { SORT_KEY_FIRST_DOT, SORT_KEY_LAST_DOT };
+enum sort_input_kind { SORT_INPUT_TEMPLATE, SORT_INPUT_LIST, SORT_INPUT_PREFIX };
+
+struct sort_spec {
+    char *input_bucket;
+    char *output_bucket; /* = input_bucket where the request has none */
+    enum sort_input_kind input_kind;
+    struct name_template *input_template; /* with SORT_INPUT_TEMPLATE; the extension appended */
+    char **input_names;                   /* with SORT_INPUT_LIST */
+    size_t input_name_count;
+    char *input_prefix;                   /* with SORT_INPUT_PREFIX: objects that begin with it
+                                             and end with the extension, in the order of names */
+    char *input_extension;                /* ".tar" */
+    char *output_extension;
+    struct name_template *output_template;
+    uint64_t output_shard_size; /* bytes of tar; 0: total divided by the template's count */
+    enum sort_algorithm algorithm;
+    bool decreasing;
+    uint64_t seed;              /* shuffle; drawn by the primary where the request has none */
+    bool seed_given;
+    enum sort_key_rule key_rule;
+    uint64_t max_mem_bytes;     /* of a target's tables; 0: the target's parameter */
+    unsigned max_mem_percent;   /* the same, of the machine's memory; 0: not given */
+    unsigned extract_concurrency; /* 0: the target decides */
+    unsigned create_concurrency;
+    bool dry_run;
+    char *description;
+    enum sort_policy missing_shards;            /* default abort */
+    enum sort_policy duplicated_records;        /* a member name twice in one input shard: abort */
+    enum sort_policy duplicated_output_records; /* a record name twice in one output shard: warn */
+};
+
+#define SORT_SHARDS_MAX (1U << 24) /* input shards of one job */
+#define SORT_DESCRIPTION_MAX 4096  /* bytes */
+#define SORT_CONCURRENCY_MAX 1024
+
+/* E_SPEC for what is wrong, E_UNSUPPORTED for what this release does not do; both name the field. */
+int sort_spec_parse(json_t *doc, struct sort_spec **out, struct error *err);
+json_t *sort_spec_json(const struct sort_spec *s); /* parses to an equal spec */
+void sort_spec_free(struct sort_spec *s);
+DEFINE_CLEANUP(struct sort_spec, sort_spec_free);

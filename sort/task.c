@@ -1,0 +1,357 @@
+#include "sort/task.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <xxhash.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "io/thread.h"
+#include "sort/catalog.h"
+#include "sort/context.h"
+#include "sort/create.h"
+#include "sort/exchange.h"
+#include "sort/extract.h"
+#include "sort/orders.h"
+#include "sort/records.h"
+#include "sort/rowset.h"
+
+#define OPEN_SHARDS_MAX 256
+
+struct sort_task {
+    struct sort_context c;
+    struct catalog *catalog;
+    atomic_bool catalog_ready;
+    struct rowset *rows;
+    struct book *book;
+    pthread_t orders_thread;
+    bool orders_expected; /* from the last target, by the thread above */
+    struct sort_figures figures;
+    atomic_bool planned; /* figures are final */
+    atomic_bool ran;
+};
+
+/* --- making -------------------------------------------------------------------------------------
+ */
+
+static uint64_t machine_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES);
+    long page = sysconf(_SC_PAGESIZE);
+    return pages > 0 && page > 0 ? (uint64_t)pages * (uint64_t)page : UINT64_MAX;
+}
+
+/* The request may ask for less than the target allows, never for more. */
+static uint64_t choose_memory(const struct sort_task_config *config)
+{
+    uint64_t memory = config->memory_bytes;
+    const struct sort_spec *s = config->spec;
+    uint64_t asked = s->max_mem_bytes;
+    if (s->max_mem_percent > 0)
+        asked = machine_memory() / 100 * s->max_mem_percent;
+    if (asked > 0 && asked < memory)
+        memory = asked;
+    return memory < SORT_MEMORY_MIN ? SORT_MEMORY_MIN : memory;
+}
+
+static struct sort_memory share_memory(uint64_t memory)
+{
+    return (struct sort_memory){
+        .rows = memory / 2,
+        .index = memory / 8,
+        .book = memory / 8,
+        .cutting = memory / 8,
+        .repeats = memory / 8,
+        .scanning = memory,
+    };
+}
+
+static unsigned choose_threads(unsigned asked, unsigned allowed)
+{
+    unsigned n = asked > 0 && asked < allowed ? asked : allowed;
+    n = n < SORT_THREADS_MAX ? n : SORT_THREADS_MAX;
+    return n > 0 ? n : 1;
+}
+
+static void context_init(struct sort_context *c, const struct sort_task_config *config)
+{
+    *c = (struct sort_context){
+        .env = config->env,
+        .spec = config->spec,
+        .job_id = xstrdup(config->job_id),
+        .job = XXH3_64bits(config->job_id, strlen(config->job_id)),
+        .self = config->self,
+        .participants = config->participants,
+        .arrangement = arrangement_new(config->participants, config->salt),
+        .order = {.algorithm = config->spec->algorithm, .decreasing = config->spec->decreasing},
+        .memory = share_memory(choose_memory(config)),
+        .extract_threads =
+            choose_threads(config->spec->extract_concurrency, config->extract_threads),
+        .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),
+    };
+    notes_init(&c->notes);
+    /* A slot for the table of each round, and one for the orders. */
+    c->links = links_new(c->arrangement->rounds + 1);
+}
+
+static void context_done(struct sort_context *c)
+{
+    links_free(c->links);
+    notes_done(&c->notes);
+    arrangement_free(c->arrangement);
+    free(c->job_id);
+}
+
+int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err)
+{
+    if (config->participants == 0 || config->participants > ARRANGEMENT_MAX ||
+        config->self >= config->participants)
+        return error_set(err, E_INVALID, "target %u of %u cannot take part in a sort", config->self,
+                         config->participants);
+    _cleanup_(sort_task_freep)
+    struct sort_task *t = xcalloc(1, sizeof *t);
+    context_init(&t->c, config);
+    t->catalog = catalog_new(config->env, t->c.memory.index, OPEN_SHARDS_MAX);
+    t->book = book_new(config->env, t->c.memory.book);
+    int rc = rowset_new(config->env, &t->c.order, t->c.memory.rows, &t->rows, err);
+    if (rc == 0)
+        *out = steal(t);
+    return rc;
+}
+
+void sort_task_free(struct sort_task *t)
+{
+    if (t == NULL)
+        return;
+    book_free(t->book);
+    rowset_free(t->rows);
+    catalog_free(t->catalog);
+    context_done(&t->c);
+    free(t);
+}
+
+/* --- streams of peers ---------------------------------------------------------------------------
+ */
+
+static int task_slot(const struct sort_task *t, unsigned from, enum sort_channel channel)
+{
+    const struct arrangement *a = t->c.arrangement;
+    if (channel == SORT_CHANNEL_ORDERS)
+        return from == arrangement_last(a) && from != t->c.self ? (int)a->rounds : -1;
+    for (unsigned round = 0; round < a->rounds; round++) {
+        struct arrangement_step step = arrangement_step(a, t->c.self, round);
+        if (step.move == ARRANGEMENT_RECEIVE && step.peer == from)
+            return (int)round;
+    }
+    return -1;
+}
+
+int sort_task_receive(struct sort_task *t, unsigned from, enum sort_channel channel,
+                      struct bpipe *pipe, struct error *err)
+{
+    int slot = task_slot(t, from, channel);
+    if (slot < 0)
+        return error_set(err, E_JOB_STATE, "job '%s': target %u has nothing to send here",
+                         t->c.job_id, from);
+    int rc = links_offer(t->c.links, (unsigned)slot, pipe, err);
+    return rc != 0 ? error_wrap(err, "job '%s': stream from target %u", t->c.job_id, from) : 0;
+}
+
+int sort_task_records(struct sort_task *t, const void *request, size_t len,
+                      struct sort_records **out, struct error *err)
+{
+    if (!atomic_load(&t->catalog_ready))
+        return error_set(err, E_JOB_STATE, "job '%s': this target has not read its shards yet",
+                         t->c.job_id);
+    return records_open(&t->c, t->catalog, request, len, out, err);
+}
+
+/* --- running ------------------------------------------------------------------------------------
+ */
+
+static void enter(struct sort_task *t, enum sort_phase phase)
+{
+    atomic_store(&t->c.progress.phase, (int)phase);
+}
+
+/* The first name is used if any is: where it is taken, that can be said before any work. */
+static int check_first_name(struct sort_task *t, struct error *err)
+{
+    const struct sort_env *env = t->c.env;
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    template_name(t->c.spec->output_template, 0, &name);
+    if (env->owner(env->ctx, buf_str(&name)) != t->c.self)
+        return 0;
+    return env->output_check(env->ctx, buf_str(&name), err);
+}
+
+static int run_extract(struct sort_task *t, struct error *err)
+{
+    enter(t, SORT_EXTRACTING);
+    uint64_t begun = clock_ms();
+    int rc = check_first_name(t, err);
+    if (rc == 0)
+        rc = extract_run(&t->c, t->catalog, t->rows, err);
+    if (rc == 0)
+        atomic_store(&t->catalog_ready, true);
+    atomic_store(&t->c.progress.extract_ms, clock_ms() - begun);
+    return rc;
+}
+
+/* In a thread of its own, since the last target must never wait for one that still merges. */
+static void *receive_orders(void *arg)
+{
+    struct sort_task *t = arg;
+    struct error err = ERROR_INIT;
+    struct link *link = NULL;
+    int rc = links_take(t->c.links, t->c.arrangement->rounds, &link, &err);
+    if (rc == 0)
+        rc = orders_receive(source_link(link), t->c.job, t->c.participants, t->book, &err);
+    if (rc != 0) {
+        error_wrap(&err, "orders from target %u", sort_last_target(&t->c));
+        links_stop(t->c.links, &err);
+    }
+    link_free(link);
+    return NULL;
+}
+
+static int run_merge(struct sort_task *t, struct error *err)
+{
+    enter(t, SORT_MERGING);
+    uint64_t begun = clock_ms();
+    int rc = exchange_run(&t->c, t->catalog, t->rows, t->book, &t->figures, err);
+    if (rc == 0 && t->c.self == sort_last_target(&t->c))
+        atomic_store(&t->planned, true);
+    rowset_free(steal(t->rows));
+    atomic_store(&t->c.progress.merge_ms, clock_ms() - begun);
+    return rc;
+}
+
+static int start_receiving(struct sort_task *t, struct error *err)
+{
+    if (t->c.self == sort_last_target(&t->c))
+        return 0;
+    int rc = thread_start("sort-orders", receive_orders, t, &t->orders_thread, err);
+    t->orders_expected = rc == 0;
+    return rc;
+}
+
+/* The orders are complete when the thread that takes them has ended without an error. */
+static int finish_receiving(struct sort_task *t, struct error *err)
+{
+    if (t->orders_expected)
+        pthread_join(t->orders_thread, NULL);
+    t->orders_expected = false;
+    return links_check(t->c.links, err);
+}
+
+static int run_create(struct sort_task *t, struct error *err)
+{
+    struct sort_progress *p = &t->c.progress;
+    enter(t, SORT_CREATING);
+    uint64_t begun = clock_ms();
+    size_t count = book_count(t->book);
+    atomic_store(&p->to_build, count);
+    atomic_store(&p->bytes_total, book_bytes(t->book) + count * SORT_TAR_END);
+    int rc = create_check(&t->c, t->book, err);
+    if (rc == 0 && !t->c.spec->dry_run)
+        rc = create_run(&t->c, t->catalog, t->book, err);
+    atomic_store(&p->create_ms, clock_ms() - begun);
+    return rc;
+}
+
+static int run_phases(struct sort_task *t, struct error *err)
+{
+    int rc = run_extract(t, err);
+    if (rc == 0)
+        rc = start_receiving(t, err);
+    if (rc == 0)
+        rc = run_merge(t, err);
+    if (rc == 0)
+        rc = finish_receiving(t, err);
+    return rc != 0 ? rc : run_create(t, err);
+}
+
+int sort_task_run(struct sort_task *t, struct error *err)
+{
+    bool again = atomic_exchange(&t->ran, true);
+    assert(!again);
+    struct error own = ERROR_INIT;
+    int rc = run_phases(t, &own);
+    if (rc == 0) {
+        enter(t, SORT_DONE);
+        return 0;
+    }
+    links_stop(t->c.links, &own);
+    finish_receiving(t, NULL);
+    /* What stopped everything first is the cause; what failed here may only be its echo. */
+    struct error cause = ERROR_INIT;
+    links_check(t->c.links, &cause);
+    return error_set(err, cause.code, "%s", cause.message);
+}
+
+void sort_task_stop(struct sort_task *t)
+{
+    struct error why = ERROR_INIT;
+    error_set(&why, E_ABORTED, "job '%s' was stopped", t->c.job_id);
+    links_stop(t->c.links, &why);
+}
+
+/* --- telling ------------------------------------------------------------------------------------
+ */
+
+enum sort_phase sort_task_phase(const struct sort_task *t)
+{
+    return (enum sort_phase)atomic_load(&t->c.progress.phase);
+}
+
+const char *sort_phase_name(enum sort_phase p)
+{
+    static const char *const names[] = {
+        [SORT_QUEUED] = "queued",   [SORT_EXTRACTING] = "extracting",
+        [SORT_MERGING] = "merging", [SORT_CREATING] = "creating",
+        [SORT_DONE] = "done",
+    };
+    return names[p];
+}
+
+static json_int_t figure(const atomic_ullong *counter)
+{
+    return (json_int_t)progress_get(counter);
+}
+
+static double seconds(const atomic_ullong *ms)
+{
+    return (double)progress_get(ms) / 1000;
+}
+
+static json_t *plan_json(const struct sort_figures *f)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "shards", (json_int_t)f->shards, "records",
+                     (json_int_t)f->records, "bytes", (json_int_t)f->bytes, "moved_bytes",
+                     (json_int_t)f->moved, "moved_bytes_hrw", (json_int_t)f->moved_hrw,
+                     "moved_bytes_locality", (json_int_t)f->moved_locality);
+}
+
+json_t *sort_task_status(const struct sort_task *t)
+{
+    const struct sort_progress *p = &t->c.progress;
+    json_t *status = json_pack(
+        "{s:s, s:{s:{s:I, s:I}, s:I, s:I, s:I}, s:{s:I, s:I}, s:{s:{s:I, s:I}, s:I, s:{s:I, s:I, "
+        "s:I, "
+        "s:I}}, s:o, s:{s:f, s:f, s:f}}",
+        "phase", sort_phase_name(sort_task_phase(t)), "extract", "shards", "done",
+        figure(&p->shards_done), "total", figure(&p->shards_total), "records", figure(&p->records),
+        "bytes", figure(&p->record_bytes), "spilled_bytes", figure(&p->spilled_bytes), "merge",
+        "rows_in", figure(&p->rows_in), "rows_out", figure(&p->rows_out), "create", "shards",
+        "done", figure(&p->built), "total", figure(&p->to_build), "records",
+        figure(&p->records_built), "bytes", "done", figure(&p->bytes_done), "total",
+        figure(&p->bytes_total), "local", figure(&p->bytes_local), "remote",
+        figure(&p->bytes_remote), "warnings", notes_json((struct notes *)&t->c.notes), "seconds",
+        "extract", seconds(&p->extract_ms), "merge", seconds(&p->merge_ms), "create",
+        seconds(&p->create_ms));
+    if (atomic_load(&t->planned))
+        json_object_set_new(status, "plan", plan_json(&t->figures));
+    return status;
+}

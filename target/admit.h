@@ -1,0 +1,46 @@
+/* May this target answer a call for an object?  Ownership and the age of what both sides know:
+ * pure.
+ *
+ * A redirect of a proxy carries the bucket's id (dfcb) and the version of the state that it was
+ * made from (dfcv = term.version).  Who comes directly carries neither.
+ *
+ *   dfcv newer than our state        refresh it first, then ask again
+ *   dfcv older than our placement    E_STALE_MAP: ask the proxy again
+ *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
+ *   another target owns the object   redirect to it
+ *   we own it                        go on */
+#pragma once
+
+#include <stdint.h>
+
+#include "cluster/state.h"
+
+enum admit_verdict { ADMIT_SERVE, ADMIT_REDIRECT, ADMIT_REFRESH, ADMIT_REFUSE };
+
+struct admit_question {
+    const struct cluster_state *state;
+    const char *self; /* this target's id */
+    /* keeper_placement() */
+    uint64_t placement_term, placement_version;
+    const char *bucket;
+    const char *object;
+    const char *dfcb; /* or NULL, as they stand in the query */
+    const char *dfcv;
+    bool refreshed; /* it was asked before: a state that is still older is refused */
+};
+
+struct admit_answer {
+    enum admit_verdict verdict;
+    const struct bucket *bucket; /* the state's */
+    const struct node *owner;    /* with ADMIT_REDIRECT */
+};
+
+/* err is set with ADMIT_REFUSE: E_NAME, E_INVALID, E_BUCKET_NOT_FOUND, E_STALE_MAP, E_NOT_READY,
+ * E_NO_TARGETS, E_NODE_UNREACHABLE. */
+void admit(const struct admit_question *q, struct admit_answer *a, struct error *err);
+
+/* "1.17" */
+int admit_parse_state_version(const char *text, uint64_t *term, uint64_t *version,
+                              struct error *err);
+/* Is (term, version) later than what the state says? */
+bool admit_is_newer(uint64_t term, uint64_t version, const struct cluster_state *s);

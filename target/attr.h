@@ -1,0 +1,78 @@
+/* What is known of an object besides its bytes: the extended attribute `user.dfc` of its file.
+ *
+ * Layout (all numbers little-endian; varint = LEB128, at most 10 bytes):
+ *
+ *   u8      format, 1
+ *   u8      flags (enum attr_flags)
+ *   u8      checksum type
+ *   varint  size, version.term, version.map, version.counter, modified_ms
+ *   bytes   the checksum's digest
+ *   text\0  name
+ *   text\0  content type     with ATTR_HAS_CONTENT_TYPE
+ *   text\0  job id           with ATTR_HAS_JOB
+ *   text\0 text\0 … \0       with ATTR_HAS_META: pairs of name and value, then an empty name
+ *   u32     XXH3-64 of all that stands before, its lower half
+ *
+ * It is small on purpose: ext4 keeps what fits in the rest of a 256-byte inode there (68 bytes:
+ * names up to about 35), anything longer costs a block of its own and a second read.  Everything
+ * together must fit in that one block, hence the limits below.
+ *
+ * A decoded attr borrows its texts from the encoded bytes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/checksum.h"
+#include "common/error.h"
+#include "target/version.h"
+
+#define ATTR_XATTR "user.dfc"
+
+enum {
+    ATTR_NAME_MAX = 1024,
+    ATTR_CONTENT_TYPE_MAX = 255,
+    ATTR_JOB_MAX = 64,
+    ATTR_META_MAX = 2048, /* names, values and their terminators */
+    /* 3 fixed bytes, 5 varints, digest, 4 texts, the end of the pairs, the check. */
+    ATTR_ENCODED_MAX = 3 + 5 * 10 + CHECKSUM_MAX + ATTR_NAME_MAX + 1 + ATTR_CONTENT_TYPE_MAX + 1 +
+                       ATTR_JOB_MAX + 1 + ATTR_META_MAX + 1 + 4,
+};
+
+enum attr_flags {
+    ATTR_TOMBSTONE = 1,        /* the object was deleted by this version; the file is empty */
+    ATTR_DURABLE = 2,          /* the bytes had reached the disk before the file got its name */
+    ATTR_OVER_TOMBSTONE = 4,   /* with a job: the name held a tombstone before */
+    ATTR_HAS_CONTENT_TYPE = 8, /* the last three are the codec's own */
+    ATTR_HAS_JOB = 16,
+    ATTR_HAS_META = 32,
+};
+
+struct attr {
+    unsigned flags; /* the first three of enum attr_flags */
+    const char *name;
+    uint64_t size;
+    struct version version;
+    struct checksum_value checksum;
+    int64_t modified_ms;      /* wall time, >= 0 */
+    const char *content_type; /* NULL: none was given */
+    const char *job;          /* NULL, or the job whose commit makes the object visible */
+    const char *meta;         /* "name\0value\0…", or NULL */
+    size_t meta_len;
+};
+
+static inline bool attr_is_tombstone(const struct attr *a)
+{
+    return (a->flags & ATTR_TOMBSTONE) != 0;
+}
+
+/* The encoded length; E_INVALID or E_NAME where a text breaks its limit. */
+int attr_encode(const struct attr *a, unsigned char out[static ATTR_ENCODED_MAX], size_t *len,
+                struct error *err);
+/* E_CORRUPT where the bytes are not what attr_encode() makes; E_UNSUPPORTED where a newer release
+ * wrote them.  Whatever it accepts encodes to the same bytes. */
+int attr_decode(const unsigned char *data, size_t len, struct attr *a, struct error *err);
+
+/* The pairs: *pos starts at 0; false at the end. */
+bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const char **value);

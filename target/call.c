@@ -1,0 +1,139 @@
+#include "target/call.h"
+
+#include <assert.h>
+
+#include "cluster/location.h"
+#include "common/log.h"
+#include "target/attr.h"
+#include "target/keeper.h"
+#include "target/member.h"
+#include "target/target.h"
+
+#define CALL_MAGIC 0x0b1ec7ca
+
+static void drop_state(void *arg)
+{
+    struct object_call *call = arg;
+    state_unref(call->state);
+}
+
+struct object_call *object_call_new(struct http_request *req)
+{
+    struct object_call *call = arena_alloc(http_arena(req), sizeof *call);
+    *call = (struct object_call){.magic = CALL_MAGIC,
+                                 .req = req,
+                                 .target = http_user(req),
+                                 .name = http_path_param(req, "object")};
+    call->state = state_current(call->target->state);
+    http_on_end(req, drop_state, call);
+    return call;
+}
+
+static void redirect(const struct object_call *call, const struct admit_answer *a)
+{
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    location_put_target(&url, a->owner, call->state, a->bucket, call->name,
+                        http_raw_query(call->req));
+    http_reply_redirect(call->req, buf_str(&url));
+}
+
+enum admit_verdict object_call_admit(struct object_call *call)
+{
+    struct admit_question q = {.state = call->state,
+                               .self = call->target->id,
+                               .bucket = http_path_param(call->req, "bucket"),
+                               .object = call->name,
+                               .dfcb = http_query(call->req, "dfcb"),
+                               .dfcv = http_query(call->req, "dfcv"),
+                               .refreshed = call->refreshed};
+    keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
+    struct admit_answer a;
+    struct error err = ERROR_INIT;
+    admit(&q, &a, &err);
+    call->bucket = a.bucket;
+    if (a.verdict == ADMIT_REDIRECT)
+        redirect(call, &a);
+    else if (a.verdict == ADMIT_REFUSE)
+        http_reply_error(call->req, &err);
+    return a.verdict;
+}
+
+static void admit_and_serve(struct object_call *call);
+
+static void refreshed(void *arg)
+{
+    struct object_call *call = arg;
+    assert(call->magic == CALL_MAGIC);
+    log_set_request(http_request_id(call->req));
+    const struct cluster_state *old = call->state;
+    call->state = state_current(call->target->state);
+    state_unref(old);
+    call->refreshed = true;
+    admit_and_serve(call);
+    log_set_request(NULL);
+}
+
+static void admit_and_serve(struct object_call *call)
+{
+    enum admit_verdict verdict = object_call_admit(call);
+    if (verdict == ADMIT_SERVE)
+        call->serve(call);
+    else if (verdict == ADMIT_REFRESH)
+        member_refresh(call->target->member, refreshed, call);
+}
+
+int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err)
+{
+    struct target *t = http_user(req);
+    const char *dfcv = http_query(req, "dfcv");
+    uint64_t term, version;
+    *ahead = false;
+    if (dfcv == NULL)
+        return 0;
+    int code = admit_parse_state_version(dfcv, &term, &version, err);
+    if (code != 0)
+        return code;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    *ahead = admit_is_newer(term, version, s);
+    return 0;
+}
+
+void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
+{
+    struct object_call *call = object_call_new(req);
+    call->serve = serve;
+    admit_and_serve(call);
+}
+
+void object_call_fail(const struct object_call *call, const char *what, struct error *err)
+{
+    int status = error_status(err->code);
+    if (status >= 500) {
+        error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
+        if (status != 503)
+            log_error("call failed", lerr(err));
+    }
+    http_reply_error(call->req, err);
+}
+
+int object_call_check_conditions(const struct object_call *call, enum http_method method,
+                                 const struct attr *current, struct error *err)
+{
+    const struct http_request *req = call->req;
+    const struct http_conditions c = {
+        .if_match = http_header(req, "If-Match"),
+        .if_none_match = http_header(req, "If-None-Match"),
+        .if_modified_since = http_header(req, "If-Modified-Since"),
+        .if_unmodified_since = http_header(req, "If-Unmodified-Since"),
+    };
+    char etag[VERSION_TEXT_MAX + 2], version[VERSION_TEXT_MAX];
+    if (current != NULL)
+        snprintf(etag, sizeof etag, "\"%s\"", version_format(&current->version, version));
+    int code = http_conditions_check(&c, method, current != NULL ? etag : NULL,
+                                     current != NULL ? current->modified_ms / 1000 : 0);
+    if (code == 0)
+        return 0;
+    return error_set(err, code, "object '%s' %s", call->name,
+                     current != NULL ? "is not as the request wants it" : "does not exist");
+}

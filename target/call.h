@@ -1,0 +1,42 @@
+/* A call for one object on its way through the target: who asks, for what, and whether we may
+ * answer (admit.h).
+ *
+ * Lives in the request's arena and as long as the request. */
+#pragma once
+
+#include "cluster/state.h"
+#include "net/http_server.h"
+#include "target/admit.h"
+
+struct target;
+
+struct object_call {
+    unsigned magic;
+    struct http_request *req;
+    struct target *target;
+    const struct cluster_state *state; /* a reference, dropped when the request ends */
+    const struct bucket *bucket;       /* the state's */
+    const char *name;
+    bool refreshed;
+    void (*serve)(struct object_call *call);
+};
+
+struct object_call *object_call_new(struct http_request *req);
+/* Asks for admission.  Refusals and redirects have been replied to; with ADMIT_SERVE the bucket is
+ * set; with ADMIT_REFRESH the caller has a newer state fetched and asks again. */
+enum admit_verdict object_call_admit(struct object_call *call);
+
+/* Does the sender of an intra-cluster request (dfcv in its query) know a later state than we do?
+ * Then jobs may have begun or committed that we do not know of: member_refresh() comes first. */
+int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err);
+
+/* begin() of calls without a body: admits (waiting for a newer state where that is needed) and
+ * calls serve(), in an HTTP thread or a worker, which replies. */
+void object_call_run(struct http_request *req, void (*serve)(struct object_call *call));
+
+/* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
+void object_call_fail(const struct object_call *call, const char *what, struct error *err);
+/* The conditional headers against what is there (NULL: nothing). */
+struct attr;
+int object_call_check_conditions(const struct object_call *call, enum http_method method,
+                                 const struct attr *current, struct error *err);

@@ -1,0 +1,190 @@
+#include "target/daemon_routes.h"
+
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/metrics.h"
+#include "target/keeper.h"
+#include "target/target.h"
+
+static void reply_json(struct http_request *req, json_t *doc)
+{
+    http_reply_json(req, 200, doc);
+    json_decref(doc);
+}
+
+/* --- /v1/daemon ------------------------------------------------------------------------------- */
+
+static json_t *info_json(struct target *t, const struct cluster_state *s)
+{
+    return json_pack("{ss ss si ss ss ss ss ss ss sI sI}", "id", t->id, "role",
+                     node_role_name(NODE_TARGET), "pid", (int)getpid(), "boot", t->boot, "release",
+                     DFC_VERSION, "cluster", s->cluster_id, "public_url", t->urls[LISTEN_PUBLIC],
+                     "control_url", t->urls[LISTEN_CONTROL], "data_url", t->urls[LISTEN_DATA],
+                     "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+}
+
+static json_t *config_json(struct target *t, const struct cluster_state *s)
+{
+    (void)s;
+    return params_json(target_param_rows, &t->params);
+}
+
+static json_t *mountpath_json(struct mountpath *mp)
+{
+    uint64_t total = 0, available = 0;
+    struct error err = ERROR_INIT, index = ERROR_INIT;
+    int code = mountpath_capacity(mp, &total, &available, &err);
+    json_t *doc =
+        json_pack("{ss ss ss sI sI sI}", "id", mountpath_id(mp), "path", mp->path, "io",
+                  disk_backend(mp->disk), "total_bytes", (json_int_t)total, "available_bytes",
+                  (json_int_t)available, "io_errors", (json_int_t)metric_value(mp->errors));
+    if (code != 0)
+        json_object_set_new(doc, "error", json_string(err.message));
+    if (index_check(mp->index, &index) != 0)
+        json_object_set_new(doc, "index_error", json_string(index.message));
+    return doc;
+}
+
+static json_t *mountpaths_json(struct target *t, const struct cluster_state *s)
+{
+    (void)s;
+    json_t *list = json_array();
+    for (size_t i = 0; i < mountpaths_count(t->mountpaths); i++)
+        json_array_append_new(list, mountpath_json(mountpaths_at(t->mountpaths, i)));
+    return json_pack("{so sb}", "mountpaths", list, "settled",
+                     (int)mountpaths_settled(t->mountpaths));
+}
+
+static json_t *stats_json(struct target *t, const struct cluster_state *s)
+{
+    (void)s;
+    uint64_t total = 0, available = 0;
+    struct error err = ERROR_INIT;
+    if (mountpaths_capacity(t->mountpaths, &total, &available, &err) != 0)
+        log_warn("capacity unknown", lerr(&err));
+    return json_pack("{sI sI sI sI sI sI sI}", "read", (json_int_t)metric_value(t->reads),
+                     "read_bytes", (json_int_t)metric_value(t->read_bytes), "stored",
+                     (json_int_t)metric_value(metric_get(M_object_put_total, NULL)), "stored_bytes",
+                     (json_int_t)metric_value(metric_get(M_object_put_bytes_total, NULL)),
+                     "deleted", (json_int_t)metric_value(metric_get(M_object_delete_total, NULL)),
+                     "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available);
+}
+
+static json_t *state_part(const struct cluster_state *s, const char *part)
+{
+    return state_part_to_json(s, part);
+}
+
+static json_t *smap_json(struct target *t, const struct cluster_state *s)
+{
+    (void)t;
+    return state_part(s, "smap");
+}
+
+static json_t *bmd_json(struct target *t, const struct cluster_state *s)
+{
+    (void)t;
+    return state_part(s, "bmd");
+}
+
+static const struct {
+    const char *what;
+    json_t *(*json)(struct target *t, const struct cluster_state *s);
+} views[] = {{"info", info_json}, {"config", config_json},         {"smap", smap_json},
+             {"bmd", bmd_json},   {"mountpaths", mountpaths_json}, {"stats", stats_json}};
+
+static void daemon_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    const char *what = http_query(req, "what");
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        if (what == NULL || strcmp(what, views[i].what) == 0) {
+            reply_json(req, views[i].json(t, s));
+            return;
+        }
+    }
+    struct error err;
+    error_set(&err, E_INVALID,
+              "parameter 'what': '%s' is none of info, config, smap, bmd, mountpaths, stats", what);
+    http_reply_error(req, &err);
+}
+
+/* --- /v1/health, /v1/api, /metrics ------------------------------------------------------------ */
+
+static void health_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    const char *live = http_query(req, "live");
+    bool ready = target_is_ready(t);
+    if (!ready && (live == NULL || strcmp(live, "true") != 0)) {
+        struct error err;
+        error_set(&err, E_NOT_READY, "target '%s' is starting or stopping", t->id);
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    reply_json(req, json_pack("{ss ss ss sI sI}", "status", ready ? "ready" : "starting", "id",
+                              t->id, "role", node_role_name(NODE_TARGET), "term",
+                              (json_int_t)s->term, "version", (json_int_t)s->version));
+}
+
+static void api_begin(struct http_request *req)
+{
+    reply_json(req, http_routes_json(target_routes));
+}
+
+static void metrics_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    target_update_gauges(t);
+    metrics_text(&text);
+    http_reply_data(req, 200, "text/plain; version=0.0.4", text.data, text.len);
+}
+
+const struct http_route daemon_routes[] = {
+    {.name = "daemon",
+     .method = HTTP_GET,
+     .pattern = "/v1/daemon",
+     .nets = NET_PUBLIC | NET_CONTROL,
+     .begin = daemon_begin,
+     .summary = "This target: who it is, its parameters, its mountpaths, its counters.",
+     .query = "what=info (default), config, smap, bmd, mountpaths, stats",
+     .body = "",
+     .reply = "a JSON object",
+     .errors = "invalid_argument"},
+    {.name = "health",
+     .method = HTTP_GET,
+     .pattern = "/v1/health",
+     .nets = NET_ALL,
+     .begin = health_begin,
+     .summary = "Is this target ready to serve?",
+     .query = "live=true: 200 as soon as the process answers",
+     .body = "",
+     .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
+     .errors = "not_ready"},
+    {.name = "metrics",
+     .method = HTTP_GET,
+     .pattern = "/metrics",
+     .nets = NET_ALL,
+     .begin = metrics_begin,
+     .summary = "Metrics in Prometheus' text format.",
+     .query = "",
+     .body = "",
+     .reply = "text",
+     .errors = ""},
+    {.name = "api",
+     .method = HTTP_GET,
+     .pattern = "/v1/api",
+     .nets = NET_ALL,
+     .begin = api_begin,
+     .summary = "The calls of this daemon.",
+     .query = "",
+     .body = "",
+     .reply = "the route table as JSON",
+     .errors = ""},
+    {.name = NULL},
+};

@@ -1,0 +1,183 @@
+/* Walking the index in order.  The cursor remembers the nodes it has descended through; the name
+ * in its buffer holds the 503 bytes of each link on the way, which is all it needs to go back to a
+ * link and on behind it. */
+#include "target/index_internal.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+#include "target/index_tree.h"
+
+struct index_cursor {
+    struct index *index;
+    MDB_txn *txn;
+    MDB_cursor *at;
+    uint64_t path[TREE_LEVELS];
+    size_t depth;
+    char name[TREE_LEVELS * TREE_CHUNK + 1];
+    struct index_record record;
+};
+
+int index_cursor_open(struct index *x, struct index_cursor **out, struct error *err)
+{
+    struct index_cursor *c = xcalloc(1, sizeof *c);
+    c->index = x;
+    int rc = mdb_txn_begin(x->env, NULL, MDB_RDONLY, &c->txn);
+    if (rc == 0)
+        rc = mdb_cursor_open(c->txn, x->dbi, &c->at);
+    if (rc != 0) {
+        index_cursor_close(c);
+        return index_error(x, rc, "read the index", err);
+    }
+    *out = c;
+    return 0;
+}
+
+void index_cursor_close(struct index_cursor *c)
+{
+    if (c == NULL)
+        return;
+    if (c->at != NULL)
+        mdb_cursor_close(c->at);
+    if (c->txn != NULL)
+        mdb_txn_abort(c->txn);
+    free(c);
+}
+
+const char *index_cursor_name(const struct index_cursor *c)
+{
+    return c->name;
+}
+
+const struct index_record *index_cursor_record(const struct index_cursor *c)
+{
+    return &c->record;
+}
+
+/* To the first key of the present node that is not less than `rest`. */
+static int to_key(struct index_cursor *c, const char *rest, size_t len, MDB_val *key,
+                  MDB_val *value)
+{
+    struct tree_key k;
+    tree_key_set(&k, c->path[c->depth], rest, len);
+    *key = (MDB_val){.mv_data = k.bytes, .mv_size = k.len};
+    return mdb_cursor_get(c->at, key, value, MDB_SET_RANGE);
+}
+
+static int to_next(struct index_cursor *c, MDB_val *key, MDB_val *value)
+{
+    return mdb_cursor_get(c->at, key, value, MDB_NEXT);
+}
+
+/* The node is at its end: to the key behind the link that led into it. */
+static int leave_node(struct index_cursor *c, MDB_val *key, MDB_val *value)
+{
+    c->depth--;
+    int rc = to_key(c, c->name + c->depth * TREE_CHUNK, TREE_CHUNK, key, value);
+    return rc == 0 ? to_next(c, key, value) : rc;
+}
+
+/* The link's chunk is already in the name. */
+static int enter_node(struct index_cursor *c, const MDB_val *link)
+{
+    if (c->depth + 1 == TREE_LEVELS)
+        return MDB_CORRUPTED;
+    int rc = tree_link_node(link, &c->path[c->depth + 1]);
+    if (rc == 0)
+        c->depth++;
+    return rc;
+}
+
+/* Takes the leaf or link under the cursor: 1 on a leaf, 0 to go on from *key, or an error. */
+static int take_entry(struct index_cursor *c, const char *rest, size_t len, MDB_val *key,
+                      MDB_val *value, int *rc, struct error *err)
+{
+    char *name = c->name + c->depth * TREE_CHUNK;
+    memcpy(name, rest, len);
+    name[len] = '\0';
+    if (len < TREE_CHUNK) {
+        int code = index_record_decode(value->mv_data, value->mv_size, &c->record, err);
+        return code == 0 ? 1 : code;
+    }
+    *rc = enter_node(c, value);
+    if (*rc == 0)
+        *rc = to_key(c, "", 0, key, value);
+    return 0;
+}
+
+/* From LMDB's answer to the next leaf. */
+static int settle(struct index_cursor *c, int rc, MDB_val *key, MDB_val *value, struct error *err)
+{
+    for (;;) {
+        const char *rest;
+        size_t len;
+        if (rc == 0 && tree_key_in_node(key, c->path[c->depth], &rest, &len)) {
+            int code = take_entry(c, rest, len, key, value, &rc, err);
+            if (code != 0)
+                return code;
+        } else if (rc != 0 && rc != MDB_NOTFOUND) {
+            return index_error(c->index, rc, "read the index", err);
+        } else if (c->depth == 0) {
+            return 0;
+        } else {
+            rc = leave_node(c, key, value);
+        }
+    }
+}
+
+/* Is the key exactly `rest` in the present node? */
+static bool is_key(const struct index_cursor *c, const MDB_val *key, const char *rest, size_t len)
+{
+    const char *found;
+    size_t found_len;
+    return tree_key_in_node(key, c->path[c->depth], &found, &found_len) && found_len == len &&
+           memcmp(found, rest, len) == 0;
+}
+
+int index_cursor_seek(struct index_cursor *c, uint64_t bucket_id, const char *name, bool after,
+                      struct error *err)
+{
+    MDB_val key, value;
+    size_t len = strlen(name);
+    c->path[0] = bucket_id;
+    c->depth = 0;
+    while (len >= TREE_CHUNK) {
+        int rc = to_key(c, name, TREE_CHUNK, &key, &value);
+        if (rc != 0 || !is_key(c, &key, name, TREE_CHUNK))
+            return settle(c, rc, &key, &value, err);
+        memcpy(c->name + c->depth * TREE_CHUNK, name, TREE_CHUNK);
+        rc = enter_node(c, &value);
+        if (rc != 0)
+            return index_error(c->index, rc, "read the index", err);
+        name += TREE_CHUNK;
+        len -= TREE_CHUNK;
+    }
+    int rc = to_key(c, name, len, &key, &value);
+    if (rc == 0 && after && is_key(c, &key, name, len))
+        rc = to_next(c, &key, &value);
+    return settle(c, rc, &key, &value, err);
+}
+
+int index_cursor_next(struct index_cursor *c, struct error *err)
+{
+    MDB_val key, value;
+    return settle(c, to_next(c, &key, &value), &key, &value, err);
+}
+
+int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int code = index_cursor_open(x, &c, err);
+    if (code != 0)
+        return code;
+    MDB_val key, value;
+    c->path[0] = after + 1;
+    int rc = to_key(c, "", 0, &key, &value);
+    if (rc != 0 && rc != MDB_NOTFOUND)
+        return index_error(x, rc, "read the index", err);
+    if (rc == MDB_NOTFOUND || tree_key_node(&key) >= TREE_NODE_FIRST)
+        return 0;
+    *bucket_id = tree_key_node(&key);
+    return 1;
+}

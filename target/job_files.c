@@ -1,0 +1,146 @@
+#include "target/job_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/buf.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "cluster/state.h"
+#include "xaction/xaction.h"
+
+static char *job_dir(const struct mountpath *mp, const char *job_id)
+{
+    return xprintf("%s/.dfc/jobs/%s", mp->path, job_id);
+}
+
+int job_files_begin(struct mountpaths *m, const struct job *job, struct error *err)
+{
+    _cleanup_json_ json_t *doc = job_to_json(job);
+    _cleanup_free_ char *text = json_text(doc);
+    for (size_t i = 0; i < mountpaths_count(m); i++) {
+        _cleanup_free_ char *dir = job_dir(mountpaths_at(m, i), job->id);
+        _cleanup_free_ char *path = xprintf("%s/job.json", dir);
+        int code = file_mkdirs(dir, 0700, err);
+        if (code == 0)
+            code = file_replace(path, text, strlen(text), 0600, err);
+        if (code != 0)
+            return error_wrap(err, "job '%s'", job->id);
+    }
+    return 0;
+}
+
+int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
+                   struct error *err)
+{
+    for (size_t i = 0; i < mountpaths_count(m); i++) {
+        _cleanup_free_ char *path =
+            xprintf("%s/.dfc/jobs/%s/%s", mountpaths_at(m, i)->path, job_id, name);
+        *fd = open(path, O_RDONLY | O_CLOEXEC);
+        if (*fd >= 0)
+            return 0;
+        if (errno != ENOENT)
+            return error_errno(err, errno, "open '%s'", path);
+    }
+    return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
+}
+
+/* For file systems without O_TMPFILE.  A crash in between leaves a name in the job's directory,
+ * which goes with it. */
+static int open_unlinked(const char *dir, int *fd, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/work-XXXXXX", dir);
+    *fd = mkostemp(path, O_CLOEXEC);
+    if (*fd < 0)
+        return error_errno(err, errno, "make a work file in '%s'", dir);
+    if (unlink(path) == 0)
+        return 0;
+    int errnum = errno;
+    close(steal_fd(fd));
+    return error_errno(err, errnum, "unlink '%s'", path);
+}
+
+int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
+                        struct error *err)
+{
+    _cleanup_free_ char *dir = job_dir(mountpaths_at(m, n % mountpaths_count(m)), job_id);
+    *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0)
+        return 0;
+    if (errno == EOPNOTSUPP || errno == EISDIR)
+        return open_unlinked(dir, fd, err);
+    return error_errno(err, errno, "open a work file in '%s'", dir);
+}
+
+/* --- settling -----------------------------------------------------------------------------------
+ */
+
+static int read_job(const char *dir, const char *id, struct job **job, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/job.json", dir);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    _cleanup_json_ json_t *doc = NULL;
+    int code = file_read_all(path, JOB_DOCUMENT_MAX, &text, err);
+    if (code == 0)
+        code = json_parse(buf_str(&text), text.len, &doc, err);
+    if (code == 0)
+        code = job_from_json(doc, job, err);
+    if (code == 0 && strcmp((*job)->id, id) != 0) {
+        code = error_set(err, E_CORRUPT, "'%s' is the document of job '%s'", path, (*job)->id);
+        job_unref(*job);
+    }
+    return code;
+}
+
+/* A crash right after mkdir leaves a directory without a document: nothing was begun in it. */
+static void settle_one(struct xactions *x, const struct jobs *jobs, const char *dir, const char *id)
+{
+    const struct job *known = jobs_find(jobs, id);
+    if (known != NULL && !job_ended(known->state))
+        return;
+    struct error err = ERROR_INIT;
+    struct job *job = NULL;
+    int code = read_job(dir, id, &job, &err);
+    if (code == E_NOT_FOUND) {
+        code = file_remove_tree(dir, &err);
+    } else if (code == 0) {
+        enum xaction_order order =
+            known != NULL && known->state == JOB_FINISHED ? XACTION_COMMIT : XACTION_STOP;
+        code = xactions_order(x, order, job, &err);
+        job_unref(job);
+    }
+    if (code != 0 && code != E_JOB_STATE)
+        log_warn("ended job not cleaned up", lstr("job", id), lerr(&err));
+}
+
+static void settle_mountpath(const struct mountpath *mp, struct xactions *x,
+                             const struct jobs *jobs)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/jobs", mp->path);
+    DIR *d = opendir(path);
+    if (d == NULL) {
+        if (errno != ENOENT)
+            log_warn("jobs not listed", lstr("dir", path), lstr("error", strerror(errno)));
+        return;
+    }
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        if (e->d_name[0] == '.')
+            continue;
+        _cleanup_free_ char *dir = xprintf("%s/%s", path, e->d_name);
+        settle_one(x, jobs, dir, e->d_name);
+    }
+    closedir(d);
+}
+
+void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs)
+{
+    xactions_settle(x, jobs);
+    for (size_t i = 0; i < mountpaths_count(m); i++)
+        settle_mountpath(mountpaths_at(m, i), x, jobs);
+}

@@ -1,0 +1,31 @@
+/* The directories of background jobs on a target's disks:
+ *
+ *   <mountpath>/.dfc/jobs/<job id>/job.json    the job's document, as it was when it was prepared
+ *   <mountpath>/.dfc/jobs/<job id>/…           the kind's own: pins, work files
+ *
+ * A directory stands from prepare to the end of commit or undo.  One that is found when the job has
+ * ended is what a crash, or a time out of the cluster, has left: job_files_settle() has it undone. */
+#pragma once
+
+#include "cluster/job.h"
+#include "common/error.h"
+#include "target/mountpaths.h"
+
+struct target;
+
+/* Makes the directories, durably.  After an error some may be there. */
+int job_files_begin(struct mountpaths *m, const struct job *job, struct error *err);
+/* A file of the job's directory for reading, on whichever mountpath it is.  E_NOT_FOUND. */
+int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
+                   struct error *err);
+/* A new nameless file for reading and writing, on the n-th mountpath (modulo their number). */
+int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
+                        struct error *err);
+
+struct jobs;
+struct xactions;
+/* Has everything committed or undone that the cluster's documents say has ended, or no longer know:
+ * jobs of this run, and directories that an earlier one has left.  To be called whenever documents
+ * have come from the primary, before any later ones are put in force; not with those that a restarted
+ * node finds on its own disks, which may be old. */
+void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs);

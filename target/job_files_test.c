@@ -1,0 +1,348 @@
+/* The directories of jobs: made, found, and settled after what crashes leave. */
+#include "target/job_files.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+
+#include "common/buf.h"
+#include "common/jsonx.h"
+#include "target/store_fixture.h"
+#include "xaction/xaction.h"
+
+/* --- a kind that only notes what it was told ----------------------------------------------------
+ */
+
+static struct {
+    pthread_mutex_t lock;
+    char notes[200]; /* "undo srt-1;commit srt-2;" */
+} fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int fake_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    (void)host, (void)err;
+    *self = xstrdup(job->id);
+    return 0;
+}
+
+static int fake_note(void *self, const char *what, struct error *err)
+{
+    pthread_mutex_lock(&fake.lock);
+    size_t used = strlen(fake.notes);
+    snprintf(fake.notes + used, sizeof fake.notes - used, "%s %s;", what, (char *)self);
+    pthread_mutex_unlock(&fake.lock);
+    return object_remove_job_files(fx.store, self, err);
+}
+
+static int fake_nothing(void *self, struct error *err)
+{
+    (void)self, (void)err;
+    return 0;
+}
+
+static int fake_commit(void *self, struct error *err)
+{
+    return fake_note(self, "commit", err);
+}
+
+static int fake_undo(void *self, struct error *err)
+{
+    return fake_note(self, "undo", err);
+}
+
+static json_t *fake_status(void *self)
+{
+    (void)self;
+    return NULL;
+}
+
+static void fake_stop(void *self)
+{
+    (void)self;
+}
+
+static const struct xaction_ops fake_ops = {.kind = "sort",
+                                            .open = fake_open,
+                                            .prepare = fake_nothing,
+                                            .run = fake_nothing,
+                                            .stop = fake_stop,
+                                            .commit = fake_commit,
+                                            .undo = fake_undo,
+                                            .status = fake_status,
+                                            .free = free};
+static const struct xaction_ops *const fake_kinds[] = {&fake_ops, NULL};
+
+static struct xactions *registry;
+
+static int setup(void **state)
+{
+    fake.notes[0] = '\0';
+    registry = xactions_new(fake_kinds, NULL);
+    return fixture_setup(state);
+}
+
+static int teardown(void **state)
+{
+    xactions_free(registry);
+    return fixture_teardown(state);
+}
+
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+
+/* --- jobs and documents, shortly ----------------------------------------------------------------
+ */
+
+static struct job *make_job(const char *id, enum job_state state)
+{
+    struct job *job = job_new(id, "sort");
+    job->state = state;
+    job->spec = json_pack("{s:s}", "output_format", "out-%d");
+    job->plan = json_object();
+    return job;
+}
+
+static void begin(const char *id)
+{
+    struct job *job = make_job(id, JOB_QUEUED);
+    assert_int_equal(job_files_begin(fx.mountpaths, job, NULL), 0);
+    job_unref(job);
+}
+
+/* Settles by documents that have these jobs: "srt-1:running srt-2:failed". */
+static void settle(const char *text)
+{
+    struct job *list[4];
+    struct jobs jobs = {.jobs = list};
+    char id[40], word[40];
+    int used;
+    for (; sscanf(text, " %39[^:]:%39s%n", id, word, &used) == 2; text += used) {
+        enum job_state state;
+        assert_int_equal(job_state_from_name(word, &state, NULL), 0);
+        list[jobs.count++] = make_job(id, state);
+    }
+    job_files_settle(fx.mountpaths, registry, &jobs);
+    for (size_t i = 0; i < jobs.count; i++)
+        job_unref(list[i]);
+}
+
+static void wait_ended(const char *id)
+{
+    for (;;) {
+        _cleanup_json_ json_t *report = xactions_report(registry, id);
+        const char *state = json_string_value(json_object_get(report, "state"));
+        if (strcmp(state, "stopped") == 0 || strcmp(state, "committed") == 0)
+            return;
+        assert_string_not_equal(state, "none");
+        sched_yield();
+    }
+}
+
+static void assert_notes(const char *want)
+{
+    pthread_mutex_lock(&fake.lock);
+    assert_string_equal(fake.notes, want);
+    pthread_mutex_unlock(&fake.lock);
+}
+
+static bool exists(const char *mountpath, const char *below)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s/.dfc/jobs/%s", fx.dir, mountpath, below);
+    return access(path, F_OK) == 0;
+}
+
+static void write_file(const char *mountpath, const char *below, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s/.dfc/jobs/%s", fx.dir, mountpath, below);
+    assert_int_equal(file_replace(path, text, strlen(text), 0600, NULL), 0);
+}
+
+static void make_dir(const char *mountpath, const char *id)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s/.dfc/jobs/%s", fx.dir, mountpath, id);
+    assert_int_equal(file_mkdirs(path, 0700, NULL), 0);
+}
+
+/* --- files --------------------------------------------------------------------------------------
+ */
+
+static void test_begin(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    begin("srt-1"); /* the order may come twice */
+    assert_int_equal(count_in("mp1", "jobs"), 1);
+    assert_int_equal(count_in("mp1", "jobs/srt-1"), 1);
+    assert_int_equal(count_in("mp2", "jobs/srt-1"), 1);
+    int fd = -1;
+    assert_int_equal(job_files_open(fx.mountpaths, "srt-1", "job.json", &fd, NULL), 0);
+    char text[1000] = "";
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    close(fd);
+    _cleanup_json_ json_t *doc = NULL;
+    struct job *job = NULL;
+    assert_int_equal(json_parse(text, strlen(text), &doc, NULL), 0);
+    assert_int_equal(job_from_json(doc, &job, NULL), 0);
+    assert_string_equal(job->id, "srt-1");
+    assert_string_equal(json_string_value(json_object_get(job->spec, "output_format")), "out-%d");
+    job_unref(job);
+}
+
+/* What it has made of the rest goes with the undo. */
+static void test_begin_on_a_full_disk(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct job *job = make_job("srt-1", JOB_QUEUED);
+    assert_int_equal(fault_configure("disk.write=ENOSPC@2", NULL), 0);
+    assert_int_equal(job_files_begin(fx.mountpaths, job, &err), E_NO_SPACE);
+    assert_non_null(strstr(err.message, "job 'srt-1'"));
+    assert_true(exists("mp1", "srt-1/job.json"));
+    assert_false(exists("mp2", "srt-1/job.json"));
+    settle("srt-1:failed");
+    wait_ended("srt-1");
+    assert_int_equal(count_in("mp1", "jobs"), 0);
+    assert_int_equal(count_in("mp2", "jobs"), 0);
+    job_unref(job);
+}
+
+static void test_open_on_any_mountpath(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    write_file("mp2", "srt-1/in-7", "x");
+    int fd = -1;
+    struct error err = ERROR_INIT;
+    assert_int_equal(job_files_open(fx.mountpaths, "srt-1", "in-7", &fd, &err), 0);
+    close(fd);
+    assert_int_equal(job_files_open(fx.mountpaths, "srt-1", "in-8", &fd, &err), E_NOT_FOUND);
+    assert_int_equal(job_files_open(fx.mountpaths, "srt-2", "in-7", &fd, &err), E_NOT_FOUND);
+}
+
+static void test_work_files_have_no_names(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    for (unsigned n = 0; n < 4; n++) {
+        int fd = -1;
+        struct stat st;
+        char text[6] = "";
+        assert_int_equal(job_files_open_work(fx.mountpaths, "srt-1", n, &fd, NULL), 0);
+        assert_int_equal(file_pwrite_all(fd, "hello", 5, 0, NULL), 0);
+        assert_int_equal(file_pread_full(fd, text, 5, 0, NULL), 0);
+        assert_string_equal(text, "hello");
+        assert_int_equal(fstat(fd, &st), 0);
+        assert_int_equal(st.st_nlink, 0);
+        close(fd);
+    }
+    assert_int_equal(count_in("mp1", "jobs/srt-1"), 1);
+    assert_int_equal(count_in("mp2", "jobs/srt-1"), 1);
+    int fd = -1;
+    assert_int_equal(job_files_open_work(fx.mountpaths, "srt-2", 0, &fd, NULL), E_IO);
+}
+
+/* --- settling -----------------------------------------------------------------------------------
+ */
+
+static void test_what_has_not_ended_stays(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    settle("srt-1:queued");
+    settle("srt-1:running");
+    settle("srt-1:committing");
+    settle("srt-1:stopping");
+    assert_notes("");
+    assert_true(exists("mp1", "srt-1/job.json"));
+}
+
+static void test_what_has_ended_goes(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    begin("srt-2");
+    settle("srt-1:failed srt-2:running");
+    wait_ended("srt-1");
+    assert_notes("undo srt-1;"); /* once, though it lies on two mountpaths */
+    settle("srt-1:failed srt-2:finished");
+    wait_ended("srt-2");
+    assert_notes("undo srt-1;commit srt-2;");
+    begin("srt-3");
+    settle("");
+    wait_ended("srt-3");
+    assert_notes("undo srt-1;commit srt-2;undo srt-3;");
+    assert_int_equal(count_in("mp1", "jobs"), 0);
+    assert_int_equal(count_in("mp2", "jobs"), 0);
+    settle("");
+    assert_notes("undo srt-1;commit srt-2;undo srt-3;");
+}
+
+/* One of the two is enough to know what the job was. */
+static void test_half_a_beginning(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    char path[300];
+    snprintf(path, sizeof path, "%s/mp1/.dfc/jobs/srt-1/job.json", fx.dir);
+    assert_int_equal(unlink(path), 0);
+    settle("");
+    wait_ended("srt-1");
+    assert_notes("undo srt-1;");
+    make_dir("mp1", "srt-2");
+    settle("srt-2:aborted");
+    assert_notes("undo srt-1;");
+    assert_int_equal(count_in("mp1", "jobs"), 0);
+    assert_int_equal(count_in("mp2", "jobs"), 0);
+}
+
+/* What cannot be understood is left for people to look at, and keeps nothing else. */
+static void test_damaged_documents(void **state)
+{
+    (void)state;
+    static const char other_id[] = "{\"id\": \"srt-9\", \"kind\": \"sort\","
+                                   " \"state\": \"queued\", \"participants\": []}";
+    static const char *const texts[] = {"", "{", "[]", "{\"id\": \"srt-1\"}", other_id};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        make_dir("mp1", "srt-1");
+        write_file("mp1", "srt-1/job.json", texts[i]);
+        begin("srt-2");
+        settle("");
+        wait_ended("srt-2");
+        assert_true(exists("mp1", "srt-1/job.json"));
+        assert_false(exists("mp1", "srt-2"));
+        settle(""); /* forgets srt-2 */
+    }
+    assert_notes("undo srt-2;undo srt-2;undo srt-2;undo srt-2;undo srt-2;");
+}
+
+/* A job of this run whose directory is not there yet, or not any more. */
+static void test_jobs_in_memory_are_settled(void **state)
+{
+    (void)state;
+    struct job *job = make_job("srt-1", JOB_QUEUED);
+    assert_int_equal(xactions_order(registry, XACTION_PREPARE, job, NULL), 0);
+    settle("srt-1:queued");
+    assert_notes("");
+    settle("srt-1:aborted");
+    wait_ended("srt-1");
+    assert_notes("undo srt-1;");
+    job_unref(job);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(test_begin),
+        TEST(test_begin_on_a_full_disk),
+        TEST(test_open_on_any_mountpath),
+        TEST(test_work_files_have_no_names),
+        TEST(test_what_has_not_ended_stays),
+        TEST(test_what_has_ended_goes),
+        TEST(test_half_a_beginning),
+        TEST(test_damaged_documents),
+        TEST(test_jobs_in_memory_are_settled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

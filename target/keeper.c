@@ -1,0 +1,124 @@
+#include "target/keeper.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "target/docs.h"
+
+struct keeper {
+    struct mountpaths *mountpaths;
+    struct keeper_hooks hooks;
+    struct state_holder *holder;
+    pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
+    /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
+     * refuses or takes a request that is just being overtaken, and either is right. */
+    atomic_ullong placement_term, placement_version;
+};
+
+static void set_placement(struct keeper *k, const struct cluster_state *s)
+{
+    atomic_store(&k->placement_version, s->version);
+    atomic_store(&k->placement_term, s->term);
+}
+
+int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct keeper **out,
+               struct state_holder **holder, struct error *err)
+{
+    struct cluster_state *saved = NULL;
+    int code = docs_load(m, &saved, err);
+    if (code != 0)
+        return code;
+    if (saved == NULL)
+        saved = state_new(mountpaths_cluster(m));
+    struct keeper *k = xcalloc(1, sizeof *k);
+    k->mountpaths = m;
+    k->hooks = *hooks;
+    pthread_mutex_init(&k->turn, NULL);
+    set_placement(k, saved);
+    k->holder = state_holder_new(saved);
+    *out = k;
+    *holder = k->holder;
+    return 0;
+}
+
+void keeper_free(struct keeper *k)
+{
+    if (k == NULL)
+        return;
+    state_holder_free(k->holder);
+    pthread_mutex_destroy(&k->turn);
+    free(k);
+}
+
+bool keeper_has_state(struct keeper *k)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
+    return s->version > 0;
+}
+
+void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version)
+{
+    *term = atomic_load(&k->placement_term);
+    *version = atomic_load(&k->placement_version);
+}
+
+static int check_cluster(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    const char *ours = mountpaths_cluster(k->mountpaths);
+    if (*ours == '\0')
+        return mountpaths_set_cluster(k->mountpaths, s->cluster_id, err);
+    if (strcmp(ours, s->cluster_id) == 0)
+        return 0;
+    return error_set(err, E_WRONG_CLUSTER, "this target belongs to cluster '%s', not to '%s'", ours,
+                     s->cluster_id);
+}
+
+static bool places_alike(const struct cluster_state *a, const struct cluster_state *b)
+{
+    return a->smap.version == b->smap.version && a->bmd.version == b->bmd.version;
+}
+
+static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
+    int code = check_cluster(k, s, err);
+    if (code != 0 || state_compare(s, old) <= 0 ||
+        (code = state_check_history(s, old->term, old->version, err)) != 0)
+        return code;
+    /* With full disks it is in force all the same: to go on with an older one would be worse, and
+     * after a restart the newest is fetched again. */
+    if (docs_save(k->mountpaths, s) == 0)
+        log_error("cluster state saved nowhere", lu64("version", s->version));
+    state_advance(k->holder, s);
+    if (!places_alike(s, old))
+        set_placement(k, s);
+    metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
+    log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
+    k->hooks.changed(k->hooks.ctx, s);
+    return 0;
+}
+
+int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    pthread_mutex_lock(&k->turn);
+    int code = take_in_turn(k, s, err);
+    pthread_mutex_unlock(&k->turn);
+    return code;
+}
+
+int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s = NULL;
+    int code = json_parse(text, len, &doc, err);
+    if (code == 0)
+        code = state_from_json(doc, &s, err);
+    if (code == 0)
+        code = keeper_take(k, s, err);
+    state_unref(s);
+    return code;
+}

@@ -1,0 +1,36 @@
+/* Taking in the cluster's documents: each that is newer than what this node holds is checked,
+ * written to the mountpaths (as far as they have room), put in force, and told to who must act on
+ * it.
+ *
+ * Any thread that may wait for the disk; they take turns. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "target/mountpaths.h"
+
+struct keeper;
+
+struct keeper_hooks {
+    void *ctx;
+    /* A newer state is in force.  In the thread that brought it, one call at a time. */
+    void (*changed)(void *ctx, const struct cluster_state *s);
+};
+
+/* Begins with what the mountpaths have, or with an empty state: keeper_has_state() is false then.
+ * *holder is the keeper's. */
+int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct keeper **out,
+               struct state_holder **holder, struct error *err);
+void keeper_free(struct keeper *k);
+
+/* E_WRONG_CLUSTER; an older state, or the same, is no error and changes nothing. */
+int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err);
+/* The same, from text. */
+int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err);
+
+bool keeper_has_state(struct keeper *k);
+/* The first state that this node saw with the present map and buckets: whoever knows it, or a later
+ * one, places objects as this node does. */
+void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version);

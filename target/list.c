@@ -1,0 +1,238 @@
+#include "target/list.h"
+
+#include <assert.h>
+
+#include "common/mem.h"
+
+enum { ARENA_BYTES = 64 * 1024 };
+
+/* One mountpath's side of the merge. */
+struct source {
+    struct index_cursor *cursor;
+    bool on_name;
+};
+
+struct merge {
+    struct object_store *store;
+    uint64_t bucket_id;
+    size_t count;
+    struct source sources[MOUNTPATHS_MAX];
+};
+
+static const char *source_name(const struct source *s)
+{
+    return index_cursor_name(s->cursor);
+}
+
+static int source_moved(struct source *s, int found)
+{
+    s->on_name = found == 1;
+    return found < 0 ? found : 0;
+}
+
+static void merge_close(struct merge *m)
+{
+    for (size_t i = 0; i < m->count; i++)
+        index_cursor_close(m->sources[i].cursor);
+}
+
+static int merge_open(struct merge *m, struct error *err)
+{
+    const struct mountpaths *all = object_store_mountpaths(m->store);
+    for (size_t i = 0; i < mountpaths_count(all); i++) {
+        struct index *x = mountpaths_at(all, i)->index;
+        int code = index_check(x, err);
+        if (code == 0)
+            code = index_cursor_open(x, &m->sources[i].cursor, err);
+        if (code != 0)
+            return code;
+        m->count++;
+    }
+    return 0;
+}
+
+static int merge_seek(struct merge *m, const char *name, bool after, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < m->count && code == 0; i++) {
+        struct source *s = &m->sources[i];
+        code = source_moved(s, index_cursor_seek(s->cursor, m->bucket_id, name, after, err));
+    }
+    return code;
+}
+
+/* The source with the least name; of copies of one name the greatest version.  NULL at the end. */
+static struct source *merge_least(struct merge *m)
+{
+    struct source *least = NULL;
+    for (size_t i = 0; i < m->count; i++) {
+        struct source *s = &m->sources[i];
+        if (!s->on_name)
+            continue;
+        int order = least != NULL ? strcmp(source_name(s), source_name(least)) : -1;
+        if (order == 0)
+            order = version_compare(&index_cursor_record(least->cursor)->version,
+                                    &index_cursor_record(s->cursor)->version);
+        if (order < 0)
+            least = s;
+    }
+    return least;
+}
+
+/* Behind `name` on every source that stands on it. */
+static int merge_skip(struct merge *m, const char *name, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < m->count && code == 0; i++) {
+        struct source *s = &m->sources[i];
+        if (s->on_name && strcmp(source_name(s), name) == 0)
+            code = source_moved(s, index_cursor_next(s->cursor, err));
+    }
+    return code;
+}
+
+/* The least text that is greater than everything that begins with `prefix`; NULL where there is
+ * none (only for a prefix of 0xff bytes). */
+static char *behind_prefix(struct arena *a, const char *prefix)
+{
+    char *text = arena_strdup(a, prefix);
+    size_t len = strlen(text);
+    while (len > 0 && (unsigned char)text[len - 1] == 0xff)
+        len--;
+    if (len == 0)
+        return NULL;
+    text[len - 1]++;
+    text[len] = '\0';
+    return text;
+}
+
+/* --- the page --------------------------------------------------------------------------------- */
+
+struct lister {
+    const struct list_request *req;
+    struct list_page *page;
+    struct merge merge;
+    const char *last; /* entry or prefix put on the page last */
+};
+
+static bool begins_with(const char *text, const char *prefix)
+{
+    return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The common prefix that `name` is rolled up into, or NULL. */
+static const char *common_prefix(const struct lister *l, const char *name)
+{
+    const char *delimiter = l->req->delimiter;
+    if (*delimiter == '\0')
+        return NULL;
+    const char *at = strstr(name + strlen(l->req->prefix), delimiter);
+    if (at == NULL)
+        return NULL;
+    return arena_strndup(l->page->arena, name, (size_t)(at - name) + strlen(delimiter));
+}
+
+static bool page_full(const struct lister *l)
+{
+    return l->page->entry_count + l->page->prefix_count == l->req->limit;
+}
+
+static int jump_behind(struct lister *l, const char *prefix, struct error *err)
+{
+    const char *behind = behind_prefix(l->page->arena, prefix);
+    if (behind != NULL)
+        return merge_seek(&l->merge, behind, false, err);
+    for (size_t i = 0; i < l->merge.count; i++)
+        l->merge.sources[i].on_name = false;
+    return 0;
+}
+
+static int add_prefix(struct lister *l, const char *prefix, struct error *err)
+{
+    if (strcmp(prefix, l->req->start_after) > 0) {
+        l->page->prefixes[l->page->prefix_count++] = prefix;
+        l->last = prefix;
+    }
+    return jump_behind(l, prefix, err);
+}
+
+static int add_entry(struct lister *l, const char *name, const struct index_record *rec,
+                     struct error *err)
+{
+    struct list_entry *e = &l->page->entries[l->page->entry_count++];
+    e->name = arena_strdup(l->page->arena, name);
+    e->record = *rec;
+    e->record.job = NULL;
+    l->last = e->name;
+    return merge_skip(&l->merge, e->name, err);
+}
+
+static bool hidden(const struct lister *l, const struct index_record *rec)
+{
+    return rec->tombstone || object_job_hides(l->merge.store, rec->job);
+}
+
+/* Takes the least name: onto the page, into a prefix, or over it.  A hidden name makes no prefix.
+ * *full: it would have been one too many, so there is a next page. */
+static int take_least(struct lister *l, struct source *least, bool *full, struct error *err)
+{
+    const struct index_record *rec = index_cursor_record(least->cursor);
+    const char *name = source_name(least);
+    if (hidden(l, rec)) {
+        char copy[ATTR_NAME_MAX + 1];
+        snprintf(copy, sizeof copy, "%s", name);
+        return merge_skip(&l->merge, copy, err);
+    }
+    const char *prefix = common_prefix(l, name);
+    bool shows = prefix == NULL || strcmp(prefix, l->req->start_after) > 0;
+    *full = shows && page_full(l);
+    if (*full)
+        return 0;
+    return prefix != NULL ? add_prefix(l, prefix, err) : add_entry(l, name, rec, err);
+}
+
+static int list_start(struct lister *l, struct error *err)
+{
+    const char *prefix = l->req->prefix, *after = l->req->start_after;
+    bool within = strcmp(after, prefix) >= 0;
+    return merge_seek(&l->merge, within ? after : prefix, within && *after != '\0', err);
+}
+
+static int list_fill(struct lister *l, struct error *err)
+{
+    int code = merge_open(&l->merge, err);
+    if (code == 0)
+        code = list_start(l, err);
+    bool full = false;
+    while (code == 0 && !full) {
+        struct source *least = merge_least(&l->merge);
+        if (least == NULL || !begins_with(source_name(least), l->req->prefix))
+            break;
+        code = take_least(l, least, &full, err);
+    }
+    l->page->next = full ? l->last : "";
+    return code;
+}
+
+int list_page(struct object_store *s, const struct list_request *req, struct list_page *out,
+              struct error *err)
+{
+    assert(req->limit >= 1 && req->limit <= LIST_LIMIT_MAX);
+    *out = (struct list_page){.arena = arena_new(ARENA_BYTES)};
+    out->entries = xcalloc(req->limit, sizeof *out->entries);
+    out->prefixes = xcalloc(req->limit, sizeof *out->prefixes);
+    struct lister l = {.req = req, .page = out, .merge = {.store = s, .bucket_id = req->bucket_id}};
+    int code = list_fill(&l, err);
+    merge_close(&l.merge);
+    if (code != 0)
+        list_page_done(out);
+    return code;
+}
+
+void list_page_done(struct list_page *page)
+{
+    free(page->entries);
+    free(page->prefixes);
+    arena_free(page->arena);
+    *page = (struct list_page){0};
+}

@@ -1,0 +1,46 @@
+/* One page of a bucket, of what this target holds: the mountpaths' indexes merged, in bytewise
+ * order of names.  Tombstones and what jobs still hide are passed over.
+ *
+ * With a delimiter, names that have it behind the prefix are rolled up into one entry of
+ * `prefixes` each, up to and including the delimiter; the scan jumps over what a prefix stands for.
+ * Everything on a page, common prefixes too, is greater than start_after: a listing that goes on
+ * behind "a/" or "a/1" does not show "a/" again. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/arena.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "target/object.h"
+
+enum { LIST_LIMIT_MAX = 10000 };
+
+struct list_request {
+    uint64_t bucket_id;
+    const char *prefix;      /* "" for all */
+    const char *delimiter;   /* "" for none */
+    const char *start_after; /* "" from the start */
+    size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
+};
+
+struct list_entry {
+    const char *name;
+    struct index_record record;
+};
+
+struct list_page {
+    struct arena *arena; /* of all texts */
+    struct list_entry *entries;
+    size_t entry_count;
+    const char **prefixes;
+    size_t prefix_count;
+    const char *next; /* start_after of the next page, "" where this is the last */
+};
+
+/* E_NOT_READY or E_IO where an index cannot be relied on: never a short page. */
+int list_page(struct object_store *s, const struct list_request *req, struct list_page *out,
+              struct error *err);
+void list_page_done(struct list_page *page);

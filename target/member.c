@@ -1,0 +1,378 @@
+#include "target/member.h"
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/keeper.h"
+#include "target/member_plan.h"
+#include "target/target.h"
+
+/* Who waits for a newer state. */
+struct waiter {
+    struct waiter *next;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+/* Everything but `target` belongs to the control loop's thread. */
+struct member {
+    struct target *target;
+    struct loop_timer *timer;
+    struct member_plan plan;
+    char *last_complaint; /* so that the same failure is logged once */
+    bool closing;
+    bool fetching;
+    struct waiter *served; /* by the fetch that is under way */
+    struct waiter *late;   /* came after it had begun: by the next one */
+};
+
+/* --- the one call that is under way: register or keepalive ------------------------------------ */
+
+struct attempt {
+    struct member *m;
+    enum member_action action;
+    size_t candidates;
+    char *url; /* of the proxy */
+    char *body;
+    char *state_text; /* what register gave */
+    size_t state_len;
+    struct error err;
+};
+
+static void attempt_free(struct attempt *a)
+{
+    free(a->url);
+    free(a->body);
+    free(a->state_text);
+    free(a);
+}
+
+static void complain(struct member *m, const struct attempt *a)
+{
+    const char *what = a->action == MEMBER_REGISTER ? "not registered" : "keepalive not taken";
+    if (m->last_complaint != NULL && strcmp(m->last_complaint, a->err.message) == 0)
+        return;
+    free(m->last_complaint);
+    m->last_complaint = xstrdup(a->err.message);
+    log_warn(what, lstr("proxy", a->url), lerr(&a->err));
+}
+
+static void rejoice(struct member *m, const struct attempt *a)
+{
+    if (a->action == MEMBER_REGISTER)
+        log_info("registered", lstr("proxy", a->url));
+    else if (m->last_complaint != NULL)
+        log_info("keepalive taken again", lstr("proxy", a->url));
+    free(m->last_complaint);
+    m->last_complaint = NULL;
+}
+
+static void attempt_end(struct attempt *a)
+{
+    struct member *m = a->m;
+    if (!m->closing) {
+        if (a->err.code == 0)
+            rejoice(m, a);
+        else
+            complain(m, a);
+        uint64_t delay = member_plan_result(&m->plan, a->err.code, a->candidates,
+                                            m->target->params.keepalive_interval);
+        loop_timer_start(m->timer, delay, 0);
+    }
+    attempt_free(a);
+}
+
+static void attempt_end_posted(void *arg)
+{
+    attempt_end(arg);
+}
+
+static void take_registered_state(void *arg)
+{
+    struct attempt *a = arg;
+    struct target *t = a->m->target;
+    if (keeper_take_json(t->keeper, a->state_text, a->state_len, &a->err) == 0)
+        a->err = ERROR_INIT;
+    loop_post(t->control, attempt_end_posted, a);
+}
+
+static void register_done(struct attempt *a, struct http_result *r)
+{
+    a->state_len = r->body.len;
+    a->state_text = buf_steal(&r->body);
+    if (pool_submit(a->m->target->workers, take_registered_state, a, &a->err) != 0)
+        attempt_end(a);
+}
+
+static void fetch(struct member *m);
+
+static int keepalive_done(struct attempt *a, struct http_result *r)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    uint64_t term = 0, version = 0;
+    int code = json_parse(buf_str(&r->body), r->body.len, &doc, &a->err);
+    if (code == 0)
+        code = json_need_u64(doc, "", "term", &term, &a->err);
+    if (code == 0)
+        code = json_need_u64(doc, "", "version", &version, &a->err);
+    if (code != 0)
+        return code;
+    _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
+    if (term > s->term || (term == s->term && version > s->version))
+        fetch(a->m);
+    return 0;
+}
+
+static void attempt_done(void *arg, struct http_result *r)
+{
+    struct attempt *a = arg;
+    int code = http_result_error(r, a->url, &a->err);
+    if (code == 0 && a->action == MEMBER_REGISTER && !a->m->closing) {
+        register_done(a, r);
+        return;
+    }
+    if (code == 0 && !a->m->closing)
+        code = keepalive_done(a, r);
+    if (code == 0)
+        a->err = ERROR_INIT;
+    attempt_end(a);
+}
+
+/* The map's entry, and what this node has seen of the cluster: the primary refuses a node of
+ * another one, and one that has seen more than itself. */
+static json_t *node_doc(const struct target *t)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    return json_pack("{ss ss ss ss ss ss sI ss sI ss sI sI}", "id", t->id, "role",
+                     node_role_name(NODE_TARGET), "state", node_state_name(NODE_ACTIVE),
+                     "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
+                     "data_url", t->urls[LISTEN_DATA], "weight", (json_int_t)t->params.weight,
+                     "boot", t->boot, "since", (json_int_t)0, "cluster", s->cluster_id, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version);
+}
+
+static json_t *keepalive_doc(struct target *t)
+{
+    uint64_t total = 0, available = 0;
+    struct error err = ERROR_INIT;
+    if (mountpaths_capacity(t->mountpaths, &total, &available, &err) != 0)
+        log_warn("capacity unknown", lerr(&err));
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    return json_pack("{ss ss sI sI s{sI sI}}", "id", t->id, "boot", t->boot, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
+                     "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available);
+}
+
+/* The URL to ask, or NULL where nobody is known. */
+static char *choose_candidate(struct member *m, size_t *count)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
+    char **urls;
+    char *chosen = NULL;
+    *count = member_candidates(s, m->target->params.join, &urls);
+    for (size_t i = 0; i < *count; i++) {
+        if (i == m->plan.next % *count)
+            chosen = urls[i];
+        else
+            free(urls[i]);
+    }
+    free(urls);
+    return chosen;
+}
+
+static uint64_t timeout_of(const struct target *t, enum member_action action)
+{
+    /* A keepalive that hangs for longer would cost the membership that it is to keep. */
+    uint64_t keepalive_ms = 2 * t->params.keepalive_interval;
+    if (action == MEMBER_REGISTER || keepalive_ms > t->params.call_timeout)
+        return t->params.call_timeout;
+    return keepalive_ms > t->params.connect_timeout ? keepalive_ms : t->params.connect_timeout;
+}
+
+static void tick(void *arg)
+{
+    struct member *m = arg;
+    struct target *t = m->target;
+    struct attempt *a = xcalloc(1, sizeof *a);
+    a->m = m;
+    a->action = member_plan_action(&m->plan);
+    char *proxy = choose_candidate(m, &a->candidates);
+    if (proxy == NULL) {
+        a->url = xstrdup("");
+        error_set(&a->err, E_INVALID, "no proxy is known: --join is empty");
+        attempt_end(a);
+        return;
+    }
+    bool registering = a->action == MEMBER_REGISTER;
+    a->url = xprintf("%s/v1/cluster/%s", proxy, registering ? "register" : "keepalive");
+    free(proxy);
+    _cleanup_json_ json_t *doc = registering ? node_doc(t) : keepalive_doc(t);
+    a->body = json_text(doc);
+    static const char *const headers[] = {"Content-Type: application/json", NULL};
+    const struct http_call call = {.method = HTTP_POST,
+                                   .url = a->url,
+                                   .headers = headers,
+                                   .body = a->body,
+                                   .body_len = strlen(a->body),
+                                   .reply_max = t->params.state_max,
+                                   .total_timeout_ms = timeout_of(t, a->action)};
+    http_call_start(t->control_client, &call, attempt_done, a);
+}
+
+/* --- fetching the state ----------------------------------------------------------------------- */
+
+struct fetched {
+    struct member *m;
+    char *url;
+    char *text;
+    size_t len;
+    struct error err;
+};
+
+static void waiters_go_on(struct member *m, struct waiter *list)
+{
+    while (list != NULL) {
+        struct waiter *w = list;
+        list = w->next;
+        if (pool_submit(m->target->workers, w->fn, w->arg, NULL) != 0)
+            w->fn(w->arg);
+        free(w);
+    }
+}
+
+static void fetch_end(struct fetched *f)
+{
+    struct member *m = f->m;
+    if (f->err.code != 0 && !m->closing)
+        log_warn("cluster state not fetched", lstr("url", f->url), lerr(&f->err));
+    m->fetching = false;
+    struct waiter *served = steal(m->served);
+    waiters_go_on(m, served);
+    if (m->late != NULL && !m->closing)
+        fetch(m);
+    free(f->url);
+    free(f->text);
+    free(f);
+}
+
+static void fetch_end_posted(void *arg)
+{
+    fetch_end(arg);
+}
+
+static void take_fetched_state(void *arg)
+{
+    struct fetched *f = arg;
+    struct target *t = f->m->target;
+    if (keeper_take_json(t->keeper, f->text, f->len, &f->err) == 0)
+        f->err = ERROR_INIT;
+    loop_post(t->control, fetch_end_posted, f);
+}
+
+static void fetch_done(void *arg, struct http_result *r)
+{
+    struct fetched *f = arg;
+    int code = http_result_error(r, f->url, &f->err);
+    f->len = r->body.len;
+    if (code == 0)
+        f->text = buf_steal(&r->body);
+    if (code == 0)
+        code = pool_submit(f->m->target->workers, take_fetched_state, f, &f->err);
+    if (code != 0)
+        fetch_end(f);
+}
+
+static void fetch(struct member *m)
+{
+    size_t candidates;
+    if (m->fetching || m->closing)
+        return;
+    struct fetched *f = xcalloc(1, sizeof *f);
+    f->m = m;
+    m->fetching = true;
+    m->served = steal(m->late);
+    char *proxy = choose_candidate(m, &candidates);
+    f->url = xprintf("%s/v1/cluster/state", proxy != NULL ? proxy : "");
+    if (proxy == NULL) {
+        error_set(&f->err, E_NOT_READY, "no proxy is known");
+        fetch_end(f);
+        return;
+    }
+    free(proxy);
+    const struct http_call call = {.method = HTTP_GET,
+                                   .url = f->url,
+                                   .reply_max = m->target->params.state_max,
+                                   .total_timeout_ms = m->target->params.call_timeout};
+    http_call_start(m->target->control_client, &call, fetch_done, f);
+}
+
+struct refresh {
+    struct member *m;
+    struct waiter *waiter;
+};
+
+static void refresh_posted(void *arg)
+{
+    struct refresh *r = arg;
+    struct member *m = r->m;
+    r->waiter->next = m->late;
+    m->late = r->waiter;
+    free(r);
+    if (m->closing)
+        waiters_go_on(m, steal(m->late));
+    else
+        fetch(m);
+}
+
+void member_refresh(struct member *m, void (*fn)(void *arg), void *arg)
+{
+    struct refresh *r = xcalloc(1, sizeof *r);
+    r->m = m;
+    r->waiter = xcalloc(1, sizeof *r->waiter);
+    *r->waiter = (struct waiter){.fn = fn, .arg = arg};
+    loop_post(m->target->control, refresh_posted, r);
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static void begin(void *arg)
+{
+    struct member *m = arg;
+    m->timer = loop_timer_new(m->target->control, tick, m);
+    loop_timer_start(m->timer, 0, 0);
+}
+
+int member_new(struct target *t, struct member **out, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (*t->params.join == '\0' && s->version == 0)
+        return error_set(err, E_INVALID, "--join is empty, and this target has not joined before");
+    struct member *m = xcalloc(1, sizeof *m);
+    m->target = t;
+    loop_call(t->control, begin, m);
+    *out = m;
+    return 0;
+}
+
+static void close_posted(void *arg)
+{
+    struct member *m = arg;
+    m->closing = true;
+    loop_timer_free(m->timer);
+    m->timer = NULL;
+    waiters_go_on(m, steal(m->late));
+}
+
+void member_close(struct member *m)
+{
+    if (m != NULL)
+        loop_call(m->target->control, close_posted, m);
+}
+
+void member_free(struct member *m)
+{
+    if (m == NULL)
+        return;
+    free(m->last_complaint);
+    free(m);
+}

@@ -1,0 +1,20 @@
+/* This target's membership: it registers with the primary proxy, keeps alive, and fetches the
+ * cluster's state when it hears that it is behind.  Runs in the control loop; what takes longer
+ * (parsing and saving a state) runs in the worker pool. */
+#pragma once
+
+#include "common/error.h"
+
+struct member;
+struct target;
+
+/* Begins to register at once. */
+int member_new(struct target *t, struct member **out, struct error *err);
+/* No more calls are begun; who waits for a state is told to go on without. */
+void member_close(struct member *m);
+/* After member_close() and the end of t->control_client and t->workers. */
+void member_free(struct member *m);
+
+/* Calls fn(arg) in a worker (or, where the pool is full, in the control loop's thread) after the
+ * newest state that can be had has been put in force, or could not be had.  Any thread. */
+void member_refresh(struct member *m, void (*fn)(void *arg), void *arg);

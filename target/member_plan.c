@@ -1,0 +1,70 @@
+#include "target/member_plan.h"
+
+#include "common/mem.h"
+
+enum { PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 5000 };
+
+/* After a round of refusals. */
+static uint64_t pause_ms(unsigned rounds)
+{
+    unsigned doublings = rounds > 0 ? rounds - 1 : 0;
+    if (doublings > 10)
+        return PAUSE_MAX_MS;
+    uint64_t ms = (uint64_t)PAUSE_FIRST_MS << doublings;
+    return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
+}
+
+uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
+                            uint64_t keepalive_interval_ms)
+{
+    if (code == 0) {
+        p->registered = true;
+        p->next = 0;
+        p->rounds = 0;
+        return keepalive_interval_ms;
+    }
+    if (code == E_NODE_NOT_FOUND && p->registered) {
+        p->registered = false;
+        return 0;
+    }
+    if (++p->next < candidates)
+        return 0;
+    p->next = 0;
+    p->rounds++;
+    return p->registered ? keepalive_interval_ms : pause_ms(p->rounds);
+}
+
+struct list {
+    char **urls;
+    size_t count;
+};
+
+static void list_add(struct list *l, const char *url)
+{
+    if (*url == '\0')
+        return;
+    for (size_t i = 0; i < l->count; i++) {
+        if (strcmp(l->urls[i], url) == 0)
+            return;
+    }
+    l->urls = xrealloc(l->urls, (l->count + 1) * sizeof *l->urls);
+    l->urls[l->count++] = xstrdup(url);
+}
+
+size_t member_candidates(const struct cluster_state *s, const char *join, char ***out)
+{
+    struct list l = {0};
+    const struct node *primary = s->primary != NULL ? smap_node(&s->smap, s->primary) : NULL;
+    if (primary != NULL)
+        list_add(&l, primary->control_url);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        if (s->smap.nodes[i].role == NODE_PROXY)
+            list_add(&l, s->smap.nodes[i].control_url);
+    }
+    _cleanup_free_ char *copy = xstrdup(join);
+    char *rest = copy;
+    for (char *url; (url = strsep(&rest, ",")) != NULL;)
+        list_add(&l, url);
+    *out = l.urls;
+    return l.count;
+}

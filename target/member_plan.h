@@ -1,0 +1,37 @@
+/* What a node does next to be a member of its cluster: pure.
+ *
+ *   registering ── register accepted ──▶ registered ── keepalive every interval ─┐
+ *        ▲                                   │  ▲                               │
+ *        └────── node_not_found ─────────────┘  └───────────────────────────────┘
+ *
+ * It asks one proxy after the other: the present primary first, then whoever else it knows.  While
+ * registering, a whole round of refusals is followed by a pause that doubles from 100 ms to 5 s. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+
+struct member_plan {
+    bool registered;
+    size_t next;     /* which candidate to ask */
+    unsigned rounds; /* in which nobody took us */
+};
+
+enum member_action { MEMBER_REGISTER, MEMBER_KEEPALIVE };
+
+static inline enum member_action member_plan_action(const struct member_plan *p)
+{
+    return p->registered ? MEMBER_KEEPALIVE : MEMBER_REGISTER;
+}
+
+/* The action ended with this code, asked of one of `candidates`: how long to wait before the
+ * next. */
+uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
+                            uint64_t keepalive_interval_ms);
+
+/* Control URLs to ask, in order, each once: the primary's, those of the other proxies of the map,
+ * those of `join` (separated by commas).  The caller frees the array and each text. */
+size_t member_candidates(const struct cluster_state *s, const char *join, char ***out);

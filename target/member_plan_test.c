@@ -1,0 +1,112 @@
+#include "target/member_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "common/jsonx.h"
+
+enum { INTERVAL = 1000 };
+
+static void test_registering_goes_round_and_pauses(void **state)
+{
+    (void)state;
+    struct member_plan p = {0};
+    static const uint64_t pauses[] = {100, 200, 400, 800, 1600, 3200, 5000, 5000};
+    for (size_t round = 0; round < sizeof pauses / sizeof *pauses; round++) {
+        for (size_t i = 0; i < 3; i++) {
+            assert_int_equal(member_plan_action(&p), MEMBER_REGISTER);
+            assert_int_equal(p.next, i);
+            assert_int_equal(member_plan_result(&p, E_NET, 3, INTERVAL), i < 2 ? 0 : pauses[round]);
+        }
+    }
+    for (unsigned i = 0; i < 3000; i++)
+        assert_true(member_plan_result(&p, E_NET, 1, INTERVAL) <= 5000);
+    assert_int_equal(member_plan_result(&p, 0, 1, INTERVAL), INTERVAL);
+    assert_int_equal(member_plan_action(&p), MEMBER_KEEPALIVE);
+}
+
+static void test_keepalives_survive_failures(void **state)
+{
+    (void)state;
+    struct member_plan p = {.registered = true};
+    assert_int_equal(member_plan_result(&p, E_TIMEOUT, 2, INTERVAL), 0); /* ask the other one */
+    assert_int_equal(member_plan_result(&p, E_NET, 2, INTERVAL), INTERVAL);
+    assert_int_equal(member_plan_action(&p), MEMBER_KEEPALIVE);
+    assert_int_equal(p.next, 0);
+    assert_int_equal(member_plan_result(&p, 0, 2, INTERVAL), INTERVAL);
+}
+
+static void test_who_is_not_known_registers_at_once(void **state)
+{
+    (void)state;
+    struct member_plan p = {.registered = true};
+    assert_int_equal(member_plan_result(&p, E_NODE_NOT_FOUND, 2, INTERVAL), 0);
+    assert_int_equal(member_plan_action(&p), MEMBER_REGISTER);
+    /* A proxy that does not know us while we register is only one more that refuses. */
+    assert_int_equal(member_plan_result(&p, E_NODE_NOT_FOUND, 1, INTERVAL), 100);
+}
+
+static void test_no_candidate_is_a_refusal_too(void **state)
+{
+    (void)state;
+    struct member_plan p = {0};
+    assert_int_equal(member_plan_result(&p, E_INVALID, 0, INTERVAL), 100);
+    assert_int_equal(p.next, 0);
+}
+
+static const char state_text[] =
+    "{\"format\": 1, \"cluster\": \"c-1\", \"term\": 2, \"version\": 50, \"next_bucket_id\": 1,"
+    " \"primary\": \"p2\", \"smap\": {\"version\": 9, \"nodes\": ["
+    "  {\"id\": \"p1\", \"role\": \"proxy\", \"state\": \"active\", \"public_url\": \"http://1p\","
+    "   \"control_url\": \"http://1\", \"data_url\": \"\", \"weight\": 0, \"boot\": \"x\","
+    "   \"since\": 1},"
+    "  {\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"active\", \"public_url\": \"http://2p\","
+    "   \"control_url\": \"http://2\", \"data_url\": \"\", \"weight\": 0, \"boot\": \"x\","
+    "   \"since\": 1},"
+    "  {\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"public_url\": \"http://3p\","
+    "   \"control_url\": \"http://3\", \"data_url\": \"http://3d\", \"weight\": 1024,"
+    "   \"boot\": \"x\", \"since\": 1}]},"
+    " \"bmd\": {\"version\": 0, \"buckets\": []}, \"config\": {\"version\": 0, \"values\": {}},"
+    " \"jobs\": {\"version\": 0, \"jobs\": []}}";
+
+static void assert_candidates(const struct cluster_state *s, const char *join, const char *want)
+{
+    char **urls, got[256] = "";
+    size_t count = member_candidates(s, join, &urls);
+    for (size_t i = 0; i < count; i++) {
+        size_t used = strlen(got);
+        snprintf(got + used, sizeof got - used, "%s ", urls[i]);
+        free(urls[i]);
+    }
+    free(urls);
+    assert_string_equal(got, want);
+}
+
+static void test_the_primary_is_asked_first(void **state)
+{
+    (void)state;
+    struct cluster_state *empty = state_new(""), *s = NULL;
+    assert_candidates(empty, "", "");
+    assert_candidates(empty, "http://a,http://b,,http://a", "http://a http://b ");
+    _cleanup_json_ json_t *doc = NULL;
+    assert_int_equal(json_parse(state_text, strlen(state_text), &doc, NULL), 0);
+    assert_int_equal(state_from_json(doc, &s, NULL), 0);
+    assert_candidates(s, "http://a,http://1", "http://2 http://1 http://a ");
+    state_unref(s);
+    state_unref(empty);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_registering_goes_round_and_pauses),
+        cmocka_unit_test(test_keepalives_survive_failures),
+        cmocka_unit_test(test_who_is_not_known_registers_at_once),
+        cmocka_unit_test(test_no_candidate_is_a_refusal_too),
+        cmocka_unit_test(test_the_primary_is_asked_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

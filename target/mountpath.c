@@ -1,0 +1,386 @@
+#include "target/mountpath.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "common/rng.h"
+#include "io/file.h"
+#include "target/attr.h"
+
+enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20, BUCKET_DIRS = 256 };
+
+const char *mountpath_id(const struct mountpath *mp)
+{
+    return mp->format->mountpath;
+}
+
+void mountpath_labels(const struct mountpath *mp, struct buf *out)
+{
+    buf_puts(out, "mountpath=\"");
+    buf_put_json_escaped(out, mp->path, strlen(mp->path));
+    buf_putc(out, '"');
+}
+
+int mountpath_failed(struct mountpath *mp, int code)
+{
+    if (code == E_IO || code == E_CORRUPT)
+        metric_add(mp->errors, 1);
+    return code;
+}
+
+/* --- opening: a row of steps, each of which leaves the rest to the next ----------------------- */
+
+static int open_dir_at(int at, const char *name, const struct mountpath *mp, int *fd,
+                       struct error *err)
+{
+    *fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *fd >= 0 ? 0 : error_errno(err, errno, "open '%s/.dfc/%s'", mp->path, name);
+}
+
+static int open_root(struct mountpath *mp, const char *path, struct error *err)
+{
+    int code = file_mkdirs(path, DIR_MODE, err);
+    if (code != 0)
+        return code;
+    mp->path = realpath(path, NULL);
+    if (mp->path == NULL)
+        return error_errno(err, errno, "resolve '%s'", path);
+    _cleanup_free_ char *root = xprintf("%s/.dfc", mp->path);
+    if ((code = file_mkdirs(root, DIR_MODE, err)) != 0)
+        return code;
+    mp->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+    if (mp->root_fd < 0 || fstat(mp->root_fd, &st) != 0)
+        return error_errno(err, errno, "open '%s'", root);
+    mp->device = st.st_dev;
+    _cleanup_(buf_done)
+    struct buf labels = BUF_INIT;
+    mountpath_labels(mp, &labels);
+    mp->errors = metric_get(M_mountpath_errors_total, labels.data);
+    return 0;
+}
+
+static int take_lock(struct mountpath *mp, struct error *err)
+{
+    mp->lock_fd = openat(mp->root_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (mp->lock_fd < 0)
+        return error_errno(err, errno, "open '%s/.dfc/lock'", mp->path);
+    if (flock(mp->lock_fd, LOCK_EX | LOCK_NB) == 0)
+        return 0;
+    if (errno != EWOULDBLOCK)
+        return error_errno(err, errno, "lock '%s/.dfc/lock'", mp->path);
+    return error_set(err, E_MOUNTPATH,
+                     "'%s' is in use: another daemon holds it, or it was given "
+                     "twice",
+                     mp->path);
+}
+
+static int make_dirs(struct mountpath *mp, struct error *err)
+{
+    static const char *const names[] = {"obj", "tmp", "trash", "jobs", "docs"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        _cleanup_free_ char *path = xprintf("%s/.dfc/%s", mp->path, names[i]);
+        int code = file_mkdirs(path, DIR_MODE, err);
+        if (code != 0)
+            return code;
+    }
+    int code = open_dir_at(mp->root_fd, "obj", mp, &mp->obj_fd, err);
+    if (code == 0)
+        code = open_dir_at(mp->root_fd, "tmp", mp, &mp->tmp_fd, err);
+    return code != 0 ? code : open_dir_at(mp->root_fd, "trash", mp, &mp->trash_fd, err);
+}
+
+static int read_format(struct mountpath *mp, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/format.json", mp->path);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    int code = file_read_all(path, FORMAT_BYTES_MAX, &text, err);
+    if (code != 0)
+        return code;
+    _cleanup_json_ json_t *doc = NULL;
+    code = json_parse(text.data, text.len, &doc, err);
+    if (code == 0)
+        code = format_from_json(doc, &mp->format, err);
+    mp->format_text = buf_steal(&text);
+    return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "'%s'", path);
+}
+
+int mountpath_save_format(struct mountpath *mp, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/format.json", mp->path);
+    _cleanup_json_ json_t *doc = format_to_json(mp->format);
+    _cleanup_free_ char *text = json_text(doc);
+    if (mp->format_text != NULL && strcmp(mp->format_text, text) == 0)
+        return 0;
+    int code = file_replace(path, text, strlen(text), FILE_MODE, err);
+    if (code != 0)
+        return code;
+    free(mp->format_text);
+    mp->format_text = steal(text);
+    return 0;
+}
+
+static int make_format(struct mountpath *mp, const char *target_id, struct error *err)
+{
+    _cleanup_free_ uint64_t *ids = NULL;
+    size_t buckets;
+    int code = mountpath_buckets(mp, &ids, &buckets, err);
+    if (code != 0)
+        return code;
+    if (buckets > 0)
+        return error_set(err, E_MOUNTPATH,
+                         "'%s' holds objects, but its format.json is gone: it cannot be known "
+                         "whose they are",
+                         mp->path);
+    char id[16];
+    random_id("mp-", id);
+    mp->format = format_new(target_id, id, mp->path);
+    return mountpath_save_format(mp, err);
+}
+
+static int check_format(struct mountpath *mp, const char *target_id, bool moved_ok,
+                        struct error *err)
+{
+    int code = read_format(mp, err);
+    if (code == E_NOT_FOUND)
+        return make_format(mp, target_id, err);
+    if (code != 0 || (code = format_check(mp->format, target_id, mp->path, moved_ok, err)) != 0 ||
+        strcmp(mp->format->path, mp->path) == 0)
+        return code;
+    free(mp->format->path);
+    mp->format->path = xstrdup(mp->path);
+    return mountpath_save_format(mp, err);
+}
+
+/* fn() for every entry of the directory but its dots, until one fails or *stop. */
+static int each_entry(const char *path, const atomic_bool *stop,
+                      int (*fn)(const char *path, const atomic_bool *stop, struct error *err),
+                      struct error *err)
+{
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    int code = 0;
+    for (struct dirent *e; code == 0 && !*stop && (e = readdir(dir)) != NULL;) {
+        if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
+            continue;
+        _cleanup_free_ char *entry = xprintf("%s/%s", path, e->d_name);
+        code = fn(entry, stop, err);
+    }
+    closedir(dir);
+    return code;
+}
+
+static int remove_any(const char *path, const atomic_bool *stop, struct error *err)
+{
+    (void)stop;
+    return file_remove_tree(path, err);
+}
+
+static int empty_tmp(struct mountpath *mp, struct error *err)
+{
+    static const atomic_bool never = false;
+    _cleanup_free_ char *path = xprintf("%s/.dfc/tmp", mp->path);
+    return each_entry(path, &never, remove_any, err);
+}
+
+/* Writes the largest attribute that an object can have and reads it back: 0 or an errno. */
+static int write_and_read_attribute(const struct mountpath *mp, const char *name)
+{
+    unsigned char value[ATTR_ENCODED_MAX], back[ATTR_ENCODED_MAX];
+    random_bytes(value, sizeof value);
+    _cleanup_close_ int fd =
+        openat(mp->tmp_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE);
+    if (fd < 0 || fsetxattr(fd, ATTR_XATTR, value, sizeof value, 0) != 0)
+        return errno;
+    if (fgetxattr(fd, ATTR_XATTR, back, sizeof back) != (ssize_t)sizeof back ||
+        memcmp(value, back, sizeof back) != 0)
+        return EIO;
+    return 0;
+}
+
+/* A full disk answers nothing: reading must go on there, and writing finds out by itself. */
+static int probe_attributes(struct mountpath *mp, struct error *err)
+{
+    char name[MOUNTPATH_TMP_NAME];
+    mountpath_tmp_name(mp, name);
+    int errnum = write_and_read_attribute(mp, name);
+    unlinkat(mp->tmp_fd, name, 0);
+    if (errnum == 0 || errnum == ENOSPC || errnum == EDQUOT)
+        return 0;
+    error_errno(err, errnum, "an attribute of %d bytes", ATTR_ENCODED_MAX);
+    return error_recode(err, E_MOUNTPATH, "the file system of '%s' does not keep user attributes",
+                        mp->path);
+}
+
+static int open_steps(struct mountpath *mp, const char *path, const char *target_id, bool moved_ok,
+                      struct error *err)
+{
+    int code;
+    if ((code = open_root(mp, path, err)) != 0 || (code = take_lock(mp, err)) != 0 ||
+        (code = make_dirs(mp, err)) != 0 || (code = empty_tmp(mp, err)) != 0 ||
+        (code = probe_attributes(mp, err)) != 0)
+        return code;
+    return check_format(mp, target_id, moved_ok, err);
+}
+
+int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,
+                   struct error *err)
+{
+    struct mountpath *mp = xcalloc(1, sizeof *mp);
+    mp->lock_fd = mp->root_fd = mp->obj_fd = mp->tmp_fd = mp->trash_fd = -1;
+    int code = open_steps(mp, path, target_id, moved_ok, err);
+    if (code != 0) {
+        mountpath_close(mp);
+        return error_recode(err, E_MOUNTPATH, "mountpath '%s'", path);
+    }
+    *out = mp;
+    return 0;
+}
+
+void mountpath_close(struct mountpath *mp)
+{
+    if (mp == NULL)
+        return;
+    disk_free(mp->disk);
+    index_close(mp->index);
+    int fds[] = {mp->obj_fd, mp->tmp_fd, mp->trash_fd, mp->root_fd, mp->lock_fd};
+    for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {
+        if (fds[i] >= 0)
+            close(fds[i]);
+    }
+    format_free(mp->format);
+    free(mp->format_text);
+    free(mp->path);
+    free(mp);
+}
+
+/* --- afterwards ------------------------------------------------------------------------------- */
+
+int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/obj", mp->path);
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    *ids = NULL;
+    *count = 0;
+    int code = 0;
+    for (struct dirent *e; (errno = 0, e = readdir(dir)) != NULL;) {
+        uint64_t id;
+        if (parse_u64(e->d_name, &id, NULL) != 0)
+            continue;
+        *ids = xrealloc(*ids, (*count + 1) * sizeof **ids);
+        (*ids)[(*count)++] = id;
+    }
+    if (errno != 0) /* a bucket that was overlooked would be one that seems not to exist */
+        code = error_errno(err, errno, "read directory '%s'", path);
+    closedir(dir);
+    return code;
+}
+
+int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes, uint64_t *available_bytes,
+                       struct error *err)
+{
+    struct statvfs st;
+    if (fstatvfs(mp->root_fd, &st) != 0)
+        return error_errno(err, errno, "capacity of '%s'", mp->path);
+    *total_bytes = (uint64_t)st.f_blocks * st.f_frsize;
+    *available_bytes = (uint64_t)st.f_bavail * st.f_frsize;
+    return 0;
+}
+
+void mountpath_tmp_name(struct mountpath *mp, char out[static MOUNTPATH_TMP_NAME])
+{
+    snprintf(out, MOUNTPATH_TMP_NAME, "%llx", atomic_fetch_add(&mp->next_tmp, 1));
+}
+
+static int fill_bucket(const struct mountpath *mp, const char *tmp, struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    if (mkdirat(mp->tmp_fd, tmp, DIR_MODE) != 0)
+        return error_errno(err, errno, "make a directory in '%s/.dfc/tmp'", mp->path);
+    int code = open_dir_at(mp->tmp_fd, tmp, mp, &fd, err);
+    if (code != 0)
+        return code;
+    for (unsigned i = 0; i < BUCKET_DIRS; i++) {
+        char name[3];
+        snprintf(name, sizeof name, "%02x", i & 0xff);
+        if (mkdirat(fd, name, DIR_MODE) != 0)
+            return error_errno(err, errno, "make a directory in '%s/.dfc/tmp'", mp->path);
+    }
+    int errnum = fault_errno("disk.sync");
+    if (errnum == 0 && fsync(fd) != 0)
+        errnum = errno;
+    return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", mp->path, tmp);
+}
+
+static int publish_bucket(const struct mountpath *mp, const char *tmp, const char *name,
+                          struct error *err)
+{
+    int errnum = fault_errno("disk.rename");
+    if (errnum == 0 && renameat(mp->tmp_fd, tmp, mp->obj_fd, name) != 0)
+        errnum = errno;
+    if (errnum == ENOTEMPTY || errnum == EEXIST) /* another thread was first */
+        errnum = 0;
+    if (errnum == 0)
+        errnum = fault_errno("disk.sync");
+    if (errnum == 0 && fsync(mp->obj_fd) != 0)
+        errnum = errno;
+    return errnum == 0 ? 0 : error_errno(err, errnum, "make '%s/.dfc/obj/%s'", mp->path, name);
+}
+
+static int remove_tmp(const struct mountpath *mp, const char *tmp, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/tmp/%s", mp->path, tmp);
+    return file_remove_tree(path, err);
+}
+
+int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
+{
+    char name[24], tmp[MOUNTPATH_TMP_NAME];
+    snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
+    if (faccessat(mp->obj_fd, name, F_OK, 0) == 0)
+        return 0;
+    mountpath_tmp_name(mp, tmp);
+    int code = fill_bucket(mp, tmp, err);
+    if (code == 0)
+        code = publish_bucket(mp, tmp, name, err);
+    /* Gone when it was renamed; what is left otherwise is emptied at the next start, too. */
+    (void)remove_tmp(mp, tmp, NULL);
+    return mountpath_failed(mp, code);
+}
+
+int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
+{
+    char name[24], trash[MOUNTPATH_TMP_NAME];
+    snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
+    random_id("bucket-", trash); /* not a number: these outlive a restart */
+    if (renameat(mp->obj_fd, name, mp->trash_fd, trash) == 0 || errno == ENOENT)
+        return 0;
+    return error_errno(err, errno, "remove '%s/.dfc/obj/%s'", mp->path, name);
+}
+
+static int remove_trashed_bucket(const char *path, const atomic_bool *stop, struct error *err)
+{
+    int code = each_entry(path, stop, remove_any, err); /* one of the 256 at a time */
+    return code != 0 || *stop ? code : file_remove_tree(path, err);
+}
+
+int mountpath_empty_trash(struct mountpath *mp, const atomic_bool *stop, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/trash", mp->path);
+    return each_entry(path, stop, remove_trashed_bucket, err);
+}

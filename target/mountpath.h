@@ -1,0 +1,71 @@
+/* One mountpath: a directory on a disk of its own, this target's and nobody else's.
+ *
+ *   <path>/.dfc/lock           held (flock) while a daemon has the mountpath open
+ *   <path>/.dfc/format.json    whose it is: format.h
+ *   <path>/.dfc/obj/<bucket id>/<xx>/<hash>    objects; a bucket's 256 directories appear at once
+ *   <path>/.dfc/tmp/           unfinished writes; emptied when it is opened
+ *   <path>/.dfc/trash/         buckets that were destroyed, on their way out
+ *   <path>/.dfc/index/         index.h
+ *   <path>/.dfc/jobs/          jobs' work files, a directory for each
+ *   <path>/.dfc/docs/          the last cluster state seen: docs.h
+ *
+ * Opening refuses (E_MOUNTPATH): another target's, one that was made at another path, one that
+ * another process has open, one with objects but no format.json, and a file system that does not
+ * keep user attributes of the size that objects need. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "common/metrics.h"
+#include "io/disk.h"
+#include "target/format.h"
+#include "target/index.h"
+
+struct mountpath {
+    char *path;            /* absolute, without symbolic links */
+    struct format *format; /* with mountpath_save_format() what is on the disk */
+    char *format_text;     /* what is on the disk, as it stands there */
+    int lock_fd;
+    int root_fd; /* <path>/.dfc */
+    int obj_fd;
+    int tmp_fd;
+    int trash_fd;
+    dev_t device;
+    atomic_ullong next_tmp;
+    struct index *index; /* mountpaths.h opens these two */
+    struct disk *disk;
+    metric_t *errors;
+};
+
+int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,
+                   struct error *err);
+void mountpath_close(struct mountpath *mp);
+DEFINE_CLEANUP(struct mountpath, mountpath_close);
+
+const char *mountpath_id(const struct mountpath *mp);
+/* Writes mp->format to the disk, durably, if it is not there already. */
+int mountpath_save_format(struct mountpath *mp, struct error *err);
+int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes,
+                       uint64_t *available_bytes, struct error *err);
+/* `mountpath="/d1"`: the label of this mountpath's metrics. */
+void mountpath_labels(const struct mountpath *mp, struct buf *out);
+/* Counts an I/O error of this disk; returns `code`. */
+int mountpath_failed(struct mountpath *mp, int code);
+
+/* A name in tmp/ that nobody else uses. */
+enum { MOUNTPATH_TMP_NAME = 24 };
+void mountpath_tmp_name(struct mountpath *mp, char out[static MOUNTPATH_TMP_NAME]);
+/* The bucket's directories, all or none, durably. */
+int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err);
+/* Moves the bucket's directory into trash/, quickly.  Absent is fine. */
+int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err);
+/* Removes what is in trash/, which may take long; ends early when *stop becomes true. */
+int mountpath_empty_trash(struct mountpath *mp, const atomic_bool *stop, struct error *err);
+/* The ids of the buckets that have a directory; the caller frees *ids. */
+int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count,
+                      struct error *err);

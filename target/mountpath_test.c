@@ -1,0 +1,328 @@
+/* Which directories a target takes for its mountpaths, and which it refuses. */
+#include "target/store_fixture.h"
+
+#include <fcntl.h>
+#include <sys/wait.h>
+
+static void assert_refused(const char *which, struct mountpaths_config config, const char *words)
+{
+    struct error err = ERROR_INIT;
+    int code = fixture_try_open(which, config, &err);
+    if (code == 0)
+        fail_msg("'%s' was taken", which);
+    if (strstr(err.message, words) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, words);
+    assert_null(fx.mountpaths);
+}
+
+static void run(const char *fmt, const char *a, const char *b)
+{
+    char command[512];
+    size_t used = 0;
+    for (const char *at = fmt; *at != '\0'; at++) {
+        int n = *at == 'A'   ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, a)
+                : *at == 'B' ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, b)
+                             : snprintf(command + used, sizeof command - used, "%c", *at);
+        used += (size_t)n;
+    }
+    assert_int_equal(system(command), 0);
+}
+
+static void test_another_targets_is_refused(void **state)
+{
+    (void)state;
+    fixture_open();
+    fixture_close();
+    assert_refused("1,2", (struct mountpaths_config){.target_id = "t2"}, "belongs to target 't1'");
+    fixture_open(); /* and is still ours */
+}
+
+static void test_the_same_directory_twice_is_refused(void **state)
+{
+    (void)state;
+    assert_refused("1,2,1", (struct mountpaths_config){0}, "in use");
+    char link[128];
+    snprintf(link, sizeof link, "%s/mp3", fx.dir);
+    assert_int_equal(symlink("mp1", link), 0);
+    assert_refused("1,3", (struct mountpaths_config){0}, "in use");
+    assert_refused("", (struct mountpaths_config){0}, "no mountpath");
+}
+
+static void test_two_daemons_never_share_one(void **state)
+{
+    (void)state;
+    fixture_open();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct error err = ERROR_INIT;
+        fx.mountpaths = NULL;
+        _exit(fixture_try_open("1,2", (struct mountpaths_config){0}, &err) == E_MOUNTPATH ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void test_copies_and_moved_ones_are_refused(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    run("cp -a A B", "mp1", "mp3");
+    assert_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
+    assert_refused("1,2,3", (struct mountpaths_config){.moved_ok = true}, "is a copy of");
+    run("rm -r A", "mp3", "");
+    run("mv A B", "mp1", "mp3");
+    assert_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
+    fixture_open_with("3,2", (struct mountpaths_config){.moved_ok = true});
+    assert_text("a", "1");
+    fixture_close();
+    fixture_open_with("3,2", (struct mountpaths_config){0}); /* once was enough */
+    assert_text("a", "1");
+}
+
+static void test_another_clusters_is_refused(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){0});
+    assert_string_equal(mountpaths_cluster(fx.mountpaths), "");
+    assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-1", NULL), 0);
+    fixture_close();
+    fixture_open_with("2", (struct mountpaths_config){0});
+    assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-2", NULL), 0);
+    fixture_close();
+    assert_refused("1,2", (struct mountpaths_config){0}, "belongs to cluster");
+    fixture_open_with("1,3", (struct mountpaths_config){0}); /* a new one joins */
+    fixture_close();
+    fixture_open_with("1,3", (struct mountpaths_config){0});
+    assert_string_equal(mountpaths_cluster(fx.mountpaths), "c-1");
+}
+
+static void test_a_missing_one_is_missed(void **state)
+{
+    (void)state;
+    fixture_open();
+    fixture_close();
+    assert_refused("2", (struct mountpaths_config){0}, "mp1' is missing");
+    fixture_open_with("2", (struct mountpaths_config){.lost_ok = true});
+    assert_true(mountpaths_settled(fx.mountpaths));
+    fixture_close();
+    fixture_open_with("2", (struct mountpaths_config){0});
+}
+
+/* Objects that HRW would now put elsewhere are still found, listed once, replaced and deleted. */
+static void test_an_added_one_loses_nothing(void **state)
+{
+    (void)state;
+    enum { COUNT = 60 };
+    fixture_open_with("1", (struct mountpaths_config){0});
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "o%02u", i);
+        put_text(name, "old");
+    }
+    fixture_close();
+    fixture_open();
+    assert_false(mountpaths_settled(fx.mountpaths));
+    unsigned moved = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "o%02u", i);
+        assert_text(name, "old");
+        struct version before = version_of(name);
+        moved += mountpaths_pick(fx.mountpaths, BUCKET, name) != mountpaths_at(fx.mountpaths, 0);
+        if (i % 3 == 0) {
+            put_text(name, "newer");
+            assert_text(name, "newer");
+            struct version after = version_of(name);
+            assert_true(version_compare(&after, &before) > 0);
+        } else if (i % 3 == 1) {
+            assert_int_equal(delete_name(name), 0);
+            assert_text(name, NULL);
+        }
+    }
+    assert_in_range(moved, 10, COUNT - 10);
+    for (int restart = 0; restart < 2; restart++) {
+        _cleanup_free_ char *list = list_text();
+        assert_int_equal(strlen(list), COUNT * 2 / 3 * strlen("o00:3 "));
+        assert_null(strstr(list, "o01:"));
+        fixture_close();
+        fixture_forget_markers();
+        fixture_open();
+    }
+    assert_false(mountpaths_settled(fx.mountpaths));
+    assert_int_equal(
+        mountpath_capacity(mountpaths_at(fx.mountpaths, 0), &(uint64_t){0}, &(uint64_t){0}, NULL),
+        0);
+}
+
+static void test_an_empty_one_that_is_added_settles(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){0});
+    fixture_close();
+    fixture_open();
+    assert_true(mountpaths_settled(fx.mountpaths));
+}
+
+static void test_objects_without_a_format_are_refused(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    run("rm A/.dfc/format.json", "mp1", "");
+    run("mkdir -p A/.dfc/obj/7", "mp1", "");
+    assert_refused("1,2", (struct mountpaths_config){0}, "format.json is gone");
+    run("echo '{\"format\": 2}' > A/.dfc/format.json", "mp1", "");
+    assert_refused("1,2", (struct mountpaths_config){0}, "format is 2");
+    run("echo '{\"format\": 1' > A/.dfc/format.json", "mp1", "");
+    assert_refused("1,2", (struct mountpaths_config){0}, "format.json");
+}
+
+static void test_unfinished_writes_go_at_the_start(void **state)
+{
+    (void)state;
+    fixture_open();
+    fixture_close();
+    run("echo x > A/.dfc/tmp/5; mkdir -p A/.dfc/tmp/6/ab", "mp1", "");
+    fixture_open();
+    assert_no_leftovers();
+}
+
+static void test_rebuilding_tells_loss_from_damage(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){0});
+    put_text("async", "hello");
+    assert_int_equal(put_text_as("sync", "hello", DURABILITY_SYNC, NULL), 0);
+    put_text("fine", "hello");
+    assert_int_equal(delete_name("fine"), 0);
+    put_text("fine", "again");
+    /* What power loss does to a file that was never synced: its length is not there. */
+    run("for f in $(find A/.dfc/obj -type f -size -6c -size +4c); do truncate -s 2 $f; done", "mp1",
+        "");
+    put_text("fine", "again");
+    run("touch A/.dfc/obj/7/00/stray", "mp1", "");
+    fixture_close();
+    run("rm A/.dfc/index/complete", "mp1", "");
+    fixture_open_with("1", (struct mountpaths_config){0});
+    assert_text("async", NULL);
+    assert_text("fine", "again");
+    struct object o;
+    assert_int_equal(object_open(fx.store, BUCKET, "sync", &o, NULL), E_CORRUPT);
+    assert_list("fine:5 sync:5 "); /* damage is listed: it must not seem never to have been */
+}
+
+static void test_reindex_can_be_asked_for(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    fixture_open_with("1,2", (struct mountpaths_config){.reindex = true});
+    assert_list("a:1 ");
+}
+
+/* A full disk must not keep its objects from being read after a restart. */
+static void test_a_full_disk_starts(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    assert_int_equal(fault_configure("disk.write=ENOSPC,index.write=ENOSPC", NULL), 0);
+    fixture_open();
+    assert_text("a", "1");
+    assert_list("a:1 ");
+    assert_int_equal(put_text_as("b", "2", DURABILITY_SYNC, NULL), E_NO_SPACE);
+    fixture_close();
+    fixture_open(); /* the marker could not be written, nor the index be filled again */
+    assert_text("a", "1");
+    struct list_request req = {
+        .bucket_id = BUCKET, .prefix = "", .delimiter = "", .start_after = "", .limit = 10};
+    struct list_page page;
+    struct error err = ERROR_INIT;
+    assert_int_equal(list_page(fx.store, &req, &page, &err), E_IO);
+    fixture_close();
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    fixture_open();
+    assert_list("a:1 ");
+}
+
+static void test_a_file_system_without_attributes_is_refused(void **state)
+{
+    (void)state;
+    /* /proc takes no directories, so use what every kernel has that keeps no user attributes. */
+    char path[128];
+    snprintf(path, sizeof path, "%s/ram", fx.dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    char command[300];
+    snprintf(command, sizeof command, "mount -t ramfs none %s 2>/dev/null", path);
+    if (system(command) != 0)
+        skip(); /* not root */
+    char list[160];
+    snprintf(list, sizeof list, "%s/x", path);
+    struct mountpaths_config config = {
+        .target_id = "t1", .list = list, .index_map_size = 1 << 30, .disk_depth = 8};
+    struct error err = ERROR_INIT;
+    int code = mountpaths_open(&config, &fx.mountpaths, &err);
+    snprintf(command, sizeof command, "umount %s", path);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(code, E_MOUNTPATH);
+    assert_non_null(strstr(err.message, "does not keep user attributes"));
+}
+
+static void test_buckets_are_made_whole_and_found(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){0});
+    struct mountpath *mp = mountpaths_at(fx.mountpaths, 0);
+    assert_int_equal(fault_configure("disk.sync=EIO", NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), E_IO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    assert_int_equal(count_in("mp1", "obj"), 0);
+    assert_no_leftovers_in("mp1");
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), 0);
+    assert_int_equal(count_in("mp1", "obj/5"), 256);
+    _cleanup_free_ uint64_t *ids = NULL;
+    size_t count = 0;
+    assert_int_equal(mountpath_buckets(mp, &ids, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    assert_int_equal(ids[0], 5);
+    /* An interrupted removal goes on after a restart. */
+    assert_int_equal(mountpath_trash_bucket(mp, 5, NULL), 0);
+    assert_int_equal(mountpath_trash_bucket(mp, 5, NULL), 0);
+    atomic_bool stop = true;
+    assert_int_equal(mountpath_empty_trash(mp, &stop, NULL), 0);
+    assert_int_equal(count_in("mp1", "trash"), 1);
+    fixture_close();
+    fixture_open_with("1", (struct mountpaths_config){0});
+    stop = false;
+    assert_int_equal(mountpath_empty_trash(mountpaths_at(fx.mountpaths, 0), &stop, NULL), 0);
+    assert_int_equal(count_in("mp1", "trash"), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        closed_test(test_another_targets_is_refused),
+        closed_test(test_the_same_directory_twice_is_refused),
+        closed_test(test_two_daemons_never_share_one),
+        closed_test(test_copies_and_moved_ones_are_refused),
+        closed_test(test_another_clusters_is_refused),
+        closed_test(test_a_missing_one_is_missed),
+        closed_test(test_an_added_one_loses_nothing),
+        closed_test(test_an_empty_one_that_is_added_settles),
+        closed_test(test_objects_without_a_format_are_refused),
+        closed_test(test_unfinished_writes_go_at_the_start),
+        closed_test(test_rebuilding_tells_loss_from_damage),
+        closed_test(test_reindex_can_be_asked_for),
+        closed_test(test_a_full_disk_starts),
+        closed_test(test_a_file_system_without_attributes_is_refused),
+        closed_test(test_buckets_are_made_whole_and_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

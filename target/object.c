@@ -1,0 +1,300 @@
+#include "target/object_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "hrw/hrw.h"
+
+enum { FILE_MODE = 0640 };
+
+struct object_store *object_store_new(const struct object_store_config *config)
+{
+    struct object_store *s = xcalloc(1, sizeof *s);
+    s->config = *config;
+    for (size_t i = 0; i < OBJECT_STRIPES; i++)
+        pthread_mutex_init(&s->stripes[i], NULL);
+    s->puts = metric_get(M_object_put_total, NULL);
+    s->put_bytes = metric_get(M_object_put_bytes_total, NULL);
+    s->deletes = metric_get(M_object_delete_total, NULL);
+    return s;
+}
+
+void object_store_free(struct object_store *s)
+{
+    if (s == NULL)
+        return;
+    for (size_t i = 0; i < OBJECT_STRIPES; i++)
+        pthread_mutex_destroy(&s->stripes[i]);
+    free(s);
+}
+
+struct mountpaths *object_store_mountpaths(const struct object_store *s)
+{
+    return s->config.mountpaths;
+}
+
+bool object_job_hides(const struct object_store *s, const char *job_or_null)
+{
+    const struct object_env *env = s->config.env;
+    return job_or_null != NULL && !env->job_committed(env->ctx, job_or_null);
+}
+
+int object_not_found(const char *name, struct error *err)
+{
+    return error_set(err, E_OBJECT_NOT_FOUND, "object '%s' does not exist", name);
+}
+
+int object_reserved(const struct stored *cur, struct error *err)
+{
+    return error_set(err, E_OBJECT_RESERVED, "object '%s' is being made by job '%s'",
+                     cur->attr.name, cur->attr.job);
+}
+
+/* --- places ----------------------------------------------------------------------------------- */
+
+void object_place_set(struct object_place *p, struct object_store *s, uint64_t bucket_id,
+                      const char *name)
+{
+    p->store = s;
+    p->mp = mountpaths_pick(s->config.mountpaths, bucket_id, name);
+    p->bucket_id = bucket_id;
+    p->name = name;
+    object_path_set(&p->path, bucket_id, name);
+}
+
+char *object_place_text(const struct object_place *p, const struct mountpath *mp)
+{
+    return xprintf("%s/.dfc/obj/%s", mp->path, p->path.text);
+}
+
+static pthread_mutex_t *stripe_of(const struct object_place *p)
+{
+    uint64_t key = hrw_key(p->bucket_id, p->name, strlen(p->name));
+    return &p->store->stripes[key % OBJECT_STRIPES];
+}
+
+void object_lock(const struct object_place *p)
+{
+    pthread_mutex_lock(stripe_of(p));
+}
+
+void object_unlock(const struct object_place *p)
+{
+    pthread_mutex_unlock(stripe_of(p));
+}
+
+/* --- what is on disk -------------------------------------------------------------------------- */
+
+void stored_copy(struct stored *to, const struct stored *from)
+{
+    *to = *from;
+    struct attr *a = &to->attr;
+    const char **texts[] = {&a->name, &a->content_type, &a->job, &a->meta};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (*texts[i] != NULL)
+            *texts[i] = (const char *)to->raw + (*texts[i] - (const char *)from->raw);
+    }
+}
+
+/* The copy on one mountpath. */
+static int stored_read_at(const struct object_place *p, struct mountpath *mp, struct stored *out,
+                          struct error *err)
+{
+    _cleanup_free_ char *path = object_place_text(p, mp);
+    *out = (struct stored){.mp = mp};
+    int errnum = fault_errno("disk.open");
+    ssize_t len = errnum == 0 ? getxattr(path, ATTR_XATTR, out->raw, sizeof out->raw) : -1;
+    if (len < 0 && errnum == 0)
+        errnum = errno;
+    if (errnum == ENOENT)
+        return 0;
+    out->exists = true;
+    if (errnum == ENODATA || errnum == ERANGE) {
+        out->damaged = true;
+        return 0;
+    }
+    if (errnum != 0)
+        return mountpath_failed(mp, error_errno(err, errnum, "read the attribute of '%s'", path));
+    struct error why;
+    int code = attr_decode(out->raw, (size_t)len, &out->attr, &why);
+    if (code == E_CORRUPT) {
+        out->damaged = true;
+        out->attr = (struct attr){0};
+        return 0;
+    }
+    if (code != 0) /* a newer release's: not ours to replace */
+        return error_set(err, code, "'%s': %s", path, why.message);
+    if (strcmp(out->attr.name, p->name) != 0)
+        return error_set(err, E_HASH_COLLISION, "'%s' holds another name, '%s'", path,
+                         out->attr.name);
+    return 0;
+}
+
+/* Is `a` to be preferred to `b`?  Anything to nothing, anything readable to damage. */
+static bool stored_beats(const struct stored *a, const struct stored *b)
+{
+    if (!a->exists || !b->exists)
+        return a->exists;
+    if (a->damaged || b->damaged)
+        return !a->damaged;
+    return version_compare(&a->attr.version, &b->attr.version) > 0;
+}
+
+int stored_read(const struct object_place *p, struct stored *out, struct error *err)
+{
+    int code = stored_read_at(p, p->mp, out, err);
+    const struct mountpaths *all = p->store->config.mountpaths;
+    if (code != 0 || mountpaths_settled(all))
+        return code;
+    for (size_t i = 0; i < mountpaths_count(all); i++) {
+        struct stored other;
+        if (mountpaths_at(all, i) == p->mp)
+            continue;
+        code = stored_read_at(p, mountpaths_at(all, i), &other, err);
+        if (code != 0)
+            return code;
+        if (stored_beats(&other, out))
+            stored_copy(out, &other);
+    }
+    return 0;
+}
+
+bool stored_hidden(const struct object_store *s, const struct stored *cur)
+{
+    return cur->exists && !cur->damaged && object_job_hides(s, cur->attr.job);
+}
+
+bool stored_visible(const struct object_store *s, const struct stored *cur)
+{
+    return cur->exists && !cur->damaged && !attr_is_tombstone(&cur->attr) && !stored_hidden(s, cur);
+}
+
+static int restore_index(const struct object_place *p, struct error *err)
+{
+    struct stored here;
+    int code = stored_read_at(p, p->mp, &here, err);
+    if (code != 0)
+        return code;
+    if (!here.exists || here.damaged)
+        return index_delete(p->mp->index, p->bucket_id, p->name, err);
+    struct index_record rec = index_record_of(&here.attr);
+    return index_put(p->mp->index, p->bucket_id, p->name, &rec, err);
+}
+
+void object_restore_index(const struct object_place *p)
+{
+    struct error err = ERROR_INIT;
+    if (restore_index(p, &err) == 0)
+        return;
+    log_error("index missed a change", lstr("mountpath", p->mp->path), lerr(&err));
+    index_set_stale(p->mp->index, &err);
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Checks what was found under the open descriptor and leaves it in o->fd. */
+static int object_take(const struct object_place *p, struct mountpath *mp, int fd, struct object *o,
+                       struct error *err)
+{
+    struct stat st;
+    ssize_t len = fgetxattr(fd, ATTR_XATTR, o->raw, sizeof o->raw);
+    if (len < 0 && (errno == ENODATA || errno == ERANGE))
+        return error_set(err, E_CORRUPT, "object '%s' on '%s' has lost its attribute", p->name,
+                         mp->path);
+    if (len < 0 || fstat(fd, &st) != 0)
+        return error_errno(err, errno, "read the attribute of '%s' on '%s'", p->name, mp->path);
+    int code = attr_decode(o->raw, (size_t)len, &o->attr, err);
+    if (code != 0)
+        return error_recode(err, code, "object '%s' on '%s'", p->name, mp->path);
+    if (strcmp(o->attr.name, p->name) != 0 || attr_is_tombstone(&o->attr) ||
+        object_job_hides(p->store, o->attr.job))
+        return object_not_found(p->name, err);
+    if ((uint64_t)st.st_size != o->attr.size)
+        return error_set(err, E_CORRUPT, "object '%s' on '%s' has %llu bytes, not %llu", p->name,
+                         mp->path, (unsigned long long)st.st_size,
+                         (unsigned long long)o->attr.size);
+    return 0;
+}
+
+int object_open_at(const struct object_place *p, struct mountpath *mp, struct object *o,
+                   struct error *err)
+{
+    o->fd = -1;
+    int errnum = fault_errno("disk.open");
+    _cleanup_close_ int fd =
+        errnum == 0 ? openat(mp->obj_fd, p->path.text, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0 && errnum == 0)
+        errnum = errno;
+    if (errnum == ENOENT)
+        return object_not_found(p->name, err);
+    if (errnum != 0)
+        return mountpath_failed(
+            mp, error_errno(err, errnum, "open object '%s' on '%s'", p->name, mp->path));
+    int code = object_take(p, mp, fd, o, err);
+    if (code == 0)
+        o->fd = steal_fd(&fd);
+    return mountpath_failed(mp, code);
+}
+
+int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                struct error *err)
+{
+    struct object_place p;
+    object_place_set(&p, s, bucket_id, name);
+    if (mountpaths_settled(s->config.mountpaths))
+        return object_open_at(&p, p.mp, o, err);
+    struct stored cur;
+    o->fd = -1;
+    int code = stored_read(&p, &cur, err);
+    if (code != 0)
+        return code == E_HASH_COLLISION ? object_not_found(name, err) : code;
+    return object_open_at(&p, cur.mp, o, err);
+}
+
+int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                struct error *err)
+{
+    int code = object_open(s, bucket_id, name, o, err);
+    if (o->fd >= 0)
+        close(o->fd);
+    o->fd = -1;
+    return code;
+}
+
+/* --- small change for the writers ------------------------------------------------------------- */
+
+int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME], int *fd,
+                      struct error *err)
+{
+    mountpath_tmp_name(mp, name);
+    int errnum = fault_errno("disk.open");
+    *fd = errnum == 0 ? openat(mp->tmp_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE)
+                      : -1;
+    if (*fd < 0 && errnum == 0)
+        errnum = errno;
+    if (errnum == 0)
+        return 0;
+    return mountpath_failed(mp,
+                            error_errno(err, errnum, "create '%s/.dfc/tmp/%s'", mp->path, name));
+}
+
+int object_set_attr(const struct mountpath *mp, int fd, const struct attr *a, struct error *err)
+{
+    unsigned char raw[ATTR_ENCODED_MAX];
+    size_t len;
+    int code = attr_encode(a, raw, &len, err);
+    if (code != 0)
+        return code;
+    int errnum = fault_errno("disk.xattr");
+    if (errnum == 0 && fsetxattr(fd, ATTR_XATTR, raw, len, 0) != 0)
+        errnum = errno;
+    if (errnum == 0)
+        return 0;
+    return error_errno(err, errnum, "write the attribute of '%s' on '%s'", a->name, mp->path);
+}

@@ -1,0 +1,151 @@
+/* The operations on one object, on the disks of one target.  No HTTP, no cluster: what the store
+ * must know of the rest comes through struct object_env.
+ *
+ * An object is one file with an attribute (attr.h), made visible by one rename:
+ *
+ *   begin ─▶ write … ─▶ commit:  attribute ─▶ fsync file ─▶ index ─▶ rename ─▶ fsync directory
+ *   tmp/5    (checksum, buffer)             (sync only)                      (sync only)
+ *
+ * What can fail early does so before the rename; whatever fails leaves the old object and nothing
+ * else.  A crash leaves at most a file in tmp/, which the next start empties, and an index without
+ * its marker, which the next start fills anew.
+ *
+ * Versions.  Every write, tombstones included, gets a version greater than what the name has on
+ * disk, decided under the name's lock.  Of two writers at once the later rename wins, and has the
+ * greater version.
+ *
+ * Hidden objects.  A job's output carries the job's id until the job has committed: it is
+ * reserved (no PUT, E_OBJECT_RESERVED) but not there (GET, HEAD, list, DELETE: not found).  It
+ * becomes visible the moment env->job_committed() says so, for all names at once; object_unmark()
+ * then takes the mark off, one by one, so that the job can be forgotten.
+ *
+ * Threads: any may call anything.  Calls with `done` never wait for the disk to sync: with
+ * DURABILITY_SYNC done() comes from the mountpath's disk thread, otherwise before the call
+ * returns.  The others block as long as the disk does.
+ * Locks: one of 1024 mutexes by name, never two; below it the index's writer. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "target/attr.h"
+#include "target/mountpaths.h"
+
+struct object_store;
+
+struct object_env {
+    void *ctx;
+    /* What versions are made of: the term and the version of the cluster's state in force. */
+    void (*map)(void *ctx, uint64_t *term, uint64_t *map_version);
+    /* Has the decision to commit this job been made?  Once true, always true while any object
+     * carries its mark. */
+    bool (*job_committed)(void *ctx, const char *job_id);
+};
+
+struct object_store_config {
+    struct mountpaths *mountpaths;   /* outlives the store */
+    const struct object_env *env;    /* outlives the store */
+    size_t put_buffer_bytes;         /* small pieces are gathered to so much */
+    uint64_t put_memory_bytes;       /* of all buffers; above it, writers go without */
+    uint64_t space_reserve_bytes;    /* PUT leaves so much free (at most 1/16 of the disk) */
+};
+
+struct object_store *object_store_new(const struct object_store_config *config);
+void object_store_free(struct object_store *s); /* nothing is under way */
+DEFINE_CLEANUP(struct object_store, object_store_free);
+struct mountpaths *object_store_mountpaths(const struct object_store *s);
+/* Does this record's mark still hide it? */
+bool object_job_hides(const struct object_store *s, const char *job_or_null);
+
+/* --- reading ---------------------------------------------------------------------------------- */
+struct object {
+    int fd;           /* the caller's to close; -1 after object_head() */
+    struct attr attr; /* borrows from raw: do not copy the struct */
+    unsigned char raw[ATTR_ENCODED_MAX];
+};
+
+/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged. */
+int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                struct error *err);
+int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                struct error *err);
+
+/* --- writing ---------------------------------------------------------------------------------- */
+#define OBJECT_SIZE_UNKNOWN UINT64_MAX
+
+/* Asked under the name's lock, right before the rename (and once at the start, to refuse early):
+ * may the write go on?  `current` is NULL where there is no visible object. */
+struct object_condition {
+    int (*check)(void *ctx, const struct attr *current, struct error *err);
+    void *ctx; /* lives until done() */
+};
+
+/* The outcome: err->code 0 and the attributes as stored, or attr NULL.  Both live until it
+ * returns. */
+typedef void object_done_fn(void *arg, const struct attr *attr, const struct error *err);
+
+struct object_put_spec {
+    uint64_t bucket_id;
+    const char *name;
+    uint64_t size; /* or OBJECT_SIZE_UNKNOWN */
+    enum durability durability;
+    enum checksum_type checksum;         /* to be stored */
+    const struct checksum_value *expect; /* NULL, or what the bytes must have (any type) */
+    const char *content_type;            /* or NULL */
+    const char *meta;                    /* "name\0value\0…", or NULL */
+    size_t meta_len;
+    const char *job_id; /* NULL, or the object is hidden until this job has committed */
+    struct object_condition condition; /* check may be NULL */
+};
+
+struct object_put;
+
+/* Everything of the spec but the condition's ctx is copied.  E_NO_SPACE, E_OBJECT_RESERVED,
+ * E_HASH_COLLISION; with a job E_OBJECT_EXISTS where a visible object has the name. */
+int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
+                     struct object_put **out, struct error *err);
+/* E_LENGTH beyond the announced size.  After an error only object_put_abort() is left. */
+int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err);
+/* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */
+void object_put_commit(struct object_put *p, object_done_fn *done, void *arg);
+/* The same, waiting. */
+int object_put_commit_wait(struct object_put *p, struct error *err);
+void object_put_abort(struct object_put *p); /* NULL is fine */
+DEFINE_CLEANUP(struct object_put, object_put_abort);
+
+/* Leaves a tombstone.  E_OBJECT_NOT_FOUND where no object is visible. */
+void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
+                   enum durability durability, const struct object_condition *condition,
+                   object_done_fn *done, void *arg);
+
+/* Removes the name's tombstone if it is older than this (blocking); 0 also where it is not. */
+int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
+                            int64_t older_than_ms, struct error *err);
+
+/* --- jobs (blocking) -------------------------------------------------------------------------- */
+/* Takes the mark of this job off; 0 also where the object has another mark, none, or is gone. */
+int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name,
+                  const char *job_id, struct error *err);
+/* Removes the object if it carries the mark of this job; what the name was before (nothing, or
+ * deleted) it is again. */
+int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
+                   const char *job_id, struct error *err);
+/* What object_unmark() and object_discard() have done is on the disks when this returns. */
+int object_store_sync(struct object_store *s, struct error *err);
+/* fn() for each name of the bucket that carries the job's mark; by the index, so that names come
+ * in order within a mountpath.  fn may unmark or discard. */
+int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *job_id,
+                       int (*fn)(void *ctx, const char *name, struct error *err), void *ctx,
+                       struct error *err);
+
+/* A hard link <mountpath>/.dfc/jobs/<job id>/<link name> of the object's present file: its bytes
+ * and attribute stay readable there whatever happens to the object.  A link of that name is
+ * replaced.  link_name has no slash.  *path is the caller's to free; o->fd is open. */
+int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+               const char *link_name, char **path, struct object *o, struct error *err);
+/* Removes the job's directories on all mountpaths, pins and work files. */
+int object_remove_job_files(struct object_store *s, const char *job_id, struct error *err);

@@ -1,0 +1,267 @@
+#include "target/object_commit.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/log.h"
+
+struct commit_step {
+    const char *name;
+    int (*call)(struct commit *c, struct error *err); /* or NULL: */
+    int (*fd)(const struct commit *c);                /* what to sync */
+};
+
+/* --- the steps -------------------------------------------------------------------------------- */
+
+static void decide_version(struct commit *c, const struct stored *cur)
+{
+    const struct object_env *env = c->place.store->config.env;
+    uint64_t term, map;
+    env->map(env->ctx, &term, &map);
+    const struct version *old = cur->exists && !cur->damaged ? &cur->attr.version : NULL;
+    c->attr.version = version_next(old, term, map);
+}
+
+static int read_and_ask(struct commit *c, struct stored *cur, struct error *err)
+{
+    int code = stored_read(&c->place, cur, err);
+    return code != 0 ? code : c->rule(c, cur, err);
+}
+
+int commit_ask(struct commit *c, struct error *err)
+{
+    struct stored cur;
+    object_lock(&c->place);
+    int code = read_and_ask(c, &cur, err);
+    object_unlock(&c->place);
+    return code;
+}
+
+static int step_stamp(struct commit *c, struct error *err)
+{
+    struct stored cur;
+    object_lock(&c->place);
+    int code = read_and_ask(c, &cur, err);
+    if (code == 0)
+        decide_version(c, &cur);
+    object_unlock(&c->place);
+    return code != 0 ? code : object_set_attr(c->place.mp, c->fd, &c->attr, err);
+}
+
+/* Without sync this is the only stamp.  With it, somebody else has written the name since
+ * step_stamp(): theirs must not win. */
+static int stamp_now(struct commit *c, const struct stored *cur, struct error *err)
+{
+    decide_version(c, cur);
+    int code = object_set_attr(c->place.mp, c->fd, &c->attr, err);
+    if (code != 0 || !c->sync)
+        return code;
+    int errnum = fault_errno("disk.sync");
+    if (errnum == 0 && fsync(c->fd) != 0)
+        errnum = errno;
+    return errnum == 0
+               ? 0
+               : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
+}
+
+/* 0 or an errno. */
+static int rename_replacing(const struct commit *c)
+{
+    const struct mountpath *mp = c->place.mp;
+    return renameat(mp->tmp_fd, c->tmp, mp->obj_fd, c->place.path.text) == 0 ? 0 : errno;
+}
+
+static int rename_exchanging(const struct commit *c)
+{
+    const struct mountpath *mp = c->place.mp;
+    int rc = renameat2(mp->tmp_fd, c->tmp, mp->obj_fd, c->place.path.text, RENAME_EXCHANGE);
+    return rc == 0 ? 0 : errno;
+}
+
+static int rename_step(struct commit *c, const struct stored *cur, struct error *err)
+{
+    int errnum = fault_errno("disk.rename");
+    c->created = !cur->exists;
+    if (errnum == 0 && c->sync && cur->exists) {
+        errnum = rename_exchanging(c);
+        c->exchanged = errnum == 0;
+        if (errnum == ENOENT || errnum == EINVAL || errnum == ENOSYS) /* elsewhere, or unknown */
+            errnum = rename_replacing(c);
+    } else if (errnum == 0) {
+        errnum = rename_replacing(c);
+    }
+    if (errnum == 0)
+        return 0;
+    if (errnum == ENOENT)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    return error_errno(err, errnum, "rename '%s/.dfc/tmp/%s' to '%s'", c->place.mp->path, c->tmp,
+                       c->place.path.text);
+}
+
+static bool is_overtaken(const struct commit *c, const struct stored *cur)
+{
+    return cur->exists && !cur->damaged &&
+           version_compare(&cur->attr.version, &c->attr.version) >= 0;
+}
+
+static int publish_locked(struct commit *c, struct error *err)
+{
+    const struct object_place *p = &c->place;
+    struct stored cur;
+    int code = read_and_ask(c, &cur, err);
+    if (code == 0 && (!c->sync || is_overtaken(c, &cur)))
+        code = stamp_now(c, &cur, err);
+    if (code != 0)
+        return code;
+    struct index_record rec = index_record_of(&c->attr);
+    if ((code = index_put(p->mp->index, p->bucket_id, p->name, &rec, err)) != 0)
+        return code;
+    if ((code = rename_step(c, &cur, err)) != 0)
+        object_restore_index(p);
+    return code;
+}
+
+static int step_publish(struct commit *c, struct error *err)
+{
+    const struct mountpath *mp = c->place.mp;
+    if (c->sync) {
+        char dir[OBJECT_PATH_MAX];
+        snprintf(dir, sizeof dir, "%.*s", c->place.path.dir_len, c->place.path.text);
+        c->dir_fd = openat(mp->obj_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (c->dir_fd < 0 && errno == ENOENT)
+            return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+        if (c->dir_fd < 0)
+            return error_errno(err, errno, "open '%s/.dfc/obj/%s'", mp->path, dir);
+    }
+    object_lock(&c->place);
+    int code = publish_locked(c, err);
+    object_unlock(&c->place);
+    return code;
+}
+
+static int file_of(const struct commit *c)
+{
+    return c->fd;
+}
+
+static int dir_of(const struct commit *c)
+{
+    return c->dir_fd;
+}
+
+enum { STEP_STAMP, STEP_SYNC_FILE, STEP_PUBLISH, STEP_SYNC_DIR, STEPS };
+
+static const struct commit_step steps[STEPS] = {
+    [STEP_STAMP] = {.name = "stamp", .call = step_stamp},
+    [STEP_SYNC_FILE] = {.name = "sync the file", .fd = file_of},
+    [STEP_PUBLISH] = {.name = "publish", .call = step_publish},
+    [STEP_SYNC_DIR] = {.name = "sync the directory", .fd = dir_of},
+};
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* The name may not be on the disk: what was there before comes back, unless another writer has
+ * been here since, or the file system cannot exchange (then the new one stays). */
+static void take_back(struct commit *c)
+{
+    struct stored cur;
+    struct error err = ERROR_INIT;
+    const struct mountpath *mp = c->place.mp;
+    object_lock(&c->place);
+    if (stored_read(&c->place, &cur, &err) == 0 && cur.exists && !cur.damaged &&
+        version_compare(&cur.attr.version, &c->attr.version) == 0) {
+        int errnum = 0;
+        if (c->exchanged)
+            errnum = rename_exchanging(c);
+        else if (c->created && unlinkat(mp->obj_fd, c->place.path.text, 0) != 0)
+            errnum = errno;
+        if (errnum != 0)
+            log_error("object not taken back", lstr("name", c->place.name),
+                      lstr("mountpath", mp->path), li64("errno", errnum));
+        object_restore_index(&c->place);
+    }
+    object_unlock(&c->place);
+}
+
+static void commit_end(struct commit *c)
+{
+    if (c->err.code != 0 && c->step == STEP_SYNC_DIR)
+        take_back(c);
+    /* Either our file, which did not become the object, or the old one, which no longer is. */
+    bool tmp_left = c->err.code != 0 || c->exchanged;
+    if (tmp_left && unlinkat(c->place.mp->tmp_fd, c->tmp, 0) != 0 && errno != ENOENT)
+        log_warn("temporary file not removed", lstr("mountpath", c->place.mp->path),
+                 lstr("name", c->tmp), li64("errno", errno));
+    if (c->dir_fd >= 0)
+        close(c->dir_fd);
+    mountpath_failed(c->place.mp, c->err.code);
+    c->done(c);
+}
+
+/* --- the drivers ------------------------------------------------------------------------------ */
+
+static void run_here(struct commit *c)
+{
+    c->step = STEP_PUBLISH;
+    (void)step_publish(c, &c->err);
+    commit_end(c);
+}
+
+static struct commit *commit_of(const struct disk_op *op)
+{
+    struct commit *c = op->ctx;
+    assert(c->magic == COMMIT_MAGIC);
+    return c;
+}
+
+static int run_call(struct disk_op *op)
+{
+    struct commit *c = commit_of(op);
+    return steps[c->step].call(c, &c->err) == 0 ? 0 : -EIO;
+}
+
+static void step_done(struct disk_op *op, int result);
+
+static struct disk_op *next_op(struct commit *c)
+{
+    const struct commit_step *step = &steps[c->step];
+    c->op = (struct disk_op){.kind = step->call != NULL ? DISK_CALL : DISK_FSYNC,
+                             .fd = step->fd != NULL ? step->fd(c) : -1,
+                             .call = run_call,
+                             .done = step_done,
+                             .ctx = c};
+    return &c->op;
+}
+
+static void step_done(struct disk_op *op, int result)
+{
+    struct commit *c = commit_of(op);
+    if (result < 0 && c->err.code == 0)
+        error_errno(&c->err, -result, "%s of '%s' on '%s'", steps[c->step].name, c->place.name,
+                    c->place.mp->path);
+    if (c->err.code == 0 && ++c->step < STEPS)
+        disk_submit_next(c->place.mp->disk, next_op(c));
+    else
+        commit_end(c);
+}
+
+void commit_run(struct commit *c)
+{
+    c->magic = COMMIT_MAGIC;
+    c->dir_fd = -1;
+    c->err = ERROR_INIT;
+    if (!c->sync) {
+        run_here(c);
+        return;
+    }
+    c->step = STEP_STAMP;
+    if (step_stamp(c, &c->err) != 0) {
+        commit_end(c);
+        return;
+    }
+    c->step++;
+    disk_submit(c->place.mp->disk, next_op(c));
+}

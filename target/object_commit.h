@@ -1,0 +1,44 @@
+/* Giving a finished temporary file an object's name: the one way in which objects, hidden objects
+ * and tombstones come into being.
+ *
+ *   stamp     decides the version, writes the attribute         in the caller's thread
+ *   sync      fsync of the file                                 the disk's ring
+ *   publish   checks again, index, rename                       the disk's thread
+ *   sync      fsync of the directory                            the disk's ring
+ *
+ * Without `sync` there is only publish, which then stamps, too, in the caller's thread.  With it,
+ * another writer may be faster between stamp and publish: then the version is decided anew.
+ *
+ * With `sync` a rename over an old object exchanges the two, so that the old one can come back
+ * where the last step fails; without, it replaces it, which file systems that delay allocation take
+ * as the sign to flush the new one's bytes, so that power loss leaves the old or the new. */
+#pragma once
+
+#include "io/disk.h"
+#include "target/object_internal.h"
+
+struct commit {
+    unsigned magic;
+    struct object_place place; /* its name lives as long as the commit */
+    struct attr attr;          /* all but the version, which is decided here */
+    int fd;                    /* of the temporary file; the owner's to close */
+    char tmp[MOUNTPATH_TMP_NAME];
+    bool sync;
+    /* Under the name's lock: may it become the object, given what is there?  May set flags. */
+    int (*rule)(struct commit *c, const struct stored *cur, struct error *err);
+    /* The end, with c->err; the temporary file is gone. */
+    void (*done)(struct commit *c);
+    struct error err;
+    /* the commit's own */
+    size_t step;
+    int dir_fd;
+    bool exchanged; /* the old object is in the temporary name */
+    bool created;   /* there was none */
+    struct disk_op op;
+};
+
+#define COMMIT_MAGIC 0xc0331701u
+
+void commit_run(struct commit *c);
+/* Asks the rule before the work begins, to refuse early. */
+int commit_ask(struct commit *c, struct error *err);

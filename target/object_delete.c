@@ -1,0 +1,113 @@
+/* DELETE: a tombstone takes the object's name.  And the end of tombstones. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/mem.h"
+#include "target/object_commit.h"
+
+struct deletion {
+    struct commit commit; /* first: see deletion_of() */
+    struct object_condition condition;
+    char *name;
+    object_done_fn *done;
+    void *arg;
+};
+
+static struct deletion *deletion_of(struct commit *c)
+{
+    return (struct deletion *)c;
+}
+
+static int delete_rule(struct commit *c, const struct stored *cur, struct error *err)
+{
+    const struct object_condition *condition = &deletion_of(c)->condition;
+    if (!stored_visible(c->place.store, cur))
+        return object_not_found(c->place.name, err);
+    return condition->check != NULL ? condition->check(condition->ctx, &cur->attr, err) : 0;
+}
+
+static void deletion_done(struct commit *c)
+{
+    struct deletion *d = deletion_of(c);
+    if (c->err.code == 0)
+        metric_add(c->place.store->deletes, 1);
+    if (c->fd >= 0)
+        close(c->fd);
+    d->done(d->arg, c->err.code == 0 ? &c->attr : NULL, &c->err);
+    free(d->name);
+    free(d);
+}
+
+static int deletion_prepare(struct commit *c, struct error *err)
+{
+    int code = commit_ask(c, err);
+    if (code == 0) /* the object may be on another mountpath, where HRW had put it once */
+        code = mountpath_make_bucket(c->place.mp, c->place.bucket_id, err);
+    return code != 0 ? code : object_tmp_create(c->place.mp, c->tmp, &c->fd, err);
+}
+
+void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
+                   enum durability durability, const struct object_condition *condition,
+                   object_done_fn *done, void *arg)
+{
+    struct deletion *d = xcalloc(1, sizeof *d);
+    d->name = xstrdup(name);
+    d->done = done;
+    d->arg = arg;
+    if (condition != NULL)
+        d->condition = *condition;
+    bool sync = durability == DURABILITY_SYNC;
+    struct commit *c = &d->commit;
+    *c = (struct commit){.fd = -1, .sync = sync, .rule = delete_rule, .done = deletion_done};
+    c->attr = (struct attr){.flags = ATTR_TOMBSTONE | (sync ? ATTR_DURABLE : 0),
+                            .name = d->name,
+                            .modified_ms = clock_wall_ms()};
+    object_place_set(&c->place, s, bucket_id, d->name);
+    if (deletion_prepare(c, &c->err) == 0)
+        commit_run(c);
+    else
+        deletion_done(c);
+}
+
+/* --- removing for good ------------------------------------------------------------------------ */
+
+int object_remove_locked(const struct object_place *p, struct error *err)
+{
+    int code = index_delete(p->mp->index, p->bucket_id, p->name, err);
+    if (code != 0)
+        return code;
+    int errnum = fault_errno("disk.rename");
+    if (errnum == 0 && unlinkat(p->mp->obj_fd, p->path.text, 0) != 0)
+        errnum = errno;
+    if (errnum == 0 || errnum == ENOENT)
+        return 0;
+    object_restore_index(p);
+    return mountpath_failed(
+        p->mp, error_errno(err, errnum, "remove '%s' on '%s'", p->path.text, p->mp->path));
+}
+
+static int forget_locked(struct object_place *p, int64_t older_than_ms, struct error *err)
+{
+    struct stored cur;
+    int code = stored_read(p, &cur, err);
+    if (code != 0 || !cur.exists || cur.damaged || !attr_is_tombstone(&cur.attr) ||
+        cur.attr.modified_ms >= older_than_ms)
+        return code;
+    p->mp = cur.mp;
+    return object_remove_locked(p, err);
+}
+
+int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
+                            int64_t older_than_ms, struct error *err)
+{
+    struct object_place p;
+    if (!mountpaths_settled(s->config.mountpaths)) /* it may hide an older copy elsewhere */
+        return 0;
+    object_place_set(&p, s, bucket_id, name);
+    object_lock(&p);
+    int code = forget_locked(&p, older_than_ms, err);
+    object_unlock(&p);
+    return code;
+}

@@ -1,0 +1,231 @@
+/* Every way in which the disk can fail under PUT and DELETE, and a crash at each of the same
+ * places: the old object stays whole, nothing is left behind, and the list says the same as the
+ * files.  Each fault is made to happen at its 1st, 2nd, … pass until the operation no longer meets
+ * it, so that no pass is forgotten. */
+#include "target/store_fixture.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+static const char *const points[] = {"disk.open", "disk.write",  "disk.xattr",
+                                     "disk.sync", "index.write", "disk.rename"};
+enum { POINTS = sizeof points / sizeof *points, PASSES_MAX = 20 };
+
+/* What is done to "a", which is "old" or does not exist before. */
+struct scenario {
+    bool exists;
+    bool deletes;
+    enum durability durability;
+};
+
+static const struct scenario scenarios[] = {
+    {.exists = false, .deletes = false, .durability = DURABILITY_SYNC},
+    {.exists = true, .deletes = false, .durability = DURABILITY_SYNC},
+    {.exists = true, .deletes = true, .durability = DURABILITY_SYNC},
+    {.exists = false, .deletes = false, .durability = DURABILITY_ASYNC},
+    {.exists = true, .deletes = false, .durability = DURABILITY_ASYNC},
+    {.exists = true, .deletes = true, .durability = DURABILITY_ASYNC},
+};
+enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
+
+static const char *text_before(const struct scenario *sc)
+{
+    return sc->exists ? "old" : NULL;
+}
+
+static const char *text_after(const struct scenario *sc)
+{
+    return sc->deletes ? NULL : "brand new";
+}
+
+static int act(const struct scenario *sc, struct error *err)
+{
+    return sc->deletes ? delete_as("a", sc->durability, err)
+                       : put_text_as("a", text_after(sc), sc->durability, err);
+}
+
+static void assert_holds(const char *text)
+{
+    assert_text("a", text);
+    assert_list(text == NULL ? "" : strcmp(text, "old") == 0 ? "a:3 " : "a:9 ");
+    assert_no_leftovers();
+}
+
+static void begin(const struct scenario *sc)
+{
+    fixture_open();
+    /* The bucket's directories are there: what is tested is the object. */
+    assert_int_equal(put_text_as("a", "old", DURABILITY_SYNC, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mountpaths_at(fx.mountpaths, 0), BUCKET, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mountpaths_at(fx.mountpaths, 1), BUCKET, NULL), 0);
+    if (!sc->exists)
+        assert_int_equal(delete_name("a"), 0);
+}
+
+/* True: the operation still meets this pass of the point, and failed as it should. */
+static bool fails_at(const struct scenario *sc, const char *point, const char *errname, int code,
+                     unsigned pass)
+{
+    char spec[64];
+    struct error err = ERROR_INIT;
+    snprintf(spec, sizeof spec, "%s=%s@%u", point, errname, pass);
+    assert_int_equal(fault_configure(spec, NULL), 0);
+    int got = act(sc, &err);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    if (got == 0)
+        return false;
+    if (got != code)
+        fail_msg("%s: %s, not %s", spec, error_name(got), error_name(code));
+    if (strstr(err.message, "mp") == NULL) /* of which disk */
+        fail_msg("%s: '%s' names no mountpath", spec, err.message);
+    return true;
+}
+
+static void test_errors_change_nothing_and_name_the_disk(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        int code;
+    } errors[] = {{"EIO", E_IO}, {"ENOSPC", E_NO_SPACE}};
+    unsigned met = 0;
+    for (size_t i = 0; i < SCENARIOS * POINTS * 2; i++) {
+        const struct scenario *sc = &scenarios[i % SCENARIOS];
+        const char *point = points[i / SCENARIOS % POINTS];
+        unsigned e = (unsigned)(i / SCENARIOS / POINTS);
+        unsigned pass = 1;
+        begin(sc);
+        while (fails_at(sc, point, errors[e].name, errors[e].code, pass)) {
+            assert_holds(text_before(sc));
+            assert_true(++pass < PASSES_MAX);
+            met++;
+        }
+        assert_holds(text_after(sc));
+        fixture_close();
+        assert_int_equal(file_remove_tree(fx.dir, NULL), 0);
+    }
+    assert_true(met >= 2 * 30); /* the points are where they should be */
+}
+
+/* Undoing can fail as well: then the index says that it is not to be relied on. */
+static void test_an_index_that_cannot_be_undone_says_so(void **state)
+{
+    (void)state;
+    begin(&scenarios[1]);
+    assert_int_equal(fault_configure("disk.rename=EIO@1,index.write=EIO@2", NULL), 0);
+    assert_int_equal(put_text_as("a", "brand new", DURABILITY_SYNC, NULL), E_IO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    assert_text("a", "old");
+    struct list_request req = {
+        .bucket_id = BUCKET, .prefix = "", .delimiter = "", .start_after = "", .limit = 10};
+    struct list_page page;
+    struct error err = ERROR_INIT;
+    assert_int_equal(list_page(fx.store, &req, &page, &err), E_IO);
+    assert_non_null(strstr(err.message, "rebuilt at the next start"));
+    fixture_close();
+    fixture_open();
+    assert_holds("old");
+}
+
+/* --- crashes ---------------------------------------------------------------------------------- */
+
+/* In a process of its own: the operation with a fault that kills.  True: it was killed. */
+static bool killed_at(const struct scenario *sc, const char *point, unsigned pass)
+{
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        char spec[64];
+        snprintf(spec, sizeof spec, "%s=kill@%u", point, pass);
+        fixture_open();
+        if (fault_configure(spec, NULL) != 0)
+            _exit(2);
+        _exit(act(sc, NULL) == 0 ? 0 : 1);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) {
+        assert_int_equal(WTERMSIG(status), SIGKILL);
+        return true;
+    }
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return false;
+}
+
+static bool equal_or_both_null(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* After a crash the object is the old one or the new one, and everything agrees. */
+static void assert_recovered(const struct scenario *sc)
+{
+    fixture_open();
+    _cleanup_free_ char *got = get_text("a");
+    bool old = equal_or_both_null(got, text_before(sc));
+    bool new = equal_or_both_null(got, text_after(sc));
+    assert_true(old || new);
+    assert_holds(old ? text_before(sc) : text_after(sc));
+    put_text("a", "brand new");
+    assert_holds("brand new");
+    fixture_close();
+}
+
+static void test_a_crash_anywhere_leaves_old_or_new(void **state)
+{
+    (void)state;
+    unsigned met = 0;
+    for (size_t i = 0; i < SCENARIOS * POINTS; i++) {
+        const struct scenario *sc = &scenarios[i % SCENARIOS];
+        bool killed = true;
+        for (unsigned pass = 1; killed; pass++) {
+            assert_true(pass < PASSES_MAX);
+            begin(sc);
+            fixture_close();
+            killed = killed_at(sc, points[i / SCENARIOS], pass);
+            met += killed;
+            assert_recovered(sc);
+            assert_int_equal(file_remove_tree(fx.dir, NULL), 0);
+        }
+    }
+    assert_true(met >= 30);
+}
+
+/* A hidden output does not outlive a crash as a visible one, and a job can still take it back. */
+static void test_hidden_objects_survive_a_crash_hidden(void **state)
+{
+    (void)state;
+    begin(&scenarios[0]);
+    fixture_close();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        fixture_open();
+        put_text_hidden("out", "hidden", "srt-1");
+        put_text_hidden("a", "hidden", "srt-1"); /* over a tombstone */
+        raise(SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status));
+    fixture_open();
+    assert_holds(NULL);
+    assert_int_equal(put_text_as("out", "x", DURABILITY_SYNC, NULL), E_OBJECT_RESERVED);
+    assert_int_equal(object_discard(fx.store, BUCKET, "out", "srt-1", NULL), 0);
+    assert_int_equal(object_discard(fx.store, BUCKET, "a", "srt-1", NULL), 0);
+    assert_int_equal(put_text_as("out", "x", DURABILITY_SYNC, NULL), 0);
+    put_text("a", "x");
+    assert_true(version_of("a").counter > 3);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        closed_test(test_errors_change_nothing_and_name_the_disk),
+        closed_test(test_an_index_that_cannot_be_undone_says_so),
+        closed_test(test_a_crash_anywhere_leaves_old_or_new),
+        closed_test(test_hidden_objects_survive_a_crash_hidden),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,366 @@
+/* PUT: the bytes on their way into a temporary file, through checksums and a buffer. */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <semaphore.h>
+#include <unistd.h>
+
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "target/object_commit.h"
+
+enum {
+    ARENA_BYTES = 512,
+    ASK_FIRST_MIN = 256 * 1024,
+    WRITE_THROUGH_MIN = 64 * 1024, /* a piece of this size is written as it is */
+    PREALLOCATE_MIN = 1 << 20, /* smaller files get their blocks when they are flushed, together */
+    RESERVE_DIVISOR = 16,
+};
+
+struct object_put {
+    struct commit commit; /* first: see put_of() */
+    struct object_condition condition;
+    struct arena *texts;
+    uint64_t size;    /* announced, or OBJECT_SIZE_UNKNOWN */
+    uint64_t written; /* what object_put_write() was given */
+    struct checksum *checksum;
+    struct checksum *checksum_expected; /* when its type is another one */
+    struct checksum_value expect;       /* type NONE: nothing was promised */
+    char *buffer;
+    size_t buffer_size, buffered;
+    object_done_fn *done;
+    void *arg;
+};
+
+static struct object_put *put_of(struct commit *c)
+{
+    return (struct object_put *)c;
+}
+
+/* Gives back what it holds of the store: its owner may be gone once done() was called. */
+static void put_release(struct object_put *p)
+{
+    if (p->buffer != NULL)
+        atomic_fetch_sub(&p->commit.place.store->put_memory, p->buffer_size);
+    free(p->buffer);
+    p->buffer = NULL;
+    if (p->commit.fd >= 0)
+        close(p->commit.fd);
+    p->commit.fd = -1;
+}
+
+static void put_free(struct object_put *p)
+{
+    put_release(p);
+    checksum_free(p->checksum);
+    checksum_free(p->checksum_expected);
+    arena_free(p->texts);
+    free(p);
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+/* A job's output goes only where nothing is; it remembers whether a tombstone was there. */
+static int hidden_rule(struct commit *c, const struct stored *cur, struct error *err)
+{
+    const struct object_store *s = c->place.store;
+    if (stored_visible(s, cur))
+        return error_set(err, E_OBJECT_EXISTS, "object '%s' exists", c->place.name);
+    bool hidden = stored_hidden(s, cur);
+    if (hidden && strcmp(cur->attr.job, c->attr.job) != 0)
+        return object_reserved(cur, err);
+    bool over =
+        cur->exists && !cur->damaged &&
+        (hidden ? (cur->attr.flags & ATTR_OVER_TOMBSTONE) != 0 : attr_is_tombstone(&cur->attr));
+    c->attr.flags &= ~(unsigned)ATTR_OVER_TOMBSTONE;
+    c->attr.flags |= over ? ATTR_OVER_TOMBSTONE : 0;
+    return 0;
+}
+
+static int put_rule(struct commit *c, const struct stored *cur, struct error *err)
+{
+    const struct object_put *p = put_of(c);
+    const struct object_store *s = c->place.store;
+    if (c->attr.job != NULL)
+        return hidden_rule(c, cur, err);
+    if (stored_hidden(s, cur))
+        return object_reserved(cur, err);
+    if (p->condition.check == NULL)
+        return 0;
+    return p->condition.check(p->condition.ctx, stored_visible(s, cur) ? &cur->attr : NULL, err);
+}
+
+static const char *copy_text(struct arena *a, const char *text)
+{
+    return text != NULL ? arena_strdup(a, text) : NULL;
+}
+
+static void put_copy_spec(struct object_put *p, struct object_store *s,
+                          const struct object_put_spec *spec)
+{
+    struct attr *a = &p->commit.attr;
+    p->texts = arena_new(ARENA_BYTES);
+    a->name = arena_strdup(p->texts, spec->name);
+    a->content_type = copy_text(p->texts, spec->content_type);
+    a->job = copy_text(p->texts, spec->job_id);
+    if (spec->meta_len > 0) {
+        char *meta = arena_bytes(p->texts, spec->meta_len);
+        memcpy(meta, spec->meta, spec->meta_len);
+        a->meta = meta;
+        a->meta_len = spec->meta_len;
+    }
+    a->flags = spec->durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
+    p->commit.sync = spec->durability == DURABILITY_SYNC;
+    p->commit.rule = put_rule;
+    p->condition = spec->condition;
+    p->size = spec->size;
+    object_place_set(&p->commit.place, s, spec->bucket_id, a->name);
+}
+
+static void put_start_checksums(struct object_put *p, const struct object_put_spec *spec)
+{
+    p->checksum = checksum_new(spec->checksum);
+    if (spec->expect == NULL)
+        return;
+    p->expect = *spec->expect;
+    if (p->expect.type != spec->checksum)
+        p->checksum_expected = checksum_new(p->expect.type);
+}
+
+static int put_check_space(const struct object_put *p, struct error *err)
+{
+    const struct mountpath *mp = p->commit.place.mp;
+    uint64_t total, available, reserve = p->commit.place.store->config.space_reserve_bytes;
+    int code = mountpath_capacity(mp, &total, &available, err);
+    if (code != 0)
+        return code;
+    if (reserve > total / RESERVE_DIVISOR)
+        reserve = total / RESERVE_DIVISOR;
+    uint64_t size = p->size != OBJECT_SIZE_UNKNOWN ? p->size : 0;
+    if (available >= reserve && available - reserve >= size)
+        return 0;
+    return error_set(err, E_NO_SPACE, "'%s' has %llu bytes left", mp->path,
+                     (unsigned long long)available);
+}
+
+static int put_preallocate(struct object_put *p, struct error *err)
+{
+    if (p->size == OBJECT_SIZE_UNKNOWN || p->size < PREALLOCATE_MIN)
+        return 0;
+    if (fallocate(p->commit.fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)p->size) == 0 ||
+        errno == EOPNOTSUPP || errno == ENOSYS)
+        return 0;
+    return error_errno(err, errno, "reserve %llu bytes on '%s'", (unsigned long long)p->size,
+                       p->commit.place.mp->path);
+}
+
+/* A text that is too long is refused before the bytes come. */
+static int put_check_texts(const struct object_put *p, struct error *err)
+{
+    unsigned char raw[ATTR_ENCODED_MAX];
+    size_t len;
+    return attr_encode(&p->commit.attr, raw, &len, err);
+}
+
+/* May it be refused for what is there?  Before a small body there is nothing to be saved by asking
+ * twice. */
+static bool put_is_worth_asking(const struct object_put *p)
+{
+    return p->condition.check != NULL || p->commit.attr.job != NULL || p->size > ASK_FIRST_MIN;
+}
+
+static int put_begin_steps(struct object_put *p, struct error *err)
+{
+    struct commit *c = &p->commit;
+    int code;
+    if ((code = put_check_texts(p, err)) != 0 || (code = put_check_space(p, err)) != 0 ||
+        (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
+        (code = mountpath_make_bucket(c->place.mp, c->place.bucket_id, err)) != 0 ||
+        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
+        return code;
+    return put_preallocate(p, err);
+}
+
+int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
+                     struct object_put **out, struct error *err)
+{
+    struct object_put *p = xcalloc(1, sizeof *p);
+    p->commit.fd = -1;
+    put_copy_spec(p, s, spec);
+    put_start_checksums(p, spec);
+    int code = put_begin_steps(p, err);
+    if (code != 0) {
+        object_put_abort(p);
+        return code;
+    }
+    *out = p;
+    return 0;
+}
+
+void object_put_abort(struct object_put *p)
+{
+    if (p == NULL)
+        return;
+    if (p->commit.fd >= 0)
+        unlinkat(p->commit.place.mp->tmp_fd, p->commit.tmp, 0);
+    put_free(p);
+}
+
+/* --- bytes ------------------------------------------------------------------------------------ */
+
+static int put_write_out(struct object_put *p, const void *data, size_t len, struct error *err)
+{
+    int code = file_write_all(p->commit.fd, data, len, err);
+    if (code == 0)
+        return 0;
+    mountpath_failed(p->commit.place.mp, code);
+    return error_recode(err, code, "'%s/.dfc/tmp/%s'", p->commit.place.mp->path, p->commit.tmp);
+}
+
+static int put_flush(struct object_put *p, struct error *err)
+{
+    size_t len = p->buffered;
+    p->buffered = 0;
+    return len > 0 ? put_write_out(p, p->buffer, len, err) : 0;
+}
+
+/* A buffer, once there is something to gather; none when all buffers together have reached their
+ * limit. */
+static void put_take_buffer(struct object_put *p)
+{
+    struct object_store *s = p->commit.place.store;
+    size_t size = s->config.put_buffer_bytes;
+    if (atomic_fetch_add(&s->put_memory, size) + size > s->config.put_memory_bytes) {
+        atomic_fetch_sub(&s->put_memory, size);
+        return;
+    }
+    p->buffer = xmalloc(size);
+    p->buffer_size = size;
+}
+
+/* Pieces that are large, or all there is, go to the file as they are; small ones are gathered. */
+static bool put_writes_through(struct object_put *p, size_t len)
+{
+    if (p->buffered > 0)
+        return false;
+    if (len >= WRITE_THROUGH_MIN || p->written == p->size)
+        return true;
+    if (p->buffer == NULL)
+        put_take_buffer(p);
+    return len >= p->buffer_size;
+}
+
+static int put_store(struct object_put *p, const char *at, size_t len, struct error *err)
+{
+    int code = 0;
+    while (len > 0 && code == 0) {
+        if (put_writes_through(p, len))
+            return put_write_out(p, at, len, err);
+        size_t room = p->buffer_size - p->buffered, n = len < room ? len : room;
+        memcpy(p->buffer + p->buffered, at, n);
+        p->buffered += n;
+        at += n;
+        len -= n;
+        if (p->buffered == p->buffer_size)
+            code = put_flush(p, err);
+    }
+    return code;
+}
+
+int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err)
+{
+    if (p->size != OBJECT_SIZE_UNKNOWN && len > p->size - p->written)
+        return error_set(err, E_LENGTH, "more than the announced %llu bytes have come",
+                         (unsigned long long)p->size);
+    p->written += len;
+    checksum_update(p->checksum, data, len);
+    if (p->checksum_expected != NULL)
+        checksum_update(p->checksum_expected, data, len);
+    return put_store(p, data, len, err);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int put_check_sum(struct object_put *p, struct error *err)
+{
+    struct checksum_value got = {.type = CHECKSUM_NONE};
+    checksum_final(p->checksum, &p->commit.attr.checksum);
+    if (p->checksum_expected != NULL)
+        checksum_final(p->checksum_expected, &got);
+    else
+        got = p->commit.attr.checksum;
+    if (p->expect.type == CHECKSUM_NONE || checksum_equal(&got, &p->expect))
+        return 0;
+    char want_hex[2 * CHECKSUM_MAX + 1], got_hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(&p->expect, want_hex);
+    checksum_hex(&got, got_hex);
+    return error_set(err, E_CHECKSUM, "%s of the %llu bytes is %s, not %s", checksum_name(got.type),
+                     (unsigned long long)p->written, got_hex, want_hex);
+}
+
+static int put_finish(struct object_put *p, struct error *err)
+{
+    if (p->size != OBJECT_SIZE_UNKNOWN && p->written != p->size)
+        return error_set(err, E_LENGTH, "%llu of the announced %llu bytes have come",
+                         (unsigned long long)p->written, (unsigned long long)p->size);
+    int code = put_check_sum(p, err);
+    if (code == 0)
+        code = put_flush(p, err);
+    p->commit.attr.size = p->written;
+    p->commit.attr.modified_ms = clock_wall_ms();
+    return code;
+}
+
+static void put_committed(struct commit *c)
+{
+    struct object_put *p = put_of(c);
+    if (c->err.code == 0) {
+        metric_add(c->place.store->puts, 1);
+        metric_add(c->place.store->put_bytes, p->written);
+    }
+    put_release(p);
+    p->done(p->arg, c->err.code == 0 ? &c->attr : NULL, &c->err);
+    put_free(p);
+}
+
+void object_put_commit(struct object_put *p, object_done_fn *done, void *arg)
+{
+    struct error err = ERROR_INIT;
+    if (put_finish(p, &err) != 0) {
+        object_put_abort(p);
+        done(arg, NULL, &err);
+        return;
+    }
+    p->done = done;
+    p->arg = arg;
+    p->commit.done = put_committed;
+    commit_run(&p->commit);
+}
+
+struct put_wait {
+    sem_t ended;
+    struct error err;
+};
+
+static void put_wait_done(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct put_wait *w = arg;
+    (void)attr;
+    w->err = *err;
+    sem_post(&w->ended);
+}
+
+int object_put_commit_wait(struct object_put *p, struct error *err)
+{
+    struct put_wait w = {.err = ERROR_INIT};
+    sem_init(&w.ended, 0, 0);
+    object_put_commit(p, put_wait_done, &w);
+    while (sem_wait(&w.ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&w.ended);
+    if (w.err.code != 0 && err != NULL)
+        *err = w.err;
+    return w.err.code;
+}

@@ -1,0 +1,121 @@
+#include "target/object_routes.h"
+
+#include "common/log.h"
+#include "target/call.h"
+#include "target/target.h"
+
+/* --- DELETE ----------------------------------------------------------------------------------- */
+
+static int check_conditions(void *ctx, const struct attr *current, struct error *err)
+{
+    return object_call_check_conditions(ctx, HTTP_DELETE, current, err);
+}
+
+static void deleted(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct object_call *call = arg;
+    log_set_request(http_request_id(call->req));
+    struct error copy = *err;
+    if (attr != NULL)
+        http_reply_empty(call->req, 204);
+    else
+        object_call_fail(call, "delete", &copy);
+    log_set_request(NULL);
+}
+
+static void serve_delete(struct object_call *call)
+{
+    const struct object_condition condition = {.check = check_conditions, .ctx = call};
+    object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
+                  &condition, deleted, call);
+}
+
+static void delete_begin(struct http_request *req)
+{
+    object_call_run(req, serve_delete);
+}
+
+/* --- listing: not one target's to answer ------------------------------------------------------ */
+
+/* A proxy merges the lists of all targets: that is where the client is sent. */
+static void list_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct node *primary = s->primary != NULL ? smap_node(&s->smap, s->primary) : NULL;
+    if (primary == NULL) {
+        struct error err;
+        error_set(&err, E_NOT_READY, "target '%s' knows no proxy that could list", t->id);
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    const char *query = http_raw_query(req);
+    buf_printf(&url, "%s%s%s%s", primary->public_url, http_path(req), *query != '\0' ? "?" : "",
+               query);
+    http_reply_redirect(req, buf_str(&url));
+}
+
+#define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
+#define FROM_PROXY "dfcb, dfcv: the bucket's id and the state version, from a proxy's redirect"
+#define ADMISSION                                                                                 \
+    "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
+    "it is another target"
+
+const struct http_route object_routes[] = {
+    {.name = "object_put",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_write_begin,
+     .summary = "Stores an object.",
+     .query = FROM_PROXY,
+     .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, "
+             "`Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
+     .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
+                         "no_space"},
+    {.name = "object_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_read_begin,
+     .summary = "Reads an object, or a range of it.",
+     .query = "offset=bytes; length=bytes; " FROM_PROXY,
+     .body = "",
+     .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
+              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Meta-*`; 304",
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+    {.name = "object_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_read_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = FROM_PROXY,
+     .body = "",
+     .reply = "as GET, without a body",
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
+    {.name = "object_delete",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = delete_begin,
+     .summary = "Deletes an object: a tombstone takes its place.",
+     .query = FROM_PROXY,
+     .body = "",
+     .reply = "204",
+     .errors = ADMISSION "; object_not_found precondition_failed"},
+    {.name = "object_list",
+     .method = HTTP_GET,
+     .pattern = "/v1/objects/{bucket}",
+     .nets = NET_PUBLIC,
+     .begin = list_begin,
+     .summary = "Lists a bucket: only a proxy can; sends the client there.",
+     .query = "as at the proxy",
+     .body = "",
+     .reply = "307 to the primary proxy",
+     .errors = "not_ready"},
+    {.name = NULL},
+};

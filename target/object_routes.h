@@ -1,0 +1,12 @@
+/* The calls for objects, and one target's page of a list. */
+#pragma once
+
+#include "net/http_server.h"
+
+#define OBJECT_META_PREFIX "dfc-meta-"
+
+extern const struct http_route object_routes[];
+extern const struct http_route list_routes[];
+
+void object_read_begin(struct http_request *req);  /* GET, HEAD: object_read.c */
+void object_write_begin(struct http_request *req); /* PUT: object_write.c */

@@ -1,0 +1,312 @@
+/* PUT: the body goes from the connection into an object_put, piece by piece, in the connection's
+ * HTTP thread; the commit ends in the mountpath's disk thread, which replies.
+ *
+ *            admitted                     last byte
+ *   begin ─────────────▶ STORING ──────────────────────────▶ commit ─▶ reply
+ *     │                    ▲   │ error: reply, drop the rest
+ *     │ newer state needed │   │ cut: forget it all
+ *     └───▶ WAITING ───────┘
+ *            (takes no byte; a worker goes on when the state has come)
+ *
+ * An upload outlives its request while a worker may still come for it: `req` is NULL once the
+ * request has been answered, or has gone. */
+#include "target/object_routes.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <strings.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/call.h"
+#include "target/member.h"
+#include "target/target.h"
+
+#define UPLOAD_MAGIC 0x0b1ec7b0
+
+enum upload_state { UPLOAD_WAITING, UPLOAD_STORING, UPLOAD_OVER };
+
+struct upload {
+    unsigned magic;
+    struct target *target;
+    struct object_put *put; /* while STORING: the HTTP thread's */
+    pthread_mutex_t lock;   /* of what follows; the request's own locks are taken below it */
+    enum upload_state state;
+    struct object_call *call; /* NULL once the request may have ended */
+    bool body_ended;          /* while WAITING: an empty body */
+    unsigned refs;            /* the request's, the worker's */
+};
+
+static struct upload *upload_of(void *ctx)
+{
+    struct upload *u = ctx;
+    assert(u->magic == UPLOAD_MAGIC);
+    return u;
+}
+
+static void upload_unref(struct upload *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool last = --u->refs == 0;
+    pthread_mutex_unlock(&u->lock);
+    if (!last)
+        return;
+    object_put_abort(u->put);
+    pthread_mutex_destroy(&u->lock);
+    free(u);
+}
+
+static void request_ended(void *arg)
+{
+    upload_unref(upload_of(arg));
+}
+
+/* --- what the headers say --------------------------------------------------------------------- */
+
+struct meta {
+    struct buf pairs;
+    struct error err;
+};
+
+static void collect_meta(void *ctx, const char *name, const char *value)
+{
+    struct meta *m = ctx;
+    size_t prefix = strlen(OBJECT_META_PREFIX);
+    if (m->err.code != 0 || strncasecmp(name, OBJECT_META_PREFIX, prefix) != 0)
+        return;
+    if (m->pairs.len + strlen(name) - prefix + strlen(value) + 2 > ATTR_META_MAX) {
+        error_set(&m->err, E_INVALID, "user metadata has more than %d bytes", ATTR_META_MAX);
+        return;
+    }
+    for (const char *at = name + prefix; *at != '\0'; at++)
+        buf_putc(&m->pairs, *at >= 'A' && *at <= 'Z' ? (char)(*at + ('a' - 'A')) : *at);
+    buf_putc(&m->pairs, '\0');
+    buf_append(&m->pairs, value, strlen(value) + 1);
+}
+
+static int parse_expected(const struct http_request *req, struct checksum_value *sum,
+                          const struct checksum_value **expect, struct error *err)
+{
+    const char *type_name = http_header(req, "Dfc-Checksum-Type");
+    const char *value = http_header(req, "Dfc-Checksum-Value");
+    enum checksum_type type;
+    *expect = NULL;
+    if (type_name == NULL && value == NULL)
+        return 0;
+    if (type_name == NULL || value == NULL)
+        return error_set(err, E_INVALID, "header %s is missing",
+                         value == NULL ? "Dfc-Checksum-Value" : "Dfc-Checksum-Type");
+    int code = checksum_from_name(type_name, &type, err);
+    if (code == 0)
+        code = checksum_parse(type, value, sum, err);
+    if (code != 0)
+        return error_recode(err, E_INVALID, "Dfc-Checksum");
+    *expect = type != CHECKSUM_NONE ? sum : NULL;
+    return 0;
+}
+
+static bool has_conditions(const struct http_request *req)
+{
+    return http_header(req, "If-Match") != NULL || http_header(req, "If-None-Match") != NULL ||
+           http_header(req, "If-Unmodified-Since") != NULL;
+}
+
+static int check_conditions(void *ctx, const struct attr *current, struct error *err)
+{
+    return object_call_check_conditions(ctx, HTTP_PUT, current, err);
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+static int put_begin_with(struct object_call *call, const struct meta *meta,
+                          struct object_put **put, struct error *err)
+{
+    const struct http_request *req = call->req;
+    struct checksum_value sum;
+    const struct checksum_value *expect;
+    if (http_header(req, "Content-Range") != NULL) /* kept, a part would pass for the whole */
+        return error_set(err, E_INVALID, "PUT stores whole objects: no Content-Range");
+    int code = meta->err.code != 0 ? error_set(err, meta->err.code, "%s", meta->err.message)
+                                   : parse_expected(req, &sum, &expect, err);
+    if (code != 0)
+        return code;
+    int64_t length = http_content_length(req);
+    const struct object_put_spec spec = {
+        .bucket_id = call->bucket->id,
+        .name = call->name,
+        .size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
+        .durability = call->bucket->props.durability,
+        .checksum = call->bucket->props.checksum,
+        .expect = expect,
+        .content_type = http_header(req, "Content-Type"),
+        .meta = meta->pairs.data,
+        .meta_len = meta->pairs.len,
+        .condition = {.check = has_conditions(req) ? check_conditions : NULL, .ctx = call},
+    };
+    return object_put_begin(call->target->store, &spec, put, err);
+}
+
+static int put_begin(struct object_call *call, struct object_put **put, struct error *err)
+{
+    struct meta meta = {.pairs = BUF_INIT};
+    http_each_header(call->req, collect_meta, &meta);
+    int code = put_begin_with(call, &meta, put, err);
+    buf_done(&meta.pairs);
+    return code;
+}
+
+static void reply_stored(struct http_request *req, const struct attr *a)
+{
+    char version[VERSION_TEXT_MAX], etag[VERSION_TEXT_MAX + 2], hex[2 * CHECKSUM_MAX + 1];
+    version_format(&a->version, version);
+    snprintf(etag, sizeof etag, "\"%s\"", version);
+    checksum_hex(&a->checksum, hex);
+    json_t *doc =
+        json_pack("{sI s{ss ss} ss ss}", "size", (json_int_t)a->size, "checksum", "type",
+                  checksum_name(a->checksum.type), "value", hex, "version", version, "etag", etag);
+    http_reply_header(req, "ETag", etag);
+    http_reply_json(req, 200, doc);
+    json_decref(doc);
+}
+
+static void stored(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct object_call *call = arg;
+    log_set_request(http_request_id(call->req));
+    struct error copy = *err;
+    if (attr != NULL)
+        reply_stored(call->req, attr);
+    else
+        object_call_fail(call, "put", &copy);
+    log_set_request(NULL);
+}
+
+/* The call, which from now on nobody else will answer; NULL where it has been already. */
+static struct object_call *take_call(struct upload *u)
+{
+    pthread_mutex_lock(&u->lock);
+    struct object_call *call = u->call;
+    u->call = NULL;
+    u->state = UPLOAD_OVER;
+    pthread_mutex_unlock(&u->lock);
+    return call;
+}
+
+static void commit(struct upload *u)
+{
+    struct object_call *call = take_call(u);
+    if (call != NULL)
+        object_put_commit(steal(u->put), stored, call);
+}
+
+static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    (void)req;
+    struct upload *u = upload_of(ctx);
+    pthread_mutex_lock(&u->lock);
+    enum upload_state state = u->state;
+    pthread_mutex_unlock(&u->lock);
+    if (state == UPLOAD_WAITING)
+        return 0;
+    struct error err = ERROR_INIT;
+    if (state == UPLOAD_OVER || object_put_write(u->put, data, len, &err) == 0)
+        return len;
+    object_put_abort(steal(u->put));
+    struct object_call *call = take_call(u);
+    if (call != NULL)
+        object_call_fail(call, "put", &err);
+    return len;
+}
+
+static void body_end(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct upload *u = upload_of(ctx);
+    pthread_mutex_lock(&u->lock);
+    enum upload_state state = u->state;
+    u->body_ended = true;
+    pthread_mutex_unlock(&u->lock);
+    if (state == UPLOAD_STORING)
+        commit(u);
+}
+
+static void body_cut(struct http_request *req, void *ctx)
+{
+    (void)req;
+    struct upload *u = upload_of(ctx);
+    take_call(u); /* before the put: a worker may be at it */
+}
+
+/* --- beginning -------------------------------------------------------------------------------- */
+
+/* Admitted: opens the put.  An error has been replied to. */
+static bool upload_start(struct object_call *call, struct object_put **put)
+{
+    struct error err = ERROR_INIT;
+    if (put_begin(call, put, &err) == 0)
+        return true;
+    object_call_fail(call, "put", &err);
+    return false;
+}
+
+/* With the lock held, so that the request does not end meanwhile. */
+static void go_on_locked(struct upload *u)
+{
+    struct object_call *call = u->call;
+    const struct cluster_state *old = call->state;
+    call->state = state_current(call->target->state);
+    state_unref(old);
+    call->refreshed = true;
+    bool started = object_call_admit(call) == ADMIT_SERVE && upload_start(call, &u->put);
+    u->state = started ? UPLOAD_STORING : UPLOAD_OVER;
+    if (!started)
+        u->call = NULL; /* it has been answered */
+    else if (!u->body_ended)
+        http_resume_body(call->req);
+}
+
+static void refreshed(void *arg)
+{
+    struct upload *u = upload_of(arg);
+    pthread_mutex_lock(&u->lock);
+    if (u->call != NULL) {
+        log_set_request(http_request_id(u->call->req));
+        go_on_locked(u);
+    }
+    bool ended = u->state == UPLOAD_STORING && u->body_ended;
+    pthread_mutex_unlock(&u->lock);
+    if (ended)
+        commit(u);
+    log_set_request(NULL);
+    upload_unref(u);
+}
+
+static struct upload *upload_new(struct object_call *call, enum upload_state state,
+                                 struct object_put *put)
+{
+    struct upload *u = xcalloc(1, sizeof *u);
+    *u = (struct upload){.magic = UPLOAD_MAGIC,
+                         .target = call->target,
+                         .put = put,
+                         .state = state,
+                         .call = call,
+                         .refs = state == UPLOAD_WAITING ? 2 : 1};
+    pthread_mutex_init(&u->lock, NULL);
+    http_on_end(call->req, request_ended, u);
+    return u;
+}
+
+void object_write_begin(struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
+    struct object_call *call = object_call_new(req);
+    struct object_put *put = NULL;
+    enum admit_verdict verdict = object_call_admit(call);
+    if (verdict == ADMIT_SERVE && upload_start(call, &put)) {
+        http_take_body(req, &ops, upload_new(call, UPLOAD_STORING, put));
+    } else if (verdict == ADMIT_REFRESH) {
+        struct upload *u = upload_new(call, UPLOAD_WAITING, NULL);
+        http_take_body(req, &ops, u);
+        member_refresh(call->target->member, refreshed, u);
+    }
+}

@@ -1,0 +1,15 @@
+#include "target/params.h"
+
+const struct param_row target_param_rows[] = {
+#define PARAM(type_, name_, standard, least, most, help_) \
+    {.name = #name_,                                      \
+     .type = PARAM_##type_,                               \
+     .offset = offsetof(struct target_params, name_),     \
+     .default_text = (standard),                          \
+     .min_text = (least),                                 \
+     .max_text = (most),                                  \
+     .help = (help_)},
+#include "target/params.def"
+#undef PARAM
+    {.name = NULL},
+};

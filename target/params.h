@@ -1,0 +1,12 @@
+/* The parameters of a target: one row each in params.def. */
+#pragma once
+
+#include "common/param.h"
+
+struct target_params {
+#define PARAM(type, name, standard, least, most, help) param_##type##_t name;
+#include "target/params.def"
+#undef PARAM
+};
+
+extern const struct param_row target_param_rows[];

@@ -1,0 +1,238 @@
+#include "target/sweep.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/thread.h"
+
+enum { DROP_AT_ONCE = 1000, NAMES_AT_ONCE = 500 };
+
+/* --- dead buckets ----------------------------------------------------------------------------- */
+
+static bool is_dead(const struct cluster_state *s, uint64_t bucket_id)
+{
+    return bucket_id < s->next_bucket_id && bmd_bucket_by_id(&s->bmd, bucket_id) == NULL;
+}
+
+static int drop_from_index(struct index *x, uint64_t bucket_id, const atomic_bool *stop,
+                           struct error *err)
+{
+    int code = 0;
+    for (bool done = false; code == 0 && !done && !*stop;)
+        code = index_drop_some(x, bucket_id, DROP_AT_ONCE, &done, err);
+    return code;
+}
+
+static int trash_dead_directories(struct mountpath *mp, const struct cluster_state *s,
+                                  struct error *err)
+{
+    _cleanup_free_ uint64_t *ids = NULL;
+    size_t count;
+    int code = mountpath_buckets(mp, &ids, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++) {
+        if (!is_dead(s, ids[i]))
+            continue;
+        code = mountpath_trash_bucket(mp, ids[i], err);
+        log_info("bucket removed", lstr("mountpath", mp->path), lu64("id", ids[i]));
+    }
+    return code;
+}
+
+static int drop_dead_entries(struct mountpath *mp, const struct cluster_state *s,
+                             const atomic_bool *stop, struct error *err)
+{
+    uint64_t id = 0;
+    int found;
+    while ((found = index_next_bucket(mp->index, id, &id, err)) == 1 && !*stop) {
+        int code = is_dead(s, id) ? drop_from_index(mp->index, id, stop, err) : 0;
+        if (code != 0)
+            return code;
+    }
+    return found < 0 ? found : 0;
+}
+
+int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
+                       const atomic_bool *stop, struct error *err)
+{
+    const struct mountpaths *all = object_store_mountpaths(store);
+    int code = 0;
+    for (size_t i = 0; i < mountpaths_count(all) && code == 0 && !*stop; i++) {
+        struct mountpath *mp = mountpaths_at(all, i);
+        code = trash_dead_directories(mp, s, err);
+        if (code == 0)
+            code = drop_dead_entries(mp, s, stop, err);
+        if (code == 0)
+            code = mountpath_empty_trash(mp, stop, err);
+    }
+    return code;
+}
+
+/* --- old tombstones --------------------------------------------------------------------------- */
+
+struct batch {
+    struct arena *arena;
+    const char *names[NAMES_AT_ONCE];
+    size_t count;
+    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
+    bool more;
+};
+
+/* The cursor is closed before anything is removed, so that it keeps no old pages alive. */
+static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older_than_ms,
+                              struct batch *b, const atomic_bool *stop, struct error *err)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int found = index_cursor_open(x, &c, err);
+    if (found == 0)
+        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
+    b->count = 0;
+    for (; found == 1 && b->count < NAMES_AT_ONCE && !*stop; found = index_cursor_next(c, err)) {
+        const struct index_record *rec = index_cursor_record(c);
+        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
+        if (rec->tombstone && rec->modified_ms < older_than_ms)
+            b->names[b->count++] = arena_strdup(b->arena, b->last);
+    }
+    b->more = found == 1 && !*stop;
+    return found < 0 ? found : 0;
+}
+
+static int sweep_bucket(struct object_store *store, struct index *x, uint64_t bucket_id,
+                        int64_t older_than_ms, const atomic_bool *stop, struct error *err)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    b->arena = arena_new(64 * 1024);
+    b->more = true;
+    int code = 0;
+    while (code == 0 && b->more && !*stop) {
+        arena_reset(b->arena);
+        code = collect_tombstones(x, bucket_id, older_than_ms, b, stop, err);
+        for (size_t i = 0; i < b->count && code == 0 && !*stop; i++)
+            code = object_forget_tombstone(store, bucket_id, b->names[i], older_than_ms, err);
+    }
+    arena_free(b->arena);
+    free(b);
+    return code;
+}
+
+int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
+                     struct error *err)
+{
+    const struct mountpaths *all = object_store_mountpaths(store);
+    for (size_t i = 0; i < mountpaths_count(all); i++) {
+        struct index *x = mountpaths_at(all, i)->index;
+        uint64_t id = 0;
+        int found;
+        while (!*stop && (found = index_next_bucket(x, id, &id, err)) != 0) {
+            int code = found < 0 ? found : sweep_bucket(store, x, id, older_than_ms, stop, err);
+            if (code != 0)
+                return code;
+        }
+    }
+    return 0;
+}
+
+/* --- the thread ------------------------------------------------------------------------------- */
+
+struct sweeper {
+    struct sweeper_config config;
+    pthread_t thread;
+    atomic_bool stop;
+    pthread_mutex_t lock; /* of the fields below */
+    pthread_cond_t woken;
+    bool wanted;
+};
+
+static void look_for_buckets(struct sweeper *s)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_state_ const struct cluster_state *state = state_current(s->config.state);
+    if (sweep_dead_buckets(s->config.store, state, &s->stop, &err) != 0)
+        log_warn("removing destroyed buckets", lerr(&err));
+}
+
+static void look_for_tombstones(struct sweeper *s)
+{
+    struct error err = ERROR_INIT;
+    int64_t older_than = clock_wall_ms() - (int64_t)s->config.tombstone_ttl_ms;
+    if (sweep_tombstones(s->config.store, older_than, &s->stop, &err) != 0)
+        log_warn("removing old tombstones", lerr(&err));
+}
+
+/* True: woken; false: the time has come. */
+static bool sweeper_wait(struct sweeper *s, uint64_t until_ms)
+{
+    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
+                             .tv_nsec = (long)(until_ms % 1000) * 1000000};
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    while (!s->wanted && !s->stop && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->woken, &s->lock, &until);
+    bool woken = s->wanted;
+    s->wanted = false;
+    pthread_mutex_unlock(&s->lock);
+    return woken;
+}
+
+static void *sweeper_main(void *arg)
+{
+    struct sweeper *s = arg;
+    uint64_t next_ms = clock_ms() + s->config.interval_ms;
+    look_for_buckets(s);
+    while (!s->stop) {
+        if (sweeper_wait(s, next_ms))
+            look_for_buckets(s);
+        if (clock_ms() < next_ms || s->stop)
+            continue;
+        look_for_tombstones(s);
+        next_ms = clock_ms() + s->config.interval_ms;
+    }
+    return NULL;
+}
+
+int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struct error *err)
+{
+    struct sweeper *s = xcalloc(1, sizeof *s);
+    s->config = *config;
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
+    pthread_cond_init(&s->woken, &attr);
+    pthread_condattr_destroy(&attr);
+    int code = thread_start("sweeper", sweeper_main, s, &s->thread, err);
+    if (code != 0) {
+        pthread_cond_destroy(&s->woken);
+        pthread_mutex_destroy(&s->lock);
+        free(s);
+        return code;
+    }
+    *out = s;
+    return 0;
+}
+
+void sweeper_wake(struct sweeper *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->wanted = true;
+    pthread_cond_signal(&s->woken);
+    pthread_mutex_unlock(&s->lock);
+}
+
+void sweeper_free(struct sweeper *s)
+{
+    if (s == NULL)
+        return;
+    pthread_mutex_lock(&s->lock);
+    s->stop = true;
+    pthread_cond_signal(&s->woken);
+    pthread_mutex_unlock(&s->lock);
+    pthread_join(s->thread, NULL);
+    pthread_cond_destroy(&s->woken);
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}

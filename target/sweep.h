@@ -1,0 +1,29 @@
+/* What nobody waits for, in a thread of its own: removing buckets that were destroyed, with their
+ * entries in the indexes, and tombstones that have outlived tombstone_ttl.
+ *
+ * A bucket is dead when its id is below the state's next_bucket_id and the state does not have it.
+ * Ids are never used twice, so a dead one stays dead. */
+#pragma once
+
+#include "cluster/state.h"
+#include "target/object.h"
+
+struct sweeper;
+
+struct sweeper_config {
+    struct object_store *store;   /* outlives it */
+    struct state_holder *state;   /* outlives it */
+    uint64_t interval_ms;         /* between looks for old tombstones */
+    uint64_t tombstone_ttl_ms;
+};
+
+int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struct error *err);
+/* Buckets may have been destroyed: look now.  Any thread; does not wait. */
+void sweeper_wake(struct sweeper *s);
+void sweeper_free(struct sweeper *s); /* ends soon, whatever it is about */
+
+/* One look, in the caller's thread: what the thread does, and the tests. */
+int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
+                       const atomic_bool *stop, struct error *err);
+int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
+                     struct error *err);

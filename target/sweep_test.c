@@ -1,0 +1,186 @@
+/* Removing destroyed buckets and old tombstones. */
+#include "target/sweep.h"
+
+#include "target/store_fixture.h"
+
+static const atomic_bool never = false;
+
+/* A state that has had buckets up to 9 and still has bucket 7. */
+static struct cluster_state *state_with_bucket(bool has_it)
+{
+    struct cluster_state *s = state_new("c-1");
+    static struct bucket bucket;
+    s->version = 5;
+    s->next_bucket_id = 10;
+    if (!has_it)
+        return s;
+    bucket = (struct bucket){.id = BUCKET, .name = (char[]){"b"}};
+    s->bmd.buckets = &bucket;
+    s->bmd.count = 1;
+    return s;
+}
+
+/* The bucket in it was never the state's own. */
+static void state_forget(struct cluster_state *s)
+{
+    s->bmd.buckets = NULL;
+    s->bmd.count = 0;
+    state_unref(s);
+}
+
+static void put_in(uint64_t bucket_id, const char *name)
+{
+    struct object_put_spec spec = spec_of(name, DURABILITY_ASYNC);
+    spec.bucket_id = bucket_id;
+    assert_int_equal(put_bytes(&spec, "x", 1, NULL), 0);
+}
+
+static bool has(uint64_t bucket_id, const char *name)
+{
+    struct object o;
+    return object_head(fx.store, bucket_id, name, &o, NULL) == 0;
+}
+
+static unsigned names_in_index(uint64_t bucket_id)
+{
+    unsigned count = 0;
+    for (size_t i = 0; i < mountpaths_count(fx.mountpaths); i++) {
+        struct index_cursor *c;
+        assert_int_equal(index_cursor_open(mountpaths_at(fx.mountpaths, i)->index, &c, NULL), 0);
+        int found = index_cursor_seek(c, bucket_id, "", false, NULL);
+        for (; found == 1; found = index_cursor_next(c, NULL))
+            count++;
+        index_cursor_close(c);
+    }
+    return count;
+}
+
+static void test_dead_buckets_go_others_stay(void **state)
+{
+    (void)state;
+    char name[16];
+    for (unsigned i = 0; i < 50; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        put_in(5, name);
+        put_in(BUCKET, name);
+        put_in(12, name); /* of a state that is newer than ours */
+    }
+    struct cluster_state *s = state_with_bucket(true);
+    for (int again = 0; again < 2; again++)
+        assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_false(has(5, "o1"));
+    assert_int_equal(names_in_index(5), 0);
+    assert_int_equal(names_in_index(BUCKET), 50);
+    assert_int_equal(names_in_index(12), 50);
+    assert_true(has(BUCKET, "o1"));
+    assert_true(has(12, "o1"));
+    assert_int_equal(count_in("mp1", "trash") + count_in("mp2", "trash"), 0);
+    assert_int_equal(count_in("mp1", "obj"), 2);
+    state_forget(s);
+}
+
+/* What an interrupted removal has left in the index goes, too. */
+static void test_entries_without_files_go(void **state)
+{
+    (void)state;
+    struct index_record rec = {.size = 1};
+    char longest[ATTR_NAME_MAX + 1];
+    memset(longest, 'n', sizeof longest - 1);
+    longest[ATTR_NAME_MAX] = '\0';
+    struct index *x = mountpaths_at(fx.mountpaths, 0)->index;
+    assert_int_equal(index_put(x, 3, "left", &rec, NULL), 0);
+    assert_int_equal(index_put(x, 4, longest, &rec, NULL), 0);
+    struct cluster_state *s = state_with_bucket(false);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(names_in_index(3) + names_in_index(4), 0);
+    uint64_t id;
+    assert_int_equal(index_next_bucket(x, 0, &id, NULL), 0);
+    state_forget(s);
+}
+
+static void test_stopping_leaves_the_rest_for_later(void **state)
+{
+    (void)state;
+    put_in(5, "a");
+    struct cluster_state *s = state_with_bucket(false);
+    const atomic_bool stop = true;
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &stop, NULL), 0);
+    assert_true(has(5, "a"));
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_false(has(5, "a"));
+    state_forget(s);
+}
+
+static void test_only_old_tombstones_go(void **state)
+{
+    (void)state;
+    char name[16];
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "o%02u", i);
+        put_text(name, "x");
+        if (i % 2 == 0)
+            assert_int_equal(delete_name(name), 0);
+    }
+    assert_int_equal(sweep_tombstones(fx.store, 1700000000000, &never, NULL), 0); /* none is old */
+    assert_int_equal(names_in_index(BUCKET), 20);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(names_in_index(BUCKET), 10);
+    for (unsigned i = 0; i < 20; i++) {
+        snprintf(name, sizeof name, "o%02u", i);
+        assert_text(name, i % 2 == 0 ? NULL : "x");
+    }
+    put_text("o00", "again");
+    assert_int_equal(version_of("o00").counter, 1); /* nothing is known of it any more */
+    fixture_close();
+    fixture_forget_markers();
+    fixture_open();
+    assert_int_equal(names_in_index(BUCKET), 11); /* the files are gone as well */
+}
+
+/* An object that was made between the look and the removal stays. */
+static void test_what_is_no_tombstone_any_more_stays(void **state)
+{
+    (void)state;
+    put_text("a", "x");
+    assert_int_equal(object_forget_tombstone(fx.store, BUCKET, "a", INT64_MAX, NULL), 0);
+    assert_text("a", "x");
+    put_text_hidden("h", "x", "srt-1");
+    assert_int_equal(object_forget_tombstone(fx.store, BUCKET, "h", INT64_MAX, NULL), 0);
+    fx.committed_job = "srt-1";
+    assert_text("h", "x");
+    assert_int_equal(object_forget_tombstone(fx.store, BUCKET, "none", INT64_MAX, NULL), 0);
+}
+
+static void test_the_thread_does_it_when_woken(void **state)
+{
+    (void)state;
+    put_in(5, "a");
+    struct cluster_state *alive = state_new("c-1");
+    struct state_holder *holder = state_holder_new(alive);
+    const struct sweeper_config config = {
+        .store = fx.store, .state = holder, .interval_ms = 3600000, .tombstone_ttl_ms = 3600000};
+    struct sweeper *sweeper;
+    assert_int_equal(sweeper_new(&config, &sweeper, NULL), 0);
+    struct cluster_state *s = state_with_bucket(false);
+    assert_true(state_advance(holder, s));
+    sweeper_wake(sweeper);
+    for (unsigned i = 0; i < 10000 && (has(5, "a") || names_in_index(5) > 0); i++)
+        usleep(1000);
+    assert_false(has(5, "a"));
+    sweeper_free(sweeper);
+    state_holder_free(holder);
+    state_unref(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(test_dead_buckets_go_others_stay),
+        store_test(test_entries_without_files_go),
+        store_test(test_stopping_leaves_the_rest_for_later),
+        store_test(test_only_old_tombstones_go),
+        store_test(test_what_is_no_tombstone_any_more_stays),
+        store_test(test_the_thread_does_it_when_woken),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,296 @@
+#include "target/target.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "cluster/job.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "net/daemon.h"
+#include "target/cluster_routes.h"
+#include "target/daemon_routes.h"
+#include "target/job_files.h"
+#include "target/keeper.h"
+#include "target/member.h"
+#include "target/object_routes.h"
+#include "target/sort_host.h"
+#include "target/sweep.h"
+#include "target/xaction_routes.h"
+#include "xaction/xaction.h"
+
+/* Streams between targets wait for each other's other streams: they are not limited. */
+enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
+
+const struct http_route *const target_routes[] = {object_routes, daemon_routes,  cluster_routes,
+                                                  list_routes,   xaction_routes, sort_stream_routes,
+                                                  NULL};
+
+static const struct xaction_ops *const kinds[] = {&sort_xaction, NULL};
+
+/* --- what the store asks ---------------------------------------------------------------------- */
+
+static void env_map(void *ctx, uint64_t *term, uint64_t *map_version)
+{
+    struct target *t = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    *term = s->term;
+    /* Of the whole state, not of its smap: that of a bucket that was destroyed and made anew would
+     * be the same, and so would the versions, and with them the entity tags, of its objects. */
+    *map_version = s->version;
+}
+
+static bool env_job_committed(void *ctx, const char *job_id)
+{
+    struct target *t = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct job *job = jobs_find(&s->jobs, job_id);
+    return job != NULL && (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
+}
+
+/* --- a new state ------------------------------------------------------------------------------ */
+
+bool target_is_ready(struct target *t)
+{
+    return atomic_load(&t->serving) && keeper_has_state(t->keeper);
+}
+
+static void tell_ready(struct target *t)
+{
+    uint64_t one = 1;
+    if (!target_is_ready(t))
+        return;
+    ssize_t n = write(t->ready_fd, &one, sizeof one);
+    assert(n == sizeof one);
+    (void)n;
+}
+
+static void state_changed(void *ctx, const struct cluster_state *s)
+{
+    struct target *t = ctx;
+    sweeper_wake(t->sweeper);
+    job_files_settle(t->mountpaths, t->xactions, &s->jobs);
+    tell_ready(t);
+}
+
+/* --- starting: a row of steps ----------------------------------------------------------------- */
+
+static int check_params(const struct target_params *params, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    if (node_id_check(params->id, &why) != 0)
+        return error_set(err, E_INVALID, "--id: %s", why.message);
+    if (*params->mountpaths == '\0')
+        return error_set(err, E_INVALID, "--mountpaths: no directory is given");
+    if (*params->dir == '\0')
+        return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
+    return 0;
+}
+
+int target_new(struct target_params *params, struct target **out, struct error *err)
+{
+    int code = check_params(params, err);
+    if (code != 0)
+        return code;
+    int ready_fd = eventfd(0, EFD_CLOEXEC);
+    if (ready_fd < 0)
+        return error_errno(err, errno, "eventfd");
+    struct target *t = xcalloc(1, sizeof *t);
+    t->params = *params;
+    *params = (struct target_params){0};
+    t->id = t->params.id;
+    t->ready_fd = ready_fd;
+    t->reads = metric_get(M_object_get_total, NULL);
+    t->read_bytes = metric_get(M_object_get_bytes_total, NULL);
+    random_id("", t->boot);
+    *out = t;
+    return 0;
+}
+
+static int start_mountpaths(struct target *t, struct error *err)
+{
+    const struct mountpaths_config config = {
+        .target_id = t->id,
+        .list = t->params.mountpaths,
+        .index_map_size = t->params.index_map_size,
+        .disk_depth = (unsigned)t->params.disk_queue_depth,
+        .plain_io = !t->params.io_uring,
+        .reindex = t->params.reindex,
+        .moved_ok = t->params.mountpath_moved_ok,
+        .lost_ok = t->params.mountpath_lost_ok,
+    };
+    return mountpaths_open(&config, &t->mountpaths, err);
+}
+
+static int start_state(struct target *t, struct error *err)
+{
+    const struct keeper_hooks hooks = {.ctx = t, .changed = state_changed};
+    return keeper_new(t->mountpaths, &hooks, &t->keeper, &t->state, err);
+}
+
+static int start_store(struct target *t, struct error *err)
+{
+    (void)err;
+    t->object_env =
+        (struct object_env){.ctx = t, .map = env_map, .job_committed = env_job_committed};
+    t->store = object_store_new(&(struct object_store_config){
+        .mountpaths = t->mountpaths,
+        .env = &t->object_env,
+        .put_buffer_bytes = t->params.put_buffer,
+        .put_memory_bytes = t->params.put_memory,
+        .space_reserve_bytes = t->params.space_reserve,
+    });
+    return 0;
+}
+
+static int start_loop(struct target *t, const char *name, unsigned connections_per_host_max,
+                      struct loop **loop, struct http_client **client, struct error *err)
+{
+    const struct http_client_config config = {
+        .connect_timeout_ms = t->params.connect_timeout,
+        .stall_timeout_ms = t->params.stall_timeout,
+        .connections_per_host_max = connections_per_host_max,
+    };
+    int code = loop_new(name, loop, err);
+    return code != 0 ? code : http_client_new(*loop, &config, client, err);
+}
+
+static int start_threads(struct target *t, struct error *err)
+{
+    int code = pool_new("worker", (unsigned)t->params.workers, WORKERS_QUEUE, &t->workers, err);
+    if (code == 0)
+        code = start_loop(t, "control", CONTROL_CONNECTIONS_PER_HOST, &t->control,
+                          &t->control_client, err);
+    if (code == 0)
+        code = start_loop(t, "data", 0, &t->data, &t->data_client, err);
+    return code;
+}
+
+static int start_jobs(struct target *t, struct error *err)
+{
+    const struct sweeper_config config = {
+        .store = t->store,
+        .state = t->state,
+        .interval_ms = t->params.sweep_interval,
+        .tombstone_ttl_ms = t->params.tombstone_ttl,
+    };
+    t->xactions = xactions_new(kinds, t);
+    return sweeper_new(&config, &t->sweeper, err);
+}
+
+static unsigned bulk_threads(const struct target *t)
+{
+    if (t->params.http_threads > 0)
+        return (unsigned)t->params.http_threads;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    return cpus > 2 ? (unsigned)cpus : 2;
+}
+
+static int start_server(struct target *t, enum target_listener which, enum http_net net,
+                        uint64_t port, unsigned threads, struct error *err)
+{
+    const struct http_server_config config = {
+        .node = t->id,
+        .address = t->params.address,
+        .port = (uint16_t)port,
+        .net = net,
+        .threads = threads,
+        .connections_max = (unsigned)t->params.connections_max,
+        .connection_memory = t->params.connection_memory,
+        .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
+        .routes = target_routes,
+        .user = t,
+    };
+    int code = http_server_new(&config, &t->servers[which], err);
+    if (code == 0)
+        t->urls[which] =
+            daemon_url(t->params.address, t->params.advertise, http_server_port(t->servers[which]));
+    return code;
+}
+
+static int start_servers(struct target *t, struct error *err)
+{
+    const struct target_params *p = &t->params;
+    int code = start_server(t, LISTEN_PUBLIC, NET_PUBLIC, p->public_port, bulk_threads(t), err);
+    if (code == 0)
+        code = start_server(t, LISTEN_CONTROL, NET_CONTROL, p->control_port, CONTROL_THREADS, err);
+    if (code == 0)
+        code = start_server(t, LISTEN_DATA, NET_DATA, p->data_port, bulk_threads(t), err);
+    return code;
+}
+
+static int start_member(struct target *t, struct error *err)
+{
+    return member_new(t, &t->member, err);
+}
+
+int target_start(struct target *t, struct error *err)
+{
+    static int (*const steps[])(struct target * t, struct error * err) = {
+        start_mountpaths, start_state,   start_store,  start_threads,
+        start_jobs,       start_servers, start_member,
+    };
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        int code = steps[i](t, err);
+        if (code != 0)
+            return code;
+    }
+    atomic_store(&t->serving, true);
+    tell_ready(t);
+    return 0;
+}
+
+/* --- stopping --------------------------------------------------------------------------------- */
+
+static void stop_servers(struct target *t)
+{
+    for (unsigned i = 0; i < LISTENERS; i++) {
+        http_server_free(t->servers[i]);
+        free(t->urls[i]);
+    }
+}
+
+/* Jobs are told to stop before the servers wait for requests, for some wait for jobs; jobs, which wait
+ * for their streams, go after the servers and before the clients; calls that are under way end with
+ * their client, and who takes their ends goes after that. */
+void target_free(struct target *t)
+{
+    if (t == NULL)
+        return;
+    atomic_store(&t->serving, false);
+    member_close(t->member);
+    if (t->xactions != NULL)
+        xactions_close(t->xactions);
+    stop_servers(t);
+    xactions_free(t->xactions);
+    http_client_free(t->data_client);
+    http_client_free(t->control_client);
+    pool_free(t->workers);
+    loop_free(t->data);
+    loop_free(t->control);
+    member_free(t->member);
+    sweeper_free(t->sweeper);
+    object_store_free(t->store);
+    keeper_free(t->keeper);
+    mountpaths_close(t->mountpaths);
+    close(t->ready_fd);
+    params_free(target_param_rows, &t->params);
+    free(t);
+}
+
+void target_update_gauges(struct target *t)
+{
+    for (size_t i = 0; i < mountpaths_count(t->mountpaths); i++) {
+        struct mountpath *mp = mountpaths_at(t->mountpaths, i);
+        uint64_t total = 0, available = 0;
+        if (mountpath_capacity(mp, &total, &available, NULL) != 0)
+            mountpath_failed(mp, E_IO);
+        _cleanup_(buf_done)
+        struct buf labels = BUF_INIT;
+        mountpath_labels(mp, &labels);
+        metric_set(metric_get(M_mountpath_capacity_bytes, labels.data), (int64_t)total);
+        metric_set(metric_get(M_mountpath_available_bytes, labels.data), (int64_t)available);
+    }
+}

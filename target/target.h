@@ -1,0 +1,72 @@
+/* A target: what its parts need of one another.
+ *
+ *   public listener ──▶ objects ──▶ store ──▶ mountpaths: files, indexes, disk threads
+ *   data listener ────▶ list, sort's streams
+ *   control listener ─▶ state pushes, orders to jobs
+ *   control loop: member (register, keepalive, fetch) ──▶ workers: keeper (take a state in)
+ *   data loop: streams to other targets      sweeper: what was destroyed
+ *
+ * Fields are set by target_start() in the order in which they stand here and do not change until
+ * target_free(); what changes has a lock or a thread of its own. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "common/metrics.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "target/mountpaths.h"
+#include "target/object.h"
+#include "target/params.h"
+
+struct keeper;
+struct member;
+struct sweeper;
+struct xactions;
+
+enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTENERS };
+
+struct target {
+    struct target_params params;
+    const char *id; /* params.id */
+    char boot[16];  /* id of this run */
+    int ready_fd;   /* an eventfd: readable once requests are served */
+    metric_t *reads, *read_bytes;
+    struct mountpaths *mountpaths;
+    struct keeper *keeper;      /* takes in the cluster's documents */
+    struct state_holder *state; /* the last one seen; the keeper's */
+    struct object_env object_env;
+    struct object_store *store;
+    struct pool *workers; /* for requests that wait for something */
+    struct loop *control; /* membership; never bulk data */
+    struct loop *data;    /* streams between targets */
+    struct http_client *control_client;
+    struct http_client *data_client;
+    struct xactions *xactions; /* background jobs */
+    struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */
+    struct http_server *servers[LISTENERS];
+    char *urls[LISTENERS]; /* as others reach them */
+    struct member *member; /* registration, keepalives, fetching the state */
+    atomic_bool serving;   /* all of the above stands */
+};
+
+/* Checks the parameters that have rules among themselves.  Takes what `params` holds. */
+int target_new(struct target_params *params, struct target **out, struct error *err);
+/* Opens the mountpaths (which may rebuild indexes), listens, begins to register.  Objects are
+ * served from the moment that there is a state: t->ready_fd. */
+int target_start(struct target *t, struct error *err);
+bool target_is_ready(struct target *t);
+/* Lets requests that are under way end, stops jobs, closes everything.  Also after a failed
+ * start. */
+void target_free(struct target *t);
+
+/* The gauges that are only computed when somebody looks. */
+void target_update_gauges(struct target *t);
+
+/* The target's route tables: NULL-terminated. */
+extern const struct http_route *const target_routes[];

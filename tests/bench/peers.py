@@ -1,0 +1,182 @@
+"""The two servers that are compared: a private cluster of ours, and nginx."""
+
+import http.client
+import json
+import os
+import shutil
+import subprocess
+import urllib.parse
+
+from benchlib import ROOT, children, free_port, log, wait_for_port
+
+NGINX_CONF = """
+daemon off;
+worker_processes {workers};
+pid {dir}/nginx.pid;
+error_log {dir}/error.log error;
+{user}
+events {{ worker_connections 8192; }}
+http {{
+    access_log off;
+    sendfile on;
+    default_type application/octet-stream;
+    keepalive_requests 1000000000;
+    client_max_body_size 0;
+    client_body_temp_path {dir}/tmp;
+    proxy_temp_path {dir}/tmp-proxy;
+    fastcgi_temp_path {dir}/tmp-fastcgi;
+    uwsgi_temp_path {dir}/tmp-uwsgi;
+    scgi_temp_path {dir}/tmp-scgi;
+    server {{
+        listen 127.0.0.1:{port} backlog=4096;
+        root {dir}/www;
+        open_file_cache {cache};
+        dav_methods PUT DELETE;
+        create_full_put_path on;
+    }}
+}}
+"""
+
+
+class Nginx:
+    """Static files by sendfile, PUT by its dav module (temporary file and rename, as ours)."""
+
+    name = "nginx"
+
+    def __init__(self, directory, workers=2, open_file_cache=False):
+        self.dir = directory
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        for d in ("www", "tmp"):
+            (directory / d).mkdir(parents=True)
+        conf = NGINX_CONF.format(
+            dir=directory, port=self.port, workers=workers,
+            user="user root;" if os.geteuid() == 0 else "",
+            cache="max=10000" if open_file_cache else "off")
+        (directory / "nginx.conf").write_text(conf)
+
+    @staticmethod
+    def program():
+        return shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin:/usr/local/sbin")
+
+    def __enter__(self):
+        self.process = subprocess.Popen(
+            [self.program(), "-e", str(self.dir / "error.log"), "-p", str(self.dir),
+             "-c", str(self.dir / "nginx.conf")])
+        wait_for_port(self.port, self.process)
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def pids(self):
+        return children(self.process.pid)
+
+    def new_place(self, name):
+        """→ the prefix of paths under a fresh, empty folder."""
+        (self.dir / "www" / name).mkdir()
+        return f"/{name}/"
+
+    def put_first(self, prefix):
+        put(self.url + prefix + "first")
+
+    def remove_place(self, name):
+        shutil.rmtree(self.dir / "www" / name)
+
+
+class Cluster:
+    """One of ours, brought up by deploy/local/cluster."""
+
+    name = "dfc"
+
+    def __init__(self, directory, build, targets=1, mountpaths=1):
+        self.dir = directory
+        self.build = build
+        self.counts = {"proxies": 1, "targets": targets, "mountpaths": mountpaths}
+
+    def tool(self, verb, *more):
+        command = [str(ROOT / "deploy/local/cluster"), verb, "--dir", str(self.dir), *more]
+        env = {**os.environ, "DFC_BUILD": str(self.build)}
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env).stdout
+
+    def __enter__(self):
+        options = [f"--{name}={count}" for name, count in self.counts.items()]
+        try:
+            self.tool("up", *options)
+            self.nodes = json.loads(self.tool("status", "--json"))["nodes"]
+        except BaseException:
+            self.__exit__()
+            raise
+        self.proxy = next(n for n in self.nodes if n["role"] == "proxy")
+        self.targets = [n for n in self.nodes if n["role"] == "target"]
+        self.url = self.targets[0]["url"]
+        return self
+
+    def __exit__(self, *_):
+        try:
+            self.tool("down")
+        except (OSError, subprocess.SubprocessError) as e:
+            log(f"the cluster in {self.dir} did not end: {e}")
+
+    def pids(self):
+        return [n["pid"] for n in self.targets]
+
+    def all_pids(self):
+        return [n["pid"] for n in self.nodes]
+
+    def call(self, method, path, body=None):
+        """A control call to the proxy → the JSON of its answer, None where it has no body."""
+        at = urllib.parse.urlsplit(self.proxy["url"])
+        connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body),
+                               {"Content-Type": "application/json"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status >= 300:
+            raise RuntimeError(f"{method} {path}: {answer.status} {text}")
+        return json.loads(text) if text else None
+
+    def new_place(self, name):
+        """→ the prefix of the objects of a fresh bucket."""
+        self.call("POST", f"/v1/buckets/{name}",
+                  {"action": "create", "value": {"durability": "async"}})
+        return f"/v1/objects/{name}/"
+
+    def put_first(self, prefix):
+        """One object by way of the proxy: from its redirect the target learns that the bucket is
+        there, if nobody has told it yet, and makes the bucket's folders."""
+        put(self.proxy["url"] + prefix + "first")
+
+    def remove_place(self, name):
+        self.call("DELETE", f"/v1/buckets/{name}")
+
+
+def request(method, url, body=None):
+    """→ status, Location, bytes."""
+    at = urllib.parse.urlsplit(url)
+    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+    try:
+        connection.request(method, at.path + (f"?{at.query}" if at.query else ""), body)
+        answer = connection.getresponse()
+        return answer.status, answer.getheader("Location"), answer.read()
+    finally:
+        connection.close()
+
+
+def put(url):
+    """A small object; takes a redirect."""
+    status, location, data = request("PUT", url, b"first")
+    if status == 307:
+        status, _, data = request("PUT", location, b"first")
+    if status not in (200, 201):
+        raise RuntimeError(f"PUT {url}: {status} {data.decode(errors='replace')}")
+
+
+def fetch(url):
+    """→ status, bytes."""
+    status, _, data = request("GET", url)
+    return status, data

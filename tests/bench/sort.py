@@ -1,0 +1,295 @@
+#!/usr/bin/env python3
+"""Sorting on one target against cp of the same bytes and against GNU tar, interleaved; and the
+memory of sorting a million records.  See README.md for what each figure means."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+
+import benchlib
+from benchlib import KIB, MIB, log, size_text
+from dataset import check_sorted, write_dataset
+from peers import Cluster, fetch
+
+# name, shards, records in each, bytes of each, goal: times cp's time
+TIMED = [
+    ("2 GiB of 1 MiB records", 200, 10, MIB, 1.2),
+    ("1 GiB of 10 KiB records", 100, 1000, 10 * KIB, 1.6),
+]
+MILLION = ("a million 1 KiB records", 1000, 1000, KIB)
+MEMORY_BOUND = 256 * MIB
+OUTPUT_SHARD_BYTES = 20 * MIB
+TAR_ROUNDS = 2
+
+# What a person with GNU tar would do: $1 input, $2 output, $3 scratch, $4 records per shard.
+TAR_SCRIPT = """
+set -e
+mkdir "$3/all" "$2"
+for shard in "$1"/*.tar; do tar -xf "$shard" -C "$3/all"; done
+cd "$3"
+LC_ALL=C ls -f all | grep -v '^\\.' | LC_ALL=C sort | split -l "$4" -d -a 6 - list.
+for list in list.*; do tar -cf "$2/out-${list#list.}.tar" -C all --no-recursion -T "$list"; done
+"""
+
+
+def spec(shards, output):
+    return {
+        "description": "tests/bench/sort.py",
+        "input_bck": {"name": "in"},
+        "output_bck": {"name": output},
+        "input_format": {"template": f"shard-{{0000..{shards - 1:04d}}}"},
+        "input_extension": ".tar",
+        "output_format": "out-%06d",
+        "output_extension": ".tar",
+        "output_shard_size": str(OUTPUT_SHARD_BYTES),
+        "algorithm": {"kind": "alphanumeric"},
+    }
+
+
+def run_measured(command):
+    """→ seconds, CPU seconds (of its children, too) and peak resident bytes of a program."""
+    begin = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    with benchlib.PeakMemory(process.pid) as memory:
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - begin
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise RuntimeError(f"{command[0]}: status {process.returncode}")
+    return {"seconds": seconds, "cpu_s": usage.ru_utime + usage.ru_stime,
+            "peak_bytes": memory.peak}
+
+
+def cpu_of(pid):
+    """CPU seconds of another process: the clock id that clock_getcpuclockid(3) makes."""
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def peak_mib(runs):
+    peaks = [r["peak_bytes"] for r in runs if r["peak_bytes"] is not None]
+    return round(max(peaks) / MIB, 1) if peaks else None
+
+
+class Bench:
+    def __init__(self, args, work, cluster):
+        self.args = args
+        self.work = work
+        self.cluster = cluster
+        self.harness = next((p for p in (args.build / "sort-harness",
+                                         args.build / "sort/sort-harness",
+                                         args.build / "tests/sort-harness") if p.exists()), None)
+        self.checked = set()
+        self.jobs = 0
+        self.rows = []
+
+    def make(self, shards, records, record_bytes):
+        self.shards, self.records, self.record_bytes = shards, records, record_bytes
+        self.input = self.work / "in"
+        self.output = self.work / "out"
+        self.bytes = write_dataset(self.input, shards, records, record_bytes)
+        if self.cluster:
+            self.upload()
+        benchlib.flush_disk(self.args.dir)
+        self.checked.clear()
+
+    def unmake(self):
+        shutil.rmtree(self.input)
+        if self.cluster:
+            self.cluster.remove_place("in")
+
+    def upload(self):
+        prefix = self.cluster.new_place("in")
+        for path in sorted(self.input.iterdir()):
+            done = subprocess.run(
+                ["curl", "-sSL", "--fail-with-body", "-o", os.devnull, "-T", str(path),
+                 self.cluster.proxy["url"] + prefix + path.name], check=False)
+            if done.returncode != 0:
+                raise RuntimeError(f"PUT of {path.name}: curl ended with {done.returncode}")
+
+    def settle(self):
+        shutil.rmtree(self.output, ignore_errors=True)
+        benchlib.flush_disk(self.args.dir)
+        if self.args.cold:
+            with open("/proc/sys/vm/drop_caches", "w", encoding="ascii") as f:
+                f.write("1")
+
+    def check(self, side):
+        if side not in self.checked:
+            check_sorted(self.output, self.shards * self.records)
+            self.checked.add(side)
+
+    def cp(self):
+        self.settle()
+        return run_measured(["cp", "-r", str(self.input), str(self.output)])
+
+    def tar(self):
+        self.settle()
+        scratch = self.work / "scratch"
+        scratch.mkdir()
+        unit = 512 + self.record_bytes + -self.record_bytes % 512
+        lines = -(-OUTPUT_SHARD_BYTES // unit)
+        try:
+            result = run_measured(["sh", "-c", TAR_SCRIPT, "sh", str(self.input),
+                                   str(self.output), str(scratch), str(lines)])
+            self.check("tar")
+            return {**result, "peak_bytes": None}  # of the shell: says nothing
+        finally:
+            shutil.rmtree(scratch)
+
+    def sort_harness(self):
+        self.settle()
+        path = self.work / "spec.json"
+        path.write_text(json.dumps(spec(self.shards, "out")))
+        result = run_measured([str(self.harness), "--targets=1", f"--spec={path}",
+                               f"--in={self.input}", f"--out={self.output}"])
+        self.check("harness")
+        return result
+
+    def wait_for_job(self, job):
+        while True:
+            doc = self.cluster.call("GET", f"/v1/sort?id={job}")
+            if doc["state"] == "finished":
+                return
+            if doc["state"] in ("failed", "aborted"):
+                raise RuntimeError(f"{job}: {doc['state']}: {doc['errors']}")
+            time.sleep(0.005)  # between two looks, which cost about 1 % of this
+
+    def sort_cluster(self):
+        self.settle()
+        self.jobs += 1
+        output = f"out{self.jobs}"
+        prefix = self.cluster.new_place(output)
+        pid = self.cluster.pids()[0]
+        benchlib.memory_reset(pid)
+        cpu = cpu_of(pid)
+        begin = time.monotonic()
+        job = self.cluster.call("POST", "/v1/sort", spec(self.shards, output))["id"]
+        self.wait_for_job(job)
+        result = {"seconds": time.monotonic() - begin, "cpu_s": cpu_of(pid) - cpu,
+                  "peak_bytes": benchlib.memory_of(pid)[1]}
+        if "cluster" not in self.checked:
+            self.check_cluster(output, prefix)
+        self.cluster.remove_place(output)
+        return result
+
+    def check_cluster(self, output, prefix):
+        """What the cluster made, fetched and looked at like the others'."""
+        page = self.cluster.call("GET", f"/v1/objects/{output}?limit=10000")
+        self.output.mkdir()
+        for entry in page["entries"]:
+            status, data = fetch(self.cluster.url + prefix + entry["name"])
+            if status != 200:
+                raise RuntimeError(f"GET of {entry['name']}: {status}")
+            (self.output / entry["name"]).write_bytes(data)
+        self.check("cluster")
+        shutil.rmtree(self.output)
+
+    def sides(self):
+        sides = {}
+        if self.harness:
+            sides["harness"] = self.sort_harness
+        if self.cluster:
+            sides["cluster"] = self.sort_cluster
+        return sides
+
+    def timed(self, name, shards, records, record_bytes, goal):
+        if self.args.quick:
+            shards, records = 4, max(2, records // 10)
+        self.make(shards, records, record_bytes)
+        results = benchlib.interleave({"cp": self.cp, **self.sides()}, self.args.rounds,
+                                      warm_up=not self.args.quick)
+        results["tar"] = [self.tar() for _ in range(min(self.args.rounds, TAR_ROUNDS))]
+        self.settle()
+        self.unmake()
+        row = {"name": name, "bytes": self.bytes, "goal_times_cp": goal}
+        cp = [r["seconds"] for r in results["cp"]]
+        for side, runs in results.items():
+            seconds = [r["seconds"] for r in runs]
+            row[side] = {
+                "seconds": round(benchlib.median(seconds), 3),
+                "mb_per_s": round(self.bytes / 1e6 / benchlib.median(seconds), 1),
+                "cpu_s": round(benchlib.median([r["cpu_s"] for r in runs]), 3),
+                "peak_mib": peak_mib(runs),
+                "times_cp": benchlib.paired_ratio(seconds, cp),
+                "runs": [round(s, 3) for s in seconds],
+            }
+        self.rows.append(row)
+
+    def million(self, name, shards, records, record_bytes):
+        if self.args.quick:
+            shards = 4
+        self.make(shards, records, record_bytes)
+        row = {"name": name, "bytes": self.bytes, "bound_mib": MEMORY_BOUND // MIB}
+        for side, run in self.sides().items():
+            result = run()
+            row[side] = {"seconds": round(result["seconds"], 3),
+                         "cpu_s": round(result["cpu_s"], 3),
+                         "peak_mib": peak_mib([result]),
+                         "within_bound": result["peak_bytes"] <= MEMORY_BOUND}
+        self.settle()
+        self.unmake()
+        self.rows.append(row)
+
+    def table(self):
+        lines = []
+        for row in self.rows:
+            for side in ("cp", "harness", "cluster", "tar"):
+                if side not in row:
+                    continue
+                r = row[side]
+                times = r.get("times_cp")
+                lines.append([row["name"], side, f"{r['seconds']:.2f}", r.get("mb_per_s"),
+                              times and times["median"],
+                              times and f"{times['min']}-{times['max']}",
+                              row.get("goal_times_cp"), f"{r['cpu_s']:.2f}", r["peak_mib"],
+                              row.get("bound_mib")])
+        benchlib.table(["", "", "s", "MB/s", "times cp", "(rounds)", "goal", "CPU s",
+                        "peak MiB", "bound"], lines)
+
+
+def measure(args, document, work, cluster):
+    bench = Bench(args, work, cluster)
+    if not bench.sides():
+        log("neither sort-harness nor a cluster: nothing to measure")
+        return 77
+    for row in TIMED:
+        if args.only in row[0]:
+            log(f"{row[0]}: {size_text(row[1] * row[2] * row[3])}")
+            bench.timed(*row)
+    if args.only in MILLION[0]:
+        log(MILLION[0])
+        bench.million(*MILLION)
+    document["rows"] = bench.rows
+    bench.table()
+    benchlib.finish(args, "sort", document)
+    over = [row["name"] for row in bench.rows for side in row.values()
+            if isinstance(side, dict) and side.get("within_bound") is False]
+    for name in over:
+        log(f"{name}: more memory than {MEMORY_BOUND // MIB} MiB")
+    return 1 if over else 0
+
+
+def main():
+    p = benchlib.arguments(__doc__)
+    p.add_argument("--no-cluster", action="store_true", help="sort-harness alone")
+    p.add_argument("--cold", action="store_true",
+                   help="drop the page cache before each run (root): input from the disk")
+    args = p.parse_args()
+    if args.quick:
+        args.rounds = 1
+    document = {"machine": benchlib.begin(args),
+                "settings": {"rounds": args.rounds, "cold": args.cold,
+                             "output_shard_bytes": OUTPUT_SHARD_BYTES, "targets": 1,
+                             "tar": benchlib.first_line(["tar", "--version"])}}
+    with benchlib.WorkDir(args.dir) as work:
+        if args.no_cluster:
+            return measure(args, document, work, None)
+        with Cluster(work / "dfc", args.build) as cluster:
+            return measure(args, document, work, cluster)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+"""deploy/local/cluster itself: what it prints, how it ends, what it refuses."""
+
+import json
+import os
+import subprocess
+
+from lib import check, equal, main
+
+
+def test_status_has_every_field(c):
+    nodes = json.loads(c.run("status", "--json").stdout)["nodes"]
+    equal([n["name"] for n in nodes], ["p1", "t1", "t2"], "names")
+    equal([n["role"] for n in nodes], ["proxy", "target", "target"], "roles")
+    equal([n["primary"] for n in nodes], [True, False, False], "primary")
+    for n in nodes:
+        equal(n["state"], "active", f"state of {n['name']}")
+        check(os.path.exists(f"/proc/{n['pid']}"), f"pid of {n['name']}")
+        check(n["url"].startswith("http://127.0.0.1:"), f"url of {n['name']}")
+    text = c.run("status").stdout
+    check(all(n["url"] in text and str(n["pid"]) in text for n in nodes), f"the table:\n{text}")
+
+
+def test_up_again_changes_nothing(c):
+    before = c.status()
+    done = c.run("up")
+    equal(done.stdout, f"DFC_ENDPOINT={c.endpoint}\n", "output of up")
+    equal(c.status(), before, "nodes")
+
+
+def test_up_does_not_make_another_cluster_of_it(c):
+    done = c.run("up", "--targets", 5, ok=False)
+    equal(done.returncode, 1, "status")
+    check("has 2 targets, not 5" in done.stderr, done.stderr)
+
+
+def test_states_of_a_node(c):
+    before = {n["name"]: n for n in c.status()}
+    c.kill("t1", "-9")
+    equal(c.state("t1"), "dead", "after kill")
+    equal(c.pid("t1"), None, "pid after kill")
+    c.start("t1")
+    equal(c.state("t1"), "active", "after start")
+    equal(next(n["url"] for n in c.status() if n["name"] == "t1"), before["t1"]["url"], "url")
+    check(c.pid("t1") != before["t1"]["pid"], "the pid is the old one")
+    c.stop("t1")
+    equal(c.state("t1"), "stopped", "after stop")
+    c.start("t1")
+
+
+def test_refusals_are_sentences(c):
+    for args, text in ((("kill", "t9"), "has no node 't9'; it has p1, t1, t2"),
+                       (("start", "t1"), "t1 is running already"),
+                       (("start", "p1", "--arg=--no-such-option"), "running already")):
+        done = c.run(*args, ok=False)
+        equal(done.returncode, 1, f"status of {args}")
+        check(text in done.stderr, f"{args}: {done.stderr}")
+    c.stop("t2")
+    for command in ("stop", "kill"):
+        check("t2 is not running" in c.run(command, "t2", ok=False).stderr, command)
+    failed = c.run("start", "t2", "--arg=--no-such-option=1", ok=False)
+    check("t2 ended with status" in failed.stderr and "no_such_option" in failed.stderr,
+          f"a daemon that ends at once: {failed.stderr}")
+    c.start("t2")
+
+
+def test_a_strangers_process_is_never_signalled(c):
+    """The document names a pid that is somebody else's by now."""
+    path = os.path.join(c.dir, "cluster.json")
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    stranger = subprocess.Popen(["sleep", "600"])
+    try:
+        document = json.loads(text)
+        document["nodes"][1]["pid"] = stranger.pid
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump(document, f)
+        check("not running" in c.run("kill", "t1", "-9", ok=False).stderr, "kill took a stranger")
+        equal(stranger.poll(), None, "the stranger")
+    finally:
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(text)
+        stranger.kill()
+        stranger.wait()
+
+
+def test_down_keeps_data_and_up_brings_it_back(c):
+    c.create("b")
+    c.put("b", "x", b"kept")
+    c.run("down")
+    equal({n["state"] for n in c.status()}, {"stopped"}, "states after down")
+    c.run("up")
+    equal(c.get("b", "x").expect(200).body, b"kept", "the object")
+
+
+def test_all_is_below_its_directory(c):
+    with open(f"/proc/{c.pid('t1')}/cmdline", "rb") as f:
+        arguments = f.read().split(b"\0")
+    paths = [a for a in arguments if b"/" in a and b"http" not in a and b"dfc-targetd" not in a]
+    check(paths and all(c.dir.encode() in a for a in paths), f"{paths}")
+
+
+if __name__ == "__main__":
+    main(targets=2)

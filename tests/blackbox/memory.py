@@ -1,0 +1,75 @@
+#!/usr/bin/env python3
+"""Memory seen from outside: a target that serves 256 clients of 16 MiB objects stays below 300 MiB."""
+
+import socket
+import threading
+
+from lib import WAIT_SECONDS, check, equal, in_parallel, main
+
+CLIENTS = 256
+SIZE = 16 << 20
+LIMIT_KIB = 300 * 1024
+
+
+def peak_kib(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as f:
+        fields = dict(line.split(":", 1) for line in f)
+    return int(fields["VmHWM"].split()[0])
+
+
+def test_readers(c):
+    c.create("b", durability="async")
+    for i in range(4):
+        c.put("b", f"o{i}", bytes([i]) * SIZE)
+    address = c.address("t1")
+    ready = threading.Barrier(CLIENTS, timeout=WAIT_SECONDS)
+
+    def read(i):
+        with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
+            ready.wait()
+            s.sendall(b"GET /v1/objects/b/o%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (i % 4))
+            total, first = 0, b""
+            buffer = bytearray(1 << 20)
+            while n := s.recv_into(buffer):
+                first = first or bytes(buffer[:12])
+                total += n
+        equal(first, b"HTTP/1.1 200", "status")
+        check(total > SIZE, f"only {total} bytes came")
+
+    in_parallel(read, range(CLIENTS), workers=CLIENTS)
+    peak = peak_kib(c.pid("t1"))
+    check(peak < LIMIT_KIB, f"the target needed {peak} KiB")
+
+
+def test_writers(c):
+    """The same with PUT: all uploads are under way before the first one ends."""
+    address = c.address("t1")
+    half, ready = b"w" * (SIZE // 16), threading.Barrier(CLIENTS, timeout=WAIT_SECONDS)
+
+    def write(i):
+        with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
+            s.sendall(b"PUT /v1/objects/b/w%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                      % (i, 2 * len(half)))
+            s.sendall(half)
+            ready.wait()
+            s.sendall(half)
+            equal(s.recv(12), b"HTTP/1.1 200", "status")
+
+    in_parallel(write, range(CLIENTS), workers=CLIENTS)
+    peak = peak_kib(c.pid("t1"))
+    check(peak < LIMIT_KIB, f"the target needed {peak} KiB")
+    equal(len(c.names("b", prefix="w")), CLIENTS, "objects")
+
+
+def test_through_the_proxy(c):
+    def read(i):
+        body = c.get("b", f"o{i % 4}", {"Dfc-Redirect": "never"}, follow=False).expect(200).body
+        check(body == bytes([i % 4]) * SIZE, "contents")
+
+    in_parallel(read, range(32), workers=16)
+    peak = peak_kib(c.pid("p1"))
+    check(peak < LIMIT_KIB, f"the proxy needed {peak} KiB")
+
+
+if __name__ == "__main__":
+    main(targets=1)

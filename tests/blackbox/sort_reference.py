@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""SortDataset by REST comes to what the plain reference makes of the same shards and spec."""
+
+import os
+import sys
+import tempfile
+
+from lib import ROOT, check, equal, main
+
+sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
+
+from make_dataset import make_dataset  # noqa: E402
+from random_spec import random_spec  # noqa: E402
+import sortref  # noqa: E402
+
+SEEDS = range(1000, 1012)
+
+
+def upload(c, bucket, directory, shards):
+    for name in shards:
+        with open(os.path.join(directory, name), "rb") as f:
+            c.put(bucket, name, f.read())
+
+
+def download(c, bucket, directory):
+    for name in c.names(bucket):
+        path = os.path.join(directory, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(c.get(bucket, name).expect(200).body)
+
+
+def compare(c, seed, directory):
+    """Sorts the seed's data set by the cluster and by the reference."""
+    inputs, outputs = os.path.join(directory, "in"), os.path.join(directory, "out")
+    shards = make_dataset(seed, inputs)
+    os.makedirs(outputs)
+    spec = random_spec(seed, inputs, shards)
+    source, result = f"in-{seed}", f"out-{seed}"
+    c.create(source, durability="async")
+    c.create(result, durability="async")
+    upload(c, source, inputs, shards)
+    job = c.wait_job(c.sort({**spec, "input_bck": {"name": source},
+                             "output_bck": {"name": result}}))
+    try:
+        wanted = list(sortref.sort_dataset(spec, inputs))
+    except sortref.SortError as e:
+        equal(job["state"], "failed", f"state of a sort that must fail with {e}; {job['errors']}")
+        equal(job["errors"][0]["code"], e.code, "code of the error")
+        wanted = []
+    else:
+        equal(job["state"], "finished", f"state; {job['errors']}")
+    download(c, result, outputs)
+    difference = sortref.compare_output(wanted, outputs)
+    check(difference is None, f"{difference}; the spec: {spec}")
+    equal(c.names(source), sorted(shards), "the input shards after the sort")
+    c.destroy(source)
+    c.destroy(result)
+
+
+def test_against_the_reference(c):
+    for seed in SEEDS:
+        with tempfile.TemporaryDirectory(prefix="dfc-test-") as directory:
+            try:
+                compare(c, seed, directory)
+            except Exception:
+                print(f"seed {seed}: repeat with DFC_SORT_SEED={seed}")
+                raise
+
+
+if __name__ == "__main__":
+    if "DFC_SORT_SEED" in os.environ:
+        SEEDS = [int(os.environ["DFC_SORT_SEED"])]
+    main(targets=3)

@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""layers.py finds what it is there for."""
+
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import layers  # noqa: E402
+
+DRAWING = """# A
+## Layers
+text
+```
+ clients   api/ctl/
+           api/
+ ======= the HTTP contract =======
+ daemons   proxy/  target/
+ ground    common/
+```
+"""
+
+
+class Layers(unittest.TestCase):
+    def objections(self, **files):
+        """What is said of a tree of a.h in every folder and these: {folder_name: text of x.c}."""
+        with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
+            tree = {"docs/ARCHITECTURE.md": DRAWING}
+            for folder in ("api/ctl", "api", "proxy", "target", "common", "tests"):
+                tree[f"{folder}/a.h"] = "#pragma once\n"
+            for name, text in files.items():
+                tree[name.replace("__", "/") + ".c"] = text
+            for path, text in tree.items():
+                os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+                with open(os.path.join(root, path), "w", encoding="utf-8") as f:
+                    f.write(text)
+            return layers.check(root)[0]
+
+    def one(self, expected, **files):
+        wrong = self.objections(**files)
+        self.assertEqual(len(wrong), 1, wrong)
+        self.assertIn(expected, wrong[0])
+
+    def test_allows_what_points_down(self):
+        self.assertEqual([], self.objections(
+            proxy__x='#include "proxy/a.h"\n#include "common/a.h"\n#include <stdio.h>\n',
+            api__ctl__x='#include "api/a.h"\n#include "common/a.h"\n',
+            tests__x='#include "proxy/a.h"\n#include "target/a.h"\n'))
+
+    def test_names_the_arrow(self):
+        self.one("common/x.c:2: common/ -> proxy/: an include points down",
+                 common__x='\n#include "proxy/a.h"\n')
+        self.one("proxy/ -> target/: siblings", proxy__x='#include "target/a.h"\n')
+        self.one("api/ -> api/ctl/: an include points down", api__x='#include "api/ctl/a.h"\n')
+        self.one("api/ -> proxy/: a client meets", api__x='#include "proxy/a.h"\n')
+        self.one("only tests", proxy__x='#include "tests/a.h"\n')
+
+    def test_wants_includes_from_the_root_and_the_own_header_first(self):
+        self.one("written from the root", proxy__x='#include "a.h"\n')
+        self.one("first include", proxy__a='#include "common/a.h"\n#include "proxy/a.h"\n')
+
+    def test_finds_strange_folders_and_marks(self):
+        self.one("not in the drawing", other__x="int x;\n")
+        self.one("finish it", proxy__x="/* " + "TO" + "DO */\n")
+
+    def test_needs_the_drawing(self):
+        with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
+            os.mkdir(os.path.join(root, "docs"))
+            with open(os.path.join(root, "docs", "ARCHITECTURE.md"), "w", encoding="utf-8") as f:
+                f.write("# nothing\n")
+            self.assertEqual(1, len(layers.check(root)[0]))
+
+
+if __name__ == "__main__":
+    unittest.main()

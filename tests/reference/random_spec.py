@@ -1,0 +1,60 @@
+"""Random requests for a data set of make_dataset.py, the same for the same seed."""
+
+import os
+import random
+
+
+def random_input(rng, shards):
+    """(input_format, further fields)"""
+    kind = rng.random()
+    if kind < 0.35 or not shards:
+        return {"prefix": rng.choice(("", "shard-", "shard-00", "nothing"))}, {}
+    if kind < 0.7:
+        names = rng.sample(shards, rng.randrange(1, len(shards) + 1))
+        return {"objnames": [n if rng.random() < 0.8 else n[:-len(".tar")] for n in names]}, {}
+    last = len(shards) - 1
+    text = rng.choice(("shard-{000..%03d}.tar", "shard-{000..%03d}", "shard-@%03d.tar",
+                       "shard-{000..%03d..2}.tar"))
+    if rng.random() < 0.3:  # beyond the last one: shards that are missing
+        fields = {"missing_shards": rng.choice(("warn", "ignore", "abort"))}
+        return {"template": text % (last + rng.randrange(1, 3))}, fields
+    return {"template": text % last}, {}
+
+
+def random_output(rng, total):
+    """Names and size; about one in ten names too few shards."""
+    count = rng.choice((1, 2, 5, 40, 1000))
+    size = rng.choice((1, 1024, 10240, 65536, total // 3 + 1, 2 * total + 1))
+    text = rng.choice(("out-%06d.tar", "out-%d", "deep/er/out-%03d"))
+    if rng.random() < 0.5:
+        return {"output_format": text, "output_shard_size": rng.choice((size, f"{size // 1024 + 1}KiB"))}
+    bounded = rng.choice(("o-{0..%d}" % (count - 1), "o-{00..03}-{0..%d}" % (count - 1),
+                          "o-@%d.tar" % (count - 1), "é-{%04d..%04d}" % (7, 6 + count)))
+    fields = {"output_format": bounded}
+    if rng.random() < 0.3:
+        fields["output_shard_size"] = max(size, total // max(count, 1))
+    return fields
+
+
+def random_algorithm(rng):
+    kind = rng.choice(("alphanumeric", "alphanumeric", "", "shuffle", "shuffle", "none"))
+    fields = {"kind": kind}
+    if kind == "shuffle":
+        fields["seed"] = str(rng.choice((0, 1, rng.randrange(2**63), 2**64 - 1)))
+    if kind != "none" and rng.random() < 0.4:
+        fields["decreasing"] = True
+    return fields
+
+
+def random_spec(seed, directory, shards):
+    """The body of POST /v1/sort, without its buckets."""
+    rng = random.Random(f"spec {seed}")
+    total = sum(os.path.getsize(os.path.join(directory, name)) for name in shards)
+    form, fields = random_input(rng, shards)
+    spec = {"input_format": form, "algorithm": random_algorithm(rng), **fields,
+            **random_output(rng, total)}
+    if rng.random() < 0.2:
+        spec["key_rule"] = "last_dot"
+    if rng.random() < 0.2:
+        spec["duplicated_output_records"] = rng.choice(("warn", "ignore", "abort"))
+    return spec

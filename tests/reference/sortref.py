@@ -1,0 +1,425 @@
+#!/usr/bin/env python3
+"""SortDataset on one machine, plainly: what a distributed sort must come to.
+
+    sortref.py SPEC.json INPUT_DIR OUTPUT_DIR
+    sortref.py --verify SPEC.json INPUT_DIR OUTPUT_DIR    compares instead of writing
+
+Written from docs/sort.md and sort/README.md, on Python's tarfile; it shares no line and no idea of
+data structure with the C code: every record is in one list, sorted by one call of sorted(), its
+bytes being where the input file is mapped.
+
+The spec is the body of POST /v1/sort.  Buckets do not matter here: INPUT_DIR holds the shards,
+their names being paths below it.  Without output_shard_size and with `seed` absent a shuffle cannot
+be repeated, and is refused.
+"""
+
+import dataclasses
+import hashlib
+import io
+import itertools
+import json
+import mmap
+import os
+import re
+import sys
+import tarfile
+
+BLOCK = 512
+END_MARK = bytes(2 * BLOCK)
+
+
+class SortError(Exception):
+    """What the job must fail with."""
+
+    def __init__(self, code, message):
+        super().__init__(f"{code}: {message}")
+        self.code = code
+
+
+# --- templates -----------------------------------------------------------------------------------
+
+def bash_names(text):
+    """'s-{0..100..2}-{a}.tar': ranges count like an odometer."""
+    parts = re.split(r"(\{\d+\.\.\d+(?:\.\.\d+)?\})", text)
+    choices = []
+    for part in parts:
+        m = re.fullmatch(r"\{(\d+)\.\.(\d+)(?:\.\.(\d+))?\}", part)
+        if not m:
+            choices.append([part])
+            continue
+        width = min(len(m[1]), len(m[2]))
+        step = int(m[3] or 1)
+        choices.append([str(i).zfill(width) for i in range(int(m[1]), int(m[2]) + 1, step)])
+    return map("".join, itertools.product(*choices))
+
+
+def at_names(text):
+    """'s-@0999.tar': from 0 to the number."""
+    choices = [[part] if i % 2 == 0
+               else [str(n).zfill(len(part)) for n in range(int(part) + 1)]
+               for i, part in enumerate(re.split(r"@(\d+)", text))]
+    return map("".join, itertools.product(*choices))
+
+
+def fmt_names(text):
+    """'s-%06d.tar': without an end."""
+    before, width, after = re.fullmatch(r"(.*?)%(0\d+)?d(.*)", text, re.S).groups()
+    return (before + str(i).zfill(int(width or 0)) + after for i in itertools.count())
+
+
+def template_names(text):
+    """An iterator over a template's names; None for a prefix."""
+    if "{" in text:
+        return bash_names(text)
+    if "@" in text:
+        return at_names(text)
+    if "%" in text:
+        return fmt_names(text)
+    return None
+
+
+def with_extension(names, extension):
+    return (n if n.endswith(extension) else n + extension for n in names)
+
+
+# --- input ---------------------------------------------------------------------------------------
+
+@dataclasses.dataclass
+class Record:
+    name: bytes
+    shard: str
+    place: int     # the shard's, in the request
+    position: int  # in the shard
+    members: list  # bytes of each, as they stand in a tar
+
+    @property
+    def size(self):
+        return sum(map(len, self.members))
+
+
+def padded(size):
+    return -(-size // BLOCK) * BLOCK
+
+
+def raw_name(text):
+    return text.encode("utf-8", "surrogateescape")
+
+
+def record_key(path, key_rule):
+    directory, slash, base = path.rpartition(b"/")
+    parts = base.split(b".", 1) if key_rule == "first_dot" else base.rsplit(b".", 1)
+    return directory + slash + parts[0]
+
+
+def pax_records(payload):
+    """[(key, the record's bytes)] of an extended header."""
+    records = []
+    while payload:
+        length, _, _ = payload.partition(b" ")
+        record = payload[:int(length)]
+        key = record[len(length) + 1:].partition(b"=")[0]
+        records.append((key, record))
+        payload = payload[int(length):]
+    return records
+
+
+def headers(data):
+    """(type, bytes, payload) of each header before a member's own, which comes last."""
+    while data:
+        info = tarfile.TarInfo.frombuf(bytes(data[:BLOCK]), "utf-8", "surrogateescape")
+        if info.type not in (b"x", b"g", b"L", b"K"):
+            yield info.type, data, b""
+            return
+        end = BLOCK + padded(info.size)
+        yield info.type, data[:end], bytes(data[BLOCK:BLOCK + info.size])
+        data = data[end:]
+
+
+def update_globals(held, gap):
+    """The global records after the headers in `gap`: {key: record}, in the order of their setting."""
+    for kind, _, payload in headers(gap):
+        if kind == b"g":
+            for key, record in pax_records(payload):
+                held.pop(key, None)
+                if record.rstrip(b"\n").partition(b"=")[2]:
+                    held[key] = record
+
+
+def folded(raw, held):
+    """The member's bytes with the global records in its own extended header."""
+    own = b"".join(payload for kind, _, payload in headers(raw) if kind == b"x")
+    set_itself = {key for key, _ in pax_records(own)}
+    added = b"".join(record for key, record in held.items() if key not in set_itself)
+    if not added:
+        return raw
+    payload = added + own
+    info = tarfile.TarInfo("PaxHeaders/global")
+    info.type, info.size, info.mode, info.mtime = b"x", len(payload), 0o644, 0
+    block = bytearray(info.tobuf(tarfile.USTAR_FORMAT))
+    block[329:345] = bytes(16)  # no device numbers
+    block[148:156] = b" " * 8
+    block[148:156] = b"%06o\0 " % sum(block)
+    rest = b"".join(text for kind, text, _ in headers(raw) if kind != b"x")
+    return bytes(block) + payload + bytes(padded(len(payload)) - len(payload)) + rest
+
+
+def shard_members(shard, data):
+    """(TarInfo, bytes) of each member."""
+    if not data:
+        return
+    held, end = {}, 0
+    try:
+        with tarfile.open(fileobj=Reader(data), mode="r:", encoding="utf-8",
+                          errors="surrogateescape") as tar:
+            for info in tar:
+                # What stands between two members is global headers.
+                update_globals(held, data[end:info.offset])
+                length = info.size if info.isreg() else 0
+                end = info.offset_data + padded(length)
+                yield info, folded(data[info.offset:end], held)
+    except tarfile.TarError as e:
+        raise SortError("shard_corrupt", f"{shard}: {e}") from e
+
+
+def shard_records(shard, place, data, spec):
+    """The records of a shard, by first appearance."""
+    policy = spec.get("duplicated_records", "abort")
+    records, owners = {}, {}
+    for info, raw in shard_members(shard, data):
+        if info.isdir():
+            continue
+        path = raw_name(info.name)
+        key = record_key(path, spec.get("key_rule", "first_dot"))
+        members = records.setdefault(key, {})
+        if path in owners and policy == "abort":
+            raise SortError("duplicate_record", f"{shard}: {path} comes twice")
+        if info.islnk() and raw_name(info.linkname) not in members:
+            raise SortError("shard_unsupported", f"{shard}: {path} links to another record")
+        members.pop(path, None)  # of duplicates the later one stays, in its own place
+        members[path] = raw
+        owners[path] = key
+    return [Record(key, shard, place, position, list(members.values()))
+            for position, (key, members) in enumerate(records.items())]
+
+
+def files_below(directory):
+    for at, _, files in os.walk(directory):
+        for name in files:
+            yield os.path.relpath(os.path.join(at, name), directory)
+
+
+def map_file(path):
+    """The file's bytes, read when they are looked at."""
+    with open(path, "rb") as f:
+        if os.fstat(f.fileno()).st_size == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ))
+
+
+class Reader(io.RawIOBase):
+    """A file of bytes that are there already, for tarfile."""
+
+    def __init__(self, data):
+        super().__init__()
+        self.data, self.at = data, 0
+
+    def readable(self):
+        return True
+
+    def seekable(self):
+        return True
+
+    def seek(self, offset, whence=io.SEEK_SET):
+        self.at = offset + (0, self.at, len(self.data))[whence]
+        return self.at
+
+    def readinto(self, buffer):
+        piece = self.data[self.at:self.at + len(buffer)]
+        buffer[:len(piece)] = piece
+        self.at += len(piece)
+        return len(piece)
+
+
+def input_names(spec, directory):
+    """[(name, place)] of the shards that there should be."""
+    extension = spec.get("input_extension", ".tar")
+    given = spec["input_format"]
+    if isinstance(given, str):
+        given = {"template": given}
+    if "objnames" in given:
+        return list(with_extension(given["objnames"], extension))
+    if "template" in given:
+        names = template_names(given["template"])
+        if names is not None:
+            return list(with_extension(names, extension))
+    prefix = given.get("prefix", given.get("template", "")).rstrip("*")
+    return sorted((n for n in files_below(directory)
+                   if n.startswith(prefix) and n.endswith(extension)), key=raw_name)
+
+
+def read_records(spec, directory):
+    """Missing shards are known before any is read."""
+    shards = [(place, name, os.path.join(directory, name))
+              for place, name in enumerate(input_names(spec, directory))]
+    missing = [name for _, name, path in shards if not os.path.exists(path)]
+    if missing and spec.get("missing_shards", "abort") == "abort":
+        raise SortError("shard_missing", missing[0])
+    return [record for place, name, path in shards if os.path.exists(path)
+            for record in shard_records(name, place, map_file(path), spec)]
+
+
+# --- order ---------------------------------------------------------------------------------------
+
+def shuffle_key(seed, record):
+    text = seed.to_bytes(8, "little") + raw_name(record.shard) + b"\0" + \
+        record.position.to_bytes(8, "little")
+    return hashlib.sha256(text).digest()[:8]
+
+
+def in_order(records, algorithm):
+    """Stable: what `decreasing` reverses is the key alone."""
+    kind = algorithm.get("kind") or "alphanumeric"
+    down = algorithm.get("decreasing", False)
+    by_place = sorted(records, key=lambda r: (r.place, r.position))
+    if kind == "none":
+        return by_place
+    if kind == "alphanumeric":
+        return sorted(by_place, key=lambda r: r.name, reverse=down)
+    seed = int(algorithm["seed"])
+    by_name = sorted(by_place, key=lambda r: r.name)
+    return sorted(by_name, key=lambda r: shuffle_key(seed, r), reverse=down)
+
+
+# --- output --------------------------------------------------------------------------------------
+
+def parse_size(value):
+    m = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT]?)(?:i?B)?", str(value).strip(), re.I)
+    return int(float(m[1]) * 1024 ** " KMGT".index(m[2].upper() or " "))
+
+
+def output_names(spec):
+    names = template_names(spec["output_format"])
+    extension = spec.get("output_extension") or spec.get("input_extension") or ".tar"
+    return with_extension(names, extension)
+
+
+def shard_limit(spec, total):
+    """Records are added until a shard's bytes reach this."""
+    size = parse_size(spec.get("output_shard_size") or 0)
+    return size or -(-total // sum(1 for _ in output_names(spec)))
+
+
+def cut(records, limit):
+    """The output shards' records: each shard ends with the record that reaches the limit."""
+    shard, size = [], 0
+    for record in records:
+        shard.append(record)
+        size += record.size
+        if size >= limit:
+            yield shard
+            shard, size = [], 0
+    if shard:
+        yield shard
+
+
+def check_repeats(name, records, policy):
+    names = [r.name for r in records]
+    if policy == "abort" and len(set(names)) < len(names):
+        raise SortError("duplicate_record", f"{name}: a record name comes twice")
+
+
+def sort_dataset(spec, directory):
+    """Yields (name, bytes) of each output shard."""
+    records = in_order(read_records(spec, directory), spec.get("algorithm", {}))
+    names = output_names(spec)
+    limit = shard_limit(spec, sum(r.size for r in records)) if records else 1
+    for shard in cut(records, limit):
+        name = next(names, None)
+        if name is None:
+            raise SortError("template_too_small", spec["output_format"])
+        check_repeats(name, shard, spec.get("duplicated_output_records", "warn"))
+        yield name, b"".join(m for r in shard for m in r.members) + END_MARK
+
+
+def write_output(spec, input_dir, output_dir):
+    """Returns how many shards it wrote."""
+    count = 0
+    for name, data in sort_dataset(spec, input_dir):
+        path = os.path.join(output_dir, name)
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "wb") as f:
+            f.write(data)
+        count += 1
+    return count
+
+
+# --- comparing -----------------------------------------------------------------------------------
+
+def member_facts(data):
+    """Everything that tarfile says of each member of an archive, and its contents."""
+    if not data:
+        return []
+    facts = []
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8",
+                      errors="surrogateescape") as tar:
+        for info in tar:
+            fact = info.get_info()
+            fact["pax_headers"] = dict(info.pax_headers)
+            fact["contents"] = tar.extractfile(info).read() if info.isreg() else None
+            facts.append(fact)
+    return facts
+
+
+def compare_shard(name, got, wanted):
+    """A sentence on the first difference, or None."""
+    ours, theirs = member_facts(wanted), member_facts(got)
+    for i, (a, b) in enumerate(itertools.zip_longest(ours, theirs)):
+        if a is None or b is None:
+            return f"{name}: {len(theirs)} members instead of {len(ours)}"
+        for field, value in a.items():
+            if b.get(field) != value:
+                return (f"{name}: member {i} '{a['name']}': {field} is {str(b.get(field))[:200]!r} "
+                        f"instead of {str(value)[:200]!r}")
+    if got != wanted:
+        at = next((i for i, (x, y) in enumerate(zip(got, wanted)) if x != y),
+                  min(len(got), len(wanted)))
+        return f"{name}: members agree, but byte {at} differs ({len(got)} and {len(wanted)} bytes)"
+    return None
+
+
+def compare_output(wanted, directory):
+    """A sentence on the first difference between [(name, bytes)] and a directory, or None."""
+    left = set(files_below(directory))
+    for name, data in wanted:
+        if name not in left:
+            return f"shard {name} is missing; there are {sorted(left)[:5]}"
+        left.remove(name)
+        with open(os.path.join(directory, name), "rb") as f:
+            difference = compare_shard(name, f.read(), data)
+        if difference:
+            return difference
+    return f"shards that should not be: {sorted(left)[:5]}" if left else None
+
+
+def main(args):
+    verify = args[:1] == ["--verify"]
+    if len(args) != 3 + verify:
+        print(__doc__, file=sys.stderr)
+        return 2
+    spec_path, input_dir, output_dir = args[verify:]
+    with open(spec_path, encoding="utf-8") as f:
+        spec = json.load(f)
+    try:
+        if verify:
+            difference = compare_output(sort_dataset(spec, input_dir), output_dir)
+            print(difference or "every shard is as it must be")
+            return 1 if difference else 0
+        print(f"{write_output(spec, input_dir, output_dir)} shards")
+    except SortError as e:
+        print(f"sortref: {e}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

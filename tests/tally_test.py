@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""tally.py counts, and does not let skips and empty runs pass."""
+
+import contextlib
+import io
+import json
+import os
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import tally  # noqa: E402
+
+
+class Tally(unittest.TestCase):
+    def run_tally(self, *logs, allowed=""):
+        """(exit status, last line) for logs of {name: result}; None is a log that is missing."""
+        with tempfile.TemporaryDirectory(prefix="dfc-tally-") as d:
+            paths = [os.path.join(d, "allowed")]
+            with open(paths[0], "w", encoding="utf-8") as f:
+                f.write(allowed)
+            for i, log in enumerate(logs):
+                paths.append(os.path.join(d, f"{i}.json"))
+                if log is None:
+                    continue
+                with open(paths[-1], "w", encoding="utf-8") as f:
+                    f.writelines(json.dumps({"name": f"dfc:unit / {name}", "result": result,
+                                             "duration": 1}) + "\n" for name, result in log.items())
+            out = io.StringIO()
+            with contextlib.redirect_stdout(out):
+                status = tally.main(*paths)
+            return status, out.getvalue().splitlines()[-1]
+
+    def test_adds_up(self):
+        self.assertEqual(self.run_tally({"a": "OK", "b": "OK"}, {"a": "OK"}),
+                         (0, "3 passed, 0 failed, 0 skipped"))
+
+    def test_whatever_is_not_passed_failed(self):
+        for result in ("FAIL", "TIMEOUT", "ERROR", "INTERRUPT", "UNEXPECTEDPASS"):
+            self.assertEqual(self.run_tally({"a": "OK", "b": result}),
+                             (1, "1 passed, 1 failed, 0 skipped"))
+
+    def test_skips_need_a_reason(self):
+        self.assertEqual(self.run_tally({"a": "OK", "b": "SKIP"}), (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertEqual(self.run_tally({"a": "OK", "b": "SKIP"}, allowed="# x\nb  # no such disk\n"),
+                         (0, "1 passed, 0 failed, 1 skipped"))
+        with self.assertRaises(SystemExit):
+            self.run_tally({"b": "SKIP"}, allowed="b\n")
+
+    def test_nothing_is_not_success(self):
+        self.assertEqual(self.run_tally({})[0], 1)
+        self.assertEqual(self.run_tally({"a": "OK"}, None)[0], 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

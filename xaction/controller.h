@@ -1,0 +1,56 @@
+/* What the primary does next for one job: pure.
+ *
+ * In: the job as it stands in the document, and the last report of each participant.  Out: the
+ * order to send to each, and the state that the job shall move to (the driver commits that to the
+ * metastore before it sends any order that depends on it).
+ *
+ *   queued      all participants are told to prepare; all ready -> running
+ *   running     all are told to run; all prepared -> committing; one failed -> stopping (failed)
+ *   committing  all are told to commit until they have; all committed -> finished
+ *   stopping    all are told to stop; all that can be reached stopped -> failed or aborted
+ *
+ * A user's abort is not the controller's business: it is a move to stopping like any other, committed
+ * by whoever takes the request.
+ *
+ * A participant that the map says is unreachable, or that came back without knowing the job
+ * (its report is `none` in running), fails the job before the decision; after it the driver waits
+ * for the participant to return, since only it can make its part visible.  One that was taken out of
+ * the map will not return: its part is lost, and the job ends without it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cluster/job.h"
+#include "common/error.h"
+#include "xaction/xaction.h"
+
+struct controller_peer {
+    const char *id;
+    bool heard;      /* a report has come since the job's present state began */
+    bool silent;     /* the last question had no answer */
+    bool reachable;  /* by the committed map */
+    bool gone;       /* out of the map */
+    enum xaction_state state;
+    int error_code;  /* with XACTION_FAILED */
+    const char *error_message;
+};
+
+enum controller_order { CONTROLLER_NOTHING, CONTROLLER_PREPARE, CONTROLLER_RUN,
+                        CONTROLLER_COMMIT, CONTROLLER_STOP };
+
+struct controller_verdict {
+    enum job_state next;    /* = job->state: stays */
+    enum job_state stop_as; /* with next = JOB_STOPPING */
+    struct error cause;     /* with a failure */
+};
+
+/* Fills orders[0..n) for the job's present state.  When verdict->next differs from it, the driver
+ * first commits the move and then calls again.
+ * unfit: why what the job makes would be of no use any more (the cluster's targets, or its buckets,
+ * are not those of its plan), or NULL.
+ * patient: where all failures known are echoes (a stream cut by a peer that failed itself) and
+ * somebody still runs, wait for the cause; the driver is patient for a while. */
+void controller_step(const struct job *job, const struct controller_peer *peers, size_t n,
+                     const struct error *unfit, bool patient, struct controller_verdict *verdict,
+                     enum controller_order *orders);

@@ -1,0 +1,526 @@
+#include "xaction/xaction.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "cluster/state.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/thread.h"
+
+/* Between the tries of a commit or an undo. */
+enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 10000 };
+
+/* One job on this node.  At most one thread works on an entry at a time (`busy`); orders that come
+ * meanwhile only change what it does next. */
+struct entry {
+    struct entry *next;
+    struct xactions *registry;
+    struct job *job;
+    const struct xaction_ops *ops; /* NULL: of a kind that this node does not know */
+    void *self;                    /* NULL where open() failed, and once the job has ended */
+    enum xaction_state state;
+    struct error error;
+    json_t *last_status; /* of `self`, when it was freed */
+    unsigned holds;
+    bool busy;
+    bool threaded; /* `thread` has to be joined */
+    bool stop_wanted;
+    pthread_t thread;
+};
+
+struct xactions {
+    const struct xaction_ops *const *kinds;
+    void *host;
+    pthread_mutex_t lock;
+    pthread_cond_t changed; /* an entry's holds or busy went down, or `closing` came */
+    struct entry *entries;
+    bool closing;
+};
+
+static const char *const state_names[] = {
+    [XACTION_NONE] = "none",           [XACTION_PREPARING] = "preparing",
+    [XACTION_READY] = "ready",         [XACTION_RUNNING] = "running",
+    [XACTION_PREPARED] = "prepared",   [XACTION_COMMITTING] = "committing",
+    [XACTION_COMMITTED] = "committed", [XACTION_FAILED] = "failed",
+    [XACTION_STOPPING] = "stopping",   [XACTION_STOPPED] = "stopped",
+};
+#define STATE_COUNT (sizeof state_names / sizeof *state_names)
+
+static const char *const order_names[] = {
+    [XACTION_PREPARE] = "prepare",
+    [XACTION_RUN] = "run",
+    [XACTION_COMMIT] = "commit",
+    [XACTION_STOP] = "stop",
+};
+#define ORDER_COUNT (sizeof order_names / sizeof *order_names)
+
+const char *xaction_state_name(enum xaction_state state)
+{
+    assert((size_t)state < STATE_COUNT);
+    return state_names[state];
+}
+
+int xaction_state_from_name(const char *name, enum xaction_state *state)
+{
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (strcmp(state_names[i], name) == 0) {
+            *state = (enum xaction_state)i;
+            return 0;
+        }
+    }
+    return E_INVALID;
+}
+
+const char *xaction_order_name(enum xaction_order order)
+{
+    assert((size_t)order < ORDER_COUNT);
+    return order_names[order];
+}
+
+int xaction_order_from_name(const char *name, enum xaction_order *order, struct error *err)
+{
+    for (size_t i = 0; i < ORDER_COUNT; i++) {
+        if (strcmp(order_names[i], name) == 0) {
+            *order = (enum xaction_order)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "action '%s' is none of prepare, run, commit, stop", name);
+}
+
+struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host)
+{
+    struct xactions *x = xcalloc(1, sizeof *x);
+    x->kinds = kinds;
+    x->host = host;
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&x->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return x;
+}
+
+/* Its thread has left the lock for the last time, or is about to. */
+static void entry_join(struct entry *e)
+{
+    assert(!e->busy);
+    if (e->threaded)
+        pthread_join(e->thread, NULL);
+    e->threaded = false;
+}
+
+static void entry_free(struct entry *e)
+{
+    entry_join(e);
+    if (e->self != NULL)
+        e->ops->free(e->self);
+    json_decref(e->last_status);
+    job_unref(e->job);
+    free(e);
+}
+
+/* stop() is for run(): the other steps end by themselves. */
+static void entry_interrupt(struct entry *e)
+{
+    if (e->state == XACTION_RUNNING)
+        e->ops->stop(e->self);
+}
+
+void xactions_close(struct xactions *x)
+{
+    pthread_mutex_lock(&x->lock);
+    x->closing = true;
+    for (struct entry *e = x->entries; e != NULL; e = e->next)
+        entry_interrupt(e);
+    pthread_cond_broadcast(&x->changed);
+    pthread_mutex_unlock(&x->lock);
+}
+
+void xactions_free(struct xactions *x)
+{
+    if (x == NULL)
+        return;
+    xactions_close(x);
+    pthread_mutex_lock(&x->lock);
+    for (struct entry *e = x->entries; e != NULL; e = e->next) {
+        while (e->busy || e->holds > 0)
+            pthread_cond_wait(&x->changed, &x->lock);
+    }
+    pthread_mutex_unlock(&x->lock);
+    while (x->entries != NULL) {
+        struct entry *e = x->entries;
+        x->entries = e->next;
+        entry_free(e);
+    }
+    pthread_cond_destroy(&x->changed);
+    pthread_mutex_destroy(&x->lock);
+    free(x);
+}
+
+static struct entry *entry_find(struct xactions *x, const char *job_id)
+{
+    struct entry *e = x->entries;
+    while (e != NULL && strcmp(e->job->id, job_id) != 0)
+        e = e->next;
+    return e;
+}
+
+static const struct xaction_ops *kind_find(struct xactions *x, const char *kind)
+{
+    for (size_t i = 0; x->kinds[i] != NULL; i++) {
+        if (strcmp(x->kinds[i]->kind, kind) == 0)
+            return x->kinds[i];
+    }
+    return NULL;
+}
+
+/* The allowed moves of the picture in xaction.h. */
+static void entry_move(struct entry *e, enum xaction_state to)
+{
+    static const unsigned allowed[] = {
+        [XACTION_NONE] = 1u << XACTION_PREPARING | 1u << XACTION_COMMITTING |
+                         1u << XACTION_STOPPING | 1u << XACTION_FAILED | 1u << XACTION_STOPPED,
+        [XACTION_PREPARING] = 1u << XACTION_READY | 1u << XACTION_FAILED | 1u << XACTION_STOPPING,
+        [XACTION_READY] = 1u << XACTION_RUNNING | 1u << XACTION_COMMITTING | 1u << XACTION_STOPPING,
+        [XACTION_RUNNING] = 1u << XACTION_PREPARED | 1u << XACTION_FAILED | 1u << XACTION_STOPPING,
+        [XACTION_PREPARED] = 1u << XACTION_COMMITTING | 1u << XACTION_STOPPING,
+        [XACTION_COMMITTING] = 1u << XACTION_COMMITTED,
+        [XACTION_COMMITTED] = 0,
+        [XACTION_FAILED] = 1u << XACTION_STOPPING | 1u << XACTION_STOPPED,
+        [XACTION_STOPPING] = 1u << XACTION_STOPPED,
+        [XACTION_STOPPED] = 0,
+    };
+    assert((allowed[e->state] & 1u << to) != 0);
+    e->state = to;
+}
+
+/* --- the job's thread: every function below is entered and left with the lock held --------------
+ */
+
+/* The job is over on this node: its state goes when nobody uses it any more, its last status stays.
+ */
+static void entry_retire(struct entry *e)
+{
+    struct xactions *x = e->registry;
+    while (e->holds > 0)
+        pthread_cond_wait(&x->changed, &x->lock);
+    e->last_status = e->ops->status(e->self);
+    void *self = steal(e->self);
+    pthread_mutex_unlock(&x->lock);
+    e->ops->free(self);
+    pthread_mutex_lock(&x->lock);
+}
+
+static int entry_call(struct entry *e, int (*fn)(void *self, struct error *err), const char *what,
+                      struct error *err)
+{
+    *err = ERROR_INIT;
+    pthread_mutex_unlock(&e->registry->lock);
+    int code = fn(e->self, err);
+    if (code != 0)
+        log_warn("job step failed", lstr("job", e->job->id), lstr("step", what), lerr(err));
+    pthread_mutex_lock(&e->registry->lock);
+    return code;
+}
+
+static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err), const char *what,
+                      enum xaction_state after)
+{
+    struct error err;
+    int code = entry_call(e, fn, what, &err);
+    e->error = err;
+    if (!e->stop_wanted)
+        entry_move(e, code == 0 ? after : XACTION_FAILED);
+}
+
+/* Or until the node stops. */
+static void entry_pause(struct entry *e, uint64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    struct xactions *x = e->registry;
+    while (!x->closing && pthread_cond_timedwait(&x->changed, &x->lock, &until) == 0)
+        ;
+}
+
+/* Again and again: there is no other way out of these states.  A success leaves the error that the
+ * job had before. */
+static void entry_insist(struct entry *e, int (*fn)(void *self, struct error *err),
+                         const char *what, enum xaction_state after)
+{
+    const struct error before = e->error;
+    uint64_t wait_ms = RETRY_FIRST_MS;
+    struct error err;
+    while (entry_call(e, fn, what, &err) != 0) {
+        e->error = err;
+        entry_pause(e, wait_ms);
+        if (e->registry->closing)
+            return;
+        wait_ms = 2 * wait_ms < RETRY_MAX_MS ? 2 * wait_ms : RETRY_MAX_MS;
+    }
+    e->error = before;
+    entry_move(e, after);
+    entry_retire(e);
+}
+
+static void *entry_thread(void *arg)
+{
+    struct entry *e = arg;
+    struct xactions *x = e->registry;
+    pthread_mutex_lock(&x->lock);
+    if (e->state == XACTION_PREPARING)
+        entry_try(e, e->ops->prepare, "prepare", XACTION_READY);
+    else if (e->state == XACTION_RUNNING)
+        entry_try(e, e->ops->run, "run", XACTION_PREPARED);
+    else if (e->state == XACTION_COMMITTING)
+        entry_insist(e, e->ops->commit, "commit", XACTION_COMMITTED);
+    if (e->stop_wanted && !x->closing) {
+        if (e->state != XACTION_STOPPING)
+            entry_move(e, XACTION_STOPPING);
+        entry_insist(e, e->ops->undo, "undo", XACTION_STOPPED);
+    }
+    e->busy = false;
+    pthread_cond_broadcast(&x->changed);
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+/* --- orders: all with the lock held -------------------------------------------------------------
+ */
+
+/* Enters a state in which the job's thread has something to do. */
+static int entry_begin(struct entry *e, enum xaction_state state, struct error *err)
+{
+    entry_join(e);
+    int code = thread_start(e->ops->kind, entry_thread, e, &e->thread, err);
+    if (code != 0)
+        return error_wrap(err, "job '%s'", e->job->id);
+    e->busy = true;
+    e->threaded = true;
+    entry_move(e, state);
+    return 0;
+}
+
+static struct entry *entry_new(struct xactions *x, const struct job *job)
+{
+    struct entry *e = xcalloc(1, sizeof *e);
+    e->registry = x;
+    e->job = job_ref(job);
+    e->ops = kind_find(x, job->kind);
+    if (e->ops == NULL)
+        error_set(&e->error, E_UNSUPPORTED, "this node does not know the kind '%s'", job->kind);
+    else if (e->ops->open(x->host, job, &e->self, &e->error) != 0)
+        e->self = NULL;
+    if (e->self == NULL)
+        log_warn("job not opened", lstr("job", job->id), lerr(&e->error));
+    e->next = x->entries;
+    x->entries = e;
+    return e;
+}
+
+static void entry_drop(struct entry *e)
+{
+    struct entry **at = &e->registry->entries;
+    while (*at != e)
+        at = &(*at)->next;
+    *at = e->next;
+    entry_free(e);
+}
+
+static int refuse(const struct entry *e, enum xaction_order order, struct error *err)
+{
+    return error_set(err, E_JOB_STATE, "job '%s': cannot %s while it is %s", e->job->id,
+                     xaction_order_name(order), xaction_state_name(e->state));
+}
+
+/* A job that cannot be opened is one that has failed: there is nothing to undo. */
+static int order_prepare(struct entry *e, struct error *err)
+{
+    if (e->state == XACTION_STOPPING || e->state == XACTION_STOPPED)
+        return refuse(e, XACTION_PREPARE, err);
+    if (e->state != XACTION_NONE)
+        return 0;
+    if (e->self != NULL)
+        return entry_begin(e, XACTION_PREPARING, err);
+    entry_move(e, XACTION_FAILED);
+    return 0;
+}
+
+static int order_run(struct entry *e, struct error *err)
+{
+    if (e->state == XACTION_RUNNING || e->state == XACTION_PREPARED || e->state == XACTION_FAILED)
+        return 0;
+    if (e->state != XACTION_READY || e->stop_wanted)
+        return refuse(e, XACTION_RUN, err);
+    return entry_begin(e, XACTION_RUNNING, err);
+}
+
+static int order_commit(struct entry *e, struct error *err)
+{
+    if (e->state == XACTION_COMMITTING || e->state == XACTION_COMMITTED)
+        return 0;
+    if (e->state != XACTION_PREPARED && e->state != XACTION_READY && e->state != XACTION_NONE)
+        return refuse(e, XACTION_COMMIT, err);
+    if (e->self == NULL || e->stop_wanted)
+        return e->error.code != 0 ? error_set(err, e->error.code, "%s", e->error.message)
+                                  : refuse(e, XACTION_COMMIT, err);
+    return entry_begin(e, XACTION_COMMITTING, err);
+}
+
+static int order_stop(struct entry *e, struct error *err)
+{
+    if (e->state == XACTION_STOPPING || e->state == XACTION_STOPPED)
+        return 0;
+    if (e->state == XACTION_COMMITTING || e->state == XACTION_COMMITTED)
+        return refuse(e, XACTION_STOP, err);
+    if (e->self == NULL) { /* it never began here */
+        entry_move(e, XACTION_STOPPED);
+        return 0;
+    }
+    e->stop_wanted = true;
+    if (!e->busy)
+        return entry_begin(e, XACTION_STOPPING, err);
+    entry_interrupt(e);
+    return 0;
+}
+
+static int entry_order(struct entry *e, enum xaction_order order, struct error *err)
+{
+    switch (order) {
+    case XACTION_PREPARE:
+        return order_prepare(e, err);
+    case XACTION_RUN:
+        return order_run(e, err);
+    case XACTION_COMMIT:
+        return order_commit(e, err);
+    case XACTION_STOP:
+        return order_stop(e, err);
+    }
+    return error_set(err, E_INTERNAL, "unknown order %d", (int)order);
+}
+
+static int order_carry_out(struct xactions *x, enum xaction_order order, const struct job *job,
+                           struct error *err)
+{
+    struct entry *e = entry_find(x, job->id);
+    if (x->closing)
+        return error_set(err, E_NOT_READY, "job '%s': this node is stopping", job->id);
+    if (e == NULL && order == XACTION_RUN)
+        return error_set(err, E_JOB_STATE, "job '%s': this node was not told to prepare it",
+                         job->id);
+    if (e == NULL)
+        e = entry_new(x, job);
+    int code = entry_order(e, order, err);
+    if (e->state == XACTION_NONE)
+        entry_drop(e); /* nothing has come of it */
+    return code;
+}
+
+int xactions_order(struct xactions *x, enum xaction_order order, const struct job *job,
+                   struct error *err)
+{
+    pthread_mutex_lock(&x->lock);
+    int code = order_carry_out(x, order, job, err);
+    pthread_mutex_unlock(&x->lock);
+    return code;
+}
+
+static json_t *entry_status(const struct entry *e)
+{
+    if (e->self == NULL)
+        return json_deep_copy(e->last_status);
+    /* Before that its thread is still making what status() looks at. */
+    return e->state == XACTION_PREPARING ? NULL : e->ops->status(e->self);
+}
+
+static json_t *entry_report(const struct entry *e)
+{
+    json_t *report = json_pack("{s:s}", "state", xaction_state_name(e->state));
+    if (e->error.code != 0)
+        json_object_set_new(report, "error",
+                            json_pack("{s:s, s:o}", "code", error_name(e->error.code), "message",
+                                      json_string_escaped(e->error.message)));
+    json_t *status = entry_status(e);
+    if (status != NULL)
+        json_object_set_new(report, "status", status);
+    return report;
+}
+
+json_t *xactions_report(struct xactions *x, const char *job_id)
+{
+    pthread_mutex_lock(&x->lock);
+    const struct entry *e = entry_find(x, job_id);
+    json_t *report =
+        e != NULL ? entry_report(e) : json_pack("{s:s}", "state", xaction_state_name(XACTION_NONE));
+    pthread_mutex_unlock(&x->lock);
+    return report;
+}
+
+void *xactions_hold(struct xactions *x, const char *job_id, const char *kind)
+{
+    void *self = NULL;
+    pthread_mutex_lock(&x->lock);
+    struct entry *e = entry_find(x, job_id);
+    if (e != NULL && !x->closing && !e->stop_wanted &&
+        (e->state == XACTION_READY || e->state == XACTION_RUNNING ||
+         e->state == XACTION_PREPARED) &&
+        strcmp(e->ops->kind, kind) == 0) {
+        e->holds++;
+        self = e->self;
+    }
+    pthread_mutex_unlock(&x->lock);
+    return self;
+}
+
+void xactions_release(struct xactions *x, const char *job_id)
+{
+    pthread_mutex_lock(&x->lock);
+    struct entry *e = entry_find(x, job_id);
+    assert(e != NULL && e->holds > 0);
+    e->holds--;
+    pthread_cond_broadcast(&x->changed);
+    pthread_mutex_unlock(&x->lock);
+}
+
+static bool entry_over(const struct entry *e)
+{
+    return (e->state == XACTION_COMMITTED || e->state == XACTION_STOPPED) && !e->busy &&
+           e->holds == 0;
+}
+
+static void entry_settle(struct entry *e, const struct job *ended)
+{
+    enum xaction_order order =
+        ended != NULL && ended->state == JOB_FINISHED ? XACTION_COMMIT : XACTION_STOP;
+    struct error err = ERROR_INIT;
+    int code = entry_order(e, order, &err);
+    if (code != 0 && code != E_JOB_STATE)
+        log_warn("ended job not cleaned up", lstr("job", e->job->id), lerr(&err));
+}
+
+void xactions_settle(struct xactions *x, const struct jobs *jobs)
+{
+    pthread_mutex_lock(&x->lock);
+    for (struct entry *e = x->entries, *next; e != NULL && !x->closing; e = next) {
+        next = e->next;
+        const struct job *job = jobs_find(jobs, e->job->id);
+        if (job != NULL && !job_ended(job->state))
+            continue;
+        if (entry_over(e))
+            entry_drop(e);
+        else
+            entry_settle(e, job);
+    }
+    pthread_mutex_unlock(&x->lock);
+}

@@ -1,0 +1,101 @@
+/* Background jobs on a target: one life cycle for every kind.
+ *
+ *          prepare             run                     commit
+ *   (none) ───────▶ preparing ▶ ready ▶ running ▶ prepared ───────▶ committing ▶ committed
+ *                       │         │        │          │
+ *                       ▼         │        ▼          │
+ *                     failed      │      failed       │
+ *                       └─────────┴────┬───┴──────────┘
+ *                                      ▼ stop
+ *                                  stopping ▶ stopped
+ *
+ * The primary tells each participant to prepare (so that everyone can take streams from peers),
+ * then to run; when all are prepared it makes the decision durable in the jobs document and tells
+ * them to commit; when any has failed, or a user aborts, it tells them to stop, which undoes.
+ * Every order is idempotent and each answer is the present report, so that a lost message is simply
+ * sent again.
+ *
+ * A kind fills in struct xaction_ops.  open(), status(), stop() and free() are quick; the others do
+ * the work, in a thread of the job's own, one after the other.  stop() may come from any thread
+ * while run() is running and must only ask it to end.
+ *
+ * commit() and undo() are called again after an error, at growing distances, until they succeed or
+ * the node stops: the state stays `committing` or `stopping`, and the report has the last error.
+ *
+ * The registry owns the jobs of this node.  Lock: one mutex per registry; open(), stop() and status()
+ * run under it, and take no lock under which somebody calls the registry. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+
+#include "cluster/job.h"
+#include "common/error.h"
+
+enum xaction_state {
+    XACTION_NONE, /* this node knows nothing of the job */
+    XACTION_PREPARING,
+    XACTION_READY,
+    XACTION_RUNNING,
+    XACTION_PREPARED,
+    XACTION_COMMITTING,
+    XACTION_COMMITTED,
+    XACTION_FAILED,
+    XACTION_STOPPING,
+    XACTION_STOPPED,
+};
+
+struct xaction_ops {
+    const char *kind; /* a row of kinds.def */
+    /* Makes the job's own state out of its document, and touches nothing else.  After a restart of
+     * the node it is followed not by prepare() but by commit() or undo(), which then work from what
+     * is on the disks. */
+    int (*open)(void *host, const struct job *job, void **self, struct error *err);
+    /* Whatever must be there before peers may send.  After an error undo() follows. */
+    int (*prepare)(void *self, struct error *err);
+    /* The work, to the point where it only has to be made visible. */
+    int (*run)(void *self, struct error *err);
+    void (*stop)(void *self);
+    /* Makes it visible. */
+    int (*commit)(void *self, struct error *err);
+    /* Removes everything that prepare() and run() made; as far as it can, also when it fails. */
+    int (*undo)(void *self, struct error *err);
+    /* From ready on; may be NULL in between. */
+    json_t *(*status)(void *self);
+    /* Nobody holds the job any more (see xactions_hold). */
+    void (*free)(void *self);
+};
+
+struct xactions; /* the registry */
+
+/* `kinds` is a NULL-terminated list; `host` is handed to open(). */
+struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host);
+/* From now on no job begins and none is held; what runs is told to stop.  Does not wait. */
+void xactions_close(struct xactions *x);
+/* Stops what runs, without undoing it (the job's files are dealt with when the node starts again),
+ * and joins all threads. */
+void xactions_free(struct xactions *x);
+
+enum xaction_order { XACTION_PREPARE, XACTION_RUN, XACTION_COMMIT, XACTION_STOP };
+int xaction_order_from_name(const char *name, enum xaction_order *order, struct error *err);
+const char *xaction_order_name(enum xaction_order order);
+const char *xaction_state_name(enum xaction_state state);
+int xaction_state_from_name(const char *name, enum xaction_state *state);
+
+/* Carries out an order as far as it can be at once; the rest goes on in the job's thread.  An order
+ * that the state does not allow (run before prepare, commit of a failed job) is E_JOB_STATE.
+ * A commit or stop of a job that this node does not know (it has restarted) opens it first; a
+ * job once stopped stays known as such, so that a late prepare is refused. */
+int xactions_order(struct xactions *x, enum xaction_order order, const struct job *job,
+                   struct error *err);
+/* {"state", "error": {"code", "message"} or absent, "status": {…}}; also for unknown jobs. */
+json_t *xactions_report(struct xactions *x, const char *job_id);
+/* The kind's own state of a job that is ready, running or prepared, held until xactions_release();
+ * NULL where there is none. */
+void *xactions_hold(struct xactions *x, const char *job_id, const char *kind);
+void xactions_release(struct xactions *x, const char *job_id);
+/* After the documents have come from the primary: what has ended there, or is no longer there, is
+ * ordered to be committed or stopped, and dropped once that is done.  Jobs begin here only when they
+ * are in the documents. */
+struct jobs;
+void xactions_settle(struct xactions *x, const struct jobs *jobs);
