@@ -76,7 +76,14 @@ def run(url, *options):
 
 class LoadTest(unittest.TestCase):
     def test_get_takes_paths_in_turn(self):
-        with Scripted(lambda *_: (answer(200, b"x" * 50000), None)) as server:
+        met, all_here = threading.local(), threading.Barrier(4, timeout=20)
+
+        def script(*_):
+            if not hasattr(met, "once"):  # the first request of each connection: none is left out
+                met.once = all_here.wait()
+            return answer(200, b"x" * 50000), None
+
+        with Scripted(script) as server:
             r = run(server.url, "--path=/a", "--path=/b", "--requests=40", "--connections=4")
             self.assertEqual(server.connections, 4)
             self.assertEqual(sorted(set(server.requests)), [("GET", "/a"), ("GET", "/b")])
