@@ -9,7 +9,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 
-enum fault_action { FAULT_NONE, FAULT_ERRNO, FAULT_KILL, FAULT_DELAY, FAULT_CUT };
+enum fault_action { FAULT_NONE, FAULT_ERRNO, FAULT_KILL, FAULT_DELAY, FAULT_CUT, FAULT_SKIP };
 
 struct fault_setting {
     enum fault_action action;
@@ -101,12 +101,15 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
             return rc;
     } else if (strcmp(text, "kill") == 0 && amount == NULL) {
         s->action = FAULT_KILL;
+    } else if (strcmp(text, "skip") == 0 && amount == NULL) {
+        s->action = FAULT_SKIP;
     } else {
         s->action = FAULT_ERRNO;
         s->errnum = amount == NULL ? find_errno(text) : 0;
         if (s->errnum == 0)
             return error_set(err, E_INVALID,
-                             "'%s' is none of kill, delay:MS, cut@SIZE and the errno names", text);
+                             "'%s' is none of kill, skip, delay:MS, cut@SIZE and the errno names",
+                             text);
     }
     return after != NULL ? parse_passes(after, s, err) : 0;
 }
@@ -195,6 +198,7 @@ int fault_pass(const char *point)
         return 0;
     case FAULT_NONE:
     case FAULT_CUT:
+    case FAULT_SKIP:
         return 0;
     }
     return 0;
@@ -211,4 +215,12 @@ uint64_t fault_cut_bytes(const char *point)
     struct fault_setting s = fault_current.settings[at];
     pthread_mutex_unlock(&fault_lock);
     return s.action == FAULT_CUT ? s.amount : UINT64_MAX;
+}
+
+bool fault_skip_pass(const char *point)
+{
+    int at = find_point(point);
+    if (at < 0)
+        abort(); /* as above */
+    return fault_take(at).action == FAULT_SKIP;
 }

@@ -12,6 +12,7 @@
  *     name=kill[@N]  the process kills itself with SIGKILL (a crash at exactly this point)
  *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
  *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
+ *     sync.*=skip    the points that can be left out: nothing is done, and it is said to be well
  *
  * With nothing armed a pass costs one relaxed load. */
 #pragma once
@@ -29,8 +30,15 @@ extern atomic_bool fault_armed;
 int fault_configure(const char *spec, struct error *err);
 int fault_pass(const char *point);                        /* use fault_errno */
 uint64_t fault_cut_bytes(const char *point); /* armed limit, UINT64_MAX when not */
+bool fault_skip_pass(const char *point);     /* use fault_skips */
 
 static inline int fault_errno(const char *point)
 {
     return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_pass(point) : 0;
+}
+
+/* Is this pass to be left out, as by a disk that lies? */
+static inline bool fault_skips(const char *point)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) && fault_skip_pass(point);
 }

@@ -53,6 +53,17 @@ static void only_the_nth_pass_fails(void **state)
     assert_int_equal(fault_errno("disk.read"), 0);
 }
 
+static void what_is_skipped_neither_fails_nor_happens(void **state)
+{
+    (void)state;
+    arm("sync.name=skip@2,disk.sync=EIO@1");
+    assert_false(fault_skips("sync.name"));
+    assert_true(fault_skips("sync.name"));
+    assert_false(fault_skips("sync.name"));
+    assert_int_equal(fault_errno("sync.name"), 0);
+    assert_false(fault_skips("disk.sync")); /* it fails, which is something else */
+}
+
 static void the_nth_and_all_later_passes_fail(void **state)
 {
     (void)state;
@@ -130,13 +141,13 @@ static void bad_specs_say_why_and_change_nothing(void **state)
         {"=EIO", "no fault point is called ''"},
         {"disk.write", "fault 'disk.write' lacks '=' and an action"},
         {"disk.write=EFOO",
-         "fault 'disk.write': 'EFOO' is none of kill, delay:MS, cut@SIZE and the errno names"},
+         "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"disk.write=",
-         "fault 'disk.write': '' is none of kill, delay:MS, cut@SIZE and the errno names"},
+         "fault 'disk.write': '' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"disk.write=EIO:5",
-         "fault 'disk.write': 'EIO' is none of kill, delay:MS, cut@SIZE and the errno names"},
+         "fault 'disk.write': 'EIO' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"net.send=cut",
-         "fault 'net.send': 'cut' is none of kill, delay:MS, cut@SIZE and the errno names"},
+         "fault 'net.send': 'cut' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"net.send=cut@x", "fault 'net.send': 'x' is not a size such as 512, 64KiB or 1.5GiB"},
         {"disk.write=EIO@0", "fault 'disk.write': passes count from 1"},
         {"disk.write=EIO@",
@@ -226,6 +237,7 @@ int main(void)
         cmocka_unit_test_teardown(nothing_armed_passes, disarm),
         cmocka_unit_test_teardown(every_pass_fails, disarm),
         cmocka_unit_test_teardown(only_the_nth_pass_fails, disarm),
+        cmocka_unit_test_teardown(what_is_skipped_neither_fails_nor_happens, disarm),
         cmocka_unit_test_teardown(the_nth_and_all_later_passes_fail, disarm),
         cmocka_unit_test_teardown(arming_counts_anew_and_disarms_the_rest, disarm),
         cmocka_unit_test_teardown(streams_are_cut, disarm),

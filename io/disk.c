@@ -243,6 +243,8 @@ static void disk_start_ready(struct disk *d)
         int fault = disk_op_fault(op);
         if (fault != 0) {
             disk_op_end(d, op, -fault);
+        } else if (op->point != NULL && fault_skips(op->point)) {
+            disk_op_end(d, op, 0);
         } else if (d->ring_used && op->kind != DISK_CALL) {
             disk_op_prepare(d, op);
         } else {

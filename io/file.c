@@ -95,9 +95,17 @@ int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error
 static int file_datasync(int fd, const char *path, struct error *err)
 {
     int errnum = fault_errno("disk.sync");
-    if (errnum == 0 && fdatasync(fd) != 0)
+    if (errnum == 0 && !fault_skips("sync.file") && fdatasync(fd) != 0)
         errnum = errno;
     return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s'", path);
+}
+
+int file_sync(int fd, const char *point)
+{
+    int errnum = fault_errno("disk.sync");
+    if (errnum != 0 || fault_skips(point))
+        return errnum;
+    return fsync(fd) == 0 ? 0 : errno;
 }
 
 int file_fsync_dir(const char *path, struct error *err)
@@ -106,9 +114,7 @@ int file_fsync_dir(const char *path, struct error *err)
     int rc = file_open(path, O_RDONLY | O_DIRECTORY, 0, &fd, err);
     if (rc != 0)
         return rc;
-    int errnum = fault_errno("disk.sync");
-    if (errnum == 0 && fsync(fd) != 0)
-        errnum = errno;
+    int errnum = file_sync(fd, "sync.directory");
     return errnum == 0 ? 0 : error_errno(err, errnum, "sync directory '%s'", path);
 }
 

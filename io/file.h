@@ -1,5 +1,6 @@
 /* Files, durably: the helpers that everything written to disk goes through.
- * Fault points: disk.open, disk.read, disk.write, disk.sync, disk.rename. */
+ * Fault points: disk.open, disk.read, disk.write, disk.sync, disk.rename, sync.file,
+ * sync.directory. */
 #pragma once
 
 #include <stdint.h>
@@ -17,6 +18,8 @@ int file_write_all(int fd, const void *data, size_t len, struct error *err);
 int file_pwrite_all(int fd, const void *data, size_t len, uint64_t offset, struct error *err);
 /* Exactly len bytes; E_LENGTH when the file ends before. */
 int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error *err);
+/* fsync: 0 or an errno.  Fault points: disk.sync, and `point`, at which a test leaves it out. */
+int file_sync(int fd, const char *point);
 int file_fsync_dir(const char *path, struct error *err);
 int file_mkdirs(const char *path, mode_t mode, struct error *err); /* as mkdir -p */
 int file_remove_tree(const char *path, struct error *err);         /* as rm -rf; absent is fine */

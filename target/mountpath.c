@@ -321,9 +321,7 @@ static int fill_bucket(const struct mountpath *mp, const char *tmp, struct error
         if (mkdirat(fd, name, DIR_MODE) != 0)
             return error_errno(err, errno, "make a directory in '%s/.dfc/tmp'", mp->path);
     }
-    int errnum = fault_errno("disk.sync");
-    if (errnum == 0 && fsync(fd) != 0)
-        errnum = errno;
+    int errnum = file_sync(fd, "sync.bucket");
     return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", mp->path, tmp);
 }
 
@@ -336,9 +334,7 @@ static int publish_bucket(const struct mountpath *mp, const char *tmp, const cha
     if (errnum == ENOTEMPTY || errnum == EEXIST) /* another thread was first */
         errnum = 0;
     if (errnum == 0)
-        errnum = fault_errno("disk.sync");
-    if (errnum == 0 && fsync(mp->obj_fd) != 0)
-        errnum = errno;
+        errnum = file_sync(mp->obj_fd, "sync.buckets");
     return errnum == 0 ? 0 : error_errno(err, errnum, "make '%s/.dfc/obj/%s'", mp->path, name);
 }
 

@@ -7,11 +7,13 @@
 
 #include "common/fault.h"
 #include "common/log.h"
+#include "io/file.h"
 
 struct commit_step {
     const char *name;
     int (*call)(struct commit *c, struct error *err); /* or NULL: */
-    int (*fd)(const struct commit *c);                /* what to sync */
+    int (*fd)(const struct commit *c);                /* what to sync, */
+    const char *point;                                /* unless a test leaves it out here */
 };
 
 /* --- the steps -------------------------------------------------------------------------------- */
@@ -59,9 +61,7 @@ static int stamp_now(struct commit *c, const struct stored *cur, struct error *e
     int code = object_set_attr(c->place.mp, c->fd, &c->attr, err);
     if (code != 0 || !c->sync)
         return code;
-    int errnum = fault_errno("disk.sync");
-    if (errnum == 0 && fsync(c->fd) != 0)
-        errnum = errno;
+    int errnum = file_sync(c->fd, "sync.restamp");
     return errnum == 0
                ? 0
                : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
@@ -156,9 +156,9 @@ enum { STEP_STAMP, STEP_SYNC_FILE, STEP_PUBLISH, STEP_SYNC_DIR, STEPS };
 
 static const struct commit_step steps[STEPS] = {
     [STEP_STAMP] = {.name = "stamp", .call = step_stamp},
-    [STEP_SYNC_FILE] = {.name = "sync the file", .fd = file_of},
+    [STEP_SYNC_FILE] = {.name = "sync the file", .fd = file_of, .point = "sync.object"},
     [STEP_PUBLISH] = {.name = "publish", .call = step_publish},
-    [STEP_SYNC_DIR] = {.name = "sync the directory", .fd = dir_of},
+    [STEP_SYNC_DIR] = {.name = "sync the directory", .fd = dir_of, .point = "sync.name"},
 };
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -231,6 +231,7 @@ static struct disk_op *next_op(struct commit *c)
     c->op = (struct disk_op){.kind = step->call != NULL ? DISK_CALL : DISK_FSYNC,
                              .fd = step->fd != NULL ? step->fd(c) : -1,
                              .call = run_call,
+                             .point = step->point,
                              .done = step_done,
                              .ctx = c};
     return &c->op;
