@@ -99,6 +99,29 @@ static void tick(void *arg)
         jobs_driver_tick(g->proxy->jobs);
 }
 
+struct moved {
+    struct proxy *proxy;
+    char *job_id;
+    char *node_id;
+};
+
+static void moved_posted(void *arg)
+{
+    struct moved *m = arg;
+    if (!m->proxy->closing)
+        jobs_driver_moved(m->proxy->jobs, m->job_id, m->node_id);
+    free(m->job_id);
+    free(m->node_id);
+    free(m);
+}
+
+void job_glue_moved(struct proxy *p, const char *job_id, const char *node_id)
+{
+    struct moved *m = xcalloc(1, sizeof *m);
+    *m = (struct moved){.proxy = p, .job_id = xstrdup(job_id), .node_id = xstrdup(node_id)};
+    loop_post(p->loop, moved_posted, m);
+}
+
 static int glue_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
     return strcmp(job->kind, "sort") == 0 ? sort_job_fits(job, s, err) : 0;

@@ -7,4 +7,6 @@ struct job_glue;
 
 /* In the control loop's thread, at a proxy that is primary.  Sets p->jobs. */
 struct job_glue *job_glue_start(struct proxy *p);
+/* A target's word that a job has moved on there.  Any thread, while the servers run. */
+void job_glue_moved(struct proxy *p, const char *job_id, const char *node_id);
 void job_glue_stop(struct job_glue *g); /* in the same thread, after the client has ended */

@@ -8,6 +8,7 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/job_glue.h"
 #include "proxy/job_view.h"
 #include "proxy/jobs.h"
 #include "proxy/proxy.h"
@@ -281,6 +282,21 @@ static void forget_done(void *arg, const struct error *err)
         http_reply_empty(arg, 204);
 }
 
+static void job_moved_begin(struct http_request *req)
+{
+    if (proxy_passed_to_primary(req))
+        return;
+    const char *node = http_query(req, "node");
+    struct error err;
+    if (node != NULL) {
+        job_glue_moved(http_user(req), http_path_param(req, "id"), node);
+        http_reply_empty(req, 202);
+    } else {
+        error_set(&err, E_INVALID, "parameter 'node' is missing");
+        http_reply_error(req, &err);
+    }
+}
+
 static void sort_forget_begin(struct http_request *req)
 {
     if (proxy_passed_to_primary(req))
@@ -365,5 +381,15 @@ const struct http_route job_routes[] = {
      .body = "",
      .reply = "202",
      .errors = "job_not_found job_state"},
+    {.name = "job_moved",
+     .method = HTTP_POST,
+     .pattern = "/v1/jobs/{id}/moved",
+     .nets = NET_CONTROL,
+     .begin = job_moved_begin,
+     .summary = "A target has come to the end of a job's step; the primary asks it how it stands.",
+     .query = "node=the target",
+     .body = "",
+     .reply = "202",
+     .errors = "invalid_argument"},
     {.name = NULL},
 };

@@ -16,6 +16,7 @@ struct peer {
     struct tracked *job;
     char *id;
     bool asking;                /* a message is under way */
+    bool moved;                 /* meanwhile: the answer may be older than that */
     bool silent;                /* the last one had no answer */
     enum controller_order last; /* the last order sent in the job's present state */
     bool heard;                 /* since the job's present state began */
@@ -53,6 +54,7 @@ struct move {
 };
 
 static void tracked_step(struct tracked *t, bool tick);
+static void peer_ask(struct peer *p);
 
 struct jobs_driver *jobs_driver_new(const struct jobs_env *env, const struct jobs_limits *limits)
 {
@@ -184,6 +186,8 @@ static void peer_answered(void *arg, const json_t *report, const struct error *e
         return; /* the next tick tries again */
     peer_note(p, report);
     tracked_step(p->job, false);
+    if (p->moved)
+        peer_ask(p);
 }
 
 /* --- moves --------------------------------------------------------------------------------------
@@ -203,6 +207,7 @@ static void move_done(void *arg, const struct error *err)
 {
     struct move *m = arg;
     struct tracked *t = m->tracked;
+    bool ended = job_ended(m->job->state);
     t->moving = false;
     if (err != NULL) {
         log_warn("job move not committed", lstr("job", t->id),
@@ -216,7 +221,9 @@ static void move_done(void *arg, const struct error *err)
     }
     job_unref(m->job);
     free(m);
-    if (err == NULL)
+    if (err == NULL && ended)
+        jobs_driver_tick(t->driver); /* others may have waited for it */
+    else if (err == NULL)
         tracked_step(t, true);
 }
 
@@ -305,8 +312,29 @@ static void peer_send(struct peer *p, const struct cluster_state *s, const struc
         return;
     const struct jobs_env *env = &p->job->driver->env;
     p->asking = true;
-    p->last = order;
+    p->moved = false;
+    if (order != CONTROLLER_NOTHING)
+        p->last = order;
     env->send(env->ctx, node, order, job, peer_answered, p);
+}
+
+static void peer_ask(struct peer *p)
+{
+    const struct jobs_env *env = &p->job->driver->env;
+    _cleanup_state_ const struct cluster_state *s = env->state(env->ctx);
+    const struct job *job = jobs_find(&s->jobs, p->job->id);
+    p->moved = p->asking;
+    if (job != NULL && !job_ended(job->state))
+        peer_send(p, s, job, CONTROLLER_NOTHING);
+}
+
+void jobs_driver_moved(struct jobs_driver *d, const char *job_id, const char *node_id)
+{
+    struct tracked *t = tracked_find(d, job_id);
+    for (size_t i = 0; t != NULL && i < t->peer_count; i++) {
+        if (strcmp(t->peers[i].id, node_id) == 0)
+            peer_ask(&t->peers[i]);
+    }
 }
 
 /* At a tick everybody is asked, and orders that have not had their effect yet are sent again.

@@ -6,6 +6,9 @@
  *                           └▶ no move:  send each target its order, or ask for its report
  *   answer ─▶ note it ─▶ step
  *
+ * A target that has come to the end of a step says so (jobs_driver_moved) and is asked at once, so
+ * that a job takes no longer than its work; ticks are for what is lost and for progress.
+ *
  * At most one message to a (job, target) pair is under way, and at most one move of a job; what is
  * lost is sent again at the next tick.  Nothing here is durable: a primary that starts anew finds
  * the jobs in the document and goes on by asking.
@@ -50,6 +53,8 @@ struct jobs_driver *jobs_driver_new(const struct jobs_env *env, const struct job
 /* No callback of the env may come after this. */
 void jobs_driver_free(struct jobs_driver *d);
 void jobs_driver_tick(struct jobs_driver *d);
+/* A target says that a job has moved on there: it is asked now, not at the next tick. */
+void jobs_driver_moved(struct jobs_driver *d, const char *job_id, const char *node_id);
 /* {"t1": last report, …}: a copy.  Empty for a job that has ended (its reports are in job->report) or
  * is unknown.  Any thread. */
 json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id);

@@ -32,6 +32,7 @@ struct world {
     size_t tells;               /* bytes of a warning in each report */
     bool forgetful;             /* reports have no status */
     bool commits_slowly;        /* a commit order does not get to its end */
+    unsigned sent[TARGETS];     /* messages to it */
     unsigned commits_refused;   /* the next so many commits fail */
     unsigned commit_orders_before_decision;
     int64_t now_ms;
@@ -105,6 +106,7 @@ static void world_send(void *ctx, const struct node *target, enum controller_ord
     struct world *w = ctx;
     size_t i = (size_t)(target->id[1] - '1');
     struct event *e = push(w);
+    w->sent[i]++;
     e->answered = done;
     e->arg = arg;
     if (order == CONTROLLER_COMMIT && job->state != JOB_COMMITTING)
@@ -245,6 +247,44 @@ static void test_runs_to_the_end(void **state)
     ticks(w, 1);
     _cleanup_json_ json_t *after = jobs_driver_reports(w->driver, "srt-1");
     assert_int_equal(json_object_size(after), 0);
+}
+
+static void news(struct world *w, const char *job_id)
+{
+    for (size_t i = 0; i < TARGETS; i++) {
+        char id[3] = {'t', (char)('1' + i), '\0'};
+        jobs_driver_moved(w->driver, job_id, id);
+    }
+}
+
+/* One tick begins it; what the targets say of themselves does the rest. */
+static void test_news_need_no_tick(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    ticks(w, 1);
+    for (int i = 0; i < 6 && job_of(w, "srt-1")->state != JOB_FINISHED; i++) {
+        news(w, "srt-1");
+        deliver_all(w);
+    }
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+    assert_int_equal(w->commit_orders_before_decision, 0);
+}
+
+/* The answer that is under way may have been given before. */
+static void test_news_that_cross_an_answer_ask_again(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    jobs_driver_tick(w->driver);
+    jobs_driver_moved(w->driver, "srt-1", "t1");
+    jobs_driver_moved(w->driver, "srt-1", "t1");
+    assert_int_equal(w->sent[0], 1);
+    deliver_all(w);
+    assert_int_equal(w->sent[0], w->sent[1] + 1);
+    jobs_driver_moved(w->driver, "srt-404", "t1");
+    jobs_driver_moved(w->driver, "srt-1", "t404");
+    assert_int_equal(w->event_count, 0);
 }
 
 static void test_refused_commits_are_tried_again(void **state)
@@ -465,6 +505,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_runs_to_the_end),
+        TEST(test_news_need_no_tick),
+        TEST(test_news_that_cross_an_answer_ask_again),
         TEST(test_refused_commits_are_tried_again),
         TEST(test_failure_names_its_cause),
         TEST(test_silent_target_holds_the_job_until_the_map_knows),

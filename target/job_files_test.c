@@ -77,7 +77,7 @@ static struct xactions *registry;
 static int setup(void **state)
 {
     fake.notes[0] = '\0';
-    registry = xactions_new(fake_kinds, NULL);
+    registry = xactions_new(fake_kinds, NULL, NULL);
     return fixture_setup(state);
 }
 

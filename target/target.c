@@ -13,6 +13,7 @@
 #include "target/cluster_routes.h"
 #include "target/daemon_routes.h"
 #include "target/job_files.h"
+#include "target/job_news.h"
 #include "target/keeper.h"
 #include "target/member.h"
 #include "target/object_routes.h"
@@ -176,7 +177,7 @@ static int start_jobs(struct target *t, struct error *err)
         .interval_ms = t->params.sweep_interval,
         .tombstone_ttl_ms = t->params.tombstone_ttl,
     };
-    t->xactions = xactions_new(kinds, t);
+    t->xactions = xactions_new(kinds, t, job_news_send);
     return sweeper_new(&config, &t->sweeper, err);
 }
 

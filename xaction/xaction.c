@@ -34,6 +34,7 @@ struct entry {
 struct xactions {
     const struct xaction_ops *const *kinds;
     void *host;
+    void (*moved)(void *host, const char *job_id);
     pthread_mutex_t lock;
     pthread_cond_t changed; /* an entry's holds or busy went down, or `closing` came */
     struct entry *entries;
@@ -91,11 +92,13 @@ int xaction_order_from_name(const char *name, enum xaction_order *order, struct 
     return error_set(err, E_INVALID, "action '%s' is none of prepare, run, commit, stop", name);
 }
 
-struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host)
+struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host,
+                              void (*moved)(void *host, const char *job_id))
 {
     struct xactions *x = xcalloc(1, sizeof *x);
     x->kinds = kinds;
     x->host = host;
+    x->moved = moved;
     pthread_mutex_init(&x->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -195,8 +198,14 @@ static void entry_move(struct entry *e, enum xaction_state to)
         [XACTION_STOPPING] = 1u << XACTION_STOPPED,
         [XACTION_STOPPED] = 0,
     };
+    const unsigned worth_telling = 1u << XACTION_READY | 1u << XACTION_PREPARED |
+                                   1u << XACTION_COMMITTED | 1u << XACTION_FAILED |
+                                   1u << XACTION_STOPPED;
+    struct xactions *x = e->registry;
     assert((allowed[e->state] & 1u << to) != 0);
     e->state = to;
+    if (x->moved != NULL && !x->closing && (worth_telling & 1u << to) != 0)
+        x->moved(x->host, e->job->id);
 }
 
 /* --- the job's thread: every function below is entered and left with the lock held --------------

@@ -68,8 +68,11 @@ struct xaction_ops {
 
 struct xactions; /* the registry */
 
-/* `kinds` is a NULL-terminated list; `host` is handed to open(). */
-struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host);
+/* `kinds` is a NULL-terminated list; `host` is handed to open() and moved().  moved(), which may be
+ * NULL, is told when a job has come to a state in which it waits for an order or has ended; it is
+ * quick, runs under the registry's lock, and is not called any more after xactions_close(). */
+struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host,
+                              void (*moved)(void *host, const char *job_id));
 /* From now on no job begins and none is held; what runs is told to stop.  Does not wait. */
 void xactions_close(struct xactions *x);
 /* Stops what runs, without undoing it (the job's files are dealt with when the node starts again),

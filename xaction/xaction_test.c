@@ -26,6 +26,7 @@ static struct {
     int commit_code, undo_code;            /* the first `bad_tries` times */
     int bad_tries;
     int prepares, runs, stops, commits, undos, frees;
+    int moves;                             /* that the registry told of */
     const char *message;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -106,6 +107,14 @@ static void fake_free(void *self)
     pthread_mutex_unlock(&fake.lock);
 }
 
+static void fake_moved(void *host, const char *job_id)
+{
+    (void)host, (void)job_id;
+    pthread_mutex_lock(&fake.lock);
+    fake.moves++;
+    pthread_mutex_unlock(&fake.lock);
+}
+
 static const struct xaction_ops fake_ops = {
     .kind = "sort",
     .open = fake_open,
@@ -133,10 +142,10 @@ static int setup(void **state)
     fake.open_code = fake.prepare_code = fake.run_code = 0;
     fake.commit_code = fake.undo_code = 0;
     fake.bad_tries = 1;
-    fake.prepares = fake.runs = fake.stops = fake.commits = fake.undos = fake.frees = 0;
+    fake.prepares = fake.runs = fake.stops = fake.commits = fake.undos = fake.frees = fake.moves = 0;
     fake.message = "run";
     log_set_level(LOG_OFF);
-    f.x = xactions_new(fake_kinds, &host);
+    f.x = xactions_new(fake_kinds, &host, fake_moved);
     f.job = job_new("srt-1", "sort");
     *state = &f;
     return 0;
@@ -226,6 +235,7 @@ static void test_whole_life(void **state)
     assert_int_equal(fake.prepares, 1);
     assert_int_equal(fake.runs, 1);
     assert_int_equal(fake.commits, 1);
+    assert_int_equal(count(&fake.moves), 3); /* ready, prepared, committed */
     while (count(&fake.frees) == 0)
         sched_yield();
     _cleanup_json_ json_t *report = xactions_report(f->x, f->job->id);
