@@ -393,11 +393,26 @@ void conn_run(struct conn *c)
         conn_free(c, verdict == CONN_LINGER);
 }
 
+/* A peer whose machine is gone says nothing, and acknowledges nothing. */
+static void conn_probe_peer(const struct conn *c)
+{
+    static const int on = 1, idle_s = 10, interval_s = 5;
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(c->fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(c->fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+}
+
 /* An idle connection is closed, and so is one whose peer does not read; one that has begun to send
- * is told why. */
+ * is told why.  One whose request is patient goes on waiting. */
 void conn_timeout(struct conn *c)
 {
     struct error err;
+    if (c->req != NULL && request_is_patient(c->req)) {
+        conn_probe_peer(c);
+        reactor_touch(c->reactor, c);
+        conn_run(c);
+        return;
+    }
     error_set(&err, E_REQUEST_TIMEOUT, "nothing came for %llu s",
               (unsigned long long)c->reactor->timeout_ms / 1000);
     if (c->state == CONN_HEAD && c->in_len > 0) {

@@ -120,6 +120,26 @@ static void put_paused(struct http_request *req)
     http_take_body(req, &ops, NULL);
 }
 
+static atomic_bool patience;
+
+static bool is_patient(void *ctx)
+{
+    (void)ctx;
+    return patience;
+}
+
+static void patient_big(struct http_request *req)
+{
+    http_be_patient(req, is_patient, NULL);
+    big(req);
+}
+
+static void patient_put(struct http_request *req)
+{
+    http_be_patient(req, is_patient, NULL);
+    put(req);
+}
+
 static void put_held(struct http_request *req)
 {
     put(req);
@@ -132,6 +152,16 @@ static const struct http_route routes[] = {
     {.name = "hold", .method = HTTP_GET, .pattern = "/hold", .nets = 1, .begin = hold},
     {.name = "silent", .method = HTTP_GET, .pattern = "/silent", .nets = 1, .begin = silent_stream},
     {.name = "put", .method = HTTP_PUT, .pattern = "/put", .nets = 1, .begin = put},
+    {.name = "patient_big",
+     .method = HTTP_GET,
+     .pattern = "/patient/big",
+     .nets = 1,
+     .begin = patient_big},
+    {.name = "patient_put",
+     .method = HTTP_PUT,
+     .pattern = "/patient/put",
+     .nets = 1,
+     .begin = patient_put},
     {.name = "held", .method = HTTP_PUT, .pattern = "/held", .nets = 1, .begin = put_held},
     {.name = "paused", .method = HTTP_PUT, .pattern = "/paused", .nets = 1, .begin = put_paused},
     {.name = NULL},
@@ -410,6 +440,42 @@ static void test_timeouts(void **state)
     wire_close(&parked);
 }
 
+/* A stream between nodes, whose other end waits for a third, may be silent for longer than that. */
+static void test_patience(void **state)
+{
+    (void)state;
+    start(100, 1);
+    patience = true;
+    struct wire reader = wire_open(port);
+    wire_print(&reader, "GET /patient/big HTTP/1.1\r\nHost: x\r\n\r\n");
+    struct wire writer = wire_open(port);
+    wire_print(&writer, "PUT /patient/put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    struct wire given_up = wire_open(port);
+    wire_print(&given_up, "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    for (int i = 0; i < 2; i++) { /* twice the timeout, by a connection that has no patience */
+        read_error(&given_up, 408, "request_timeout");
+        wire_close(&given_up);
+        given_up = wire_open(port);
+        wire_print(&given_up, "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    }
+    wire_close(&given_up);
+    struct wire_reply r;
+    wire_print(&writer, "llo");
+    wire_read(&writer, false, &r);
+    assert_int_equal(r.status, 204);
+    wire_reply_done(&r);
+    wire_read(&reader, false, &r);
+    assert_true(r.complete);
+    assert_int_equal(r.body.len, 64 << 20);
+    wire_reply_done(&r);
+    wire_print(&writer, "PUT /patient/put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
+    wait_for(&begun, 6);
+    patience = false; /* it ends */
+    read_error(&writer, 408, "request_timeout");
+    wire_close(&writer);
+    wire_close(&reader);
+}
+
 /* The handler gives up in another thread while the client is silent in the middle of its body. */
 static void test_reply_does_not_wait_for_the_client(void **state)
 {
@@ -528,6 +594,7 @@ int main(void)
         TEST(test_long_headers),
         TEST(test_malformed_requests),
         TEST(test_timeouts),
+        TEST(test_patience),
         TEST(test_reply_does_not_wait_for_the_client),
         TEST(test_end_with_everything_under_way),
         TEST(test_bad_addresses),

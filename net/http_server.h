@@ -106,6 +106,11 @@ struct arena *http_arena(struct http_request *req); /* in the thread that handle
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
+/* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,
+ * whose other end may wait for third ones for as long as it takes.  Called by the handler in begin()
+ * or in what takes a collected body; asked in an HTTP thread at each idle timeout, until the
+ * request ends.  A peer that is gone is found by TCP's keepalive.  (libmicrohttpd: not heeded.) */
+void http_be_patient(struct http_request *req, bool (*still)(void *ctx), void *ctx);
 
 /* --- the body --------------------------------------------------------------------------------- */
 /* The whole body, then fn in an HTTP thread; bigger than max is refused with E_TOO_LARGE.  `data`

@@ -257,6 +257,17 @@ enum request_state request_state(struct http_request *req)
     return state;
 }
 
+void http_be_patient(struct http_request *req, bool (*still)(void *ctx), void *ctx)
+{
+    req->patient = still;
+    req->patient_ctx = ctx;
+}
+
+bool request_is_patient(const struct http_request *req)
+{
+    return req->patient != NULL && req->patient(req->patient_ctx);
+}
+
 bool request_aborted(struct http_request *req)
 {
     pthread_mutex_lock(&req->lock);

@@ -127,6 +127,8 @@ struct http_request {
     struct reply reply;
     uint64_t sent_bytes;
     bool linger; /* the rest of an unread body must not reset the connection */
+    bool (*patient)(void *ctx); /* NULL, or whether an idle connection is kept */
+    void *patient_ctx;
 
     struct http_request *next; /* the server's list, under the server's lock */
     struct http_request *previous;
@@ -161,6 +163,8 @@ void request_body_ended(struct http_request *req);
  * reply has been made meanwhile. */
 void request_fail_body(struct http_request *req, const struct error *why);
 enum request_state request_state(struct http_request *req);
+/* Nothing has moved for the idle timeout: shall it be waited for? */
+bool request_is_patient(const struct http_request *req);
 bool request_aborted(struct http_request *req);
 /* False: something has happened, look again.  True: the connection sleeps now. */
 bool request_sleep(struct http_request *req);

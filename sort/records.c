@@ -135,6 +135,11 @@ ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct 
     return rc != 0 ? rc : (ssize_t)filled;
 }
 
+bool sort_records_wanted(const struct sort_records *r)
+{
+    return links_check(r->context->links, NULL) == 0;
+}
+
 void sort_records_free(struct sort_records *r)
 {
     if (r == NULL)

@@ -72,6 +72,7 @@ int sort_task_records(struct sort_task *t, const void *request, size_t len,
 uint64_t sort_records_length(const struct sort_records *r); /* total bytes */
 /* 1..max bytes, 0 at the end, or an error code. */
 ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *err);
+bool sort_records_wanted(const struct sort_records *r); /* until the task is stopped */
 void sort_records_free(struct sort_records *r);
 
 enum sort_phase sort_task_phase(const struct sort_task *t);

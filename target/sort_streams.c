@@ -97,6 +97,12 @@ static int receive_into(struct http_request *req, enum sort_channel channel, str
     return code;
 }
 
+/* The sender may have nothing to say for long: it waits for others, or works on what others get. */
+static bool pipe_is_read(void *ctx)
+{
+    return bpipe_check(ctx, NULL) == 0;
+}
+
 static void receive(struct http_request *req, enum sort_channel channel)
 {
     struct error err = ERROR_INIT;
@@ -105,10 +111,12 @@ static void receive(struct http_request *req, enum sort_channel channel)
         return;
     _cleanup_(bpipe_unrefp)
     struct bpipe *pipe = bpipe_new(STREAM_PIPE_BYTES);
-    if (receive_into(req, channel, pipe, task, &err) != 0)
+    if (receive_into(req, channel, pipe, task, &err) != 0) {
         http_reply_error(req, &err);
-    else
-        http_body_to_pipe(req, pipe, stream_ended, pipe);
+        return;
+    }
+    http_be_patient(req, pipe_is_read, pipe);
+    http_body_to_pipe(req, pipe, stream_ended, pipe);
 }
 
 static void merge_begin(struct http_request *req)
@@ -140,6 +148,13 @@ static void records_free(void *ctx)
     sort_records_free(ctx);
 }
 
+/* A builder reads this stream when it comes to our records, and may have gigabytes of others
+ * before. */
+static bool records_are_wanted(void *ctx)
+{
+    return sort_records_wanted(ctx);
+}
+
 static void records_body(struct http_request *req, const char *data, size_t len)
 {
     static const struct http_stream_ops ops = {.read = records_read, .free = records_free};
@@ -153,6 +168,7 @@ static void records_body(struct http_request *req, const char *data, size_t len)
         http_reply_error(req, &err);
         return;
     }
+    http_be_patient(req, records_are_wanted, records);
     http_reply_stream(req, 200, (int64_t)sort_records_length(records), &ops, records);
 }
 
