@@ -72,6 +72,12 @@ static inline uint64_t progress_get(const atomic_ullong *counter)
     return atomic_load_explicit(counter, memory_order_relaxed);
 }
 
+/* For messages. */
+static inline const char *sort_target_name(const struct sort_context *c, unsigned number)
+{
+    return c->env->target_name(c->env->ctx, number);
+}
+
 static inline unsigned sort_last_target(const struct sort_context *c)
 {
     return arrangement_last(c->arrangement);

@@ -119,9 +119,10 @@ static int add_remote(struct builder *b, const struct order_record *r, struct er
         size_t max = left < room ? (size_t)left : room;
         ssize_t n = stream.read(stream.ctx, b->buffer + b->used, max, err);
         if (n == 0)
-            return error_set(err, E_LENGTH, "records from target %u end early", r->source);
+            return error_set(err, E_LENGTH, "records from target '%s' end early",
+                             sort_target_name(b->c, r->source));
         if (n < 0)
-            return error_wrap(err, "records from target %u", r->source);
+            return error_wrap(err, "records from target '%s'", sort_target_name(b->c, r->source));
         b->used += (size_t)n;
         left -= (uint64_t)n;
         progress_add(&b->c->progress.bytes_remote, (uint64_t)n);
@@ -150,7 +151,7 @@ static int stream_open(struct builder *b, unsigned source, struct error *err)
     int rc =
         b->c->env->fetch_records(b->c->env->ctx, source, request.data, request.len, &pipe, err);
     if (rc != 0)
-        return error_wrap(err, "ask target %u for records", source);
+        return error_wrap(err, "ask target '%s' for records", sort_target_name(b->c, source));
     b->streams[source] = link_reader(b->c->links, pipe);
     return 0;
 }
@@ -183,9 +184,10 @@ static int streams_end(struct builder *b, struct error *err)
         struct source stream = source_link(b->streams[i]);
         ssize_t n = stream.read(stream.ctx, &more, 1, err);
         if (n < 0)
-            return error_wrap(err, "records from target %u", i);
+            return error_wrap(err, "records from target '%s'", sort_target_name(b->c, i));
         if (n > 0)
-            return error_set(err, E_LENGTH, "target %u sends more than it was asked for", i);
+            return error_set(err, E_LENGTH, "target '%s' sends more than it was asked for",
+                             sort_target_name(b->c, i));
     }
     streams_drop(b);
     return 0;

@@ -56,6 +56,12 @@ static int fetch(void *ctx, unsigned from, const void *request, size_t len, stru
     return 0;
 }
 
+static const char *target_name(void *ctx, unsigned number)
+{
+    (void)ctx;
+    return number == PEER ? "t2" : "t1";
+}
+
 static unsigned owner(void *ctx, const char *name)
 {
     (void)ctx;
@@ -136,6 +142,7 @@ static int setup(void **state)
     b->env = (struct sort_env){
         .ctx = b,
         .open_shard = open_shard,
+        .target_name = target_name,
         .fetch_records = fetch,
         .owner = owner,
         .output_check = output_check,
@@ -250,13 +257,13 @@ static void send(struct bench *b, size_t len)
 static void test_a_peer_that_sends_too_little(void **state)
 {
     send(*state, RECORD - 1);
-    expect(*state, E_LENGTH, "records from target 1 end early");
+    expect(*state, E_LENGTH, "records from target 't2' end early");
 }
 
 static void test_a_peer_that_sends_too_much(void **state)
 {
     send(*state, RECORD + 1);
-    expect(*state, E_LENGTH, "target 1 sends more than it was asked for");
+    expect(*state, E_LENGTH, "target 't2' sends more than it was asked for");
 }
 
 static void test_a_peer_that_fails(void **state)
@@ -264,7 +271,7 @@ static void test_a_peer_that_fails(void **state)
     struct bench *b = *state;
     error_set(&b->sent_error, E_NET, "gone");
     send(b, 10);
-    expect(b, E_NET, "records from target 1: gone");
+    expect(b, E_NET, "records from target 't2': gone");
 }
 
 static void test_a_peer_that_fails_at_the_very_end(void **state)
@@ -272,7 +279,7 @@ static void test_a_peer_that_fails_at_the_very_end(void **state)
     struct bench *b = *state;
     error_set(&b->sent_error, E_NET, "gone");
     send(b, RECORD);
-    expect(b, E_NET, "records from target 1: gone");
+    expect(b, E_NET, "records from target 't2': gone");
 }
 
 /* The other side: this target's records for a peer, whatever the steps in which they are read. */

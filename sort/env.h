@@ -46,6 +46,8 @@ struct sort_env {
     int (*open_work_file)(void *ctx, int *fd, struct error *err);
 
     /* --- peers ------------------------------------------------------------------------------ */
+    /* What people call participant `number`: "t3". */
+    const char *(*target_name)(void *ctx, unsigned number);
     /* Begins a stream to peer `to`: what is written into *pipe goes there.  After
      * bpipe_finish(), send_end() waits for the peer's word that it has it all.  One call of
      * send_end() for each success of send_begin(), also after errors. */

@@ -24,10 +24,16 @@ struct exchange {
     unsigned next; /* target that it sends to */
 };
 
-static int exchange_fault(const char *what, unsigned peer, struct error *err)
+static const char *peer_name(const struct exchange *x, unsigned peer)
+{
+    return sort_target_name(x->c, peer);
+}
+
+static int exchange_fault(const struct exchange *x, const char *what, unsigned peer,
+                          struct error *err)
 {
     int fault = fault_errno("sort.merge");
-    return fault == 0 ? 0 : error_errno(err, fault, "%s target %u", what, peer);
+    return fault == 0 ? 0 : error_errno(err, fault, "%s target '%s'", what, peer_name(x, peer));
 }
 
 static int exchange_own(struct exchange *x, const struct catalog *catalog,
@@ -50,15 +56,16 @@ static int exchange_receive(struct exchange *x, unsigned round, unsigned from, s
     unsigned n = x->count++;
     int rc = links_take(x->c->links, round, &x->links[n], err);
     if (rc == 0)
-        rc = exchange_fault("merge the table of", from, err);
+        rc = exchange_fault(x, "merge the table of", from, err);
     if (rc == 0)
         rc = table_reader_open(source_link(x->links[n]), &x->head, x->c->participants,
                                &x->readers[n], err);
     if (rc != 0)
-        return error_wrap(err, "table from target %u", from);
+        return error_wrap(err, "table from target '%s'", peer_name(x, from));
     const struct table_head *head = table_reader_head(x->readers[n]);
     if (head->rows > UINT64_MAX - x->head.rows || head->bytes > UINT64_MAX - x->head.bytes)
-        return error_set(err, E_CORRUPT, "table from target %u: its counts overflow", from);
+        return error_set(err, E_CORRUPT, "table from target '%s': its counts overflow",
+                         peer_name(x, from));
     x->dicts[n] = table_reader_dict(x->readers[n]);
     x->head.rows += head->rows;
     x->head.bytes += head->bytes;
@@ -114,11 +121,11 @@ static int exchange_send(struct exchange *x, struct error *err)
     struct sort_context *c = x->c;
     struct bpipe *pipe = NULL;
     void *handle = NULL;
-    int rc = exchange_fault("send the table to", x->next, err);
+    int rc = exchange_fault(x, "send the table to", x->next, err);
     if (rc == 0)
         rc = c->env->send_begin(c->env->ctx, x->next, SORT_CHANNEL_MERGE, &pipe, &handle, err);
     if (rc != 0)
-        return error_wrap(err, "table to target %u", x->next);
+        return error_wrap(err, "table to target '%s'", peer_name(x, x->next));
     struct link *link = link_writer(c->links, pipe);
     struct row_source rows = {.next = exchange_next, .ctx = x};
     rc = table_write(sink_link(link), &x->head, x->dict, rows, err);
@@ -130,7 +137,7 @@ static int exchange_send(struct exchange *x, struct error *err)
     int ended = c->env->send_end(c->env->ctx, handle, rc == 0 ? err : NULL);
     if (rc == 0)
         rc = ended;
-    return rc != 0 ? error_wrap(err, "table to target %u", x->next) : 0;
+    return rc != 0 ? error_wrap(err, "table to target '%s'", peer_name(x, x->next)) : 0;
 }
 
 static int exchange_work(struct exchange *x, const struct catalog *catalog, struct rowset *rows,
@@ -145,6 +152,8 @@ static int exchange_work(struct exchange *x, const struct catalog *catalog, stru
         return rc;
     if (x->sends)
         return exchange_send(x, err);
+    if (x->head.rows == 0)
+        notes_add(&x->c->notes, "the input has no records: there will be no output");
     struct row_source merged = {.next = exchange_next, .ctx = x};
     return planner_run(x->c, merged, x->dict, x->head.bytes, own, figures, err);
 }

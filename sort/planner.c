@@ -185,7 +185,7 @@ static int channel_open(struct planner *p, unsigned to, struct error *err)
     int rc =
         p->c->env->send_begin(p->c->env->ctx, to, SORT_CHANNEL_ORDERS, &pipe, &ch->handle, err);
     if (rc != 0)
-        return error_wrap(err, "orders to target %u", to);
+        return error_wrap(err, "orders to target '%s'", sort_target_name(p->c, to));
     ch->link = link_writer(p->c->links, pipe);
     encoder_init(&ch->encoder, sink_link(ch->link));
     return orders_begin(&ch->encoder, p->c->job, err);
@@ -209,7 +209,7 @@ static int channels_end(struct planner *p, struct error *err)
             continue;
         int rc = orders_end(&ch->encoder, ch->shards, err);
         if (rc != 0)
-            return error_wrap(err, "orders to target %u", i);
+            return error_wrap(err, "orders to target '%s'", sort_target_name(p->c, i));
         link_finish(ch->link, NULL);
     }
     return 0;
@@ -229,7 +229,7 @@ static int channels_close(struct planner *p, int rc, struct error *err)
         encoder_done(&ch->encoder);
         int ended = p->c->env->send_end(p->c->env->ctx, ch->handle, rc == 0 ? err : NULL);
         if (rc == 0 && ended != 0)
-            rc = error_wrap(err, "orders to target %u", i);
+            rc = error_wrap(err, "orders to target '%s'", sort_target_name(p->c, i));
     }
     return rc;
 }

@@ -34,6 +34,7 @@ struct sort_output {
 struct node {
     struct sim *sim;
     unsigned number;
+    char id[16]; /* "t1" */
     struct hrw_node hrw;
     struct sort_env env;
     struct sort_task *task;
@@ -225,6 +226,12 @@ static struct relay *relay_new(struct sim *s, enum sim_point kind)
     return r;
 }
 
+static const char *sim_target_name(void *ctx, unsigned number)
+{
+    const struct node *n = ctx;
+    return n->sim->nodes[number].id;
+}
+
 static int sim_send_begin(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
                           void **handle, struct error *err)
 {
@@ -373,6 +380,7 @@ static const struct sort_env sim_env = {
     .pin_shards = sim_pin,
     .open_shard = sim_open_shard,
     .open_work_file = sim_open_work_file,
+    .target_name = sim_target_name,
     .send_begin = sim_send_begin,
     .send_end = sim_send_end,
     .fetch_records = sim_fetch,
@@ -396,11 +404,11 @@ struct sim *sim_new(const struct sim_config *config)
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     for (unsigned i = 0; i < config->targets; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "t%u", i + 1);
-        s->hrw[i] = (struct hrw_node){.seed = hrw_seed(id), .weight = 1024};
-        s->nodes[i] = (struct node){.sim = s, .number = i, .env = sim_env};
-        s->nodes[i].env.ctx = &s->nodes[i];
+        struct node *n = &s->nodes[i];
+        *n = (struct node){.sim = s, .number = i, .env = sim_env};
+        snprintf(n->id, sizeof n->id, "t%u", i + 1);
+        n->env.ctx = n;
+        s->hrw[i] = (struct hrw_node){.seed = hrw_seed(n->id), .weight = 1024};
     }
     return s;
 }
@@ -520,9 +528,7 @@ json_t *sim_status(const struct sim *s)
 {
     json_t *all = json_object();
     for (unsigned i = 0; i < s->config.targets; i++) {
-        char id[16];
-        snprintf(id, sizeof id, "t%u", i + 1);
-        json_object_set_new(all, id, sort_task_status(s->nodes[i].task));
+        json_object_set_new(all, s->nodes[i].id, sort_task_status(s->nodes[i].task));
     }
     return all;
 }

@@ -151,10 +151,12 @@ int sort_task_receive(struct sort_task *t, unsigned from, enum sort_channel chan
 {
     int slot = task_slot(t, from, channel);
     if (slot < 0)
-        return error_set(err, E_JOB_STATE, "job '%s': target %u has nothing to send here",
+        return error_set(err, E_JOB_STATE, "job '%s': sender %u has nothing to send here",
                          t->c.job_id, from);
     int rc = links_offer(t->c.links, (unsigned)slot, pipe, err);
-    return rc != 0 ? error_wrap(err, "job '%s': stream from target %u", t->c.job_id, from) : 0;
+    return rc != 0 ? error_wrap(err, "job '%s': stream from target '%s'", t->c.job_id,
+                                sort_target_name(&t->c, from))
+                   : 0;
 }
 
 int sort_task_records(struct sort_task *t, const void *request, size_t len,
@@ -209,7 +211,8 @@ static void *receive_orders(void *arg)
     if (rc == 0)
         rc = orders_receive(source_link(link), t->c.job, t->c.participants, t->book, &err);
     if (rc != 0) {
-        error_wrap(&err, "orders from target %u", sort_last_target(&t->c));
+        error_wrap(&err, "orders from target '%s'",
+                   sort_target_name(&t->c, sort_last_target(&t->c)));
         links_stop(t->c.links, &err);
     }
     link_free(link);

@@ -241,6 +241,30 @@ static void test_status_adds_up(void **state)
     sort_spec_free(spec);
 }
 
+/* A prefix that nothing has is most likely a mistake. */
+static void test_no_input_is_said(void **state)
+{
+    struct world *w = *state;
+    world_make_dataset(w, 4);
+    struct sort_spec *spec =
+        world_spec(", \"input_format\": {\"prefix\": \"nothing-\"}, \"output_shard_size\": 9000");
+    struct sim_config config = world_config(w, spec, 3);
+    _cleanup_json_ json_t *s = run_for_status(&config);
+    assert_int_equal(world_count(w->out), 0);
+    const char *id;
+    json_t *one;
+    size_t warnings = 0;
+    json_object_foreach(s, id, one)
+    {
+        json_t *said = json_object_get(one, "warnings");
+        warnings += json_array_size(said);
+        if (json_array_size(said) > 0)
+            assert_non_null(strstr(json_string_value(json_array_get(said, 0)), "no records"));
+    }
+    assert_int_equal(warnings, 1);
+    sort_spec_free(spec);
+}
+
 static void test_dry_run(void **state)
 {
     struct world *w = *state;
@@ -433,6 +457,7 @@ int main(void)
         TEST(test_too_few_names),
         TEST(test_repeated_names),
         TEST(test_nothing_to_sort),
+        TEST(test_no_input_is_said),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

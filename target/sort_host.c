@@ -46,11 +46,13 @@ struct sort_task *sort_host_task(struct sort_host *h)
 /* --- input: pinned objects ----------------------------------------------------------------------
  */
 
-static void link_name_of(const char *shard, char out[static LINK_NAME])
+/* The hash that the store names the object's file by (target/object_path.h): of two names that have
+ * the same one it refuses the second, so that no pin can take another's place. */
+static void link_name_of(const struct sort_host *h, const char *shard, char out[static LINK_NAME])
 {
-    XXH128_hash_t h = XXH3_128bits(shard, strlen(shard));
-    snprintf(out, LINK_NAME, "in-%016llx%016llx", (unsigned long long)h.high64,
-             (unsigned long long)h.low64);
+    XXH128_hash_t hash = XXH3_128bits_withSeed(shard, strlen(shard), h->plan->input_bucket_id);
+    snprintf(out, LINK_NAME, "in-%016llx%016llx", (unsigned long long)hash.high64,
+             (unsigned long long)hash.low64);
 }
 
 typedef int each_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
@@ -62,7 +64,7 @@ static int pin_shard(struct sort_host *h, struct sort_shard_info *info, bool *fo
     char link_name[LINK_NAME];
     _cleanup_free_ char *path = NULL;
     struct object o;
-    link_name_of(info->name, link_name);
+    link_name_of(h, info->name, link_name);
     int code = object_pin(h->target->store, h->plan->input_bucket_id, info->name, h->job->id,
                           link_name, &path, &o, err);
     *found = code != E_OBJECT_NOT_FOUND;
@@ -195,7 +197,7 @@ static int env_open_shard(void *ctx, const char *name, int *fd, struct error *er
 {
     struct sort_host *h = ctx;
     char link_name[LINK_NAME];
-    link_name_of(name, link_name);
+    link_name_of(h, name, link_name);
     int code = job_files_open(h->target->mountpaths, h->job->id, link_name, fd, err);
     return code != 0 ? error_wrap(err, "open pinned shard '%s'", name) : 0;
 }
@@ -209,6 +211,12 @@ static int env_open_work_file(void *ctx, int *fd, struct error *err)
 
 /* --- peers --------------------------------------------------------------------------------------
  */
+
+static const char *env_target_name(void *ctx, unsigned number)
+{
+    const struct sort_host *h = ctx;
+    return number < h->plan->count ? h->plan->ids[number] : "?";
+}
 
 static int env_send_begin(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
                           void **handle, struct error *err)
@@ -367,6 +375,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .pin_shards = env_pin_shards,
                                .open_shard = env_open_shard,
                                .open_work_file = env_open_work_file,
+                               .target_name = env_target_name,
                                .send_begin = env_send_begin,
                                .send_end = env_send_end,
                                .fetch_records = env_fetch_records,
