@@ -30,6 +30,20 @@ static void chunk_sized(struct chunks *c)
     c->line = 0;
 }
 
+/* What one reader takes for the size's end, another might take for a part of it. */
+static int chunk_blank_char(struct chunks *c, char ch, struct error *err)
+{
+    if (ch == '\r')
+        c->cr = true;
+    else if (ch == ';')
+        c->state = CHUNK_EXTENSION;
+    else if (ch != ' ' && ch != '\t')
+        return chunk_bad(err, "a chunk's size is malformed");
+    else if (++c->line > CHUNK_LINE_MAX)
+        return chunk_bad(err, "extensions or trailers are too long");
+    return 0;
+}
+
 static int chunk_size_char(struct chunks *c, char ch, struct error *err)
 {
     int digit = hex_digit(ch);
@@ -42,14 +56,8 @@ static int chunk_size_char(struct chunks *c, char ch, struct error *err)
     }
     if (c->digits == 0)
         return chunk_bad(err, "a chunk's size is missing");
-    if (ch == '\r') {
-        c->cr = true;
-        return 0;
-    }
-    if (ch != ';' && ch != ' ' && ch != '\t')
-        return chunk_bad(err, "a chunk's size is malformed");
-    c->state = CHUNK_EXTENSION;
-    return 0;
+    c->state = CHUNK_BLANK;
+    return chunk_blank_char(c, ch, err);
 }
 
 /* Text that nobody reads: extensions and trailers. */
@@ -70,7 +78,7 @@ static int chunk_skip_char(struct chunks *c, char ch, struct error *err)
 static int chunk_line_end(struct chunks *c)
 {
     switch (c->state) {
-    case CHUNK_SIZE:
+    case CHUNK_BLANK:
     case CHUNK_EXTENSION:
         chunk_sized(c);
         break;
@@ -82,6 +90,7 @@ static int chunk_line_end(struct chunks *c)
             c->state = CHUNK_END;
         c->digits = 0;
         break;
+    case CHUNK_SIZE:
     case CHUNK_DATA:
     case CHUNK_END:
         abort(); /* there are no lines in these */
@@ -98,6 +107,8 @@ static int chunk_char(struct chunks *c, char ch, struct error *err)
     switch (c->state) {
     case CHUNK_SIZE:
         return chunk_size_char(c, ch, err);
+    case CHUNK_BLANK:
+        return chunk_blank_char(c, ch, err);
     case CHUNK_AFTER:
         c->cr = ch == '\r';
         return c->cr ? 0 : chunk_bad(err, "a chunk is longer than its size");

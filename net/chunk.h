@@ -20,7 +20,15 @@
 #include "common/error.h"
 
 struct chunks {
-    enum { CHUNK_SIZE, CHUNK_EXTENSION, CHUNK_DATA, CHUNK_AFTER, CHUNK_TRAILER, CHUNK_END } state;
+    enum {
+        CHUNK_SIZE,
+        CHUNK_BLANK, /* behind the size: an extension or the line's end comes */
+        CHUNK_EXTENSION,
+        CHUNK_DATA,
+        CHUNK_AFTER,
+        CHUNK_TRAILER,
+        CHUNK_END,
+    } state;
     uint64_t left; /* of the data of this chunk; while its size is read: the size so far */
     unsigned digits;
     size_t line; /* length so far of an extension, of the trailers */

@@ -54,6 +54,7 @@ static void test_bodies(void **state)
         {"a;name=\"v;w\"\r\n0123456789\r\n0;x\r\nTrailer: t\r\nOther: u\r\n\r\n", "0123456789", 0,
          true},
         {"5 \r\nhello\r\n0\r\n\r\n", "hello", 0, true},
+        {"5 \t;x\r\nhello\r\n0\r\n\r\n", "hello", 0, true},
         {"5\r\nhel", "hel", 0, false},
         {"5\r\nhello\r\n", "hello", 0, false},
         {"0\r\n", "", 0, false},
@@ -82,6 +83,8 @@ static void test_malformed(void **state)
         "-1\r\n",
         "0x5\r\n",
         "5\nhello",
+        "5 5\r\nhello",
+        "5 x\r\nhello",
         "5\rhello",
         "5\r\nhelloX",
         "5\r\nhello\n0\r\n\r\n",
@@ -106,15 +109,15 @@ static void test_malformed(void **state)
 static void test_endless_lines(void **state)
 {
     (void)state;
-    static const char *const starts[] = {"5;", "0\r\nT: "};
-    for (size_t i = 0; i < 2; i++) {
+    static const char *const starts[] = {"5;", "0\r\nT: ", "5 "};
+    for (size_t i = 0; i < 3; i++) {
         _cleanup_(buf_done)
         struct buf text = BUF_INIT;
         _cleanup_(buf_done)
         struct buf body = BUF_INIT;
         buf_puts(&text, starts[i]);
         for (int n = 0; n < 5000; n++)
-            buf_putc(&text, 'x');
+            buf_putc(&text, i < 2 ? 'x' : ' ');
         bool ended;
         assert_int_equal(decode(text.data, text.len, 100, 100, &body, &ended), E_INVALID);
     }

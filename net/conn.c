@@ -142,10 +142,14 @@ static enum conn_verdict conn_refuse(struct conn *c, const struct error *err)
     return CONN_AGAIN;
 }
 
-static bool connection_says(const struct http_request *req, const char *token)
+/* A chunked body in a request of HTTP/1.0 says that somebody on the way did not understand it
+ * (RFC 9112 section 6.1). */
+static int conn_check_version(const struct head *head, const struct http_request *req,
+                              struct error *err)
 {
-    const char *value = http_header(req, "Connection");
-    return value != NULL && http_list_has(value, token);
+    if (head->minor == 0 && req->content_length < 0)
+        return error_set(err, E_INVALID, "Transfer-Encoding in a request of HTTP/1.0");
+    return 0;
 }
 
 static int conn_check_host(const struct head *head, struct error *err)
@@ -167,11 +171,16 @@ static int conn_take_head(struct conn *c, const struct head *head, struct error 
     int rc = conn_check_host(head, err);
     if (rc == 0)
         rc = request_check_headers(req, err);
+    if (rc == 0)
+        rc = conn_check_version(head, req, err);
     if (rc != 0)
         return rc;
     bool http_1_0 = head->minor == 0;
+    const char *options = http_header_list(req, "Connection");
+    bool close = options != NULL && http_list_has(options, "close");
+    bool keep = options != NULL && http_list_has(options, "keep-alive");
     c->http_1_0 = http_1_0;
-    c->keep_alive = http_1_0 ? connection_says(req, "keep-alive") : !connection_says(req, "close");
+    c->keep_alive = !close && (keep || !http_1_0);
     c->chunked = req->content_length < 0;
     c->chunks = CHUNKS_INIT;
     c->body_left = c->chunked ? 0 : (uint64_t)req->content_length;
@@ -187,6 +196,7 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
     memcpy(text, c->in, len);
     conn_consume(c, len);
     c->head_scanned = 0;
+    c->head_begun = false;
     c->budget -= CONN_REQUEST_COST < c->budget ? CONN_REQUEST_COST : c->budget;
     reactor_touch(c->reactor, c);
     struct head head;
@@ -211,17 +221,29 @@ static int conn_head_too_large(const struct conn *c, struct error *err)
                      c->reactor->server->headers_max);
 }
 
-/* RFC 9112 section 2.2: empty lines before a request are passed over. */
-static void conn_skip_empty_lines(struct conn *c)
+/* RFC 9112 section 2.2: empty lines before a request are passed over.  Whether more than (the
+ * beginning of) such a line is there. */
+static bool conn_skip_empty_lines(struct conn *c)
 {
     while (c->head_scanned == 0 && c->in_len >= 2 && memcmp(c->in, "\r\n", 2) == 0)
         conn_consume(c, 2);
+    return c->in_len > 1 || (c->in_len == 1 && c->in[0] != '\r');
+}
+
+/* The time for a head counts from its first byte, all of it: what is empty before it does not keep
+ * an idle connection. */
+static void conn_note_head(struct conn *c)
+{
+    if (c->head_begun || !conn_skip_empty_lines(c))
+        return;
+    c->head_begun = true;
+    reactor_touch(c->reactor, c);
 }
 
 static enum conn_verdict conn_head_step(struct conn *c)
 {
-    conn_skip_empty_lines(c);
-    size_t len = c->in_len > 0 ? head_end(c->in, c->in_len, &c->head_scanned) : 0;
+    bool any = conn_skip_empty_lines(c);
+    size_t len = any ? head_end(c->in, c->in_len, &c->head_scanned) : 0;
     size_t max = c->reactor->server->headers_max + HEAD_LINE_SPARE;
     if (len > max || (len == 0 && c->in_len > max)) {
         struct error err;
@@ -230,10 +252,8 @@ static enum conn_verdict conn_head_step(struct conn *c)
     }
     if (len > 0)
         return conn_begin_request(c, len);
-    bool first = c->in_len == 0;
     enum conn_verdict verdict = conn_read(c);
-    if (first && c->in_len > 0)
-        reactor_touch(c->reactor, c); /* the time for this head counts from here, all of it */
+    conn_note_head(c);
     return verdict;
 }
 

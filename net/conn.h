@@ -48,13 +48,14 @@ struct conn {
     size_t in_len;
     char *saved;
     size_t head_scanned;
+    bool head_begun; /* more than empty lines */
 
     /* The request under way. */
     struct http_request *req;
     bool http_1_0;
     bool keep_alive;
-    bool chunked;   /* its body */
-    bool continued; /* "100 Continue" is not waited for any more */
+    bool chunked;       /* its body */
+    bool continued;     /* "100 Continue" is not waited for any more */
     uint64_t body_left; /* when it is not chunked */
     struct chunks chunks;
 

@@ -203,12 +203,29 @@ static void wait_for(atomic_uint *counter, unsigned value)
     assert_int_equal(*counter, value);
 }
 
-static void get_hello(struct wire *w)
+static void read_hello(struct wire *w)
 {
     struct wire_reply r;
-    wire_get(w, "GET", "/hello", &r);
+    wire_read(w, false, &r);
     assert_int_equal(r.status, 200);
     wire_reply_done(&r);
+}
+
+static void get_hello(struct wire *w)
+{
+    wire_print(w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+    read_hello(w);
+}
+
+/* So that what was sent on another connection before has been looked at: each of the two threads
+ * has had a turn. */
+static void get_hello_elsewhere(void)
+{
+    struct wire others[2] = {wire_open(port), wire_open(port)};
+    for (int i = 0; i < 2; i++) {
+        get_hello(&others[i]);
+        wire_close(&others[i]);
+    }
 }
 
 static void read_error(struct wire *w, int status, const char *code)
@@ -368,6 +385,15 @@ static void test_malformed_requests(void **state)
         {"\x16\x03\x01 hello TLS\r\n\r\n", 400, "invalid_argument"},
         {"GET /hello HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version"},
         {"GET /hello HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n", 400, "invalid_argument"},
+        {"GET /hello#x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
+        {"GET /hello?a#x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
+        {"GET http://a?b=/hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404,
+         "no_such_route"},
+        {"PUT /put HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: "
+         "chunked\r\n\r\n0\r\n\r\n",
+         400, "invalid_argument"},
+        {"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: x\r\nConnection: close\r\n\r\n", 404,
+         "no_such_route"},
         {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", 400, "invalid_argument"},
         {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5x\r\n\r\n", 400, "invalid_argument"},
         {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\n", 400, "invalid_argument"},
@@ -393,6 +419,13 @@ static void test_malformed_requests(void **state)
     get_hello(&w);
     wire_print(&w, "\r\n");
     get_hello(&w);
+    static const char *const pieces[] = {"\r", "\n\r", "\nGET /hello HTTP/1.1\r\nHost: x\r\n",
+                                         "\r\n"};
+    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
+        wire_print(&w, "%s", pieces[i]);
+        get_hello_elsewhere();
+    }
+    read_hello(&w);
     wire_close(&w);
 }
 
@@ -414,15 +447,23 @@ static void test_timeouts(void **state)
     wire_print(&parked, "GET /hold HTTP/1.1\r\nHost: x\r\n\r\n");
     struct wire dripping = wire_open(port); /* its head never ends, though it moves */
     wire_print(&dripping, "GET /hello HTTP/1.1\r\n");
+    struct wire blank = wire_open(port); /* it sends nothing but empty lines */
     uint64_t begin = clock_ms();
     const struct timeval tick = {.tv_usec = 100000};
     setsockopt(dripping.fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
     char byte;
-    while (recv(dripping.fd, &byte, 1, MSG_PEEK) != 1 && clock_ms() - begin < 10000)
+    while (recv(dripping.fd, &byte, 1, MSG_PEEK) != 1 && clock_ms() - begin < 10000) {
         send_text(&dripping, "A: b\r\n");
+        send_text(&blank, "\r\n");
+    }
     read_error(&dripping, 408, "request_timeout");
     assert_true(clock_ms() - begin < 5000);
     wire_close(&dripping);
+    setsockopt(blank.fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
+    while (recv(blank.fd, &byte, 1, MSG_PEEK) < 0 && clock_ms() - begin < 10000)
+        send_text(&blank, "\r\n");
+    assert_false(wire_is_open(&blank));
+    wire_close(&blank);
     assert_false(wire_is_open(&idle));
     wire_close(&idle);
     read_error(&half_head, 408, "request_timeout");
@@ -562,6 +603,37 @@ static void test_end_with_everything_under_way(void **state)
         wire_close(&w[i]);
 }
 
+/* A request that is just being looked at when the server ends is waited for, or refused: its target
+ * is long, so that the look takes a while. */
+static void test_end_while_requests_begin(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *ands = xmalloc(8001);
+    memset(ands, '&', 8000);
+    ands[8000] = '\0';
+    for (unsigned i = 0; i < 200; i++) {
+        start(100, 30);
+        struct wire w = wire_open(port);
+        get_hello(&w);
+        wire_print(&w, "GET /hold?%s HTTP/1.1\r\nHost: x\r\n\r\n", ands);
+        for (uint64_t end = clock_us() + 5 * (i % 60); clock_us() < end;)
+            sched_yield();
+        atomic_bool freed = false;
+        pthread_t thread;
+        assert_int_equal(pthread_create(&thread, NULL, free_server, &freed), 0);
+        while (!freed) {
+            struct http_request *req = atomic_exchange(&held, NULL);
+            if (req != NULL)
+                http_reply_empty(req, 204);
+            sched_yield();
+        }
+        pthread_join(thread, NULL);
+        server = NULL;
+        assert_int_equal(begun, ended);
+        wire_close(&w);
+    }
+}
+
 static void test_bad_addresses(void **state)
 {
     (void)state;
@@ -597,6 +669,7 @@ int main(void)
         TEST(test_patience),
         TEST(test_reply_does_not_wait_for_the_client),
         TEST(test_end_with_everything_under_way),
+        TEST(test_end_while_requests_begin),
         TEST(test_bad_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

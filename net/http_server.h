@@ -96,7 +96,9 @@ const char *http_path_param(const struct http_request *req, const char *name); /
 /* Decoded, or NULL.  `a` alone has the value ""; of two with one name the first counts; '+' is a
  * plus, as in a path. */
 const char *http_query(const struct http_request *req, const char *name);
-const char *http_header(const struct http_request *req, const char *name); /* or NULL */
+const char *http_header(const struct http_request *req, const char *name); /* the first, or NULL */
+/* Of a header that is a list and may stand several times: all of it, "a, b" (RFC 9110 section 5.3). */
+const char *http_header_list(struct http_request *req, const char *name);
 void http_each_header(struct http_request *req,
                       void (*fn)(void *ctx, const char *name, const char *value), void *ctx);
 /* -1: chunked, length unknown; 0: no body. */

@@ -15,13 +15,13 @@ enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 
 
 /* --- making one ------------------------------------------------------------------------------- */
 
-/* "/a/b?x=y", or the absolute form "http://host/a/b?x=y" of RFC 9112 section 3.2.2. */
+/* "/a/b?x=y", or the absolute form "http://host/a/b?x=y" of RFC 9112 section 3.2.2, in which the
+ * path may be missing. */
 static const char *uri_without_authority(const char *uri)
 {
     if (strncasecmp(uri, "http://", 7) != 0)
         return uri;
-    const char *slash = strchr(uri + 7, '/');
-    return slash != NULL ? slash : "/";
+    return uri + 7 + strcspn(uri + 7, "/?");
 }
 
 void request_set_target(struct http_request *req, enum http_method method, const char *uri)
@@ -29,7 +29,7 @@ void request_set_target(struct http_request *req, enum http_method method, const
     req->method = method;
     uri = uri_without_authority(uri);
     size_t path_len = strcspn(uri, "?");
-    req->path = arena_strndup(req->arena, uri, path_len);
+    req->path = path_len > 0 ? arena_strndup(req->arena, uri, path_len) : "/";
     req->query = uri[path_len] == '?' ? arena_strdup(req->arena, uri + path_len + 1) : "";
 }
 
@@ -117,6 +117,19 @@ static int request_check_length(struct http_request *req, struct error *err)
     return 0;
 }
 
+/* A fragment is the client's own and never sent (RFC 9112 section 3.2).  Passed on, it would be cut
+ * off: the next node would see another request. */
+static int request_check_target(const struct http_request *req, struct error *err)
+{
+    size_t len = strlen(req->path) + strlen(req->query);
+    if (len > SERVER_URI_MAX)
+        return error_set(err, E_URI_TOO_LONG, "the request's target has %zu bytes, the limit is %d",
+                         len, SERVER_URI_MAX);
+    if (strchr(req->path, '#') != NULL || strchr(req->query, '#') != NULL)
+        return error_set(err, E_INVALID, "the request's target has a '#' (in a name it is %%23)");
+    return 0;
+}
+
 static size_t request_headers_size(const struct http_request *req)
 {
     size_t size = 0;
@@ -131,12 +144,10 @@ int request_check_headers(struct http_request *req, struct error *err)
     const char *expect = http_header(req, "Expect");
     req->expects_continue = expect != NULL && strcasecmp(expect, "100-continue") == 0;
     int rc = request_check_length(req, err);
+    if (rc == 0)
+        rc = request_check_target(req, err);
     if (rc != 0)
         return rc;
-    size_t uri_len = strlen(req->path) + strlen(req->query);
-    if (uri_len > SERVER_URI_MAX)
-        return error_set(err, E_URI_TOO_LONG, "the request's target has %zu bytes, the limit is %d",
-                         uri_len, SERVER_URI_MAX);
     size_t size = request_headers_size(req);
     if (size > req->server->headers_max)
         return error_set(err, E_HEADERS_TOO_LARGE, "the headers have %zu bytes, the limit is %zu",
@@ -223,24 +234,30 @@ static int request_prepare(struct http_request *req, struct error *err)
     return rc;
 }
 
+/* From here on the server's end waits for the request.  It says that it ends before it looks at the
+ * list, and we look whether it does after we are in it: one of the two sees the other. */
+static void request_enter(struct http_request *req)
+{
+    req->state = REQUEST_OWED; /* nobody else knows the request before the next line */
+    server_add_request(req->server, req);
+}
+
 void request_refuse(struct http_request *req, const struct error *err)
 {
     if (req->id == NULL)
         request_set_id(req); /* refused before its headers were looked at */
-    req->state = REQUEST_OWED;
-    server_add_request(req->server, req);
+    request_enter(req);
     http_reply_error(req, err);
 }
 
 void request_begin(struct http_request *req)
 {
     struct error err = ERROR_INIT;
+    request_enter(req);
     if (request_prepare(req, &err) != 0) {
-        request_refuse(req, &err);
+        http_reply_error(req, &err);
         return;
     }
-    req->state = REQUEST_OWED; /* nobody else knows the request before the next lines */
-    server_add_request(req->server, req);
     log_set_request(req->id);
     req->match.route->begin(req);
     log_set_request(NULL);
@@ -456,6 +473,16 @@ const char *http_header(const struct http_request *req, const char *name)
             return h->value;
     }
     return NULL;
+}
+
+const char *http_header_list(struct http_request *req, const char *name)
+{
+    const char *list = NULL;
+    for (const struct request_header *h = req->headers; h != NULL; h = h->next) {
+        if (strcasecmp(h->name, name) == 0)
+            list = list == NULL ? h->value : arena_printf(req->arena, "%s, %s", list, h->value);
+    }
+    return list;
 }
 
 void http_each_header(struct http_request *req,

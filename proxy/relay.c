@@ -246,7 +246,8 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url, con
         .data = body_data, .end = body_end, .cut = body_cut};
     if (!relay_admitted(p, req))
         return;
-    struct lines lines = {.arena = http_arena(req), .connection = http_header(req, "Connection")};
+    struct lines lines = {.arena = http_arena(req),
+                          .connection = http_header_list(req, "Connection")};
     http_each_header(req, add_request_header, &lines);
     if (header != NULL)
         add_line(&lines, header);

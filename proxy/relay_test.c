@@ -166,6 +166,24 @@ static void the_client_sees_the_reply_as_it_was(void **state)
     }
 }
 
+static void what_is_of_one_connection_stays_there(void **state)
+{
+    struct world *w = *state;
+    _cleanup_free_ char *reply =
+        exchange(w, "DELETE /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: x\r\n"
+                    "Connection: X-One\r\nX-One: 1\r\nX-Two: 2\r\nX-Three: 3\r\n"
+                    "Connection: close, X-Two\r\n\r\n");
+    assert_ptr_equal(strstr(reply, "HTTP/1.1 204 "), reply);
+    char value[64];
+    static const struct {
+        const char *name, *value;
+    } rows[] = {{"X-One", ""}, {"X-Two", ""}, {"X-Three", "3"}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        fake_target_header(w->target, rows[i].name, value);
+        assert_string_equal(value, rows[i].value);
+    }
+}
+
 static void a_chunked_body_goes_through(void **state)
 {
     struct world *w = *state;
@@ -314,6 +332,7 @@ int main(void)
         RELAY_TEST(both_ways_the_bytes_are_the_same),
         RELAY_TEST(the_target_sees_the_request_as_it_was),
         RELAY_TEST(the_client_sees_the_reply_as_it_was),
+        RELAY_TEST(what_is_of_one_connection_stays_there),
         RELAY_TEST(a_chunked_body_goes_through),
         RELAY_TEST(a_refusal_comes_before_the_body_is_over),
         RELAY_TEST(a_refusal_reaches_a_client_that_sends_slowly),

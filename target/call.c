@@ -120,10 +120,10 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err)
 {
-    const struct http_request *req = call->req;
+    struct http_request *req = call->req;
     const struct http_conditions c = {
-        .if_match = http_header(req, "If-Match"),
-        .if_none_match = http_header(req, "If-None-Match"),
+        .if_match = http_header_list(req, "If-Match"),
+        .if_none_match = http_header_list(req, "If-None-Match"),
         .if_modified_since = http_header(req, "If-Modified-Since"),
         .if_unmodified_since = http_header(req, "If-Unmodified-Since"),
     };

@@ -4,7 +4,7 @@
 import email.utils
 import time
 
-from lib import equal, main
+from lib import equal, main, raw_exchange
 
 OLD = email.utils.formatdate(time.time() - 86400, usegmt=True)
 NEW = email.utils.formatdate(time.time() + 86400, usegmt=True)
@@ -34,6 +34,14 @@ def test_reading(c):
                 equal(reply.body, b"", "body of 304")
                 equal(reply.headers["ETag"], mine, "ETag of 304")
     c.get("b", "x", {"If-Match": '"other"'}).expect(412, "precondition_failed")
+
+
+def test_a_list_in_several_lines(c):
+    owner, mine = c.owner("b", "x"), etag(c)
+    for header, status in (("If-None-Match", 304), ("If-Match", 200)):
+        reply = raw_exchange(c.address(owner), (f"GET /v1/objects/b/x HTTP/1.1\r\nHost: x\r\n{header}: \"a\"\r\n"
+                                                f"{header}: {mine}\r\nConnection: close\r\n\r\n").encode())
+        equal(reply.status, status, f"{header} in two lines")
 
 
 def test_tags_go_before_dates(c):
