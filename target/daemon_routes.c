@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "common/jsonx.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "target/keeper.h"
@@ -30,19 +31,34 @@ static json_t *config_json(struct target *t, const struct cluster_state *s)
     return params_json(target_param_rows, &t->params);
 }
 
-static json_t *mountpath_json(struct mountpath *mp)
+static void add_open_json(json_t *doc, struct mountpath *mp)
 {
     uint64_t total = 0, available = 0;
     struct error err = ERROR_INIT, index = ERROR_INIT;
     int code = mountpath_capacity(mp, &total, &available, &err);
-    json_t *doc =
-        json_pack("{ss ss ss sI sI sI}", "id", mountpath_id(mp), "path", mp->path, "io",
-                  disk_backend(mp->disk), "total_bytes", (json_int_t)total, "available_bytes",
-                  (json_int_t)available, "io_errors", (json_int_t)metric_value(mp->errors));
+    json_object_update_new(
+        doc, json_pack("{ss sI sI sI}", "io", disk_backend(mp->disk), "total_bytes",
+                       (json_int_t)total, "available_bytes", (json_int_t)available, "io_errors",
+                       (json_int_t)metric_value(mp->errors)));
     if (code != 0)
-        json_object_set_new(doc, "error", json_string(err.message));
+        json_object_set_new(doc, "error", json_string_escaped(err.message));
     if (index_check(mp->index, &index) != 0)
-        json_object_set_new(doc, "index_error", json_string(index.message));
+        json_object_set_new(doc, "index_error", json_string_escaped(index.message));
+}
+
+static json_t *mountpath_json(const struct roster_member *m, struct mountpath *mp_or_null)
+{
+    json_t *doc = json_pack("{ss ss ss sI sI}", "id", m->id, "path", m->path, "state",
+                            roster_state_name(m), "weight", (json_int_t)m->weight, "since_ms",
+                            (json_int_t)m->since_ms);
+    if (m->why != NULL)
+        json_object_set_new(doc, "why", json_string_escaped(m->why));
+    if (m->counted) {
+        json_object_set_new(doc, "objects", json_integer((json_int_t)m->objects));
+        json_object_set_new(doc, "bytes", json_integer((json_int_t)m->bytes));
+    }
+    if (mp_or_null != NULL)
+        add_open_json(doc, mp_or_null);
     return doc;
 }
 
@@ -50,10 +66,10 @@ static json_t *mountpaths_json(struct target *t, const struct cluster_state *s)
 {
     (void)s;
     json_t *list = json_array();
-    for (size_t i = 0; i < mountpaths_count(t->mountpaths); i++)
-        json_array_append_new(list, mountpath_json(mountpaths_at(t->mountpaths, i)));
-    return json_pack("{so sb}", "mountpaths", list, "settled",
-                     (int)mountpaths_settled(t->mountpaths));
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    for (size_t i = 0; i < set->roster->count; i++)
+        json_array_append_new(list, mountpath_json(&set->roster->members[i], set->each[i]));
+    return json_pack("{so sb}", "mountpaths", list, "settled", (int)set->settled);
 }
 
 static json_t *stats_json(struct target *t, const struct cluster_state *s)

@@ -18,8 +18,9 @@ size_t docs_save(struct mountpaths *m, const struct cluster_state *s)
     _cleanup_json_ json_t *doc = state_to_json(s);
     _cleanup_free_ char *text = json_text(doc);
     size_t saved = 0;
-    for (size_t i = 0; i < mountpaths_count(m); i++) {
-        struct mountpath *mp = mountpaths_at(m, i);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++) {
+        struct mountpath *mp = set->all[i];
         _cleanup_free_ char *path = docs_path(mp);
         struct error why = ERROR_INIT;
         if (file_replace(path, text, strlen(text), FILE_MODE, &why) == 0) {
@@ -49,10 +50,11 @@ static int load_one(const struct mountpath *mp, struct cluster_state **out, stru
 int docs_load(struct mountpaths *m, struct cluster_state **out, struct error *err)
 {
     *out = NULL;
-    for (size_t i = 0; i < mountpaths_count(m); i++) {
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++) {
         struct error why = ERROR_INIT;
         struct cluster_state *s = NULL;
-        int code = load_one(mountpaths_at(m, i), &s, &why);
+        int code = load_one(set->all[i], &s, &why);
         if (code != 0) {
             if (code != E_NOT_FOUND)
                 log_warn("saved cluster state not readable", lerr(&why));

@@ -10,26 +10,15 @@ struct format *format_new(const char *target, const char *mountpath, const char 
     f->target = xstrdup(target);
     f->mountpath = xstrdup(mountpath);
     f->path = xstrdup(path);
-    f->settled = true;
+    f->roster = roster_new();
     return f;
-}
-
-static void set_clear(struct format *f)
-{
-    for (size_t i = 0; i < f->set_count; i++) {
-        free(f->set[i].id);
-        free(f->set[i].path);
-    }
-    free(f->set);
-    f->set = NULL;
-    f->set_count = 0;
 }
 
 void format_free(struct format *f)
 {
     if (f == NULL)
         return;
-    set_clear(f);
+    roster_free(f->roster);
     free(f->cluster);
     free(f->target);
     free(f->mountpath);
@@ -39,37 +28,10 @@ void format_free(struct format *f)
 
 json_t *format_to_json(const struct format *f)
 {
-    json_t *set = json_array();
-    for (size_t i = 0; i < f->set_count; i++)
-        json_array_append_new(set,
-                              json_pack("{ss ss}", "id", f->set[i].id, "path", f->set[i].path));
-    return json_pack("{si ss ss ss ss so sb}", "format", FORMAT_VERSION, "cluster", f->cluster,
-                     "target", f->target, "mountpath", f->mountpath, "path", f->path, "set", set,
-                     "settled", f->settled);
-}
-
-static void set_add(struct format *f, const char *id, const char *path)
-{
-    f->set = xrealloc(f->set, (f->set_count + 1) * sizeof *f->set);
-    f->set[f->set_count++] = (struct format_member){.id = xstrdup(id), .path = xstrdup(path)};
-}
-
-static int set_from_json(json_t *doc, struct format *f, struct error *err)
-{
-    json_t *set = NULL, *member;
-    int code = json_get_array(doc, "", "set", &set, err);
-    size_t i;
-    json_array_foreach(set, i, member)
-    {
-        const char *id, *path;
-        if (code == 0)
-            code = json_need_str(member, "set", "id", &id, err);
-        if (code == 0)
-            code = json_need_str(member, "set", "path", &path, err);
-        if (code == 0)
-            set_add(f, id, path);
-    }
-    return code;
+    json_t *doc = json_pack("{si ss ss ss ss}", "format", FORMAT_VERSION, "cluster", f->cluster,
+                            "target", f->target, "mountpath", f->mountpath, "path", f->path);
+    roster_to_json(f->roster, doc);
+    return doc;
 }
 
 int format_from_json(json_t *doc, struct format **out, struct error *err)
@@ -79,8 +41,8 @@ int format_from_json(json_t *doc, struct format **out, struct error *err)
     int code = json_need_u64(doc, "", "format", &version, err);
     if (code != 0)
         return code;
-    if (version != FORMAT_VERSION)
-        return error_set(err, E_UNSUPPORTED, "its format is %llu, this release knows %d",
+    if (version < 1 || version > FORMAT_VERSION)
+        return error_set(err, E_UNSUPPORTED, "its format is %llu, this release knows 1 to %d",
                          (unsigned long long)version, FORMAT_VERSION);
     if ((code = json_need_str(doc, "", "cluster", &cluster, err)) != 0 ||
         (code = json_need_str(doc, "", "target", &target, err)) != 0 ||
@@ -90,9 +52,11 @@ int format_from_json(json_t *doc, struct format **out, struct error *err)
     _cleanup_(format_freep)
     struct format *f = format_new(target, mountpath, path);
     format_set_cluster(f, cluster);
-    if ((code = json_get_bool(doc, "", "settled", &f->settled, err)) != 0 ||
-        (code = set_from_json(doc, f, err)) != 0)
+    struct roster *roster;
+    if ((code = roster_from_json(doc, &roster, err)) != 0)
         return code;
+    roster_free(f->roster);
+    f->roster = roster;
     *out = steal(f);
     return 0;
 }
@@ -146,65 +110,50 @@ static int check_cluster(const struct format *const *all, size_t n, const char *
     return 0;
 }
 
-static int check_none_lost(const struct format *const *all, size_t n, struct error *err)
-{
-    for (size_t i = 0; i < n; i++) {
-        for (size_t k = 0; k < all[i]->set_count; k++) {
-            const struct format_member *m = &all[i]->set[k];
-            if (find(all, n, m->id) == NULL)
-                return error_set(err, E_MOUNTPATH,
-                                 "mountpath '%s' is missing: without it its objects would seem "
-                                 "not to exist; where it is lost for good, start once with "
-                                 "--mountpath-lost-ok=true",
-                                 m->path);
-        }
-    }
-    return 0;
-}
-
-int format_check_together(const struct format *const *all, size_t n, bool lost_ok,
-                          const char **cluster, struct error *err)
+int format_check_together(const struct format *const *all, size_t n, const char **cluster,
+                          struct error *err)
 {
     int code = check_unique(all, n, err);
-    if (code == 0)
-        code = check_cluster(all, n, cluster, err);
-    if (code == 0 && !lost_ok)
-        code = check_none_lost(all, n, err);
-    return code;
+    return code != 0 ? code : check_cluster(all, n, cluster, err);
 }
 
-static bool set_has(const struct format *f, const char *id)
+/* Format 1 was written on one mountpath after the other: a crash in between left some that did not
+ * know of the newest yet.  That one is empty, or the set is not settled. */
+static void add_unknown(struct roster *r, const struct roster *other)
 {
-    for (size_t i = 0; i < f->set_count; i++) {
-        if (strcmp(f->set[i].id, id) == 0)
-            return true;
-    }
-    return false;
-}
-
-bool format_settled(const struct format *const *all, const bool *has_objects, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (!has_objects[i])
+    for (size_t i = 0; i < other->count; i++) {
+        const struct roster_member *m = &other->members[i];
+        if (roster_find_id(r, m->id) != SIZE_MAX)
             continue;
-        if (!all[i]->settled)
-            return false;
-        for (size_t k = 0; k < n; k++) {
-            if (!set_has(all[i], all[k]->mountpath))
-                return false;
-        }
+        r->settled = r->settled && r->count == 0;
+        r->anywhere = !r->settled;
+        (void)roster_attach(r, m->id, m->path, m->weight, true, m->since_ms, NULL);
     }
-    return true;
+    r->generation = 0;
 }
 
-void format_set_all(struct format *const *all, size_t n, bool settled)
+struct roster *format_newest_roster(const struct format *const *all, size_t n)
 {
+    const struct roster *newest = NULL;
     for (size_t i = 0; i < n; i++) {
-        set_clear(all[i]);
-        all[i]->settled = settled;
-        for (size_t k = 0; k < n; k++)
-            set_add(all[i], all[k]->mountpath, all[k]->path);
+        if (newest == NULL || all[i]->roster->generation > newest->generation)
+            newest = all[i]->roster;
     }
+    struct roster *r = newest != NULL ? roster_copy(newest) : roster_new();
+    for (size_t i = 0; i < n && r->generation == 0; i++) {
+        const struct roster *other = all[i]->roster;
+        if (!other->settled)
+            r->settled = false;
+        r->anywhere = !r->settled;
+        add_unknown(r, other);
+    }
+    return r;
+}
+
+void format_set_roster(struct format *f, const struct roster *r)
+{
+    roster_free(f->roster);
+    f->roster = roster_copy(r);
 }
 
 void format_set_cluster(struct format *f, const char *cluster)

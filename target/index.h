@@ -58,6 +58,10 @@ int index_drop_some(struct index *x, uint64_t bucket_id, size_t max, bool *done,
 /* The least bucket id above `after` that has a name in the index: 1, or 0 where there is none. */
 int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err);
 
+/* How many objects (no tombstones) the bucket has here, and their bytes; bucket_id 0: all buckets. */
+int index_sum(struct index *x, uint64_t bucket_id, uint64_t *objects, uint64_t *bytes,
+              struct error *err);
+
 /* --- reading: a cursor sees the index as it was when the cursor was opened -------------------- */
 struct index_cursor;
 

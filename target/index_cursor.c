@@ -181,3 +181,29 @@ int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, stru
     *bucket_id = tree_key_node(&key);
     return 1;
 }
+
+static int sum_bucket(struct index_cursor *c, uint64_t bucket_id, uint64_t *objects,
+                      uint64_t *bytes, struct error *err)
+{
+    int found = index_cursor_seek(c, bucket_id, "", false, err);
+    for (; found == 1; found = index_cursor_next(c, err)) {
+        *objects += !c->record.tombstone;
+        *bytes += c->record.size;
+    }
+    return found;
+}
+
+int index_sum(struct index *x, uint64_t bucket_id, uint64_t *objects, uint64_t *bytes,
+              struct error *err)
+{
+    *objects = *bytes = 0;
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int code = index_cursor_open(x, &c, err);
+    if (code != 0 || bucket_id != 0)
+        return code != 0 ? code : sum_bucket(c, bucket_id, objects, bytes, err);
+    int found = 0;
+    while (code == 0 && (found = index_next_bucket(x, bucket_id, &bucket_id, err)) == 1)
+        code = sum_bucket(c, bucket_id, objects, bytes, err);
+    return code != 0 ? code : found;
+}

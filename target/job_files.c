@@ -23,8 +23,9 @@ int job_files_begin(struct mountpaths *m, const struct job *job, struct error *e
 {
     _cleanup_json_ json_t *doc = job_to_json(job);
     _cleanup_free_ char *text = json_text(doc);
-    for (size_t i = 0; i < mountpaths_count(m); i++) {
-        _cleanup_free_ char *dir = job_dir(mountpaths_at(m, i), job->id);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->placed; i++) {
+        _cleanup_free_ char *dir = job_dir(set->all[i], job->id);
         _cleanup_free_ char *path = xprintf("%s/job.json", dir);
         int code = file_mkdirs(dir, 0700, err);
         if (code == 0)
@@ -38,9 +39,10 @@ int job_files_begin(struct mountpaths *m, const struct job *job, struct error *e
 int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
                    struct error *err)
 {
-    for (size_t i = 0; i < mountpaths_count(m); i++) {
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++) {
         _cleanup_free_ char *path =
-            xprintf("%s/.dfc/jobs/%s/%s", mountpaths_at(m, i)->path, job_id, name);
+            xprintf("%s/.dfc/jobs/%s/%s", set->all[i]->path, job_id, name);
         *fd = open(path, O_RDONLY | O_CLOEXEC);
         if (*fd >= 0)
             return 0;
@@ -65,16 +67,29 @@ static int open_unlinked(const char *dir, int *fd, struct error *err)
     return error_errno(err, errnum, "unlink '%s'", path);
 }
 
-int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
-                        struct error *err)
+static int open_work_in(const char *dir, int *fd, struct error *err)
 {
-    _cleanup_free_ char *dir = job_dir(mountpaths_at(m, n % mountpaths_count(m)), job_id);
     *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (*fd >= 0)
         return 0;
     if (errno == EOPNOTSUPP || errno == EISDIR)
         return open_unlinked(dir, fd, err);
     return error_errno(err, errno, "open a work file in '%s'", dir);
+}
+
+/* One that was attached since the job began has no directory of it: then the next one. */
+int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
+                        struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    int code = error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
+    for (size_t i = 0; i < set->placed; i++) {
+        _cleanup_free_ char *dir = job_dir(set->all[(n + i) % set->placed], job_id);
+        code = open_work_in(dir, fd, err);
+        if (code == 0 || access(dir, F_OK) == 0)
+            break;
+    }
+    return code;
 }
 
 /* --- settling -----------------------------------------------------------------------------------
@@ -141,6 +156,7 @@ static void settle_mountpath(const struct mountpath *mp, struct xactions *x,
 void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs)
 {
     xactions_settle(x, jobs);
-    for (size_t i = 0; i < mountpaths_count(m); i++)
-        settle_mountpath(mountpaths_at(m, i), x, jobs);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++)
+        settle_mountpath(set->all[i], x, jobs);
 }

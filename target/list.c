@@ -14,6 +14,7 @@ struct source {
 
 struct merge {
     struct object_store *store;
+    const struct mountpath_set *set;
     uint64_t bucket_id;
     size_t count;
     struct source sources[MOUNTPATHS_MAX];
@@ -34,13 +35,13 @@ static void merge_close(struct merge *m)
 {
     for (size_t i = 0; i < m->count; i++)
         index_cursor_close(m->sources[i].cursor);
+    mountpath_set_unref(m->set);
 }
 
-static int merge_open(struct merge *m, struct error *err)
+static int merge_open_all(struct merge *m, struct error *err)
 {
-    const struct mountpaths *all = object_store_mountpaths(m->store);
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
-        struct index *x = mountpaths_at(all, i)->index;
+    for (size_t i = 0; i < m->set->count; i++) {
+        struct index *x = m->set->all[i]->index;
         int code = index_check(x, err);
         if (code == 0)
             code = index_cursor_open(x, &m->sources[i].cursor, err);
@@ -49,6 +50,20 @@ static int merge_open(struct merge *m, struct error *err)
         m->count++;
     }
     return 0;
+}
+
+/* A name that is moved from one index to another meanwhile is seen in one of them. */
+static int merge_open(struct merge *m, struct error *err)
+{
+    struct mountpaths *all = object_store_mountpaths(m->store);
+    m->set = mountpaths_current(all);
+    int code = mountpath_set_check_whole(m->set, err);
+    if (code != 0)
+        return code;
+    mountpaths_listing_begin(all);
+    code = merge_open_all(m, err);
+    mountpaths_listing_end(all);
+    return code;
 }
 
 static int merge_seek(struct merge *m, const char *name, bool after, struct error *err)

@@ -115,7 +115,7 @@ static void test_an_index_in_the_making_is_no_short_list(void **state)
     put_text("a", "x");
     struct error why = ERROR_INIT, err = ERROR_INIT;
     error_set(&why, E_IO, "a change was missed");
-    index_set_stale(mountpaths_at(fx.mountpaths, 1)->index, &why);
+    index_set_stale(fixture_mp(1)->index, &why);
     struct list_request req = {
         .bucket_id = BUCKET, .prefix = "", .delimiter = "", .start_after = "", .limit = 10};
     struct list_page page;

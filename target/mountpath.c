@@ -101,9 +101,9 @@ static int make_dirs(struct mountpath *mp, struct error *err)
     return code != 0 ? code : open_dir_at(mp->root_fd, "trash", mp, &mp->trash_fd, err);
 }
 
-static int read_format(struct mountpath *mp, struct error *err)
+static int read_format(const char *dir, struct format **format, char **as_text, struct error *err)
 {
-    _cleanup_free_ char *path = xprintf("%s/.dfc/format.json", mp->path);
+    _cleanup_free_ char *path = xprintf("%s/.dfc/format.json", dir);
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     int code = file_read_all(path, FORMAT_BYTES_MAX, &text, err);
@@ -112,9 +112,19 @@ static int read_format(struct mountpath *mp, struct error *err)
     _cleanup_json_ json_t *doc = NULL;
     code = json_parse(text.data, text.len, &doc, err);
     if (code == 0)
-        code = format_from_json(doc, &mp->format, err);
-    mp->format_text = buf_steal(&text);
-    return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "'%s'", path);
+        code = format_from_json(doc, format, err);
+    if (code != 0)
+        return error_recode(err, E_MOUNTPATH, "'%s'", path);
+    if (as_text != NULL)
+        *as_text = buf_steal(&text);
+    return 0;
+}
+
+int mountpath_peek(const char *path, struct format **out, struct error *err)
+{
+    *out = NULL;
+    int code = read_format(path, out, NULL, err);
+    return code == E_NOT_FOUND ? 0 : code;
 }
 
 int mountpath_save_format(struct mountpath *mp, struct error *err)
@@ -153,7 +163,7 @@ static int make_format(struct mountpath *mp, const char *target_id, struct error
 static int check_format(struct mountpath *mp, const char *target_id, bool moved_ok,
                         struct error *err)
 {
-    int code = read_format(mp, err);
+    int code = read_format(mp->path, &mp->format, &mp->format_text, err);
     if (code == E_NOT_FOUND)
         return make_format(mp, target_id, err);
     if (code != 0 || (code = format_check(mp->format, target_id, mp->path, moved_ok, err)) != 0 ||
@@ -173,12 +183,15 @@ static int each_entry(const char *path, const atomic_bool *stop,
     if (dir == NULL)
         return error_errno(err, errno, "open '%s'", path);
     int code = 0;
-    for (struct dirent *e; code == 0 && !*stop && (e = readdir(dir)) != NULL;) {
+    errno = 0;
+    for (struct dirent *e; code == 0 && !*stop && (e = readdir(dir)) != NULL; errno = 0) {
         if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0)
             continue;
         _cleanup_free_ char *entry = xprintf("%s/%s", path, e->d_name);
         code = fn(entry, stop, err);
     }
+    if (code == 0 && !*stop && errno != 0)
+        code = error_errno(err, errno, "read directory '%s'", path);
     closedir(dir);
     return code;
 }
@@ -267,6 +280,12 @@ void mountpath_close(struct mountpath *mp)
     free(mp);
 }
 
+int mountpath_erase(const char *path, struct error *err)
+{
+    _cleanup_free_ char *root = xprintf("%s/.dfc", path);
+    return file_remove_tree(root, err);
+}
+
 /* --- afterwards ------------------------------------------------------------------------------- */
 
 int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count, struct error *err)
@@ -289,6 +308,32 @@ int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count,
         code = error_errno(err, errno, "read directory '%s'", path);
     closedir(dir);
     return code;
+}
+
+static int find_file(const char *path, const atomic_bool *stop, struct error *err)
+{
+    (void)stop;
+    (void)path;
+    return error_set(err, E_EXISTS, "a file");
+}
+
+static int find_file_below(const char *path, const atomic_bool *stop, struct error *err)
+{
+    return each_entry(path, stop, find_file, err);
+}
+
+static int find_file_in_bucket(const char *path, const atomic_bool *stop, struct error *err)
+{
+    return each_entry(path, stop, find_file_below, err);
+}
+
+int mountpath_has_objects(const struct mountpath *mp, bool *has, struct error *err)
+{
+    static const atomic_bool never;
+    _cleanup_free_ char *path = xprintf("%s/.dfc/obj", mp->path);
+    int code = each_entry(path, &never, find_file_in_bucket, err);
+    *has = code == E_EXISTS;
+    return *has ? 0 : code;
 }
 
 int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes, uint64_t *available_bytes,

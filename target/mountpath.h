@@ -40,14 +40,24 @@ struct mountpath {
     struct index *index; /* mountpaths.h opens these two */
     struct disk *disk;
     metric_t *errors;
+    /* mountpaths.h's: */
+    size_t sets;                    /* that have it open */
+    struct mountpath *next_closing; /* of those that nobody holds */
+    bool erase;                     /* when it is closed */
 };
 
 int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,
                    struct error *err);
+/* What the directory says it is, without touching it: NULL where it has no format.json. */
+int mountpath_peek(const char *path, struct format **out, struct error *err);
 void mountpath_close(struct mountpath *mp);
+/* Takes a closed one's .dfc away. */
+int mountpath_erase(const char *path, struct error *err);
 DEFINE_CLEANUP(struct mountpath, mountpath_close);
 
 const char *mountpath_id(const struct mountpath *mp);
+/* Is there a file of any object or tombstone? */
+int mountpath_has_objects(const struct mountpath *mp, bool *has, struct error *err);
 /* Writes mp->format to the disk, durably, if it is not there already. */
 int mountpath_save_format(struct mountpath *mp, struct error *err);
 int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes,

@@ -105,11 +105,79 @@ static void test_a_missing_one_is_missed(void **state)
     (void)state;
     fixture_open();
     fixture_close();
+    run("mv A B", "mp1", "away");
     assert_refused("2", (struct mountpaths_config){0}, "mp1' is missing");
+    assert_refused("1,2", (struct mountpaths_config){0}, "mp1' is missing");
+    run("test ! -e A", "mp1", ""); /* nothing was begun in its place */
     fixture_open_with("2", (struct mountpaths_config){.lost_ok = true});
-    assert_true(mountpaths_settled(fx.mountpaths));
+    assert_true(fixture_set()->settled);
     fixture_close();
     fixture_open_with("2", (struct mountpaths_config){0});
+}
+
+static void test_one_that_is_not_named_is_remembered(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    fixture_open_with("2", (struct mountpaths_config){0});
+    assert_int_equal(fixture_set()->count, 2);
+    assert_text("a", "1");
+}
+
+/* Its names are refused, not unknown, until it is back. */
+static void test_a_missing_one_may_be_disabled(void **state)
+{
+    (void)state;
+    fixture_open();
+    for (char name[2] = "a"; *name <= 'z'; (*name)++)
+        put_text(name, name);
+    fixture_close();
+    run("mv A B", "mp1", "away");
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    unsigned refused = 0;
+    for (char name[2] = "a"; *name <= 'z'; (*name)++) {
+        struct object o;
+        int code = object_head(fx.store, BUCKET, name, &o, NULL);
+        assert_true(code == 0 || code == E_MOUNTPATH_DISABLED);
+        refused += code != 0;
+        assert_int_equal(put_text_as(name, name, DURABILITY_ASYNC, NULL), code);
+    }
+    assert_in_range(refused, 1, 25);
+    fixture_close();
+    fixture_open(); /* remembered, without being told again */
+    struct error err = ERROR_INIT;
+    char path[100];
+    snprintf(path, sizeof path, "%s/mp1", fx.dir);
+    assert_int_equal(mountpaths_enable(fx.mountpaths, path, &err), E_MOUNTPATH_STATE);
+    run("mv A B", "away", "mp1");
+    assert_int_equal(mountpaths_enable(fx.mountpaths, path, &err), 0);
+    for (char name[2] = "a"; *name <= 'z'; (*name)++)
+        assert_text(name, name);
+}
+
+/* What a release without weights and generations has written. */
+static void test_format_1_is_read(void **state)
+{
+    (void)state;
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    for (unsigned i = 1; i <= 2; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "mp%u", i);
+        run("sed -i -E 's/\"format\":2/\"format\":1/; s/,\"generation\":[0-9]+//; "
+            "s/,\"anywhere\".*/}/; s/,\"(weight|since_ms)\":[0-9]+//g' A/.dfc/format.json",
+            name, "");
+    }
+    fixture_open();
+    assert_true(fixture_set()->settled);
+    assert_int_equal(fixture_set()->roster->members[0].weight, ROSTER_WEIGHT_DEFAULT);
+    assert_text("a", "1");
+    fixture_close();
+    fixture_open();
+    assert_int_equal(fixture_set()->roster->members[1].weight, ROSTER_WEIGHT_DEFAULT);
 }
 
 /* Objects that HRW would now put elsewhere are still found, listed once, replaced and deleted. */
@@ -125,13 +193,13 @@ static void test_an_added_one_loses_nothing(void **state)
     }
     fixture_close();
     fixture_open();
-    assert_false(mountpaths_settled(fx.mountpaths));
+    assert_false(fixture_set()->settled);
     unsigned moved = 0;
     for (unsigned i = 0; i < COUNT; i++) {
         snprintf(name, sizeof name, "o%02u", i);
         assert_text(name, "old");
         struct version before = version_of(name);
-        moved += mountpaths_pick(fx.mountpaths, BUCKET, name) != mountpaths_at(fx.mountpaths, 0);
+        moved += fixture_pick(name) != fixture_mp(0);
         if (i % 3 == 0) {
             put_text(name, "newer");
             assert_text(name, "newer");
@@ -151,10 +219,8 @@ static void test_an_added_one_loses_nothing(void **state)
         fixture_forget_markers();
         fixture_open();
     }
-    assert_false(mountpaths_settled(fx.mountpaths));
-    assert_int_equal(
-        mountpath_capacity(mountpaths_at(fx.mountpaths, 0), &(uint64_t){0}, &(uint64_t){0}, NULL),
-        0);
+    assert_false(fixture_set()->settled);
+    assert_int_equal(mountpath_capacity(fixture_mp(0), &(uint64_t){0}, &(uint64_t){0}, NULL), 0);
 }
 
 static void test_an_empty_one_that_is_added_settles(void **state)
@@ -163,7 +229,7 @@ static void test_an_empty_one_that_is_added_settles(void **state)
     fixture_open_with("1", (struct mountpaths_config){0});
     fixture_close();
     fixture_open();
-    assert_true(mountpaths_settled(fx.mountpaths));
+    assert_true(fixture_set()->settled);
 }
 
 static void test_objects_without_a_format_are_refused(void **state)
@@ -175,8 +241,8 @@ static void test_objects_without_a_format_are_refused(void **state)
     run("rm A/.dfc/format.json", "mp1", "");
     run("mkdir -p A/.dfc/obj/7", "mp1", "");
     assert_refused("1,2", (struct mountpaths_config){0}, "format.json is gone");
-    run("echo '{\"format\": 2}' > A/.dfc/format.json", "mp1", "");
-    assert_refused("1,2", (struct mountpaths_config){0}, "format is 2");
+    run("echo '{\"format\": 3}' > A/.dfc/format.json", "mp1", "");
+    assert_refused("1,2", (struct mountpaths_config){0}, "format is 3");
     run("echo '{\"format\": 1' > A/.dfc/format.json", "mp1", "");
     assert_refused("1,2", (struct mountpaths_config){0}, "format.json");
 }
@@ -278,7 +344,7 @@ static void test_buckets_are_made_whole_and_found(void **state)
 {
     (void)state;
     fixture_open_with("1", (struct mountpaths_config){0});
-    struct mountpath *mp = mountpaths_at(fx.mountpaths, 0);
+    struct mountpath *mp = fixture_mp(0);
     assert_int_equal(fault_configure("disk.sync=EIO", NULL), 0);
     assert_int_equal(mountpath_make_bucket(mp, 5, NULL), E_IO);
     assert_int_equal(fault_configure(NULL, NULL), 0);
@@ -301,7 +367,7 @@ static void test_buckets_are_made_whole_and_found(void **state)
     fixture_close();
     fixture_open_with("1", (struct mountpaths_config){0});
     stop = false;
-    assert_int_equal(mountpath_empty_trash(mountpaths_at(fx.mountpaths, 0), &stop, NULL), 0);
+    assert_int_equal(mountpath_empty_trash(fixture_mp(0), &stop, NULL), 0);
     assert_int_equal(count_in("mp1", "trash"), 0);
 }
 
@@ -314,6 +380,9 @@ int main(void)
         closed_test(test_copies_and_moved_ones_are_refused),
         closed_test(test_another_clusters_is_refused),
         closed_test(test_a_missing_one_is_missed),
+        closed_test(test_one_that_is_not_named_is_remembered),
+        closed_test(test_a_missing_one_may_be_disabled),
+        closed_test(test_format_1_is_read),
         closed_test(test_an_added_one_loses_nothing),
         closed_test(test_an_empty_one_that_is_added_settles),
         closed_test(test_objects_without_a_format_are_refused),

@@ -1,78 +1,353 @@
-#include "target/mountpaths.h"
+/* The set in force, who holds which, and where names belong. */
+#include "target/mountpaths_internal.h"
 
 #include <assert.h>
+#include <errno.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "hrw/hrw.h"
-#include "io/pool.h"
-#include "target/reindex.h"
 
-struct mountpaths {
-    size_t count;
-    struct mountpath *all[MOUNTPATHS_MAX];
-    struct hrw_node nodes[MOUNTPATHS_MAX];
-    bool settled;
-};
-
-enum { HRW_WEIGHT = 1024 };
-
-size_t mountpaths_count(const struct mountpaths *m)
+static const struct set_impl *set_impl_of(const struct mountpath_set *set)
 {
-    return m->count;
+    return (const struct set_impl *)set;
 }
 
-struct mountpath *mountpaths_at(const struct mountpaths *m, size_t i)
+/* --- making a set ----------------------------------------------------------------------------- */
+
+static void placement_add(struct placement *p, const char *id, uint32_t weight, size_t member)
 {
-    assert(i < m->count);
-    return m->all[i];
+    p->nodes[p->count] = (struct hrw_node){.seed = hrw_seed(id), .weight = weight};
+    p->members[p->count++] = member;
 }
 
-struct mountpath *mountpaths_pick(const struct mountpaths *m, uint64_t bucket_id, const char *name)
+static void placement_alloc(struct placement *p, size_t count)
 {
-    uint64_t key = hrw_key(bucket_id, name, strlen(name));
-    return m->all[hrw_best(key, m->nodes, m->count)];
+    p->nodes = xcalloc(count + 1, sizeof *p->nodes);
+    p->members = xcalloc(count + 1, sizeof *p->members);
 }
 
-bool mountpaths_settled(const struct mountpaths *m)
+static void placement_free(struct placement *p)
 {
-    return m->settled;
+    free(p->nodes);
+    free(p->members);
 }
 
-const char *mountpaths_cluster(const struct mountpaths *m)
+static void placement_now(struct placement *p, const struct roster *r)
 {
-    return m->all[0]->format->cluster;
-}
-
-int mountpaths_set_cluster(struct mountpaths *m, const char *cluster_id, struct error *err)
-{
-    for (size_t i = 0; i < m->count; i++) {
-        format_set_cluster(m->all[i]->format, cluster_id);
-        int code = mountpath_save_format(m->all[i], err);
-        if (code != 0)
-            return code;
+    placement_alloc(p, r->count);
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->members[i].leaving)
+            placement_add(p, r->members[i].id, r->members[i].weight, i);
     }
-    return 0;
 }
 
-static bool device_counted(const struct mountpaths *m, size_t i)
+/* One that is no member any more was given up: what lay there is gone. */
+static void placement_earlier(struct placement *p, const struct roster *r,
+                              const struct roster_placement *was)
 {
-    for (size_t k = 0; k < i; k++) {
-        if (m->all[k]->device == m->all[i]->device)
+    placement_alloc(p, was->count);
+    for (size_t i = 0; i < was->count; i++)
+        placement_add(p, was->shares[i].id, was->shares[i].weight,
+                      roster_find_id(r, was->shares[i].id));
+}
+
+static struct mountpath *find_open(struct mountpath *const *open, size_t count, const char *id)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(mountpath_id(open[i]), id) == 0)
+            return open[i];
+    }
+    return NULL;
+}
+
+static void set_fill(struct set_impl *s, struct mountpath *const *open, size_t open_count)
+{
+    const struct roster *r = s->roster;
+    s->set.all = xcalloc(r->count + 1, sizeof *s->set.all);
+    s->set.each = xcalloc(r->count + 1, sizeof *s->set.each);
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->members[i].disabled)
+            continue;
+        s->set.each[i] = find_open(open, open_count, r->members[i].id);
+        if (s->set.each[i] != NULL && !r->members[i].leaving)
+            s->set.all[s->set.count++] = s->set.each[i];
+    }
+    s->set.placed = s->set.count;
+    for (size_t i = 0; i < r->count; i++) {
+        if (s->set.each[i] != NULL && r->members[i].leaving)
+            s->set.all[s->set.count++] = s->set.each[i];
+    }
+}
+
+static struct set_impl *set_new(struct mountpaths *m, struct roster *r,
+                                struct mountpath *const *open, size_t count)
+{
+    struct set_impl *s = xcalloc(1, sizeof *s);
+    s->owner = m;
+    s->roster = r;
+    s->set.roster = r;
+    s->set.settled = r->settled;
+    set_fill(s, open, count);
+    placement_now(&s->now, r);
+    s->earlier = xcalloc(r->earlier_count + 1, sizeof *s->earlier);
+    for (size_t i = 0; i < r->earlier_count; i++)
+        placement_earlier(&s->earlier[i], r, &r->earlier[i]);
+    atomic_init(&s->refs, 1);
+    return s;
+}
+
+static void set_free(struct set_impl *s)
+{
+    placement_free(&s->now);
+    for (size_t i = 0; i < s->roster->earlier_count; i++)
+        placement_free(&s->earlier[i]);
+    free(s->earlier);
+    free(s->set.all);
+    free(s->set.each);
+    roster_free(s->roster);
+    free(s);
+}
+
+void mountpaths_install(struct mountpaths *m, struct roster *r, struct mountpath *const *open,
+                        size_t count)
+{
+    struct set_impl *s = set_new(m, r, open, count);
+    pthread_mutex_lock(&m->lock);
+    struct set_impl *old = m->current;
+    s->serial = m->next_serial++;
+    for (size_t i = 0; i < s->set.count; i++)
+        s->set.all[i]->sets++;
+    s->next = m->live;
+    m->live = s;
+    m->current = s;
+    pthread_mutex_unlock(&m->lock);
+    if (old != NULL)
+        mountpath_set_unref(&old->set);
+}
+
+/* --- holding ---------------------------------------------------------------------------------- */
+
+const struct mountpath_set *mountpaths_current(const struct mountpaths *all)
+{
+    struct mountpaths *m = (struct mountpaths *)all; /* only its lock changes */
+    pthread_mutex_lock(&m->lock);
+    struct set_impl *s = m->current;
+    atomic_fetch_add(&s->refs, 1);
+    pthread_mutex_unlock(&m->lock);
+    return &s->set;
+}
+
+const struct mountpath_set *mountpath_set_ref(const struct mountpath_set *set)
+{
+    atomic_fetch_add(&((struct set_impl *)set)->refs, 1);
+    return set;
+}
+
+static void drop_locked(struct mountpaths *m, struct set_impl *s)
+{
+    struct set_impl **at = &m->live;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+    for (size_t i = 0; i < s->set.count; i++) {
+        struct mountpath *mp = s->set.all[i];
+        if (--mp->sets > 0)
+            continue;
+        mp->next_closing = m->closing;
+        m->closing = mp;
+    }
+    pthread_cond_broadcast(&m->freed);
+}
+
+void mountpath_set_unref(const struct mountpath_set *set)
+{
+    if (set == NULL)
+        return;
+    struct set_impl *s = (struct set_impl *)set;
+    if (atomic_fetch_sub(&s->refs, 1) != 1)
+        return;
+    struct mountpaths *m = s->owner;
+    pthread_mutex_lock(&m->lock);
+    drop_locked(m, s);
+    pthread_mutex_unlock(&m->lock);
+    set_free(s);
+}
+
+static void close_one(struct mountpath *mp)
+{
+    _cleanup_free_ char *path = xstrdup(mp->path);
+    bool erase = mp->erase;
+    struct error err = ERROR_INIT;
+    mountpath_close(mp);
+    if (erase && mountpath_erase(path, &err) != 0)
+        log_warn("detached mountpath not emptied", lstr("mountpath", path), lerr(&err));
+    else
+        log_info("mountpath closed", lstr("mountpath", path), lbool("emptied", erase));
+}
+
+void mountpaths_reap(struct mountpaths *m)
+{
+    pthread_mutex_lock(&m->lock);
+    struct mountpath *mp = m->closing;
+    m->closing = NULL;
+    pthread_mutex_unlock(&m->lock);
+    while (mp != NULL) {
+        struct mountpath *next = mp->next_closing;
+        close_one(mp);
+        mp = next;
+    }
+}
+
+static bool older_held(struct mountpaths *m, uint64_t serial)
+{
+    for (const struct set_impl *s = m->live; s != NULL; s = s->next) {
+        if (s->serial < serial)
             return true;
     }
     return false;
 }
 
-int mountpaths_capacity(const struct mountpaths *m, uint64_t *total_bytes,
-                        uint64_t *available_bytes, struct error *err)
+bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set,
+                           const atomic_bool *stop, uint64_t timeout_ms)
 {
+    uint64_t serial = set_impl_of(set)->serial, until = clock_ms() + timeout_ms;
+    pthread_mutex_lock(&m->lock);
+    while (older_held(m, serial) && !atomic_load(stop) && clock_ms() < until) {
+        enum { STEP_MS = 100 }; /* *stop has no signal of its own */
+        uint64_t at = clock_ms() + STEP_MS;
+        struct timespec ts = {.tv_sec = (time_t)(at / 1000),
+                              .tv_nsec = (long)(at % 1000) * 1000000};
+        pthread_cond_timedwait(&m->freed, &m->lock, &ts);
+    }
+    bool held = older_held(m, serial);
+    pthread_mutex_unlock(&m->lock);
+    return !held;
+}
+
+/* --- where names belong ----------------------------------------------------------------------- */
+
+static int disabled(const struct mountpath_set *set, size_t member, const char *what,
+                    struct error *err)
+{
+    const struct roster_member *m = &set->roster->members[member];
+    return error_set(err, E_MOUNTPATH_DISABLED, "%s mountpath '%s' of target '%s', which is %s%s%s",
+                     what, m->path, set_impl_of(set)->owner->target_id,
+                     m->disabled ? "disabled" : "not open", m->why != NULL ? ": " : "",
+                     m->why != NULL ? m->why : "");
+}
+
+int mountpath_set_pick(const struct mountpath_set *set, uint64_t bucket_id, const char *name,
+                       struct mountpath **out, struct error *err)
+{
+    const struct placement *p = &set_impl_of(set)->now;
+    size_t best = hrw_best(hrw_key(bucket_id, name, strlen(name)), p->nodes, p->count);
+    *out = NULL;
+    if (best == SIZE_MAX)
+        return error_set(err, E_MOUNTPATH_DISABLED, "target '%s' has no mountpath",
+                         set_impl_of(set)->owner->target_id);
+    *out = set->each[p->members[best]];
+    return *out != NULL ? 0 : disabled(set, p->members[best], "the name belongs to", err);
+}
+
+static int first_not_open(const struct mountpath_set *set, const char *what, struct error *err)
+{
+    for (size_t i = 0; i < set->roster->count; i++) {
+        if (set->each[i] == NULL)
+            return disabled(set, i, what, err);
+    }
+    return 0;
+}
+
+int mountpath_set_check_miss(const struct mountpath_set *set, uint64_t bucket_id, const char *name,
+                             struct error *err)
+{
+    static const char what[] = "the object may lie on";
+    const struct set_impl *s = set_impl_of(set);
+    if (set->settled)
+        return 0;
+    if (set->roster->anywhere)
+        return first_not_open(set, what, err);
+    uint64_t key = hrw_key(bucket_id, name, strlen(name));
+    for (size_t i = 0; i < set->roster->earlier_count; i++) {
+        const struct placement *p = &s->earlier[i];
+        size_t best = hrw_best(key, p->nodes, p->count);
+        size_t member = best != SIZE_MAX ? p->members[best] : SIZE_MAX;
+        if (member != SIZE_MAX && set->each[member] == NULL)
+            return disabled(set, member, what, err);
+    }
+    return 0;
+}
+
+int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err)
+{
+    return first_not_open(set, "objects lie on", err);
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+void mountpaths_listing_begin(struct mountpaths *m)
+{
+    pthread_rwlock_rdlock(&m->listing);
+}
+
+void mountpaths_listing_end(struct mountpaths *m)
+{
+    pthread_rwlock_unlock(&m->listing);
+}
+
+int mountpaths_unlist(struct mountpaths *m, struct mountpath *mp, uint64_t bucket_id,
+                      const char *name, struct error *err)
+{
+    pthread_rwlock_wrlock(&m->listing);
+    int code = index_delete(mp->index, bucket_id, name, err);
+    pthread_rwlock_unlock(&m->listing);
+    return code;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+const char *mountpaths_cluster(const struct mountpaths *m)
+{
+    return m->cluster;
+}
+
+int mountpaths_set_cluster(struct mountpaths *m, const char *cluster_id, struct error *err)
+{
+    pthread_mutex_lock(&m->change);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    int code = 0;
+    for (size_t i = 0; i < set->count && code == 0; i++) {
+        format_set_cluster(set->all[i]->format, cluster_id);
+        code = mountpath_save_format(set->all[i], err);
+    }
+    if (code == 0 && strcmp(m->cluster, cluster_id) != 0) {
+        free(m->cluster);
+        m->cluster = xstrdup(cluster_id);
+    }
+    pthread_mutex_unlock(&m->change);
+    return code;
+}
+
+static bool device_counted(const struct mountpath_set *set, size_t i)
+{
+    for (size_t k = 0; k < i; k++) {
+        if (set->all[k]->device == set->all[i]->device)
+            return true;
+    }
+    return false;
+}
+
+int mountpaths_capacity(struct mountpaths *m, uint64_t *total_bytes, uint64_t *available_bytes,
+                        struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     *total_bytes = *available_bytes = 0;
-    for (size_t i = 0; i < m->count; i++) {
+    for (size_t i = 0; i < set->count; i++) {
         uint64_t total, available;
-        if (device_counted(m, i))
+        if (device_counted(set, i))
             continue;
-        int code = mountpath_capacity(m->all[i], &total, &available, err);
+        int code = mountpath_capacity(set->all[i], &total, &available, err);
         if (code != 0)
             return code;
         *total_bytes += total;
@@ -81,128 +356,27 @@ int mountpaths_capacity(const struct mountpaths *m, uint64_t *total_bytes,
     return 0;
 }
 
-/* --- opening ---------------------------------------------------------------------------------- */
-
-static int open_one(struct mountpaths *m, const struct mountpaths_config *config, const char *path,
-                    struct error *err)
-{
-    if (m->count == MOUNTPATHS_MAX)
-        return error_set(err, E_INVALID, "more than %d mountpaths", MOUNTPATHS_MAX);
-    struct mountpath *mp;
-    int code = mountpath_open(path, config->target_id, config->moved_ok, &mp, err);
-    if (code != 0)
-        return code;
-    m->nodes[m->count] =
-        (struct hrw_node){.seed = hrw_seed(mountpath_id(mp)), .weight = HRW_WEIGHT};
-    m->all[m->count++] = mp;
-    return 0;
-}
-
-static int open_list(struct mountpaths *m, const struct mountpaths_config *config,
-                     struct error *err)
-{
-    _cleanup_free_ char *list = xstrdup(config->list);
-    char *rest = list;
-    for (char *path; (path = strsep(&rest, ",")) != NULL;) {
-        if (*path == '\0')
-            continue;
-        int code = open_one(m, config, path, err);
-        if (code != 0)
-            return code;
-    }
-    return m->count > 0 ? 0 : error_set(err, E_INVALID, "no mountpath is given");
-}
-
-/* Checks that they belong together and writes down on each what the set is now. */
-static int join_set(struct mountpaths *m, const struct mountpaths_config *config, struct error *err)
-{
-    struct format *formats[MOUNTPATHS_MAX];
-    bool has_objects[MOUNTPATHS_MAX];
-    for (size_t i = 0; i < m->count; i++) {
-        _cleanup_free_ uint64_t *ids = NULL;
-        size_t buckets;
-        int code = mountpath_buckets(m->all[i], &ids, &buckets, err);
-        if (code != 0)
-            return code;
-        formats[i] = m->all[i]->format;
-        has_objects[i] = buckets > 0;
-    }
-    const struct format *const *all = (const struct format *const *)formats;
-    const char *cluster;
-    int code = format_check_together(all, m->count, config->lost_ok, &cluster, err);
-    if (code != 0)
-        return code;
-    m->settled = format_settled(all, has_objects, m->count);
-    _cleanup_free_ char *cluster_id = xstrdup(cluster); /* it points into one of the formats */
-    format_set_all(formats, m->count, m->settled);
-    return mountpaths_set_cluster(m, cluster_id, err);
-}
-
-struct start {
-    struct mountpaths *m;
-    const struct mountpaths_config *config;
-};
-
-static int start_index(struct mountpath *mp, const struct mountpaths_config *config,
-                       struct error *err)
-{
-    const char *fresh;
-    _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
-    int code = index_open(dir, config->index_map_size, config->reindex, &mp->index, &fresh, err);
-    if (code != 0 || fresh == NULL)
-        return code;
-    struct reindex_report report;
-    code = reindex(mp, &report, err);
-    if (code == E_NO_SPACE) { /* objects can be read all the same; lists say what is wrong */
-        log_error("index not rebuilt", lstr("mountpath", mp->path), lerr(err));
-        index_set_stale(mp->index, err);
-        return 0;
-    }
-    if (code == 0)
-        log_info("index rebuilt", lstr("mountpath", mp->path), lstr("why", fresh),
-                 lu64("objects", report.objects), lu64("lost", report.lost),
-                 lu64("unreadable", report.unreadable), lu64("ms", report.ms));
-    return code;
-}
-
-static int start_disk(struct mountpath *mp, const struct mountpaths_config *config,
-                      struct error *err)
-{
-    return config->plain_io ? disk_open_plain("disk", config->disk_depth, &mp->disk, err)
-                            : disk_open("disk", config->disk_depth, &mp->disk, err);
-}
-
-static int start_one(void *ctx, size_t i, struct error *err)
-{
-    const struct start *s = ctx;
-    struct mountpath *mp = s->m->all[i];
-    int code = start_index(mp, s->config, err);
-    if (code == 0)
-        code = start_disk(mp, s->config, err);
-    return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "mountpath '%s'", mp->path);
-}
-
-int mountpaths_open(const struct mountpaths_config *config, struct mountpaths **out,
-                    struct error *err)
-{
-    _cleanup_(mountpaths_closep)
-    struct mountpaths *m = xcalloc(1, sizeof *m);
-    int code = open_list(m, config, err);
-    if (code == 0)
-        code = join_set(m, config, err);
-    struct start start = {.m = m, .config = config};
-    if (code == 0)
-        code = parallel_for("start", (unsigned)m->count, m->count, start_one, &start, err);
-    if (code == 0)
-        *out = steal(m);
-    return code;
-}
-
 void mountpaths_close(struct mountpaths *m)
 {
     if (m == NULL)
         return;
-    for (size_t i = 0; i < m->count; i++)
-        mountpath_close(m->all[i]);
+    if (m->current != NULL)
+        mountpath_set_unref(&m->current->set);
+    assert(m->live == NULL);
+    struct mountpath *mp = m->closing;
+    while (mp != NULL) {
+        struct mountpath *next = mp->next_closing;
+        if (mp->erase)
+            close_one(mp);
+        else
+            mountpath_close(mp);
+        mp = next;
+    }
+    pthread_rwlock_destroy(&m->listing);
+    pthread_cond_destroy(&m->freed);
+    pthread_mutex_destroy(&m->lock);
+    pthread_mutex_destroy(&m->change);
+    free(m->cluster);
+    free(m->target_id);
     free(m);
 }

@@ -58,14 +58,21 @@ int object_reserved(const struct stored *cur, struct error *err)
 
 /* --- places ----------------------------------------------------------------------------------- */
 
-void object_place_set(struct object_place *p, struct object_store *s, uint64_t bucket_id,
-                      const char *name)
+int object_place_set(struct object_place *p, struct object_store *s, uint64_t bucket_id,
+                     const char *name, struct error *err)
 {
     p->store = s;
-    p->mp = mountpaths_pick(s->config.mountpaths, bucket_id, name);
+    p->set = mountpaths_current(s->config.mountpaths);
     p->bucket_id = bucket_id;
     p->name = name;
     object_path_set(&p->path, bucket_id, name);
+    return mountpath_set_pick(p->set, bucket_id, name, &p->mp, err);
+}
+
+void object_place_done(struct object_place *p)
+{
+    mountpath_set_unref(p->set);
+    p->set = NULL;
 }
 
 char *object_place_text(const struct object_place *p, const struct mountpath *mp)
@@ -146,23 +153,40 @@ static bool stored_beats(const struct stored *a, const struct stored *b)
     return version_compare(&a->attr.version, &b->attr.version) > 0;
 }
 
-int stored_read(const struct object_place *p, struct stored *out, struct error *err)
+static bool set_has(const struct mountpath_set *set, const struct mountpath *mp)
 {
-    int code = stored_read_at(p, p->mp, out, err);
-    const struct mountpaths *all = p->store->config.mountpaths;
-    if (code != 0 || mountpaths_settled(all))
-        return code;
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->all[i] == mp)
+            return true;
+    }
+    return false;
+}
+
+static int stored_read_all(const struct object_place *p, const struct mountpath_set *set,
+                           struct stored *out, struct error *err)
+{
+    for (size_t i = 0; i < set->count; i++) {
         struct stored other;
-        if (mountpaths_at(all, i) == p->mp)
+        if (set->all[i] == p->mp)
             continue;
-        code = stored_read_at(p, mountpaths_at(all, i), &other, err);
+        int code = stored_read_at(p, set->all[i], &other, err);
         if (code != 0)
             return code;
         if (stored_beats(&other, out))
             stored_copy(out, &other);
     }
-    return 0;
+    return out->exists ? 0 : mountpath_set_check_miss(set, p->bucket_id, p->name, err);
+}
+
+int stored_read(const struct object_place *p, struct stored *out, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(p->store->config.mountpaths);
+    if (set != p->set && !set_has(set, p->mp))
+        return error_set(err, E_MOUNTPATH_DISABLED, "mountpath '%s' was taken out meanwhile",
+                         p->mp->path);
+    int code = stored_read_at(p, p->mp, out, err);
+    return code != 0 || set->settled ? code : stored_read_all(p, set, out, err);
 }
 
 bool stored_hidden(const struct object_store *s, const struct stored *cur)
@@ -242,19 +266,29 @@ int object_open_at(const struct object_place *p, struct mountpath *mp, struct ob
     return mountpath_failed(mp, code);
 }
 
+/* It may be on any mountpath, and on its way from one to another: nobody moves it meanwhile. */
+static int open_anywhere(const struct object_place *p, struct object *o, struct error *err)
+{
+    struct stored cur;
+    object_lock(p);
+    int code = stored_read(p, &cur, err);
+    if (code == E_HASH_COLLISION)
+        code = object_not_found(p->name, err);
+    else if (code == 0)
+        code = object_open_at(p, cur.mp, o, err);
+    object_unlock(p);
+    return code;
+}
+
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {
-    struct object_place p;
-    object_place_set(&p, s, bucket_id, name);
-    if (mountpaths_settled(s->config.mountpaths))
-        return object_open_at(&p, p.mp, o, err);
-    struct stored cur;
+    _cleanup_place_ struct object_place p = {0};
     o->fd = -1;
-    int code = stored_read(&p, &cur, err);
+    int code = object_place_set(&p, s, bucket_id, name, err);
     if (code != 0)
-        return code == E_HASH_COLLISION ? object_not_found(name, err) : code;
-    return object_open_at(&p, cur.mp, o, err);
+        return code;
+    return p.set->settled ? object_open_at(&p, p.mp, o, err) : open_anywhere(&p, o, err);
 }
 
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,

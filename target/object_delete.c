@@ -35,6 +35,7 @@ static void deletion_done(struct commit *c)
         metric_add(c->place.store->deletes, 1);
     if (c->fd >= 0)
         close(c->fd);
+    object_place_done(&c->place);
     d->done(d->arg, c->err.code == 0 ? &c->attr : NULL, &c->err);
     free(d->name);
     free(d);
@@ -64,8 +65,8 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
     c->attr = (struct attr){.flags = ATTR_TOMBSTONE | (sync ? ATTR_DURABLE : 0),
                             .name = d->name,
                             .modified_ms = clock_wall_ms()};
-    object_place_set(&c->place, s, bucket_id, d->name);
-    if (deletion_prepare(c, &c->err) == 0)
+    if (object_place_set(&c->place, s, bucket_id, d->name, &c->err) == 0 &&
+        deletion_prepare(c, &c->err) == 0)
         commit_run(c);
     else
         deletion_done(c);
@@ -102,12 +103,12 @@ static int forget_locked(struct object_place *p, int64_t older_than_ms, struct e
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
                             int64_t older_than_ms, struct error *err)
 {
-    struct object_place p;
-    if (!mountpaths_settled(s->config.mountpaths)) /* it may hide an older copy elsewhere */
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == E_MOUNTPATH_DISABLED || !p.set->settled) /* it may hide an older copy elsewhere */
         return 0;
-    object_place_set(&p, s, bucket_id, name);
     object_lock(&p);
-    int code = forget_locked(&p, older_than_ms, err);
+    code = forget_locked(&p, older_than_ms, err);
     object_unlock(&p);
     return code;
 }

@@ -57,8 +57,8 @@ static void begin(const struct scenario *sc)
     fixture_open();
     /* The bucket's directories are there: what is tested is the object. */
     assert_int_equal(put_text_as("a", "old", DURABILITY_SYNC, NULL), 0);
-    assert_int_equal(mountpath_make_bucket(mountpaths_at(fx.mountpaths, 0), BUCKET, NULL), 0);
-    assert_int_equal(mountpath_make_bucket(mountpaths_at(fx.mountpaths, 1), BUCKET, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(fixture_mp(0), BUCKET, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(fixture_mp(1), BUCKET, NULL), 0);
     if (!sc->exists)
         assert_int_equal(delete_name("a"), 0);
 }

@@ -17,17 +17,21 @@ struct object_store {
     metric_t *puts, *put_bytes, *deletes;
 };
 
-/* A name, and where HRW puts it. */
+/* A name, and where HRW puts it.  It holds the set of mountpaths that it comes from. */
 struct object_place {
     struct object_store *store;
+    const struct mountpath_set *set;
     struct mountpath *mp;
     uint64_t bucket_id;
     const char *name;
     struct object_path path;
 };
 
-void object_place_set(struct object_place *p, struct object_store *s, uint64_t bucket_id,
-                      const char *name);
+/* E_MOUNTPATH_DISABLED.  object_place_done() in any case. */
+int object_place_set(struct object_place *p, struct object_store *s, uint64_t bucket_id,
+                     const char *name, struct error *err);
+void object_place_done(struct object_place *p);
+#define _cleanup_place_ _cleanup_(object_place_done)
 /* "/d1/.dfc/obj/7/3f/3f09…"; the caller's to free. */
 char *object_place_text(const struct object_place *p, const struct mountpath *mp);
 void object_lock(const struct object_place *p);
@@ -42,7 +46,9 @@ struct stored {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* E_HASH_COLLISION where another name has the file. */
+/* E_HASH_COLLISION where another name has the file; E_MOUNTPATH_DISABLED where the newest may be on a
+ * mountpath that is not open, and where the place's mountpath was taken out since.  By the set in
+ * force now, under the name's lock or with the chance of missing what is being moved. */
 int stored_read(const struct object_place *p, struct stored *out, struct error *err);
 /* Exists, is no tombstone, and no job hides it. */
 bool stored_visible(const struct object_store *s, const struct stored *cur);

@@ -58,11 +58,13 @@ static int unmark_locked(struct object_place *p, const char *job_id, struct erro
 int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
                   struct error *err)
 {
-    struct object_place p;
-    object_place_set(&p, s, bucket_id, name);
-    object_lock(&p);
-    int code = unmark_locked(&p, job_id, err);
-    object_unlock(&p);
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0) {
+        object_lock(&p);
+        code = unmark_locked(&p, job_id, err);
+        object_unlock(&p);
+    }
     return code == 0 ? 0 : error_recode(err, code, "make '%s' visible", name);
 }
 
@@ -123,12 +125,14 @@ static int discard_locked(struct object_place *p, const char *job_id, bool *bury
 int object_discard(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
                    struct error *err)
 {
-    struct object_place p;
+    _cleanup_place_ struct object_place p = {0};
     bool bury = false;
-    object_place_set(&p, s, bucket_id, name);
-    object_lock(&p);
-    int code = discard_locked(&p, job_id, &bury, err);
-    object_unlock(&p);
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0) {
+        object_lock(&p);
+        code = discard_locked(&p, job_id, &bury, err);
+        object_unlock(&p);
+    }
     if (bury)
         code = bury_again(&p, job_id, err);
     return code == 0 ? 0 : error_recode(err, code, "discard '%s'", name);
@@ -136,9 +140,10 @@ int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
 
 int object_store_sync(struct object_store *s, struct error *err)
 {
-    const struct mountpaths *all = s->config.mountpaths;
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
-        struct mountpath *mp = mountpaths_at(all, i);
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(s->config.mountpaths);
+    for (size_t i = 0; i < all->count; i++) {
+        struct mountpath *mp = all->all[i];
         int errnum = fault_errno("disk.sync");
         if (errnum == 0 && syncfs(mp->root_fd) != 0)
             errnum = errno;
@@ -199,9 +204,10 @@ int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *j
                        int (*fn)(void *ctx, const char *name, struct error *err), void *ctx,
                        struct error *err)
 {
-    const struct mountpaths *all = s->config.mountpaths;
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
-        int code = each_marked_in(mountpaths_at(all, i)->index, bucket_id, job_id, fn, ctx, err);
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(s->config.mountpaths);
+    for (size_t i = 0; i < all->count; i++) {
+        int code = each_marked_in(all->all[i]->index, bucket_id, job_id, fn, ctx, err);
         if (code != 0)
             return code;
     }
@@ -242,14 +248,16 @@ int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, con
                const char *link_name, char **path, struct object *o, struct error *err)
 {
     assert(strchr(job_id, '/') == NULL && strchr(link_name, '/') == NULL);
-    struct object_place p;
-    object_place_set(&p, s, bucket_id, name);
+    _cleanup_place_ struct object_place p = {0};
     _cleanup_free_ char *link = NULL;
-    object_lock(&p);
-    int code = pin_locked(&p, job_id, link_name, &link, err);
-    if (code == 0)
-        code = object_open_at(&p, p.mp, o, err);
-    object_unlock(&p);
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0) {
+        object_lock(&p);
+        code = pin_locked(&p, job_id, link_name, &link, err);
+        if (code == 0)
+            code = object_open_at(&p, p.mp, o, err);
+        object_unlock(&p);
+    }
     if (code == 0)
         *path = steal(link);
     return code == 0 ? 0 : error_recode(err, code, "pin '%s'", name);
@@ -258,9 +266,10 @@ int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, con
 int object_remove_job_files(struct object_store *s, const char *job_id, struct error *err)
 {
     assert(*job_id != '\0' && strchr(job_id, '/') == NULL && *job_id != '.');
-    const struct mountpaths *all = s->config.mountpaths;
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
-        _cleanup_free_ char *dir = xprintf("%s/.dfc/jobs/%s", mountpaths_at(all, i)->path, job_id);
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(s->config.mountpaths);
+    for (size_t i = 0; i < all->count; i++) {
+        _cleanup_free_ char *dir = xprintf("%s/.dfc/jobs/%s", all->all[i]->path, job_id);
         int code = file_remove_tree(dir, err);
         if (code != 0)
             return code;

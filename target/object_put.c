@@ -49,6 +49,7 @@ static void put_release(struct object_put *p)
     if (p->commit.fd >= 0)
         close(p->commit.fd);
     p->commit.fd = -1;
+    object_place_done(&p->commit.place);
 }
 
 static void put_free(struct object_put *p)
@@ -97,8 +98,7 @@ static const char *copy_text(struct arena *a, const char *text)
     return text != NULL ? arena_strdup(a, text) : NULL;
 }
 
-static void put_copy_spec(struct object_put *p, struct object_store *s,
-                          const struct object_put_spec *spec)
+static void put_copy_spec(struct object_put *p, const struct object_put_spec *spec)
 {
     struct attr *a = &p->commit.attr;
     p->texts = arena_new(ARENA_BYTES);
@@ -116,7 +116,6 @@ static void put_copy_spec(struct object_put *p, struct object_store *s,
     p->commit.rule = put_rule;
     p->condition = spec->condition;
     p->size = spec->size;
-    object_place_set(&p->commit.place, s, spec->bucket_id, a->name);
 }
 
 static void put_start_checksums(struct object_put *p, const struct object_put_spec *spec)
@@ -188,9 +187,11 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
 {
     struct object_put *p = xcalloc(1, sizeof *p);
     p->commit.fd = -1;
-    put_copy_spec(p, s, spec);
+    put_copy_spec(p, spec);
     put_start_checksums(p, spec);
-    int code = put_begin_steps(p, err);
+    int code = object_place_set(&p->commit.place, s, spec->bucket_id, p->commit.attr.name, err);
+    if (code == 0)
+        code = put_begin_steps(p, err);
     if (code != 0) {
         object_put_abort(p);
         return code;

@@ -242,7 +242,7 @@ static char *file_path(const char *name)
 {
     struct object_path p;
     object_path_set(&p, BUCKET, name);
-    struct mountpath *mp = mountpaths_pick(fx.mountpaths, BUCKET, name);
+    struct mountpath *mp = fixture_pick(name);
     return xprintf("%s/.dfc/obj/%s", mp->path, p.text);
 }
 
@@ -299,8 +299,8 @@ static void test_a_destroyed_bucket_takes_no_late_put(void **state)
         struct object_put *p;
         assert_int_equal(object_put_begin(fx.store, &spec, &p, NULL), 0);
         assert_int_equal(object_put_write(p, "late", 4, NULL), 0);
-        for (size_t i = 0; i < mountpaths_count(fx.mountpaths); i++) {
-            struct mountpath *mp = mountpaths_at(fx.mountpaths, i);
+        for (size_t i = 0; i < fixture_set()->count; i++) {
+            struct mountpath *mp = fixture_mp(i);
             atomic_bool stop = false;
             assert_int_equal(mountpath_trash_bucket(mp, BUCKET, NULL), 0);
             assert_int_equal(mountpath_empty_trash(mp, &stop, NULL), 0);

@@ -328,10 +328,17 @@ static int host_parse(struct sort_host *h, struct error *err)
     return 0;
 }
 
+static unsigned disks(const struct sort_host *h)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(h->target->mountpaths);
+    return set->placed > 0 ? (unsigned)set->placed : 1;
+}
+
 static unsigned threads_of(const struct sort_host *h, unsigned per_disk_limit)
 {
     if (per_disk_limit > 0)
-        return per_disk_limit * (unsigned)mountpaths_count(h->target->mountpaths);
+        return per_disk_limit * disks(h);
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     return cpus > 2 ? (unsigned)cpus : 2;
 }

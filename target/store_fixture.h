@@ -86,6 +86,26 @@ static inline void fixture_open(void)
     fixture_open_with("1,2", (struct mountpaths_config){0});
 }
 
+/* The set in force; it stays valid until the test changes it. */
+static inline const struct mountpath_set *fixture_set(void)
+{
+    const struct mountpath_set *set = mountpaths_current(fx.mountpaths);
+    mountpath_set_unref(set);
+    return set;
+}
+
+static inline struct mountpath *fixture_mp(size_t i)
+{
+    return fixture_set()->all[i];
+}
+
+static inline struct mountpath *fixture_pick(const char *name)
+{
+    struct mountpath *mp;
+    assert_int_equal(mountpath_set_pick(fixture_set(), BUCKET, name, &mp, NULL), 0);
+    return mp;
+}
+
 static inline void fixture_close(void)
 {
     object_store_free(fx.store);

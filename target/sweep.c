@@ -58,10 +58,11 @@ static int drop_dead_entries(struct mountpath *mp, const struct cluster_state *s
 int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
                        const atomic_bool *stop, struct error *err)
 {
-    const struct mountpaths *all = object_store_mountpaths(store);
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(object_store_mountpaths(store));
     int code = 0;
-    for (size_t i = 0; i < mountpaths_count(all) && code == 0 && !*stop; i++) {
-        struct mountpath *mp = mountpaths_at(all, i);
+    for (size_t i = 0; i < all->count && code == 0 && !*stop; i++) {
+        struct mountpath *mp = all->all[i];
         code = trash_dead_directories(mp, s, err);
         if (code == 0)
             code = drop_dead_entries(mp, s, stop, err);
@@ -122,9 +123,10 @@ static int sweep_bucket(struct object_store *store, struct index *x, uint64_t bu
 int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
                      struct error *err)
 {
-    const struct mountpaths *all = object_store_mountpaths(store);
-    for (size_t i = 0; i < mountpaths_count(all); i++) {
-        struct index *x = mountpaths_at(all, i)->index;
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(object_store_mountpaths(store));
+    for (size_t i = 0; i < all->count; i++) {
+        struct index *x = all->all[i]->index;
         uint64_t id = 0;
         int found;
         while (!*stop && (found = index_next_bucket(x, id, &id, err)) != 0) {

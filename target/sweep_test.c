@@ -44,9 +44,9 @@ static bool has(uint64_t bucket_id, const char *name)
 static unsigned names_in_index(uint64_t bucket_id)
 {
     unsigned count = 0;
-    for (size_t i = 0; i < mountpaths_count(fx.mountpaths); i++) {
+    for (size_t i = 0; i < fixture_set()->count; i++) {
         struct index_cursor *c;
-        assert_int_equal(index_cursor_open(mountpaths_at(fx.mountpaths, i)->index, &c, NULL), 0);
+        assert_int_equal(index_cursor_open(fixture_mp(i)->index, &c, NULL), 0);
         int found = index_cursor_seek(c, bucket_id, "", false, NULL);
         for (; found == 1; found = index_cursor_next(c, NULL))
             count++;
@@ -87,7 +87,7 @@ static void test_entries_without_files_go(void **state)
     char longest[ATTR_NAME_MAX + 1];
     memset(longest, 'n', sizeof longest - 1);
     longest[ATTR_NAME_MAX] = '\0';
-    struct index *x = mountpaths_at(fx.mountpaths, 0)->index;
+    struct index *x = fixture_mp(0)->index;
     assert_int_equal(index_put(x, 3, "left", &rec, NULL), 0);
     assert_int_equal(index_put(x, 4, longest, &rec, NULL), 0);
     struct cluster_state *s = state_with_bucket(false);

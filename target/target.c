@@ -121,6 +121,7 @@ static int start_mountpaths(struct target *t, struct error *err)
         .reindex = t->params.reindex,
         .moved_ok = t->params.mountpath_moved_ok,
         .lost_ok = t->params.mountpath_lost_ok,
+        .missing_ok = t->params.mountpath_missing_ok,
     };
     return mountpaths_open(&config, &t->mountpaths, err);
 }
@@ -283,8 +284,9 @@ void target_free(struct target *t)
 
 void target_update_gauges(struct target *t)
 {
-    for (size_t i = 0; i < mountpaths_count(t->mountpaths); i++) {
-        struct mountpath *mp = mountpaths_at(t->mountpaths, i);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    for (size_t i = 0; i < set->count; i++) {
+        struct mountpath *mp = set->all[i];
         uint64_t total = 0, available = 0;
         if (mountpath_capacity(mp, &total, &available, NULL) != 0)
             mountpath_failed(mp, E_IO);
