@@ -6,7 +6,7 @@
 #
 #   build/         gcc, release               every suite
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it
-#   build-tsan/    gcc, thread                unit
+#   build-tsan/    gcc, thread                unit, and the same black-box tests
 #   build-fuzz/    clang, fuzzers             fuzz, for some seconds each
 #
 # Ends with the line "N passed, N failed, N skipped", and with 0 where nothing failed and nothing was
@@ -77,7 +77,7 @@ else
     build build-asan
     run build-asan 4 --suite unit --suite sim --suite blackbox-sanitized
     build build-tsan
-    run build-tsan 4 --suite unit
+    run build-tsan 4 --suite unit --suite blackbox-sanitized
     build build-fuzz
     run build-fuzz 2 --suite fuzz
 fi
