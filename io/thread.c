@@ -2,6 +2,9 @@
 
 #include <signal.h>
 
+/* A thread's own faults: blocked, they would end the process without their handlers. */
+static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
+
 static void thread_name(pthread_t thread, const char *name)
 {
     char text[16]; /* the kernel's limit, with the NUL */
@@ -15,6 +18,8 @@ int thread_start(const char *name, void *(*fn)(void *arg), void *arg, pthread_t 
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
+    for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
+        sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
     int errnum = pthread_create(out, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

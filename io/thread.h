@@ -1,7 +1,8 @@
 /* Threads of the program: named, and deaf to signals.
  *
- * Every signal is blocked in them, so that SIGTERM and its kind go to the main thread, which waits
- * for them.  All threads are started here and joined by who started them. */
+ * Every signal is blocked in them but those of a thread's own faults (SIGSEGV and its kind), so
+ * that SIGTERM goes to the main thread, which waits for it.  All threads are started here and
+ * joined by who started them. */
 #pragma once
 
 #include <pthread.h>

@@ -1,18 +1,31 @@
 /* The ordered index of one mountpath: (bucket id, name) -> record, in LMDB.
  *
  * It is derived: the files are the truth, and reindex.h makes it again from them.  It must still
- * never be silently wrong.  So a marker is written when it is closed with everything in it, and
- * taken away when it is opened; where the marker is missing (the process was killed, the machine
- * lost power) index_open() begins with an empty index and says so, and its owner fills it and calls
- * index_set_complete().  An owner that could not record a change it has made to a file calls
- * index_set_stale(): from then on index_check() fails, and no marker will be written.
+ * never be silently wrong:
+ *
+ *   marker    the file `complete`: index and objects are on the disk, and nothing has changed
+ * since. The first change takes it away; index_checkpoint() and index_close() write it session
+ * index_session.h: after kill -9 the index is what it was, but for the names whose change was under
+ * way: index_each_intent() names them, and its owner looks at their files anew      without either
+ * (power loss, another mount, a fault of our own) index_open() begins with an empty index and says
+ * so; its owner fills it and calls index_set_complete()
+ *
+ * So whoever changes a file changes the index before, and says index_settled() when the file says
+ * the same; forgetting that costs a rebuild after a crash, not a wrong list.  Who could not record
+ * a change that a file has had calls index_set_stale(): from then on index_check() fails.  An index
+ * whose file turns out to be damaged (a record whose check is wrong, names out of order, what LMDB
+ * itself notices) is stale, too, and no longer refuses changes, since it is made anew anyway:
+ *
+ *   index_rebuild_begin()   a second, empty file; every change now goes into both
+ *   index_fill() ...        what the files say, unless the name has changed since
+ *   index_rebuild_end()     takes its place: readers go on with the one they began with
  *
  * LMDB's keys have at most 511 bytes, names 1024: index_tree.h says how that is bridged, keeping
- * bytewise order.  Writes do not wait for the disk (MDB_NOSYNC), which the marker makes safe; the
- * map is not written to through memory (no MDB_WRITEMAP), so that a full disk is an error and not
- * a signal, which costs about 10 us a change.
+ * bytewise order.  Writes do not wait for the disk (MDB_NOSYNC); the map is not written to through
+ * memory (no MDB_WRITEMAP), so that a full disk is an error and not a signal.
  *
- * Any thread may call anything; writers wait for one another, readers wait for nobody. */
+ * Any thread may call anything; writers wait for one another, readers wait for nobody.  Changes of
+ * one name come one after another (its lock is the caller's). */
 #pragma once
 
 #include <stdbool.h>
@@ -24,6 +37,9 @@
 
 struct index;
 
+/* Does the marker stand in `dir`? */
+bool index_is_marked(const char *dir);
+
 /* Opens the index in directory `dir`, which is made where it is missing.  *fresh: NULL, or why
  * the index was begun anew (a constant text). */
 int index_open(const char *dir, uint64_t map_size, bool begin_anew, struct index **out,
@@ -32,28 +48,48 @@ int index_open(const char *dir, uint64_t map_size, bool begin_anew, struct index
 void index_close(struct index *x);
 DEFINE_CLEANUP(struct index, index_close);
 
+/* After index_open(), before anything else: fn() for each name whose change was under way when the
+ * last process ended.  fn makes the index say what the file says, and settles it. */
+int index_each_intent(struct index *x,
+                      int (*fn)(void *ctx, uint64_t bucket_id, const char *name, struct error *err),
+                      void *ctx, struct error *err);
+
 void index_set_complete(struct index *x);
 /* `why` is kept for index_check(); the first one counts. */
 void index_set_stale(struct index *x, const struct error *why);
-/* 0, or E_IO where the index cannot be relied on, with the reason. */
+/* 0; E_IO where the index cannot be relied on, with the reason; E_NOT_READY while it is filled. */
 int index_check(struct index *x, struct error *err);
 
+/* How many changes there were; *idle: none is under way. */
+uint64_t index_changes(struct index *x, bool *idle);
+/* Everything of the file system to the disk, then the marker, unless a change comes between; 0
+ * also where there is nothing to do.  Fault point: disk.sync. */
+int index_checkpoint(struct index *x, struct error *err);
+
 /* E_NO_SPACE where the disk or the map (`index_map_size`) is full.  Fault point: index.write. */
-int index_put(struct index *x, uint64_t bucket_id, const char *name,
-              const struct index_record *rec, struct error *err);
+int index_put(struct index *x, uint64_t bucket_id, const char *name, const struct index_record *rec,
+              struct error *err);
 int index_delete(struct index *x, uint64_t bucket_id, const char *name,
                  struct error *err); /* absent is fine */
-/* Many puts in one transaction. */
+/* The file says what the index says. */
+void index_settled(struct index *x, uint64_t bucket_id, const char *name);
+/* Takes at most `max` names of the bucket away; *done when none is left.  For buckets whose ids
+ * are dead: it has no intents. */
+int index_drop_some(struct index *x, uint64_t bucket_id, size_t max, bool *done, struct error *err);
+
+/* --- filling it anew -------------------------------------------------------------------------- */
 struct index_item {
     uint64_t bucket_id;
     const char *name;
     struct index_record record;
 };
-int index_put_many(struct index *x, const struct index_item *items, size_t count,
-                   struct error *err);
-/* Takes at most `max` names of the bucket away; *done when none is left. */
-int index_drop_some(struct index *x, uint64_t bucket_id, size_t max, bool *done,
-                    struct error *err);
+/* What the files say, into the index, or into the second file while there is one.  One
+ * transaction. */
+int index_fill(struct index *x, const struct index_item *items, size_t count, struct error *err);
+
+int index_rebuild_begin(struct index *x, struct error *err); /* E_EXISTS: one is under way */
+/* Puts it in the index's place, or drops it: with !whole, or where it missed a change (E_IO). */
+int index_rebuild_end(struct index *x, bool whole, struct error *err);
 
 /* The least bucket id above `after` that has a name in the index: 1, or 0 where there is none. */
 int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err);
@@ -63,8 +99,10 @@ int index_sum(struct index *x, uint64_t bucket_id, uint64_t *objects, uint64_t *
               struct error *err);
 
 /* --- reading: a cursor sees the index as it was when the cursor was opened -------------------- */
+/* While it is open no page of that time is used again: keep it for a bounded number of steps. */
 struct index_cursor;
 
+/* E_OVERLOAD with more than 1024 at a time. */
 int index_cursor_open(struct index *x, struct index_cursor **out, struct error *err);
 void index_cursor_close(struct index_cursor *c);
 DEFINE_CLEANUP(struct index_cursor, index_cursor_close);
@@ -77,3 +115,5 @@ int index_cursor_next(struct index_cursor *c, struct error *err);
 /* Where it stands; valid until it moves. */
 const char *index_cursor_name(const struct index_cursor *c);
 const struct index_record *index_cursor_record(const struct index_cursor *c);
+/* The entries that it has looked at, in all. */
+uint64_t index_cursor_visited(const struct index_cursor *c);

@@ -10,24 +10,42 @@
 
 struct index_cursor {
     struct index *index;
+    struct index_env *env;
     MDB_txn *txn;
     MDB_cursor *at;
     uint64_t path[TREE_LEVELS];
     size_t depth;
     char name[TREE_LEVELS * TREE_CHUNK + 1];
     struct index_record record;
+    bool moved; /* `name` is where it stood before, in the node of last_depth */
+    size_t last_depth;
+    uint64_t last_node;
+    uint64_t visited;
 };
+
+/* LMDB's error; what is the file's fault makes the index stale. */
+static int reading_failed(struct index *x, int rc, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    int code = index_error(x, rc, "read the index", &why);
+    if (index_rc_is_damage(rc))
+        index_damaged(x, code, &why);
+    if (err != NULL)
+        *err = why;
+    return code;
+}
 
 int index_cursor_open(struct index *x, struct index_cursor **out, struct error *err)
 {
     struct index_cursor *c = xcalloc(1, sizeof *c);
     c->index = x;
-    int rc = mdb_txn_begin(x->env, NULL, MDB_RDONLY, &c->txn);
+    c->env = index_env_ref(x);
+    int rc = mdb_txn_begin(c->env->env, NULL, MDB_RDONLY, &c->txn);
     if (rc == 0)
-        rc = mdb_cursor_open(c->txn, x->dbi, &c->at);
+        rc = mdb_cursor_open(c->txn, c->env->dbi, &c->at);
     if (rc != 0) {
         index_cursor_close(c);
-        return index_error(x, rc, "read the index", err);
+        return reading_failed(x, rc, err);
     }
     *out = c;
     return 0;
@@ -41,6 +59,7 @@ void index_cursor_close(struct index_cursor *c)
         mdb_cursor_close(c->at);
     if (c->txn != NULL)
         mdb_txn_abort(c->txn);
+    index_env_unref(c->index, c->env);
     free(c);
 }
 
@@ -88,17 +107,48 @@ static int enter_node(struct index_cursor *c, const MDB_val *link)
     return rc;
 }
 
+/* Entries of a node grow, or the cursor has strayed into pages that are not its own. */
+static bool grows(const struct index_cursor *c, const char *rest, size_t len)
+{
+    if (!c->moved || c->depth != c->last_depth || c->path[c->depth] != c->last_node)
+        return true;
+    const char *before = c->name + c->depth * TREE_CHUNK;
+    size_t before_len = strlen(before);
+    int order = memcmp(before, rest, len < before_len ? len : before_len);
+    return order < 0 || (order == 0 && before_len < len);
+}
+
+static int take_leaf(struct index_cursor *c, const MDB_val *value, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    int code =
+        index_value_decode(c->path[0], c->name, value->mv_data, value->mv_size, &c->record, &why);
+    c->moved = true;
+    c->last_depth = c->depth;
+    c->last_node = c->path[c->depth];
+    if (code == 0)
+        return 1;
+    error_wrap(&why, "read the index '%s'", c->index->dir);
+    if (err != NULL)
+        *err = why;
+    return index_damaged(c->index, code, &why);
+}
+
 /* Takes the leaf or link under the cursor: 1 on a leaf, 0 to go on from *key, or an error. */
 static int take_entry(struct index_cursor *c, const char *rest, size_t len, MDB_val *key,
                       MDB_val *value, int *rc, struct error *err)
 {
     char *name = c->name + c->depth * TREE_CHUNK;
+    c->visited++;
+    if (len > TREE_CHUNK || !grows(c, rest, len)) {
+        *rc = MDB_CORRUPTED;
+        return 0;
+    }
     memcpy(name, rest, len);
     name[len] = '\0';
-    if (len < TREE_CHUNK) {
-        int code = index_record_decode(value->mv_data, value->mv_size, &c->record, err);
-        return code == 0 ? 1 : code;
-    }
+    if (len < TREE_CHUNK)
+        return take_leaf(c, value, err);
+    c->moved = false;
     *rc = enter_node(c, value);
     if (*rc == 0)
         *rc = to_key(c, "", 0, key, value);
@@ -116,7 +166,7 @@ static int settle(struct index_cursor *c, int rc, MDB_val *key, MDB_val *value, 
             if (code != 0)
                 return code;
         } else if (rc != 0 && rc != MDB_NOTFOUND) {
-            return index_error(c->index, rc, "read the index", err);
+            return reading_failed(c->index, rc, err);
         } else if (c->depth == 0) {
             return 0;
         } else {
@@ -141,6 +191,7 @@ int index_cursor_seek(struct index_cursor *c, uint64_t bucket_id, const char *na
     size_t len = strlen(name);
     c->path[0] = bucket_id;
     c->depth = 0;
+    c->moved = false;
     while (len >= TREE_CHUNK) {
         int rc = to_key(c, name, TREE_CHUNK, &key, &value);
         if (rc != 0 || !is_key(c, &key, name, TREE_CHUNK))
@@ -148,7 +199,7 @@ int index_cursor_seek(struct index_cursor *c, uint64_t bucket_id, const char *na
         memcpy(c->name + c->depth * TREE_CHUNK, name, TREE_CHUNK);
         rc = enter_node(c, &value);
         if (rc != 0)
-            return index_error(c->index, rc, "read the index", err);
+            return reading_failed(c->index, rc, err);
         name += TREE_CHUNK;
         len -= TREE_CHUNK;
     }
@@ -164,6 +215,11 @@ int index_cursor_next(struct index_cursor *c, struct error *err)
     return settle(c, to_next(c, &key, &value), &key, &value, err);
 }
 
+uint64_t index_cursor_visited(const struct index_cursor *c)
+{
+    return c->visited;
+}
+
 int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err)
 {
     _cleanup_(index_cursor_closep)
@@ -175,7 +231,7 @@ int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, stru
     c->path[0] = after + 1;
     int rc = to_key(c, "", 0, &key, &value);
     if (rc != 0 && rc != MDB_NOTFOUND)
-        return index_error(x, rc, "read the index", err);
+        return reading_failed(x, rc, err);
     if (rc == MDB_NOTFOUND || tree_key_node(&key) >= TREE_NODE_FIRST)
         return 0;
     *bucket_id = tree_key_node(&key);

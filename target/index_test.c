@@ -84,6 +84,12 @@ static void put(struct index *x, uint64_t bucket, const char *name, uint64_t n)
         fail_msg("%s", err.message);
 }
 
+static void put_settled(struct index *x, uint64_t bucket, const char *name, uint64_t n)
+{
+    put(x, bucket, name, n);
+    index_settled(x, bucket, name);
+}
+
 /* --- the reference: names in a sorted array, the number is the record ------------------------- */
 
 struct row {
@@ -152,7 +158,7 @@ static void table_store(const struct table *t, struct index *x)
     struct error err = ERROR_INIT;
     for (size_t i = 0; i < t->count; i += 1000) {
         size_t n = t->count - i < 1000 ? t->count - i : 1000;
-        if (index_put_many(x, items + i, n, &err) != 0)
+        if (index_fill(x, items + i, n, &err) != 0)
             fail_msg("%s", err.message);
     }
     free(items);
@@ -202,8 +208,8 @@ static void put_neighbours(struct index *x)
     memset(longest, 'x', sizeof longest - 1);
     longest[1024] = '\0';
     for (uint64_t bucket = BUCKET - 1; bucket <= BUCKET + 1; bucket += 2) {
-        put(x, bucket, "a", 1);
-        put(x, bucket, longest, 1);
+        put_settled(x, bucket, "a", 1);
+        put_settled(x, bucket, longest, 1);
     }
 }
 
@@ -281,8 +287,8 @@ static void test_put_replaces(void **state)
 {
     (void)state;
     struct index *x = open_new();
-    put(x, BUCKET, "a", 1);
-    put(x, BUCKET, "a", 2);
+    put_settled(x, BUCKET, "a", 1);
+    put_settled(x, BUCKET, "a", 2);
     struct row row = {.name = (char[]){"a"}, .n = 2};
     struct table t = {.rows = &row, .count = 1};
     assert_walk(&t, x);
@@ -320,15 +326,43 @@ static void test_drop_takes_a_bucket_in_pieces_and_no_other(void **state)
 
 /* --- the marker ------------------------------------------------------------------------------- */
 
-static void test_an_index_that_was_not_closed_begins_anew(void **state)
+static bool marker_stands(void)
+{
+    char path[128];
+    snprintf(path, sizeof path, "%s/complete", dir);
+    return access(path, F_OK) == 0;
+}
+
+static void test_the_marker_stands_while_nothing_changes(void **state)
 {
     (void)state;
     struct index *x = open_new();
     put(x, BUCKET, "a", 1);
+    assert_false(marker_stands());
+    assert_int_equal(index_checkpoint(x, NULL), 0);
+    assert_false(marker_stands()); /* a change is under way */
+    index_settled(x, BUCKET, "a");
+    assert_int_equal(index_checkpoint(x, NULL), 0);
+    assert_true(marker_stands());
+    put(x, BUCKET, "b", 2);
+    assert_false(marker_stands());
+    index_settled(x, BUCKET, "b");
     index_close(x);
+    assert_true(marker_stands());
     x = open_index(NULL);
-    /* The crash: the marker has gone with the opening.  A copy of the directory is what the next
-     * process finds. */
+    assert_true(marker_stands()); /* reading is no change */
+    assert_int_equal(index_delete(x, BUCKET, "b", NULL), 0);
+    assert_false(marker_stands());
+    index_close(x);
+    assert_false(marker_stands()); /* never settled */
+}
+
+/* A copy of the directory is what another machine, or the same one after a restart, finds. */
+static void test_a_copy_that_was_not_closed_begins_anew(void **state)
+{
+    (void)state;
+    struct index *x = open_new();
+    put(x, BUCKET, "a", 1);
     char copy[80], command[300];
     snprintf(copy, sizeof copy, "%s.crashed", dir);
     snprintf(command, sizeof command, "cp -r %s %s", dir, copy);
@@ -359,7 +393,7 @@ static void test_a_stale_index_says_so_and_begins_anew(void **state)
     assert_int_equal(index_check(x, &err), E_IO);
     assert_non_null(strstr(err.message, "the dog ate it"));
     index_close(x);
-    index_close(open_index("not closed in order"));
+    index_close(open_index("distrusted"));
 }
 
 static void write_file(const char *name, const char *text)
@@ -434,7 +468,8 @@ int main(void)
         index_test(test_deleted_names_are_gone_and_leave_nothing),
         index_test(test_put_replaces),
         index_test(test_drop_takes_a_bucket_in_pieces_and_no_other),
-        index_test(test_an_index_that_was_not_closed_begins_anew),
+        index_test(test_the_marker_stands_while_nothing_changes),
+        index_test(test_a_copy_that_was_not_closed_begins_anew),
         index_test(test_a_stale_index_says_so_and_begins_anew),
         index_test(test_damage_and_other_layouts_begin_anew),
         index_test(test_errors_are_reported_and_change_nothing),

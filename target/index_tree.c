@@ -2,6 +2,8 @@
 
 #include <assert.h>
 
+#include <xxhash.h>
+
 static const char next_node_key[] = "\xff\xff\xff\xff\xff\xff\xff\xffnext"; /* node 2^64-1 */
 
 static void store_u64(unsigned char *at, uint64_t value)
@@ -89,7 +91,8 @@ static int link_follow(MDB_txn *txn, MDB_dbi dbi, uint64_t *node, const char *ch
     return rc != 0 ? rc : put_u64(txn, dbi, &key, *node);
 }
 
-int tree_put(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, MDB_val *value)
+int tree_put(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, MDB_val *value,
+             unsigned flags)
 {
     assert(bucket_id < TREE_NODE_FIRST);
     uint64_t node = bucket_id;
@@ -103,7 +106,7 @@ int tree_put(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, MD
     struct tree_key k;
     tree_key_set(&k, node, name, len);
     MDB_val key = val_of(k.bytes, k.len);
-    return mdb_put(txn, dbi, &key, value, 0);
+    return mdb_put(txn, dbi, &key, value, flags);
 }
 
 /* The first entry of `node` into *key and *value; MDB_NOTFOUND where it is empty. */
@@ -184,5 +187,32 @@ int tree_drop(MDB_txn *txn, MDB_dbi dbi, uint64_t node, size_t *budget)
     int rc = 0;
     while (rc == 0 && *budget > 0)
         rc = drop_first(txn, dbi, node, budget);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
+/* --- marks of names that are gone ------------------------------------------------------------- */
+
+static void gone_key(struct tree_key *k, uint64_t bucket_id, const char *name)
+{
+    XXH128_canonical_t hash;
+    XXH128_canonicalFromHash(&hash, XXH3_128bits_withSeed(name, strlen(name), bucket_id));
+    tree_key_set(k, TREE_NODE_GONE, (const char *)hash.digest, sizeof hash.digest);
+}
+
+int tree_mark_gone(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name)
+{
+    struct tree_key k;
+    gone_key(&k, bucket_id, name);
+    MDB_val key = val_of(k.bytes, k.len), nothing = val_of(NULL, 0);
+    return mdb_put(txn, dbi, &key, &nothing, 0);
+}
+
+int tree_is_gone(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, bool *gone)
+{
+    struct tree_key k;
+    gone_key(&k, bucket_id, name);
+    MDB_val key = val_of(k.bytes, k.len), value;
+    int rc = mdb_get(txn, dbi, &key, &value);
+    *gone = rc == 0;
     return rc == MDB_NOTFOUND ? 0 : rc;
 }

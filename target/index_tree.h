@@ -27,6 +27,8 @@ enum {
 
 /* Nodes from here on are the tree's own; bucket ids are below. */
 #define TREE_NODE_FIRST ((uint64_t)1 << 63)
+/* Not names, but marks of names that are gone (tree_mark_gone()). */
+#define TREE_NODE_GONE (UINT64_MAX - 1)
 
 struct tree_key {
     unsigned char bytes[TREE_KEY_MAX];
@@ -42,7 +44,13 @@ uint64_t tree_key_node(const MDB_val *key);
 int tree_link_node(const MDB_val *value, uint64_t *node);
 
 /* All return 0 or LMDB's error. */
-int tree_put(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, MDB_val *value);
+/* flags: 0, or MDB_NOOVERWRITE. */
+int tree_put(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, MDB_val *value,
+             unsigned flags);
 int tree_delete(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name);
-/* Deletes up to *budget names of the node, which is counted down; something is left if it ends 0. */
+/* Deletes up to *budget names of the node, which is counted down; something is left if it ends 0.
+ */
 int tree_drop(MDB_txn *txn, MDB_dbi dbi, uint64_t node, size_t *budget);
+/* A mark for a name, by its 128-bit hash; tree_drop(TREE_NODE_GONE) takes all of them away. */
+int tree_mark_gone(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name);
+int tree_is_gone(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name, bool *gone);

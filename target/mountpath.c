@@ -17,6 +17,7 @@
 #include "common/rng.h"
 #include "io/file.h"
 #include "target/attr.h"
+#include "target/reindexer.h"
 
 enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20, BUCKET_DIRS = 256 };
 
@@ -268,6 +269,7 @@ void mountpath_close(struct mountpath *mp)
     if (mp == NULL)
         return;
     disk_free(mp->disk);
+    reindexer_free(mp->reindexer);
     index_close(mp->index);
     int fds[] = {mp->obj_fd, mp->tmp_fd, mp->trash_fd, mp->root_fd, mp->lock_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {

@@ -26,6 +26,8 @@
 #include "target/format.h"
 #include "target/index.h"
 
+struct reindexer;
+
 struct mountpath {
     char *path;            /* absolute, without symbolic links */
     struct format *format; /* with mountpath_save_format() what is on the disk */
@@ -37,7 +39,8 @@ struct mountpath {
     int trash_fd;
     dev_t device;
     atomic_ullong next_tmp;
-    struct index *index; /* mountpaths.h opens these two */
+    struct index *index; /* mountpaths.h opens these three */
+    struct reindexer *reindexer;
     struct disk *disk;
     metric_t *errors;
     /* mountpaths.h's: */

@@ -86,6 +86,7 @@ int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err
  * all indexes between begin and end sees it in one of them. */
 void mountpaths_listing_begin(struct mountpaths *m);
 void mountpaths_listing_end(struct mountpaths *m);
+/* index_settled() is for the caller to say, when the file is gone. */
 int mountpaths_unlist(struct mountpaths *m, struct mountpath *mp, uint64_t bucket_id,
                       const char *name, struct error *err);
 

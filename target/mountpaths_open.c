@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
-#include "target/reindex.h"
+#include "target/reindexer.h"
 
 /* A directory that may be opened. */
 struct candidate {
@@ -194,17 +194,18 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
     _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
     int code =
         index_open(dir, m->config.index_map_size, m->config.reindex, &mp->index, &fresh, err);
-    if (code != 0 || fresh == NULL)
+    if (code != 0)
         return code;
-    struct reindex_report report;
-    code = reindex(mp, &report, err);
+    struct reindex_report report = {0};
+    code = fresh == NULL ? reindex_intents(mp, &report, err) : reindex(mp, &report, err);
     if (code == E_NO_SPACE) { /* objects can be read all the same; lists say what is wrong */
         log_error("index not rebuilt", lstr("mountpath", mp->path), lerr(err));
         index_set_stale(mp->index, err);
         return 0;
     }
-    if (code == 0)
-        log_info("index rebuilt", lstr("mountpath", mp->path), lstr("why", fresh),
+    if (code == 0 && (fresh != NULL || report.looked_at > 0))
+        log_info(fresh != NULL ? "index rebuilt" : "index brought into step",
+                 lstr("mountpath", mp->path), lstr("why", fresh != NULL ? fresh : "killed"),
                  lu64("objects", report.objects), lu64("lost", report.lost),
                  lu64("unreadable", report.unreadable), lu64("ms", report.ms));
     return code;
@@ -213,6 +214,8 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
 int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct error *err)
 {
     int code = start_index(m, mp, err);
+    if (code == 0)
+        code = reindexer_new(mp, &mp->reindexer, err);
     if (code == 0)
         code = m->config.plain_io ? disk_open_plain("disk", m->config.disk_depth, &mp->disk, err)
                                   : disk_open("disk", m->config.disk_depth, &mp->disk, err);

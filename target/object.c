@@ -214,8 +214,10 @@ static int restore_index(const struct object_place *p, struct error *err)
 void object_restore_index(const struct object_place *p)
 {
     struct error err = ERROR_INIT;
-    if (restore_index(p, &err) == 0)
+    if (restore_index(p, &err) == 0) {
+        index_settled(p->mp->index, p->bucket_id, p->name);
         return;
+    }
     log_error("index missed a change", lstr("mountpath", p->mp->path), lerr(&err));
     index_set_stale(p->mp->index, &err);
 }

@@ -121,6 +121,8 @@ static int publish_locked(struct commit *c, struct error *err)
         return code;
     if ((code = rename_step(c, &cur, err)) != 0)
         object_restore_index(p);
+    else
+        index_settled(p->mp->index, p->bucket_id, p->name);
     return code;
 }
 

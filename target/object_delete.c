@@ -82,8 +82,10 @@ int object_remove_locked(const struct object_place *p, struct error *err)
     int errnum = fault_errno("disk.rename");
     if (errnum == 0 && unlinkat(p->mp->obj_fd, p->path.text, 0) != 0)
         errnum = errno;
-    if (errnum == 0 || errnum == ENOENT)
+    if (errnum == 0 || errnum == ENOENT) {
+        index_settled(p->mp->index, p->bucket_id, p->name);
         return 0;
+    }
     object_restore_index(p);
     return mountpath_failed(
         p->mp, error_errno(err, errnum, "remove '%s' on '%s'", p->path.text, p->mp->path));

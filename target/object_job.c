@@ -50,8 +50,12 @@ static int unmark_locked(struct object_place *p, const char *job_id, struct erro
     a.flags &= ~(unsigned)ATTR_OVER_TOMBSTONE;
     struct index_record rec = index_record_of(&a);
     code = index_put(p->mp->index, p->bucket_id, p->name, &rec, err);
-    if (code == 0 && (code = replace_attr(p, &a, err)) != 0)
+    if (code != 0)
+        return code;
+    if ((code = replace_attr(p, &a, err)) != 0)
         object_restore_index(p);
+    else
+        index_settled(p->mp->index, p->bucket_id, p->name);
     return code;
 }
 

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -13,20 +14,45 @@
 #include "common/mem.h"
 #include "target/object_path.h"
 
-enum { BATCH = 1000 }; /* records in one transaction */
+enum {
+    BATCH = 1000,       /* records in one transaction */
+    AT_ONCE = 16 << 10, /* files of a directory that are put in order */
+};
 
 struct walk {
     struct mountpath *mp;
+    const atomic_bool *stop; /* online, or NULL: at the start */
     uint64_t bucket_id;
     struct reindex_report *report;
+    metric_t *metric;
     struct index_item *items;
     size_t count;
     struct arena *texts; /* of the items */
 };
 
+static void walk_begin(struct walk *w, struct mountpath *mp, const atomic_bool *stop,
+                       struct reindex_report *report)
+{
+    _cleanup_(buf_done)
+    struct buf labels = BUF_INIT;
+    mountpath_labels(mp, &labels);
+    *w = (struct walk){.mp = mp,
+                       .stop = stop,
+                       .report = report,
+                       .metric = metric_get(M_index_files_looked_at_total, labels.data),
+                       .items = xcalloc(BATCH, sizeof *w->items),
+                       .texts = arena_new(64 * 1024)};
+}
+
+static void walk_end(struct walk *w)
+{
+    free(w->items);
+    arena_free(w->texts);
+}
+
 static int walk_flush(struct walk *w, struct error *err)
 {
-    int code = w->count > 0 ? index_put_many(w->mp->index, w->items, w->count, err) : 0;
+    int code = w->count > 0 ? index_fill(w->mp->index, w->items, w->count, err) : 0;
     w->report->objects += w->count;
     w->count = 0;
     arena_reset(w->texts);
@@ -71,83 +97,201 @@ static int walk_check_place(const struct walk *w, const char *path, const struct
                      place.text);
 }
 
-static int walk_file(struct walk *w, const char *path, struct error *err)
-{
+/* What a file is worth. */
+enum found { FOUND_OBJECT, FOUND_SHORT, FOUND_DAMAGE, FOUND_NONE };
+
+struct file {
+    struct attr attr; /* borrows from raw */
+    struct error why; /* with FOUND_SHORT, FOUND_DAMAGE */
     unsigned char raw[ATTR_ENCODED_MAX];
-    struct error why = ERROR_INIT;
-    struct attr a;
+};
+
+static enum found walk_look(struct walk *w, const char *path, struct file *f)
+{
     struct stat st;
-    ssize_t len = getxattr(path, ATTR_XATTR, raw, sizeof raw);
+    f->why = ERROR_INIT;
+    atomic_fetch_add_explicit(&w->report->looked_at, 1, memory_order_relaxed);
+    metric_add(w->metric, 1);
+    ssize_t len = getxattr(path, ATTR_XATTR, f->raw, sizeof f->raw);
     if (len < 0 || stat(path, &st) != 0) {
-        error_errno(&why, errno, "attribute");
-        walk_unreadable(w, path, &why);
-        return 0;
+        if (errno == ENOENT) /* removed meanwhile */
+            return FOUND_NONE;
+        error_errno(&f->why, errno, "attribute");
+        return FOUND_DAMAGE;
     }
-    if (attr_decode(raw, (size_t)len, &a, &why) != 0 || walk_check_place(w, path, &a, &why) != 0) {
-        walk_unreadable(w, path, &why);
-        return 0;
-    }
-    if ((uint64_t)st.st_size == a.size)
-        return walk_add(w, &a, err);
-    if ((a.flags & ATTR_DURABLE) == 0)
-        return walk_lost(w, path, err);
-    error_set(&why, E_CORRUPT, "it has %llu bytes, not %llu", (unsigned long long)st.st_size,
-              (unsigned long long)a.size);
-    walk_unreadable(w, path, &why);
-    return walk_add(w, &a, err); /* it exists: listed, and an error to read */
+    if (attr_decode(f->raw, (size_t)len, &f->attr, &f->why) != 0 ||
+        walk_check_place(w, path, &f->attr, &f->why) != 0)
+        return FOUND_DAMAGE;
+    if ((uint64_t)st.st_size == f->attr.size)
+        return FOUND_OBJECT;
+    error_set(&f->why, E_CORRUPT, "it has %llu bytes, not %llu", (unsigned long long)st.st_size,
+              (unsigned long long)f->attr.size);
+    return FOUND_SHORT;
 }
 
-/* Calls fn() for every entry of `path` that is not hidden. */
-static int walk_dir(struct walk *w, const char *path,
-                    int (*fn)(struct walk *w, const char *path, struct error *err),
-                    struct error *err)
+static int walk_file(struct walk *w, const char *path, struct error *err)
 {
-    DIR *dir = opendir(path);
-    if (dir == NULL)
-        return error_errno(err, errno, "open '%s'", path);
-    int code = 0;
-    for (struct dirent *e; code == 0 && (errno = 0, e = readdir(dir)) != NULL;) {
-        if (e->d_name[0] == '.')
+    struct file f;
+    enum found found = walk_look(w, path, &f);
+    if (found == FOUND_NONE)
+        return 0;
+    if (found == FOUND_SHORT && (f.attr.flags & ATTR_DURABLE) == 0 && w->stop == NULL)
+        return walk_lost(w, path, err);
+    if (found != FOUND_OBJECT)
+        walk_unreadable(w, path, &f.why);
+    /* A short one exists: it is listed, and an error to read. */
+    return found != FOUND_DAMAGE ? walk_add(w, &f.attr, err) : 0;
+}
+
+/* --- directories ------------------------------------------------------------------------------ */
+
+struct entry {
+    ino_t inode;
+    char name[2 * 16 + 1]; /* a hash */
+};
+
+static int entry_compare(const void *a, const void *b)
+{
+    ino_t x = ((const struct entry *)a)->inode, y = ((const struct entry *)b)->inode;
+    return x < y ? -1 : x > y;
+}
+
+/* The next entries of the directory: their number, 0 at its end.  Names that are too long for an
+ * object's are nobody's. */
+static int read_entries(DIR *dir, const char *path, struct entry *out, size_t *count,
+                        struct error *err)
+{
+    *count = 0;
+    for (struct dirent *e; *count < AT_ONCE;) {
+        errno = 0;
+        e = readdir(dir);
+        if (e == NULL)
+            return errno == 0 ? 0 : error_errno(err, errno, "read directory '%s'", path);
+        if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof out->name)
             continue;
-        _cleanup_free_ char *entry = xprintf("%s/%s", path, e->d_name);
-        code = fn(w, entry, err);
+        struct entry *entry = &out[(*count)++];
+        entry->inode = e->d_ino;
+        snprintf(entry->name, sizeof entry->name, "%.32s", e->d_name);
     }
-    if (code == 0 && errno != 0)
-        code = error_errno(err, errno, "read directory '%s'", path);
-    closedir(dir);
+    return 0;
+}
+
+static int walk_entries(struct walk *w, const char *path, const struct entry *entries, size_t count,
+                        struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        _cleanup_free_ char *file = xprintf("%s/%s", path, entries[i].name);
+        code = w->stop != NULL && *w->stop ? error_set(err, E_CANCELLED, "stopping")
+                                           : walk_file(w, file, err);
+    }
     return code;
 }
 
 static int walk_fan(struct walk *w, const char *path, struct error *err)
 {
-    return walk_dir(w, path, walk_file, err);
+    DIR *dir = opendir(path);
+    if (dir == NULL && errno == ENOENT && w->stop != NULL) /* the bucket is on its way out */
+        return 0;
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    _cleanup_free_ struct entry *entries = xcalloc(AT_ONCE, sizeof *entries);
+    size_t count = 0;
+    int code;
+    do {
+        code = read_entries(dir, path, entries, &count, err);
+        qsort(entries, count, sizeof *entries, entry_compare);
+        if (code == 0)
+            code = walk_entries(w, path, entries, count, err);
+    } while (code == 0 && count > 0);
+    closedir(dir);
+    return code;
 }
 
 static int walk_bucket(struct walk *w, uint64_t bucket_id, struct error *err)
 {
+    enum { FANS = 256 };
+    int code = 0;
     w->bucket_id = bucket_id;
-    _cleanup_free_ char *path =
-        xprintf("%s/.dfc/obj/%llu", w->mp->path, (unsigned long long)bucket_id);
-    int code = walk_dir(w, path, walk_fan, err);
+    for (unsigned i = 0; i < FANS && code == 0; i++) {
+        _cleanup_free_ char *path =
+            xprintf("%s/.dfc/obj/%llu/%02x", w->mp->path, (unsigned long long)bucket_id, i);
+        code = walk_fan(w, path, err);
+    }
     return code == 0 ? walk_flush(w, err) : code;
 }
+
+static int walk_all(struct walk *w, struct error *err)
+{
+    _cleanup_free_ uint64_t *buckets = NULL;
+    size_t count = 0;
+    int code = mountpath_buckets(w->mp, &buckets, &count, err);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = walk_bucket(w, buckets[i], err);
+    return code;
+}
+
+/* --- the three of them ------------------------------------------------------------------------ */
 
 int reindex(struct mountpath *mp, struct reindex_report *report, struct error *err)
 {
     uint64_t began = clock_ms();
-    *report = (struct reindex_report){0};
-    _cleanup_free_ uint64_t *buckets = NULL;
-    size_t count = 0;
-    int code = mountpath_buckets(mp, &buckets, &count, err);
-    struct walk w = {.mp = mp, .report = report};
-    w.items = xcalloc(BATCH, sizeof *w.items);
-    w.texts = arena_new(64 * 1024);
-    for (size_t i = 0; i < count && code == 0; i++)
-        code = walk_bucket(&w, buckets[i], err);
+    struct walk w;
+    walk_begin(&w, mp, NULL, report);
+    int code = walk_all(&w, err);
     if (code == 0)
         index_set_complete(mp->index);
-    free(w.items);
-    arena_free(w.texts);
+    walk_end(&w);
     report->ms = clock_ms() - began;
     return code == 0 ? 0 : error_recode(err, code, "rebuild the index");
+}
+
+int reindex_online(struct mountpath *mp, const atomic_bool *stop, struct reindex_report *report,
+                   struct error *err)
+{
+    uint64_t began = clock_ms();
+    struct walk w;
+    int code = index_rebuild_begin(mp->index, err);
+    if (code != 0)
+        return code;
+    walk_begin(&w, mp, stop, report);
+    code = walk_all(&w, err);
+    int end = index_rebuild_end(mp->index, code == 0, code == 0 ? err : NULL);
+    walk_end(&w);
+    report->ms = clock_ms() - began;
+    if (code == 0)
+        code = end;
+    return code == 0 ? 0 : error_recode(err, code, "rebuild the index");
+}
+
+/* The index is made to say what the name's file says: the change came that far, or it did not. */
+static int settle_intent(void *ctx, uint64_t bucket_id, const char *name, struct error *err)
+{
+    struct walk *w = ctx;
+    struct index *x = w->mp->index;
+    struct object_path place;
+    struct file f;
+    object_path_set(&place, bucket_id, name);
+    _cleanup_free_ char *path = xprintf("%s/.dfc/obj/%s", w->mp->path, place.text);
+    w->bucket_id = bucket_id;
+    enum found found = walk_look(w, path, &f);
+    bool there = found != FOUND_NONE && found != FOUND_DAMAGE && strcmp(f.attr.name, name) == 0;
+    struct index_record rec = index_record_of(&f.attr);
+    int code =
+        there ? index_put(x, bucket_id, name, &rec, err) : index_delete(x, bucket_id, name, err);
+    if (code == 0)
+        index_settled(x, bucket_id, name);
+    w->report->objects++;
+    return code;
+}
+
+int reindex_intents(struct mountpath *mp, struct reindex_report *report, struct error *err)
+{
+    uint64_t began = clock_ms();
+    struct walk w;
+    walk_begin(&w, mp, NULL, report);
+    int code = index_each_intent(mp->index, settle_intent, &w, err);
+    walk_end(&w);
+    report->ms = clock_ms() - began;
+    return code == 0 ? 0 : error_recode(err, code, "bring the index into step");
 }

@@ -1,0 +1,328 @@
+#include "target/index_session.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "target/attr.h"
+#include "target/index_guard.h"
+
+/* More than the locks under which names are changed (object_internal.h). */
+enum { SLOTS = 1280, FILE_MODE = 0640, BOOT_MAX = 48 };
+enum { DISTRUST_INDEX = 1, DISTRUST_SLOTS = 2 };
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8; before, an id may be used again after umount */
+#endif
+
+/* Whose a session is; compared byte by byte. */
+struct identity {
+    char format[16];
+    char boot[BOOT_MAX];
+    uint64_t device, file_system, mount, file;
+};
+
+/* A slot's name is whole before it is used, and stays so until it is not: the process may end
+ * between any two instructions. */
+struct slot {
+    _Atomic uint32_t used;
+    uint64_t bucket_id;
+    char name[ATTR_NAME_MAX + 1];
+};
+
+struct shared {
+    struct identity identity;
+    _Atomic uint32_t complete;
+    _Atomic uint32_t distrusted;
+    struct slot slots[SLOTS];
+};
+
+struct index_session {
+    struct shared *shared;
+    pthread_mutex_t lock; /* of the fields below and the slots */
+    uint64_t changes;
+    size_t top; /* behind the last slot in use */
+    size_t used;
+};
+
+/* --- whose it is ------------------------------------------------------------------------------ */
+
+static int read_boot(char boot[static BOOT_MAX], struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    int code = file_read_all("/proc/sys/kernel/random/boot_id", BOOT_MAX - 1, &text, err);
+    if (code == 0)
+        snprintf(boot, BOOT_MAX, "%s", buf_str(&text));
+    return code;
+}
+
+/* An identity that cannot be told is like no other: all zero, which is never equal. */
+static int identity_of(int fd, struct identity *id, struct error *err)
+{
+    struct statx sx;
+    struct statfs fs;
+    *id = (struct identity){.format = INDEX_FORMAT};
+    int code = read_boot(id->boot, err);
+    if (code != 0)
+        return code;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &sx) != 0 ||
+        fstatfs(fd, &fs) != 0)
+        return error_errno(err, errno, "ask whose file a session is");
+    if ((sx.stx_mask & (STATX_MNT_ID | STATX_MNT_ID_UNIQUE)) == 0)
+        return error_set(err, E_UNSUPPORTED, "the kernel does not tell mounts apart");
+    id->device = (uint64_t)sx.stx_dev_major << 32 | sx.stx_dev_minor;
+    memcpy(&id->file_system, &fs.f_fsid, sizeof id->file_system);
+    id->mount = sx.stx_mnt_id;
+    id->file = sx.stx_ino;
+    return 0;
+}
+
+/* --- opening ---------------------------------------------------------------------------------- */
+
+static struct shared *map_shared(int fd)
+{
+    int flags = fd >= 0 ? MAP_SHARED : MAP_SHARED | MAP_ANONYMOUS;
+    void *at = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, flags, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* Writing through memory to blocks that the disk does not have would be a signal: they are there
+ * before. */
+static int open_file(const char *path, int *fd, struct error *err)
+{
+    struct stat st;
+    *fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, FILE_MODE);
+    if (*fd < 0 || fstat(*fd, &st) != 0)
+        return error_errno(err, errno, "open '%s'", path);
+    int errnum = 0;
+    if (st.st_size != sizeof(struct shared)) {
+        if (ftruncate(*fd, 0) != 0)
+            errnum = errno;
+        if (errnum == 0)
+            errnum = posix_fallocate(*fd, 0, sizeof(struct shared));
+    }
+    return errnum == 0 ? 0 : error_errno(err, errnum, "make '%s'", path);
+}
+
+/* NULL, or why what the session says of the index means nothing. */
+static const char *why_broken(const struct shared *old, const struct identity *now)
+{
+    if (strcmp(old->identity.format, now->format) != 0)
+        return "it is new, or of another release";
+    if (memcmp(old->identity.boot, now->boot, sizeof now->boot) != 0)
+        return "the machine was restarted without closing it";
+    if (memcmp(&old->identity, now, sizeof *now) != 0)
+        return "its file system was mounted anew without closing it";
+    if (old->distrusted)
+        return "the last process distrusted it, or died of a fault";
+    if (!old->complete)
+        return "it was not complete";
+    return NULL;
+}
+
+static void count_slots(struct index_session *s)
+{
+    for (size_t i = 0; i < SLOTS; i++) {
+        struct slot *slot = &s->shared->slots[i];
+        slot->name[ATTR_NAME_MAX] = '\0';
+        if (!slot->used)
+            continue;
+        s->used++;
+        s->top = i + 1;
+    }
+}
+
+static void free_slots(struct index_session *s)
+{
+    for (size_t i = 0; i < s->top; i++)
+        s->shared->slots[i].used = 0;
+    s->top = s->used = 0;
+}
+
+/* A session that ends with the process: for a full disk, and kernels that cannot say whose it is.
+ */
+static int open_anonymous(struct index_session *s, const char *dir, const struct error *why,
+                          const char **broken, struct error *err)
+{
+    log_warn("a crash will cost a rebuild of the index", lstr("index", dir), lerr(why));
+    *broken = "the last process kept no session";
+    s->shared = map_shared(-1);
+    return s->shared != NULL ? 0 : error_errno(err, errno, "map a session of '%s'", dir);
+}
+
+static int open_shared(struct index_session *s, const char *dir, const char **broken,
+                       bool *distrusted, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/session", dir);
+    _cleanup_close_ int fd = -1;
+    struct identity now;
+    struct error why = ERROR_INIT;
+    if (open_file(path, &fd, &why) != 0 || identity_of(fd, &now, &why) != 0) {
+        if (unlink(path) != 0 && errno != ENOENT)
+            return error_errno(err, errno, "remove '%s'", path);
+        return open_anonymous(s, dir, &why, broken, err);
+    }
+    s->shared = map_shared(fd);
+    if (s->shared == NULL)
+        return error_errno(err, errno, "map '%s'", path);
+    *broken = why_broken(s->shared, &now);
+    /* On another boot, too: a torn file that says so is believed. */
+    *distrusted = strcmp(s->shared->identity.format, now.format) == 0 && s->shared->distrusted;
+    s->shared->identity = now;
+    return 0;
+}
+
+int session_open(const char *dir, struct index_session **out, const char **broken, bool *distrusted,
+                 struct error *err)
+{
+    struct index_session *s = xcalloc(1, sizeof *s);
+    pthread_mutex_init(&s->lock, NULL);
+    *distrusted = false;
+    int code = open_shared(s, dir, broken, distrusted, err);
+    if (code != 0) {
+        session_close(s);
+        return code;
+    }
+    count_slots(s);
+    if (*broken != NULL)
+        session_set_complete(s, false);
+    s->shared->distrusted = 0;
+    index_guard_add(&s->shared->distrusted);
+    *out = s;
+    return 0;
+}
+
+void session_close(struct index_session *s)
+{
+    if (s == NULL)
+        return;
+    if (s->shared != NULL) {
+        index_guard_remove(&s->shared->distrusted);
+        munmap(s->shared, sizeof *s->shared);
+    }
+    pthread_mutex_destroy(&s->lock);
+    free(s);
+}
+
+/* --- afterwards ------------------------------------------------------------------------------- */
+
+void session_set_complete(struct index_session *s, bool complete)
+{
+    pthread_mutex_lock(&s->lock);
+    if (!complete) {
+        s->shared->complete = 0; /* first: without its intents it is not */
+        free_slots(s);
+    }
+    s->shared->complete = complete;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_distrust(struct index_session *s)
+{
+    s->shared->distrusted |= DISTRUST_INDEX;
+}
+
+void session_trust(struct index_session *s)
+{
+    s->shared->distrusted &= ~(uint32_t)DISTRUST_INDEX;
+}
+
+/* The slot of the name, or the first free one where it has none; SLOTS: there is neither. */
+static size_t find_slot(const struct index_session *s, uint64_t bucket_id, const char *name,
+                        size_t *free_slot)
+{
+    *free_slot = SLOTS;
+    for (size_t i = 0; i < s->top; i++) {
+        const struct slot *slot = &s->shared->slots[i];
+        if (!slot->used) {
+            if (*free_slot == SLOTS)
+                *free_slot = i;
+        } else if (slot->bucket_id == bucket_id && strcmp(slot->name, name) == 0) {
+            return i;
+        }
+    }
+    if (*free_slot == SLOTS && s->top < SLOTS)
+        *free_slot = s->top;
+    return SLOTS;
+}
+
+static void use_slot(struct index_session *s, size_t i, uint64_t bucket_id, const char *name)
+{
+    struct slot *slot = &s->shared->slots[i];
+    slot->bucket_id = bucket_id;
+    memcpy(slot->name, name, strlen(name) + 1);
+    atomic_store_explicit(&slot->used, 1, memory_order_release);
+    s->used++;
+    if (i >= s->top)
+        s->top = i + 1;
+}
+
+void session_intend(struct index_session *s, uint64_t bucket_id, const char *name)
+{
+    size_t unused;
+    pthread_mutex_lock(&s->lock);
+    s->changes++;
+    bool known = find_slot(s, bucket_id, name, &unused) != SLOTS;
+    if (!known && unused != SLOTS && strlen(name) <= ATTR_NAME_MAX)
+        use_slot(s, unused, bucket_id, name);
+    else if (!known)
+        s->shared->distrusted |= DISTRUST_SLOTS;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void session_settle(struct index_session *s, uint64_t bucket_id, const char *name)
+{
+    size_t unused;
+    (void)fault_errno("index.settle"); /* a place to be killed at */
+    pthread_mutex_lock(&s->lock);
+    size_t i = find_slot(s, bucket_id, name, &unused);
+    if (i != SLOTS) {
+        atomic_store_explicit(&s->shared->slots[i].used, 0, memory_order_release);
+        s->used--;
+    }
+    while (s->top > 0 && !s->shared->slots[s->top - 1].used)
+        s->top--;
+    pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t session_changes(struct index_session *s, bool *idle)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t changes = s->changes;
+    *idle = s->used == 0 && !s->shared->distrusted;
+    pthread_mutex_unlock(&s->lock);
+    return changes;
+}
+
+int session_each(struct index_session *s,
+                 int (*fn)(void *ctx, uint64_t bucket_id, const char *name, struct error *err),
+                 void *ctx, struct error *err)
+{
+    int code = 0;
+    for (size_t i = s->top; i-- > 0 && code == 0;) {
+        const struct slot *slot = &s->shared->slots[i];
+        if (slot->used)
+            code = fn(ctx, slot->bucket_id, slot->name, err);
+    }
+    return code;
+}
+
+int session_if_unchanged(struct index_session *s, uint64_t changes, int (*fn)(void *ctx), void *ctx)
+{
+    pthread_mutex_lock(&s->lock);
+    int code = s->changes == changes ? fn(ctx) : E_NOT_READY;
+    pthread_mutex_unlock(&s->lock);
+    return code;
+}
