@@ -92,6 +92,28 @@ int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error
     return 0;
 }
 
+int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
+                  struct error *err)
+{
+    enum { PIECE = 256 * 1024 };
+    _cleanup_close_ int fd = -1;
+    _cleanup_free_ char *piece = xmalloc(PIECE);
+    _cleanup_(checksum_freep)
+    struct checksum *sum = checksum_new(type);
+    int rc = file_open(path, O_RDONLY, 0, &fd, err);
+    for (ssize_t n = 1; rc == 0 && n != 0;) {
+        int errnum = fault_errno("disk.read");
+        n = errnum == 0 ? read(fd, piece, PIECE) : -1;
+        if (n > 0)
+            checksum_update(sum, piece, (size_t)n);
+        else if (n < 0 && (errnum = errnum != 0 ? errnum : errno) != EINTR)
+            rc = error_errno(err, errnum, "read '%s'", path);
+    }
+    if (rc == 0)
+        checksum_final(sum, out);
+    return rc;
+}
+
 static int file_datasync(int fd, const char *path, struct error *err)
 {
     int errnum = fault_errno("disk.sync");

@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "common/buf.h"
+#include "common/checksum.h"
 #include "common/error.h"
 
 /* Replaces `path` by `len` bytes: temporary beside it, write, fdatasync, rename, fsync of the
@@ -20,6 +21,9 @@ int file_pwrite_all(int fd, const void *data, size_t len, uint64_t offset, struc
 int file_pread_full(int fd, void *out, size_t len, uint64_t offset, struct error *err);
 /* fsync: 0 or an errno.  Fault points: disk.sync, and `point`, at which a test leaves it out. */
 int file_sync(int fd, const char *point);
+/* Of all bytes of the file. */
+int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
+                  struct error *err);
 int file_fsync_dir(const char *path, struct error *err);
 int file_mkdirs(const char *path, mode_t mode, struct error *err); /* as mkdir -p */
 int file_remove_tree(const char *path, struct error *err);         /* as rm -rf; absent is fine */

@@ -239,15 +239,25 @@ static int probe_attributes(struct mountpath *mp, struct error *err)
                         mp->path);
 }
 
+static int open_life(struct mountpath *mp, struct error *err)
+{
+    _cleanup_free_ uint64_t *ids = NULL;
+    size_t buckets;
+    int code = mountpath_buckets(mp, &ids, &buckets, err);
+    _cleanup_free_ char *root = xprintf("%s/.dfc", mp->path);
+    return code != 0 ? code : life_open(root, buckets > 0, &mp->life, err);
+}
+
 static int open_steps(struct mountpath *mp, const char *path, const char *target_id, bool moved_ok,
                       struct error *err)
 {
     int code;
     if ((code = open_root(mp, path, err)) != 0 || (code = take_lock(mp, err)) != 0 ||
         (code = make_dirs(mp, err)) != 0 || (code = empty_tmp(mp, err)) != 0 ||
-        (code = probe_attributes(mp, err)) != 0)
+        (code = probe_attributes(mp, err)) != 0 ||
+        (code = check_format(mp, target_id, moved_ok, err)) != 0)
         return code;
-    return check_format(mp, target_id, moved_ok, err);
+    return open_life(mp, err);
 }
 
 int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,
@@ -264,12 +274,23 @@ int mountpath_open(const char *path, const char *target_id, bool moved_ok, struc
     return 0;
 }
 
+/* What may not have reached the disk is looked for when the index is rebuilt. */
+static void close_life(struct mountpath *mp)
+{
+    struct error why = ERROR_INIT;
+    if (life_close(mp->life) || mp->index == NULL)
+        return;
+    error_set(&why, E_IO, "the last flush of '%s' failed", mp->path);
+    index_set_stale(mp->index, &why);
+}
+
 void mountpath_close(struct mountpath *mp)
 {
     if (mp == NULL)
         return;
     disk_free(mp->disk);
     reindexer_free(mp->reindexer);
+    close_life(mp);
     index_close(mp->index);
     int fds[] = {mp->obj_fd, mp->tmp_fd, mp->trash_fd, mp->root_fd, mp->lock_fd};
     for (size_t i = 0; i < sizeof fds / sizeof *fds; i++) {

@@ -2,6 +2,7 @@
  *
  *   <path>/.dfc/lock           held (flock) while a daemon has the mountpath open
  *   <path>/.dfc/format.json    whose it is: format.h
+ *   <path>/.dfc/life.json      what must be known when power comes back: life.h
  *   <path>/.dfc/obj/<bucket id>/<xx>/<hash>    objects; a bucket's 256 directories appear at once
  *   <path>/.dfc/tmp/           unfinished writes; emptied when it is opened
  *   <path>/.dfc/trash/         buckets that were destroyed, on their way out
@@ -25,6 +26,7 @@
 #include "io/disk.h"
 #include "target/format.h"
 #include "target/index.h"
+#include "target/life.h"
 
 struct reindexer;
 
@@ -39,6 +41,7 @@ struct mountpath {
     int trash_fd;
     dev_t device;
     atomic_ullong next_tmp;
+    struct life *life;   /* begins when the index is whole: floor.h */
     struct index *index; /* mountpaths.h opens these three */
     struct reindexer *reindexer;
     struct disk *disk;

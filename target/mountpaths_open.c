@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/floor.h"
 #include "target/reindexer.h"
 
 /* A directory that may be opened. */
@@ -192,10 +193,14 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
 {
     const char *fresh;
     _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
-    int code =
-        index_open(dir, m->config.index_map_size, m->config.reindex, &mp->index, &fresh, err);
+    /* With the marker everything was on the disk when power was lost. */
+    bool marked = index_is_marked(dir);
+    bool anew = m->config.reindex || (life_power_lost(mp->life) && !marked);
+    int code = index_open(dir, m->config.index_map_size, anew, &mp->index, &fresh, err);
     if (code != 0)
         return code;
+    if (fresh == NULL && marked)
+        life_set_checked(mp->life);
     struct reindex_report report = {0};
     code = fresh == NULL ? reindex_intents(mp, &report, err) : reindex(mp, &report, err);
     if (code == E_NO_SPACE) { /* objects can be read all the same; lists say what is wrong */
@@ -394,6 +399,16 @@ static struct mountpaths *mountpaths_new(const struct mountpaths_config *config)
     return m;
 }
 
+static bool any_lost_power(const struct mountpaths *m)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++) {
+        if (life_power_lost(set->all[i]->life))
+            return true;
+    }
+    return false;
+}
+
 int mountpaths_open(const struct mountpaths_config *config, struct mountpaths **out,
                     struct error *err)
 {
@@ -402,6 +417,7 @@ int mountpaths_open(const struct mountpaths_config *config, struct mountpaths **
     o->config = config;
     int code = open_steps(o, err);
     if (code == 0) {
+        floor_begin(o->m, config->lost_ok || any_lost_power(o->m));
         *out = o->m;
         (*out)->config.reindex = false; /* of one that is enabled later only where it is needed */
     } else {

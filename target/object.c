@@ -123,7 +123,7 @@ static int stored_read_at(const struct object_place *p, struct mountpath *mp, st
         return 0;
     out->exists = true;
     if (errnum == ENODATA || errnum == ERANGE) {
-        out->damaged = true;
+        out->damaged = out->unknown = true;
         return 0;
     }
     if (errnum != 0)
@@ -131,7 +131,7 @@ static int stored_read_at(const struct object_place *p, struct mountpath *mp, st
     struct error why;
     int code = attr_decode(out->raw, (size_t)len, &out->attr, &why);
     if (code == E_CORRUPT) {
-        out->damaged = true;
+        out->damaged = out->unknown = true;
         out->attr = (struct attr){0};
         return 0;
     }
@@ -172,8 +172,10 @@ static int stored_read_all(const struct object_place *p, const struct mountpath_
         int code = stored_read_at(p, set->all[i], &other, err);
         if (code != 0)
             return code;
+        bool unknown = out->unknown || other.unknown;
         if (stored_beats(&other, out))
             stored_copy(out, &other);
+        out->unknown = unknown;
     }
     return out->exists ? 0 : mountpath_set_check_miss(set, p->bucket_id, p->name, err);
 }

@@ -8,6 +8,7 @@
 #include "common/fault.h"
 #include "common/log.h"
 #include "io/file.h"
+#include "target/floor.h"
 
 struct commit_step {
     const char *name;
@@ -18,13 +19,21 @@ struct commit_step {
 
 /* --- the steps -------------------------------------------------------------------------------- */
 
-static void decide_version(struct commit *c, const struct stored *cur)
+/* Whatever the name has had, known or not, is less. */
+static int decide_version(struct commit *c, const struct stored *cur, struct error *err)
 {
     const struct object_env *env = c->place.store->config.env;
+    struct mountpaths *all = c->place.store->config.mountpaths;
     uint64_t term, map;
+    int code = life_settle(c->place.mp->life, err);
+    if (code == 0 && cur->unknown)
+        code = floor_step(all, err);
+    if (code != 0)
+        return code;
     env->map(env->ctx, &term, &map);
     const struct version *old = cur->exists && !cur->damaged ? &cur->attr.version : NULL;
-    c->attr.version = version_next(old, term, map);
+    c->attr.version = version_next(old, term, map, floor_in_force(all));
+    return 0;
 }
 
 static int read_and_ask(struct commit *c, struct stored *cur, struct error *err)
@@ -48,7 +57,7 @@ static int step_stamp(struct commit *c, struct error *err)
     object_lock(&c->place);
     int code = read_and_ask(c, &cur, err);
     if (code == 0)
-        decide_version(c, &cur);
+        code = decide_version(c, &cur, err);
     object_unlock(&c->place);
     return code != 0 ? code : object_set_attr(c->place.mp, c->fd, &c->attr, err);
 }
@@ -57,14 +66,34 @@ static int step_stamp(struct commit *c, struct error *err)
  * step_stamp(): theirs must not win. */
 static int stamp_now(struct commit *c, const struct stored *cur, struct error *err)
 {
-    decide_version(c, cur);
-    int code = object_set_attr(c->place.mp, c->fd, &c->attr, err);
+    int code = decide_version(c, cur, err);
+    if (!c->sync)
+        c->attr.modified_ms = life_time(c->place.mp->life, c->attr.modified_ms);
+    if (code == 0)
+        code = object_set_attr(c->place.mp, c->fd, &c->attr, err);
     if (code != 0 || !c->sync)
         return code;
     int errnum = file_sync(c->fd, "sync.restamp");
     return errnum == 0
                ? 0
                : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
+}
+
+/* Without sync a file system may write the name down before the bytes: over a new name that is a
+ * loss nobody was promised not to have, but an old object must not go with it. */
+static int write_bytes(struct commit *c, struct error *err)
+{
+    const unsigned all =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    if (c->written)
+        return 0;
+    int errnum = fault_errno("disk.sync");
+    if (errnum == 0 && !fault_skips("sync.bytes") && sync_file_range(c->fd, 0, 0, all) != 0)
+        errnum = errno;
+    c->written = errnum == 0;
+    return errnum == 0
+               ? 0
+               : error_errno(err, errnum, "write '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
 }
 
 /* 0 or an errno. */
@@ -112,6 +141,8 @@ static int publish_locked(struct commit *c, struct error *err)
     const struct object_place *p = &c->place;
     struct stored cur;
     int code = read_and_ask(c, &cur, err);
+    if (code == 0 && !c->sync && cur.exists)
+        code = write_bytes(c, err);
     if (code == 0 && (!c->sync || is_overtaken(c, &cur)))
         code = stamp_now(c, &cur, err);
     if (code != 0)
@@ -205,10 +236,22 @@ static void commit_end(struct commit *c)
 
 /* --- the drivers ------------------------------------------------------------------------------ */
 
+/* Before the name's lock, since it takes the disk's time. */
+static int write_over(struct commit *c, struct error *err)
+{
+    const struct mountpath *mp = c->place.mp;
+    return faccessat(mp->obj_fd, c->place.path.text, F_OK, 0) == 0 ? write_bytes(c, err) : 0;
+}
+
 static void run_here(struct commit *c)
 {
+    struct life *life = c->place.mp->life;
     c->step = STEP_PUBLISH;
-    (void)step_publish(c, &c->err);
+    if (write_over(c, &c->err) == 0) {
+        life_enter(life);
+        (void)step_publish(c, &c->err);
+        life_leave(life);
+    }
     commit_end(c);
 }
 

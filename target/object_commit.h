@@ -10,8 +10,9 @@
  * another writer may be faster between stamp and publish: then the version is decided anew.
  *
  * With `sync` a rename over an old object exchanges the two, so that the old one can come back
- * where the last step fails; without, it replaces it, which file systems that delay allocation take
- * as the sign to flush the new one's bytes, so that power loss leaves the old or the new. */
+ * where the last step fails; without, it replaces it, once the new one's bytes have been written to
+ * the disk (not flushed: the file system's journal, which is, comes after them), so that power loss
+ * leaves the old or the new.  What has just been named without sync is known by its time: life.h. */
 #pragma once
 
 #include "io/disk.h"
@@ -34,6 +35,7 @@ struct commit {
     int dir_fd;
     bool exchanged; /* the old object is in the temporary name */
     bool created;   /* there was none */
+    bool written;   /* without sync: the bytes are on the disk, as far as that goes */
     struct disk_op op;
 };
 

@@ -5,6 +5,7 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "target/floor.h"
 #include "target/object_commit.h"
 
 struct deletion {
@@ -91,6 +92,7 @@ int object_remove_locked(const struct object_place *p, struct error *err)
         p->mp, error_errno(err, errnum, "remove '%s' on '%s'", p->path.text, p->mp->path));
 }
 
+/* Its version must not come again. */
 static int forget_locked(struct object_place *p, int64_t older_than_ms, struct error *err)
 {
     struct stored cur;
@@ -99,7 +101,8 @@ static int forget_locked(struct object_place *p, int64_t older_than_ms, struct e
         cur.attr.modified_ms >= older_than_ms)
         return code;
     p->mp = cur.mp;
-    return object_remove_locked(p, err);
+    code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
+    return code != 0 ? code : object_remove_locked(p, err);
 }
 
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,

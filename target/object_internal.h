@@ -41,6 +41,7 @@ void object_unlock(const struct object_place *p);
 struct stored {
     bool exists;
     bool damaged;         /* exists, but its attribute cannot be read: attr is empty */
+    bool unknown;         /* a copy is damaged: its version may have been the greatest */
     struct mountpath *mp; /* where; with exists */
     struct attr attr;     /* borrows from raw: do not copy the struct */
     unsigned char raw[ATTR_ENCODED_MAX];

@@ -273,6 +273,28 @@ static void test_damage_is_an_error_and_put_heals_it(void **state)
     assert_no_leftovers();
 }
 
+/* Its attribute is gone, and with it its version; a client may still have that as an entity tag. */
+static void test_a_version_over_damage_is_a_new_one(void **state)
+{
+    (void)state;
+    for (int durability = DURABILITY_SYNC; durability <= DURABILITY_ASYNC; durability++) {
+        for (unsigned i = 0; i < 3; i++)
+            put_text("a", "again and again");
+        struct version old = version_of("a");
+        _cleanup_free_ char *path = file_path("a");
+        assert_int_equal(removexattr(path, ATTR_XATTR), 0);
+        assert_int_equal(put_text_as("a", "new", (enum durability)durability, NULL), 0);
+        struct version new = version_of("a");
+        assert_true(version_compare(&new, &old) > 0);
+        put_text("a", "next"); /* and so it goes on */
+        assert_int_equal(version_of("a").counter, new.counter + 1);
+    }
+    fixture_close();
+    fixture_open();
+    put_text("b", "another");
+    assert_true(version_of("b").counter > LIFE_STEP);
+}
+
 static void test_two_names_with_one_hash_do_not_mix(void **state)
 {
     (void)state;
@@ -481,6 +503,7 @@ int main(void)
         store_test(test_conditions_hold_at_the_rename),
         store_test(test_the_later_of_two_writers_wins),
         store_test(test_damage_is_an_error_and_put_heals_it),
+        store_test(test_a_version_over_damage_is_a_new_one),
         store_test(test_two_names_with_one_hash_do_not_mix),
         store_test(test_a_destroyed_bucket_takes_no_late_put),
         store_test(test_space_is_left_for_tombstones),

@@ -12,6 +12,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/file.h"
 #include "target/object_path.h"
 
 enum {
@@ -97,12 +98,27 @@ static int walk_check_place(const struct walk *w, const char *path, const struct
                      place.text);
 }
 
+/* Its length alone says nothing: a file system may have written that down before the bytes.  Without
+ * a checksum nobody can tell, and it was not promised.  A file that cannot be read is damaged, not
+ * lost. */
+static bool walk_is_torn(const struct walk *w, const char *path, const struct attr *a)
+{
+    if ((a->flags & ATTR_DURABLE) != 0 || a->size == 0 ||
+        !life_suspects(w->mp->life, a->modified_ms))
+        return false;
+    struct checksum_value got;
+    if (a->checksum.type == CHECKSUM_NONE)
+        return true;
+    return file_checksum(path, a->checksum.type, &got, NULL) == 0 &&
+           !checksum_equal(&got, &a->checksum);
+}
+
 /* What a file is worth. */
-enum found { FOUND_OBJECT, FOUND_SHORT, FOUND_DAMAGE, FOUND_NONE };
+enum found { FOUND_OBJECT, FOUND_TORN, FOUND_DAMAGE, FOUND_NONE };
 
 struct file {
     struct attr attr; /* borrows from raw */
-    struct error why; /* with FOUND_SHORT, FOUND_DAMAGE */
+    struct error why; /* with FOUND_TORN, FOUND_DAMAGE */
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
@@ -123,10 +139,10 @@ static enum found walk_look(struct walk *w, const char *path, struct file *f)
         walk_check_place(w, path, &f->attr, &f->why) != 0)
         return FOUND_DAMAGE;
     if ((uint64_t)st.st_size == f->attr.size)
-        return FOUND_OBJECT;
+        return w->stop == NULL && walk_is_torn(w, path, &f->attr) ? FOUND_TORN : FOUND_OBJECT;
     error_set(&f->why, E_CORRUPT, "it has %llu bytes, not %llu", (unsigned long long)st.st_size,
               (unsigned long long)f->attr.size);
-    return FOUND_SHORT;
+    return FOUND_TORN;
 }
 
 static int walk_file(struct walk *w, const char *path, struct error *err)
@@ -135,7 +151,7 @@ static int walk_file(struct walk *w, const char *path, struct error *err)
     enum found found = walk_look(w, path, &f);
     if (found == FOUND_NONE)
         return 0;
-    if (found == FOUND_SHORT && (f.attr.flags & ATTR_DURABLE) == 0 && w->stop == NULL)
+    if (found == FOUND_TORN && (f.attr.flags & ATTR_DURABLE) == 0 && w->stop == NULL)
         return walk_lost(w, path, err);
     if (found != FOUND_OBJECT)
         walk_unreadable(w, path, &f.why);
@@ -239,8 +255,10 @@ int reindex(struct mountpath *mp, struct reindex_report *report, struct error *e
     struct walk w;
     walk_begin(&w, mp, NULL, report);
     int code = walk_all(&w, err);
-    if (code == 0)
+    if (code == 0) {
         index_set_complete(mp->index);
+        life_set_checked(mp->life);
+    }
     walk_end(&w);
     report->ms = clock_ms() - began;
     return code == 0 ? 0 : error_recode(err, code, "rebuild the index");

@@ -4,10 +4,11 @@
  *   reindex()           at a start whose index began anew: every file, before anything is served
  *   reindex_online()    every file, into a second index, while changes and lists go on
  *
- * A file whose length is not that of its attribute, and whose bytes were never promised to be on
- * the disk (no ATTR_DURABLE), was lost with power: reindex() removes and counts it.  A durable one
- * with a wrong length, or a file without a readable attribute, is damage: it is left alone, logged
- * and counted, and reading it is an error.
+ * A file whose bytes were never promised to be on the disk (no ATTR_DURABLE) was lost with power
+ * where its length is not that of its attribute, or, when power was lost since (life.h), its
+ * checksum is another one, or there is none: it is removed and counted.  A durable one with
+ * a wrong length, or a file without a readable attribute, is damage: it is left alone, logged and
+ * counted, and reading it is an error.
  *
  * The files of a directory are looked at in the order of their inodes, which is the one in which a
  * cold disk gives them fastest. */

@@ -138,6 +138,21 @@ int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const at
     return 0;
 }
 
+/* --- flushing --------------------------------------------------------------------------------- */
+
+int sweep_flush(struct object_store *store, const atomic_bool *stop, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(object_store_mountpaths(store));
+    int first = 0;
+    for (size_t i = 0; i < all->count && !*stop; i++) {
+        struct mountpath *mp = all->all[i];
+        int code = mountpath_failed(mp, life_flush(mp->life, first == 0 ? err : NULL));
+        first = first == 0 ? code : first;
+    }
+    return first;
+}
+
 /* --- the thread ------------------------------------------------------------------------------- */
 
 struct sweeper {
@@ -165,6 +180,13 @@ static void look_for_tombstones(struct sweeper *s)
         log_warn("removing old tombstones", lerr(&err));
 }
 
+static void flush(struct sweeper *s)
+{
+    struct error err = ERROR_INIT;
+    if (sweep_flush(s->config.store, &s->stop, &err) != 0)
+        log_warn("flushing what was written without sync", lerr(&err));
+}
+
 /* True: woken; false: the time has come. */
 static bool sweeper_wait(struct sweeper *s, uint64_t until_ms)
 {
@@ -180,18 +202,29 @@ static bool sweeper_wait(struct sweeper *s, uint64_t until_ms)
     return woken;
 }
 
+/* Has *at_ms come?  Then it is the next time. */
+static bool is_time(const struct sweeper *s, uint64_t *at_ms, uint64_t interval_ms)
+{
+    uint64_t now_ms = clock_ms();
+    if (now_ms < *at_ms || s->stop)
+        return false;
+    *at_ms = now_ms + interval_ms;
+    return true;
+}
+
 static void *sweeper_main(void *arg)
 {
     struct sweeper *s = arg;
     uint64_t next_ms = clock_ms() + s->config.interval_ms;
+    uint64_t flush_ms = clock_ms() + s->config.flush_ms;
     look_for_buckets(s);
     while (!s->stop) {
-        if (sweeper_wait(s, next_ms))
+        if (sweeper_wait(s, next_ms < flush_ms ? next_ms : flush_ms))
             look_for_buckets(s);
-        if (clock_ms() < next_ms || s->stop)
-            continue;
-        look_for_tombstones(s);
-        next_ms = clock_ms() + s->config.interval_ms;
+        if (is_time(s, &flush_ms, s->config.flush_ms))
+            flush(s);
+        if (is_time(s, &next_ms, s->config.interval_ms))
+            look_for_tombstones(s);
     }
     return NULL;
 }

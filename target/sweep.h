@@ -1,5 +1,7 @@
 /* What nobody waits for, in a thread of its own: removing buckets that were destroyed, with their
- * entries in the indexes, and tombstones that have outlived tombstone_ttl.
+ * entries in the indexes, and tombstones that have outlived tombstone_ttl; flushing the file systems
+ * on which something was written without sync, so that a loss of power leaves little to be checked
+ * (life.h).
  *
  * A bucket is dead when its id is below the state's next_bucket_id and the state does not have it.
  * Ids are never used twice, so a dead one stays dead. */
@@ -15,6 +17,7 @@ struct sweeper_config {
     struct state_holder *state;   /* outlives it */
     uint64_t interval_ms;         /* between looks for old tombstones */
     uint64_t tombstone_ttl_ms;
+    uint64_t flush_ms;            /* between flushes */
 };
 
 int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struct error *err);
@@ -25,5 +28,7 @@ void sweeper_free(struct sweeper *s); /* ends soon, whatever it is about */
 /* One look, in the caller's thread: what the thread does, and the tests. */
 int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
                        const atomic_bool *stop, struct error *err);
+/* On every mountpath, whatever fails on others; the first error. */
+int sweep_flush(struct object_store *store, const atomic_bool *stop, struct error *err);
 int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
                      struct error *err);

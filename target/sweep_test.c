@@ -129,12 +129,49 @@ static void test_only_old_tombstones_go(void **state)
         snprintf(name, sizeof name, "o%02u", i);
         assert_text(name, i % 2 == 0 ? NULL : "x");
     }
-    put_text("o00", "again");
-    assert_int_equal(version_of("o00").counter, 1); /* nothing is known of it any more */
     fixture_close();
     fixture_forget_markers();
     fixture_open();
-    assert_int_equal(names_in_index(BUCKET), 11); /* the files are gone as well */
+    assert_int_equal(names_in_index(BUCKET), 10); /* the files are gone as well */
+}
+
+/* Nothing is known of the name any more, but an entity tag stands for the same bytes for ever: also
+ * after a restart, and when one of the disks is new. */
+static void test_a_forgotten_version_does_not_come_again(void **state)
+{
+    (void)state;
+    put_text("a", "1");
+    put_text("a", "2");
+    struct version old = version_of("a");
+    assert_int_equal(delete_name("a"), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(names_in_index(BUCKET), 0);
+    put_text("a", "3");
+    struct version later = version_of("a");
+    assert_true(version_compare(&later, &old) > 0);
+    assert_int_equal(delete_name("a"), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    fixture_close();
+    _cleanup_free_ char *mp2 = xprintf("%s/mp2", fx.dir);
+    assert_int_equal(file_remove_tree(mp2, NULL), 0);
+    fixture_open_with("1,3", (struct mountpaths_config){.lost_ok = true});
+    put_text("a", "4");
+    struct version last = version_of("a");
+    assert_true(version_compare(&last, &later) > 0);
+}
+
+/* Where the floor cannot be raised the tombstone stays. */
+static void test_no_tombstone_goes_before_its_version_is_safe(void **state)
+{
+    (void)state;
+    put_text("a", "1");
+    assert_int_equal(delete_name("a"), 0);
+    assert_int_equal(fault_configure("disk.write=ENOSPC", NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), E_NO_SPACE);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    assert_int_equal(names_in_index(BUCKET), 1);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(names_in_index(BUCKET), 0);
 }
 
 /* An object that was made between the look and the removal stays. */
@@ -157,8 +194,11 @@ static void test_the_thread_does_it_when_woken(void **state)
     put_in(5, "a");
     struct cluster_state *alive = state_new("c-1");
     struct state_holder *holder = state_holder_new(alive);
-    const struct sweeper_config config = {
-        .store = fx.store, .state = holder, .interval_ms = 3600000, .tombstone_ttl_ms = 3600000};
+    const struct sweeper_config config = {.store = fx.store,
+                                          .state = holder,
+                                          .interval_ms = 3600000,
+                                          .tombstone_ttl_ms = 3600000,
+                                          .flush_ms = 3600000};
     struct sweeper *sweeper;
     assert_int_equal(sweeper_new(&config, &sweeper, NULL), 0);
     struct cluster_state *s = state_with_bucket(false);
@@ -179,6 +219,8 @@ int main(void)
         store_test(test_entries_without_files_go),
         store_test(test_stopping_leaves_the_rest_for_later),
         store_test(test_only_old_tombstones_go),
+        store_test(test_a_forgotten_version_does_not_come_again),
+        store_test(test_no_tombstone_goes_before_its_version_is_safe),
         store_test(test_what_is_no_tombstone_any_more_stays),
         store_test(test_the_thread_does_it_when_woken),
     };

@@ -177,6 +177,7 @@ static int start_jobs(struct target *t, struct error *err)
         .state = t->state,
         .interval_ms = t->params.sweep_interval,
         .tombstone_ttl_ms = t->params.tombstone_ttl,
+        .flush_ms = t->params.flush_interval,
     };
     t->xactions = xactions_new(kinds, t, job_news_send);
     return sweeper_new(&config, &t->sweeper, err);

@@ -15,13 +15,14 @@ int version_compare(const struct version *a, const struct version *b)
     return order != 0 ? order : compare_u64(a->counter, b->counter);
 }
 
-struct version version_next(const struct version *old, uint64_t term, uint64_t map)
+struct version version_next(const struct version *old, uint64_t term, uint64_t map, uint64_t floor)
 {
-    struct version first = {.term = term, .map = map, .counter = 1};
+    struct version first = {.term = term, .map = map, .counter = floor + 1};
     if (old == NULL || version_compare(old, &first) < 0)
         return first;
     /* Written under a later map than ours, or not for the first time under this one. */
-    return (struct version){.term = old->term, .map = old->map, .counter = old->counter + 1};
+    uint64_t below = old->counter > floor ? old->counter : floor;
+    return (struct version){.term = old->term, .map = old->map, .counter = below + 1};
 }
 
 const char *version_format(const struct version *v, char out[static VERSION_TEXT_MAX])

@@ -36,15 +36,26 @@ static void test_order_is_term_then_map_then_counter(void **state)
 static void test_next_is_greater_than_the_old_one_and_the_map(void **state)
 {
     (void)state;
-    assert_version(version_next(NULL, 1, 7), v(1, 7, 1));
+    assert_version(version_next(NULL, 1, 7, 0), v(1, 7, 1));
     struct version old = v(1, 7, 1);
-    assert_version(version_next(&old, 1, 7), v(1, 7, 2));
-    assert_version(version_next(&old, 1, 8), v(1, 8, 1));
-    assert_version(version_next(&old, 2, 1), v(2, 1, 1));
+    assert_version(version_next(&old, 1, 7, 0), v(1, 7, 2));
+    assert_version(version_next(&old, 1, 8, 0), v(1, 8, 1));
+    assert_version(version_next(&old, 2, 1, 0), v(2, 1, 1));
     /* A copy from a later map than ours arrived here: still greater than it. */
-    assert_version(version_next(&old, 1, 6), v(1, 7, 2));
+    assert_version(version_next(&old, 1, 6, 0), v(1, 7, 2));
     old = v(1, 7, 0);
-    assert_version(version_next(&old, 1, 7), v(1, 7, 1));
+    assert_version(version_next(&old, 1, 7, 0), v(1, 7, 1));
+}
+
+static void test_next_is_above_the_floor(void **state)
+{
+    (void)state;
+    struct version low = v(1, 7, 3), high = v(1, 7, 300);
+    assert_version(version_next(NULL, 1, 7, 99), v(1, 7, 100));
+    assert_version(version_next(&low, 1, 7, 99), v(1, 7, 100));
+    assert_version(version_next(&low, 1, 6, 99), v(1, 7, 100)); /* a later map, a low counter */
+    assert_version(version_next(&high, 1, 7, 99), v(1, 7, 301));
+    assert_version(version_next(&high, 1, 8, 99), v(1, 8, 100));
 }
 
 static void test_text_form_round_trips(void **state)
@@ -81,6 +92,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_order_is_term_then_map_then_counter),
         cmocka_unit_test(test_next_is_greater_than_the_old_one_and_the_map),
+        cmocka_unit_test(test_next_is_above_the_floor),
         cmocka_unit_test(test_text_form_round_trips),
         cmocka_unit_test(test_other_texts_are_refused),
     };
