@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/failure.h"
+#include "api/job_id.h"
 #include "api/uri.h"
 #include "common/jsonx.h"
 
@@ -15,7 +16,7 @@ static int bucket_call(struct dfc_client *c, const char *bucket, const struct ca
     return rc == DFC_OK ? call_small(c, what, &path, document, err) : rc;
 }
 
-/* {"action": action, "value": properties} */
+/* {"action": action, "value": {…}} */
 static int bucket_action(const char *action, const char *properties, char **out,
                          struct dfc_error *err)
 {
@@ -24,7 +25,7 @@ static int bucket_action(const char *action, const char *properties, char **out,
     if (properties != NULL && json_parse(properties, strlen(properties), &value, &e) != 0)
         return failure_common(err, DFC_INVALID, &e);
     if (value != NULL && !json_is_object(value))
-        return failure_set(err, DFC_INVALID, E_JSON, "properties must be a JSON object");
+        return failure_set(err, DFC_INVALID, E_JSON, "it must be a JSON object");
     if (value == NULL)
         value = json_object();
     _cleanup_json_ json_t *doc = json_pack("{s:s, s:O}", "action", action, "value", value);
@@ -59,6 +60,32 @@ int dfc_bucket_destroy(struct dfc_client *c, const char *bucket, struct dfc_erro
 {
     const struct call_small what = {.method = "DELETE"};
     return bucket_call(c, bucket, &what, NULL, err);
+}
+
+/* Not repeated after a doubtful end, for it would be two jobs. */
+static int bucket_job(struct dfc_client *c, const char *bucket, const char *action,
+                      const char *value, char **id, struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    _cleanup_free_ char *text = NULL;
+    int rc = bucket_action(action, value, &body, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small what = {.method = "POST", .body = body};
+    rc = bucket_call(c, bucket, &what, &text, err);
+    return rc == DFC_OK ? job_id_of(text, id, err) : rc;
+}
+
+int dfc_bucket_delete_objects(struct dfc_client *c, const char *bucket, const char *value,
+                              char **id, struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "delete", value, id, err);
+}
+
+int dfc_bucket_copy_objects(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                            struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "copy", value, id, err);
 }
 
 int dfc_bucket_show(struct dfc_client *c, const char *bucket, char **document,

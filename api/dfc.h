@@ -250,6 +250,13 @@ DFC_API int dfc_bucket_show(struct dfc_client *client, const char *bucket, char 
 DFC_API int dfc_bucket_set(struct dfc_client *client, const char *bucket, const char *properties,
                            struct dfc_error *err);
 DFC_API int dfc_bucket_list(struct dfc_client *client, char **document, struct dfc_error *err);
+/* Jobs over the objects of a bucket.  value is a JSON object: "list", "template" or "prefix" say
+ * which (docs/http.md); a copy has "to", the bucket, and may have "prepend".  id must be freed with
+ * dfc_free(). */
+DFC_API int dfc_bucket_delete_objects(struct dfc_client *client, const char *bucket,
+                                      const char *value, char **id, struct dfc_error *err);
+DFC_API int dfc_bucket_copy_objects(struct dfc_client *client, const char *bucket,
+                                    const char *value, char **id, struct dfc_error *err);
 
 /* ---- cluster ---- */
 
@@ -266,7 +273,7 @@ DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const cha
 struct dfc_job {
     char *id;
     char *kind;
-    char *state; /* queued extracting merging creating finished failed aborted */
+    char *state; /* queued running (a sort: extracting merging creating) finished failed aborted */
     bool ended;  /* one of the last three */
     double percent;
     char *error;    /* the first error's message; "" */

@@ -3,6 +3,7 @@
 
 #include "api/call.h"
 #include "api/failure.h"
+#include "api/job_id.h"
 #include "api/uri.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
@@ -101,20 +102,9 @@ int dfc_sort_start(struct dfc_client *c, const char *spec, char **id, struct dfc
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     _cleanup_free_ char *text = NULL;
-    _cleanup_json_ json_t *doc = NULL;
-    struct error e = ERROR_INIT;
-    const char *said = NULL;
     buf_puts(&path, "/v1/sort");
     int rc = call_small(c, &what, &path, &text, err);
-    if (rc != DFC_OK)
-        return rc;
-    if (json_parse(text, strlen(text), &doc, &e) != 0 ||
-        json_need_str(doc, "", "id", &said, &e) != 0) {
-        error_wrap(&e, "the reply to a started sort");
-        return failure_common(err, DFC_FAILED, &e);
-    }
-    *id = xstrdup(said);
-    return DFC_OK;
+    return rc == DFC_OK ? job_id_of(text, id, err) : rc;
 }
 
 int dfc_sort_show(struct dfc_client *c, const char *id, struct dfc_job **job, struct dfc_error *err)
@@ -180,6 +170,20 @@ int dfc_job_abort(struct dfc_client *c, const char *id, struct dfc_error *err)
     struct buf path = BUF_INIT;
     int rc = job_path(&path, id, err);
     return rc == DFC_OK ? call_small(c, &what, &path, NULL, err) : rc;
+}
+
+int job_id_of(const char *reply, char **id, struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    struct error e = ERROR_INIT;
+    const char *said = NULL;
+    if (json_parse(reply, strlen(reply), &doc, &e) != 0 ||
+        json_need_str(doc, "", "id", &said, &e) != 0) {
+        error_wrap(&e, "the reply to a started job");
+        return failure_common(err, DFC_FAILED, &e);
+    }
+    *id = xstrdup(said);
+    return DFC_OK;
 }
 
 static uint64_t wait_step(uint64_t step_ms, uint64_t spent_ms, uint64_t timeout_ms)

@@ -5,7 +5,9 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/job_start.h"
 #include "proxy/list.h"
+#include "proxy/objects_job.h"
 #include "proxy/proxy.h"
 
 /* --- documents ------------------------------------------------------------------------------- */
@@ -165,6 +167,31 @@ static int list_objects(struct http_request *req, json_t *value, struct error *e
     return 0;
 }
 
+/* --- jobs over the objects of a bucket -------------------------------------------------------- */
+
+static int start_job(struct http_request *req, const char *kind, json_t *value, struct error *err)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *empty = json_object();
+    struct job *job = NULL;
+    int r = objects_job_make(s, kind, http_path_param(req, "bucket"), value != NULL ? value : empty,
+                             clock_wall_ms(), &job, err);
+    if (r == 0)
+        job_start(req, job);
+    return r;
+}
+
+static int delete_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    return start_job(req, "delete", value, err);
+}
+
+static int copy_objects(struct http_request *req, json_t *value, struct error *err)
+{
+    return start_job(req, "copy", value, err);
+}
+
 /* --- actions --------------------------------------------------------------------------------- */
 
 /* {"action": name, "value": {…}}; the second names are DFC's. */
@@ -178,6 +205,8 @@ struct action {
 static const struct action post_actions[] = {
     {"create", "createlb", create},
     {"listobjects", "listobjects", list_objects},
+    {"delete", "delete", delete_objects},
+    {"copy", "copy", copy_objects},
     {NULL},
 };
 static const struct action put_actions[] = {
@@ -254,9 +283,13 @@ static void change_begin(struct http_request *req,
         http_collect_body(req, p->params.body_max, body);
 }
 
+/* It may list objects by name. */
 static void post_begin(struct http_request *req)
 {
-    change_begin(req, post_body);
+    const struct proxy *p = http_user(req);
+    size_t max = p->params.body_max > JOB_SPEC_MAX ? p->params.body_max : JOB_SPEC_MAX;
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, max, post_body);
 }
 
 static void put_begin(struct http_request *req)
@@ -305,13 +338,20 @@ const struct http_route bucket_routes[] = {
      .pattern = "/v1/buckets/{bucket}",
      .nets = NET_PUBLIC,
      .begin = post_begin,
-     .summary = "Creates a bucket; or, with another action, lists its objects.",
+     .summary =
+         "Creates a bucket; or, with another action, lists its objects, or starts a job that "
+         "deletes or copies them.",
      .query = "",
-     .body = "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
-             "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
-             "\"token\", \"limit\", \"partial\"}}`",
-     .reply = "201 and the bucket's document; or a page of the list",
-     .errors = "bucket_exists invalid_name invalid_json not_supported"},
+     .body =
+         "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
+         "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
+         "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
+         "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
+         "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`",
+     .reply = "201 and the bucket's document; or a page of the list; or 202 `{\"id\": \"del-…\"}`, "
+              "the job",
+     .errors = "bucket_exists invalid_name invalid_json not_supported bucket_not_found "
+               "invalid_spec no_targets node_unreachable too_large overloaded"},
     {.name = "bucket_change",
      .method = HTTP_PUT,
      .pattern = "/v1/buckets/{bucket}",

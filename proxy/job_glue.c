@@ -6,6 +6,7 @@
 #include "io/loop.h"
 #include "net/http_client.h"
 #include "proxy/jobs.h"
+#include "proxy/objects_job.h"
 #include "proxy/proxy.h"
 #include "proxy/sort_job.h"
 
@@ -124,7 +125,19 @@ void job_glue_moved(struct proxy *p, const char *job_id, const char *node_id)
 
 static int glue_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    return strcmp(job->kind, "sort") == 0 ? sort_job_fits(job, s, err) : 0;
+    static const struct {
+        const char *kind;
+        int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
+    } kinds[] = {
+        {"sort", sort_job_fits},
+        {"delete", objects_job_fits},
+        {"copy", objects_job_fits},
+    };
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].kind, job->kind) == 0)
+            return kinds[i].fits(job, s, err);
+    }
+    return 0;
 }
 
 struct job_glue *job_glue_start(struct proxy *p)

@@ -1,5 +1,6 @@
-/* Background jobs over HTTP: POST /v1/sort makes one, the rest is the same for every kind.  The
- * primary answers; other proxies pass the request on to it, since the targets' reports come there.
+/* Background jobs over HTTP: POST /v1/sort makes one (buckets.c others), the rest is the same for
+ * every kind.  The primary answers; other proxies pass the request on to it, since the targets'
+ * reports come there.
  */
 #include "proxy/job_routes.h"
 
@@ -9,12 +10,11 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/job_glue.h"
+#include "proxy/job_start.h"
 #include "proxy/job_view.h"
 #include "proxy/jobs.h"
 #include "proxy/proxy.h"
 #include "proxy/sort_job.h"
-
-enum { SPEC_MAX = JOB_DOCUMENT_MAX }; /* a spec may list its shards by name */
 
 static void reply_no_job(struct http_request *req, const char *id)
 {
@@ -26,26 +26,6 @@ static void reply_no_job(struct http_request *req, const char *id)
 /* --- starting
  * -------------------------------------------------------------------------------------- */
 
-struct starting {
-    struct http_request *req;
-    struct job *job;
-};
-
-static void start_done(void *arg, const struct error *err)
-{
-    struct starting *s = arg;
-    struct proxy *p = http_user(s->req);
-    if (err != NULL) {
-        http_reply_error(s->req, err);
-    } else {
-        _cleanup_json_ json_t *reply = json_pack("{s:s}", "id", s->job->id);
-        http_reply_json(s->req, 202, reply);
-        jobs_driver_tick(p->jobs);
-    }
-    job_unref(s->job);
-    free(s);
-}
-
 static void start_body(struct http_request *req, const char *data, size_t len)
 {
     struct proxy *p = http_user(req);
@@ -56,20 +36,16 @@ static void start_body(struct http_request *req, const char *data, size_t len)
     int code = json_parse(data, len, &doc, &err);
     if (code == 0)
         code = sort_job_make(state, doc, clock_wall_ms(), &job, &err);
-    if (code != 0) {
+    if (code != 0)
         http_reply_error(req, &err);
-        return;
-    }
-    struct starting *s = xcalloc(1, sizeof *s);
-    *s = (struct starting){.req = req, .job = job};
-    const struct command cmd = {.kind = CMD_JOB_CREATE, .name = job->id, .job = job};
-    proxy_commit(p, &cmd, start_done, s);
+    else
+        job_start(req, job);
 }
 
 static void start_begin(struct http_request *req)
 {
     if (!proxy_passed_to_primary(req))
-        http_collect_body(req, SPEC_MAX, start_body);
+        http_collect_body(req, JOB_SPEC_MAX, start_body);
 }
 
 /* --- looking
@@ -376,7 +352,9 @@ const struct http_route job_routes[] = {
      .pattern = "/v1/jobs/{id}",
      .nets = NET_PUBLIC,
      .begin = job_abort_begin,
-     .summary = "Aborts a job: what it has made is removed.",
+     .summary =
+         "Aborts a job: what it has made is removed, but for what a delete has deleted and a "
+         "copy has copied.",
      .query = "",
      .body = "",
      .reply = "202",

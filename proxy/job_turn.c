@@ -4,6 +4,12 @@
 
 #include "common/template.h"
 
+/* Only jobs that hide what they make hold its names from others. */
+static bool takes_turns(const struct job *job)
+{
+    return json_object_get(job->spec, "output_format") != NULL;
+}
+
 static json_int_t output_bucket(const struct job *job)
 {
     return json_integer_value(json_object_get(job->plan, "output_bucket_id"));
@@ -33,12 +39,12 @@ static bool may_collide(const struct job *a, const struct job *b)
 
 bool job_must_wait(const struct job *job, const struct cluster_state *s)
 {
-    for (size_t i = 0; i < s->jobs.count; i++) {
+    for (size_t i = 0; i < s->jobs.count && takes_turns(job); i++) {
         const struct job *other = s->jobs.jobs[i];
         if (strcmp(other->id, job->id) == 0)
             return false;
-        if (!job_ended(other->state) && output_bucket(other) == output_bucket(job) &&
-            may_collide(other, job))
+        if (!job_ended(other->state) && takes_turns(other) &&
+            output_bucket(other) == output_bucket(job) && may_collide(other, job))
             return true;
     }
     return false;

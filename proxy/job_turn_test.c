@@ -61,11 +61,26 @@ static void test_others_do_not_wait(void **state)
     queue_done(&q);
 }
 
+/* A copy into the bucket, and deletions, hold no names. */
+static void test_jobs_that_hide_nothing_do_not_wait(void **state)
+{
+    (void)state;
+    struct queue q;
+    queue_init(&q, (const int[]){1, 1, 1}, (const char *const[]){"a-%d", "a-%d", "a-%d"});
+    json_object_del(q.jobs[0]->spec, "output_format");
+    json_object_del(q.jobs[1]->spec, "output_format");
+    assert_false(job_must_wait(q.jobs[0], &q.state));
+    assert_false(job_must_wait(q.jobs[1], &q.state));
+    assert_false(job_must_wait(q.jobs[2], &q.state));
+    queue_done(&q);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_same_names_wait),
         cmocka_unit_test(test_others_do_not_wait),
+        cmocka_unit_test(test_jobs_that_hide_nothing_do_not_wait),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "proxy/objects_view.h"
+#include "xaction/kinds.h"
 
 /* The sums over all targets' statuses (sort/task.h says what they contain). */
 struct totals {
@@ -80,6 +82,11 @@ static const char *phase_of(const struct totals *t)
     return "creating";
 }
 
+static bool is_sort(const struct job *job)
+{
+    return strcmp(job->kind, "sort") == 0;
+}
+
 const char *job_view_state(const struct job *job, const json_t *reports)
 {
     switch (job->state) {
@@ -90,19 +97,21 @@ const char *job_view_state(const struct job *job, const json_t *reports)
     case JOB_ABORTED:
         return job_state_name(job->state);
     case JOB_COMMITTING:
-        return "creating";
+        return is_sort(job) ? "creating" : "running";
     case JOB_RUNNING:
     case JOB_STOPPING:
         break;
     }
+    if (!is_sort(job))
+        return "running";
     struct totals t = totals_of(reports);
     return phase_of(&t);
 }
 
 bool job_view_is_state(const char *word)
 {
-    static const char *const words[] = {"queued",   "extracting", "merging", "creating",
-                                        "finished", "failed",     "aborted"};
+    static const char *const words[] = {"queued",   "running",  "extracting", "merging",
+                                        "creating", "finished", "failed",     "aborted"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(words[i], word) == 0)
             return true;
@@ -146,9 +155,19 @@ static json_t *progress_of(const struct job *job, const struct totals *t, const 
     return p;
 }
 
-static json_t *warnings_of(const json_t *reports)
+/* What an end before the end means for this kind. */
+static void warn_of_rest(const struct job *job, json_t *all)
+{
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
+    if (kind != NULL && *kind->undone != '\0' &&
+        (job->state == JOB_ABORTED || job->state == JOB_FAILED))
+        json_array_append_new(all, json_string(kind->undone));
+}
+
+static json_t *warnings_of(const struct job *job, const json_t *reports)
 {
     json_t *all = json_array();
+    warn_of_rest(job, all);
     const char *id;
     json_t *report;
     json_object_foreach((json_t *)reports, id, report)
@@ -210,10 +229,12 @@ json_t *job_view(const struct job *job, const json_t *reports, bool brief)
                              "ended_ms", (json_int_t)job->ended_ms);
     if (job->state == JOB_STOPPING)
         json_object_set_new(view, "stopping", json_true());
-    json_object_set_new(view, "progress", progress_of(job, &t, phase));
+    json_object_set_new(view, "progress",
+                        is_sort(job) ? progress_of(job, &t, phase)
+                                     : objects_view_progress(job, reports));
     /* Nothing is done twice in this release: a job that loses a target fails. */
     json_object_set_new(view, "redone", json_pack("{s:i, s:i}", "shards", 0, "bytes", 0));
-    json_object_set_new(view, "warnings", warnings_of(reports));
+    json_object_set_new(view, "warnings", warnings_of(job, reports));
     json_object_set_new(view, "errors", errors_of(job));
     json_t *plan = plan_of(reports);
     if (plan != NULL)

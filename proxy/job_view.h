@@ -10,7 +10,7 @@
  * ones heard, afterwards those kept in job->report.  `brief`: without "targets" and "spec". */
 json_t *job_view(const struct job *job, const json_t *reports, bool brief);
 
-/* The word for users: queued extracting merging creating finished failed aborted.  While a job is
- * being undone it keeps the word of the phase that it was in, and the view says "stopping": true. */
+/* The word for users: queued, running (of a sort: extracting merging creating), finished failed
+ * aborted.  While a job is being undone it keeps the word of the phase that it was in, and the view says "stopping": true. */
 const char *job_view_state(const struct job *job, const json_t *reports);
 bool job_view_is_state(const char *word);

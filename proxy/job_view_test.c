@@ -81,12 +81,38 @@ static void test_ended_job(void **state)
     job_unref(job);
 }
 
+static void test_a_job_over_objects(void **state)
+{
+    (void)state;
+    struct job *job = job_new("del-1", "delete");
+    job->state = JOB_RUNNING;
+    _cleanup_json_ json_t *reports = parse(
+        "{\"t1\": {\"status\": {\"objects\": {\"done\": 10, \"skipped\": 5, \"missing\": 1, "
+        "\"failed\": 0, \"total\": 40}, \"bytes\": 100, \"seconds\": 2.0}}, \"t2\": "
+        "{\"status\": {\"objects\": {\"done\": 4, \"total\": 40}, \"bytes\": 50}}, \"t3\": {}}");
+    _cleanup_json_ json_t *view = job_view(job, reports, true);
+    assert_string_equal(json_string_value(json_object_get(view, "state")), "running");
+    assert_int_equal(json_array_size(json_object_get(view, "warnings")), 0);
+    const json_t *progress = json_object_get(view, "progress");
+    assert_int_equal(json_integer_value(json_object_get(progress, "percent")), 25);
+    assert_int_equal(json_integer_value(json_object_get(progress, "rate_bytes_s")), 75);
+    assert_int_equal(json_integer_value(json_object_get(progress, "eta_s")), 6);
+    const json_t *objects = json_object_get(progress, "objects");
+    assert_int_equal(json_integer_value(json_object_get(objects, "done")), 14);
+    job->state = JOB_ABORTED;
+    _cleanup_json_ json_t *aborted = job_view(job, reports, true);
+    assert_string_equal(json_string_value(json_array_get(json_object_get(aborted, "warnings"), 0)),
+                        "what was deleted before the end stays deleted");
+    job_unref(job);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_running_job),
         cmocka_unit_test(test_phase_is_the_slowest_targets),
         cmocka_unit_test(test_ended_job),
+        cmocka_unit_test(test_a_job_over_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "proxy/job_make.h"
 #include "sort/plan.h"
 #include "sort/spec.h"
 
@@ -73,27 +74,6 @@ static struct job *job_of_plan(const struct sort_spec *spec, const struct sort_p
     return job;
 }
 
-/* The documents go to every node with every change: what all unfinished jobs have in them is
- * bounded, and one job's part of that. */
-static int check_size(const struct cluster_state *s, const struct job *job, struct error *err)
-{
-    size_t bytes = job_bytes(job);
-    if (bytes > JOB_DOCUMENT_MAX)
-        return error_set(
-            err, E_TOO_LARGE,
-            "the job's document of %zu bytes exceeds %d; name the shards by a template "
-            "or a prefix, or sort them in parts",
-            bytes, JOB_DOCUMENT_MAX);
-    for (size_t i = 0; i < s->jobs.count; i++) {
-        const struct job *other = s->jobs.jobs[i];
-        bytes += job_ended(other->state) ? 0 : job_bytes(other);
-    }
-    if (bytes > SORT_JOBS_BYTES_MAX)
-        return error_set(err, E_OVERLOAD, "the unfinished jobs' documents would exceed %d bytes",
-                         SORT_JOBS_BYTES_MAX);
-    return 0;
-}
-
 int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_ms, struct job **out,
                   struct error *err)
 {
@@ -116,7 +96,7 @@ int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_m
         spec->seed_given = true;
     }
     struct job *job = job_of_plan(spec, p, wall_ms);
-    code = check_size(s, job, err);
+    code = job_check_size(s, job, err);
     if (code == 0)
         *out = job;
     else

@@ -5,8 +5,6 @@
 #include "cluster/job.h"
 #include "cluster/state.h"
 
-#define SORT_JOBS_BYTES_MAX (16 << 20) /* of the documents of all unfinished jobs */
-
 /* E_SPEC, E_JSON, E_UNSUPPORTED for the request itself; E_BUCKET_NOT_FOUND; E_NO_TARGETS;
  * E_NODE_UNREACHABLE where a target that holds input does not answer; E_TOO_LARGE where the job's
  * document exceeds JOB_DOCUMENT_MAX, E_OVERLOAD where all unfinished ones exceed their limit. */

@@ -11,6 +11,7 @@
 #include "cluster/command.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/job_make.h"
 #include "sort/plan.h"
 #include "sort/spec.h"
 
@@ -242,7 +243,7 @@ static void test_size_of_the_document(void **state)
     assert_true(strlen(too_long) > JOB_DOCUMENT_MAX && strlen(fits) < JOB_DOCUMENT_MAX);
     assert_refused(too_long, E_TOO_LARGE, "template");
     struct job *first = NULL;
-    for (int i = 0; i < SORT_JOBS_BYTES_MAX / JOB_DOCUMENT_MAX; i++) {
+    for (int i = 0; i < JOBS_BYTES_MAX / JOB_DOCUMENT_MAX; i++) {
         struct job *job = made(fits);
         assert_true(job_bytes(job) <= JOB_DOCUMENT_MAX);
         apply(&(struct command){.kind = CMD_JOB_CREATE, .job = job});

@@ -7,6 +7,7 @@
 #include "cluster/state.h"
 #include "net/http_server.h"
 #include "target/admit.h"
+#include "target/copy_rule.h"
 
 struct target;
 
@@ -18,6 +19,8 @@ struct object_call {
     const struct bucket *bucket;       /* the state's */
     const char *name;
     bool refreshed;
+    bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
+    struct copy_rule rule; /* … and what it may take the place of */
     void (*serve)(struct object_call *call);
 };
 

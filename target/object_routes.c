@@ -76,6 +76,19 @@ const struct http_route object_routes[] = {
      .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space"},
+    {.name = "object_copy",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_copy_begin,
+     .summary = "Stores a copy that another target sends.",
+     .query = FROM_PROXY,
+     .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
+             "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
+             "the disk before the reply whatever the bucket's durability",
+     .reply = "as of PUT; 304",
+     .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
+                         "no_space"},
     {.name = "object_get",
      .method = HTTP_GET,
      .pattern = OBJECT_PATTERN,

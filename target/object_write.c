@@ -20,6 +20,7 @@
 #include "common/mem.h"
 #include "target/call.h"
 #include "target/member.h"
+#include "target/object_copy.h"
 #include "target/target.h"
 
 #define UPLOAD_MAGIC 0x0b1ec7b0
@@ -116,6 +117,37 @@ static int check_conditions(void *ctx, const struct attr *current, struct error 
     return object_call_check_conditions(ctx, HTTP_PUT, current, err);
 }
 
+/* --- copies that other targets send ----------------------------------------------------------- */
+
+/* *durable, or call->rule. */
+static int parse_copy(struct object_call *call, const struct checksum_value *sum, bool *durable,
+                      struct error *err)
+{
+    const char *text = http_header(call->req, OBJECT_COPY_HEADER);
+    int64_t length = http_content_length(call->req);
+    if (text == NULL || length < 0)
+        return error_set(err, E_INVALID, "a copy has a length and the header " OBJECT_COPY_HEADER);
+    *durable = strcmp(text, OBJECT_COPY_DURABLE) == 0;
+    call->rule = (struct copy_rule){.size = (uint64_t)length};
+    if (sum != NULL)
+        call->rule.checksum = *sum;
+    if (*durable)
+        return 0;
+    int code = admit_parse_state_version(text, &call->rule.term, &call->rule.version, err);
+    return code != 0 ? error_recode(err, E_INVALID, OBJECT_COPY_HEADER) : 0;
+}
+
+static int put_copy_spec(struct object_call *call, struct object_put_spec *spec, struct error *err)
+{
+    bool durable = false;
+    int code = parse_copy(call, spec->expect, &durable, err);
+    if (durable)
+        spec->durability = DURABILITY_SYNC;
+    else
+        spec->condition = (struct object_condition){.check = copy_rule_check, .ctx = &call->rule};
+    return code;
+}
+
 /* --- storing ---------------------------------------------------------------------------------- */
 
 static int put_begin_with(struct object_call *call, const struct meta *meta,
@@ -131,7 +163,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     if (code != 0)
         return code;
     int64_t length = http_content_length(req);
-    const struct object_put_spec spec = {
+    struct object_put_spec spec = {
         .bucket_id = call->bucket->id,
         .name = call->name,
         .size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
@@ -143,6 +175,8 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .meta_len = meta->pairs.len,
         .condition = {.check = has_conditions(req) ? check_conditions : NULL, .ctx = call},
     };
+    if (call->from_peer && (code = put_copy_spec(call, &spec, err)) != 0)
+        return code;
     return object_put_begin(call->target->store, &spec, put, err);
 }
 
@@ -296,10 +330,11 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
     return u;
 }
 
-void object_write_begin(struct http_request *req)
+static void write_begin(struct http_request *req, bool from_peer)
 {
     static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
     struct object_call *call = object_call_new(req);
+    call->from_peer = from_peer;
     struct object_put *put = NULL;
     enum admit_verdict verdict = object_call_admit(call);
     if (verdict == ADMIT_SERVE && upload_start(call, &put)) {
@@ -309,4 +344,14 @@ void object_write_begin(struct http_request *req)
         http_take_body(req, &ops, u);
         member_refresh(call->target->member, refreshed, u);
     }
+}
+
+void object_write_begin(struct http_request *req)
+{
+    write_begin(req, false);
+}
+
+void object_copy_begin(struct http_request *req)
+{
+    write_begin(req, true);
 }

@@ -11,7 +11,9 @@
 #include "common/rng.h"
 #include "net/daemon.h"
 #include "target/cluster_routes.h"
+#include "target/copy_job.h"
 #include "target/daemon_routes.h"
+#include "target/delete_job.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
 #include "target/keeper.h"
@@ -29,7 +31,7 @@ const struct http_route *const target_routes[] = {object_routes, daemon_routes, 
                                                   list_routes,   xaction_routes, sort_stream_routes,
                                                   NULL};
 
-static const struct xaction_ops *const kinds[] = {&sort_xaction, NULL};
+static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

@@ -56,3 +56,8 @@ int version_parse(const char *text, struct version *out, struct error *err)
     *out = v;
     return 0;
 }
+
+bool version_is_after(const struct version *v, uint64_t term, uint64_t map)
+{
+    return v->term != term ? v->term > term : v->map > map;
+}

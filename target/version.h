@@ -11,6 +11,7 @@
  * also the inside of the object's ETag. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "common/error.h"
@@ -29,3 +30,5 @@ struct version version_next(const struct version *old, uint64_t term, uint64_t m
                             uint64_t floor);
 const char *version_format(const struct version *v, char out[static VERSION_TEXT_MAX]);
 int version_parse(const char *text, struct version *out, struct error *err);
+/* Was it written under a later state of the cluster than (term, map)? */
+bool version_is_after(const struct version *v, uint64_t term, uint64_t map);

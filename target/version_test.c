@@ -87,6 +87,17 @@ static void test_other_texts_are_refused(void **state)
     }
 }
 
+static void test_after_counts_states_not_writes(void **state)
+{
+    (void)state;
+    const struct version old = v(2, 7, 9);
+    assert_false(version_is_after(&old, 2, 7));
+    assert_true(version_is_after(&old, 2, 6));
+    assert_false(version_is_after(&old, 2, 8));
+    assert_true(version_is_after(&old, 1, 100));
+    assert_false(version_is_after(&old, 3, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -95,6 +106,7 @@ int main(void)
         cmocka_unit_test(test_next_is_above_the_floor),
         cmocka_unit_test(test_text_form_round_trips),
         cmocka_unit_test(test_other_texts_are_refused),
+        cmocka_unit_test(test_after_counts_states_not_writes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "target/call.h"
 #include "target/member.h"
 #include "target/target.h"
+#include "xaction/kinds.h"
 #include "xaction/xaction.h"
 
 enum { ORDER_BODY_MAX = JOB_DOCUMENT_MAX + 1024 };
@@ -58,7 +59,8 @@ static int parse_order(struct http_request *req, const char *data, size_t len,
 
 /* A job must be in our state before anything of it is on our disks: what is there and not in the
  * state is taken for the rest of a job that has ended (job_files_settle).  One that is beyond its
- * beginning there does not begin anew: the order was on its way for too long. */
+ * beginning there does not begin anew, unless its kind resumes: the order was on its way for too
+ * long. */
 static int check_begins(struct target *t, const struct job *job, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -66,7 +68,9 @@ static int check_begins(struct target *t, const struct job *job, struct error *e
     if (known == NULL)
         return error_set(err, E_NOT_READY, "job '%s' is not in the state that this target has",
                          job->id);
-    if (known->state != JOB_QUEUED)
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
+    bool resumes = kind != NULL && kind->resumes && known->state == JOB_RUNNING;
+    if (known->state != JOB_QUEUED && !resumes)
         return error_set(err, E_JOB_STATE, "job '%s' is %s", job->id, job_state_name(known->state));
     return 0;
 }

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "xaction/kinds.h"
+
 /* Has every peer that counts reached one of the states in the mask? */
 #define STATE_BIT(s) (1u << (s))
 
@@ -62,12 +64,13 @@ static const struct controller_peer *find_failed(const struct controller_peer *p
     return NULL;
 }
 
-static bool find_lost(const struct controller_peer *peers, size_t n, unsigned may_be,
+/* may_be: what a participant may be without being lost; `waits`: one that is away comes back. */
+static bool find_lost(const struct controller_peer *peers, size_t n, unsigned may_be, bool waits,
                       struct controller_verdict *v)
 {
     for (size_t i = 0; i < n; i++) {
         const struct controller_peer *p = &peers[i];
-        if (!p->reachable)
+        if (!p->reachable && !waits)
             verdict_fail(v, E_NODE_UNREACHABLE, p->id, "the target stopped answering");
         else if (p->heard && p->state != XACTION_FAILED && !peer_is(p, may_be))
             verdict_fail(v, E_ABORTED, p->id, "the target lost its part of the job (restarted?)");
@@ -93,7 +96,7 @@ static void verdict_echo(struct controller_verdict *v, const struct controller_p
 
 /* The first reason why the job cannot go on, before the decision.  A failure that is only the echo
  * of another gives way to the original. */
-static bool find_failure(const struct controller_peer *peers, size_t n, unsigned may_be,
+static bool find_failure(const struct controller_peer *peers, size_t n, unsigned may_be, bool waits,
                          bool patient, struct controller_verdict *v)
 {
     const struct controller_peer *failed = find_failed(peers, n, false);
@@ -101,7 +104,7 @@ static bool find_failure(const struct controller_peer *peers, size_t n, unsigned
         verdict_fail(v, failed->error_code, failed->id, failed->error_message);
         return true;
     }
-    if (find_lost(peers, n, may_be, v))
+    if (find_lost(peers, n, may_be, waits, v))
         return true;
     const struct controller_peer *echo = find_failed(peers, n, true);
     if (echo == NULL || (patient && anybody_runs(peers, n)))
@@ -122,7 +125,7 @@ static void step_queued(const struct controller_peer *peers, size_t n, const str
 {
     const unsigned ready = STATE_BIT(XACTION_READY);
     const unsigned preparing = STATE_BIT(XACTION_PREPARING);
-    if (find_failure(peers, n, ready | preparing | STATE_BIT(XACTION_NONE), patient, v))
+    if (find_failure(peers, n, ready | preparing | STATE_BIT(XACTION_NONE), false, patient, v))
         return;
     if (unfit != NULL)
         verdict_unfit(v, unfit);
@@ -132,18 +135,38 @@ static void step_queued(const struct controller_peer *peers, size_t n, const str
         order_all(orders, peers, n, CONTROLLER_PREPARE, ready | preparing);
 }
 
-static void step_running(const struct controller_peer *peers, size_t n, const struct error *unfit,
-                         bool patient, struct controller_verdict *v, enum controller_order *orders)
+/* One that has restarted begins again. */
+static void order_again(enum controller_order *orders, const struct controller_peer *peers,
+                        size_t n)
 {
+    for (size_t i = 0; i < n; i++) {
+        if (peer_is(&peers[i], STATE_BIT(XACTION_NONE)))
+            orders[i] = CONTROLLER_PREPARE;
+        else if (peer_is(&peers[i], STATE_BIT(XACTION_PREPARING)))
+            orders[i] = CONTROLLER_NOTHING;
+    }
+}
+
+static void step_running(const struct job *job, const struct controller_peer *peers, size_t n,
+                         const struct error *unfit, bool patient, struct controller_verdict *v,
+                         enum controller_order *orders)
+{
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
+    const bool resumes = kind != NULL && kind->resumes;
     const unsigned started = STATE_BIT(XACTION_RUNNING) | STATE_BIT(XACTION_PREPARED);
-    if (find_failure(peers, n, started | STATE_BIT(XACTION_READY), patient, v))
+    const unsigned begins = STATE_BIT(XACTION_NONE) | STATE_BIT(XACTION_PREPARING);
+    unsigned may_be = started | STATE_BIT(XACTION_READY) | (resumes ? begins : 0);
+    if (find_failure(peers, n, may_be, resumes, patient, v))
         return;
-    if (unfit != NULL)
+    if (unfit != NULL) {
         verdict_unfit(v, unfit);
-    else if (all_peers(peers, n, STATE_BIT(XACTION_PREPARED)))
+    } else if (all_peers(peers, n, STATE_BIT(XACTION_PREPARED))) {
         v->next = JOB_COMMITTING;
-    else
+    } else {
         order_all(orders, peers, n, CONTROLLER_RUN, started);
+        if (resumes)
+            order_again(orders, peers, n);
+    }
 }
 
 static void step_committing(const struct controller_peer *peers, size_t n,
@@ -187,7 +210,7 @@ void controller_step(const struct job *job, const struct controller_peer *peers,
         step_queued(peers, n, unfit, patient, verdict, orders);
         break;
     case JOB_RUNNING:
-        step_running(peers, n, unfit, patient, verdict, orders);
+        step_running(job, peers, n, unfit, patient, verdict, orders);
         break;
     case JOB_COMMITTING:
         step_committing(peers, n, verdict, orders);

@@ -15,7 +15,11 @@
  * A participant that the map says is unreachable, or that came back without knowing the job
  * (its report is `none` in running), fails the job before the decision; after it the driver waits
  * for the participant to return, since only it can make its part visible.  One that was taken out of
- * the map will not return: its part is lost, and the job ends without it. */
+ * the map will not return: its part is lost, and the job ends without it.
+ *
+ * A kind that resumes (kinds.def) is not failed by a participant that is away or has restarted while
+ * the job runs: it is waited for, told to prepare and to run again, until all have done their part
+ * since their last start. */
 #pragma once
 
 #include <stdbool.h>

@@ -136,6 +136,58 @@ static void test_restarted_target_fails_the_job(void **state)
     assert_int_equal(v.cause.code, E_ABORTED);
 }
 
+/* A kind whose work may be done again waits for it, and sets it to work again. */
+static void test_restarted_target_resumes(void **state)
+{
+    (void)state;
+    char kind[] = "delete";
+    struct job job = {.state = JOB_RUNNING, .kind = kind};
+    struct controller_peer p[] = {
+        {.id = "t1", .heard = true, .reachable = true, .state = XACTION_PREPARED},
+        {.id = "t2", .heard = true, .reachable = false, .state = XACTION_RUNNING},
+    };
+    struct controller_verdict v;
+    enum controller_order orders[2];
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_RUNNING);
+    assert_int_equal(orders[0], CONTROLLER_NOTHING);
+    p[1].reachable = true;
+    p[1].state = XACTION_NONE;
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_RUNNING);
+    assert_int_equal(orders[1], CONTROLLER_PREPARE);
+    p[1].state = XACTION_PREPARING;
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(orders[1], CONTROLLER_NOTHING);
+    p[1].state = XACTION_READY;
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(orders[1], CONTROLLER_RUN);
+    p[1].state = XACTION_PREPARED;
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_COMMITTING);
+}
+
+static void test_a_resuming_job_fails_by_its_work(void **state)
+{
+    (void)state;
+    char kind[] = "copy";
+    struct job job = {.state = JOB_RUNNING, .kind = kind};
+    struct controller_peer p[] = {
+        {.id = "t1",
+         .heard = true,
+         .reachable = true,
+         .state = XACTION_FAILED,
+         .error_code = E_NO_SPACE,
+         .error_message = "full"},
+        {.id = "t2", .heard = true, .reachable = false, .state = XACTION_RUNNING},
+    };
+    struct controller_verdict v;
+    enum controller_order orders[2];
+    controller_step(&job, p, 2, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_STOPPING);
+    assert_int_equal(v.cause.code, E_NO_SPACE);
+}
+
 static void test_unreachable_does_not_hold_up_the_stop(void **state)
 {
     (void)state;
@@ -303,7 +355,8 @@ static void assert_outcome(const struct sim *s)
 
 static void sim_init(struct sim *s, uint64_t seed)
 {
-    *s = (struct sim){.job = {.state = JOB_QUEUED}};
+    static char resuming[] = "delete";
+    *s = (struct sim){.job = {.state = JOB_QUEUED, .kind = seed % 2 == 0 ? resuming : NULL}};
     rng_seed(&s->rng, seed);
     s->n = 1 + rng_below(&s->rng, PEERS_MAX);
     for (size_t i = 0; i < s->n; i++) {
@@ -392,6 +445,8 @@ int main(void)
         cmocka_unit_test(test_cause_is_the_original_failure),
         cmocka_unit_test(test_an_echo_waits_for_its_cause),
         cmocka_unit_test(test_restarted_target_fails_the_job),
+        cmocka_unit_test(test_restarted_target_resumes),
+        cmocka_unit_test(test_a_resuming_job_fails_by_its_work),
         cmocka_unit_test(test_unreachable_does_not_hold_up_the_stop),
         cmocka_unit_test(test_unfit_job_is_stopped),
         cmocka_unit_test(test_after_the_decision_no_failure_counts),

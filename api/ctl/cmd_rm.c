@@ -104,6 +104,11 @@ static int remove_all(struct ctl *ctl, const struct args *args, const struct obj
 
 int object_rm(struct ctl *ctl, const struct args *args)
 {
+    if (args->given[F_template] || args->given[F_prefix] || args->given[F_list])
+        return object_rm_by_job(ctl, args);
+    if (args->given[F_wait] || args->given[F_timeout] || args->given[F_description])
+        return ctl_usage(ctl, "--wait, --timeout and --description are for the jobs that "
+                              "--template, --prefix and --list start");
     struct object_name *names = xcalloc(args->word_count, sizeof *names);
     int code = check_words(ctl, args, names);
     if (code == EXIT_OK)

@@ -78,6 +78,26 @@ const struct command commands[] = {
         .examples = {"bucket rm scratch --yes"},
     },
     {
+        .noun = "bucket",
+        .verb = "cp",
+        .words = "BUCKET TO",
+        .min_words = 2,
+        .max_words = 2,
+        .kinds = {WORD_BUCKET, WORD_BUCKET},
+        .flags = FLAGS(F_prefix, F_prepend, F_description, F_wait, F_timeout),
+        .run = bucket_cp,
+        .summary = "Copy a bucket's objects to another bucket, in a job; print its id",
+        .text = "The bucket TO must exist. The targets send the objects to one another; an object "
+                "that\n"
+                "has the same size and checksum there already is passed over, so that the same "
+                "command\n"
+                "again copies what is new. With --wait, the exit code is 0 where the job finished "
+                "and 1\n"
+                "where it failed or was aborted; what was copied until then stays.",
+        .examples = {"bucket cp train backup --wait", "bucket cp train all --prepend train/",
+                     "bucket cp train backup --prefix shards/"},
+    },
+    {
         .noun = "object",
         .verb = "put",
         .alias = "put",
@@ -139,15 +159,40 @@ const struct command commands[] = {
         .noun = "object",
         .verb = "rm",
         .alias = "rm",
-        .words = "BUCKET/KEY...",
+        .words = "BUCKET/KEY...|BUCKET",
         .min_words = 1,
         .max_words = ANY,
         .kinds = {WORD_OBJECT, WORD_OBJECT},
-        .flags = FLAGS(F_recursive, F_parallel, F_yes),
+        .flags = FLAGS(F_recursive, F_parallel, F_yes, F_template, F_prefix, F_list, F_description,
+                       F_wait, F_timeout),
         .run = object_rm,
-        .summary = "Remove objects, or with --recursive everything below a prefix",
-        .text = "--recursive asks first on a terminal; elsewhere it requires --yes.",
-        .examples = {"rm train/shard-000.tar", "rm -r train/old/ --yes"},
+        .summary = "Remove objects; with --recursive or --prefix, --template, --list many of them",
+        .text =
+            "--recursive removes everything below the prefix, one by one, from here. --prefix,\n"
+            "--template and --list have a bucket's objects removed by a job of the cluster, and "
+            "print its\n"
+            "id; objects that are put after that stay. All of these ask first on a terminal; "
+            "elsewhere they\n"
+            "require --yes. What a job has removed stays removed when it is aborted.",
+        .examples = {"rm train/shard-000.tar", "rm -r train/old/ --yes",
+                     "rm train --template 'shard-{0000..0099}.tar' --yes --wait",
+                     "rm train --list names.txt --yes"},
+    },
+    {
+        .noun = "object",
+        .verb = "cp",
+        .alias = "cp",
+        .words = "BUCKET[/KEY] TO",
+        .min_words = 2,
+        .max_words = 2,
+        .kinds = {WORD_OBJECT, WORD_BUCKET},
+        .flags = FLAGS(F_template, F_prefix, F_list, F_prepend, F_description, F_wait, F_timeout),
+        .run = object_cp,
+        .summary = "Copy objects to another bucket, in a job; print its id",
+        .text = "One object, or those that --template, --prefix or --list say. As 'bucket cp'.",
+        .examples = {"cp train/shard-000.tar backup --wait",
+                     "cp train backup --template 'shard-{0000..0099}.tar'",
+                     "cp train train --prefix raw/ --prepend copy/"},
     },
     {
         .noun = "object",

@@ -824,7 +824,7 @@ class Completion(Case):
 
     def test_table(self):
         self.assertIn("bucket", self.offers("b"))
-        self.assertEqual(self.offers("bucket", "c"), ["create"])
+        self.assertEqual(self.offers("bucket", "c"), ["create", "cp"])
         self.assertEqual(self.offers("ls", "--lim"), ["--limit"])
         self.assertEqual(self.offers("ls", "-o", ""), ["table", "json"])
         self.assertEqual(self.offers("ls", "--output=j"), ["--output=json"])

@@ -24,6 +24,18 @@ static json_int_t percent_of(json_t *job)
     return (json_int_t)json_number_value(percent);
 }
 
+/* "12 of 40 objects, 3 missing" */
+static void put_objects(json_t *objects, struct buf *out)
+{
+    static const char *const others[] = {"skipped", "missing", "failed"};
+    buf_printf(out, ", %lld of %lld objects", (long long)int_at(objects, "done"),
+               (long long)int_at(objects, "total"));
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        if (int_at(objects, others[i]) > 0)
+            buf_printf(out, ", %lld %s", (long long)int_at(objects, others[i]), others[i]);
+    }
+}
+
 void job_progress_text(struct ctl *ctl, json_t *job, struct buf *out)
 {
     char done[24], total[24], rate[24], eta[16];
@@ -34,6 +46,9 @@ void job_progress_text(struct ctl *ctl, json_t *job, struct buf *out)
     if (int_at(shards, "total") > 0)
         buf_printf(out, ", %lld/%lld shards", (long long)int_at(shards, "done"),
                    (long long)int_at(shards, "total"));
+    json_t *objects = json_object_get(p, "objects");
+    if (objects != NULL)
+        put_objects(objects, out);
     if (int_at(p, "records") > 0)
         buf_printf(out, ", %lld records", (long long)int_at(p, "records"));
     if (int_at(bytes, "total") > 0)

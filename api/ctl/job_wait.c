@@ -66,3 +66,23 @@ int job_wait_end(struct ctl *ctl, const char *id, uint64_t timeout_ms)
     _cleanup_free_ char *what = xprintf("wait for '%s'", id);
     return ctl_fail(ctl, &err, what);
 }
+
+int job_check_wait(const struct ctl *ctl, const struct args *args)
+{
+    if (args->given[F_timeout] && !args->given[F_wait])
+        return ctl_usage(ctl, "--timeout goes with --wait");
+    return EXIT_OK;
+}
+
+int job_started(struct ctl *ctl, const struct args *args, const char *id)
+{
+    if (args->given[F_wait]) {
+        ctl_remark(ctl, "%s", id);
+        return job_wait_end(ctl, id, args->number[F_timeout]);
+    }
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s}", "id", id));
+    else
+        fprintf(ctl->out, "%s\n", id);
+    return EXIT_OK;
+}

@@ -1,0 +1,175 @@
+/* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp. */
+#include "api/ctl/commands.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "api/ctl/job_wait.h"
+#include "api/ctl/name.h"
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+enum { LIST_MAX = 4 << 20 }; /* bytes of a file of names: about what one job takes */
+
+/* --- which objects ------------------------------------------------------------------------------
+ */
+
+static int read_names(int fd, const char *path, struct buf *out, struct error *err)
+{
+    ssize_t got;
+    do {
+        buf_reserve(out, 64 << 10);
+        got = read(fd, out->data + out->len, 64 << 10);
+        if (got < 0)
+            return error_errno(err, errno, "read '%s'", path);
+        out->len += (size_t)got;
+        if (out->len > LIST_MAX)
+            return error_set(err, E_TOO_LARGE, "'%s' is longer than %d bytes; do it in parts", path,
+                             LIST_MAX);
+    } while (got > 0);
+    out->data[out->len] = '\0';
+    return 0;
+}
+
+/* One a line; empty lines are none. */
+static int put_lines(json_t *list, struct buf *text, const char *path, struct error *err)
+{
+    unsigned number = 0;
+    for (char *rest = text->data, *line; (line = strsep(&rest, "\n")) != NULL;) {
+        number++;
+        if (*line != '\0' && json_array_append_new(list, json_string(line)) != 0)
+            return error_set(err, E_NAME, "'%s': line %u is not UTF-8", path, number);
+    }
+    return 0;
+}
+
+static int put_list(json_t *value, const char *path, struct error *err)
+{
+    bool standard_input = strcmp(path, "-") == 0;
+    _cleanup_close_ int opened = standard_input ? -1 : open(path, O_RDONLY | O_CLOEXEC);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    if (opened < 0 && !standard_input)
+        return error_errno(err, errno, "open '%s'", path);
+    int code = read_names(standard_input ? STDIN_FILENO : opened, path, &text, err);
+    if (code != 0)
+        return code;
+    json_t *list = json_array();
+    json_object_set_new(value, "list", list);
+    return put_lines(list, &text, path, err);
+}
+
+static int put_text(json_t *value, const char *field, const char *text, struct error *err)
+{
+    if (json_object_set_new(value, field, json_string(text)) == 0)
+        return 0;
+    return error_set(err, E_INVALID, "'%s' of --%s is not UTF-8", text, field);
+}
+
+/* What the flags say, as the "value" of the request. */
+static int put_flags(json_t *value, const struct args *args, struct error *err)
+{
+    static const enum flag_id texts[] = {F_template, F_prefix, F_prepend, F_description};
+    int code = 0;
+    if (args->given[F_template] + args->given[F_prefix] + args->given[F_list] > 1)
+        return error_set(err, E_INVALID, "--template, --prefix and --list exclude one another");
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && code == 0; i++) {
+        if (args->given[texts[i]])
+            code = put_text(value, flag_table[texts[i]].name, args->text[texts[i]], err);
+    }
+    if (code == 0 && args->given[F_list])
+        code = put_list(value, args->text[F_list], err);
+    return code;
+}
+
+/* --- starting -----------------------------------------------------------------------------------
+ */
+
+typedef int start_fn(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                     struct dfc_error *err);
+
+static int start(struct ctl *ctl, const struct args *args, const char *bucket, json_t *value,
+                 start_fn *fn, const char *what)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = json_text(value);
+    _cleanup_free_ char *id = NULL;
+    if (fn(ctl->client, bucket, text, &id, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, what);
+    return job_started(ctl, args, id);
+}
+
+static int fail_flags(struct ctl *ctl, const struct error *e)
+{
+    return ctl_fail_common(ctl, e, e->code == E_IO ? EXIT_FAILED : EXIT_USAGE);
+}
+
+int object_rm_by_job(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    _cleanup_(object_name_done)
+    struct object_name n = {0};
+    if (args->given[F_recursive])
+        return ctl_usage(ctl, "--recursive goes with BUCKET/KEY alone");
+    if (args->word_count != 1)
+        return ctl_usage(ctl, "--template, --prefix and --list want one bucket");
+    if (object_name_parse(args->words[0], &n, &e) != 0 || put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    if (n.key[0] != '\0')
+        return ctl_usage(ctl, "'%s' names an object: --template, --prefix and --list want a bucket",
+                         args->words[0]);
+    int code = job_check_wait(ctl, args);
+    _cleanup_free_ char *question =
+        xprintf("Remove the objects of bucket '%s' that --%s names?", n.bucket,
+                args->given[F_template] ? "template"
+                : args->given[F_prefix] ? "prefix"
+                                        : "list");
+    if (code == EXIT_OK)
+        code = ctl_confirm(ctl, args, question);
+    return code != EXIT_OK ? code
+                           : start(ctl, args, n.bucket, value, dfc_bucket_delete_objects, "rm");
+}
+
+static int copy(struct ctl *ctl, const struct args *args, const char *bucket, json_t *value)
+{
+    struct error e = ERROR_INIT;
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (put_text(value, "to", args->words[1], &e) != 0)
+        return fail_flags(ctl, &e);
+    return start(ctl, args, bucket, value, dfc_bucket_copy_objects, "cp");
+}
+
+int object_cp(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    _cleanup_(object_name_done)
+    struct object_name n = {0};
+    if (object_name_parse(args->words[0], &n, &e) != 0 || put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    bool chosen = args->given[F_template] || args->given[F_prefix] || args->given[F_list];
+    if (chosen == (n.key[0] != '\0'))
+        return ctl_usage(ctl, "name one object, or a bucket with --template, --prefix or --list "
+                              "('bucket cp' copies all of one)");
+    if (!chosen) {
+        json_t *list = json_array();
+        json_object_set_new(value, "list", list);
+        if (json_array_append_new(list, json_string(n.key)) != 0)
+            return ctl_usage(ctl, "'%s' is not UTF-8", args->words[0]);
+    }
+    return copy(ctl, args, n.bucket, value);
+}
+
+int bucket_cp(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    if (put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    return copy(ctl, args, args->words[0], value);
+}

@@ -1,0 +1,89 @@
+#include "proxy/objects_job.h"
+
+#include <string.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "proxy/job_make.h"
+#include "xaction/objects_spec.h"
+
+static int find_bucket(const struct cluster_state *s, const char *name, uint64_t *id,
+                       struct error *err)
+{
+    const struct bucket *b = bmd_bucket(&s->bmd, name);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    *id = b->id;
+    return 0;
+}
+
+static int plan_make(const struct cluster_state *s, const struct objects_spec *spec,
+                     const char *bucket, struct objects_plan *p, struct error *err)
+{
+    *p = (struct objects_plan){.term = s->term, .version = s->version};
+    int r = bucket_name_check(bucket, err);
+    if (r == 0)
+        r = find_bucket(s, bucket, &p->input_bucket_id, err);
+    if (r != 0 || spec->to == NULL)
+        return r;
+    if (strcmp(bucket, spec->to) == 0 && *spec->prepend == '\0')
+        return error_set(err, E_INVALID,
+                         "a copy within bucket '%s' needs a 'prepend', for it would copy every "
+                         "object onto itself",
+                         bucket);
+    return find_bucket(s, spec->to, &p->output_bucket_id, err);
+}
+
+static void put_default_description(struct job *job, const struct objects_spec *spec,
+                                    const char *bucket)
+{
+    free(job->description);
+    if (*spec->description != '\0')
+        job->description = xstrdup(spec->description);
+    else if (spec->to != NULL)
+        job->description = xprintf("%s to %s", bucket, spec->to);
+    else
+        job->description = xstrdup(bucket);
+}
+
+int objects_job_make(const struct cluster_state *s, const char *kind, const char *bucket,
+                     json_t *value, int64_t wall_ms, struct job **out, struct error *err)
+{
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *spec = NULL;
+    struct objects_plan plan;
+    struct job *job = NULL;
+    int r;
+    if ((r = objects_spec_parse(kind, value, &spec, err)) != 0 ||
+        (r = plan_make(s, spec, bucket, &plan, err)) != 0 ||
+        (r = job_make(s, kind, wall_ms, &job, err)) != 0)
+        return r;
+    put_default_description(job, spec, bucket);
+    job->spec = json_deep_copy(value);
+    job->plan = objects_plan_json(&plan);
+    r = job_check_size(s, job, err);
+    if (r == 0)
+        *out = job;
+    else
+        job_unref(job);
+    return r;
+}
+
+static int check_bucket(const struct cluster_state *s, uint64_t id, const char *which,
+                        struct error *err)
+{
+    if (bmd_bucket_by_id(&s->bmd, id) != NULL)
+        return 0;
+    return error_set(err, E_BUCKET_NOT_FOUND, "the %s was destroyed while the job ran", which);
+}
+
+int objects_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+{
+    struct objects_plan plan;
+    int r = objects_plan_parse(job->plan, &plan, err);
+    if (r == 0)
+        r = check_bucket(s, plan.input_bucket_id, "bucket", err);
+    if (r == 0 && plan.output_bucket_id != 0)
+        r = check_bucket(s, plan.output_bucket_id, "destination", err);
+    return r;
+}

@@ -1,0 +1,15 @@
+/* The primary's part of starting the jobs `delete` and `copy`: from the request and the documents to
+ * a job that is ready to be committed.  Pure but for the id. */
+#pragma once
+
+#include <jansson.h>
+
+#include "cluster/job.h"
+#include "cluster/state.h"
+
+/* kind: "delete" or "copy"; value as xaction/objects_spec.h takes it.  Its errors, job_make()'s and
+ * job_check_size()'s; E_BUCKET_NOT_FOUND; E_INVALID for a copy onto itself. */
+int objects_job_make(const struct cluster_state *s, const char *kind, const char *bucket,
+                     json_t *value, int64_t wall_ms, struct job **out, struct error *err);
+/* E_BUCKET_NOT_FOUND where one of its buckets was destroyed since. */
+int objects_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);

@@ -1,0 +1,30 @@
+/* How a job over objects goes on this target: what was done, and what could not be.  One object
+ * that resists does not keep the others, but fails the job at its end; so many that resist, that
+ * something is wrong with more than them, end it early.  Any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct job_tally;
+
+/* "deleted", for messages; not copied. */
+struct job_tally *job_tally_new(const char *done_word);
+void job_tally_free(struct job_tally *t);
+
+void job_tally_expect(struct job_tally *t, uint64_t objects);
+void job_tally_done(struct job_tally *t, uint64_t bytes);
+void job_tally_skipped(struct job_tally *t); /* left as it is, on purpose */
+void job_tally_missing(struct job_tally *t); /* there is no such object */
+void job_tally_fail(struct job_tally *t, const char *name, const struct error *err);
+/* What the work waits for, to be shown as a warning; NULL: it goes on. */
+void job_tally_wait(struct job_tally *t, const struct error *why);
+
+bool job_tally_hopeless(struct job_tally *t);
+/* The end of the work.  0, or how many objects were not done and why the first one was not. */
+int job_tally_end(struct job_tally *t, struct error *err);
+/* As proxy/objects_view.h takes it; and "warnings": the failures. */
+json_t *job_tally_status(struct job_tally *t);

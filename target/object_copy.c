@@ -1,0 +1,327 @@
+#include "target/object_copy.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "cluster/location.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "target/copy_rule.h"
+#include "target/object_routes.h"
+#include "target/target.h"
+
+enum {
+    PIECE = 256 << 10,
+    PIPE_BYTES = 1 << 20,
+    SENT_WHOLE_MAX = PIECE, /* smaller objects go without a pipe */
+};
+
+struct object_copier {
+    struct target *target;
+    pthread_mutex_t lock; /* of what follows, and the calls */
+    pthread_cond_t changed;
+    struct sending *calls;
+    bool stopped;
+};
+
+/* A call to the new name's owner, on the stack of who waits for it. */
+struct sending {
+    struct object_copier *copier;
+    struct sending *next, **prev;
+    uint64_t number;
+    const char *url;
+    bool done;
+    struct error err;
+};
+
+struct object_copier *object_copier_new(struct target *t)
+{
+    struct object_copier *c = xcalloc(1, sizeof *c);
+    c->target = t;
+    pthread_mutex_init(&c->lock, NULL);
+    pthread_cond_init(&c->changed, NULL);
+    return c;
+}
+
+void object_copier_stop(struct object_copier *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stopped = true;
+    for (struct sending *s = c->calls; s != NULL; s = s->next)
+        http_call_cancel(c->target->data_client, s->number);
+    pthread_mutex_unlock(&c->lock);
+}
+
+void object_copier_free(struct object_copier *c)
+{
+    if (c == NULL)
+        return;
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}
+
+bool object_copy_may_pass(int code)
+{
+    return code == E_NET || code == E_TIMEOUT || code == E_STALE_MAP || code == E_NOT_READY ||
+           code == E_OVERLOAD || code == E_NODE_UNREACHABLE || code == E_NO_TARGETS ||
+           code == E_WRONG_OWNER || code == E_CANCELLED;
+}
+
+static int check_stopped(struct object_copier *c, struct error *err)
+{
+    pthread_mutex_lock(&c->lock);
+    bool stopped = c->stopped;
+    pthread_mutex_unlock(&c->lock);
+    return stopped ? error_set(err, E_ABORTED, "the copy was stopped") : 0;
+}
+
+/* --- to another target --------------------------------------------------------------------------
+ */
+
+/* "Name: value" lines for one call. */
+struct headers {
+    struct arena *arena;
+    const char **lines;
+    size_t count, cap;
+};
+
+static void put_header(struct headers *h, const char *line)
+{
+    if (h->count + 1 >= h->cap) {
+        h->cap = h->cap > 0 ? 2 * h->cap : 16;
+        h->lines = xrealloc(h->lines, h->cap * sizeof *h->lines);
+    }
+    h->lines[h->count++] = line;
+    h->lines[h->count] = NULL;
+}
+
+static void put_meta(struct headers *h, const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value))
+        put_header(h, arena_printf(h->arena, OBJECT_META_PREFIX "%s: %s", name, value));
+}
+
+static void put_headers(struct headers *h, const struct object_copy *copy)
+{
+    const struct attr *a = &copy->from->attr;
+    char hex[2 * CHECKSUM_MAX + 1];
+    if (copy->has_rule)
+        put_header(h,
+                   arena_printf(h->arena, OBJECT_COPY_HEADER ": %llu.%llu",
+                                (unsigned long long)copy->term, (unsigned long long)copy->version));
+    else
+        put_header(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_DURABLE);
+    put_header(h, arena_printf(h->arena, "Content-Type:%s%s", a->content_type != NULL ? " " : "",
+                               a->content_type != NULL ? a->content_type : ""));
+    if (a->checksum.type != CHECKSUM_NONE) {
+        checksum_hex(&a->checksum, hex);
+        put_header(
+            h, arena_printf(h->arena, "Dfc-Checksum-Type: %s", checksum_name(a->checksum.type)));
+        put_header(h, arena_printf(h->arena, "Dfc-Checksum-Value: %s", hex));
+    }
+    put_meta(h, a);
+}
+
+static void sent(void *arg, struct http_result *r)
+{
+    struct sending *s = arg;
+    struct object_copier *c = s->copier;
+    pthread_mutex_lock(&c->lock);
+    http_result_error(r, s->url, &s->err);
+    if (r->code == 0 && r->status == 304)
+        error_set(&s->err, E_NOT_MODIFIED, "the owner has these bytes already");
+    s->done = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+}
+
+static int sending_begin(struct sending *s, struct object_copier *c, const struct http_call *call,
+                         struct error *err)
+{
+    *s = (struct sending){.copier = c, .url = call->url};
+    pthread_mutex_lock(&c->lock);
+    bool stopped = c->stopped;
+    if (!stopped) {
+        s->next = c->calls;
+        s->prev = &c->calls;
+        if (s->next != NULL)
+            s->next->prev = &s->next;
+        c->calls = s;
+        s->number = http_call_start(c->target->data_client, call, sent, s);
+    }
+    pthread_mutex_unlock(&c->lock);
+    return stopped ? error_set(err, E_ABORTED, "the copy was stopped") : 0;
+}
+
+static int sending_end(struct sending *s, struct error *err)
+{
+    struct object_copier *c = s->copier;
+    pthread_mutex_lock(&c->lock);
+    while (!s->done)
+        pthread_cond_wait(&c->changed, &c->lock);
+    *s->prev = s->next;
+    if (s->next != NULL)
+        s->next->prev = s->prev;
+    bool stopped = c->stopped;
+    pthread_mutex_unlock(&c->lock);
+    if (s->err.code != 0 && stopped)
+        return error_set(err, E_ABORTED, "the copy was stopped");
+    if (s->err.code != 0 && err != NULL)
+        *err = s->err;
+    return s->err.code;
+}
+
+static int send_whole(struct object_copier *c, const struct object *o, struct http_call *call,
+                      struct error *err)
+{
+    struct sending s;
+    _cleanup_free_ char *bytes = xmalloc(o->attr.size + 1);
+    int code = file_pread_full(o->fd, bytes, o->attr.size, 0, err);
+    call->body = bytes;
+    call->body_len = o->attr.size;
+    if (code == 0)
+        code = sending_begin(&s, c, call, err);
+    return code != 0 ? code : sending_end(&s, err);
+}
+
+/* What the call says counts, unless it was our reading that failed. */
+static int fill_pipe(struct bpipe *pipe, const struct object *o, struct error *err)
+{
+    _cleanup_free_ char *piece = xmalloc(PIECE);
+    int code = 0;
+    for (uint64_t at = 0; at < o->attr.size;) {
+        size_t len = o->attr.size - at < PIECE ? (size_t)(o->attr.size - at) : PIECE;
+        if ((code = file_pread_full(o->fd, piece, len, at, err)) != 0)
+            break;
+        if (bpipe_write(pipe, piece, len, NULL) != 0)
+            break;
+        at += len;
+    }
+    bpipe_finish(pipe, code != 0 ? err : NULL);
+    return code;
+}
+
+static int send_stream(struct object_copier *c, const struct object *o, struct http_call *call,
+                       struct error *err)
+{
+    struct sending s;
+    struct error ours = ERROR_INIT;
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *pipe = bpipe_new(PIPE_BYTES);
+    call->upload = pipe;
+    call->upload_length = (int64_t)o->attr.size;
+    int code = sending_begin(&s, c, call, err);
+    if (code != 0)
+        return code;
+    int read_code = fill_pipe(pipe, o, &ours);
+    code = sending_end(&s, err);
+    if (read_code == 0)
+        return code;
+    if (err != NULL)
+        *err = ours;
+    return read_code;
+}
+
+static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
+                        const struct cluster_state *s, const struct bucket *b,
+                        const struct node *owner, struct error *err)
+{
+    char separator = '?';
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    buf_puts(&url, owner->data_url);
+    location_put_object(&url, b->name, copy->name);
+    location_put_version(&url, s, b->id, &separator);
+    struct headers h = {.arena = arena_new(1024)};
+    put_headers(&h, copy);
+    struct http_call call = {.method = HTTP_PUT, .url = buf_str(&url), .headers = h.lines};
+    int code = copy->from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, copy->from, &call, err)
+                                                       : send_stream(c, copy->from, &call, err);
+    free(h.lines);
+    arena_free(h.arena);
+    return code;
+}
+
+/* --- here ---------------------------------------------------------------------------------------
+ */
+
+static int copy_bytes(struct object_copier *c, const struct object *o, struct object_put *put,
+                      struct error *err)
+{
+    _cleanup_free_ char *piece = xmalloc(PIECE);
+    int code = 0;
+    for (uint64_t at = 0; at < o->attr.size && code == 0;) {
+        size_t len = o->attr.size - at < PIECE ? (size_t)(o->attr.size - at) : PIECE;
+        code = check_stopped(c, err);
+        if (code == 0)
+            code = file_pread_full(o->fd, piece, len, at, err);
+        if (code == 0)
+            code = object_put_write(put, piece, len, err);
+        at += len;
+    }
+    return code;
+}
+
+static int copy_here(struct object_copier *c, const struct object_copy *copy,
+                     const struct bucket *b, struct error *err)
+{
+    const struct attr *a = &copy->from->attr;
+    struct copy_rule rule = {
+        .size = a->size, .checksum = a->checksum, .term = copy->term, .version = copy->version};
+    const struct object_put_spec spec = {
+        .bucket_id = b->id,
+        .name = copy->name,
+        .size = a->size,
+        .durability = copy->has_rule ? b->props.durability : DURABILITY_SYNC,
+        .checksum = b->props.checksum,
+        .expect = a->checksum.type != CHECKSUM_NONE ? &a->checksum : NULL,
+        .content_type = a->content_type,
+        .meta = a->meta,
+        .meta_len = a->meta_len,
+        .condition = {.check = copy->has_rule ? copy_rule_check : NULL, .ctx = &rule},
+    };
+    struct object_put *put = NULL;
+    int code = object_put_begin(c->target->store, &spec, &put, err);
+    if (code != 0)
+        return code;
+    code = copy_bytes(c, copy->from, put, err);
+    if (code != 0) {
+        object_put_abort(put);
+        return code;
+    }
+    return object_put_commit_wait(put, err);
+}
+
+/* --- which --------------------------------------------------------------------------------------
+ */
+
+static int find_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
+                      const struct node **owner, struct error *err)
+{
+    if (smap_owners(&s->smap, b->id, name, 1, owner) == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no target");
+    if ((*owner)->state != NODE_ACTIVE)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s', the owner of '%s/%s', is %s",
+                         (*owner)->id, b->name, name, node_state_name((*owner)->state));
+    return 0;
+}
+
+int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(c->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, copy->bucket_id);
+    const struct node *owner;
+    int code = object_name_check(copy->name, strlen(copy->name), err);
+    if (code == 0 && b == NULL)
+        code = error_set(err, E_BUCKET_NOT_FOUND, "the destination was destroyed meanwhile");
+    if (code == 0)
+        code = find_owner(s, b, copy->name, &owner, err);
+    if (code != 0)
+        return code;
+    if (strcmp(owner->id, c->target->id) == 0)
+        return copy_here(c, copy, b, err);
+    return copy_to_peer(c, copy, s, b, owner, err);
+}

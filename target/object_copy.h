@@ -1,0 +1,45 @@
+/* Copying one object to another name: the bytes go to the new name's owner, over the intra-data
+ * network where that is another target, are verified there with the checksum that the original was
+ * stored with, and get the version that the owner decides.  Content type and user metadata go along.
+ *
+ *   owner is this target:    a put of the store
+ *   another:                 PUT /v1/objects/{bucket}/{object} at its data listener, with
+ *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
+ *                              Dfc-Copy: durable            on the disk before the reply, always
+ *
+ * Whatever may be different a moment later (the owner does not answer, or has another map) is said by
+ * object_copy_may_pass(): the caller tries again.
+ *
+ * Any thread that may wait.  A copier is shared by any number of them. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "target/object.h"
+
+#define OBJECT_COPY_HEADER "Dfc-Copy"
+#define OBJECT_COPY_DURABLE "durable"
+
+struct target;
+struct object_copier;
+
+struct object_copier *object_copier_new(struct target *t);
+/* Ends all copies that are under way, and later ones, with E_ABORTED. */
+void object_copier_stop(struct object_copier *c);
+void object_copier_free(struct object_copier *c); /* none is under way */
+
+struct object_copy {
+    const struct object *from; /* open */
+    uint64_t bucket_id;        /* of the new name, … */
+    const char *name;          /* … the new name */
+    /* With a rule E_NOT_MODIFIED or E_PRECONDITION may come of it; without, the copy always takes the
+     * name's place, and is on the disk afterwards whatever the bucket's durability. */
+    bool has_rule;
+    uint64_t term, version; /* the rule's */
+};
+
+/* E_BUCKET_NOT_FOUND; E_CHECKSUM where the original's bytes are damaged; E_NO_SPACE,
+ * E_OBJECT_RESERVED, E_HASH_COLLISION of the new name. */
+int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err);
+bool object_copy_may_pass(int code);

@@ -1,0 +1,24 @@
+#include "xaction/kinds.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const struct xaction_kind kinds[] = {
+#define KIND(name_, label_, resumes_, undone_, summary_) \
+    {.name = #name_,                                     \
+     .label = (label_),                                  \
+     .resumes = (resumes_),                              \
+     .undone = (undone_),                                \
+     .summary = (summary_)},
+#include "xaction/kinds.def"
+#undef KIND
+};
+
+const struct xaction_kind *xaction_kind_find(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof kinds / sizeof *kinds; i++) {
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    }
+    return NULL;
+}
