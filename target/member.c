@@ -335,10 +335,15 @@ void member_refresh(struct member *m, void (*fn)(void *arg), void *arg)
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
-static void begin(void *arg)
+static void make_timer(void *arg)
 {
     struct member *m = arg;
     m->timer = loop_timer_new(m->target->control, tick, m);
+}
+
+static void start_timer(void *arg)
+{
+    struct member *m = arg;
     loop_timer_start(m->timer, 0, 0);
 }
 
@@ -349,9 +354,14 @@ int member_new(struct target *t, struct member **out, struct error *err)
         return error_set(err, E_INVALID, "--join is empty, and this target has not joined before");
     struct member *m = xcalloc(1, sizeof *m);
     m->target = t;
-    loop_call(t->control, begin, m);
+    loop_call(t->control, make_timer, m);
     *out = m;
     return 0;
+}
+
+void member_begin(struct member *m)
+{
+    loop_call(m->target->control, start_timer, m);
 }
 
 static void close_posted(void *arg)

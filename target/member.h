@@ -8,8 +8,9 @@
 struct member;
 struct target;
 
-/* Begins to register at once. */
+/* Before the servers, whose first requests may ask for a newer state. */
 int member_new(struct target *t, struct member **out, struct error *err);
+void member_begin(struct member *m); /* registers, when the addresses are known */
 /* No more calls are begun; who waits for a state is told to go on without. */
 void member_close(struct member *m);
 /* After member_close() and the end of t->control_client and t->workers. */

@@ -234,14 +234,15 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_mountpaths, start_state,   start_store,  start_threads,
-        start_jobs,       start_servers, start_member,
+        start_mountpaths, start_state,  start_store,   start_threads,
+        start_jobs,       start_member, start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int code = steps[i](t, err);
         if (code != 0)
             return code;
     }
+    member_begin(t->member);
     atomic_store(&t->serving, true);
     tell_ready(t);
     return 0;

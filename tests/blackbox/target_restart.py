@@ -1,6 +1,10 @@
 #!/usr/bin/env python3
 """A target dies and comes back: 503 naming it, never 404; then everything is there again."""
 
+import contextlib
+import socket
+import threading
+
 from lib import check, equal, in_parallel, main, wait_for
 
 NAMES = [f"n/{i:03d}" for i in range(200)]
@@ -123,6 +127,35 @@ def test_a_hung_target_is_not_waited_for_forever(c):
     c.ended_by_test.discard(VICTIM)
     c.wait_node(VICTIM, "active")
     equal(c.get("b", mine[0]).expect(200).body, contents(mine[0]), "after it went on")
+
+
+def ask_all_the_time(port, over):
+    """Requests of a sender with a newer state, from the moment on at which somebody listens."""
+    request = (b"GET /v1/objects/b/x?dfcb=1&dfcv=9999999999999.1 HTTP/1.1\r\nHost: x\r\n"
+               b"Connection: close\r\n\r\n")
+    while not over.is_set():
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as s:
+            s.sendall(request)
+            s.recv(4096)
+
+
+def test_requests_do_not_wait_until_it_is_up(c):
+    """They come as soon as it listens, and may make it ask for a newer state at once."""
+    port = c.address(VICTIM)[1]
+    for _ in range(8):
+        c.stop(VICTIM)
+        over = threading.Event()
+        askers = [threading.Thread(target=ask_all_the_time, args=(port, over), daemon=True)
+                  for _ in range(8)]
+        for asker in askers:
+            asker.start()
+        try:
+            c.start(VICTIM)
+        finally:
+            over.set()
+            for asker in askers:
+                asker.join()
+    c.wait_node(VICTIM, "active")
 
 
 if __name__ == "__main__":
