@@ -265,6 +265,8 @@ int mountpath_open(const char *path, const char *target_id, bool moved_ok, struc
 {
     struct mountpath *mp = xcalloc(1, sizeof *mp);
     mp->lock_fd = mp->root_fd = mp->obj_fd = mp->tmp_fd = mp->trash_fd = -1;
+    mp->made = bucket_ids_new();
+    pthread_mutex_init(&mp->making_lock, NULL);
     int code = open_steps(mp, path, target_id, moved_ok, err);
     if (code != 0) {
         mountpath_close(mp);
@@ -297,6 +299,8 @@ void mountpath_close(struct mountpath *mp)
         if (fds[i] >= 0)
             close(fds[i]);
     }
+    bucket_ids_free(mp->made);
+    pthread_mutex_destroy(&mp->making_lock);
     format_free(mp->format);
     free(mp->format_text);
     free(mp->path);
@@ -399,8 +403,6 @@ static int publish_bucket(const struct mountpath *mp, const char *tmp, const cha
     int errnum = fault_errno("disk.rename");
     if (errnum == 0 && renameat(mp->tmp_fd, tmp, mp->obj_fd, name) != 0)
         errnum = errno;
-    if (errnum == ENOTEMPTY || errnum == EEXIST) /* another thread was first */
-        errnum = 0;
     if (errnum == 0)
         errnum = file_sync(mp->obj_fd, "sync.buckets");
     return errnum == 0 ? 0 : error_errno(err, errnum, "make '%s/.dfc/obj/%s'", mp->path, name);
@@ -412,18 +414,45 @@ static int remove_tmp(const struct mountpath *mp, const char *tmp, struct error 
     return file_remove_tree(path, err);
 }
 
-int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
+static int new_bucket(struct mountpath *mp, const char *name, struct error *err)
 {
-    char name[24], tmp[MOUNTPATH_TMP_NAME];
-    snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
-    if (faccessat(mp->obj_fd, name, F_OK, 0) == 0)
-        return 0;
+    char tmp[MOUNTPATH_TMP_NAME];
     mountpath_tmp_name(mp, tmp);
     int code = fill_bucket(mp, tmp, err);
     if (code == 0)
         code = publish_bucket(mp, tmp, name, err);
     /* Gone when it was renamed; what is left otherwise is emptied at the next start, too. */
     (void)remove_tmp(mp, tmp, NULL);
+    return code;
+}
+
+/* What is there may be a process's that failed, or was killed, before it was on the disk. */
+static int sync_buckets(struct mountpath *mp, struct error *err)
+{
+    int errnum = file_sync(mp->obj_fd, "sync.buckets");
+    return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s/.dfc/obj'", mp->path);
+}
+
+static bool has_bucket(const struct mountpath *mp, const char *name)
+{
+    return faccessat(mp->obj_fd, name, F_OK, 0) == 0;
+}
+
+int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
+{
+    char name[24];
+    int code = 0;
+    snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
+    if (bucket_ids_has(mp->made, bucket_id) && has_bucket(mp, name))
+        return 0;
+    pthread_mutex_lock(&mp->making_lock);
+    if (!has_bucket(mp, name))
+        code = new_bucket(mp, name, err);
+    else if (!bucket_ids_has(mp->made, bucket_id))
+        code = sync_buckets(mp, err);
+    if (code == 0)
+        bucket_ids_add(mp->made, bucket_id);
+    pthread_mutex_unlock(&mp->making_lock);
     return mountpath_failed(mp, code);
 }
 
@@ -432,6 +461,7 @@ int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct erro
     char name[24], trash[MOUNTPATH_TMP_NAME];
     snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
     random_id("bucket-", trash); /* not a number: these outlive a restart */
+    bucket_ids_remove(mp->made, bucket_id);
     if (renameat(mp->obj_fd, name, mp->trash_fd, trash) == 0 || errno == ENOENT)
         return 0;
     return error_errno(err, errno, "remove '%s/.dfc/obj/%s'", mp->path, name);

@@ -15,6 +15,7 @@
  * keep user attributes of the size that objects need. */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -24,6 +25,7 @@
 #include "common/error.h"
 #include "common/metrics.h"
 #include "io/disk.h"
+#include "target/bucket_ids.h"
 #include "target/format.h"
 #include "target/index.h"
 #include "target/life.h"
@@ -41,6 +43,8 @@ struct mountpath {
     int trash_fd;
     dev_t device;
     atomic_ullong next_tmp;
+    struct bucket_ids *made;     /* buckets whose directories are known to be on the disk */
+    pthread_mutex_t making_lock; /* of who makes one; a leaf */
     struct life *life;   /* begins when the index is whole: floor.h */
     struct index *index; /* mountpaths.h opens these three */
     struct reindexer *reindexer;

@@ -341,6 +341,30 @@ static void test_a_file_system_without_attributes_is_refused(void **state)
     assert_non_null(strstr(err.message, "does not keep user attributes"));
 }
 
+/* Directories that are there may not have reached the disk: whoever comes second does not believe
+ * in them, but makes sure. */
+static void test_a_bucket_counts_when_it_is_on_the_disk(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){0});
+    struct mountpath *mp = fixture_mp(0);
+    assert_int_equal(fault_configure("disk.sync=EIO@2+", NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), E_IO);
+    assert_int_equal(count_in("mp1", "obj/5"), 256); /* renamed, not synced */
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), E_IO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), 0);
+    assert_int_equal(fault_configure("disk.sync=EIO", NULL), 0);
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), 0); /* once is enough */
+    fixture_close();
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+    fixture_open_with("1", (struct mountpaths_config){0});
+    mp = fixture_mp(0);
+    assert_int_equal(fault_configure("disk.sync=EIO", NULL), 0); /* the last one was killed? */
+    assert_int_equal(mountpath_make_bucket(mp, 5, NULL), E_IO);
+    assert_int_equal(fault_configure(NULL, NULL), 0);
+}
+
 static void test_buckets_are_made_whole_and_found(void **state)
 {
     (void)state;
@@ -392,6 +416,7 @@ int main(void)
         closed_test(test_reindex_can_be_asked_for),
         closed_test(test_a_full_disk_starts),
         closed_test(test_a_file_system_without_attributes_is_refused),
+        closed_test(test_a_bucket_counts_when_it_is_on_the_disk),
         closed_test(test_buckets_are_made_whole_and_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -223,8 +223,10 @@ static void *sweeper_main(void *arg)
             look_for_buckets(s);
         if (is_time(s, &flush_ms, s->config.flush_ms))
             flush(s);
-        if (is_time(s, &next_ms, s->config.interval_ms))
+        if (is_time(s, &next_ms, s->config.interval_ms)) {
             look_for_tombstones(s);
+            look_for_buckets(s); /* a PUT may have been late, and have made one anew */
+        }
     }
     return NULL;
 }

@@ -212,6 +212,33 @@ static void test_the_thread_does_it_when_woken(void **state)
     state_unref(s);
 }
 
+/* It had looked for the bucket before it was destroyed, and makes its directory anew. */
+static void test_what_a_late_put_leaves_goes_with_time(void **state)
+{
+    (void)state;
+    struct cluster_state *s = state_with_bucket(true);
+    struct state_holder *holder = state_holder_new(s);
+    const struct sweeper_config config = {.store = fx.store,
+                                          .state = holder,
+                                          .interval_ms = 10,
+                                          .tombstone_ttl_ms = 3600000,
+                                          .flush_ms = 3600000};
+    struct sweeper *sweeper;
+    for (unsigned i = 0; i < 8; i++)
+        put_in(4, (char[]){(char)('a' + i), '\0'}); /* on every mountpath */
+    assert_int_equal(sweeper_new(&config, &sweeper, NULL), 0);
+    for (unsigned i = 0; i < 10000 && names_in_index(4) > 0; i++)
+        usleep(1000);
+    put_in(5, "late"); /* behind its first look, and nobody wakes it */
+    for (unsigned i = 0; i < 10000 && (has(5, "late") || names_in_index(5) > 0); i++)
+        usleep(1000);
+    assert_false(has(5, "late"));
+    sweeper_free(sweeper);
+    s->bmd.buckets = NULL;
+    s->bmd.count = 0;
+    state_holder_free(holder);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +250,7 @@ int main(void)
         store_test(test_no_tombstone_goes_before_its_version_is_safe),
         store_test(test_what_is_no_tombstone_any_more_stays),
         store_test(test_the_thread_does_it_when_woken),
+        store_test(test_what_a_late_put_leaves_goes_with_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
