@@ -124,10 +124,24 @@ static void buf_put_json_char(struct buf *b, const char *text, size_t size)
         buf_append(b, text, size);
 }
 
+/* The bytes at the beginning that stand for themselves: most names have no others. */
+static size_t json_plain(const char *text, size_t len)
+{
+    size_t at = 0;
+    while (at < len && text[at] >= 0x20 && text[at] < 0x7f && text[at] != '"' && text[at] != '\\')
+        at++;
+    return at;
+}
+
 void buf_put_json_escaped(struct buf *b, const char *text, size_t len)
 {
     buf_reserve(b, len);
     for (size_t at = 0; at < len;) {
+        size_t plain = json_plain(text + at, len - at);
+        buf_append(b, text + at, plain);
+        at += plain;
+        if (at == len)
+            return;
         size_t size = utf8_sequence(text + at, len - at);
         buf_put_json_char(b, text + at, size);
         at += size != 0 ? size : 1;

@@ -66,9 +66,11 @@ static void listing_fail(struct listing *l, const struct error *err)
 
 static void listing_reply(struct listing *l)
 {
-    _cleanup_json_ json_t *page = list_merge_page(l->merge);
+    _cleanup_(buf_done)
+    struct buf page = BUF_INIT;
+    list_merge_page(l->merge, &page);
     struct http_request *req = steal(l->req);
-    http_reply_json(req, 200, page);
+    http_reply_data(req, 200, "application/json", page.data, page.len);
 }
 
 /* --- asking a target ------------------------------------------------------------------------- */
@@ -81,15 +83,15 @@ static void put_parameter(struct buf *url, const char *name, const char *value)
     buf_put_url_escaped(url, value, strlen(value), "/");
 }
 
-static void put_page_url(struct buf *url, const struct source *s, const char *start_after,
-                         size_t limit)
+static void put_page_url(struct buf *url, const struct source *s, const struct list_question *q)
 {
     const struct listing *l = s->listing;
     buf_printf(url, "%s/v1/list/%llu?limit=%zu&%s", s->data_url, (unsigned long long)l->bucket_id,
-               limit, l->version);
+               q->limit, l->version);
     put_parameter(url, "prefix", l->prefix);
     put_parameter(url, "delimiter", l->delimiter);
-    put_parameter(url, "start_after", start_after);
+    put_parameter(url, "start_after", q->position.after);
+    put_parameter(url, "from", q->position.from);
 }
 
 static void listing_step(void *arg);
@@ -116,31 +118,29 @@ static void page_came(void *arg, struct http_result *r)
     struct source *s = arg;
     struct listing *l = s->listing;
     struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *page = NULL;
     s->asking = false;
     l->asking--;
     if (l->req != NULL) {
         int code = http_result_error(r, s->data_url, &err);
+        size_t len = r->body.len;
         if (code == 0)
-            code = json_parse(r->body.len > 0 ? r->body.data : "", r->body.len, &page, &err);
-        if (code == 0)
-            code = list_merge_feed(l->merge, s->index, page, &err);
+            code = list_merge_feed(l->merge, s->index, buf_steal(&r->body), len, &err);
         if (code != 0)
             source_failed(s, &err);
     }
     listing_step(l);
 }
 
-static void source_ask(struct source *s, const char *start_after, size_t limit)
+static void source_ask(struct source *s, const struct list_question *q)
 {
     struct listing *l = s->listing;
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    put_page_url(&url, s, start_after, limit);
+    put_page_url(&url, s, q);
     const struct http_call call = {
         .method = HTTP_GET,
         .url = buf_str(&url),
-        .reply_max = PAGE_TEXT_MAX + limit * ENTRY_TEXT_MAX,
+        .reply_max = PAGE_TEXT_MAX + q->limit * ENTRY_TEXT_MAX,
         .total_timeout_ms = l->proxy->params.call_timeout,
         .request_id = http_request_id(l->req),
     };
@@ -152,10 +152,9 @@ static void source_ask(struct source *s, const char *start_after, size_t limit)
 static void listing_ask(struct listing *l)
 {
     for (size_t i = 0; i < l->count; i++) {
-        const char *start_after;
-        size_t limit;
-        if (!l->sources[i].asking && list_merge_wants(l->merge, i, &start_after, &limit))
-            source_ask(&l->sources[i], start_after, limit);
+        struct list_question question;
+        if (!l->sources[i].asking && list_merge_wants(l->merge, i, &question))
+            source_ask(&l->sources[i], &question);
     }
 }
 
@@ -216,11 +215,11 @@ static int check_targets(const struct smap *m, bool partial, size_t *count, stru
 
 static struct listing *listing_new(struct proxy *p, const struct cluster_state *s,
                                    const struct list_request *r, uint64_t bucket_id, size_t count,
-                                   const char *start_after)
+                                   const struct list_position *position)
 {
     struct listing *l = xcalloc(1, sizeof *l + count * sizeof l->sources[0]);
     l->proxy = p;
-    l->merge = list_merge_new(count, start_after, r->limit);
+    l->merge = list_merge_new(count, position, r->limit);
     l->prefix = xstrdup(r->prefix);
     l->delimiter = xstrdup(r->delimiter);
     l->partial = r->partial;
@@ -249,7 +248,8 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_(buf_done)
-    struct buf after = BUF_INIT;
+    struct buf texts = BUF_INIT;
+    struct list_position position = {.after = r->start_after, .from = ""};
     size_t count;
     int code;
     if ((code = check_request(r, err)) != 0)
@@ -258,9 +258,7 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
     if (b == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", r->bucket);
     if (r->token != NULL && r->token[0] != '\0')
-        code = list_token_parse(r->token, &after, err);
-    else
-        buf_puts(&after, r->start_after);
+        code = list_token_parse(r->token, &texts, &position, err);
     if (code != 0 || (code = check_targets(&s->smap, r->partial, &count, err)) != 0)
         return code;
     if (atomic_fetch_add(&p->lists, 1) >= p->params.lists_max) {
@@ -268,7 +266,7 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
         return error_set(err, E_OVERLOAD, "%llu lists are being made, this proxy's limit",
                          (unsigned long long)p->params.lists_max);
     }
-    *out = listing_new(p, s, r, b->id, count, buf_str(&after));
+    *out = listing_new(p, s, r, b->id, count, &position);
     return 0;
 }
 

@@ -16,8 +16,8 @@ struct list_request {
     bool partial; /* go on without targets that cannot be asked */
 };
 
-#define LIST_REQUEST_DEFAULT(name)                                                                 \
-    ((struct list_request){                                                                        \
+#define LIST_REQUEST_DEFAULT(name) \
+    ((struct list_request){        \
         .bucket = (name), .prefix = "", .delimiter = "", .start_after = "", .limit = 1000})
 
 /* Checks it and replies with the page, now or later.  From a handler; texts are copied. */

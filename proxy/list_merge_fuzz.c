@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/jsonx.h"
+#include "common/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -35,23 +36,26 @@ static const char *name_of_prefix(json_t *prefix)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    _cleanup_json_ json_t *page = NULL;
-    if (json_parse((const char *)data, size, &page, NULL) != 0)
-        return 0;
+    static const char other[] = "{\"entries\": [{\"name\": \"c\", \"version\": \"1.2.3\"}], "
+                                "\"prefixes\": [\"d/\"], \"next\": \"\"}";
+    const struct list_position position = {.after = start, .from = ""};
     _cleanup_(list_merge_freep)
-    struct list_merge *m = list_merge_new(2, start, LIMIT);
-    json_t *other = json_pack("{s:[{s:s, s:s}], s:[s], s:s}", "entries", "name", "c", "version",
-                              "1.2.3", "prefixes", "d/", "next", "");
-    int r = list_merge_feed(m, 0, other, NULL);
+    struct list_merge *m = list_merge_new(2, &position, LIMIT);
+    int r = list_merge_feed(m, 0, xstrdup(other), sizeof other - 1, NULL);
     assert(r == 0);
-    json_decref(other);
     struct error err = ERROR_INIT;
-    r = list_merge_feed(m, 1, page, &err);
+    char *page = xmalloc(size + 1);
+    memcpy(page, data, size);
+    r = list_merge_feed(m, 1, page, size, &err);
     assert(r == 0 || (r == E_CORRUPT && err.message[0] != '\0'));
     if (r != 0 || !list_merge_done(m))
         list_merge_lose(m, 1);
     assert(list_merge_done(m));
-    _cleanup_json_ json_t *result = list_merge_page(m);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    list_merge_page(m, &text);
+    _cleanup_json_ json_t *result = json_loadb(text.data, text.len, 0, NULL);
+    assert(result != NULL); /* what is passed on is JSON */
     json_t *entries = json_object_get(result, "entries");
     json_t *prefixes = json_object_get(result, "prefixes");
     check_names(entries, name_of_entry);

@@ -6,16 +6,23 @@
 #include "cluster/state.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-static const char version = 'n';
+enum { NAME = 'n', PASSED = 'p' };
 
-void list_token_put(struct buf *out, const char *last)
+void list_token_put(struct buf *out, const struct list_position *p)
 {
-    size_t len = strlen(last) + 1;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    bool passed = p->from[0] != '\0';
+    buf_putc(&text, passed ? PASSED : NAME);
+    buf_puts(&text, p->after);
+    if (passed) {
+        buf_putc(&text, '\0');
+        buf_puts(&text, p->from);
+    }
     unsigned bits = 0;
     unsigned held = 0;
-    for (size_t i = 0; i < len; i++) {
-        unsigned char byte = (unsigned char)(i == 0 ? version : last[i - 1]);
-        bits = bits << 8 | byte;
+    for (size_t i = 0; i < text.len; i++) {
+        bits = bits << 8 | (unsigned char)text.data[i];
         for (held += 8; held >= 6; held -= 6)
             buf_putc(out, alphabet[bits >> (held - 6) & 63]);
     }
@@ -42,14 +49,30 @@ static bool decode(const char *token, struct buf *out)
     return held < 6 && (bits & ((1u << held) - 1)) == 0;
 }
 
-int list_token_parse(const char *token, struct buf *out, struct error *err)
+static bool is_name(const char *text, size_t len)
 {
-    _cleanup_(buf_done)
-    struct buf bytes = BUF_INIT;
-    if (decode(token, &bytes) && bytes.len > 1 && bytes.data[0] == version &&
-        object_name_check(bytes.data + 1, bytes.len - 1, NULL) == 0) {
-        buf_append(out, bytes.data + 1, bytes.len - 1);
+    return strlen(text) == len && object_name_check(text, len, NULL) == 0;
+}
+
+/* The two texts of the bytes; false where they are none. */
+static bool split(const struct buf *bytes, struct list_position *p)
+{
+    const char *text = bytes->data + 1;
+    size_t len = bytes->len - 1, first = strlen(text);
+    *p = (struct list_position){.after = text, .from = ""};
+    if (bytes->data[0] == NAME)
+        return is_name(text, len);
+    if (bytes->data[0] != PASSED || first >= len)
+        return false;
+    p->from = text + first + 1;
+    return (first == 0 || is_name(text, first)) && is_name(p->from, len - first - 1);
+}
+
+int list_token_parse(const char *token, struct buf *texts, struct list_position *p,
+                     struct error *err)
+{
+    buf_clear(texts);
+    if (decode(token, texts) && texts->len > 1 && split(texts, p))
         return 0;
-    }
     return error_set(err, E_INVALID, "the token is none that a listing has given");
 }

@@ -1,10 +1,22 @@
 /* The token of a listing: where the next page goes on, opaque to clients so that it can change.
- * (base64url without padding, RFC 4648 section 5, of one version byte and the last name.)  Pure. */
+ * base64url without padding (RFC 4648 section 5) of
+ *
+ *     n <name>              behind the last name of the page
+ *     p <name> NUL <from>   the same, and all names up to `from` have been passed; the name may be
+ *                           missing, where nothing has been shown yet
+ *
+ * Pure. */
 #pragma once
 
 #include "common/buf.h"
 #include "common/error.h"
 
-void list_token_put(struct buf *out, const char *last);
-/* The name, into `out`; E_INVALID for anything that list_token_put() did not make. */
-int list_token_parse(const char *token, struct buf *out, struct error *err);
+struct list_position {
+    const char *after; /* everything that follows is greater; "" from the start */
+    const char *from;  /* "", or names up to here are not there, or stand for a prefix to come */
+};
+
+void list_token_put(struct buf *out, const struct list_position *p);
+/* *p borrows from `texts`.  E_INVALID for anything that list_token_put() did not make. */
+int list_token_parse(const char *token, struct buf *texts, struct list_position *p,
+                     struct error *err);

@@ -31,6 +31,14 @@ static int source_moved(struct source *s, int found)
     return found < 0 ? found : 0;
 }
 
+static uint64_t merge_visited(const struct merge *m)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < m->count; i++)
+        sum += index_cursor_visited(m->sources[i].cursor);
+    return sum;
+}
+
 static void merge_close(struct merge *m)
 {
     for (size_t i = 0; i < m->count; i++)
@@ -127,7 +135,9 @@ struct lister {
     const struct list_request *req;
     struct list_page *page;
     struct merge merge;
-    const char *last; /* entry or prefix put on the page last */
+    const char *last;   /* entry or prefix put on the page last, or start_after */
+    size_t passed;      /* names that were not shown */
+    const char *behind; /* the last of them, where the page ends there */
 };
 
 static bool begins_with(const char *text, const char *prefix)
@@ -187,17 +197,25 @@ static bool hidden(const struct lister *l, const struct index_record *rec)
     return rec->tombstone || object_job_hides(l->merge.store, rec->job);
 }
 
+/* Over a name that is not there.  *full: it was the last that this page passes. */
+static int pass(struct lister *l, const char *name, bool *full, struct error *err)
+{
+    char copy[ATTR_NAME_MAX + 1];
+    snprintf(copy, sizeof copy, "%s", name);
+    *full = ++l->passed == LIST_PASSED_MAX;
+    if (*full)
+        l->behind = arena_strdup(l->page->arena, copy);
+    return merge_skip(&l->merge, copy, err);
+}
+
 /* Takes the least name: onto the page, into a prefix, or over it.  A hidden name makes no prefix.
  * *full: it would have been one too many, so there is a next page. */
 static int take_least(struct lister *l, struct source *least, bool *full, struct error *err)
 {
     const struct index_record *rec = index_cursor_record(least->cursor);
     const char *name = source_name(least);
-    if (hidden(l, rec)) {
-        char copy[ATTR_NAME_MAX + 1];
-        snprintf(copy, sizeof copy, "%s", name);
-        return merge_skip(&l->merge, copy, err);
-    }
+    if (hidden(l, rec))
+        return pass(l, name, full, err);
     const char *prefix = common_prefix(l, name);
     bool shows = prefix == NULL || strcmp(prefix, l->req->start_after) > 0;
     *full = shows && page_full(l);
@@ -208,9 +226,21 @@ static int take_least(struct lister *l, struct source *least, bool *full, struct
 
 static int list_start(struct lister *l, struct error *err)
 {
-    const char *prefix = l->req->prefix, *after = l->req->start_after;
+    const char *prefix = l->req->prefix, *after = l->req->start_after, *from = l->req->from;
+    if (from != NULL && strcmp(from, after) > 0)
+        after = from;
     bool within = strcmp(after, prefix) >= 0;
     return merge_seek(&l->merge, within ? after : prefix, within && *after != '\0', err);
+}
+
+static void say_next(struct lister *l)
+{
+    bool plain = *l->req->delimiter == '\0';
+    l->page->next = l->last;
+    if (l->behind != NULL && plain)
+        l->page->next = l->behind;
+    else if (l->behind != NULL)
+        l->page->from = l->behind;
 }
 
 static int list_fill(struct lister *l, struct error *err)
@@ -225,7 +255,8 @@ static int list_fill(struct lister *l, struct error *err)
             break;
         code = take_least(l, least, &full, err);
     }
-    l->page->next = full ? l->last : "";
+    if (full)
+        say_next(l);
     return code;
 }
 
@@ -233,11 +264,16 @@ int list_page(struct object_store *s, const struct list_request *req, struct lis
               struct error *err)
 {
     assert(req->limit >= 1 && req->limit <= LIST_LIMIT_MAX);
-    *out = (struct list_page){.arena = arena_new(ARENA_BYTES)};
+    *out = (struct list_page){.arena = arena_new(ARENA_BYTES), .next = "", .from = ""};
     out->entries = xcalloc(req->limit, sizeof *out->entries);
     out->prefixes = xcalloc(req->limit, sizeof *out->prefixes);
-    struct lister l = {.req = req, .page = out, .merge = {.store = s, .bucket_id = req->bucket_id}};
+    struct lister l = {.req = req,
+                       .page = out,
+                       .merge = {.store = s, .bucket_id = req->bucket_id},
+                       .last = arena_strdup(out->arena, req->start_after)};
     int code = list_fill(&l, err);
+    out->visited = merge_visited(&l.merge);
+    metric_add(metric_get(M_list_entries_visited_total, NULL), out->visited);
     merge_close(&l.merge);
     if (code != 0)
         list_page_done(out);

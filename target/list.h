@@ -4,7 +4,11 @@
  * With a delimiter, names that have it behind the prefix are rolled up into one entry of
  * `prefixes` each, up to and including the delimiter; the scan jumps over what a prefix stands for.
  * Everything on a page, common prefixes too, is greater than start_after: a listing that goes on
- * behind "a/" or "a/1" does not show "a/" again. */
+ * behind "a/" or "a/1" does not show "a/" again.
+ *
+ * The work of a page is bounded: after LIST_PASSED_MAX names that are not shown it ends where it
+ * is, short or even empty, and says where the next one goes on.  Where that lies within a common
+ * prefix which has not been shown yet, `next` alone cannot say so: then `from` does, too. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,13 +20,14 @@
 #include "common/error.h"
 #include "target/object.h"
 
-enum { LIST_LIMIT_MAX = 10000 };
+enum { LIST_LIMIT_MAX = 10000, LIST_PASSED_MAX = 20000 };
 
 struct list_request {
     uint64_t bucket_id;
     const char *prefix;      /* "" for all */
     const char *delimiter;   /* "" for none */
     const char *start_after; /* "" from the start */
+    const char *from;        /* NULL, or `from` of the page before */
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
 };
 
@@ -37,7 +42,9 @@ struct list_page {
     size_t entry_count;
     const char **prefixes;
     size_t prefix_count;
-    const char *next; /* start_after of the next page, "" where this is the last */
+    const char *next; /* start_after of the next page */
+    const char *from; /* its from; where both are "" this is the last page */
+    uint64_t visited; /* entries of the indexes that were looked at */
 };
 
 /* E_NOT_READY or E_IO where an index cannot be relied on: never a short page. */

@@ -48,10 +48,12 @@ static int parse_list(struct http_request *req, struct list_request *out, struct
     *out = (struct list_request){.bucket_id = id & INT64_MAX,
                                  .prefix = text_query(req, "prefix"),
                                  .delimiter = text_query(req, "delimiter"),
-                                 .start_after = text_query(req, "start_after")};
+                                 .start_after = text_query(req, "start_after"),
+                                 .from = http_query(req, "from")};
     if (id > INT64_MAX)
         return error_set(err, E_INVALID, "bucket id %llu is none", (unsigned long long)id);
-    if (strlen(out->start_after) > ATTR_NAME_MAX || strlen(out->prefix) > ATTR_NAME_MAX)
+    if (strlen(out->start_after) > ATTR_NAME_MAX || strlen(out->prefix) > ATTR_NAME_MAX ||
+        (out->from != NULL && strlen(out->from) > ATTR_NAME_MAX))
         return error_set(err, E_NAME, "a name has at most %d bytes", ATTR_NAME_MAX);
     return parse_limit(req, &out->limit, err);
 }
@@ -63,17 +65,45 @@ static void put_text(struct buf *out, const char *text)
     buf_putc(out, '"');
 }
 
+#define PUT(out, literal) buf_append(out, literal, sizeof(literal) - 1)
+
+static void put_u64(struct buf *out, uint64_t value)
+{
+    char digits[20];
+    size_t at = sizeof digits;
+    do
+        digits[--at] = (char)('0' + value % 10);
+    while ((value /= 10) != 0);
+    buf_append(out, digits + at, sizeof digits - at);
+}
+
+static void put_version(struct buf *out, const struct version *v)
+{
+    put_u64(out, v->term);
+    buf_putc(out, '.');
+    put_u64(out, v->map);
+    buf_putc(out, '.');
+    put_u64(out, v->counter);
+}
+
+/* By hand: pages have thousands of these, and printf would be most of the work. */
 static void put_entry(struct buf *out, const struct list_entry *e)
 {
-    char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1];
+    char hex[2 * CHECKSUM_MAX + 1];
     checksum_hex(&e->record.checksum, hex);
-    buf_puts(out, "{\"name\":");
+    PUT(out, "{\"name\":");
     put_text(out, e->name);
-    buf_printf(out,
-               ",\"size\":%llu,\"version\":\"%s\",\"checksum\":{\"type\":\"%s\",\"value\":\"%s\"},"
-               "\"modified_ms\":%lld}",
-               (unsigned long long)e->record.size, version_format(&e->record.version, version),
-               checksum_name(e->record.checksum.type), hex, (long long)e->record.modified_ms);
+    PUT(out, ",\"size\":");
+    put_u64(out, e->record.size);
+    PUT(out, ",\"version\":\"");
+    put_version(out, &e->record.version);
+    PUT(out, "\",\"checksum\":{\"type\":\"");
+    buf_puts(out, checksum_name(e->record.checksum.type));
+    PUT(out, "\",\"value\":\"");
+    buf_puts(out, hex);
+    PUT(out, "\"},\"modified_ms\":");
+    put_u64(out, (uint64_t)e->record.modified_ms); /* never before 1970: index_record.h */
+    buf_putc(out, '}');
 }
 
 static void put_page(struct buf *out, const struct list_page *page)
@@ -90,9 +120,13 @@ static void put_page(struct buf *out, const struct list_page *page)
             buf_putc(out, ',');
         put_text(out, page->prefixes[i]);
     }
-    buf_puts(out, "],\"next\":");
+    PUT(out, "],\"next\":");
     put_text(out, page->next);
-    buf_puts(out, "}");
+    if (*page->from != '\0') {
+        PUT(out, ",\"from\":");
+        put_text(out, page->from);
+    }
+    buf_putc(out, '}');
 }
 
 static void reply_page(const struct list_call *call)
@@ -152,12 +186,14 @@ const struct http_route list_routes[] = {
      .nets = NET_DATA,
      .begin = list_begin,
      .summary = "One target's page of a bucket's list, in bytewise order.",
-     .query = "prefix, delimiter, start_after, limit (1 to 10000, default 1000); dfcv=the sender's "
-              "state version",
+     .query = "prefix, delimiter, start_after, limit (1 to 10000, default 1000); from=that of the "
+              "page before; dfcv=the sender's state version",
      .body = "",
-     .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"modified_ms\"}], "
-              "\"prefixes\", \"next\"}`; everything is greater than start_after; `next` is the "
-              "start_after of the next page, \"\" on the last",
+     .reply =
+         "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"modified_ms\"}], "
+         "\"prefixes\", \"next\", \"from\"}`; everything is greater than start_after; "
+         "`next` is the start_after of the next page and `from`, where it is given, its from: a "
+         "page ends early where many names in a row are not shown; the last page has neither",
      .errors = "invalid_argument invalid_name io_error not_ready"},
     {.name = NULL},
 };

@@ -206,6 +206,100 @@ static void test_random_pages_follow_the_rules(void **state)
         free(names[i]);
 }
 
+/* --- bounded work ----------------------------------------------------------------------------- */
+
+/* Names straight into the indexes: `hidden` ones are tombstones. */
+static void index_names(const char *format, unsigned count, bool hidden)
+{
+    enum { AT_ONCE = 500 };
+    struct index_item items[2][AT_ONCE];
+    struct arena *arena = arena_new(64 * 1024);
+    size_t n[2] = {0};
+    for (unsigned i = 0; i <= count; i++) {
+        for (unsigned k = 0; k < 2; k++) {
+            if (n[k] < AT_ONCE && i < count)
+                continue;
+            assert_int_equal(index_fill(fixture_mp(k)->index, items[k], n[k], NULL), 0);
+            n[k] = 0;
+        }
+        if (i == count)
+            break;
+        char name[64];
+        snprintf(name, sizeof name, "%s%07u", format, i);
+        items[i % 2][n[i % 2]++] =
+            (struct index_item){.bucket_id = BUCKET,
+                                .name = arena_strdup(arena, name),
+                                .record = {.version = {1, 1, 1}, .tombstone = hidden}};
+    }
+    arena_free(arena);
+}
+
+static struct list_page get_page(const char *prefix, const char *delimiter, const char *after,
+                                 const char *from, size_t limit)
+{
+    struct list_page page;
+    const struct list_request req = {.bucket_id = BUCKET,
+                                     .prefix = prefix,
+                                     .delimiter = delimiter,
+                                     .start_after = after,
+                                     .from = from,
+                                     .limit = limit};
+    assert_int_equal(list_page(fx.store, &req, &page, NULL), 0);
+    return page;
+}
+
+static void test_pages_end_where_many_names_are_hidden(void **state)
+{
+    enum { HIDDEN = 2 * LIST_PASSED_MAX + 100 };
+    (void)state;
+    index_names("a/", HIDDEN, true);
+    index_names("a/z", 1, false);
+    index_names("b", 1, false);
+    for (unsigned delimited = 0; delimited < 2; delimited++) {
+        char after[100] = "", from[100] = "";
+        _cleanup_(buf_done)
+        struct buf shown = BUF_INIT;
+        unsigned pages = 0;
+        for (bool more = true; more; pages++) {
+            struct list_page page = get_page("", delimited ? "/" : "", after, from, 10);
+            assert_true(page.visited <= LIST_PASSED_MAX + 100);
+            for (size_t i = 0; i < page.prefix_count; i++)
+                buf_puts(&shown, page.prefixes[i]);
+            for (size_t i = 0; i < page.entry_count; i++)
+                buf_puts(&shown, page.entries[i].name);
+            more = *page.next != '\0' || *page.from != '\0';
+            snprintf(after, sizeof after, "%s", page.next);
+            snprintf(from, sizeof from, "%s", page.from);
+            list_page_done(&page);
+        }
+        assert_int_equal(pages, 3);
+        assert_string_equal(buf_str(&shown), delimited ? "a/b0000000" : "a/z0000000b0000000");
+    }
+}
+
+static void test_prefix_delimiter_and_start_are_seeks(void **state)
+{
+    enum { MANY = 20000, FEW = 50 };
+    (void)state;
+    index_names("a/", MANY, false);
+    index_names("b/", MANY, false);
+    index_names("c/", MANY, false);
+    static const struct {
+        const char *prefix, *delimiter, *after, *from;
+    } rows[] = {
+        {"b/001", "", "", NULL},       {"", "/", "", NULL},         {"", "/", "a/", NULL},
+        {"", "/", "a/0010000", NULL},  {"", "", "b/0019990", NULL}, {"", "", "", "b/0019990"},
+        {"c/", "", "c/0019999", NULL}, {"c/x", "", "", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct list_page page =
+            get_page(rows[i].prefix, rows[i].delimiter, rows[i].after, rows[i].from, 10);
+        if (page.visited > FEW)
+            fail_msg("row %zu: %llu entries were visited", i, (unsigned long long)page.visited);
+        list_page_done(&page);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +309,8 @@ int main(void)
         store_test(test_entries_carry_the_object),
         store_test(test_an_index_in_the_making_is_no_short_list),
         store_test(test_random_pages_follow_the_rules),
+        store_test(test_pages_end_where_many_names_are_hidden),
+        store_test(test_prefix_delimiter_and_start_are_seeks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
