@@ -1,6 +1,7 @@
 /* dfc_bucket_*. */
 #include "api/dfc.h"
 
+#include "api/action.h"
 #include "api/call.h"
 #include "api/failure.h"
 #include "api/job_id.h"
@@ -59,6 +60,17 @@ int dfc_bucket_set(struct dfc_client *c, const char *bucket, const char *propert
 int dfc_bucket_destroy(struct dfc_client *c, const char *bucket, struct dfc_error *err)
 {
     const struct call_small what = {.method = "DELETE"};
+    return bucket_call(c, bucket, &what, NULL, err);
+}
+
+int dfc_bucket_rename(struct dfc_client *c, const char *bucket, const char *new_name,
+                      struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    int rc = action_rename(new_name, &body, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small what = {.method = "POST", .body = body};
     return bucket_call(c, bucket, &what, NULL, err);
 }
 

@@ -204,6 +204,10 @@ DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);
+/* Within the bucket; an object that has the new name is replaced.  A reader finds one of the two
+ * names, for a moment both; so it is after an end in doubt, and the same call again does the rest. */
+DFC_API int dfc_rename(struct dfc_client *client, const char *bucket, const char *object,
+                       const char *new_name, struct dfc_error *err);
 
 /* ---- lists ---- */
 
@@ -250,6 +254,9 @@ DFC_API int dfc_bucket_show(struct dfc_client *client, const char *bucket, char 
 DFC_API int dfc_bucket_set(struct dfc_client *client, const char *bucket, const char *properties,
                            struct dfc_error *err);
 DFC_API int dfc_bucket_list(struct dfc_client *client, char **document, struct dfc_error *err);
+/* DFC_CONFLICT where a bucket has the new name, or an unfinished job works on this one. */
+DFC_API int dfc_bucket_rename(struct dfc_client *client, const char *bucket, const char *new_name,
+                              struct dfc_error *err);
 /* Jobs over the objects of a bucket.  value is a JSON object: "list", "template" or "prefix" say
  * which (docs/http.md); a copy has "to", the bucket, and may have "prepend".  id must be freed with
  * dfc_free(). */

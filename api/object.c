@@ -1,6 +1,7 @@
-/* dfc_head, dfc_delete. */
+/* dfc_head, dfc_delete, dfc_rename. */
 #include "api/dfc.h"
 
+#include "api/action.h"
 #include "api/call.h"
 #include "api/info.h"
 #include "api/uri.h"
@@ -37,4 +38,20 @@ int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, str
     if (rc == DFC_OK)
         rc = call_run(c, &call, err);
     return rc == DFC_NOT_FOUND && call.doubtful ? DFC_OK : rc;
+}
+
+/* Not repeated after a doubtful end: had the first one been done, the second would find nothing. */
+int dfc_rename(struct dfc_client *c, const char *bucket, const char *object, const char *new_name,
+               struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = action_rename(new_name, &body, err);
+    if (rc == DFC_OK)
+        rc = uri_object(&path, bucket, object, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small what = {.method = "POST", .body = body};
+    return call_small(c, &what, &path, NULL, err);
 }

@@ -113,6 +113,26 @@ void bmd_without(const struct bmd *old, const char *name, struct bmd *next)
     bmd_splice(old, at, found ? at + 1 : at, NULL, next);
 }
 
+void bmd_renamed(const struct bmd *old, const char *name, const char *new_name, struct bmd *next)
+{
+    struct bucket renamed = *bmd_bucket(old, name);
+    bool placed = false;
+    renamed.name = new_name;
+    bmd_begin(next, old->version + 1, old->count);
+    for (size_t i = 0; i < old->count; i++) {
+        const struct bucket *b = &old->buckets[i];
+        if (strcmp(b->name, name) == 0)
+            continue;
+        if (!placed && strcmp(b->name, new_name) > 0) {
+            bmd_append(next, &renamed);
+            placed = true;
+        }
+        bmd_append(next, b);
+    }
+    if (!placed)
+        bmd_append(next, &renamed);
+}
+
 json_t *bucket_props_to_json(const struct bucket_props *p)
 {
     json_t *doc = json_pack("{s:I, s:s, s:s, s:b}", "copies", (json_int_t)p->copies, "durability",

@@ -251,6 +251,40 @@ static int apply_bucket_props(const struct cluster_state *s, const struct comman
     return 0;
 }
 
+/* Jobs go by a bucket's id; but what their users see of them, the spec and messages, has its name.
+ */
+static int check_unused(const struct cluster_state *s, const struct bucket *b, struct error *err)
+{
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *job = s->jobs.jobs[i];
+        if (!job_ended(job->state) && job_uses_bucket(job, b->id))
+            return error_set(err, E_JOB_STATE,
+                             "job '%s' works on bucket '%.80s'; wait for its end, or abort it",
+                             job->id, b->name);
+    }
+    return 0;
+}
+
+static int apply_bucket_rename(const struct cluster_state *s, const struct command *cmd,
+                               const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r;
+    if ((r = need_bucket(s, cmd->name, &known, err)) != 0 ||
+        (r = bucket_name_check(cmd->text, err)) != 0)
+        return r;
+    if (strcmp(cmd->name, cmd->text) == 0)
+        return keep(s, next);
+    if (bmd_bucket(&s->bmd, cmd->text) != NULL)
+        return error_set(err, E_BUCKET_EXISTS, "bucket '%s' exists", cmd->text);
+    if ((r = check_unused(s, known, err)) != 0)
+        return r;
+    struct bmd m;
+    bmd_renamed(&s->bmd, cmd->name, cmd->text, &m);
+    *next = next_with_bmd(s, &m);
+    return 0;
+}
+
 /* --- settings -------------------------------------------------------------------------------- */
 
 static int apply_config_set(const struct cluster_state *s, const struct command *cmd,
@@ -393,9 +427,9 @@ static apply_fn *const appliers[] = {
     [CMD_TERM_BEGIN] = apply_term_begin,       [CMD_NODE_JOIN] = apply_node_join,
     [CMD_NODE_STATE] = apply_node_state,       [CMD_NODE_REMOVE] = apply_node_remove,
     [CMD_BUCKET_CREATE] = apply_bucket_create, [CMD_BUCKET_DESTROY] = apply_bucket_destroy,
-    [CMD_BUCKET_PROPS] = apply_bucket_props,   [CMD_CONFIG_SET] = apply_config_set,
-    [CMD_JOB_CREATE] = apply_job_create,       [CMD_JOB_UPDATE] = apply_job_update,
-    [CMD_JOB_FORGET] = apply_job_forget,
+    [CMD_BUCKET_PROPS] = apply_bucket_props,   [CMD_BUCKET_RENAME] = apply_bucket_rename,
+    [CMD_CONFIG_SET] = apply_config_set,       [CMD_JOB_CREATE] = apply_job_create,
+    [CMD_JOB_UPDATE] = apply_job_update,       [CMD_JOB_FORGET] = apply_job_forget,
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,

@@ -21,6 +21,7 @@ enum command_kind {
     CMD_BUCKET_CREATE,  /* name, props, wall_ms */
     CMD_BUCKET_DESTROY, /* name */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
+    CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */
     CMD_CONFIG_SET,     /* name, text (NULL: back to the default) */
     CMD_JOB_CREATE,     /* job */
     CMD_JOB_UPDATE,     /* job: the new form; its move is checked */

@@ -400,6 +400,68 @@ static void commands_are_pure_idempotent_and_count(void **unused)
     }
 }
 
+static struct command rename_to(const char *name, const char *to)
+{
+    return (struct command){.kind = CMD_BUCKET_RENAME, .name = name, .text = to};
+}
+
+static void test_bucket_rename_keeps_all_but_the_name(void **state)
+{
+    (void)state;
+    const struct cluster_state *s = cluster();
+    static const char *const names[] = {"m", "a", "z"};
+    for (size_t i = 0; i < 3; i++)
+        apply(&s, (struct command){
+                      .kind = CMD_BUCKET_CREATE, .name = names[i], .props = &props, .wall_ms = 7});
+    const struct bucket before = *bmd_bucket(&s->bmd, "m");
+    uint64_t version = s->version;
+    uint64_t bmd_version = s->bmd.version;
+    static const char *const turns[] = {"m", "zz", "b", "0", "m"};
+    for (size_t i = 1; i < 5; i++) {
+        apply(&s, rename_to(turns[i - 1], turns[i]));
+        assert_null(bmd_bucket(&s->bmd, turns[i - 1]));
+        const struct bucket *b = bmd_bucket(&s->bmd, turns[i]);
+        assert_int_equal(b->id, before.id);
+        assert_int_equal(b->created_ms, before.created_ms);
+        assert_int_equal(s->version, version + i);
+        assert_int_equal(s->bmd.version, bmd_version + i);
+        assert_int_equal(s->bmd.count, 3);
+        assert_non_null(bmd_bucket(&s->bmd, "a"));
+        assert_non_null(bmd_bucket(&s->bmd, "z"));
+    }
+    assert_unchanged(s, rename_to("m", "m"));
+    assert_refused(s, rename_to("m", "a"), E_BUCKET_EXISTS);
+    assert_refused(s, rename_to("none", "b"), E_BUCKET_NOT_FOUND);
+    assert_refused(s, rename_to("m", "-no"), E_NAME);
+    state_unref(s);
+}
+
+static void test_a_bucket_in_use_is_not_renamed(void **state)
+{
+    (void)state;
+    const struct cluster_state *s = cluster();
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &props});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "c", .props = &props});
+    struct job *job = job_new("cpy-1", "copy");
+    job->plan = json_pack("{s:I, s:I}", "input_bucket_id", (json_int_t)bmd_bucket(&s->bmd, "a")->id,
+                          "output_bucket_id", (json_int_t)bmd_bucket(&s->bmd, "b")->id);
+    apply(&s, (struct command){.kind = CMD_JOB_CREATE, .job = job});
+    assert_refused(s, rename_to("a", "x"), E_JOB_STATE);
+    assert_refused(s, rename_to("b", "x"), E_JOB_STATE);
+    apply(&s, rename_to("c", "x"));
+    static const enum job_state moves[] = {JOB_STOPPING, JOB_FAILED};
+    for (size_t i = 0; i < 2; i++) {
+        struct job *next = job_copy(job);
+        next->state = moves[i];
+        apply(&s, (struct command){.kind = CMD_JOB_UPDATE, .job = next});
+        job_unref(next);
+    }
+    apply(&s, rename_to("a", "y"));
+    job_unref(job);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -417,6 +479,8 @@ int main(void)
         cmocka_unit_test(a_job_goes_its_way),
         cmocka_unit_test(the_oldest_ended_job_makes_room),
         cmocka_unit_test(commands_are_pure_idempotent_and_count),
+        cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),
+        cmocka_unit_test(test_a_bucket_in_use_is_not_renamed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

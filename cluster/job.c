@@ -41,6 +41,13 @@ bool job_ended(enum job_state s)
     return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_ABORTED;
 }
 
+bool job_uses_bucket(const struct job *j, uint64_t bucket_id)
+{
+    json_int_t in = json_integer_value(json_object_get(j->plan, "input_bucket_id"));
+    json_int_t out = json_integer_value(json_object_get(j->plan, "output_bucket_id"));
+    return in == (json_int_t)bucket_id || out == (json_int_t)bucket_id;
+}
+
 const char *job_state_name(enum job_state s)
 {
     return state_names[s];

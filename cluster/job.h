@@ -39,7 +39,8 @@ struct job {
     enum job_state stop_as; /* with JOB_STOPPING: JOB_FAILED or JOB_ABORTED */
     char *description;
     json_t *spec;           /* as the client gave it, checked; bucket ids resolved into `inputs` */
-    json_t *plan;           /* what the primary decided: salt, bucket ids, ... (kind's own) */
+    json_t *plan;           /* what the primary decided (kind's own).  The buckets that the job works
+                             * on are in `input_bucket_id` and `output_bucket_id` */
     size_t participant_count;
     char **participants;    /* target ids, in the order that the kind gives them meaning */
     int64_t created_ms, started_ms, ended_ms; /* wall; 0 where not yet */
@@ -63,3 +64,5 @@ const char *job_state_name(enum job_state s);
 int job_state_from_name(const char *name, enum job_state *s, struct error *err);
 bool job_may_move(enum job_state from, enum job_state to);
 bool job_ended(enum job_state s);
+/* Is the bucket one that the job's plan names? */
+bool job_uses_bucket(const struct job *j, uint64_t bucket_id);

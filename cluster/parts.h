@@ -18,6 +18,8 @@ int smap_from_json(json_t *doc, struct smap *out, struct error *err);
 
 void bmd_with(const struct bmd *old, const struct bucket *b, struct bmd *next);
 void bmd_without(const struct bmd *old, const char *name, struct bmd *next);
+/* The bucket `name` with another name, and all else as it was. */
+void bmd_renamed(const struct bmd *old, const char *name, const char *new_name, struct bmd *next);
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b);
 int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct bucket *out,
                      struct error *err);

@@ -50,6 +50,7 @@ static struct job *random_new_job(struct rng *rng, struct arena *a)
 {
     struct job *j = job_new(pick_id(rng, a, "srt-", 12), "sort");
     j->spec = json_pack("{s:s, s:[i,i]}", "algorithm", "shuffle", "n", 1, 2);
+    j->plan = json_pack("{s:I}", "input_bucket_id", (json_int_t)rng_below(rng, 40));
     j->created_ms = (int64_t)rng_below(rng, 1000);
     j->description = xstrdup(rng_below(rng, 2) ? "caf\xc3\xa9 \"quoted\"" : "");
     j->participant_count = rng_below(rng, 4);
@@ -117,6 +118,10 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.name = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
         cmd.props = random_props(rng, a);
         cmd.patch = random_patch(rng, cmd.props);
+        break;
+    case CMD_BUCKET_RENAME:
+        cmd.name = pick_id(rng, a, "b", 20);
+        cmd.text = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
         break;
     case CMD_CONFIG_SET:
         random_config(rng, a, &cmd);

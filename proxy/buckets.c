@@ -89,13 +89,29 @@ static void setprops_done(void *arg, const struct error *err)
     reply_done_with_document(arg, err, 200);
 }
 
-static void destroy_done(void *arg, const struct error *err)
+static void reply_done(struct http_request *req, const struct error *err)
 {
     if (err != NULL)
-        proxy_reply_error(arg, err);
+        proxy_reply_error(req, err);
     else
-        http_reply_empty(arg, 204);
+        http_reply_empty(req, 204);
 }
+
+static void destroy_done(void *arg, const struct error *err)
+{
+    reply_done(arg, err);
+}
+
+static void rename_done(void *arg, const struct error *err)
+{
+    reply_done(arg, err);
+}
+
+/* The body of a request that does something. */
+struct action_body {
+    const char *name; /* or NULL */
+    json_t *value;    /* or NULL */
+};
 
 /* Unlike in a state document, what is not known here is a mistake. */
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
@@ -106,10 +122,10 @@ static int props_of_value(json_t *value, struct bucket_props *p, struct error *e
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
 
-static int create(struct http_request *req, json_t *value, struct error *err)
+static int create(struct http_request *req, const struct action_body *body, struct error *err)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
-    int r = value != NULL ? props_of_value(value, &props, err) : 0;
+    int r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
     if (r != 0)
         return r;
     const struct command cmd = {
@@ -122,23 +138,24 @@ static int create(struct http_request *req, json_t *value, struct error *err)
     return 0;
 }
 
-static int setprops(struct http_request *req, json_t *value, struct error *err)
+static int setprops(struct http_request *req, const struct action_body *body, struct error *err)
 {
     const char *name = http_path_param(req, "bucket");
     struct bucket_props scratch = BUCKET_PROPS_DEFAULT;
     int r;
-    if (value == NULL)
+    if (body->value == NULL)
         return error_set(err, E_JSON, "field 'value' is missing");
-    if ((r = bucket_name_check(name, err)) != 0 || (r = props_of_value(value, &scratch, err)) != 0)
+    if ((r = bucket_name_check(name, err)) != 0 ||
+        (r = props_of_value(body->value, &scratch, err)) != 0)
         return r;
-    const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = name, .patch = value};
+    const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = name, .patch = body->value};
     proxy_commit_settled(http_user(req), &cmd, setprops_done, req);
     return 0;
 }
 
-static int destroy(struct http_request *req, json_t *value, struct error *err)
+static int destroy(struct http_request *req, const struct action_body *body, struct error *err)
 {
-    (void)value;
+    (void)body;
     const char *name = http_path_param(req, "bucket");
     int r = bucket_name_check(name, err);
     if (r != 0)
@@ -148,11 +165,26 @@ static int destroy(struct http_request *req, json_t *value, struct error *err)
     return 0;
 }
 
-static int list_objects(struct http_request *req, json_t *value, struct error *err)
+static int rename_bucket(struct http_request *req, const struct action_body *body,
+                         struct error *err)
+{
+    const char *name = http_path_param(req, "bucket");
+    int r;
+    if (body->name == NULL)
+        return error_set(err, E_JSON, "field 'name', the new name, is missing");
+    if ((r = bucket_name_check(name, err)) != 0 || (r = bucket_name_check(body->name, err)) != 0)
+        return r;
+    const struct command cmd = {.kind = CMD_BUCKET_RENAME, .name = name, .text = body->name};
+    proxy_commit_settled(http_user(req), &cmd, rename_done, req);
+    return 0;
+}
+
+static int list_objects(struct http_request *req, const struct action_body *body, struct error *err)
 {
     static const char *const fields[] = {"prefix", "delimiter", "start_after", "token",
                                          "limit",  "partial",   NULL};
     struct list_request l = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
+    json_t *value = body->value;
     int r;
     if (value != NULL &&
         ((r = json_only_fields(value, "value", fields, err)) != 0 ||
@@ -182,14 +214,15 @@ static int start_job(struct http_request *req, const char *kind, json_t *value, 
     return r;
 }
 
-static int delete_objects(struct http_request *req, json_t *value, struct error *err)
+static int delete_objects(struct http_request *req, const struct action_body *body,
+                          struct error *err)
 {
-    return start_job(req, "delete", value, err);
+    return start_job(req, "delete", body->value, err);
 }
 
-static int copy_objects(struct http_request *req, json_t *value, struct error *err)
+static int copy_objects(struct http_request *req, const struct action_body *body, struct error *err)
 {
-    return start_job(req, "copy", value, err);
+    return start_job(req, "copy", body->value, err);
 }
 
 /* --- actions --------------------------------------------------------------------------------- */
@@ -199,15 +232,13 @@ struct action {
     const char *name;
     const char *alias;
     /* 0: it has replied or will; a code: the caller replies. */
-    int (*run)(struct http_request *req, json_t *value, struct error *err);
+    int (*run)(struct http_request *req, const struct action_body *body, struct error *err);
 };
 
 static const struct action post_actions[] = {
-    {"create", "createlb", create},
-    {"listobjects", "listobjects", list_objects},
-    {"delete", "delete", delete_objects},
-    {"copy", "copy", copy_objects},
-    {NULL},
+    {"create", "createlb", create},        {"listobjects", "listobjects", list_objects},
+    {"delete", "delete", delete_objects},  {"copy", "copy", copy_objects},
+    {"rename", "renamelb", rename_bucket}, {NULL},
 };
 static const struct action put_actions[] = {
     {"setprops", "setprops", setprops},
@@ -232,18 +263,19 @@ static int run_action(struct http_request *req, const struct action *table, cons
 {
     _cleanup_json_ json_t *doc = NULL;
     const char *name = NULL;
-    json_t *value = NULL;
+    struct action_body body = {0};
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0)
         return r;
     if (!json_is_object(doc))
         return error_set(err, E_JSON, "the body must be an object with the field 'action'");
     if ((r = json_need_str(doc, "", "action", &name, err)) != 0 ||
-        (r = json_get_object(doc, "", "value", &value, err)) != 0)
+        (r = json_get_str(doc, "", "name", &body.name, err)) != 0 ||
+        (r = json_get_object(doc, "", "value", &body.value, err)) != 0)
         return r;
     for (const struct action *a = table; a->name != NULL; a++) {
         if (strcmp(a->name, name) == 0 || strcmp(a->alias, name) == 0)
-            return a->run(req, value, err);
+            return a->run(req, &body, err);
     }
     return unknown_action(table, name, err);
 }
@@ -271,7 +303,7 @@ static void delete_body(struct http_request *req, const char *data, size_t len)
     struct error err = ERROR_INIT;
     if (len > 0)
         body_with_action(req, delete_actions, data, len);
-    else if (destroy(req, NULL, &err) != 0)
+    else if (destroy(req, &(struct action_body){0}, &err) != 0)
         http_reply_error(req, &err);
 }
 
@@ -338,19 +370,20 @@ const struct http_route bucket_routes[] = {
      .pattern = "/v1/buckets/{bucket}",
      .nets = NET_PUBLIC,
      .begin = post_begin,
-     .summary =
-         "Creates a bucket; or, with another action, lists its objects, or starts a job that "
-         "deletes or copies them.",
+     .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
+                "starts a job "
+                "that deletes or copies them.",
      .query = "",
      .body =
          "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
          "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
          "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
          "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
-         "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`",
+         "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`; `{\"action\": "
+         "\"rename\", \"name\": new name}` (also `renamelb`)",
      .reply = "201 and the bucket's document; or a page of the list; or 202 `{\"id\": \"del-…\"}`, "
-              "the job",
-     .errors = "bucket_exists invalid_name invalid_json not_supported bucket_not_found "
+              "the job; or 204",
+     .errors = "job_state bucket_exists invalid_name invalid_json not_supported bucket_not_found "
                "invalid_spec no_targets node_unreachable too_large overloaded"},
     {.name = "bucket_change",
      .method = HTTP_PUT,

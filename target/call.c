@@ -99,11 +99,15 @@ int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *e
     return 0;
 }
 
-void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
+void object_call_start(struct object_call *call, void (*serve)(struct object_call *call))
 {
-    struct object_call *call = object_call_new(req);
     call->serve = serve;
     admit_and_serve(call);
+}
+
+void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
+{
+    object_call_start(object_call_new(req), serve);
 }
 
 void object_call_fail(const struct object_call *call, const char *what, struct error *err)

@@ -19,6 +19,7 @@ struct object_call {
     const struct bucket *bucket;       /* the state's */
     const char *name;
     bool refreshed;
+    const char *new_name;  /* of a rename */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
     void (*serve)(struct object_call *call);
@@ -36,6 +37,8 @@ int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *e
 /* begin() of calls without a body: admits (waiting for a newer state where that is needed) and
  * calls serve(), in an HTTP thread or a worker, which replies. */
 void object_call_run(struct http_request *req, void (*serve)(struct object_call *call));
+/* The same for a call whose body has been read, made by object_call_new(). */
+void object_call_start(struct object_call *call, void (*serve)(struct object_call *call));
 
 /* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
 void object_call_fail(const struct object_call *call, const char *what, struct error *err);

@@ -120,6 +120,19 @@ const struct http_route object_routes[] = {
      .body = "",
      .reply = "204",
      .errors = ADMISSION "; object_not_found precondition_failed"},
+    {.name = "object_rename",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_rename_begin,
+     .summary = "Renames an object within its bucket.",
+     .query = FROM_PROXY,
+     .body =
+         "`{\"action\": \"rename\", \"name\": new name}`; `If-Match` and the other conditions are "
+         "asked of the old name",
+     .reply = "204; an object that had the new name is replaced",
+     .errors = ADMISSION "; object_not_found object_reserved precondition_failed invalid_argument "
+                         "no_space network_error"},
     {.name = "object_list",
      .method = HTTP_GET,
      .pattern = "/v1/objects/{bucket}",

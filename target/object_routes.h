@@ -10,4 +10,5 @@ extern const struct http_route list_routes[];
 
 void object_read_begin(struct http_request *req);  /* GET, HEAD: object_read.c */
 void object_write_begin(struct http_request *req); /* PUT: object_write.c */
+void object_rename_begin(struct http_request *req); /* POST: object_rename.c */
 void object_copy_begin(struct http_request *req);  /* PUT from another target: the same */

@@ -18,6 +18,7 @@
 #include "target/job_news.h"
 #include "target/keeper.h"
 #include "target/member.h"
+#include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/sort_host.h"
 #include "target/sweep.h"
@@ -31,7 +32,8 @@ const struct http_route *const target_routes[] = {object_routes, daemon_routes, 
                                                   list_routes,   xaction_routes, sort_stream_routes,
                                                   NULL};
 
-static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction, NULL};
+static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction,
+                                                  NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -165,6 +167,9 @@ static int start_threads(struct target *t, struct error *err)
 {
     int code = pool_new("worker", (unsigned)t->params.workers, WORKERS_QUEUE, &t->workers, err);
     if (code == 0)
+        code =
+            pool_new("mover", (unsigned)t->params.rename_parallel, WORKERS_QUEUE, &t->movers, err);
+    if (code == 0)
         code = start_loop(t, "control", CONTROL_CONNECTIONS_PER_HOST, &t->control,
                           &t->control_client, err);
     if (code == 0)
@@ -181,6 +186,7 @@ static int start_jobs(struct target *t, struct error *err)
         .tombstone_ttl_ms = t->params.tombstone_ttl,
         .flush_ms = t->params.flush_interval,
     };
+    t->copier = object_copier_new(t);
     t->xactions = xactions_new(kinds, t, job_news_send);
     return sweeper_new(&config, &t->sweeper, err);
 }
@@ -258,9 +264,9 @@ static void stop_servers(struct target *t)
     }
 }
 
-/* Jobs are told to stop before the servers wait for requests, for some wait for jobs; jobs, which wait
- * for their streams, go after the servers and before the clients; calls that are under way end with
- * their client, and who takes their ends goes after that. */
+/* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;
+ * jobs, which wait for their streams, go after the servers and before the clients; calls that are
+ * under way end with their client, and who takes their ends goes after that. */
 void target_free(struct target *t)
 {
     if (t == NULL)
@@ -269,9 +275,13 @@ void target_free(struct target *t)
     member_close(t->member);
     if (t->xactions != NULL)
         xactions_close(t->xactions);
+    if (t->copier != NULL)
+        object_copier_stop(t->copier);
     stop_servers(t);
     xactions_free(t->xactions);
+    pool_free(t->movers);
     http_client_free(t->data_client);
+    object_copier_free(t->copier);
     http_client_free(t->control_client);
     pool_free(t->workers);
     loop_free(t->data);

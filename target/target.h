@@ -47,7 +47,9 @@ struct target {
     struct loop *data;    /* streams between targets */
     struct http_client *control_client;
     struct http_client *data_client;
-    struct xactions *xactions; /* background jobs */
+    struct pool *movers;          /* renames, which may take long */
+    struct object_copier *copier; /* of renames */
+    struct xactions *xactions;    /* background jobs */
     struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */
     struct http_server *servers[LISTENERS];
     char *urls[LISTENERS]; /* as others reach them */

@@ -79,6 +79,19 @@ const struct command commands[] = {
     },
     {
         .noun = "bucket",
+        .verb = "mv",
+        .words = "BUCKET NEW",
+        .min_words = 2,
+        .max_words = 2,
+        .kinds = {WORD_BUCKET, WORD_OTHER},
+        .flags = FLAGS(),
+        .run = bucket_mv,
+        .summary = "Give a bucket another name",
+        .text = "Nothing is copied. A bucket that an unfinished job works on keeps its name.",
+        .examples = {"bucket mv train train-2025"},
+    },
+    {
+        .noun = "bucket",
         .verb = "cp",
         .words = "BUCKET TO",
         .min_words = 2,
@@ -193,6 +206,22 @@ const struct command commands[] = {
         .examples = {"cp train/shard-000.tar backup --wait",
                      "cp train backup --template 'shard-{0000..0099}.tar'",
                      "cp train train --prefix raw/ --prepend copy/"},
+    },
+    {
+        .noun = "object",
+        .verb = "mv",
+        .alias = "mv",
+        .words = "BUCKET/KEY BUCKET/NEW",
+        .min_words = 2,
+        .max_words = 2,
+        .kinds = {WORD_OBJECT, WORD_OBJECT},
+        .flags = FLAGS(),
+        .run = object_mv,
+        .summary = "Give an object another name in its bucket",
+        .text =
+            "An object that has the new name is replaced. The object is copied to its new place,\n"
+            "then the old name goes: a reader finds one of the two, for a moment both.",
+        .examples = {"mv train/a.tar train/b.tar"},
     },
     {
         .noun = "object",

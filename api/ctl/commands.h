@@ -13,6 +13,7 @@ int bucket_create(struct ctl *ctl, const struct args *args);
 int bucket_ls(struct ctl *ctl, const struct args *args);
 int bucket_props(struct ctl *ctl, const struct args *args);
 int bucket_rm(struct ctl *ctl, const struct args *args);
+int bucket_mv(struct ctl *ctl, const struct args *args);
 int bucket_cp(struct ctl *ctl, const struct args *args);
 
 int object_put(struct ctl *ctl, const struct args *args);
@@ -20,6 +21,7 @@ int object_get(struct ctl *ctl, const struct args *args);
 int object_ls(struct ctl *ctl, const struct args *args);
 int object_rm(struct ctl *ctl, const struct args *args);
 int object_rm_by_job(struct ctl *ctl, const struct args *args);
+int object_mv(struct ctl *ctl, const struct args *args);
 int object_cp(struct ctl *ctl, const struct args *args);
 int object_head(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);

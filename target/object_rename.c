@@ -1,0 +1,155 @@
+/* Rename: the object gets its new name first, then loses the old one.
+ *
+ *   open ─▶ copy to the new name's owner, on its disk ─▶ delete the old name, if it is still that
+ * object
+ *
+ * So a reader always finds the old name or the new one; for a moment, and for good after a crash in
+ * between, both.  Then the same request again does the rest.  The owner of the old name does all of
+ * it; the new name's owner decides the copy's version, as for any PUT, and the tombstone's version
+ * is greater than the old object's.
+ *
+ * The copy is on the disk before the tombstone is made, also where the bucket's rule is async: a
+ * loss of power must not take an object that was there for long. */
+#include "target/object_routes.h"
+
+#include <semaphore.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "target/call.h"
+#include "target/object_copy.h"
+#include "target/target.h"
+
+enum { BODY_MAX = 16 << 10, TRIES = 4 };
+
+/* --- the old name goes --------------------------------------------------------------------------
+ */
+
+static int check_version(void *ctx, const struct attr *current, struct error *err)
+{
+    const struct version *copied = ctx;
+    if (version_compare(&current->version, copied) == 0)
+        return 0;
+    return error_set(err, E_PRECONDITION,
+                     "object '%s' was written again and again while it was renamed; both names "
+                     "exist",
+                     current->name);
+}
+
+struct wait {
+    sem_t ended;
+    struct error err;
+};
+
+static void wait_ended(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct wait *w = arg;
+    (void)attr;
+    w->err = *err;
+    sem_post(&w->ended);
+}
+
+/* Gone meanwhile is as good. */
+static int delete_old(const struct object_call *call, struct version *copied, struct error *err)
+{
+    const struct object_condition condition = {.check = check_version, .ctx = copied};
+    struct wait w = {.err = ERROR_INIT};
+    sem_init(&w.ended, 0, 0);
+    object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
+                  &condition, wait_ended, &w);
+    while (sem_wait(&w.ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&w.ended);
+    if (w.err.code == 0 || w.err.code == E_OBJECT_NOT_FOUND)
+        return 0;
+    *err = w.err;
+    return err->code;
+}
+
+/* --- the whole ----------------------------------------------------------------------------------
+ */
+
+static int rename_once(const struct object_call *call, struct error *err)
+{
+    struct object o;
+    int code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
+    if (code != 0)
+        return code;
+    struct version copied = o.attr.version;
+    const struct object_copy copy = {
+        .from = &o, .bucket_id = call->bucket->id, .name = call->new_name};
+    code = object_call_check_conditions(call, HTTP_DELETE, &o.attr, err);
+    if (code == 0)
+        code = object_copy(call->target->copier, &copy, err);
+    close(o.fd);
+    return code != 0 ? code : delete_old(call, &copied, err);
+}
+
+/* An object that was written over meanwhile is copied again. */
+static void rename_run(void *arg)
+{
+    struct object_call *call = arg;
+    struct error err = ERROR_INIT;
+    int code = E_PRECONDITION;
+    log_set_request(http_request_id(call->req));
+    for (int i = 0; i < TRIES && code == E_PRECONDITION; i++)
+        code = rename_once(call, &err);
+    if (code == E_ABORTED) /* of renames only this node's end is one */
+        error_recode(&err, E_NOT_READY, "target '%s' is stopping", call->target->id);
+    if (code == 0)
+        http_reply_empty(call->req, 204);
+    else
+        object_call_fail(call, "rename", &err);
+    log_set_request(NULL);
+}
+
+static void serve_rename(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (pool_submit(call->target->movers, rename_run, call, &err) != 0)
+        http_reply_error(call->req, &err);
+}
+
+static int parse_rename(struct object_call *call, const char *data, size_t len, struct error *err)
+{
+    static const char *const fields[] = {"action", "name", NULL};
+    _cleanup_json_ json_t *doc = NULL;
+    const char *action = NULL;
+    const char *name = NULL;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0)
+        return r;
+    if (!json_is_object(doc))
+        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
+    if ((r = json_only_fields(doc, "", fields, err)) != 0 ||
+        (r = json_need_str(doc, "", "action", &action, err)) != 0 ||
+        (r = json_need_str(doc, "", "name", &name, err)) != 0)
+        return r;
+    if (strcmp(action, "rename") != 0)
+        return error_set(err, E_INVALID, "field 'action': '%.64s' is not rename", action);
+    if ((r = object_name_check(name, strlen(name), err)) != 0) {
+        error_wrap(err, "field 'name'");
+        return r;
+    }
+    if (strcmp(name, call->name) == 0)
+        return error_set(err, E_INVALID, "field 'name' is the name that the object has");
+    call->new_name = arena_strdup(http_arena(call->req), name);
+    return 0;
+}
+
+static void rename_body(struct http_request *req, const char *data, size_t len)
+{
+    struct object_call *call = object_call_new(req);
+    struct error err = ERROR_INIT;
+    if (parse_rename(call, data, len, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        object_call_start(call, serve_rename);
+}
+
+void object_rename_begin(struct http_request *req)
+{
+    http_collect_body(req, BODY_MAX, rename_body);
+}
