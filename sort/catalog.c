@@ -1,10 +1,9 @@
-/* A shard's index:
+/* A shard's index comes in parts of some hundred records, which may lie anywhere in the blob:
  *
  *     entry[records]     {offset, length}: the record is this range of the shard; or, with COMPLEX
- *                        in offset, the list at that offset of the index, and the sum of lengths
- *     lists              count, then {offset, length} of each piece; with INLINE in length, bytes
- *                        of the index itself
- *     inline bytes
+ *                        in offset, the list at that offset of the heap, and the sum of lengths
+ *     heap               lists: count, then {offset, length} of each piece; with INLINE in length,
+ *                        bytes at that offset of the heap
  *
  * Numbers are the machine's own: the index never leaves it. */
 #include "sort/catalog.h"
@@ -18,9 +17,18 @@
 #define COMPLEX (UINT64_C(1) << 63)
 #define INLINE (UINT64_C(1) << 63)
 
+/* A part ends with whichever it reaches first. */
+#define PART_RECORDS 1024
+#define PART_HEAP (256 * 1024)
+
 struct entry {
     uint64_t offset;
     uint64_t length;
+};
+
+struct catalog_part {
+    uint64_t at;    /* in the index */
+    uint32_t first; /* position */
 };
 
 struct catalog {
@@ -49,8 +57,10 @@ void catalog_free(struct catalog *c)
         return;
     fdcache_free(c->files);
     blob_free(c->index);
-    for (size_t i = 0; i < c->count; i++)
+    for (size_t i = 0; i < c->count; i++) {
         free(c->shards[i].name);
+        free(c->shards[i].parts);
+    }
     free(c->shards);
     pthread_mutex_destroy(&c->lock);
     free(c);
@@ -121,69 +131,115 @@ int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, stru
     return rc;
 }
 
-/* A record of several pieces: its list goes behind the entries, its inline bytes behind the lists.
+/* --- writing ------------------------------------------------------------------------------------
  */
-static struct entry put_list(const struct record_piece *pieces, size_t count, uint64_t lists_at,
-                             struct buf *lists)
+
+void catalog_writer_init(struct catalog_writer *w, struct catalog *c, uint32_t shard)
 {
-    struct entry e = {.offset = (lists_at + lists->len) | COMPLEX};
-    uint64_t n = count;
-    buf_append(lists, &n, sizeof n);
-    for (size_t i = 0; i < count; i++) {
-        struct entry piece = {
-            .offset = pieces[i].offset,
-            .length = pieces[i].length | (pieces[i].is_inline ? INLINE : 0),
-        };
-        buf_append(lists, &piece, sizeof piece);
-        e.length += pieces[i].length;
+    assert(shard < c->count && c->shards[shard].records == 0);
+    *w = (struct catalog_writer){.catalog = c, .shard = shard};
+}
+
+void catalog_writer_done(struct catalog_writer *w)
+{
+    buf_done(&w->entries);
+    buf_done(&w->heap);
+}
+
+/* Records that follow each other often have the same inline bytes: those are kept once in a part.
+ */
+static uint64_t put_inline(struct catalog_writer *w, const char *bytes, size_t len)
+{
+    if (len != w->last_inline_len || memcmp(w->heap.data + w->last_inline, bytes, len) != 0) {
+        w->last_inline = w->heap.len;
+        w->last_inline_len = len;
+        buf_append(&w->heap, bytes, len);
     }
+    return w->last_inline;
+}
+
+/* The bytes go before the list, which thereby knows where they are. */
+static struct entry put_list(struct catalog_writer *w, const struct record_piece *pieces,
+                             size_t count, const char *inlines)
+{
+    _cleanup_free_ struct entry *list = xcalloc(count + 1, sizeof *list);
+    uint64_t sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct record_piece *p = &pieces[i];
+        list[i] = (struct entry){.offset = p->offset, .length = p->length};
+        if (p->is_inline) {
+            list[i].offset = put_inline(w, inlines + p->offset, (size_t)p->length);
+            list[i].length |= INLINE;
+        }
+        sum += p->length;
+    }
+    struct entry e = {.offset = w->heap.len | COMPLEX, .length = sum};
+    uint64_t n = count;
+    buf_append(&w->heap, &n, sizeof n);
+    buf_append(&w->heap, list, count * sizeof *list);
     return e;
 }
 
-/* Entries and lists.  Inline pieces count from the inline bytes' start, which is known only when
- * all lists are: an index keeps it in front. */
-static void encode_index(const struct record_table *t, struct buf *entries, struct buf *lists)
+static struct catalog_part *part_new(struct catalog_shard *s)
 {
-    size_t count = record_table_count(t);
-    uint64_t lists_at = sizeof(uint64_t) + count * sizeof(struct entry);
-    _cleanup_(buf_done)
-    struct buf found = BUF_INIT;
-    for (size_t i = 0; i < count; i++) {
-        buf_clear(&found);
-        record_table_pieces(t, i, &found);
-        const struct record_piece *pieces = (const void *)found.data;
-        size_t n = found.len / sizeof *pieces;
-        struct entry e = n == 1 && !pieces[0].is_inline
-                             ? (struct entry){pieces[0].offset, pieces[0].length}
-                             : put_list(pieces, n, lists_at, lists);
-        buf_append(entries, &e, sizeof e);
-    }
+    /* Doubled when the count is a power of two. */
+    if ((s->part_count & (s->part_count - 1)) == 0)
+        s->parts = xrealloc(s->parts, (s->part_count == 0 ? 1 : 2 * (size_t)s->part_count) *
+                                          sizeof *s->parts);
+    return &s->parts[s->part_count++];
 }
 
-int catalog_put(struct catalog *c, uint32_t shard, const struct record_table *t, struct error *err)
+static int part_write(struct catalog_writer *w, struct error *err)
 {
-    assert(shard < c->count);
-    _cleanup_(buf_done)
-    struct buf entries = BUF_INIT;
-    _cleanup_(buf_done)
-    struct buf lists = BUF_INIT;
-    buf_reserve(&entries, record_table_count(t) * sizeof(struct entry));
-    encode_index(t, &entries, &lists);
-    uint64_t inline_at = sizeof inline_at + entries.len + lists.len;
-    const struct buf *inlines = record_table_inline(t);
+    struct catalog *c = w->catalog;
+    struct catalog_shard *s = &c->shards[w->shard];
+    struct catalog_part *part = part_new(s);
     pthread_mutex_lock(&c->lock);
-    struct catalog_shard *s = &c->shards[shard];
-    s->base = blob_size(c->index);
-    s->records = (uint32_t)record_table_count(t);
-    int rc = blob_append(c->index, &inline_at, sizeof inline_at, err);
+    *part = (struct catalog_part){.at = blob_size(c->index), .first = w->first};
+    int rc = blob_append(c->index, w->entries.data, w->entries.len, err);
     if (rc == 0)
-        rc = blob_append(c->index, entries.data, entries.len, err);
-    if (rc == 0)
-        rc = blob_append(c->index, lists.data, lists.len, err);
-    if (rc == 0)
-        rc = blob_append(c->index, inlines->data, inlines->len, err);
+        rc = blob_append(c->index, w->heap.data, w->heap.len, err);
     pthread_mutex_unlock(&c->lock);
+    w->first = s->records;
+    buf_clear(&w->entries);
+    buf_clear(&w->heap);
+    w->last_inline = w->last_inline_len = 0;
     return rc;
+}
+
+int catalog_writer_add(struct catalog_writer *w, const struct record_piece *pieces, size_t count,
+                       const char *inlines, struct error *err)
+{
+    struct catalog_shard *s = &w->catalog->shards[w->shard];
+    struct entry e = count == 1 && !pieces[0].is_inline
+                         ? (struct entry){pieces[0].offset, pieces[0].length}
+                         : put_list(w, pieces, count, inlines);
+    buf_append(&w->entries, &e, sizeof e);
+    s->records++;
+    bool full = s->records - w->first == PART_RECORDS || w->heap.len >= PART_HEAP;
+    return full ? part_write(w, err) : 0;
+}
+
+int catalog_writer_finish(struct catalog_writer *w, struct error *err)
+{
+    return w->entries.len > 0 ? part_write(w, err) : 0;
+}
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+/* The part that has a position, by bisection. */
+static uint32_t part_find(const struct catalog_shard *s, uint32_t position)
+{
+    uint32_t low = 0;
+    for (uint32_t end = s->part_count; end - low > 1;) {
+        uint32_t middle = low + (end - low) / 2;
+        if (s->parts[middle].first <= position)
+            low = middle;
+        else
+            end = middle;
+    }
+    return low;
 }
 
 int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
@@ -192,20 +248,27 @@ int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
     if (shard >= c->count || position >= c->shards[shard].records)
         return error_set(err, E_INVALID, "this target has no record %u of a shard %u", position,
                          shard);
-    uint64_t base = c->shards[shard].base;
+    const struct catalog_shard *s = &c->shards[shard];
+    uint32_t number = part_find(s, position);
+    const struct catalog_part *part = &s->parts[number];
+    uint32_t next = number + 1 < s->part_count ? part[1].first : s->records;
     struct entry e;
-    uint64_t at = base + sizeof(uint64_t) + (uint64_t)position * sizeof e;
-    int rc = blob_read(c->index, at, &e, sizeof e, err);
+    int rc = blob_read(c->index, part->at + (uint64_t)(position - part->first) * sizeof e, &e,
+                       sizeof e, err);
     if (rc != 0)
         return rc;
-    *out = (struct record_place){.shard = shard, .size = e.length};
+    *out = (struct record_place){
+        .shard = shard,
+        .size = e.length,
+        .heap = part->at + (uint64_t)(next - part->first) * sizeof e,
+    };
     if ((e.offset & COMPLEX) == 0) {
         out->pieces = 1;
         out->only = (struct record_piece){.offset = e.offset, .length = e.length};
         return 0;
     }
     uint64_t count = 0;
-    out->list = base + (e.offset & ~COMPLEX) + sizeof count;
+    out->list = out->heap + (e.offset & ~COMPLEX) + sizeof count;
     rc = blob_read(c->index, out->list - sizeof count, &count, sizeof count, err);
     out->pieces = (uint32_t)count;
     return rc;
@@ -234,8 +297,5 @@ int catalog_inline(const struct catalog *c, const struct record_place *r,
                    struct error *err)
 {
     assert(p->is_inline && offset + len <= p->length);
-    uint64_t base = c->shards[r->shard].base;
-    uint64_t inline_at = 0;
-    int rc = blob_read(c->index, base, &inline_at, sizeof inline_at, err);
-    return rc != 0 ? rc : blob_read(c->index, base + inline_at + p->offset + offset, out, len, err);
+    return blob_read(c->index, r->heap + p->offset + offset, out, len, err);
 }

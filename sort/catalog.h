@@ -5,12 +5,13 @@
  * 16 bytes for a record that stands in one run of bytes, as nearly all do; in memory up to a limit,
  * from there on in a work file.
  *
- * Filling: one thread adds the shards and sorts; then any thread puts indices in.  Afterwards any
- * thread reads. */
+ * Filling: one thread adds the shards and sorts; then each shard's records are written by one
+ * thread, any number of shards at once.  Afterwards any thread reads. */
 #pragma once
 
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "sort/dict.h"
@@ -18,12 +19,15 @@
 #include "sort/fdcache.h"
 #include "sort/record.h"
 
+struct catalog_part; /* catalog.c */
+
 struct catalog_shard {
     char *name;
     uint64_t place;
     uint64_t size; /* of the file */
-    uint64_t base; /* of its index */
     uint32_t records;
+    uint32_t part_count; /* of its index */
+    struct catalog_part *parts;
 };
 
 struct catalog;
@@ -38,14 +42,29 @@ const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shar
 /* Its shards as a dictionary, owned by target `self`. */
 int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, struct error *err);
 
-int catalog_put(struct catalog *c, uint32_t shard, const struct record_table *t,
-                struct error *err);
+/* A shard's records, one after the other from position 0 on. */
+struct catalog_writer {
+    struct catalog *catalog;
+    uint32_t shard;
+    uint32_t first; /* position of the part that is being collected */
+    struct buf entries;
+    struct buf heap;
+    size_t last_inline, last_inline_len; /* in the heap */
+};
+
+void catalog_writer_init(struct catalog_writer *w, struct catalog *c, uint32_t shard);
+void catalog_writer_done(struct catalog_writer *w); /* what was not finished is not written */
+/* `inlines`: what inline pieces are offsets into. */
+int catalog_writer_add(struct catalog_writer *w, const struct record_piece *pieces, size_t count,
+                       const char *inlines, struct error *err);
+int catalog_writer_finish(struct catalog_writer *w, struct error *err);
 
 /* Where a record lies. */
 struct record_place {
     uint32_t shard;
     uint64_t size; /* of all pieces */
     uint32_t pieces;
+    uint64_t heap; /* of the part of the index */
     uint64_t list; /* of the pieces, in the index; or ... */
     struct record_piece only;
 };

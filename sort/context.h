@@ -39,7 +39,8 @@ struct sort_memory {
     uint64_t book;    /* the orders that this target builds */
     uint64_t cutting; /* records of the output shard that is being cut */
     uint64_t repeats; /* record names of that shard */
-    uint64_t scanning; /* the table of one shard that is being read: this cannot spill */
+    uint64_t scanning; /* for each thread that reads a shard: its members */
+    uint64_t one_record; /* the members of a single record: this cannot spill */
 };
 
 struct sort_context {

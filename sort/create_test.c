@@ -130,7 +130,7 @@ static void fill_catalog(struct bench *b)
     bool replaced;
     while (tar_scan_next(scan, &m, NULL) > 0)
         assert_int_equal(record_table_add(t, &m, &replaced, NULL), 0);
-    assert_int_equal(catalog_put(b->catalog, 0, t, NULL), 0);
+    fixture_catalog(b->catalog, 0, t);
     tar_scan_free(scan);
     record_table_free(t);
     close(fd);

@@ -5,6 +5,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "sort/group.h"
 #include "sort/tar.h"
 
 struct extract {
@@ -39,90 +40,155 @@ static int each_shard(void *arg, const struct sort_shard_info *info, struct erro
     return 0;
 }
 
-static int add_member(struct sort_context *c, const char *shard, struct record_table *t,
-                      const struct tar_member *m, struct error *err)
+/* --- members ------------------------------------------------------------------------------------
+ */
+
+/* One shard on its way from members to rows. */
+struct scanning {
+    struct extract *x;
+    const char *shard;
+    struct group *group;
+};
+
+static int shown(size_t len)
 {
-    int shown = (int)(m->path_len < 256 ? m->path_len : 256);
-    if (m->type == '5') {
-        notes_add(&c->notes, "shard '%s': directory '%.*s' is left out", shard, shown, m->path);
-        return 0;
-    }
-    bool replaced = false;
-    int rc = record_table_add(t, m, &replaced, err);
-    if (rc == 0 && replaced && c->spec->duplicated_records == SORT_WARN)
-        notes_add(&c->notes, "shard '%s': '%.*s' comes twice; the later one is kept", shard, shown,
-                  m->path);
-    return rc;
+    return (int)(len < 256 ? len : 256);
 }
 
-static int scan_members(struct extract *x, const struct catalog_shard *s, int fd,
-                        struct record_table *t, struct error *err)
+static void note_replaced(void *ctx, const char *path, size_t len)
+{
+    struct scanning *s = ctx;
+    struct sort_context *c = s->x->c;
+    if (c->spec->duplicated_records == SORT_WARN)
+        notes_add(&c->notes, "shard '%s': '%.*s' comes twice; the later one is kept", s->shard,
+                  shown(len), path);
+}
+
+static int add_member(struct scanning *s, const struct tar_member *m, struct error *err)
+{
+    if (m->type != '5')
+        return group_add(s->group, m, err);
+    notes_add(&s->x->c->notes, "shard '%s': directory '%.*s' is left out", s->shard,
+              shown(m->path_len), m->path);
+    return 0;
+}
+
+static int scan_members(struct scanning *s, int fd, uint64_t size, struct error *err)
 {
     _cleanup_(tar_scan_freep)
-    struct tar_scan *scan = tar_scan_new(fd, s->size, s->name);
+    struct tar_scan *scan = tar_scan_new(fd, size, s->shard);
     struct tar_member m;
     int rc;
     while ((rc = tar_scan_next(scan, &m, err)) > 0) {
-        rc = add_member(x->c, s->name, t, &m, err);
+        rc = add_member(s, &m, err);
         if (rc == 0)
-            rc = links_check(x->c->links, err);
+            rc = links_check(s->x->c->links, err);
         if (rc != 0)
             return rc;
     }
-    return rc != 0 ? rc : record_table_finish(t, err);
+    return rc != 0 ? rc : group_finish(s->group, err);
+}
+
+/* --- records ------------------------------------------------------------------------------------
+ */
+
+#define BATCH 1024 /* rows that are added under one lock */
+
+/* A shard's records on their way into the catalog and the rows. */
+struct drain {
+    struct extract *x;
+    uint32_t shard;
+    struct group *group;
+    struct catalog_writer writer;
+    uint32_t position; /* of the next record */
+    uint64_t bytes;
+    uint64_t keys[BATCH]; /* of a shuffle */
+};
+
+static int drain_record(struct drain *d, uint64_t key, struct error *err)
+{
+    struct group_record r;
+    int rc = group_next(d->group, &r, err);
+    if (rc <= 0)
+        return rc != 0 ? rc : error_set(err, E_INTERNAL, "fewer records than were counted");
+    struct sort_row row = {
+        .name = r.name,
+        .name_len = (uint32_t)r.name_len,
+        .shard = d->shard,
+        .position = d->position++,
+        .size = r.size,
+        .key = key,
+    };
+    d->bytes += r.size;
+    rc = catalog_writer_add(&d->writer, r.pieces, r.piece_count, r.inlines, err);
+    return rc != 0 ? rc : rowset_add(d->x->rows, &row, err);
 }
 
 /* The keys are made before the lock is taken, since they cost more than all the rest. */
-static uint64_t *make_keys(const struct sort_context *c, const char *shard, size_t count)
+static int drain_batch(struct drain *d, size_t count, struct error *err)
 {
-    if (c->order.algorithm != SORT_SHUFFLE)
-        return NULL;
-    uint64_t *keys = xcalloc(count + 1, sizeof *keys);
-    for (size_t i = 0; i < count; i++)
-        keys[i] = order_shuffle_key(c->spec->seed, shard, i);
-    return keys;
+    const struct sort_context *c = d->x->c;
+    const char *name = catalog_shard(d->x->catalog, d->shard)->name;
+    for (size_t i = 0; i < count && c->order.algorithm == SORT_SHUFFLE; i++)
+        d->keys[i] = order_shuffle_key(c->spec->seed, name, d->position + i);
+    int rc = 0;
+    pthread_mutex_lock(&d->x->lock);
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = drain_record(d, d->keys[i], err);
+    pthread_mutex_unlock(&d->x->lock);
+    return rc != 0 ? rc : links_check(c->links, err);
 }
 
-static uint64_t sum_lengths(const struct buf *found)
+static int drain_all(struct drain *d, struct error *err)
 {
-    const struct record_piece *pieces = (const void *)found->data;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < found->len / sizeof *pieces; i++)
-        sum += pieces[i].length;
-    return sum;
+    int rc = 0;
+    for (uint64_t left = group_count(d->group); rc == 0 && left > 0;) {
+        size_t count = left < BATCH ? (size_t)left : BATCH;
+        rc = drain_batch(d, count, err);
+        left -= count;
+    }
+    return rc != 0 ? rc : catalog_writer_finish(&d->writer, err);
 }
 
-static int add_rows(struct extract *x, uint32_t shard, const struct record_table *t,
-                    struct error *err)
+static int add_records(struct extract *x, uint32_t shard, struct group *group, struct error *err)
+{
+    _cleanup_free_ struct drain *d = xcalloc(1, sizeof *d);
+    d->x = x;
+    d->shard = shard;
+    d->group = group;
+    catalog_writer_init(&d->writer, x->catalog, shard);
+    int rc = drain_all(d, err);
+    catalog_writer_done(&d->writer);
+    progress_add(&x->c->progress.records, d->position);
+    progress_add(&x->c->progress.record_bytes, d->bytes);
+    sort_count("extract", d->position, d->bytes);
+    return rc;
+}
+
+/* --- shards -------------------------------------------------------------------------------------
+ */
+
+static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *err)
 {
     struct sort_context *c = x->c;
-    size_t count = record_table_count(t);
-    _cleanup_free_ uint64_t *keys = make_keys(c, catalog_shard(x->catalog, shard)->name, count);
-    _cleanup_(buf_done)
-    struct buf pieces = BUF_INIT;
-    uint64_t bytes = 0;
-    int rc = 0;
-    pthread_mutex_lock(&x->lock);
-    for (size_t i = 0; rc == 0 && i < count; i++) {
-        size_t len = 0;
-        const char *name = record_table_name(t, i, &len);
-        buf_clear(&pieces);
-        record_table_pieces(t, i, &pieces);
-        struct sort_row row = {
-            .name = name,
-            .name_len = (uint32_t)len,
-            .shard = shard,
-            .position = (uint32_t)i,
-            .size = sum_lengths(&pieces),
-            .key = keys != NULL ? keys[i] : 0,
-        };
-        rc = rowset_add(x->rows, &row, err);
-        bytes += row.size;
-    }
-    pthread_mutex_unlock(&x->lock);
-    progress_add(&c->progress.records, count);
-    progress_add(&c->progress.record_bytes, bytes);
-    sort_count("extract", count, bytes);
+    const struct catalog_shard *s = catalog_shard(x->catalog, shard);
+    struct scanning scanning = {.x = x, .shard = s->name};
+    const struct group_config config = {
+        .env = c->env,
+        .shard = s->name,
+        .rule = c->spec->key_rule,
+        .duplicates = c->spec->duplicated_records,
+        .memory = c->memory.scanning,
+        .record_memory = c->memory.one_record,
+        .replaced = note_replaced,
+        .ctx = &scanning,
+    };
+    _cleanup_(group_freep)
+    struct group *group = scanning.group = group_new(&config);
+    int rc = scan_members(&scanning, fd, s->size, err);
+    if (rc == 0)
+        rc = add_records(x, shard, group, err);
+    progress_add(&c->progress.spilled_bytes, group_spilled(group));
     return rc;
 }
 
@@ -141,15 +207,8 @@ static int scan_shard(void *ctx, size_t i, struct error *err)
         rc = fdcache_get(catalog_files(x->catalog), shard, &fd, err);
     if (rc != 0)
         return rc;
-    _cleanup_(record_table_freep)
-    struct record_table *t = record_table_new(
-        s->name, c->spec->key_rule, c->spec->duplicated_records, (size_t)c->memory.scanning);
-    rc = scan_members(x, s, fd, t, err);
+    rc = scan_file(x, shard, fd, err);
     fdcache_put(catalog_files(x->catalog), shard);
-    if (rc == 0)
-        rc = catalog_put(x->catalog, shard, t, err);
-    if (rc == 0)
-        rc = add_rows(x, shard, t, err);
     if (rc == 0)
         progress_add(&c->progress.shards_done, 1);
     return rc;
@@ -167,7 +226,7 @@ int extract_run(struct sort_context *c, struct catalog *catalog, struct rowset *
         rc = parallel_for("sort-extract", c->extract_threads, catalog_count(catalog), scan_shard,
                           &x, err);
     }
-    atomic_store(&c->progress.spilled_bytes, rowset_spilled(rows));
+    progress_add(&c->progress.spilled_bytes, rowset_spilled(rows));
     pthread_mutex_destroy(&x.lock);
     return rc;
 }

@@ -92,3 +92,22 @@ int fixture_fd(const struct buf *tar)
         abort();
     return fd;
 }
+
+void fixture_catalog(struct catalog *c, uint32_t shard, const struct record_table *t)
+{
+    struct catalog_writer w;
+    struct buf found = BUF_INIT;
+    catalog_writer_init(&w, c, shard);
+    for (size_t i = 0; i < record_table_count(t); i++) {
+        buf_clear(&found);
+        record_table_pieces(t, i, &found);
+        const struct record_piece *pieces = (const void *)found.data;
+        if (catalog_writer_add(&w, pieces, found.len / sizeof *pieces, record_table_inline(t)->data,
+                               NULL) != 0)
+            abort();
+    }
+    if (catalog_writer_finish(&w, NULL) != 0)
+        abort();
+    catalog_writer_done(&w);
+    buf_done(&found);
+}

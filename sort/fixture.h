@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include "common/buf.h"
+#include "sort/catalog.h"
+#include "sort/record.h"
 
 /* A header with a right checksum: ustar, mode 0644, mtime 1700000000.  path has at most 100 bytes. */
 void fixture_header(struct buf *tar, const char *path, char type, uint64_t size, const char *link);
@@ -16,3 +18,5 @@ void fixture_pax(struct buf *tar, char type, const struct buf *records); /* 'x' 
 void fixture_long(struct buf *tar, char type, const char *text);         /* 'L' or 'K' */
 void fixture_end(struct buf *tar);                                       /* two zero blocks */
 int fixture_fd(const struct buf *tar);                                   /* a file in memory */
+/* The table's records, as the shard's in the catalog. */
+void fixture_catalog(struct catalog *c, uint32_t shard, const struct record_table *t);

@@ -12,6 +12,7 @@
 #include "common/rng.h"
 
 #define NOBODY UINT32_MAX
+#define SLOTS_FIRST 64
 #define INLINE_FLAG (UINT64_C(1) << 63)
 
 struct piece {
@@ -90,8 +91,8 @@ struct record_table *record_table_new(const char *shard, enum sort_key_rule rule
     t->memory_max = memory_max;
     random_bytes(&t->seed, sizeof t->seed);
     t->texts = arena_new(4096);
-    slots_init(&t->by_path, 64);
-    slots_init(&t->by_name, 64);
+    slots_init(&t->by_path, SLOTS_FIRST);
+    slots_init(&t->by_name, SLOTS_FIRST);
     return t;
 }
 
@@ -108,6 +109,28 @@ void record_table_free(struct record_table *t)
     free(t->pieces);
     free(t->shard);
     free(t);
+}
+
+static void slots_clear(struct slots *s)
+{
+    if (s->mask + 1 > SLOTS_FIRST) { /* one record's many members are no measure for the next */
+        free(s->slot);
+        slots_init(s, SLOTS_FIRST);
+    } else if (s->used > 0) {
+        memset(s->slot, 0xff, (s->mask + 1) * sizeof *s->slot);
+        s->used = 0;
+    }
+}
+
+void record_table_reset(struct record_table *t)
+{
+    arena_reset(t->texts);
+    buf_clear(&t->inlines);
+    t->last_inline_offset = t->last_inline_length = 0;
+    t->member_count = t->record_count = t->piece_count = 0;
+    t->any_links = false;
+    slots_clear(&t->by_path);
+    slots_clear(&t->by_name);
 }
 
 static size_t table_memory(const struct record_table *t)
@@ -255,10 +278,15 @@ static void table_append(struct record_table *t, uint32_t n)
     r->last = n;
 }
 
+bool record_table_full(const struct record_table *t)
+{
+    return t->member_count >= NOBODY / 4 || table_memory(t) > t->memory_max;
+}
+
 int record_table_add(struct record_table *t, const struct tar_member *m, bool *replaced,
                      struct error *err)
 {
-    if (t->member_count >= NOBODY / 4 || table_memory(t) > t->memory_max)
+    if (record_table_full(t))
         return error_set(err, E_NOMEM,
                          "shard '%s': the table of its records exceeds %zu bytes; max_mem_usage "
                          "is too small for it",
@@ -300,6 +328,35 @@ int record_table_finish(struct record_table *t, struct error *err)
                              (int)(m->link_len < 128 ? m->link_len : 128), m->link);
     }
     return 0;
+}
+
+size_t record_table_members(const struct record_table *t)
+{
+    return t->member_count;
+}
+
+bool record_table_member(const struct record_table *t, size_t n, struct tar_member *out)
+{
+    assert(n < t->member_count);
+    const struct member *m = &t->members[n];
+    *out = (struct tar_member){
+        .path = m->path,
+        .path_len = m->path_len,
+        .link = m->link,
+        .link_len = m->link_len,
+        .type = m->link != NULL ? '1' : '0',
+        .piece_count = m->piece_count,
+    };
+    for (unsigned i = 0; i < m->piece_count; i++) {
+        const struct piece *p = &t->pieces[m->first_piece + i];
+        bool is_inline = (p->length & INLINE_FLAG) != 0;
+        out->pieces[i] = (struct tar_piece){
+            .inline_data = is_inline ? t->inlines.data + p->offset : NULL,
+            .offset = is_inline ? 0 : p->offset,
+            .length = p->length & ~INLINE_FLAG,
+        };
+    }
+    return m->dropped;
 }
 
 size_t record_table_count(const struct record_table *t)

@@ -41,6 +41,14 @@ int record_table_add(struct record_table *t, const struct tar_member *m, bool *r
 /* After the last one.  E_SHARD_UNSUPPORTED for a hard link whose target is elsewhere. */
 int record_table_finish(struct record_table *t, struct error *err);
 
+/* It takes no more: the next add may fail.  group.h says what then. */
+bool record_table_full(const struct record_table *t);
+/* All members, in the order in which they were added.  True where this one was dropped; pieces and
+ * texts are the table's, and the offset is not kept. */
+size_t record_table_members(const struct record_table *t);
+bool record_table_member(const struct record_table *t, size_t n, struct tar_member *out);
+void record_table_reset(struct record_table *t); /* empty, as new */
+
 size_t record_table_count(const struct record_table *t);
 const char *record_table_name(const struct record_table *t, size_t record, size_t *len);
 /* Appends the record's pieces, neighbours joined, as an array of struct record_piece. */

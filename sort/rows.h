@@ -18,6 +18,8 @@
 #include "sort/codec.h"
 #include "sort/order.h"
 
+#define ROW_NAME_MAX (SORT_NAME_MAX + 64) /* a record's, and what sort/items.h adds to a key */
+
 /* Rows one after the other.  The row's name is valid until the next call. */
 struct row_source {
     /* 1 and a row, 0 at the end, or an error. */

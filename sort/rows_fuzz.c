@@ -28,7 +28,7 @@ static void read_rows(struct table_reader *t)
     int rc;
     while ((rc = rows.next(rows.ctx, &row, NULL)) > 0) {
         assert(row.shard < dict_count(table_reader_dict(t)));
-        assert(row.name_len <= SORT_NAME_MAX && row.size > 0);
+        assert(row.name_len <= ROW_NAME_MAX && row.size > 0);
         count++;
         bytes += row.size;
     }

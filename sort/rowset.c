@@ -209,7 +209,7 @@ static int rowset_spill(struct rowset *s, struct error *err)
 
 int rowset_add(struct rowset *s, const struct sort_row *row, struct error *err)
 {
-    assert(s->merge == NULL && row->name_len <= SORT_NAME_MAX);
+    assert(s->merge == NULL && row->name_len <= ROW_NAME_MAX);
     size_t used = s->slots * sizeof(struct slot) + s->names;
     if (s->memory - used < sizeof(struct slot) + row->name_len) {
         int rc = rowset_spill(s, err);

@@ -54,7 +54,8 @@ static uint64_t choose_memory(const struct sort_task_config *config)
     return memory < SORT_MEMORY_MIN ? SORT_MEMORY_MIN : memory;
 }
 
-static struct sort_memory share_memory(uint64_t memory)
+/* While shards are read nothing is cut or built, so that scanning may have those three parts. */
+static struct sort_memory share_memory(uint64_t memory, unsigned extract_threads)
 {
     return (struct sort_memory){
         .rows = memory / 2,
@@ -62,7 +63,8 @@ static struct sort_memory share_memory(uint64_t memory)
         .book = memory / 8,
         .cutting = memory / 8,
         .repeats = memory / 8,
-        .scanning = memory,
+        .scanning = memory / 8 * 3 / extract_threads,
+        .one_record = memory,
     };
 }
 
@@ -84,11 +86,11 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
         .participants = config->participants,
         .arrangement = arrangement_new(config->participants, config->salt),
         .order = {.algorithm = config->spec->algorithm, .decreasing = config->spec->decreasing},
-        .memory = share_memory(choose_memory(config)),
         .extract_threads =
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),
     };
+    c->memory = share_memory(choose_memory(config), c->extract_threads);
     notes_init(&c->notes);
     /* A slot for the table of each round, and one for the orders. */
     c->links = links_new(c->arrangement->rounds + 1);

@@ -161,7 +161,7 @@ static void test_spilling_and_long_shards(void **state)
     struct sort_spec *spec =
         world_spec(", \"input_format\": {\"prefix\": \"s-\"}, \"output_shard_size\": \"1GB\"");
     struct sim_config config = world_config(w, spec, 3);
-    config.memory_bytes = 2 * 1024 * 1024;
+    config.memory_bytes = SORT_MEMORY_MIN; /* too small for the members of any one shard, too */
     struct error err = ERROR_INIT;
     struct sim *s = sim_new(&config);
     if (sim_run(s, &err) != 0)

@@ -64,7 +64,12 @@ def member_type(rng, key, earlier):
         return rng.choice((tarfile.FIFOTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE)), ""
     if kind < 0.12:
         return tarfile.DIRTYPE, ""
+    if kind < 0.14:
+        return rng.choice((tarfile.CONTTYPE, b"Z")), ""  # as good as files
     return tarfile.REGTYPE, ""
+
+
+HAVE_CONTENTS = (tarfile.REGTYPE, tarfile.CONTTYPE, b"Z")
 
 
 def dress(rng, info, fmt):
@@ -109,7 +114,7 @@ def make_members(rng, key, fmts, names):
                       else suffix(rng, i))
         info = tarfile.TarInfo(name)
         info.type, info.linkname = member_type(rng, key, earlier)
-        data = contents(rng) if info.type == tarfile.REGTYPE else b""
+        data = contents(rng) if info.type in HAVE_CONTENTS else b""
         info.size = len(data)
         dress(rng, info, fmt)
         if name in names or not fits(info, fmt):

@@ -163,6 +163,11 @@ def folded(raw, held):
     return bytes(block) + payload + bytes(padded(len(payload)) - len(payload)) + rest
 
 
+def has_contents(info):
+    """POSIX: a type that nobody knows is read as a file."""
+    return info.isreg() or info.type not in tarfile.SUPPORTED_TYPES
+
+
 def shard_members(shard, data):
     """(TarInfo, bytes) of each member."""
     if not data:
@@ -174,7 +179,7 @@ def shard_members(shard, data):
             for info in tar:
                 # What stands between two members is global headers.
                 update_globals(held, data[end:info.offset])
-                length = info.size if info.isreg() else 0
+                length = info.size if has_contents(info) else 0
                 end = info.offset_data + padded(length)
                 yield info, folded(data[info.offset:end], held)
     except tarfile.TarError as e:
