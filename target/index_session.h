@@ -2,9 +2,9 @@
  * directory, which is mapped into memory, so that what is written there needs no system call, and
  * is still there after kill -9 as long as the machine runs.
  *
- *   head      whose it is: the machine's boot, the file system and this mount of it, the file
- * itself (a copy is another's); is the index complete; is it distrusted intents   the names with a
- * change under way: index and file may differ for these, and only these
+ * - head: whose it is (the machine's boot, the file system and this mount of it, the file itself: a
+ *   copy is another's), whether the index is complete, whether it is distrusted
+ * - intents: the names with a change under way; index and file may differ for these, and only these
  *
  * A change sets its name's intent before the index is written and takes it away when the file says
  * the same as the index.  The index's own pages need no more than that: without a sync they, too,
