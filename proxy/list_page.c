@@ -36,9 +36,14 @@ static bool fail(struct scan *s, const char *why)
     return false;
 }
 
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\n' || c == '\t' || c == '\r';
+}
+
 static void skip_space(struct scan *s)
 {
-    while (s->at < s->end && strchr(" \t\r\n", *s->at) != NULL && *s->at != '\0')
+    while (s->at < s->end && is_space(*s->at))
         s->at++;
 }
 
@@ -124,12 +129,21 @@ static bool skip_character(struct scan *s)
     return size != 0 || fail(s, "it is no UTF-8");
 }
 
+/* ASCII that stands for itself: most of it. */
+static void skip_plain(struct scan *s)
+{
+    const char *at = s->at;
+    while (at < s->end && *at >= 0x20 && (unsigned char)*at < 0x80 && *at != '"' && *at != '\\')
+        at++;
+    s->at = at;
+}
+
 static bool scan_string(struct scan *s, struct text *out)
 {
     if (!need(s, '"'))
         return false;
     *out = (struct text){.start = s->at};
-    while (s->at < s->end && *s->at != '"') {
+    for (skip_plain(s); s->at < s->end && *s->at != '"'; skip_plain(s)) {
         bool escape = *s->at == '\\';
         out->escaped |= escape;
         if ((unsigned char)*s->at < 0x20)
