@@ -30,7 +30,7 @@ struct life {
     bool flush_failed;   /* once: from then on nobody knows what has reached the disk */
     atomic_bool settled; /* the disk says what is in force */
 
-    pthread_rwlock_t naming; /* held by async commits; below the name's lock, above nothing */
+    pthread_rwlock_t naming; /* held by async commits; the name's lock and `lock` come after it */
     int64_t time_ms;         /* not before this: what is named from now on */
     atomic_bool unflushed;   /* something was named since the last flush */
 };
@@ -129,7 +129,11 @@ int life_open(const char *root, bool has_objects, struct life **out, struct erro
     struct life *l = xcalloc(1, sizeof *l);
     l->path = xprintf("%s/life.json", root);
     pthread_mutex_init(&l->lock, NULL);
-    pthread_rwlock_init(&l->naming, NULL);
+    pthread_rwlockattr_t attr;
+    pthread_rwlockattr_init(&attr); /* a flush gets its turn however many write */
+    pthread_rwlockattr_setkind_np(&attr, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
+    pthread_rwlock_init(&l->naming, &attr);
+    pthread_rwlockattr_destroy(&attr);
     l->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int code =
         l->root_fd >= 0 ? read_boot(l->boot, err) : error_errno(err, errno, "open '%s'", root);
@@ -264,24 +268,25 @@ static int sync_all(struct life *l, struct error *err)
     return error_errno(err, errnum, "flush the file system of '%s'", l->path);
 }
 
-static int flush_locked(struct life *l, struct error *err)
+static int flush_locked(struct life *l, int64_t time_ms, struct error *err)
 {
     if (is_suspect(l))
         return 0;
-    int64_t time_ms = take_time(l);
     int code = sync_all(l, err);
     return code == 0 ? write_down(l, true, time_ms, err) : code;
 }
 
+/* The time is taken before the lock, which those who are inside may want. */
 int life_flush(struct life *l, struct error *err)
 {
     if (!atomic_load(&l->unflushed))
         return 0;
+    int64_t time_ms = take_time(l);
     pthread_mutex_lock(&l->lock);
-    int code = flush_locked(l, err);
+    int code = flush_locked(l, time_ms, err);
+    pthread_mutex_unlock(&l->lock);
     if (code != 0)
         atomic_store(&l->unflushed, true);
-    pthread_mutex_unlock(&l->lock);
     return code;
 }
 

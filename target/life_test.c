@@ -1,7 +1,9 @@
 #include "target/life.h"
 
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -20,7 +22,7 @@ static int setup(void **state)
 {
     (void)state;
     log_set_level(LOG_OFF);
-    snprintf(dir, sizeof dir, "/tmp/dfc-life-XXXXXX");
+    snprintf(dir, sizeof dir, "/dev/shm/dfc-life-XXXXXX");
     return mkdtemp(dir) != NULL ? 0 : -1;
 }
 
@@ -217,6 +219,42 @@ static void test_a_lost_or_damaged_file_makes_all_suspect(void **state)
     assert_int_equal(life_open(dir, true, &l, NULL), E_UNSUPPORTED);
 }
 
+struct flusher {
+    struct life *life;
+    atomic_bool stop;
+    int failed;
+};
+
+static void *flush_often(void *arg)
+{
+    struct flusher *f = arg;
+    while (!f->stop)
+        f->failed |= life_flush(f->life, NULL);
+    return NULL;
+}
+
+/* A flush waits for those who are naming, and they may raise the floor meanwhile; nor do those who
+ * never cease to come keep it from its turn. */
+static void test_flushing_and_naming_do_not_lock_each_other_out(void **state)
+{
+    (void)state;
+    struct life *l = begin(0);
+    pthread_t thread;
+    struct flusher flusher = {.life = l};
+    assert_int_equal(pthread_create(&thread, NULL, flush_often, &flusher), 0);
+    for (uint64_t i = 1; i <= 300; i++) {
+        life_enter(l);
+        usleep(100); /* a name takes its time, in which a flush may come */
+        assert_int_equal(life_raise(l, i, NULL), 0);
+        life_leave(l);
+    }
+    flusher.stop = true;
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(flusher.failed, 0);
+    assert_int_equal(life_floor(l), 300);
+    assert_true(life_close(l));
+}
+
 #define life_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -231,6 +269,7 @@ int main(void)
         life_test(test_the_floor_only_rises_and_stays),
         life_test(test_what_is_not_written_down_is_tried_again),
         life_test(test_a_lost_or_damaged_file_makes_all_suspect),
+        life_test(test_flushing_and_naming_do_not_lock_each_other_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

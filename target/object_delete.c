@@ -24,9 +24,12 @@ static struct deletion *deletion_of(struct commit *c)
 static int delete_rule(struct commit *c, const struct stored *cur, struct error *err)
 {
     const struct object_condition *condition = &deletion_of(c)->condition;
-    if (!stored_visible(c->place.store, cur))
+    bool damaged = cur->exists && cur->damaged; /* it can go, but nothing is known of it */
+    if (!damaged && !stored_visible(c->place.store, cur))
         return object_not_found(c->place.name, err);
-    return condition->check != NULL ? condition->check(condition->ctx, &cur->attr, err) : 0;
+    if (condition->check == NULL)
+        return 0;
+    return condition->check(condition->ctx, damaged ? NULL : &cur->attr, err);
 }
 
 static void deletion_done(struct commit *c)

@@ -11,6 +11,35 @@
 
 enum { DROP_AT_ONCE = 1000, NAMES_AT_ONCE = 500 };
 
+/* One look of one kind: fn() on every mountpath, whatever fails on others; the first error. */
+struct look {
+    struct object_store *store;
+    const struct cluster_state *state;
+    int64_t older_than_ms;
+    const atomic_bool *stop;
+};
+
+static int first_of(int first, int code, struct error *err, const struct error *why)
+{
+    if (first == 0 && code != 0 && err != NULL)
+        *err = *why;
+    return first != 0 ? first : code;
+}
+
+static int on_each(const struct look *look,
+                   int (*fn)(const struct look *look, struct mountpath *mp, struct error *err),
+                   struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(object_store_mountpaths(look->store));
+    int first = 0;
+    for (size_t i = 0; i < all->count && !*look->stop; i++) {
+        struct error why = ERROR_INIT;
+        first = first_of(first, fn(look, all->all[i], &why), err, &why);
+    }
+    return first;
+}
+
 /* --- dead buckets ----------------------------------------------------------------------------- */
 
 static bool is_dead(const struct cluster_state *s, uint64_t bucket_id)
@@ -55,21 +84,19 @@ static int drop_dead_entries(struct mountpath *mp, const struct cluster_state *s
     return found < 0 ? found : 0;
 }
 
+static int remove_dead(const struct look *look, struct mountpath *mp, struct error *err)
+{
+    int code = trash_dead_directories(mp, look->state, err);
+    if (code == 0)
+        code = drop_dead_entries(mp, look->state, look->stop, err);
+    return code != 0 ? code : mountpath_empty_trash(mp, look->stop, err);
+}
+
 int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
                        const atomic_bool *stop, struct error *err)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *all =
-        mountpaths_current(object_store_mountpaths(store));
-    int code = 0;
-    for (size_t i = 0; i < all->count && code == 0 && !*stop; i++) {
-        struct mountpath *mp = all->all[i];
-        code = trash_dead_directories(mp, s, err);
-        if (code == 0)
-            code = drop_dead_entries(mp, s, stop, err);
-        if (code == 0)
-            code = mountpath_empty_trash(mp, stop, err);
-    }
-    return code;
+    const struct look look = {.store = store, .state = s, .stop = stop};
+    return on_each(&look, remove_dead, err);
 }
 
 /* --- old tombstones --------------------------------------------------------------------------- */
@@ -102,55 +129,69 @@ static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older
     return found < 0 ? found : 0;
 }
 
-static int sweep_bucket(struct object_store *store, struct index *x, uint64_t bucket_id,
-                        int64_t older_than_ms, const atomic_bool *stop, struct error *err)
+/* What is wrong with one name is not with the next; what is with the disk, is. */
+static int forget_batch(const struct look *look, uint64_t bucket_id, const struct batch *b,
+                        struct error *err)
+{
+    int first = 0;
+    for (size_t i = 0; i < b->count && first != E_IO && first != E_NO_SPACE && !*look->stop; i++) {
+        struct error why = ERROR_INIT;
+        int code =
+            object_forget_tombstone(look->store, bucket_id, b->names[i], look->older_than_ms, &why);
+        first = first_of(first, code, err, &why);
+    }
+    return first;
+}
+
+static int sweep_bucket(const struct look *look, struct index *x, uint64_t bucket_id,
+                        struct error *err)
 {
     struct batch *b = xcalloc(1, sizeof *b);
     b->arena = arena_new(64 * 1024);
     b->more = true;
-    int code = 0;
-    while (code == 0 && b->more && !*stop) {
+    int code = 0, first = 0;
+    while (code == 0 && b->more && !*look->stop) {
+        struct error why = ERROR_INIT;
         arena_reset(b->arena);
-        code = collect_tombstones(x, bucket_id, older_than_ms, b, stop, err);
-        for (size_t i = 0; i < b->count && code == 0 && !*stop; i++)
-            code = object_forget_tombstone(store, bucket_id, b->names[i], older_than_ms, err);
+        code = collect_tombstones(x, bucket_id, look->older_than_ms, b, look->stop, &why);
+        first = first_of(first, code, err, &why);
+        if (code == 0)
+            first = first_of(first, forget_batch(look, bucket_id, b, &why), err, &why);
     }
     arena_free(b->arena);
     free(b);
-    return code;
+    return first;
+}
+
+static int remove_tombstones(const struct look *look, struct mountpath *mp, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    uint64_t id = 0;
+    int found = 1, first = 0;
+    while (!*look->stop && (found = index_next_bucket(mp->index, id, &id, &why)) == 1)
+        first = first_of(first, sweep_bucket(look, mp->index, id, &why), err, &why);
+    return first_of(first, found < 0 ? found : 0, err, &why);
 }
 
 int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
                      struct error *err)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *all =
-        mountpaths_current(object_store_mountpaths(store));
-    for (size_t i = 0; i < all->count; i++) {
-        struct index *x = all->all[i]->index;
-        uint64_t id = 0;
-        int found;
-        while (!*stop && (found = index_next_bucket(x, id, &id, err)) != 0) {
-            int code = found < 0 ? found : sweep_bucket(store, x, id, older_than_ms, stop, err);
-            if (code != 0)
-                return code;
-        }
-    }
-    return 0;
+    const struct look look = {.store = store, .older_than_ms = older_than_ms, .stop = stop};
+    return on_each(&look, remove_tombstones, err);
 }
 
 /* --- flushing --------------------------------------------------------------------------------- */
 
+static int flush_one(const struct look *look, struct mountpath *mp, struct error *err)
+{
+    (void)look;
+    return mountpath_failed(mp, life_flush(mp->life, err));
+}
+
 int sweep_flush(struct object_store *store, const atomic_bool *stop, struct error *err)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *all =
-        mountpaths_current(object_store_mountpaths(store));
-    int first = 0;
-    for (size_t i = 0; i < all->count && !*stop; i++) {
-        struct mountpath *mp = all->all[i];
-        int code = mountpath_failed(mp, life_flush(mp->life, first == 0 ? err : NULL));
-        first = first == 0 ? code : first;
-    }
-    return first;
+    const struct look look = {.store = store, .stop = stop};
+    return on_each(&look, flush_one, err);
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 /* Removing destroyed buckets and old tombstones. */
 #include "target/sweep.h"
 
+#include "target/object_path.h"
 #include "target/store_fixture.h"
 
 static const atomic_bool never = false;
@@ -174,6 +175,34 @@ static void test_no_tombstone_goes_before_its_version_is_safe(void **state)
     assert_int_equal(names_in_index(BUCKET), 0);
 }
 
+/* A disk, or a name, that cannot be swept does not keep the others. */
+static void test_what_fails_does_not_keep_the_rest(void **state)
+{
+    (void)state;
+    struct cluster_state *s = state_with_bucket(true);
+    for (unsigned i = 0; i < 8; i++) {
+        put_in(5, (char[]){(char)('a' + i), '\0'});
+        put_text((char[]){(char)('a' + i), '\0'}, "x");
+        assert_int_equal(delete_name((char[]){(char)('a' + i), '\0'}), 0);
+    }
+    struct object_path place;
+    object_path_set(&place, BUCKET, "a");
+    _cleanup_free_ char *file = xprintf("%s/.dfc/obj/%s", fixture_pick("a")->path, place.text);
+    assert_int_equal(setxattr(file, ATTR_XATTR, "\2newer", 7, 0), 0); /* a newer release's */
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), E_UNSUPPORTED);
+    assert_int_equal(names_in_index(BUCKET), 1);
+
+    _cleanup_free_ char *obj = xprintf("%s/mp1/.dfc/obj", fx.dir);
+    _cleanup_free_ char *away = xprintf("%s/mp1/.dfc/away", fx.dir);
+    assert_int_equal(rename(obj, away), 0);
+    assert_int_not_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(count_in("mp2", "obj"), 1); /* bucket 7 */
+    assert_int_equal(rename(away, obj), 0);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(count_in("mp1", "obj"), 1);
+    state_forget(s);
+}
+
 /* An object that was made between the look and the removal stays. */
 static void test_what_is_no_tombstone_any_more_stays(void **state)
 {
@@ -248,6 +277,7 @@ int main(void)
         store_test(test_only_old_tombstones_go),
         store_test(test_a_forgotten_version_does_not_come_again),
         store_test(test_no_tombstone_goes_before_its_version_is_safe),
+        store_test(test_what_fails_does_not_keep_the_rest),
         store_test(test_what_is_no_tombstone_any_more_stays),
         store_test(test_the_thread_does_it_when_woken),
         store_test(test_what_a_late_put_leaves_goes_with_time),
