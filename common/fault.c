@@ -17,6 +17,7 @@ struct fault_setting {
     uint64_t amount; /* ms of a delay, bytes of a cut */
     uint64_t first;  /* the pass that it begins with, counting from 1 */
     uint64_t last;
+    char place[64]; /* "": everywhere; else what a place must have */
 };
 
 static const char *const fault_names[] = {
@@ -114,16 +115,30 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
     return after != NULL ? parse_passes(after, s, err) : 0;
 }
 
-/* "disk.write=EIO@3" */
+/* "/mp1]", behind its bracket */
+static int parse_place(const char *text, struct fault_setting *s, struct error *err)
+{
+    size_t len = strlen(text);
+    if (len < 2 || text[len - 1] != ']' || len > sizeof s->place)
+        return error_set(err, E_INVALID, "'[%s' is not a place in brackets", text);
+    memcpy(s->place, text, len - 1);
+    s->place[len - 1] = '\0';
+    return 0;
+}
+
+/* "disk.write[/mp1]=EIO@3" */
 static int parse_entry(char *text, struct fault_set *set, struct error *err)
 {
     char *action = split_off(text, '=');
+    const char *place = split_off(text, '[');
     int point = find_point(text);
     if (point < 0)
         return error_set(err, E_INVALID, "no fault point is called '%s'", text);
     if (action == NULL)
         return error_set(err, E_INVALID, "fault '%s' lacks '=' and an action", text);
     int rc = parse_setting(action, &set->settings[point], err);
+    if (rc == 0 && place != NULL)
+        rc = parse_place(place, &set->settings[point], err);
     return rc != 0 ? error_wrap(err, "fault '%s'", text) : 0;
 }
 
@@ -162,11 +177,12 @@ int fault_configure(const char *spec, struct error *err)
 }
 
 /* The setting of a point as far as it concerns this pass, which is counted. */
-static struct fault_setting fault_take(int point)
+static struct fault_setting fault_take(int point, const char *place)
 {
     pthread_mutex_lock(&fault_lock);
     struct fault_setting s = fault_current.settings[point];
-    uint64_t pass = ++fault_current.passes[point];
+    bool here = strstr(place, s.place) != NULL;
+    uint64_t pass = here ? ++fault_current.passes[point] : 0;
     pthread_mutex_unlock(&fault_lock);
     if (pass < s.first || pass > s.last)
         s.action = FAULT_NONE;
@@ -180,12 +196,12 @@ static void fault_delay(uint64_t ms)
         continue;
 }
 
-int fault_pass(const char *point)
+int fault_pass(const char *point, const char *place)
 {
     int at = find_point(point);
     if (at < 0)
         abort(); /* a point that is not a row of fault.def */
-    struct fault_setting s = fault_take(at);
+    struct fault_setting s = fault_take(at, place);
     switch (s.action) {
     case FAULT_ERRNO:
         return s.errnum;
@@ -222,5 +238,5 @@ bool fault_skip_pass(const char *point)
     int at = find_point(point);
     if (at < 0)
         abort(); /* as above */
-    return fault_take(at).action == FAULT_SKIP;
+    return fault_take(at, "").action == FAULT_SKIP;
 }

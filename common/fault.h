@@ -13,6 +13,7 @@
  *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
  *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
  *     sync.*=skip    the points that can be left out: nothing is done, and it is said to be well
+ *     name[TEXT]=…   only where the place (a path, say) has TEXT; others do not count as passes
  *
  * With nothing armed a pass costs one relaxed load. */
 #pragma once
@@ -28,13 +29,18 @@ extern atomic_bool fault_armed;
 /* Arms exactly what the spec says and counts passes anew; "" or NULL disarms all.  A bad spec
  * changes nothing. */
 int fault_configure(const char *spec, struct error *err);
-int fault_pass(const char *point);                        /* use fault_errno */
-uint64_t fault_cut_bytes(const char *point); /* armed limit, UINT64_MAX when not */
-bool fault_skip_pass(const char *point);     /* use fault_skips */
+int fault_pass(const char *point, const char *place); /* use fault_errno, fault_errno_at */
+uint64_t fault_cut_bytes(const char *point);          /* armed limit, UINT64_MAX when not */
+bool fault_skip_pass(const char *point);              /* use fault_skips */
 
 static inline int fault_errno(const char *point)
 {
-    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_pass(point) : 0;
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_pass(point, "") : 0;
+}
+
+static inline int fault_errno_at(const char *point, const char *place)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_pass(point, place) : 0;
 }
 
 /* Is this pass to be left out, as by a disk that lies? */

@@ -64,6 +64,17 @@ static void what_is_skipped_neither_fails_nor_happens(void **state)
     assert_false(fault_skips("disk.sync")); /* it fails, which is something else */
 }
 
+static void a_place_can_be_chosen(void **state)
+{
+    (void)state;
+    arm("disk.read[/mp1]=EIO@2,disk.write=ENOSPC");
+    assert_int_equal(fault_errno_at("disk.read", "/tmp/t1/mp1"), 0);
+    assert_int_equal(fault_errno_at("disk.read", "/tmp/t1/mp2"), 0);
+    assert_int_equal(fault_errno("disk.read"), 0);
+    assert_int_equal(fault_errno_at("disk.read", "/tmp/t1/mp1"), EIO);
+    assert_int_equal(fault_errno_at("disk.write", "/tmp/t1/mp2"), ENOSPC);
+}
+
 static void the_nth_and_all_later_passes_fail(void **state)
 {
     (void)state;
@@ -140,8 +151,8 @@ static void bad_specs_say_why_and_change_nothing(void **state)
         {"disk.wrote=EIO", "no fault point is called 'disk.wrote'"},
         {"=EIO", "no fault point is called ''"},
         {"disk.write", "fault 'disk.write' lacks '=' and an action"},
-        {"disk.write=EFOO",
-         "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
+        {"disk.write=EFOO", "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, cut@SIZE "
+                            "and the errno names"},
         {"disk.write=",
          "fault 'disk.write': '' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"disk.write=EIO:5",
@@ -149,6 +160,8 @@ static void bad_specs_say_why_and_change_nothing(void **state)
         {"net.send=cut",
          "fault 'net.send': 'cut' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
         {"net.send=cut@x", "fault 'net.send': 'x' is not a size such as 512, 64KiB or 1.5GiB"},
+        {"disk.write[x=EIO", "fault 'disk.write': '[x' is not a place in brackets"},
+        {"disk.write[]=EIO", "fault 'disk.write': '[]' is not a place in brackets"},
         {"disk.write=EIO@0", "fault 'disk.write': passes count from 1"},
         {"disk.write=EIO@",
          "fault 'disk.write': '' is not a number from 0 to 18446744073709551615"},
@@ -238,6 +251,7 @@ int main(void)
         cmocka_unit_test_teardown(every_pass_fails, disarm),
         cmocka_unit_test_teardown(only_the_nth_pass_fails, disarm),
         cmocka_unit_test_teardown(what_is_skipped_neither_fails_nor_happens, disarm),
+        cmocka_unit_test_teardown(a_place_can_be_chosen, disarm),
         cmocka_unit_test_teardown(the_nth_and_all_later_passes_fail, disarm),
         cmocka_unit_test_teardown(arming_counts_anew_and_disarms_the_rest, disarm),
         cmocka_unit_test_teardown(streams_are_cut, disarm),

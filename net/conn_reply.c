@@ -17,7 +17,6 @@
 enum {
     STREAM_PIECE_BYTES = 64 * 1024,
     STREAM_FRAME_BYTES = 16, /* before a piece: its size in hex and CRLF */
-    SENDFILE_BYTES = 2 * 1024 * 1024,
 };
 
 /* What a call that writes to the socket came to: bytes, 0 when it takes none now, or -1. */
@@ -108,10 +107,11 @@ static enum conn_verdict conn_send_data(struct conn *c)
 static enum conn_verdict conn_send_file(struct conn *c)
 {
     const struct reply *r = &c->req->reply;
-    uint64_t left = (uint64_t)r->length - c->reply_at;
     off_t offset = (off_t)(r->offset + c->reply_at);
-    ssize_t n =
-        sendfile(c->fd, r->fd, &offset, left < SENDFILE_BYTES ? (size_t)left : SENDFILE_BYTES);
+    ssize_t n = request_file_ready(c->req, c->reply_at);
+    if (n <= 0)
+        return n == 0 ? CONN_WAIT : CONN_CLOSE;
+    n = sendfile(c->fd, r->fd, &offset, (size_t)n);
     if (n == 0)
         return CONN_CLOSE; /* the file is shorter than it was */
     n = conn_wrote(c, n);

@@ -2,14 +2,12 @@
 #include "net/request.h"
 
 #include <assert.h>
-#include <errno.h>
 #include <strings.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "io/file.h"
+#include "io/reader.h"
 #include "net/server.h"
 
 void reply_init(struct reply *r)
@@ -23,6 +21,7 @@ void reply_done(struct reply *r)
     free(r->data);
     if (r->fd >= 0)
         close(r->fd);
+    reader_unref(r->reader);
 }
 
 /* A value that came from a disk or a peer must not end the line it stands on. */
@@ -58,8 +57,7 @@ void http_reply_header(struct http_request *req, const char *name, const char *v
     req->reply.headers_end = &h->next;
 }
 
-/* An error comes instead of the reply that the headers so far were for. */
-static void reply_error_instead(struct http_request *req, const struct error *err)
+void reply_error_instead(struct http_request *req, const struct error *err)
 {
     req->reply.headers = NULL;
     req->reply.headers_end = &req->reply.headers;
@@ -138,50 +136,6 @@ void http_reply_redirect(struct http_request *req, const char *location)
 {
     http_reply_header(req, "Location", location);
     http_reply_empty(req, 307);
-}
-
-/* Bytes of a file in memory: small ones go out together with the headers. */
-static int file_read_small(int fd, uint64_t offset, size_t length, char **out, struct error *err)
-{
-    char *data = xmalloc(length + 1);
-    int rc = file_pread_full(fd, data, length, offset, err);
-    if (rc == 0) {
-        *out = data;
-        return 0;
-    }
-    free(data);
-    return rc == E_LENGTH ? error_recode(err, E_CORRUPT, "reply") : rc;
-}
-
-/* A file that is too short would be noticed in the middle of the reply. */
-static int file_check_size(int fd, uint64_t end, struct error *err)
-{
-    struct stat st;
-    if (fstat(fd, &st) != 0)
-        return error_errno(err, errno, "look at a file");
-    if ((uint64_t)st.st_size < end)
-        return error_set(err, E_CORRUPT, "the file has %lld bytes, it should have %llu",
-                         (long long)st.st_size, (unsigned long long)end);
-    return 0;
-}
-
-void http_reply_file(struct http_request *req, int status, int fd, uint64_t offset, uint64_t length)
-{
-    struct reply *r = &req->reply;
-    struct error err = ERROR_INIT;
-    bool small = length <= SERVER_SMALL_FILE_MAX && req->method != HTTP_HEAD;
-    r->fd = fd;
-    int rc = small ? file_read_small(fd, offset, (size_t)length, &r->data, &err)
-                   : file_check_size(fd, offset + length, &err);
-    if (rc != 0) {
-        reply_error_instead(req, &err);
-        return;
-    }
-    r->status = status;
-    r->kind = small ? REPLY_DATA : REPLY_FILE;
-    r->offset = offset;
-    r->length = (int64_t)length;
-    request_publish(req);
 }
 
 void http_reply_stream(struct http_request *req, int status, int64_t length,

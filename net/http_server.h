@@ -35,6 +35,7 @@
 
 struct http_server;
 struct http_request;
+struct reader;
 
 /* Which listeners serve a route. */
 enum http_net {
@@ -147,9 +148,14 @@ void http_reply_json(struct http_request *req, int status, const json_t *value);
 void http_reply_error(struct http_request *req, const struct error *err);
 void http_reply_redirect(struct http_request *req, const char *location); /* 307 */
 /* Bytes of a file; the descriptor is closed when the request ends.  Small ones are read into the
- * same send as the headers, large ones go by sendfile.  A file that is shorter is an error reply. */
+ * same send as the headers, large ones go by sendfile.  A file that is shorter is an error reply.
+ *
+ * With a reader (of the disk that the file lies on; a reference is taken) no HTTP thread waits for
+ * the disk: what is not in memory is fetched by the reader's threads, piece by piece, while the
+ * connection sleeps.  The caller has then seen that the file is long enough; a large one that is
+ * not is a reply that is cut. */
 void http_reply_file(struct http_request *req, int status, int fd, uint64_t offset,
-                     uint64_t length);
+                     uint64_t length, struct reader *reader);
 
 struct http_stream_ops {
     /* Up to max bytes into out: > 0 bytes, 0 = none now (http_wake() when there are),

@@ -79,7 +79,7 @@ static void file(struct http_request *req)
     http_reply_header(req, "Content-Type", "x/file");
     http_reply_header(req, "content-length", "1"); /* the connection knows better */
     http_reply_file(req, offset > 0 ? 206 : 200, fd, offset,
-                    query_u64(req, "promise", size - offset));
+                    query_u64(req, "promise", size - offset), NULL);
 }
 
 static void fail_with(struct http_request *req)

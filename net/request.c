@@ -325,7 +325,7 @@ bool request_rouse(struct http_request *req)
     return first;
 }
 
-static void request_wake_locked(struct http_request *req)
+void request_wake_locked(struct http_request *req)
 {
     bool waits = req->asleep || req->dozing;
     req->asleep = req->dozing = false;
@@ -354,7 +354,10 @@ void request_abort(struct http_request *req)
 
 bool request_is_owed(struct http_request *req)
 {
-    return request_state(req) == REQUEST_OWED;
+    pthread_mutex_lock(&req->lock);
+    bool owed = req->state == REQUEST_OWED || req->fetches;
+    pthread_mutex_unlock(&req->lock);
+    return owed;
 }
 
 static void request_publish_locked(struct http_request *req)
@@ -400,7 +403,7 @@ void request_end(struct http_request *req)
     assert(req->magic == REQUEST_MAGIC);
     struct http_server *server = req->server;
     enum request_state state = request_state(req);
-    assert(state != REQUEST_OWED); /* it sleeps until there is a reply */
+    assert(!request_is_owed(req)); /* it sleeps until there is a reply */
     log_set_request(req->id);
     if (state == REQUEST_BODY)
         request_cut(req);

@@ -13,7 +13,8 @@
  *            there.  So `req` is good until then, in any thread.
  *   BODY     bytes of the body may come.  When the client goes away, the body is cut and the
  *            request ends.
- *   REPLIED  the reply is published; the HTTP thread sends it and ends the request.
+ *   REPLIED  the reply is published; the HTTP thread sends it and ends the request.  While a piece
+ *            of its file is fetched from the disk the connection sleeps once more.
  *
  * Sleeping and waking.  The HTTP thread sleeps when it has looked at everything and found nothing
  * to do: parked, a body that nobody takes, a stream without bytes.  Whoever changes something
@@ -73,6 +74,10 @@ struct reply {
     int64_t length; /* of the body; -1: unknown */
     int fd;         /* REPLY_FILE; -1 once it is handed over */
     uint64_t offset;
+    struct reader *reader; /* NULL: whoever reads the file waits for it */
+    uint64_t fetched;      /* of the body: it is in memory up to here, as far as was looked */
+    bool fetching;         /* the next piece is asked for; the HTTP thread's … */
+    int fetch_code;        /* … and why it could not be had */
     const struct http_stream_ops *ops; /* REPLY_STREAM */
     void *ctx;
 };
@@ -139,6 +144,7 @@ struct http_request {
     bool dozing;
     bool woken;
     bool aborted; /* the server ends: a body or a stream is not waited for */
+    bool fetches; /* a reader's thread is at the file: the request stays until it is done */
 };
 
 /* --- the life, called by a connection layer in the HTTP thread -------------------------------- */
@@ -169,6 +175,7 @@ bool request_aborted(struct http_request *req);
 /* False: something has happened, look again.  True: the connection sleeps now. */
 bool request_sleep(struct http_request *req);
 void request_wake(struct http_request *req);
+void request_wake_locked(struct http_request *req);
 /* As request_sleep(), while the socket is waited for as well. */
 bool request_doze(struct http_request *req);
 /* The socket has something: true when that comes first, false when a wake-up is under way. */
@@ -177,18 +184,23 @@ bool request_rouse(struct http_request *req);
 void request_publish(struct http_request *req);
 /* In a stream reply: bytes, 0 when the connection went to sleep, or HTTP_STREAM_… */
 ssize_t request_stream_read(struct http_request *req, char *out, size_t max);
+/* In a file reply, whose body is out up to `at`: how much more can be sent without waiting for the
+ * disk, 0 when the connection went to sleep, or HTTP_STREAM_CUT. */
+ssize_t request_file_ready(struct http_request *req, uint64_t at);
 /* The connection has done with the request: cuts the body if that still flowed, runs the hooks,
  * frees. */
 void request_end(struct http_request *req);
 /* Called by the server when it ends: what waits for the client is not waited for. */
 void request_abort(struct http_request *req);
-/* Owed by a handler: the server cannot end before. */
+/* Owed by a handler, or a reader's thread is at it: the server cannot end before. */
 bool request_is_owed(struct http_request *req);
 
 /* --- the reply on the wire -------------------------------------------------------------------- */
 void reply_init(struct reply *r);
 void reply_done(struct reply *r);
 bool reply_has_body(const struct http_request *req); /* not with HEAD, 204, 304 */
+/* An error in place of the reply that the headers so far were for. */
+void reply_error_instead(struct http_request *req, const struct error *err);
 /* Status line and headers of a reply that is not left to libmicrohttpd. */
 void reply_head(const struct http_request *req, bool keep_alive, bool http_1_0, struct buf *out);
 /* {"status", "code", …}; req may be NULL where there was none. */

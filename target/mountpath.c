@@ -16,6 +16,7 @@
 #include "common/parse.h"
 #include "common/rng.h"
 #include "io/file.h"
+#include "io/reader.h"
 #include "target/attr.h"
 #include "target/reindexer.h"
 
@@ -291,6 +292,7 @@ void mountpath_close(struct mountpath *mp)
     if (mp == NULL)
         return;
     disk_free(mp->disk);
+    reader_close(mp->reader);
     reindexer_free(mp->reindexer);
     close_life(mp);
     index_close(mp->index);

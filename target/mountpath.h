@@ -30,6 +30,7 @@
 #include "target/index.h"
 #include "target/life.h"
 
+struct reader;
 struct reindexer;
 
 struct mountpath {
@@ -46,9 +47,10 @@ struct mountpath {
     struct bucket_ids *made;     /* buckets whose directories are known to be on the disk */
     pthread_mutex_t making_lock; /* of who makes one; a leaf */
     struct life *life;   /* begins when the index is whole: floor.h */
-    struct index *index; /* mountpaths.h opens these three */
+    struct index *index; /* mountpaths.h opens these four */
     struct reindexer *reindexer;
     struct disk *disk;
+    struct reader *reader; /* reads what is not in memory */
     metric_t *errors;
     /* mountpaths.h's: */
     size_t sets;                    /* that have it open */

@@ -39,6 +39,8 @@ struct mountpaths_config {
     uint64_t index_map_size;
     unsigned disk_depth; /* operations outstanding at one disk */
     bool plain_io;       /* no io_uring */
+    unsigned readers;     /* threads at each disk that read what is not in memory */
+    size_t readers_queue; /* reads that may wait for them */
     bool reindex;        /* fill all indexes anew */
     bool moved_ok;
     bool lost_ok;

@@ -41,7 +41,7 @@ struct mountpaths {
 /* Puts a set of these open mountpaths in force.  Takes the roster. */
 void mountpaths_install(struct mountpaths *m, struct roster *r, struct mountpath *const *open,
                         size_t count);
-/* Opens the index, filling it anew where needed, and starts the disk's thread. */
+/* Opens the index, filling it anew where needed, and starts the disk's threads. */
 int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct error *err);
 /* The roster onto these, durably; the first failure. */
 int mountpaths_write_down(const struct mountpaths *m, const struct roster *r,

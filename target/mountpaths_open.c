@@ -15,6 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "io/reader.h"
 #include "target/floor.h"
 #include "target/reindexer.h"
 
@@ -224,6 +225,8 @@ int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct
     if (code == 0)
         code = m->config.plain_io ? disk_open_plain("disk", m->config.disk_depth, &mp->disk, err)
                                   : disk_open("disk", m->config.disk_depth, &mp->disk, err);
+    if (code == 0)
+        code = reader_new(mp->path, m->config.readers, m->config.readers_queue, &mp->reader, err);
     return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "mountpath '%s'", mp->path);
 }
 

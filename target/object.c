@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "hrw/hrw.h"
+#include "io/reader.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -250,15 +251,27 @@ static int object_take(const struct object_place *p, struct mountpath *mp, int f
     return 0;
 }
 
-int object_open_at(const struct object_place *p, struct mountpath *mp, struct object *o,
-                   struct error *err)
+/* 0 or an errno; EAGAIN where the disk would have to be waited for. */
+static int open_file(const struct object_place *p, const struct mountpath *mp, bool wait, int *fd)
+{
+    if (!wait && (*fd = reader_open_now(mp->reader, mp->obj_fd, p->path.text)) < 0)
+        return errno;
+    int errnum = fault_errno_at("disk.open", mp->path);
+    if (errnum != 0)
+        return errnum;
+    if (wait)
+        *fd = openat(mp->obj_fd, p->path.text, O_RDONLY | O_CLOEXEC);
+    return *fd >= 0 ? 0 : errno;
+}
+
+static int object_open_how(const struct object_place *p, struct mountpath *mp, bool wait,
+                           struct object *o, struct error *err)
 {
     o->fd = -1;
-    int errnum = fault_errno("disk.open");
-    _cleanup_close_ int fd =
-        errnum == 0 ? openat(mp->obj_fd, p->path.text, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd < 0 && errnum == 0)
-        errnum = errno;
+    _cleanup_close_ int fd = -1;
+    int errnum = open_file(p, mp, wait, &fd);
+    if (errnum == EAGAIN && !wait)
+        return OBJECT_WAITS;
     if (errnum == ENOENT)
         return object_not_found(p->name, err);
     if (errnum != 0)
@@ -270,8 +283,15 @@ int object_open_at(const struct object_place *p, struct mountpath *mp, struct ob
     return mountpath_failed(mp, code);
 }
 
+int object_open_at(const struct object_place *p, struct mountpath *mp, struct object *o,
+                   struct error *err)
+{
+    return object_open_how(p, mp, true, o, err);
+}
+
 /* It may be on any mountpath, and on its way from one to another: nobody moves it meanwhile. */
-static int open_anywhere(const struct object_place *p, struct object *o, struct error *err)
+static int open_anywhere(const struct object_place *p, struct object *o, struct mountpath **mp,
+                         struct error *err)
 {
     struct stored cur;
     object_lock(p);
@@ -281,18 +301,43 @@ static int open_anywhere(const struct object_place *p, struct object *o, struct 
     else if (code == 0)
         code = object_open_at(p, cur.mp, o, err);
     object_unlock(p);
+    if (code == 0)
+        *mp = cur.mp;
+    return code;
+}
+
+/* *mp: where it lies, or who can be asked to wait. */
+static int open_place(const struct object_place *p, bool wait, struct object *o,
+                      struct mountpath **mp, struct error *err)
+{
+    *mp = p->mp;
+    if (p->set->settled)
+        return object_open_how(p, p->mp, wait, o, err);
+    return wait ? open_anywhere(p, o, mp, err) : OBJECT_WAITS;
+}
+
+int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name, bool wait,
+                    struct object *o, struct reader **reader, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    struct mountpath *mp;
+    o->fd = -1;
+    *reader = NULL;
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0)
+        code = open_place(&p, wait, o, &mp, err);
+    if (code == 0 || code == OBJECT_WAITS)
+        *reader = reader_ref(mp->reader);
     return code;
 }
 
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {
-    _cleanup_place_ struct object_place p = {0};
-    o->fd = -1;
-    int code = object_place_set(&p, s, bucket_id, name, err);
-    if (code != 0)
-        return code;
-    return p.set->settled ? object_open_at(&p, p.mp, o, err) : open_anywhere(&p, o, err);
+    struct reader *reader;
+    int code = object_open_for(s, bucket_id, name, true, o, &reader, err);
+    reader_unref(reader);
+    return code;
 }
 
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,

@@ -36,6 +36,7 @@
 #include "target/mountpaths.h"
 
 struct object_store;
+struct reader;
 
 struct object_env {
     void *ctx;
@@ -71,6 +72,12 @@ struct object {
 /* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged. */
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
+/* As object_open(), for who serves many: *reader is a reference to the reader of the disk that the
+ * object lies on.  With `wait` false the disk is not waited for: OBJECT_WAITS where it would have to
+ * be, and *reader says whose threads may. */
+enum { OBJECT_WAITS = 1 };
+int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name, bool wait,
+                    struct object *o, struct reader **reader, struct error *err);
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 

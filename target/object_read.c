@@ -1,16 +1,19 @@
-/* GET and HEAD.  The way of a hot object: open, fgetxattr, fstat, and then the file goes out.
+/* GET and HEAD.  The way of a hot object: open, fgetxattr, fstat, and then the file goes out.  What
+ * of it is not in memory is left to the readers of its disk (io/reader.h), who open it, or fetch
+ * its bytes, while the connection sleeps: no HTTP thread waits for a disk.
  *
  * With verify_on_read whole objects pass through their checksum first: a small one is read, checked
  * and sent; of a large one the last piece is held back until the checksum is right, so that a
  * damaged object cannot look complete. */
 #include "target/object_routes.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "io/file.h"
+#include "io/reader.h"
 #include "target/call.h"
 #include "target/read_range.h"
 #include "target/target.h"
@@ -53,40 +56,70 @@ static void put_headers(struct http_request *req, const struct attr *a)
 
 /* --- verify_on_read --------------------------------------------------------------------------- */
 
+/* A large object on its way through its checksum, piece by piece: each is fetched by the reader
+ * first where it is not in memory.  The stream's, and while it fetches the reader's, too. */
 struct verified {
+    struct http_request *req;
     struct target *target;
     char *name;
+    struct reader *reader;
     int fd;
     uint64_t at, size;
+    uint64_t fetched; /* in memory up to here */
     struct checksum *running;
     struct checksum_value want;
+    pthread_mutex_t lock; /* guards what follows */
+    unsigned refs;
+    bool gone; /* the stream has ended */
+    bool fetching;
+    struct error err;
 };
 
-static void verified_free(void *ctx)
+static void verified_unref(struct verified *v)
 {
-    struct verified *v = ctx;
+    pthread_mutex_lock(&v->lock);
+    bool last = --v->refs == 0;
+    pthread_mutex_unlock(&v->lock);
+    if (!last)
+        return;
+    pthread_mutex_destroy(&v->lock);
     close(v->fd);
+    reader_unref(v->reader);
     checksum_free(v->running);
     free(v->name);
     free(v);
 }
 
-static struct verified *verified_new(const struct object_call *call, const struct object *o)
+static void verified_free(void *ctx)
+{
+    struct verified *v = ctx;
+    pthread_mutex_lock(&v->lock);
+    v->gone = true;
+    pthread_mutex_unlock(&v->lock);
+    verified_unref(v);
+}
+
+static struct verified *verified_new(const struct object_call *call, const struct object *o,
+                                     struct reader *reader)
 {
     struct verified *v = xcalloc(1, sizeof *v);
-    *v = (struct verified){.target = call->target,
+    *v = (struct verified){.req = call->req,
+                           .target = call->target,
                            .name = xstrdup(call->name),
+                           .reader = reader_ref(reader),
                            .fd = o->fd,
                            .size = o->attr.size,
                            .running = checksum_new(o->attr.checksum.type),
-                           .want = o->attr.checksum};
+                           .want = o->attr.checksum,
+                           .refs = 1};
+    pthread_mutex_init(&v->lock, NULL);
     return v;
 }
 
 /* The next piece, checked when it is the last. */
 static int verified_next(struct verified *v, char *out, size_t len, struct error *err)
 {
-    int code = file_pread_full(v->fd, out, len, v->at, err);
+    int code = reader_pread(v->reader, v->fd, out, len, v->at, err);
     if (code != 0)
         return code;
     checksum_update(v->running, out, len);
@@ -101,30 +134,95 @@ static int verified_next(struct verified *v, char *out, size_t len, struct error
     return error_set(err, E_CORRUPT, "object '%s' does not have its checksum any more", v->name);
 }
 
+static size_t verified_piece(const struct verified *v)
+{
+    uint64_t left = v->size - v->at;
+    return left < READER_PIECE_BYTES ? (size_t)left : READER_PIECE_BYTES;
+}
+
+/* In a reader's thread; `at` stays meanwhile. */
+static void verified_fetch(void *arg)
+{
+    struct verified *v = arg;
+    struct error err = ERROR_INIT;
+    size_t len = verified_piece(v);
+    reader_fetch(v->reader, v->fd, v->at, len, &err);
+    pthread_mutex_lock(&v->lock);
+    v->fetched = v->at + len;
+    v->fetching = false;
+    v->err = err;
+    if (!v->gone)
+        http_wake(v->req);
+    pthread_mutex_unlock(&v->lock);
+    verified_unref(v);
+}
+
+static void verified_begin_fetch(struct verified *v, struct error *err)
+{
+    pthread_mutex_lock(&v->lock);
+    v->refs++;
+    v->fetching = true;
+    pthread_mutex_unlock(&v->lock);
+    if (reader_submit(v->reader, verified_fetch, v, err) != 0)
+        verified_unref(v); /* the stream is cut */
+}
+
+/* How much can be read now; 0: the reader is at it, or it could not be (err). */
+static size_t verified_ready(struct verified *v, struct error *err)
+{
+    pthread_mutex_lock(&v->lock);
+    bool fetching = v->fetching;
+    *err = v->err;
+    pthread_mutex_unlock(&v->lock);
+    if (fetching || err->code != 0)
+        return 0;
+    if (v->at < v->fetched)
+        return (size_t)(v->fetched - v->at);
+    size_t len = verified_piece(v);
+    if (!reader_has(v->reader, v->fd, v->at, len)) {
+        verified_begin_fetch(v, err);
+        return 0;
+    }
+    v->fetched = v->at + len;
+    return len;
+}
+
 static ssize_t verified_read(void *ctx, char *out, size_t max)
 {
     struct verified *v = ctx;
     struct error err = ERROR_INIT;
     if (v->at == v->size)
         return HTTP_STREAM_END;
-    size_t len = v->size - v->at < max ? (size_t)(v->size - v->at) : max;
-    if (verified_next(v, out, len, &err) == 0)
+    size_t len = verified_ready(v, &err);
+    if (len > max)
+        len = max;
+    if (err.code == 0 && (len == 0 || verified_next(v, out, len, &err) == 0))
         return (ssize_t)len;
     log_error("object cut off", lerr(&err));
     return HTTP_STREAM_CUT;
 }
 
-static void reply_verified(const struct object_call *call, const struct object *o)
+static void put_object_headers(const struct object_call *call, const struct attr *a)
+{
+    put_headers(call->req, a);
+    http_reply_header(call->req, "Content-Type", content_type(a));
+}
+
+static void reply_verified_stream(const struct object_call *call, const struct object *o,
+                                  struct reader *reader)
 {
     static const struct http_stream_ops ops = {.read = verified_read, .free = verified_free};
-    struct verified *v = verified_new(call, o);
+    struct verified *v = verified_new(call, o, reader);
+    put_object_headers(call, &o->attr);
+    http_reply_stream(call->req, 200, (int64_t)v->size, &ops, v);
+}
+
+/* Whoever calls may wait for the disk, or knows that the object is in memory. */
+static void reply_verified_whole(const struct object_call *call, const struct object *o,
+                                 struct reader *reader)
+{
+    struct verified *v = verified_new(call, o, reader);
     struct error err = ERROR_INIT;
-    if (v->size > call->target->params.put_buffer) {
-        put_headers(call->req, &o->attr);
-        http_reply_header(call->req, "Content-Type", content_type(&o->attr));
-        http_reply_stream(call->req, 200, (int64_t)v->size, &ops, v);
-        return;
-    }
     _cleanup_free_ char *data = xmalloc(v->size + 1);
     if (verified_next(v, data, v->size, &err) == 0) {
         put_headers(call->req, &o->attr);
@@ -164,8 +262,40 @@ static void put_content_range(struct http_request *req, const struct read_range 
     http_reply_header(req, "Content-Range", text);
 }
 
-/* The descriptor in `o` is given away, or closed. */
-static void reply_object(const struct object_call *call, const struct object *o)
+static void reply_bytes(const struct object_call *call, const struct object *o,
+                        const struct read_range *range, struct reader *reader)
+{
+    put_object_headers(call, &o->attr);
+    if (range->status == 206)
+        put_content_range(call->req, range, o->attr.size);
+    http_reply_file(call->req, range->status, o->fd, range->offset, range->length, reader);
+}
+
+static void count_read(const struct object_call *call, const struct read_range *range)
+{
+    bool get = http_method(call->req) == HTTP_GET;
+    metric_add(call->target->reads, get);
+    metric_add(call->target->read_bytes, get ? range->length : 0);
+}
+
+/* Is it to be checked on its way out? */
+static bool is_verified(const struct object_call *call, const struct attr *a,
+                        const struct read_range *range)
+{
+    return http_method(call->req) == HTTP_GET && range->status == 200 &&
+           call->bucket->props.verify_on_read && a->checksum.type != CHECKSUM_NONE;
+}
+
+/* A small object is read whole before its reply begins. */
+static bool is_verified_whole(const struct object_call *call, const struct attr *a,
+                              const struct read_range *range)
+{
+    return is_verified(call, a, range) && a->size <= call->target->params.put_buffer;
+}
+
+/* The descriptor in `o` is given away, or closed.  OBJECT_WAITS: nothing was replied. */
+static int reply_object(const struct object_call *call, const struct object *o,
+                        struct reader *reader)
 {
     const struct attr *a = &o->attr;
     char etag[VERSION_TEXT_MAX + 2], version[VERSION_TEXT_MAX];
@@ -175,6 +305,11 @@ static void reply_object(const struct object_call *call, const struct object *o)
     int code = object_call_check_conditions(call, http_method(call->req), a, &err);
     if (code == 0)
         code = pick_range(call, a, etag, &range, &err);
+    if (code == 0 && is_verified_whole(call, a, &range) && !reader_may_wait() &&
+        !reader_has(reader, o->fd, 0, a->size)) {
+        close(o->fd);
+        return OBJECT_WAITS;
+    }
     if (code == 0 || code == E_NOT_MODIFIED)
         put_validators(call->req, a, etag);
     if (code == E_RANGE)
@@ -182,31 +317,43 @@ static void reply_object(const struct object_call *call, const struct object *o)
     if (code != 0) {
         close(o->fd);
         object_call_fail(call, "get", &err);
-        return;
+        return 0;
     }
-    bool get = http_method(call->req) == HTTP_GET;
-    metric_add(call->target->reads, get);
-    metric_add(call->target->read_bytes, get ? range.length : 0);
-    if (get && range.status == 200 && call->bucket->props.verify_on_read &&
-        a->checksum.type != CHECKSUM_NONE) {
-        reply_verified(call, o);
-        return;
-    }
-    put_headers(call->req, a);
-    http_reply_header(call->req, "Content-Type", content_type(a));
-    if (range.status == 206)
-        put_content_range(call->req, &range, a->size);
-    http_reply_file(call->req, range.status, o->fd, range.offset, range.length);
+    count_read(call, &range);
+    if (is_verified_whole(call, a, &range))
+        reply_verified_whole(call, o, reader);
+    else if (is_verified(call, a, &range))
+        reply_verified_stream(call, o, reader);
+    else
+        reply_bytes(call, o, &range, reader);
+    return 0;
+}
+
+static void serve_read(struct object_call *call);
+
+/* In a reader's thread: once more, and now with patience. */
+static void serve_waiting(void *arg)
+{
+    struct object_call *call = arg;
+    log_set_request(http_request_id(call->req));
+    serve_read(call);
+    log_set_request(NULL);
 }
 
 static void serve_read(struct object_call *call)
 {
     struct object o;
+    struct reader *reader;
     struct error err = ERROR_INIT;
-    if (object_open(call->target->store, call->bucket->id, call->name, &o, &err) == 0)
-        reply_object(call, &o);
-    else
+    int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
+                               &o, &reader, &err);
+    if (code == 0)
+        code = reply_object(call, &o, reader);
+    if (code == OBJECT_WAITS)
+        code = reader_submit(reader, serve_waiting, call, &err);
+    if (code != 0)
         object_call_fail(call, "get", &err);
+    reader_unref(reader);
 }
 
 void object_read_begin(struct http_request *req)

@@ -64,6 +64,8 @@ static inline int fixture_try_open(const char *which, struct mountpaths_config c
         config.target_id = "t1";
     config.index_map_size = 1 << 30;
     config.disk_depth = 64;
+    config.readers = 1;
+    config.readers_queue = 64;
     int code = mountpaths_open(&config, &fx.mountpaths, err);
     if (code == 0)
         fx.store = object_store_new(&(struct object_store_config){

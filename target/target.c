@@ -122,6 +122,8 @@ static int start_mountpaths(struct target *t, struct error *err)
         .index_map_size = t->params.index_map_size,
         .disk_depth = (unsigned)t->params.disk_queue_depth,
         .plain_io = !t->params.io_uring,
+        .readers = (unsigned)t->params.disk_readers,
+        .readers_queue = LISTENERS * t->params.connections_max, /* one for each connection */
         .reindex = t->params.reindex,
         .moved_ok = t->params.mountpath_moved_ok,
         .lost_ok = t->params.mountpath_lost_ok,
