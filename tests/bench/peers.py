@@ -140,10 +140,10 @@ class Cluster:
             raise RuntimeError(f"{method} {path}: {answer.status} {text}")
         return json.loads(text) if text else None
 
-    def new_place(self, name):
+    def new_place(self, name, durability="async"):
         """→ the prefix of the objects of a fresh bucket."""
         self.call("POST", f"/v1/buckets/{name}",
-                  {"action": "create", "value": {"durability": "async"}})
+                  {"action": "create", "value": {"durability": durability}})
         return f"/v1/objects/{name}/"
 
     def put_first(self, prefix):
