@@ -3,5 +3,5 @@
 
 #include "api/dfc.h"
 
-/* {"action": "rename", "name": new_name}; *body is the caller's to free. */
-int action_rename(const char *new_name, char **body, struct dfc_error *err);
+/* {"action": action, "name": name}; *body is the caller's to free. */
+int action_body(const char *action, const char *name, char **body, struct dfc_error *err);

@@ -67,7 +67,7 @@ int dfc_bucket_rename(struct dfc_client *c, const char *bucket, const char *new_
                       struct dfc_error *err)
 {
     _cleanup_free_ char *body = NULL;
-    int rc = action_rename(new_name, &body, err);
+    int rc = action_body("rename", new_name, &body, err);
     if (rc != DFC_OK)
         return rc;
     const struct call_small what = {.method = "POST", .body = body};

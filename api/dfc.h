@@ -304,6 +304,9 @@ DFC_API int dfc_job_show(struct dfc_client *client, const char *id, struct dfc_j
                          struct dfc_error *err);
 DFC_API int dfc_job_list(struct dfc_client *client, const char *kind, const char *state,
                          char **document, struct dfc_error *err); /* either may be NULL */
+/* A job of a kind that needs nothing but its name: "cleanup".  id must be freed with dfc_free(). */
+DFC_API int dfc_job_start(struct dfc_client *client, const char *kind, char **id,
+                          struct dfc_error *err);
 DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
 /* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
  * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;

@@ -1,6 +1,7 @@
 /* dfc_sort_*, dfc_job_*. */
 #include "api/dfc.h"
 
+#include "api/action.h"
 #include "api/call.h"
 #include "api/failure.h"
 #include "api/job_id.h"
@@ -161,6 +162,21 @@ int dfc_job_list(struct dfc_client *c, const char *kind, const char *state, char
     uri_query(&path, "kind", kind);
     uri_query(&path, "state", state);
     return call_small(c, &what, &path, document, err);
+}
+
+int dfc_job_start(struct dfc_client *c, const char *kind, char **id, struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = action_body("start", kind, &body, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small what = {.method = "POST", .body = body};
+    buf_puts(&path, "/v1/jobs");
+    rc = call_small(c, &what, &path, &text, err);
+    return rc == DFC_OK ? job_id_of(text, id, err) : rc;
 }
 
 int dfc_job_abort(struct dfc_client *c, const char *id, struct dfc_error *err)

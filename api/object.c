@@ -47,7 +47,7 @@ int dfc_rename(struct dfc_client *c, const char *bucket, const char *object, con
     _cleanup_free_ char *body = NULL;
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
-    int rc = action_rename(new_name, &body, err);
+    int rc = action_body("rename", new_name, &body, err);
     if (rc == DFC_OK)
         rc = uri_object(&path, bucket, object, err);
     if (rc != DFC_OK)

@@ -10,11 +10,13 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/job_glue.h"
+#include "proxy/job_make.h"
 #include "proxy/job_start.h"
 #include "proxy/job_view.h"
 #include "proxy/jobs.h"
 #include "proxy/proxy.h"
 #include "proxy/sort_job.h"
+#include "xaction/kinds.h"
 
 static void reply_no_job(struct http_request *req, const char *id)
 {
@@ -40,6 +42,66 @@ static void start_body(struct http_request *req, const char *data, size_t len)
         http_reply_error(req, &err);
     else
         job_start(req, job);
+}
+
+/* --- by name alone ---------------------------------------------------------------------------- */
+
+static int refuse_kind(const char *name, struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf bare = BUF_INIT;
+    const struct xaction_kind *k;
+    for (size_t i = 0; (k = xaction_kind_at(i)) != NULL; i++) {
+        if (k->bare)
+            buf_printf(&bare, "%s%s", bare.len > 0 ? " or " : "", k->name);
+    }
+    return error_set(err, E_INVALID,
+                     "field 'name': '%.64s' is no kind of job that is started by its name: %s",
+                     name, buf_str(&bare));
+}
+
+/* {"action": "start", "name": kind} */
+static int make_bare(const struct cluster_state *s, const char *data, size_t len, struct job **job,
+                     struct error *err)
+{
+    static const char *const fields[] = {"action", "name", NULL};
+    _cleanup_json_ json_t *doc = NULL;
+    const char *action = NULL;
+    const char *name = NULL;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0)
+        return r;
+    if (!json_is_object(doc))
+        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
+    if ((r = json_only_fields(doc, "", fields, err)) != 0 ||
+        (r = json_need_str(doc, "", "action", &action, err)) != 0 ||
+        (r = json_need_str(doc, "", "name", &name, err)) != 0)
+        return r;
+    if (strcmp(action, "start") != 0)
+        return error_set(err, E_INVALID, "field 'action': '%.64s' is not start", action);
+    const struct xaction_kind *kind = xaction_kind_find(name);
+    if (kind == NULL || !kind->bare)
+        return refuse_kind(name, err);
+    return job_make(s, kind->name, clock_wall_ms(), job, err);
+}
+
+static void start_bare_body(struct http_request *req, const char *data, size_t len)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *state = state_current(p->state);
+    struct error err = ERROR_INIT;
+    struct job *job = NULL;
+    if (make_bare(state, data, len, &job, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        job_start(req, job);
+}
+
+static void start_bare_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, start_bare_body);
 }
 
 static void start_begin(struct http_request *req)
@@ -337,6 +399,16 @@ const struct http_route job_routes[] = {
      .body = "",
      .reply = "`{\"jobs\": [document without targets and spec, …]}`",
      .errors = ""},
+    {.name = "job_start",
+     .method = HTTP_POST,
+     .pattern = "/v1/jobs",
+     .nets = NET_PUBLIC,
+     .begin = start_bare_begin,
+     .summary = "Starts a job of a kind that needs nothing but its name.",
+     .query = "",
+     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}`",
+     .reply = "202 `{\"id\": \"cln-…\"}`",
+     .errors = "invalid_json no_targets node_unreachable overloaded"},
     {.name = "job_get",
      .method = HTTP_GET,
      .pattern = "/v1/jobs/{id}",

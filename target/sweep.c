@@ -1,12 +1,16 @@
 #include "target/sweep.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/file.h"
 #include "io/thread.h"
 
 enum { DROP_AT_ONCE = 1000, NAMES_AT_ONCE = 500 };
@@ -17,6 +21,7 @@ struct look {
     const struct cluster_state *state;
     int64_t older_than_ms;
     const atomic_bool *stop;
+    struct sweep_count *count;
 };
 
 static int first_of(int first, int code, struct error *err, const struct error *why)
@@ -56,16 +61,16 @@ static int drop_from_index(struct index *x, uint64_t bucket_id, const atomic_boo
     return code;
 }
 
-static int trash_dead_directories(struct mountpath *mp, const struct cluster_state *s,
-                                  struct error *err)
+static int trash_dead_directories(const struct look *look, struct mountpath *mp, struct error *err)
 {
     _cleanup_free_ uint64_t *ids = NULL;
     size_t count;
     int code = mountpath_buckets(mp, &ids, &count, err);
     for (size_t i = 0; i < count && code == 0; i++) {
-        if (!is_dead(s, ids[i]))
+        if (!is_dead(look->state, ids[i]))
             continue;
         code = mountpath_trash_bucket(mp, ids[i], err);
+        look->count->buckets += code == 0;
         log_info("bucket removed", lstr("mountpath", mp->path), lu64("id", ids[i]));
     }
     return code;
@@ -86,16 +91,16 @@ static int drop_dead_entries(struct mountpath *mp, const struct cluster_state *s
 
 static int remove_dead(const struct look *look, struct mountpath *mp, struct error *err)
 {
-    int code = trash_dead_directories(mp, look->state, err);
+    int code = trash_dead_directories(look, mp, err);
     if (code == 0)
         code = drop_dead_entries(mp, look->state, look->stop, err);
     return code != 0 ? code : mountpath_empty_trash(mp, look->stop, err);
 }
 
 int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s,
-                       const atomic_bool *stop, struct error *err)
+                       const atomic_bool *stop, struct sweep_count *count, struct error *err)
 {
-    const struct look look = {.store = store, .state = s, .stop = stop};
+    const struct look look = {.store = store, .state = s, .stop = stop, .count = count};
     return on_each(&look, remove_dead, err);
 }
 
@@ -138,6 +143,7 @@ static int forget_batch(const struct look *look, uint64_t bucket_id, const struc
         struct error why = ERROR_INIT;
         int code =
             object_forget_tombstone(look->store, bucket_id, b->names[i], look->older_than_ms, &why);
+        look->count->tombstones += code == 0;
         first = first_of(first, code, err, &why);
     }
     return first;
@@ -173,11 +179,58 @@ static int remove_tombstones(const struct look *look, struct mountpath *mp, stru
     return first_of(first, found < 0 ? found : 0, err, &why);
 }
 
+/* While the set is not settled a tombstone may hide an older copy elsewhere: all stay. */
 int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
-                     struct error *err)
+                     struct sweep_count *count, struct error *err)
 {
-    const struct look look = {.store = store, .older_than_ms = older_than_ms, .stop = stop};
-    return on_each(&look, remove_tombstones, err);
+    _cleanup_mountpath_set_ const struct mountpath_set *all =
+        mountpaths_current(object_store_mountpaths(store));
+    const struct look look = {
+        .store = store, .older_than_ms = older_than_ms, .stop = stop, .count = count};
+    return all->settled ? on_each(&look, remove_tombstones, err) : 0;
+}
+
+/* --- abandoned files -------------------------------------------------------------------------- */
+
+/* What stands in tmp/ is being written, or its removal failed.  The time of its last change tells:
+ * an upload that moves no byte is cut after idle_timeout.  One that is removed all the same fails
+ * at its rename, and its client is told. */
+static int remove_if_old(const struct look *look, const struct mountpath *mp, const char *name,
+                         struct error *err)
+{
+    struct stat st;
+    _cleanup_free_ char *path = xprintf("%s/.dfc/tmp/%s", mp->path, name);
+    if (fstatat(mp->tmp_fd, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
+        return errno == ENOENT ? 0 : error_errno(err, errno, "look at '%s'", path);
+    if ((int64_t)st.st_mtim.tv_sec * 1000 >= look->older_than_ms)
+        return 0;
+    int code = file_remove_tree(path, err);
+    look->count->files += code == 0;
+    return code;
+}
+
+static int remove_abandoned(const struct look *look, struct mountpath *mp, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/tmp", mp->path);
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    int first = 0;
+    for (const struct dirent *e; !*look->stop && (e = readdir(dir)) != NULL;) {
+        struct error why = ERROR_INIT;
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0)
+            first = first_of(first, remove_if_old(look, mp, e->d_name, &why), err, &why);
+    }
+    closedir(dir);
+    return first;
+}
+
+int sweep_abandoned(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
+                    struct sweep_count *count, struct error *err)
+{
+    const struct look look = {
+        .store = store, .older_than_ms = older_than_ms, .stop = stop, .count = count};
+    return on_each(&look, remove_abandoned, err);
 }
 
 /* --- flushing --------------------------------------------------------------------------------- */
@@ -200,25 +253,83 @@ struct sweeper {
     struct sweeper_config config;
     pthread_t thread;
     atomic_bool stop;
+    pthread_mutex_t turn; /* held by who removes; nothing else is locked before it */
     pthread_mutex_t lock; /* of the fields below */
     pthread_cond_t woken;
     bool wanted;
 };
 
+typedef int look_fn(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
+                    struct error *err);
+
+static int buckets(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
+                   struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *state = state_current(s->config.state);
+    return sweep_dead_buckets(s->config.store, state, stop, count, err);
+}
+
+static int tombstones(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
+                      struct error *err)
+{
+    int64_t older_than = clock_wall_ms() - (int64_t)s->config.tombstone_ttl_ms;
+    return sweep_tombstones(s->config.store, older_than, stop, count, err);
+}
+
+static int abandoned(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
+                     struct error *err)
+{
+    int64_t older_than = clock_wall_ms() - (int64_t)s->config.abandoned_ms;
+    return sweep_abandoned(s->config.store, older_than, stop, count, err);
+}
+
+/* Buckets come last: a PUT may be late, and make one anew. */
+static const struct {
+    look_fn *look;
+    const char *what;
+} looks[] = {
+    {tombstones, "removing old tombstones"},
+    {abandoned, "removing abandoned files"},
+    {buckets, "removing destroyed buckets"},
+};
+enum { LOOKS = sizeof looks / sizeof *looks };
+
 static void look_for_buckets(struct sweeper *s)
 {
     struct error err = ERROR_INIT;
-    _cleanup_state_ const struct cluster_state *state = state_current(s->config.state);
-    if (sweep_dead_buckets(s->config.store, state, &s->stop, &err) != 0)
+    struct sweep_count count = {0};
+    pthread_mutex_lock(&s->turn);
+    if (buckets(s, &s->stop, &count, &err) != 0)
         log_warn("removing destroyed buckets", lerr(&err));
+    pthread_mutex_unlock(&s->turn);
 }
 
-static void look_for_tombstones(struct sweeper *s)
+/* One that fails does not keep the others. */
+static void look_for_all(struct sweeper *s)
 {
-    struct error err = ERROR_INIT;
-    int64_t older_than = clock_wall_ms() - (int64_t)s->config.tombstone_ttl_ms;
-    if (sweep_tombstones(s->config.store, older_than, &s->stop, &err) != 0)
-        log_warn("removing old tombstones", lerr(&err));
+    struct sweep_count count = {0};
+    pthread_mutex_lock(&s->turn);
+    for (size_t i = 0; i < LOOKS; i++) {
+        struct error err = ERROR_INIT;
+        if (looks[i].look(s, &s->stop, &count, &err) != 0)
+            log_warn(looks[i].what, lerr(&err));
+    }
+    pthread_mutex_unlock(&s->turn);
+}
+
+int sweeper_clean(struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
+                  struct error *err)
+{
+    int first = 0;
+    pthread_mutex_lock(&s->turn);
+    for (size_t i = 0; i < LOOKS && !*stop; i++) {
+        struct error why = ERROR_INIT;
+        int code = looks[i].look(s, stop, count, &why);
+        if (code != 0 && first == 0)
+            first = error_set(err, code, "%s: %s", looks[i].what, why.message);
+    }
+    pthread_mutex_unlock(&s->turn);
+    return first;
 }
 
 static void flush(struct sweeper *s)
@@ -264,10 +375,8 @@ static void *sweeper_main(void *arg)
             look_for_buckets(s);
         if (is_time(s, &flush_ms, s->config.flush_ms))
             flush(s);
-        if (is_time(s, &next_ms, s->config.interval_ms)) {
-            look_for_tombstones(s);
-            look_for_buckets(s); /* a PUT may have been late, and have made one anew */
-        }
+        if (is_time(s, &next_ms, s->config.interval_ms))
+            look_for_all(s);
     }
     return NULL;
 }
@@ -276,6 +385,7 @@ int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struc
 {
     struct sweeper *s = xcalloc(1, sizeof *s);
     s->config = *config;
+    pthread_mutex_init(&s->turn, NULL);
     pthread_mutex_init(&s->lock, NULL);
     pthread_condattr_t attr;
     pthread_condattr_init(&attr);
@@ -286,6 +396,7 @@ int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struc
     if (code != 0) {
         pthread_cond_destroy(&s->woken);
         pthread_mutex_destroy(&s->lock);
+        pthread_mutex_destroy(&s->turn);
         free(s);
         return code;
     }
@@ -312,5 +423,6 @@ void sweeper_free(struct sweeper *s)
     pthread_join(s->thread, NULL);
     pthread_cond_destroy(&s->woken);
     pthread_mutex_destroy(&s->lock);
+    pthread_mutex_destroy(&s->turn);
     free(s);
 }

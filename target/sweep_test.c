@@ -1,10 +1,17 @@
 /* Removing destroyed buckets and old tombstones. */
 #include "target/sweep.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/clock.h"
 #include "target/object_path.h"
 #include "target/store_fixture.h"
 
 static const atomic_bool never = false;
+static struct sweep_count swept; /* of all tests */
 
 /* A state that has had buckets up to 9 and still has bucket 7. */
 static struct cluster_state *state_with_bucket(bool has_it)
@@ -68,7 +75,7 @@ static void test_dead_buckets_go_others_stay(void **state)
     }
     struct cluster_state *s = state_with_bucket(true);
     for (int again = 0; again < 2; again++)
-        assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+        assert_int_equal(sweep_dead_buckets(fx.store, s, &never, &swept, NULL), 0);
     assert_false(has(5, "o1"));
     assert_int_equal(names_in_index(5), 0);
     assert_int_equal(names_in_index(BUCKET), 50);
@@ -92,7 +99,7 @@ static void test_entries_without_files_go(void **state)
     assert_int_equal(index_put(x, 3, "left", &rec, NULL), 0);
     assert_int_equal(index_put(x, 4, longest, &rec, NULL), 0);
     struct cluster_state *s = state_with_bucket(false);
-    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(3) + names_in_index(4), 0);
     uint64_t id;
     assert_int_equal(index_next_bucket(x, 0, &id, NULL), 0);
@@ -105,9 +112,9 @@ static void test_stopping_leaves_the_rest_for_later(void **state)
     put_in(5, "a");
     struct cluster_state *s = state_with_bucket(false);
     const atomic_bool stop = true;
-    assert_int_equal(sweep_dead_buckets(fx.store, s, &stop, NULL), 0);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &stop, &swept, NULL), 0);
     assert_true(has(5, "a"));
-    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, &swept, NULL), 0);
     assert_false(has(5, "a"));
     state_forget(s);
 }
@@ -122,10 +129,13 @@ static void test_only_old_tombstones_go(void **state)
         if (i % 2 == 0)
             assert_int_equal(delete_name(name), 0);
     }
-    assert_int_equal(sweep_tombstones(fx.store, 1700000000000, &never, NULL), 0); /* none is old */
+    swept = (struct sweep_count){0};
+    assert_int_equal(sweep_tombstones(fx.store, 1700000000000, &never, &swept, NULL), 0);
+    assert_int_equal(swept.tombstones, 0); /* none is old */
     assert_int_equal(names_in_index(BUCKET), 20);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 10);
+    assert_int_equal(swept.tombstones, 10);
     for (unsigned i = 0; i < 20; i++) {
         snprintf(name, sizeof name, "o%02u", i);
         assert_text(name, i % 2 == 0 ? NULL : "x");
@@ -145,13 +155,13 @@ static void test_a_forgotten_version_does_not_come_again(void **state)
     put_text("a", "2");
     struct version old = version_of("a");
     assert_int_equal(delete_name("a"), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 0);
     put_text("a", "3");
     struct version later = version_of("a");
     assert_true(version_compare(&later, &old) > 0);
     assert_int_equal(delete_name("a"), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
     fixture_close();
     _cleanup_free_ char *mp2 = xprintf("%s/mp2", fx.dir);
     assert_int_equal(file_remove_tree(mp2, NULL), 0);
@@ -168,10 +178,10 @@ static void test_no_tombstone_goes_before_its_version_is_safe(void **state)
     put_text("a", "1");
     assert_int_equal(delete_name("a"), 0);
     assert_int_equal(fault_configure("disk.write=ENOSPC", NULL), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), E_NO_SPACE);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), E_NO_SPACE);
     assert_int_equal(fault_configure(NULL, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 1);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 0);
 }
 
@@ -189,16 +199,16 @@ static void test_what_fails_does_not_keep_the_rest(void **state)
     object_path_set(&place, BUCKET, "a");
     _cleanup_free_ char *file = xprintf("%s/.dfc/obj/%s", fixture_pick("a")->path, place.text);
     assert_int_equal(setxattr(file, ATTR_XATTR, "\2newer", 7, 0), 0); /* a newer release's */
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, NULL), E_UNSUPPORTED);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), E_UNSUPPORTED);
     assert_int_equal(names_in_index(BUCKET), 1);
 
     _cleanup_free_ char *obj = xprintf("%s/mp1/.dfc/obj", fx.dir);
     _cleanup_free_ char *away = xprintf("%s/mp1/.dfc/away", fx.dir);
     assert_int_equal(rename(obj, away), 0);
-    assert_int_not_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_not_equal(sweep_dead_buckets(fx.store, s, &never, &swept, NULL), 0);
     assert_int_equal(count_in("mp2", "obj"), 1); /* bucket 7 */
     assert_int_equal(rename(away, obj), 0);
-    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, NULL), 0);
+    assert_int_equal(sweep_dead_buckets(fx.store, s, &never, &swept, NULL), 0);
     assert_int_equal(count_in("mp1", "obj"), 1);
     state_forget(s);
 }
@@ -268,6 +278,39 @@ static void test_what_a_late_put_leaves_goes_with_time(void **state)
     state_holder_free(holder);
 }
 
+static void make_tmp(const char *name, int64_t age_s)
+{
+    const struct mountpath *mp = fixture_mp(0);
+    int fd = openat(mp->tmp_fd, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    assert_true(fd >= 0);
+    const struct timespec at = {.tv_sec = time(NULL) - age_s};
+    assert_int_equal(futimens(fd, (const struct timespec[]){at, at}), 0);
+    close(fd);
+}
+
+static bool has_tmp(const char *name)
+{
+    return faccessat(fixture_mp(0)->tmp_fd, name, F_OK, 0) == 0;
+}
+
+static void test_abandoned_files_go_others_stay(void **state)
+{
+    (void)state;
+    const int64_t older_than_ms = clock_wall_ms() - 3600 * 1000;
+    make_tmp("old", 3700);
+    make_tmp("young", 3500);
+    assert_int_equal(mkdirat(fixture_mp(0)->tmp_fd, "dir", 0700), 0);
+    swept = (struct sweep_count){0};
+    assert_int_equal(sweep_abandoned(fx.store, older_than_ms, &never, &swept, NULL), 0);
+    assert_int_equal(swept.files, 1);
+    assert_false(has_tmp("old"));
+    assert_true(has_tmp("young"));
+    assert_true(has_tmp("dir"));
+    assert_int_equal(sweep_abandoned(fx.store, clock_wall_ms() + 2000, &never, &swept, NULL), 0);
+    assert_int_equal(swept.files, 3);
+    assert_false(has_tmp("dir"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -281,6 +324,7 @@ int main(void)
         store_test(test_what_is_no_tombstone_any_more_stays),
         store_test(test_the_thread_does_it_when_woken),
         store_test(test_what_a_late_put_leaves_goes_with_time),
+        store_test(test_abandoned_files_go_others_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "net/daemon.h"
+#include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
 #include "target/copy_job.h"
 #include "target/daemon_routes.h"
@@ -33,7 +34,7 @@ const struct http_route *const target_routes[] = {object_routes, daemon_routes, 
                                                   NULL};
 
 static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction,
-                                                  NULL};
+                                                  &cleanup_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -187,6 +188,7 @@ static int start_jobs(struct target *t, struct error *err)
         .interval_ms = t->params.sweep_interval,
         .tombstone_ttl_ms = t->params.tombstone_ttl,
         .flush_ms = t->params.flush_interval,
+        .abandoned_ms = t->params.abandoned_after,
     };
     t->copier = object_copier_new(t);
     t->xactions = xactions_new(kinds, t, job_news_send);

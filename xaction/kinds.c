@@ -1,14 +1,14 @@
 #include "xaction/kinds.h"
 
-#include <stddef.h>
 #include <string.h>
 
 static const struct xaction_kind kinds[] = {
-#define KIND(name_, label_, resumes_, undone_, summary_) \
-    {.name = #name_,                                     \
-     .label = (label_),                                  \
-     .resumes = (resumes_),                              \
-     .undone = (undone_),                                \
+#define KIND(name_, label_, resumes_, bare_, undone_, summary_) \
+    {.name = #name_,                                            \
+     .label = (label_),                                         \
+     .resumes = (resumes_),                                     \
+     .bare = (bare_),                                           \
+     .undone = (undone_),                                       \
      .summary = (summary_)},
 #include "xaction/kinds.def"
 #undef KIND
@@ -21,4 +21,9 @@ const struct xaction_kind *xaction_kind_find(const char *name)
             return &kinds[i];
     }
     return NULL;
+}
+
+const struct xaction_kind *xaction_kind_at(size_t i)
+{
+    return i < sizeof kinds / sizeof *kinds ? &kinds[i] : NULL;
 }

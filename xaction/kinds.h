@@ -2,14 +2,18 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct xaction_kind {
     const char *name;
     const char *label; /* "srt-" */
     bool resumes;
+    bool bare;
     const char *undone;
     const char *summary;
 };
 
 /* NULL where no kind has this name (or it is NULL). */
 const struct xaction_kind *xaction_kind_find(const char *name);
+/* In the order of kinds.def; NULL behind the last one. */
+const struct xaction_kind *xaction_kind_at(size_t i);

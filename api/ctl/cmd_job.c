@@ -1,4 +1,4 @@
-/* job ls, show, wait, abort; sort status, ls, abort, rm. */
+/* job start, ls, show, wait, abort; sort status, ls, abort, rm. */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/job_print.h"
@@ -96,6 +96,18 @@ static int say(struct ctl *ctl, const char *id, const char *what)
     else
         fprintf(ctl->out, "%s %s\n", what, id);
     return EXIT_OK;
+}
+
+int job_start(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *id = NULL;
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_job_start(ctl->client, args->words[0], &id, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "start");
+    return job_started(ctl, args, id);
 }
 
 int job_abort(struct ctl *ctl, const struct args *args)

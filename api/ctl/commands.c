@@ -319,6 +319,20 @@ const struct command commands[] = {
     },
     {
         .noun = "job",
+        .verb = "start",
+        .words = "KIND",
+        .min_words = 1,
+        .max_words = 1,
+        .flags = FLAGS(F_wait, F_timeout),
+        .run = job_start,
+        .summary = "Start a job of a kind that needs nothing but its name; print its id",
+        .text = "cleanup: remove tombstones that are older than tombstone_ttl, what is left of\n"
+                "destroyed buckets, and abandoned files, on every target (which do the same by\n"
+                "themselves, every sweep_interval).",
+        .examples = {"job start cleanup --wait"},
+    },
+    {
+        .noun = "job",
         .verb = "ls",
         .words = "",
         .flags = FLAGS(F_kind, F_state, F_watch, F_count),

@@ -32,6 +32,7 @@ int sort_ls(struct ctl *ctl, const struct args *args);
 int sort_abort(struct ctl *ctl, const struct args *args);
 int sort_forget(struct ctl *ctl, const struct args *args);
 
+int job_start(struct ctl *ctl, const struct args *args);
 int job_ls(struct ctl *ctl, const struct args *args);
 int job_show(struct ctl *ctl, const struct args *args);
 int job_wait(struct ctl *ctl, const struct args *args);
