@@ -6,12 +6,12 @@
  *
  * `work` opens a store on DIR and runs that many operations in some threads: PUT, overwrite and
  * DELETE in a bucket with durability sync, in one with async, in ever new buckets, and documents
- * replaced by file_replace().  One more thread flushes the file system now and then, as a target's
- * sweeper does.  Each operation has a number, from which its size and every byte follow.  Marks:
+ * replaced by file_replace().  One more thread flushes the file system now and then, and marks the
+ * index as whole, as a target does where nothing changes for some time.  Each operation has a
+ * number, from which its size and every byte follow.  Marks:
  *
  *   B number put|delete bucket name      begins        A number ok|missing     was acknowledged
- *   S number                             a flush of the file system begins    E number    … has
- * ended
+ *   S number                             a flush begins    E number               … has ended
  *
  * `check` opens the store, reads "bucket name" a line, and answers with a line for each:
  * "= bucket name number" (this operation's object is there, whole), "- bucket name" (nothing is),
@@ -99,8 +99,12 @@ static bool no_job(void *ctx, const char *job_id)
 static void open_store(const char *dir)
 {
     static const struct object_env env = {.map = fixed_map, .job_committed = no_job};
-    const struct mountpaths_config config = {
-        .target_id = "t1", .list = dir, .index_map_size = 64 << 20, .disk_depth = 64};
+    const struct mountpaths_config config = {.target_id = "t1",
+                                             .list = dir,
+                                             .index_map_size = 64 << 20,
+                                             .disk_depth = 64,
+                                             .readers = 1,
+                                             .readers_queue = 64};
     struct error err = ERROR_INIT;
     if (mountpaths_open(&config, &mountpaths, &err) != 0)
         die("open", &err);
@@ -124,6 +128,7 @@ struct work {
     uint64_t seed, operations;
     atomic_ullong next; /* numbers of operations, from 1 */
     atomic_bool ended;
+    pthread_rwlock_t busy; /* held by who is at an operation */
 };
 
 struct worker {
@@ -253,14 +258,28 @@ static void *worker_main(void *arg)
     while ((op.number = atomic_fetch_add(&w->next, 1)) <= w->operations) {
         struct error err = ERROR_INIT;
         choose(me, &op);
+        pthread_rwlock_rdlock(&w->busy);
         mark(w, "B %" PRIu64 " %s %" PRIu64 " %s", op.number, op.deletes ? "delete" : "put",
              op.bucket, op.name);
         int code = run(w, &op, &err);
+        pthread_rwlock_unlock(&w->busy);
         if (code != 0 && (!op.deletes || code != E_OBJECT_NOT_FOUND))
             die(op.name, &err);
         mark(w, "A %" PRIu64 " %s", op.number, code == 0 ? "ok" : "missing");
     }
     return NULL;
+}
+
+/* As a target does when nothing has changed for some time: the index gets its marker, which stands
+ * until the next change. */
+static void checkpoint(struct work *w)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(mountpaths);
+    pthread_rwlock_wrlock(&w->busy);
+    if (index_checkpoint(set->all[0]->index, &err) != 0)
+        die("checkpoint", &err);
+    pthread_rwlock_unlock(&w->busy);
 }
 
 static void *flusher_main(void *arg)
@@ -276,6 +295,7 @@ static void *flusher_main(void *arg)
         if (sweep_flush(store, &never, &err) != 0)
             die("flush", &err);
         mark(w, "E %" PRIu64, at);
+        checkpoint(w);
     }
     return NULL;
 }
@@ -293,6 +313,7 @@ static int work(int argc, char **argv)
     if (w.marks_fd < 0)
         die(argv[1], NULL);
     open_store(w.dir);
+    pthread_rwlock_init(&w.busy, NULL);
     pthread_t flusher;
     struct worker workers[THREADS];
     pthread_create(&flusher, NULL, flusher_main, &w);
@@ -305,6 +326,7 @@ static int work(int argc, char **argv)
         pthread_join(workers[i].thread, NULL);
     atomic_store(&w.ended, true);
     pthread_join(flusher, NULL);
+    pthread_rwlock_destroy(&w.busy);
     close_store();
     return 0;
 }
