@@ -129,8 +129,8 @@ static int drain_batch(struct drain *d, size_t count, struct error *err)
 {
     const struct sort_context *c = d->x->c;
     const char *name = catalog_shard(d->x->catalog, d->shard)->name;
-    for (size_t i = 0; i < count && c->order.algorithm == SORT_SHUFFLE; i++)
-        d->keys[i] = order_shuffle_key(c->spec->seed, name, d->position + i);
+    if (c->order.algorithm == SORT_SHUFFLE)
+        order_shuffle_keys(c->spec->seed, name, d->position, d->keys, count);
     int rc = 0;
     pthread_mutex_lock(&d->x->lock);
     for (size_t i = 0; rc == 0 && i < count; i++)

@@ -1,8 +1,10 @@
 /* Copying records out of shards: many ranges into one buffer.
  *
- * Ranges are collected, neighbours joined, and read in a batch.  What the page cache holds is read
- * at once; at the first range that it does not hold, the kernel is told of all that are left in the
- * batch before the waiting begins, so that a disk sees them together and not one by one.
+ * Ranges are collected and read in a batch.  A range that begins where the last one of the same
+ * shard has ended is read with it, by one call, wherever the two go: shards that are in order
+ * themselves are read in long runs though their records alternate.  What the page cache holds is
+ * read at once; at the first run that it does not hold, the kernel is told of all that are left in
+ * the batch before the waiting begins, so that a disk sees them together and not one by one.
  *
  * A feed walks over the bytes of one record after the other. */
 #pragma once
@@ -14,20 +16,32 @@
 #include "common/error.h"
 #include "sort/catalog.h"
 
-#define GATHER_MAX 64 /* ranges, and so open files, of a batch */
+#define GATHER_RANGES 256 /* of a batch */
+#define GATHER_FILES 64   /* open in a batch */
+#define GATHER_HINTS 128
 
 struct gather_range {
-    uint32_t shard;
-    int fd;
     uint64_t offset;
     size_t length;
     unsigned char *to;
+    uint16_t file; /* in `files` */
+    uint16_t next; /* range of the run; GATHER_RANGES: none */
+    bool begins;   /* a run */
+};
+
+struct gather_file {
+    uint32_t shard;
+    int fd;
+    uint16_t last; /* range */
 };
 
 struct gather {
     const struct catalog *catalog;
-    struct gather_range ranges[GATHER_MAX];
+    struct gather_range ranges[GATHER_RANGES];
     unsigned count;
+    struct gather_file files[GATHER_FILES];
+    unsigned file_count;
+    uint8_t hints[GATHER_HINTS]; /* by shard: where in `files` it may be */
     bool probe_unsupported; /* the file system cannot say what is in the page cache */
 };
 

@@ -35,26 +35,50 @@ int order_compare(const struct sort_order *o, const struct sort_row *a, const st
     return names != 0 ? names : order_compare_places(a, b);
 }
 
-static void put_u64(struct buf *b, uint64_t value)
+static void store_u64(void *at, uint64_t value)
 {
-    unsigned char bytes[8];
+    unsigned char *bytes = at;
     for (unsigned i = 0; i < 8; i++)
         bytes[i] = (unsigned char)(value >> (8 * i));
-    buf_append(b, bytes, sizeof bytes);
 }
 
-uint64_t order_shuffle_key(uint64_t seed, const char *shard_name, uint64_t position)
+static uint64_t hash_key(EVP_MD_CTX *c, const EVP_MD *sha256, const struct buf *text)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    put_u64(&text, seed);
-    buf_append(&text, shard_name, strlen(shard_name) + 1);
-    put_u64(&text, position);
     unsigned char digest[EVP_MAX_MD_SIZE];
-    int ok = EVP_Digest(text.data, text.len, digest, NULL, EVP_sha256(), NULL);
+    int ok = EVP_DigestInit_ex(c, sha256, NULL) && EVP_DigestUpdate(c, text->data, text->len) &&
+             EVP_DigestFinal_ex(c, digest, NULL);
     assert(ok == 1);
     uint64_t key = 0;
     for (unsigned i = 0; i < 8; i++)
         key = key << 8 | digest[i];
+    return key;
+}
+
+/* Finding the algorithm takes longer than hashing so short a text: once for all of them. */
+void order_shuffle_keys(uint64_t seed, const char *shard_name, uint64_t position, uint64_t *keys,
+                        size_t count)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    size_t name_len = strlen(shard_name);
+    EVP_MD *sha256 = EVP_MD_fetch(NULL, "SHA2-256", NULL);
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+    assert(sha256 != NULL && c != NULL);
+    buf_reserve(&text, 8 + name_len + 1 + 8);
+    text.len = 8 + name_len + 1 + 8;
+    store_u64(text.data, seed);
+    memcpy(text.data + 8, shard_name, name_len + 1);
+    for (size_t i = 0; i < count; i++) {
+        store_u64(text.data + 8 + name_len + 1, position + i);
+        keys[i] = hash_key(c, sha256, &text);
+    }
+    EVP_MD_CTX_free(c);
+    EVP_MD_free(sha256);
+}
+
+uint64_t order_shuffle_key(uint64_t seed, const char *shard_name, uint64_t position)
+{
+    uint64_t key;
+    order_shuffle_keys(seed, shard_name, position, &key, 1);
     return key;
 }

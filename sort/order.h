@@ -43,3 +43,6 @@ int order_compare_names(const char *a, size_t a_len, const char *b, size_t b_len
  * SHA-256(seed as 8 bytes, low first | shard name | NUL | position as 8 bytes, low first):
  * the same on any number of targets, in any order of arrival. */
 uint64_t order_shuffle_key(uint64_t seed, const char *shard_name, uint64_t position);
+/* Of `count` positions from this one on. */
+void order_shuffle_keys(uint64_t seed, const char *shard_name, uint64_t position, uint64_t *keys,
+                        size_t count);

@@ -75,6 +75,10 @@ static void test_shuffle_key_is_as_documented(void **state)
     assert_true(order_shuffle_key(42, "shard-00001.tar", 7) == 0x3c150856b23b73feU);
     assert_true(order_shuffle_key(UINT64_MAX, "x/\xc3\xa9.tar", UINT32_MAX - 1) ==
                 0xe6b4c0779b1f8e46U);
+    uint64_t keys[3];
+    order_shuffle_keys(42, "shard-00001.tar", 5, keys, 3);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_true(keys[i] == order_shuffle_key(42, "shard-00001.tar", 5 + i));
 }
 
 struct texts {

@@ -1,7 +1,7 @@
 /* Two hash tables with open addressing, one over paths and one over keys, whose slots are numbers
- * of entries in growing arrays; texts stand in an arena, a record's name being the beginning of its
- * first member's path.  The hash is seeded anew for each table, so that nobody can prepare a shard
- * of colliding names. */
+ * of entries in growing arrays, and hashes, so that no other entry than the right one is looked at;
+ * texts stand in an arena, a record's name being the beginning of its first member's path.  The
+ * hash is seeded anew for each table, so that nobody can prepare a shard of colliding names. */
 #include "sort/record.h"
 
 #include <assert.h>
@@ -38,8 +38,13 @@ struct record {
     uint32_t first, last; /* members */
 };
 
+struct slot {
+    uint32_t entry; /* its number, or NOBODY */
+    uint32_t hash;
+};
+
 struct slots {
-    uint32_t *slot; /* an entry's number or NOBODY */
+    struct slot *slot;
     size_t mask;
     size_t used;
 };
@@ -148,41 +153,46 @@ static void *grow(void *array, size_t count, size_t *cap, size_t item)
     return xrealloc(array, *cap * item);
 }
 
-static uint64_t text_hash(const struct record_table *t, const char *text, size_t len)
+static uint32_t text_hash(const struct record_table *t, const char *text, size_t len)
 {
-    return XXH3_64bits_withSeed(text, len, t->seed);
+    return (uint32_t)XXH3_64bits_withSeed(text, len, t->seed);
 }
 
-/* Where the entry is, or the free slot where it belongs. */
-static size_t path_slot(const struct record_table *t, const char *path, size_t len)
+static bool is_path(const struct record_table *t, uint32_t member, const char *path, size_t len)
 {
-    size_t i = text_hash(t, path, len) & t->by_path.mask;
-    for (;; i = (i + 1) & t->by_path.mask) {
-        uint32_t n = t->by_path.slot[i];
-        if (n == NOBODY)
-            return i;
-        const struct member *m = &t->members[n];
-        if (m->path_len == len && memcmp(m->path, path, len) == 0)
-            return i;
+    const struct member *m = &t->members[member];
+    return m->path_len == len && memcmp(m->path, path, len) == 0;
+}
+
+static bool is_name(const struct record_table *t, uint32_t record, const char *name, size_t len)
+{
+    const struct record *r = &t->records[record];
+    return r->name_len == len && memcmp(r->name, name, len) == 0;
+}
+
+/* Where the text's entry is, or the free slot where it belongs, which has its hash already. */
+static struct slot *
+slot_of(const struct record_table *t, const struct slots *s, const char *text, size_t len,
+        bool (*is)(const struct record_table *t, uint32_t entry, const char *text, size_t len))
+{
+    uint32_t hash = text_hash(t, text, len);
+    for (size_t i = hash & s->mask;; i = (i + 1) & s->mask) {
+        struct slot *slot = &s->slot[i];
+        if (slot->entry == NOBODY)
+            slot->hash = hash;
+        else if (slot->hash != hash || !is(t, slot->entry, text, len))
+            continue;
+        return slot;
     }
 }
 
-static size_t name_slot(const struct record_table *t, const char *name, size_t len)
+static struct slot *path_slot(const struct record_table *t, const char *path, size_t len)
 {
-    size_t i = text_hash(t, name, len) & t->by_name.mask;
-    for (;; i = (i + 1) & t->by_name.mask) {
-        uint32_t n = t->by_name.slot[i];
-        if (n == NOBODY)
-            return i;
-        const struct record *r = &t->records[n];
-        if (r->name_len == len && memcmp(r->name, name, len) == 0)
-            return i;
-    }
+    return slot_of(t, &t->by_path, path, len, is_path);
 }
 
 /* Doubles a table that is more than half full, putting every entry where it belongs now. */
-static void slots_grow(struct record_table *t, struct slots *s,
-                       size_t (*place)(const struct record_table *t, uint32_t entry))
+static void slots_grow(struct slots *s)
 {
     if (2 * s->used <= s->mask)
         return;
@@ -190,33 +200,27 @@ static void slots_grow(struct record_table *t, struct slots *s,
     slots_init(s, 2 * (old.mask + 1));
     s->used = old.used;
     for (size_t i = 0; i <= old.mask; i++) {
-        if (old.slot[i] != NOBODY)
-            s->slot[place(t, old.slot[i])] = old.slot[i];
+        size_t to = old.slot[i].hash & s->mask;
+        if (old.slot[i].entry == NOBODY)
+            continue;
+        while (s->slot[to].entry != NOBODY)
+            to = (to + 1) & s->mask;
+        s->slot[to] = old.slot[i];
     }
     free(old.slot);
 }
 
-static size_t place_member(const struct record_table *t, uint32_t entry)
-{
-    return path_slot(t, t->members[entry].path, t->members[entry].path_len);
-}
-
-static size_t place_record(const struct record_table *t, uint32_t entry)
-{
-    return name_slot(t, t->records[entry].name, t->records[entry].name_len);
-}
-
 static uint32_t table_record(struct record_table *t, const char *name, size_t len)
 {
-    slots_grow(t, &t->by_name, place_record);
-    size_t slot = name_slot(t, name, len);
-    if (t->by_name.slot[slot] != NOBODY)
-        return t->by_name.slot[slot];
+    slots_grow(&t->by_name);
+    struct slot *slot = slot_of(t, &t->by_name, name, len, is_name);
+    if (slot->entry != NOBODY)
+        return slot->entry;
     t->records = grow(t->records, t->record_count, &t->record_cap, sizeof *t->records);
     uint32_t n = (uint32_t)t->record_count++;
     t->records[n] =
         (struct record){.name = name, .name_len = (uint32_t)len, .first = NOBODY, .last = NOBODY};
-    t->by_name.slot[slot] = n;
+    slot->entry = n;
     t->by_name.used++;
     return n;
 }
@@ -291,16 +295,16 @@ int record_table_add(struct record_table *t, const struct tar_member *m, bool *r
                          "shard '%s': the table of its records exceeds %zu bytes; max_mem_usage "
                          "is too small for it",
                          t->shard, t->memory_max);
-    slots_grow(t, &t->by_path, place_member);
-    size_t slot = path_slot(t, m->path, m->path_len);
-    uint32_t earlier = t->by_path.slot[slot];
+    slots_grow(&t->by_path);
+    struct slot *slot = path_slot(t, m->path, m->path_len);
+    uint32_t earlier = slot->entry;
     *replaced = earlier != NOBODY;
     if (*replaced && t->duplicates == SORT_ABORT)
         return error_set(err, E_DUPLICATE_RECORD, "shard '%s', byte %llu: '%.*s' comes twice",
                          t->shard, (unsigned long long)m->offset,
                          (int)(m->path_len < 256 ? m->path_len : 256), m->path);
     uint32_t n = table_member(t, m);
-    t->by_path.slot[slot] = n;
+    slot->entry = n;
     if (*replaced)
         t->members[earlier].dropped = true;
     else
@@ -312,7 +316,7 @@ int record_table_add(struct record_table *t, const struct tar_member *m, bool *r
 static bool link_holds(const struct record_table *t, uint32_t n)
 {
     const struct member *m = &t->members[n];
-    uint32_t target = t->by_path.slot[path_slot(t, m->link, m->link_len)];
+    uint32_t target = path_slot(t, m->link, m->link_len)->entry;
     return target != NOBODY && target < n && t->members[target].record == m->record;
 }
 

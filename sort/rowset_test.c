@@ -176,7 +176,7 @@ static void test_no_room_for_a_work_file(void **state)
 /* --- catalogs -----------------------------------------------------------------------------------
  */
 
-#define SHARDS 40
+#define SHARDS 70 /* more than a batch of gathering keeps open */
 #define RECORDS 30
 
 /* A shard of records whose two members lie apart, with a global header in some shards. */
@@ -306,6 +306,41 @@ static void test_records_come_back_from_the_catalog(void **state)
     }
 }
 
+/* Shards that are in order themselves, their records alternating: what follows in a shard is read
+ * with what was before it, and goes where it belongs. */
+static void test_runs_of_alternating_shards(void **state)
+{
+    (void)state;
+    struct catalog *c = catalog_new(&shard_env, 1 << 20, 8);
+    fill_catalog(c);
+    struct gather g;
+    struct buf wanted = BUF_INIT;
+    for (uint32_t position = 0; position < RECORDS; position++) {
+        for (uint32_t i = 0; i < SHARDS; i++)
+            expected_record((unsigned)strtoul(catalog_shard(c, i)->name, NULL, 10), position,
+                            &wanted);
+    }
+    _cleanup_free_ unsigned char *got = xcalloc(1, wanted.len);
+    size_t at = 0;
+    gather_init(&g, c);
+    for (uint32_t position = 0; position < RECORDS; position++) {
+        for (uint32_t i = 0; i < SHARDS; i++) {
+            struct feed f;
+            ssize_t n;
+            assert_int_equal(feed_begin(&f, c, i, position, NULL), 0);
+            while ((n = feed_fill(&f, &g, got + at, wanted.len - at, NULL)) > 0)
+                at += (size_t)n;
+            assert_int_equal(n, 0);
+        }
+    }
+    assert_int_equal(gather_flush(&g, NULL), 0);
+    assert_int_equal(at, wanted.len);
+    assert_memory_equal(got, wanted.data, at);
+    gather_done(&g);
+    buf_done(&wanted);
+    catalog_free(c);
+}
+
 static void test_open_shards_are_bounded(void **state)
 {
     (void)state;
@@ -343,6 +378,7 @@ int main(void)
         cmocka_unit_test_setup(test_rowset_of_longest_names, setup),
         cmocka_unit_test_setup(test_no_room_for_a_work_file, setup),
         cmocka_unit_test_setup(test_records_come_back_from_the_catalog, setup),
+        cmocka_unit_test_setup(test_runs_of_alternating_shards, setup),
         cmocka_unit_test_setup(test_open_shards_are_bounded, setup),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
