@@ -45,6 +45,9 @@ static int error_code_of_errno(int errnum)
         return E_NO_SPACE;
     case ENOMEM:
         return E_NOMEM;
+    case EMFILE: /* this process's trouble, not a disk's */
+    case ENFILE:
+        return E_OVERLOAD;
     default:
         return E_IO;
     }

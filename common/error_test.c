@@ -79,6 +79,7 @@ static void errnos_have_codes(void **state)
     (void)state;
     struct error err;
     assert_int_equal(error_errno(&err, EDQUOT, "x"), E_NO_SPACE);
+    assert_int_equal(error_errno(&err, EMFILE, "x"), E_OVERLOAD);
     assert_int_equal(error_errno(&err, ENOMEM, "x"), E_NOMEM);
     assert_int_equal(error_errno(&err, EIO, "x"), E_IO);
     assert_int_equal(error_errno(&err, ENOENT, "x"), E_IO);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -87,6 +88,17 @@ static int begin_log(const struct daemon_config *config, struct error *err)
     return 0;
 }
 
+/* The soft limit, 1024 as a rule, is for programs that call select(). */
+static void raise_descriptors(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
+        return;
+    limit.rlim_cur = limit.rlim_max;
+    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+        log_warn("the limit of open files stays", li64("errno", errno));
+}
+
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err)
 {
     int code = begin_log(config, err);
@@ -94,6 +106,7 @@ int daemon_begin(const struct daemon_config *config, int *signals_fd, struct err
         code = fault_configure(config->faults, err);
     if (code != 0)
         return code;
+    raise_descriptors();
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is an error of write(), not an end */
     sigset_t set;
     sigemptyset(&set);

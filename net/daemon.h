@@ -41,7 +41,8 @@ struct daemon_config {
     const char *faults;
 };
 
-/* Sets up the log and the fault points, ignores SIGPIPE, and blocks SIGTERM and SIGINT in all
+/* Sets up the log and the fault points, raises the limit of open files as far as it goes (each
+ * connection has one, and each GET another), ignores SIGPIPE, and blocks SIGTERM and SIGINT in all
  * threads: they come as bytes of *signals_fd (signalfd), and in no thread as interruptions.  In the
  * main thread, before any other is made. */
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -40,6 +41,23 @@ static void test_wrong_words_are_refused(void **state)
     config = good();
     config.faults = "no.such.point=EIO";
     assert_refused(config, "no.such.point");
+}
+
+/* Many connections, and a file for each: the soft limit is a shell's. */
+static void test_descriptors_as_many_as_may_be(void **state)
+{
+    (void)state;
+    struct rlimit limit;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    rlim_t hard = limit.rlim_max;
+    limit.rlim_cur = hard / 2;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    struct daemon_config config = good();
+    _cleanup_close_ int fd = -1;
+    assert_int_equal(daemon_begin(&config, &fd, NULL), 0);
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    assert_int_equal(limit.rlim_cur, hard);
+    assert_int_equal(limit.rlim_max, hard);
 }
 
 static void test_signals_are_waited_for(void **state)
@@ -99,6 +117,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_wrong_words_are_refused),
+        cmocka_unit_test(test_descriptors_as_many_as_may_be),
         cmocka_unit_test(test_signals_are_waited_for),
         cmocka_unit_test(test_the_ready_file_comes_and_goes),
         cmocka_unit_test(test_urls),

@@ -70,6 +70,12 @@ static size_t body_collect(struct http_request *req, const char *data, size_t le
         http_reply_error(req, &err);
         return 0;
     }
+    if (!server_take_collected(req->server, body->data.len, len)) {
+        struct error err;
+        error_set(&err, E_OVERLOAD, "the bodies of other requests have all the memory for them");
+        http_reply_error(req, &err);
+        return 0;
+    }
     buf_append(&body->data, data, len);
     return len;
 }

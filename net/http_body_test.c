@@ -18,6 +18,8 @@
 #include "net/http_pipe.h"
 #include "net/wire_testing.h"
 
+enum { COLLECT_MEMORY = 1700000 }; /* 17 bodies of the largest size */
+
 static enum http_layer layer;
 static struct http_server *server;
 static struct pool *pool;
@@ -231,6 +233,7 @@ static int setup(void **state)
         .connections_max = 1000,
         .connection_memory = 32 * 1024,
         .idle_timeout_s = 30,
+        .collect_memory = COLLECT_MEMORY,
         .layer = layer,
         .routes = tables,
     };
@@ -376,6 +379,44 @@ static void test_too_large(void **state)
     wire_read(&w, false, &r);
     assert_int_equal(r.status, 413);
     assert_code(&r, "too_large");
+    wire_reply_done(&r);
+    wire_close(&w);
+}
+
+/* Many clients send a body but for its last byte, and together more than may be kept of them. */
+static void test_collected_bodies_together(void **state)
+{
+    (void)state;
+    enum { MANY = COLLECT_MEMORY / 100000, LEN = 100000 };
+    struct wire held[MANY];
+    struct wire_reply r;
+    for (int i = 0; i < MANY; i++) {
+        held[i] = wire_open(port);
+        put_head(&held[i], "/collect", LEN, false, "");
+        assert_true(send_pattern(&held[i], LEN - 1, false));
+    }
+    for (int status = 0, tries = 0; status != 503; tries++) { /* until all of it has been read */
+        struct wire w = wire_open(port);
+        put_head(&w, "/collect", LEN, false, "");
+        send_pattern(&w, LEN, false);
+        wire_read(&w, false, &r);
+        status = r.status;
+        if (status == 503)
+            assert_code(&r, "overloaded");
+        wire_reply_done(&r);
+        wire_close(&w);
+        assert_true(tries < 1000);
+    }
+    for (int i = 0; i < MANY; i++) {
+        char last = pattern(LEN - 1);
+        wire_send(&held[i], &last, 1);
+        wire_read(&held[i], false, &r);
+        assert_int_equal(r.status, 200);
+        wire_reply_done(&r);
+        wire_close(&held[i]);
+    }
+    struct wire w = wire_open(port); /* and there is room again */
+    put(&w, "/collect", LEN, false, 200, &r);
     wire_reply_done(&r);
     wire_close(&w);
 }
@@ -553,6 +594,7 @@ int main(void)
         TEST(test_bodies_of_all_sizes),
         TEST(test_byte_by_byte),
         TEST(test_too_large),
+        TEST(test_collected_bodies_together),
         TEST(test_short_unwanted_body_keeps_the_connection),
         TEST(test_reply_survives_a_long_unwanted_body),
         TEST(test_reply_near_the_end_keeps_the_connection),

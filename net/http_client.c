@@ -21,6 +21,7 @@ struct http_client {
     struct loop_timer *watch;
     struct call *calls; /* whose transfers run */
     bool closing;
+    atomic_ullong stall_max_ms; /* of every call */
     atomic_ullong last_number;
     atomic_ullong unfinished; /* calls whose done() has not returned */
 };
@@ -182,7 +183,10 @@ static void note_progress(struct call *c, uint64_t now)
 static bool call_stalls(struct call *c, uint64_t now)
 {
     note_progress(c, now);
-    if (c->stall_timeout_ms == 0 || now - c->moved_ms <= c->stall_timeout_ms)
+    uint64_t limit = atomic_load(&c->client->stall_max_ms);
+    if (c->stall_timeout_ms != 0 && c->stall_timeout_ms < limit)
+        limit = c->stall_timeout_ms;
+    if (now - c->moved_ms <= limit)
         return false;
     call_fail(c, E_TIMEOUT, "no byte moved within the stall timeout");
     return true;
@@ -234,6 +238,7 @@ int http_client_new(struct loop *loop, const struct http_client_config *config,
     struct http_client *client = xcalloc(1, sizeof *client);
     client->loop = loop;
     client->config = *config;
+    atomic_init(&client->stall_max_ms, HTTP_NO_STALL_TIMEOUT);
     struct open_args a = {.client = client, .err = err};
     if (loop_here(loop))
         client_open(&a);
@@ -245,6 +250,11 @@ int http_client_new(struct loop *loop, const struct http_client_config *config,
     }
     *out = client;
     return 0;
+}
+
+void http_client_hurry(struct http_client *client, uint64_t stall_timeout_ms)
+{
+    atomic_store(&client->stall_max_ms, stall_timeout_ms);
 }
 
 /* From here on every call fails at once. */

@@ -39,6 +39,9 @@ struct http_client_config {
 
 int http_client_new(struct loop *loop, const struct http_client_config *config,
                     struct http_client **out, struct error *err);
+/* From here on no call stands still for longer than this, whatever its own timeout: those of a node
+ * that stops must not wait for one that does not answer. */
+void http_client_hurry(struct http_client *c, uint64_t stall_timeout_ms);
 /* Ends running calls with E_CANCELLED, and those that their done() starts; when it returns every
  * done() has returned.  A done() that always starts another call, whatever its result, would keep
  * this from returning. */

@@ -509,6 +509,8 @@ static void test_patience(void **state)
     assert_true(r.complete);
     assert_int_equal(r.body.len, 64 << 20);
     wire_reply_done(&r);
+    wire_close(&writer); /* it may have been idle for too long meanwhile */
+    writer = wire_open(port);
     wire_print(&writer, "PUT /patient/put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
     wait_for(&begun, 6);
     patience = false; /* it ends */

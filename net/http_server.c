@@ -80,6 +80,22 @@ static void server_accepted(void *arg, int fd, const struct sockaddr *peer, sock
         mhd_add(s->mhd, fd, peer, peer_len);
 }
 
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+bool server_take_collected(struct http_server *s, size_t own, size_t more)
+{
+    size_t before = atomic_fetch_add_explicit(&s->collected, more, memory_order_relaxed);
+    if (before + more <= s->collect_memory || before == own)
+        return true;
+    server_give_collected(s, more);
+    return false;
+}
+
+void server_give_collected(struct http_server *s, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&s->collected, bytes, memory_order_relaxed);
+}
+
 /* --- requests --------------------------------------------------------------------------------- */
 
 void server_add_request(struct http_server *s, struct http_request *req)
@@ -261,6 +277,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->headers_max = config->connection_memory / 2;
     if (s->headers_max > HEADERS_MAX)
         s->headers_max = HEADERS_MAX;
+    s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);

@@ -75,6 +75,7 @@ struct http_server_config {
     unsigned connections_max;
     size_t connection_memory;   /* bytes for a request's headers, twice (libmicrohttpd: its pool) */
     unsigned idle_timeout_s;    /* a connection on which nothing moves for so long is closed */
+    size_t collect_memory;      /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
     enum http_layer layer;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
     void *user;                 /* http_user(req) */

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 
@@ -15,6 +16,7 @@ enum {
     LISTENER_BACKLOG = 4096, /* the kernel cuts it to net.core.somaxconn */
     LISTENER_BURST = 64,     /* connections accepted in one go */
     LISTENER_PAUSE_MS = 50,  /* when the process is out of descriptors */
+    LISTENER_COMPLAINT_MS = 10000,
 };
 
 struct listener {
@@ -25,6 +27,7 @@ struct listener {
     void *arg;
     uv_poll_t poll;
     struct loop_timer *pause;
+    uint64_t complained_ms;
 };
 
 static void listener_readable(uv_poll_t *poll, int status, int events);
@@ -40,7 +43,10 @@ static void listener_stand_back(struct listener *l, int errnum)
 {
     struct error err = ERROR_INIT;
     error_errno(&err, errnum, "accept");
-    log_warn("connections cannot be accepted", li64("port", l->port), lerr(&err));
+    if (l->complained_ms == 0 || clock_ms() - l->complained_ms >= LISTENER_COMPLAINT_MS) {
+        log_warn("connections cannot be accepted", li64("port", l->port), lerr(&err));
+        l->complained_ms = clock_ms();
+    }
     uv_poll_stop(&l->poll);
     loop_timer_start(l->pause, LISTENER_PAUSE_MS, 0);
 }

@@ -411,6 +411,7 @@ void request_end(struct http_request *req)
         req->reply.ops->free(req->reply.ctx);
     request_run_hooks(req);
     log_set_request(NULL);
+    server_give_collected(server, req->body.data.len);
     if (state != REQUEST_NEW) {
         server_count_request(server, req);
         server_remove_request(server, req);

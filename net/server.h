@@ -23,6 +23,7 @@ enum {
     SERVER_DRAIN_MAX = 64 * 1024,
     /* Bodies up to this size are read and sent together with the headers. */
     SERVER_SMALL_FILE_MAX = 32 * 1024,
+    SERVER_COLLECT_MEMORY = 256 * 1024 * 1024,
 };
 
 /* The metrics of one route; filled when first used. */
@@ -46,6 +47,8 @@ struct http_server {
     char run[16]; /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
+    size_t collect_memory;
+    atomic_size_t collected; /* bytes of bodies that are kept whole */
     atomic_bool draining; /* new requests get 503 */
 
     struct loop *loop; /* accepts, and closes slowly */
@@ -69,5 +72,9 @@ void server_lock(struct http_server *s);
 void server_changed_and_unlock(struct http_server *s);
 void server_count_request(struct http_server *s, const struct http_request *req);
 /* The connections' entrance and exit, for the gauge and the limit. */
+/* Room for more of a body of which `own` bytes are kept already.  False: other bodies have it all; one
+ * that is alone may be as long as its call allows. */
+bool server_take_collected(struct http_server *s, size_t own, size_t more);
+void server_give_collected(struct http_server *s, size_t bytes);
 void server_connection_opened(struct http_server *s);
 void server_connection_closed(struct http_server *s);

@@ -21,7 +21,8 @@
 #include "proxy/publish.h"
 #include "proxy/state_file.h"
 
-enum { CONTROL_THREADS = 2, CONNECTIONS_PER_HOST = 64 };
+/* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
+enum { CONTROL_THREADS = 2, CONNECTIONS_PER_HOST = 64, STOP_STALL_MS = 1000 };
 
 /* --- making ---------------------------------------------------------------------------------- */
 
@@ -123,13 +124,13 @@ static int load_documents(struct proxy *p, struct error *err)
 /* --- threads, clients, servers -----------------------------------------------------------------
  */
 
-static int start_loop(struct proxy *p, const char *name, struct loop **loop,
-                      struct http_client **client, struct error *err)
+static int start_loop(struct proxy *p, const char *name, unsigned connections_per_host_max,
+                      struct loop **loop, struct http_client **client, struct error *err)
 {
     const struct http_client_config config = {
         .connect_timeout_ms = p->params.connect_timeout,
         .stall_timeout_ms = p->params.stall_timeout,
-        .connections_per_host_max = CONNECTIONS_PER_HOST,
+        .connections_per_host_max = connections_per_host_max,
     };
     int r = loop_new(name, loop, err);
     return r != 0 ? r : http_client_new(*loop, &config, client, err);
@@ -174,9 +175,10 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
 static int start_io(struct proxy *p, struct error *err)
 {
     int r;
-    if ((r = start_loop(p, "control", &p->loop, &p->client, err)) != 0 ||
-        (r = start_loop(p, "data", &p->data_loop, &p->data_client, err)) != 0 ||
-        (r = start_loop(p, "list", &p->list_loop, &p->list_client, err)) != 0 ||
+    if ((r = start_loop(p, "control", CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) != 0 ||
+        (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
+        (r = start_loop(p, "list", CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client, err)) !=
+            0 ||
         (r = start_server(p, NET_PUBLIC, p->params.public_port, public_threads(p),
                           &p->public_server, &p->public_url, err)) != 0)
         return r;
@@ -351,10 +353,20 @@ static void stop_parts(void *arg)
     follower_stop(p->follower);
 }
 
-/* Servers first: their requests are answered by all the rest.  Then the calls that are under way
- * end, whose answers the parts of the control loop take; then these. */
+static void hurry(struct http_client *client)
+{
+    if (client != NULL)
+        http_client_hurry(client, STOP_STALL_MS);
+}
+
+/* Servers first: their requests are answered by all the rest, and not held up by a node that does
+ * not answer.  Then the calls that are under way end, whose answers the parts of the control loop
+ * take; then these. */
 static void stop_io(struct proxy *p)
 {
+    hurry(p->data_client);
+    hurry(p->list_client);
+    hurry(p->client);
     http_server_free(p->public_server);
     http_server_free(p->control_server);
     if (p->loop != NULL)

@@ -162,7 +162,7 @@ static void the_client_sees_the_reply_as_it_was(void **state)
         assert_non_null(strstr(reply, "\r\nDfc-Meta-Colour: blue\r\n"));
         assert_non_null(strstr(reply, "\r\nContent-Type: image/x-test\r\n"));
         assert_non_null(strstr(reply, "\r\nDfc-Node: p1\r\n"));
-        assert_null(strstr(reply, "t1")); /* what each side says of itself is not doubled */
+        assert_null(strstr(reply, "Dfc-Node: t1")); /* what each says of itself is not doubled */
     }
 }
 
@@ -325,6 +325,35 @@ static void the_proxy_ends_with_streams_under_way(void **state)
     test_proxy_start(w->proxy);
 }
 
+/* A target that answers nobody holds up neither the others' streams nor the proxy's end. */
+static void a_target_that_hangs(void **state)
+{
+    struct world *w = *state;
+    enum { MANY = 70 };
+    static const char *const patient[] = {"relays_max=100", "stall_timeout=1h", NULL};
+    struct test_proxy *p = test_proxy_new("p2", NULL, patient);
+    test_join(&w->client, p, w->target);
+    const char *url = p->proxy->public_url;
+    json_decref(
+        test_json(&w->client, HTTP_POST, url, "/v1/buckets/b", "{\"action\": \"create\"}", 201));
+    fake_target_mode(w->target, FAKE_IS_SILENT);
+    static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: x\r\n\r\n";
+    int fds[MANY];
+    for (int i = 0; i < MANY; i++) {
+        fds[i] = test_connect(url);
+        test_send(fds[i], request, strlen(request));
+    }
+    test_until(fake_target_held(w->target) == MANY); /* none waits for another */
+    test_proxy_free(p);                              /* and it does not wait for an hour */
+    for (int i = 0; i < MANY; i++) {
+        char reply[13] = {0};
+        assert_int_equal(recv(fds[i], reply, 12, MSG_WAITALL), 12);
+        assert_string_equal(reply, "HTTP/1.1 504");
+        close(fds[i]);
+    }
+    fake_target_mode(w->target, FAKE_STORES);
+}
+
 int main(void)
 {
 #define RELAY_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -342,6 +371,7 @@ int main(void)
         RELAY_TEST(a_limit_holds_for_streams),
         RELAY_TEST(a_target_that_is_not_there_is_named),
         RELAY_TEST(the_proxy_ends_with_streams_under_way),
+        RELAY_TEST(a_target_that_hangs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ struct fake_target {
     struct buf headers; /* of the last call, as "Name: value\n" */
     uint64_t received;
     unsigned cut;
+    struct http_request *held[128]; /* that are not answered */
+    unsigned held_count;
 };
 
 static void note_header(void *ctx, const char *name, const char *value)
@@ -119,10 +121,22 @@ static void give_free(void *ctx)
     free(g);
 }
 
+static bool get_is_held(struct fake_target *t, struct http_request *req)
+{
+    pthread_mutex_lock(&t->lock);
+    bool holds = t->mode == FAKE_IS_SILENT && t->held_count < sizeof t->held / sizeof t->held[0];
+    if (holds)
+        t->held[t->held_count++] = req;
+    pthread_mutex_unlock(&t->lock);
+    return holds;
+}
+
 static void get_begin(struct http_request *req)
 {
     static const struct http_stream_ops ops = {.read = give, .free = give_free};
     struct fake_target *t = http_user(req);
+    if (get_is_held(t, req))
+        return;
     struct giving *g = xcalloc(1, sizeof *g);
     pthread_mutex_lock(&t->lock);
     note_call(t, req);
@@ -268,7 +282,17 @@ void fake_target_mode(struct fake_target *t, enum fake_mode mode)
 {
     pthread_mutex_lock(&t->lock);
     t->mode = mode;
+    while (mode != FAKE_IS_SILENT && t->held_count > 0)
+        http_reply_empty(t->held[--t->held_count], 204);
     pthread_mutex_unlock(&t->lock);
+}
+
+unsigned fake_target_held(struct fake_target *t)
+{
+    pthread_mutex_lock(&t->lock);
+    unsigned held = t->held_count;
+    pthread_mutex_unlock(&t->lock);
+    return held;
 }
 
 void fake_target_names(struct fake_target *t, const char *const *names)

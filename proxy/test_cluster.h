@@ -17,6 +17,7 @@ enum fake_mode {
     FAKE_REFUSES,     /* answers PUT with 507 before it has read the body */
     FAKE_HANGS_UP,    /* cuts the reply of GET after its first half */
     FAKE_NEVER_ENDS,  /* GET's reply has no end */
+    FAKE_IS_SILENT,   /* does not answer GET, until another mode is set */
 };
 
 struct fake_target *fake_target_new(const char *id);
@@ -29,6 +30,7 @@ void fake_target_names(struct fake_target *t, const char *const *names);
 uint64_t fake_target_received(struct fake_target *t); /* bytes of bodies */
 /* The value of a header of the last object call; "" where it had none. */
 void fake_target_header(struct fake_target *t, const char *name, char out[static 64]);
+unsigned fake_target_held(struct fake_target *t); /* GETs that are not answered */
 unsigned fake_target_cut(struct fake_target *t); /* bodies that were cut short */
 
 /* --- proxies ---------------------------------------------------------------------------------- */
