@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -14,12 +15,16 @@
 #include "common/rng.h"
 #include "io/file.h"
 
-enum { FORMAT = 1, FILE_MODE = 0640, BYTES_MAX = 4096, BOOT_MAX = 64 };
+enum { FORMAT = 1, FILE_MODE = 0640, BYTES_MAX = 4096, BOOT_MAX = 128 };
+
+#ifndef STATX_MNT_ID_UNIQUE
+#define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8; before, an id may be used again after umount */
+#endif
 
 struct life {
     char *path;
     int root_fd;
-    char boot[BOOT_MAX]; /* of the machine */
+    char boot[BOOT_MAX]; /* this one */
     bool power_lost;
     atomic_bool checked; /* whatever that may have torn */
     atomic_ullong floor;
@@ -37,19 +42,25 @@ struct life {
 
 /* --- the file --------------------------------------------------------------------------------- */
 
-/* Fault point life.boot (skip): as if the machine had been started anew. */
-static int read_boot(char out[static BOOT_MAX], struct error *err)
+/* As long as this stays the same, what was written is in memory or on the disk.  Fault point
+ * life.boot (skip): as if the machine had been started anew. */
+static int read_boot(int fd, char out[static BOOT_MAX], struct error *err)
 {
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    struct statx sx;
     if (fault_skips("life.boot")) {
         random_id("boot-", out);
         return 0;
     }
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
     int code = file_read_all("/proc/sys/kernel/random/boot_id", BOOT_MAX, &text, err);
-    if (code == 0)
-        snprintf(out, BOOT_MAX, "%.*s", (int)strcspn(buf_str(&text), "\n"), buf_str(&text));
-    return code;
+    if (code != 0)
+        return code;
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID | STATX_MNT_ID_UNIQUE, &sx) != 0)
+        return error_errno(err, errno, "ask which mount this is");
+    snprintf(out, BOOT_MAX, "%.*s %u:%u %llu", (int)strcspn(buf_str(&text), "\n"), buf_str(&text),
+             sx.stx_dev_major, sx.stx_dev_minor, (unsigned long long)sx.stx_mnt_id);
+    return 0;
 }
 
 /* Is there something of which nobody knows whether it has reached the disk whole? */
@@ -135,8 +146,8 @@ int life_open(const char *root, bool has_objects, struct life **out, struct erro
     pthread_rwlock_init(&l->naming, &attr);
     pthread_rwlockattr_destroy(&attr);
     l->root_fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int code =
-        l->root_fd >= 0 ? read_boot(l->boot, err) : error_errno(err, errno, "open '%s'", root);
+    int code = l->root_fd >= 0 ? read_boot(l->root_fd, l->boot, err)
+                               : error_errno(err, errno, "open '%s'", root);
     if (code == 0)
         code = take_in(l, has_objects, err);
     if (code != 0) {

@@ -2,11 +2,13 @@
  *
  *   {"format": 1, "boot": "3f…", "floor": 4294967296, "flushed": 1700000000000}
  *
- *   boot      the machine's boot id while the mountpath is open, "" after an orderly end
+ *   boot      the machine's boot and the mount of the file system while the mountpath is open, ""
+ *             after an orderly end
  *   floor     the counter above which new versions begin (version.h)
  *   flushed   every object with an earlier time of modification has reached the disk
  *
- * Power was lost where the file has the boot id of another boot.  Then objects that were written
+ * Power was lost where the file has another boot, or another mount: a disk that was gone for a
+ * moment has forgotten as much.  Then objects that were written
  * with durability async at `flushed` or later may be torn, with their full length even, and are
  * checked when the index is rebuilt (reindex.h); and versions that somebody has seen may be gone,
  * so that the floor rises by LIFE_STEP: an entity tag never comes again for other bytes.

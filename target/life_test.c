@@ -6,6 +6,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -118,6 +120,26 @@ static void test_a_killed_process_is_no_loss_of_power(void **state)
     assert_true(life_power_lost(l));
     assert_true(life_suspects(l, named_ms));
     life_close(l);
+}
+
+/* A disk that was gone for a moment: what was only in memory is not on it. */
+static void test_another_mount_is_a_loss_of_power(void **state)
+{
+    (void)state;
+    struct life *l = begin(0), *again;
+    int64_t named_ms = name_one(l);
+    kill_life(l);
+    _cleanup_free_ char *other = xprintf("%s/other", dir);
+    assert_int_equal(mkdir(other, 0700), 0);
+    if (mount(dir, other, NULL, MS_BIND, NULL) != 0)
+        skip(); /* not root */
+    int code = life_open(other, true, &again, NULL);
+    bool suspects = code == 0 && life_suspects(again, named_ms);
+    if (code == 0)
+        life_close(again);
+    assert_int_equal(umount2(other, MNT_DETACH), 0);
+    assert_int_equal(code, 0);
+    assert_true(suspects);
 }
 
 static void test_a_flush_clears_what_was_before_it(void **state)
@@ -263,6 +285,7 @@ int main(void)
         life_test(test_a_new_one_has_lost_nothing),
         life_test(test_an_orderly_end_leaves_nothing_suspect),
         life_test(test_a_killed_process_is_no_loss_of_power),
+        life_test(test_another_mount_is_a_loss_of_power),
         life_test(test_a_flush_clears_what_was_before_it),
         life_test(test_what_was_not_checked_is_suspect_again),
         life_test(test_after_a_flush_that_failed_nothing_is_sure),
