@@ -196,6 +196,14 @@ static const struct commit_step steps[STEPS] = {
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
+/* Somebody may have read it meanwhile. */
+static void cover_version(const struct commit *c)
+{
+    struct error err = ERROR_INIT;
+    if (floor_cover(c->place.store->config.mountpaths, c->attr.version.counter, &err) != 0)
+        log_error("version not covered", lstr("name", c->place.name), lerr(&err));
+}
+
 /* The name may not be on the disk: what was there before comes back, unless another writer has
  * been here since, or the file system cannot exchange (then the new one stays). */
 static void take_back(struct commit *c)
@@ -211,6 +219,7 @@ static void take_back(struct commit *c)
             errnum = rename_exchanging(c);
         else if (c->created && unlinkat(mp->obj_fd, c->place.path.text, 0) != 0)
             errnum = errno;
+        cover_version(c);
         if (errnum != 0)
             log_error("object not taken back", lstr("name", c->place.name),
                       lstr("mountpath", mp->path), li64("errno", errnum));

@@ -112,6 +112,25 @@ static void test_errors_change_nothing_and_name_the_disk(void **state)
     assert_true(met >= 2 * 30); /* the points are where they should be */
 }
 
+/* Between the rename and the sync that failed somebody may have read it, with its version. */
+static void test_the_version_of_what_was_taken_back_does_not_come_again(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3; i++) { /* a new name, an overwrite, a DELETE */
+        begin(&scenarios[i]);
+        struct version before = scenarios[i].exists ? version_of("a") : (struct version){0};
+        uint64_t taken_back = scenarios[i].exists ? before.counter + 1 : 3; /* 2: the tombstone */
+        assert_int_equal(fault_configure("disk.sync=EIO@2", NULL), 0);
+        assert_int_equal(act(&scenarios[i], NULL), E_IO);
+        assert_int_equal(fault_configure(NULL, NULL), 0);
+        assert_holds(text_before(&scenarios[i]));
+        put_text("a", "brand new");
+        assert_true(version_of("a").counter > taken_back);
+        fixture_close();
+        assert_int_equal(file_remove_tree(fx.dir, NULL), 0);
+    }
+}
+
 /* Undoing can fail as well: then the index says that it is not to be relied on. */
 static void test_an_index_that_cannot_be_undone_says_so(void **state)
 {
@@ -299,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         closed_test(test_errors_change_nothing_and_name_the_disk),
+        closed_test(test_the_version_of_what_was_taken_back_does_not_come_again),
         closed_test(test_an_index_that_cannot_be_undone_says_so),
         closed_test(test_a_crash_anywhere_leaves_old_or_new),
         closed_test(test_hidden_objects_survive_a_crash_hidden),
