@@ -34,6 +34,8 @@ struct keepalive {
     uint64_t version;
     uint64_t total_bytes; /* capacity; 0 for a proxy */
     uint64_t available_bytes;
+    uint64_t mountpaths_high; /* of its mountpaths, those above space_high … */
+    uint64_t mountpaths_out;  /* … and above space_out */
 };
 
 struct verdict {

@@ -15,11 +15,11 @@ struct param_value {
 /* As shown in the table for docs/, and in the help. */
 static const char *const param_type_names[] = {
     [PARAM_size] = "size",       [PARAM_duration] = "duration", [PARAM_count] = "count",
-    [PARAM_boolean] = "boolean", [PARAM_text] = "text",
+    [PARAM_percent] = "percent", [PARAM_boolean] = "boolean",   [PARAM_text] = "text",
 };
 static const char *const param_type_units[] = {
-    [PARAM_size] = "SIZE",      [PARAM_duration] = "TIME", [PARAM_count] = "N",
-    [PARAM_boolean] = "yes|no", [PARAM_text] = "TEXT",
+    [PARAM_size] = "SIZE",       [PARAM_duration] = "TIME",  [PARAM_count] = "N",
+    [PARAM_percent] = "PERCENT", [PARAM_boolean] = "yes|no", [PARAM_text] = "TEXT",
 };
 
 static const struct param_row *param_find(const struct param_row *rows, const char *name)
@@ -29,6 +29,18 @@ static const struct param_row *param_find(const struct param_row *rows, const ch
             return row;
     }
     return NULL;
+}
+
+/* "95%" or "95" */
+static int percent_parse(const char *text, uint64_t *out, struct error *err)
+{
+    size_t len = strlen(text);
+    _cleanup_free_ char *digits = xstrndup(text, len > 0 && text[len - 1] == '%' ? len - 1 : len);
+    uint64_t number = 0;
+    if (parse_u64(digits, &number, NULL) != 0 || number > 100)
+        return error_set(err, E_INVALID, "'%s' is not a percentage: 0%% to 100%%", text);
+    *out = number;
+    return 0;
 }
 
 static int value_parse(enum param_type type, const char *text, struct param_value *v,
@@ -43,6 +55,8 @@ static int value_parse(enum param_type type, const char *text, struct param_valu
         return parse_duration_ms(text, &v->number, err);
     case PARAM_count:
         return parse_u64(text, &v->number, err);
+    case PARAM_percent:
+        return percent_parse(text, &v->number, err);
     case PARAM_boolean:
         rc = parse_bool(text, &flag, err);
         v->number = flag;

@@ -4,8 +4,8 @@
  *
  *     PARAM(size, http_body_memory, "256KiB", "4KiB", "64MiB", "memory for one request's body")
  *
- * type is one of size (uint64_t bytes), duration (uint64_t ms), count (uint64_t), boolean (bool),
- * text (char *).  default/min/max are texts in the notation of parse.h ("" = no bound).
+ * type is one of size (uint64_t bytes), duration (uint64_t ms), count (uint64_t), percent (uint64_t,
+ * 0 to 100, with or without a %), boolean (bool), text (char *).  default/min/max are texts in the notation of parse.h ("" = no bound).
  * Sources, the later winning: the default, the JSON file (--config FILE), the environment
  * (DFC_HTTP_BODY_MEMORY), the command line (--http-body-memory=512KiB).  An unknown name or a
  * value out of bounds is an error that names the source, the parameter and its bounds.  The struct
@@ -19,7 +19,7 @@
 #include "common/buf.h"
 #include "common/error.h"
 
-enum param_type { PARAM_size, PARAM_duration, PARAM_count, PARAM_boolean, PARAM_text };
+enum param_type { PARAM_size, PARAM_duration, PARAM_count, PARAM_percent, PARAM_boolean, PARAM_text };
 
 struct param_row {
     const char *name; /* NULL ends a table */
@@ -35,6 +35,7 @@ struct param_row {
 typedef uint64_t param_size_t;
 typedef uint64_t param_duration_t;
 typedef uint64_t param_count_t;
+typedef uint64_t param_percent_t;
 typedef _Bool param_boolean_t;
 typedef char *param_text_t;
 

@@ -14,6 +14,7 @@
     PARAM(size, http_memory, "256KiB", "4KiB", "64MiB", "memory for one request") \
     PARAM(duration, keepalive, "5s", "100ms", "", "between keepalives")           \
     PARAM(count, threads, "4", "1", "64", "threads | workers")                    \
+    PARAM(percent, full, "90%", "1%", "99%", "how full")                          \
     PARAM(boolean, verify, "yes", "", "", "verify on read")                       \
     PARAM(text, node_id, "", "", "", "the node's name")
 
@@ -48,6 +49,7 @@ static void defaults(void **state)
     assert_int_equal(v.http_memory, 256 << 10);
     assert_int_equal(v.keepalive, 5000);
     assert_int_equal(v.threads, 4);
+    assert_int_equal(v.full, 90);
     assert_true(v.verify);
     assert_string_equal(v.node_id, "");
     params_free(rows, &v);
@@ -300,7 +302,7 @@ static void values_as_json_load_again(void **state)
     json_t *obj = params_json(rows, &v);
     _cleanup_free_ char *text = json_dumps(obj, JSON_COMPACT);
     assert_string_equal(text, "{\"http_memory\":262144,\"keepalive\":5000,\"threads\":4,"
-                              "\"verify\":true,\"node_id\":\"t9\"}");
+                              "\"full\":90,\"verify\":true,\"node_id\":\"t9\"}");
     assert_int_equal(params_from_json(rows, &again, obj, "json", NULL), 0);
     assert_int_equal(again.http_memory, v.http_memory);
     assert_string_equal(again.node_id, "t9");
@@ -331,8 +333,30 @@ static void help_and_markdown(void **state)
         "| `http_memory` | size | `256KiB` | `4KiB` | `64MiB` | memory for one request |\n"
         "| `keepalive` | duration | `5s` | `100ms` |  | between keepalives |\n"
         "| `threads` | count | `4` | `1` | `64` | threads \\| workers |\n"
+        "| `full` | percent | `90%` | `1%` | `99%` | how full |\n"
         "| `verify` | boolean | `yes` |  |  | verify on read |\n"
         "| `node_id` | text |  |  |  | the node's name |\n");
+}
+
+static void percentages(void **state)
+{
+    (void)state;
+    struct values v = {0};
+    struct error err = ERROR_INIT;
+    static const char *const bad[] = {"",    "%",   "101",  "101%", "-1",
+                                      "5 %", "5%%", "half", "100",  "0"};
+    assert_int_equal(params_defaults(rows, &v, NULL), 0);
+    assert_int_equal(params_set(rows, &v, "full", "7%", "test", &err), 0);
+    assert_int_equal(v.full, 7);
+    assert_int_equal(params_set(rows, &v, "full", "99", "test", &err), 0);
+    assert_int_equal(v.full, 99);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_int_equal(params_set(rows, &v, "full", bad[i], "test", &err), E_INVALID);
+    assert_int_equal(v.full, 99);
+    _cleanup_(json_decrefp)
+    json_t *doc = params_json(rows, &v);
+    assert_int_equal(json_integer_value(json_object_get(doc, "full")), 99);
+    params_free(rows, &v);
 }
 
 int main(void)
@@ -341,6 +365,7 @@ int main(void)
         cmocka_unit_test_teardown(defaults, teardown),
         cmocka_unit_test_teardown(defaults_of_a_wrong_table_fail, teardown),
         cmocka_unit_test_teardown(setting_replaces, teardown),
+        cmocka_unit_test_teardown(percentages, teardown),
         cmocka_unit_test_teardown(errors_name_source_parameter_and_bounds, teardown),
         cmocka_unit_test_teardown(values_from_json, teardown),
         cmocka_unit_test_teardown(values_from_the_environment, teardown),

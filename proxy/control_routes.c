@@ -114,9 +114,12 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
         (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
         return r;
-    if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0)
+    if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0 ||
+        (r = json_get_u64(capacity, "capacity", "available_bytes", &k->available_bytes, err)) !=
+            0 ||
+        (r = json_get_u64(capacity, "capacity", "mountpaths_high", &k->mountpaths_high, err)) != 0)
         return r;
-    return json_get_u64(capacity, "capacity", "available_bytes", &k->available_bytes, err);
+    return json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
 }
 
 /* A node that is not known is told so first: what it has seen may be of another cluster. */

@@ -5,6 +5,7 @@
 #include "common/mem.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
+#include "target/space_watch.h"
 #include "target/target.h"
 
 /* Who waits for a newer state. */
@@ -157,10 +158,13 @@ static json_t *keepalive_doc(struct target *t)
     struct error err = ERROR_INIT;
     if (mountpaths_capacity(t->mountpaths, &total, &available, &err) != 0)
         log_warn("capacity unknown", lerr(&err));
+    struct space_count full = space_watch(t->mountpaths, &t->space);
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    return json_pack("{ss ss sI sI s{sI sI}}", "id", t->id, "boot", t->boot, "term",
+    return json_pack("{ss ss sI sI s{sI sI sI sI}}", "id", t->id, "boot", t->boot, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
-                     "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available);
+                     "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
+                     "mountpaths_high", (json_int_t)full.high, "mountpaths_out",
+                     (json_int_t)full.out);
 }
 
 /* The URL to ask, or NULL where nobody is known. */

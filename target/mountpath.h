@@ -52,6 +52,7 @@ struct mountpath {
     struct disk *disk;
     struct reader *reader; /* reads what is not in memory */
     metric_t *errors;
+    int space; /* enum space_state, as it was last seen: space_watch.h's */
     /* mountpaths.h's: */
     size_t sets;                    /* that have it open */
     struct mountpath *next_closing; /* of those that nobody holds */

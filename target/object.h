@@ -34,6 +34,7 @@
 #include "common/error.h"
 #include "target/attr.h"
 #include "target/mountpaths.h"
+#include "target/space.h"
 
 struct object_store;
 struct reader;
@@ -52,7 +53,7 @@ struct object_store_config {
     const struct object_env *env;    /* outlives the store */
     size_t put_buffer_bytes;         /* small pieces are gathered to so much */
     uint64_t put_memory_bytes;       /* of all buffers; above it, writers go without */
-    uint64_t space_reserve_bytes;    /* PUT leaves so much free (at most 1/16 of the disk) */
+    struct space_limits space;       /* of what PUT may fill */
 };
 
 struct object_store *object_store_new(const struct object_store_config *config);

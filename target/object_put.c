@@ -16,7 +16,6 @@ enum {
     ASK_FIRST_MIN = 256 * 1024,
     WRITE_THROUGH_MIN = 64 * 1024, /* a piece of this size is written as it is */
     PREALLOCATE_MIN = 1 << 20, /* smaller files get their blocks when they are flushed, together */
-    RESERVE_DIVISOR = 16,
 };
 
 struct object_put {
@@ -131,17 +130,12 @@ static void put_start_checksums(struct object_put *p, const struct object_put_sp
 static int put_check_space(const struct object_put *p, struct error *err)
 {
     const struct mountpath *mp = p->commit.place.mp;
-    uint64_t total, available, reserve = p->commit.place.store->config.space_reserve_bytes;
-    int code = mountpath_capacity(mp, &total, &available, err);
+    struct space space;
+    int code = mountpath_capacity(mp, &space.total, &space.available, err);
     if (code != 0)
         return code;
-    if (reserve > total / RESERVE_DIVISOR)
-        reserve = total / RESERVE_DIVISOR;
     uint64_t size = p->size != OBJECT_SIZE_UNKNOWN ? p->size : 0;
-    if (available >= reserve && available - reserve >= size)
-        return 0;
-    return error_set(err, E_NO_SPACE, "'%s' has %llu bytes left", mp->path,
-                     (unsigned long long)available);
+    return space_admit(&p->commit.place.store->config.space, mp->path, &space, size, err);
 }
 
 static int put_preallocate(struct object_put *p, struct error *err)

@@ -83,8 +83,17 @@ static void state_changed(void *ctx, const struct cluster_state *s)
 
 /* --- starting: a row of steps ----------------------------------------------------------------- */
 
+static struct space_limits space_limits_of(const struct target_params *p)
+{
+    return (struct space_limits){.low = (unsigned)p->space_low,
+                                 .high = (unsigned)p->space_high,
+                                 .out = (unsigned)p->space_out,
+                                 .reserve_bytes = p->space_reserve};
+}
+
 static int check_params(const struct target_params *params, struct error *err)
 {
+    const struct space_limits space = space_limits_of(params);
     struct error why = ERROR_INIT;
     if (node_id_check(params->id, &why) != 0)
         return error_set(err, E_INVALID, "--id: %s", why.message);
@@ -92,7 +101,7 @@ static int check_params(const struct target_params *params, struct error *err)
         return error_set(err, E_INVALID, "--mountpaths: no directory is given");
     if (*params->dir == '\0')
         return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
-    return 0;
+    return space_limits_check(&space, err);
 }
 
 int target_new(struct target_params *params, struct target **out, struct error *err)
@@ -107,6 +116,7 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->params = *params;
     *params = (struct target_params){0};
     t->id = t->params.id;
+    t->space = space_limits_of(&t->params);
     t->ready_fd = ready_fd;
     t->reads = metric_get(M_object_get_total, NULL);
     t->read_bytes = metric_get(M_object_get_bytes_total, NULL);
@@ -149,7 +159,7 @@ static int start_store(struct target *t, struct error *err)
         .env = &t->object_env,
         .put_buffer_bytes = t->params.put_buffer,
         .put_memory_bytes = t->params.put_memory,
-        .space_reserve_bytes = t->params.space_reserve,
+        .space = t->space,
     });
     return 0;
 }

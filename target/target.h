@@ -40,6 +40,7 @@ struct target {
     struct mountpaths *mountpaths;
     struct keeper *keeper;      /* takes in the cluster's documents */
     struct state_holder *state; /* the last one seen; the keeper's */
+    struct space_limits space;
     struct object_env object_env;
     struct object_store *store;
     struct pool *workers; /* for requests that wait for something */

@@ -96,6 +96,26 @@ static void print_summary(struct ctl *ctl, json_t *doc)
             (long long)count_at(doc, "jobs_running"));
 }
 
+static void print_full(struct ctl *ctl, json_t *nodes)
+{
+    size_t i;
+    json_t *n;
+    json_array_foreach(nodes, i, n)
+    {
+        json_t *capacity = json_object_get(n, "capacity");
+        json_int_t high = int_at(capacity, "mountpaths_high");
+        json_int_t out = int_at(capacity, "mountpaths_out");
+        if (high > 0)
+            fprintf(ctl->out, "Warning: %s has %lld mountpath%s above space_high", text_at(n, "id"),
+                    (long long)high, high > 1 ? "s" : "");
+        if (out > 0)
+            fprintf(ctl->out, ", %lld of them above space_out: PUT is refused there",
+                    (long long)out);
+        if (high > 0)
+            fprintf(ctl->out, "\n");
+    }
+}
+
 int cluster_status(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -111,6 +131,7 @@ int cluster_status(struct ctl *ctl, const struct args *args)
             text_at(doc, "primary"));
     print_nodes(ctl, json_object_get(doc, "nodes"));
     print_summary(ctl, doc);
+    print_full(ctl, json_object_get(doc, "nodes"));
     return EXIT_OK;
 }
 

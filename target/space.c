@@ -1,0 +1,68 @@
+#include "target/space.h"
+
+#include "common/parse.h"
+
+enum { RESERVE_DIVISOR = 16 };
+
+static const char *const state_names[] = {
+    [SPACE_FINE] = "fine", [SPACE_HIGH] = "high", [SPACE_OUT] = "out"};
+
+const char *space_state_name(enum space_state state)
+{
+    return state_names[state];
+}
+
+int space_limits_check(const struct space_limits *l, struct error *err)
+{
+    if (l->low < l->high && l->high < l->out && l->out <= 100)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "space_low (%u%%), space_high (%u%%) and space_out (%u%%) must grow in this "
+                     "order",
+                     l->low, l->high, l->out);
+}
+
+/* Are more than so many percent used? */
+static bool is_above(const struct space *s, uint64_t available, unsigned percent)
+{
+    return (double)available < (double)s->total * (100 - (double)percent) / 100;
+}
+
+unsigned space_percent(const struct space *s)
+{
+    if (s->total == 0 || s->available > s->total)
+        return 0;
+    return (unsigned)((double)(s->total - s->available) * 100 / (double)s->total);
+}
+
+enum space_state space_state(const struct space_limits *l, const struct space *s,
+                             enum space_state before)
+{
+    if (l->out == 0)
+        return SPACE_FINE;
+    if (is_above(s, s->available, l->out))
+        return SPACE_OUT;
+    return is_above(s, s->available, before == SPACE_FINE ? l->high : l->low) ? SPACE_HIGH
+                                                                              : SPACE_FINE;
+}
+
+int space_admit(const struct space_limits *l, const char *path, const struct space *s,
+                uint64_t size, struct error *err)
+{
+    char left[16];
+    uint64_t reserve = l->reserve_bytes;
+    if (reserve > s->total / RESERVE_DIVISOR)
+        reserve = s->total / RESERVE_DIVISOR;
+    format_size(s->available, left);
+    if (s->available < reserve || s->available - reserve < size)
+        return error_set(err, E_NO_SPACE,
+                         "mountpath '%s' has %s left, which are not enough; delete objects, or add "
+                         "a mountpath or a target",
+                         path, left);
+    if (l->out == 0 || !is_above(s, s->available - size, l->out))
+        return 0;
+    return error_set(err, E_NO_SPACE,
+                     "mountpath '%s' is %u%% full, %s are left, and would be above space_out "
+                     "(%u%%); delete objects, or add a mountpath or a target",
+                     path, space_percent(s), left, l->out);
+}

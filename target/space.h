@@ -1,0 +1,36 @@
+/* How full a disk is, and what that means for who wants to write: pure.
+ *
+ *   0 ───────── space_low ───────── space_high ───────── space_out ─────── reserve ─ 100 %
+ *                     a warning begins ▲                     ▲ PUT is refused      ▲ always was
+ *          ▲ … and ends
+ *
+ * In percent of the file system, as its users may fill it.  The reserve, in bytes, is left for
+ * tombstones and the index whatever the percentages say.  Reads and deletes go on throughout. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+struct space_limits {
+    unsigned low, high, out; /* percent; out 0: none of the three */
+    uint64_t reserve_bytes;  /* at most 1/16 of the file system */
+};
+
+struct space {
+    uint64_t total, available; /* bytes */
+};
+
+enum space_state { SPACE_FINE, SPACE_HIGH, SPACE_OUT };
+
+/* low < high < out <= 100. */
+int space_limits_check(const struct space_limits *l, struct error *err);
+unsigned space_percent(const struct space *s); /* used, rounded down */
+/* What it is now, when it was `before`: the warning ends at low, not at high. */
+enum space_state space_state(const struct space_limits *l, const struct space *s,
+                             enum space_state before);
+const char *space_state_name(enum space_state state); /* "fine", "high", "out" */
+/* May `size` more bytes go to the disk at `path`?  E_NO_SPACE with what to do. */
+int space_admit(const struct space_limits *l, const char *path, const struct space *s,
+                uint64_t size, struct error *err);

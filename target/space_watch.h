@@ -1,0 +1,14 @@
+/* Looks at how full the mountpaths are, now and then: says so in the log when one becomes, or is no
+ * longer, too full, and in the metric mountpath_space_state. */
+#pragma once
+
+#include "target/mountpaths.h"
+#include "target/space.h"
+
+struct space_count {
+    unsigned high; /* mountpaths above space_high, those above space_out too */
+    unsigned out;
+};
+
+/* In one thread at a time. */
+struct space_count space_watch(struct mountpaths *m, const struct space_limits *limits);
