@@ -57,8 +57,35 @@ static struct node node_joined(const struct smap *m, const struct node *spec, in
     return n;
 }
 
-static int check_join(const struct cluster_state *s, const struct node *spec, struct error *err)
+static int check_new_target(const struct cluster_state *s, const struct node *spec,
+                            struct error *err)
 {
+    if (smap_node(&s->smap, spec->id) != NULL)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "target '%.64s' is new, and the cluster has buckets already: this release "
+                     "does not move their objects to it; start all targets before the first "
+                     "bucket, or set join_with_buckets to true and store the data anew",
+                     spec->id);
+}
+
+/* The same process may ask twice: its first call's reply was lost. */
+static int check_fresh_target(const struct cluster_state *s, const struct command *cmd,
+                              struct error *err)
+{
+    const struct node *known = smap_node(&s->smap, cmd->node->id);
+    if (!cmd->fresh || known == NULL || strcmp(known->boot, cmd->node->boot) == 0)
+        return 0;
+    return error_set(err, E_MOUNTPATH,
+                     "target '%.64s' has been here before, and comes with empty mountpaths: its "
+                     "objects would seem not to exist; see that its disks are mounted and start it "
+                     "again, or, where they are lost for good, once with --mountpath-lost-ok=true",
+                     cmd->node->id);
+}
+
+static int check_join(const struct cluster_state *s, const struct command *cmd, struct error *err)
+{
+    const struct node *spec = cmd->node;
     const struct node *known = smap_node(&s->smap, spec->id);
     if (known != NULL && known->role != spec->role)
         return error_set(err, E_EXISTS, "node '%s' is a %s already", spec->id,
@@ -68,20 +95,17 @@ static int check_join(const struct cluster_state *s, const struct node *spec, st
     if (known == NULL && s->smap.count >= settings.nodes_max)
         return error_set(err, E_OVERLOAD, "the cluster has %zu nodes, as many as nodes_max allows",
                          s->smap.count);
-    if (known == NULL && spec->role == NODE_TARGET && s->bmd.count > 0 &&
-        !settings.join_with_buckets)
-        return error_set(err, E_UNSUPPORTED,
-                         "target '%.64s' is new, and the cluster has buckets already: this release "
-                         "does not move their objects to it; start all targets before the first "
-                         "bucket, or set join_with_buckets to true and store the data anew",
-                         spec->id);
-    return node_id_check(spec->id, err);
+    int r = 0;
+    if (spec->role == NODE_TARGET && s->bmd.count > 0 && !settings.join_with_buckets &&
+        (r = check_new_target(s, spec, err)) == 0)
+        r = check_fresh_target(s, cmd, err);
+    return r != 0 ? r : node_id_check(spec->id, err);
 }
 
 static int apply_node_join(const struct cluster_state *s, const struct command *cmd,
                            const struct cluster_state **next, struct error *err)
 {
-    int r = check_join(s, cmd->node, err);
+    int r = check_join(s, cmd, err);
     if (r != 0)
         return r;
     const struct node *known = smap_node(&s->smap, cmd->node->id);
@@ -108,7 +132,7 @@ static int apply_term_begin(const struct cluster_state *s, const struct command 
     if (cmd->term <= s->term)
         return error_set(err, E_STALE_MAP, "term %llu does not exceed the present one, %llu",
                          (unsigned long long)cmd->term, (unsigned long long)s->term);
-    int r = check_join(s, spec, err);
+    int r = check_join(s, cmd, err);
     if (r != 0)
         return r;
     struct node n = node_joined(&s->smap, spec, cmd->wall_ms);

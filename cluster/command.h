@@ -15,7 +15,7 @@
 
 enum command_kind {
     CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
-    CMD_NODE_JOIN,      /* node: added, or updated where the id is known, and active; wall_ms */
+    CMD_NODE_JOIN,      /* node, fresh: added, or updated where it is known, and active; wall_ms */
     CMD_NODE_STATE,     /* name = id, node_state, wall_ms */
     CMD_NODE_REMOVE,    /* name = id; of a node that is unreachable or in maintenance */
     CMD_BUCKET_CREATE,  /* name, props, wall_ms */
@@ -36,6 +36,7 @@ struct command {
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;
+    bool fresh; /* the node has seen no cluster yet: a target has no objects */
     const struct bucket_props *props;
     json_t *patch;
     const struct job *job;

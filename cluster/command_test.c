@@ -124,6 +124,26 @@ static void a_new_target_waits_for_an_empty_cluster(void **unused)
     assert_non_null(smap_node(&s->smap, "t2"));
 }
 
+/* Directories that nothing is mounted on, for instance: its objects would seem not to exist. */
+static void a_target_that_knows_nothing_any_more_is_not_let_in(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    struct node again = t1;
+    again.boot = "another";
+    const struct command join = {.kind = CMD_NODE_JOIN, .node = &again, .fresh = true};
+    apply(&s, join); /* there are no objects yet that could be missing */
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    assert_unchanged(s, join); /* the same process repeats its call */
+    again.boot = "a third";
+    assert_refused(s, join, E_MOUNTPATH);
+    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &again});
+    again.boot = "a fourth";
+    apply(&s,
+          (struct command){.kind = CMD_CONFIG_SET, .name = "join_with_buckets", .text = "true"});
+    apply(&s, join);
+}
+
 static void maintenance_outlasts_a_join(void **unused)
 {
     (void)unused;
@@ -468,6 +488,7 @@ int main(void)
         cmocka_unit_test(a_term_begins_with_its_primary),
         cmocka_unit_test(a_node_joins_once_and_may_come_back),
         cmocka_unit_test(a_new_target_waits_for_an_empty_cluster),
+        cmocka_unit_test(a_target_that_knows_nothing_any_more_is_not_let_in),
         cmocka_unit_test(maintenance_outlasts_a_join),
         cmocka_unit_test(the_primary_stays),
         cmocka_unit_test(a_node_is_removed_only_when_it_is_away),

@@ -59,18 +59,22 @@ static int check_history(struct proxy *p, const char *id, uint64_t term, uint64_
     return r;
 }
 
-/* What a node may say beside its smap entry: the state that it holds from earlier. */
-static int check_past(struct proxy *p, json_t *doc, const char *id, struct error *err)
+/* What a node may say beside its smap entry: the state that it holds from earlier.  `fresh`: it has
+ * none, and its operator has not said that what it had is lost. */
+static int check_past(struct proxy *p, json_t *doc, const char *id, bool *fresh, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     const char *cluster = "";
     uint64_t term = 0;
     uint64_t version = 0;
+    bool lost = false;
     int r;
-    if ((r = json_get_str(doc, "", "cluster", &cluster, err)) != 0 ||
+    if ((r = json_get_bool(doc, "", "lost", &lost, err)) != 0 ||
+        (r = json_get_str(doc, "", "cluster", &cluster, err)) != 0 ||
         (r = json_get_u64(doc, "", "term", &term, err)) != 0 ||
         (r = json_get_u64(doc, "", "version", &version, err)) != 0)
         return r;
+    *fresh = cluster[0] == '\0' && !lost;
     if (cluster[0] != '\0' && strcmp(cluster, s->cluster_id) != 0)
         return error_set(err, E_WRONG_CLUSTER,
                          "node '%s' belongs to cluster '%.64s', this is cluster '%s'", id, cluster,
@@ -78,18 +82,29 @@ static int check_past(struct proxy *p, json_t *doc, const char *id, struct error
     return cluster[0] != '\0' ? check_history(p, id, term, version, err) : 0;
 }
 
+/* Before it counts as heard: who is refused for good becomes unreachable, however often it asks. */
+static int check_join(struct proxy *p, const struct command *join, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_state_ const struct cluster_state *next = NULL;
+    return command_apply(s, join, &next, err);
+}
+
 static int register_node(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
     _cleanup_json_ json_t *doc = NULL;
     struct node n;
+    bool fresh = false;
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 ||
         (r = node_from_json(doc, "", http_arena(req), &n, err)) != 0 ||
-        (r = check_past(p, doc, n.id, err)) != 0 ||
-        (r = members_register(p->members, &n, err)) != 0)
+        (r = check_past(p, doc, n.id, &fresh, err)) != 0)
         return r;
-    const struct command cmd = {.kind = CMD_NODE_JOIN, .node = &n, .wall_ms = clock_wall_ms()};
+    const struct command cmd = {
+        .kind = CMD_NODE_JOIN, .node = &n, .fresh = fresh, .wall_ms = clock_wall_ms()};
+    if ((r = check_join(p, &cmd, err)) != 0 || (r = members_register(p->members, &n, err)) != 0)
+        return r;
     log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
     proxy_commit(p, &cmd, registered, req);
     return 0;

@@ -38,7 +38,7 @@ static void take_pushed(void *arg)
     struct target *t = http_user(p->req);
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(p->req));
-    if (keeper_take_json(t->keeper, p->data, p->len, &err) != 0) {
+    if (keeper_renew_json(t->keeper, p->data, p->len, &err) != 0) {
         log_warn("pushed cluster state not taken", lerr(&err));
         http_reply_error(p->req, &err);
     } else {

@@ -122,3 +122,8 @@ int keeper_take_json(struct keeper *k, const char *text, size_t len, struct erro
     state_unref(s);
     return code;
 }
+
+int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err)
+{
+    return keeper_has_state(k) ? keeper_take_json(k, text, len, err) : 0;
+}

@@ -27,8 +27,11 @@ void keeper_free(struct keeper *k);
 
 /* E_WRONG_CLUSTER; an older state, or the same, is no error and changes nothing. */
 int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err);
-/* The same, from text. */
+/* The same, from text: what registering gave. */
 int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err);
+/* The same of a state that came otherwise: one that has none yet is to be let in first, and takes
+ * nothing. */
+int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err);
 
 bool keeper_has_state(struct keeper *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later

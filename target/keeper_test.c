@@ -92,6 +92,19 @@ static void test_the_greatest_state_is_kept_over_a_restart(void **state)
     assert_int_equal(changes, 2);
 }
 
+/* Else a target that came without its disks would have been let in by a push. */
+static void test_the_first_state_is_what_registering_gave(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *pushed = state_text("c-1", 1, 8, 1);
+    assert_int_equal(keeper_renew_json(keeper, pushed, strlen(pushed), NULL), 0);
+    assert_false(keeper_has_state(keeper));
+    assert_string_equal(mountpaths_cluster(fx.mountpaths), "");
+    assert_int_equal(take("c-1", 1, 7, 1), 0);
+    assert_int_equal(keeper_renew_json(keeper, pushed, strlen(pushed), NULL), 0);
+    assert_holds_state(1, 8);
+}
+
 static void test_another_cluster_is_refused_for_ever(void **state)
 {
     (void)state;
@@ -181,6 +194,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         keeper_unit_test(test_the_greatest_state_is_kept_over_a_restart),
+        keeper_unit_test(test_the_first_state_is_what_registering_gave),
         keeper_unit_test(test_another_cluster_is_refused_for_ever),
         keeper_unit_test(test_what_is_no_state_is_refused),
         keeper_unit_test(test_placement_ages_with_map_and_buckets_only),

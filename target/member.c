@@ -140,16 +140,18 @@ static void attempt_done(void *arg, struct http_result *r)
 }
 
 /* The map's entry, and what this node has seen of the cluster: the primary refuses a node of
- * another one, and one that has seen more than itself. */
+ * another one, one that has seen more than itself, and one that has forgotten all but its name
+ * (unless that is known: lost). */
 static json_t *node_doc(const struct target *t)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    return json_pack("{ss ss ss ss ss ss sI ss sI ss sI sI}", "id", t->id, "role",
+    return json_pack("{ss ss ss ss ss ss sI ss sI ss sI sI sb}", "id", t->id, "role",
                      node_role_name(NODE_TARGET), "state", node_state_name(NODE_ACTIVE),
                      "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
                      "data_url", t->urls[LISTEN_DATA], "weight", (json_int_t)t->params.weight,
                      "boot", t->boot, "since", (json_int_t)0, "cluster", s->cluster_id, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version);
+                     (json_int_t)s->term, "version", (json_int_t)s->version, "lost",
+                     t->params.mountpath_lost_ok);
 }
 
 static json_t *keepalive_doc(struct target *t)
@@ -268,7 +270,7 @@ static void take_fetched_state(void *arg)
 {
     struct fetched *f = arg;
     struct target *t = f->m->target;
-    if (keeper_take_json(t->keeper, f->text, f->len, &f->err) == 0)
+    if (keeper_renew_json(t->keeper, f->text, f->len, &f->err) == 0)
         f->err = ERROR_INIT;
     loop_post(t->control, fetch_end_posted, f);
 }

@@ -2,6 +2,8 @@
 """A target dies and comes back: 503 naming it, never 404; then everything is there again."""
 
 import contextlib
+import os
+import shutil
 import socket
 import threading
 
@@ -129,6 +131,31 @@ def test_a_hung_target_is_not_waited_for_forever(c):
     equal(c.get("b", mine[0]).expect(200).body, contents(mine[0]), "after it went on")
 
 
+def test_empty_mountpaths_are_not_taken_for_its_disks(c):
+    """As after a boot that has not mounted them: its objects are unavailable, not missing."""
+    mine = owned_by(c, VICTIM)
+    disks = sorted(d for d in os.listdir(c.node_dir(VICTIM)) if d.startswith("mp"))
+    c.stop(VICTIM)
+    for disk in disks:
+        path = os.path.join(c.node_dir(VICTIM), disk)
+        os.rename(path, path + "-elsewhere")
+    failed = c.run("start", VICTIM, "--ready-seconds", 5, ok=False)
+    check(failed.returncode != 0, "a target without its disks is ready")
+    check("see that its disks are mounted" in c.log(VICTIM), "its log says what is wrong")
+    c.wait_node(VICTIM, "unreachable")
+    c.get("b", mine[0]).expect(503, "node_unreachable", VICTIM)
+    if c.state(VICTIM) != "dead":
+        c.kill(VICTIM)
+    for disk in disks:
+        path = os.path.join(c.node_dir(VICTIM), disk)
+        shutil.rmtree(path)
+        os.rename(path + "-elsewhere", path)
+    c.start(VICTIM)
+    c.wait_node(VICTIM, "active")
+    for name in mine:
+        equal(c.get("b", name).expect(200).body, contents(name), name)
+
+
 def ask_all_the_time(port, over):
     """Requests of a sender with a newer state, from the moment on at which somebody listens."""
     request = (b"GET /v1/objects/b/x?dfcb=1&dfcv=9999999999999.1 HTTP/1.1\r\nHost: x\r\n"
@@ -155,6 +182,21 @@ def test_requests_do_not_wait_until_it_is_up(c):
             over.set()
             for asker in askers:
                 asker.join()
+    c.wait_node(VICTIM, "active")
+
+
+def test_disks_that_are_lost_for_good(c):
+    mine = owned_by(c, VICTIM)
+    c.stop(VICTIM)
+    for entry in os.listdir(c.node_dir(VICTIM)):
+        if entry.startswith("mp"):
+            shutil.rmtree(os.path.join(c.node_dir(VICTIM), entry))
+    c.start(VICTIM, "--arg=--mountpath-lost-ok=true")
+    c.wait_node(VICTIM, "active")
+    for name in mine:
+        c.get("b", name).expect(404, "object_not_found")
+    c.stop(VICTIM)
+    c.start(VICTIM)
     c.wait_node(VICTIM, "active")
 
 
