@@ -203,6 +203,9 @@ static int parse_input_names(struct sort_spec *s, const char *field, json_t *nam
         if (rc != 0)
             return rc;
         s->input_name_count++;
+        rc = check_name(field, s->input_names[i], err); /* with the extension */
+        if (rc != 0)
+            return rc;
     }
     return check_names_differ(s, field, err);
 }

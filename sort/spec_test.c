@@ -265,6 +265,24 @@ static const struct {
     {BASE(", \"description\": 1"), E_SPEC, "description"},
 };
 
+/* What counts is the name that is looked for: with its extension. */
+static void test_longest_names(void **state)
+{
+    (void)state;
+    for (size_t len = 1020; len <= 1021; len++) {
+        char text[2048];
+        snprintf(text, sizeof text,
+                 "{\"input_bck\": \"b\", \"input_format\": {\"objnames\": [\"%0*d\"]},"
+                 " \"output_format\": \"o-%%d\", \"output_shard_size\": 1024}",
+                 (int)len, 0);
+        _cleanup_json_ json_t *doc = json_loads(text, 0, NULL);
+        struct sort_spec *s = NULL;
+        struct error err = ERROR_INIT;
+        assert_int_equal(sort_spec_parse(doc, &s, &err), len == 1020 ? 0 : E_SPEC);
+        sort_spec_free(s);
+    }
+}
+
 static void test_bad_requests(void **state)
 {
     (void)state;
@@ -287,6 +305,7 @@ int main(void)
         cmocka_unit_test(test_old_names),
         cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_every_form_comes_back),
+        cmocka_unit_test(test_longest_names),
         cmocka_unit_test(test_bad_requests),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
