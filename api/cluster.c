@@ -43,15 +43,47 @@ static char *node_origin(const char *overview, const char *node)
     return NULL;
 }
 
-int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char **document,
-                  struct dfc_error *err)
+static int find_node(struct dfc_client *c, const char *node, char **origin, struct dfc_error *err)
 {
     _cleanup_free_ char *overview = NULL;
     int rc = dfc_cluster_show(c, NULL, &overview, err);
     if (rc != DFC_OK)
         return rc;
-    _cleanup_free_ char *origin = node_origin(overview, node);
-    if (origin == NULL)
+    *origin = node_origin(overview, node);
+    if (*origin == NULL)
         return failure_set(err, DFC_NOT_FOUND, E_NODE_NOT_FOUND, "no node is named '%s'", node);
-    return show(c, origin, "/v1/daemon", what, document, err);
+    return DFC_OK;
+}
+
+int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char **document,
+                  struct dfc_error *err)
+{
+    _cleanup_free_ char *origin = NULL;
+    int rc = find_node(c, node, &origin, err);
+    return rc == DFC_OK ? show(c, origin, "/v1/daemon", what, document, err) : rc;
+}
+
+/* What is so already is no error, so that a call may be made twice; but not attach, which would say
+ * that it is there. */
+int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *action, const char *path,
+                       bool lost, char **document, struct dfc_error *err)
+{
+    _cleanup_free_ char *origin = NULL;
+    _cleanup_(buf_done)
+    struct buf full = BUF_INIT;
+    int rc = find_node(c, node, &origin, err);
+    if (rc != DFC_OK)
+        return rc;
+    _cleanup_json_ json_t *doc = json_pack("{s:s}", "action", action);
+    if (path != NULL)
+        json_object_set_new(doc, "value", json_pack("{s:s, s:b}", "path", path, "lost", (int)lost));
+    if (path != NULL && json_object_get(doc, "value") == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID, "the path is not UTF-8");
+    _cleanup_free_ char *body = json_text(doc);
+    const struct call_small what = {.method = "PUT",
+                                    .body = body,
+                                    .origin = origin,
+                                    .twice_is_harmless = strcmp(action, "attach") != 0 && !lost};
+    buf_puts(&full, "/v1/daemon/mountpaths");
+    return call_small(c, &what, &full, document, err);
 }

@@ -275,6 +275,13 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
+/* action: "attach", "detach", "enable", "disable", "resilver" (docs/http.md) of a target's mountpath;
+ * path may be NULL for the last.  lost, with "detach": it is given up with every object on it.
+ * document: the mountpaths afterwards. */
+DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, const char *action,
+                               const char *path, bool lost, char **document,
+                               struct dfc_error *err);
+
 /* ---- jobs ---- */
 
 struct dfc_job {

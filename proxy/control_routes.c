@@ -127,6 +127,7 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_need_str(doc, "", "boot", &k->boot, err)) != 0 ||
         (r = json_get_u64(doc, "", "term", &k->term, err)) != 0 ||
         (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
+        (r = json_get_u64(doc, "", "resilver", &k->resilver, err)) != 0 ||
         (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
         return r;
     if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0 ||

@@ -2,17 +2,21 @@
 
 #include "common/clock.h"
 #include "common/jsonx.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "io/loop.h"
 #include "net/http_client.h"
 #include "proxy/jobs.h"
+#include "proxy/members.h"
 #include "proxy/objects_job.h"
 #include "proxy/proxy.h"
+#include "proxy/resilver_job.h"
 #include "proxy/sort_job.h"
 
 struct job_glue {
     struct proxy *proxy;
     struct loop_timer *timer;
+    bool beginning; /* a job that nobody asked for is being committed */
 };
 
 /* One message to a target. */
@@ -92,9 +96,51 @@ static void glue_send(void *ctx, const struct node *target, enum controller_orde
     http_call_start(g->proxy->client, &call, asked, a);
 }
 
+struct beginning {
+    struct job_glue *glue;
+    char *target;
+};
+
+static void resilver_begun(void *arg, const struct error *err)
+{
+    struct beginning *b = arg;
+    b->glue->beginning = false;
+    if (err != NULL)
+        log_warn("resilver not begun", lstr("node", b->target), lerr(err));
+    free(b->target);
+    free(b);
+}
+
+static void begin_resilver(struct job_glue *g, const char *target, uint64_t generation)
+{
+    struct job *job = resilver_job_make(target, generation, clock_wall_ms());
+    const struct command cmd = {.kind = CMD_JOB_CREATE, .name = job->id, .job = job};
+    struct beginning *b = xcalloc(1, sizeof *b);
+    *b = (struct beginning){.glue = g, .target = xstrdup(target)};
+    g->beginning = true;
+    proxy_commit(g->proxy, &cmd, resilver_begun, b);
+    job_unref(job);
+}
+
+/* One at a tick. */
+static void begin_resilvers(struct job_glue *g)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    for (size_t i = 0; i < s->smap.count && !g->beginning; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        struct keepalive last;
+        if (n->role == NODE_TARGET && n->state == NODE_ACTIVE &&
+            members_last(g->proxy->members, n->id, &last) && last.resilver != 0 &&
+            resilver_job_wanted(s, n->id, last.resilver, clock_wall_ms()))
+            begin_resilver(g, n->id, last.resilver);
+    }
+}
+
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
+    if (!g->proxy->closing && g->proxy->members != NULL)
+        begin_resilvers(g);
     /* The client may have ended already. */
     if (!g->proxy->closing)
         jobs_driver_tick(g->proxy->jobs);

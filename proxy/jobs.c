@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/job_turn.h"
+#include "proxy/resilver_job.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
 enum { PATIENCE_TICKS = 5 };
@@ -289,7 +290,7 @@ static int check_fits(const struct tracked *t, const struct job *job, const stru
 {
     size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
     size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
-    if (active + silent != t->peer_count)
+    if (!resilver_job_is(job) && active + silent != t->peer_count)
         return error_set(err, E_STALE_MAP,
                          "the cluster's targets changed while the job ran; start it again");
     return t->driver->env.fits(job, s, err);

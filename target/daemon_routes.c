@@ -62,14 +62,20 @@ static json_t *mountpath_json(const struct roster_member *m, struct mountpath *m
     return doc;
 }
 
-static json_t *mountpaths_json(struct target *t, const struct cluster_state *s)
+json_t *daemon_mountpaths_json(struct target *t)
 {
-    (void)s;
     json_t *list = json_array();
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     for (size_t i = 0; i < set->roster->count; i++)
         json_array_append_new(list, mountpath_json(&set->roster->members[i], set->each[i]));
-    return json_pack("{so sb}", "mountpaths", list, "settled", (int)set->settled);
+    return json_pack("{so sb sI}", "mountpaths", list, "settled", (int)set->settled, "generation",
+                     (json_int_t)set->roster->generation);
+}
+
+static json_t *mountpaths_json(struct target *t, const struct cluster_state *s)
+{
+    (void)s;
+    return daemon_mountpaths_json(t);
 }
 
 static json_t *stats_json(struct target *t, const struct cluster_state *s)

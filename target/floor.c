@@ -33,6 +33,14 @@ void floor_begin(struct mountpaths *m, bool step)
     }
 }
 
+int floor_join(struct mountpaths *m, struct mountpath *mp, struct error *err)
+{
+    uint64_t floor = floor_in_force(m), own = life_floor(mp->life);
+    bool lost = life_power_lost(mp->life);
+    int code = mountpath_failed(mp, life_begin(mp->life, own > floor ? own : floor, err));
+    return code == 0 && lost ? floor_step(m, err) : code;
+}
+
 /* On all that can be written to, and one at least: in force is the greatest. */
 static int raise_all(struct mountpaths *m, uint64_t floor, struct error *err)
 {

@@ -162,11 +162,13 @@ static json_t *keepalive_doc(struct target *t)
         log_warn("capacity unknown", lerr(&err));
     struct space_count full = space_watch(t->mountpaths, &t->space);
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    return json_pack("{ss ss sI sI s{sI sI sI sI}}", "id", t->id, "boot", t->boot, "term",
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    uint64_t resilver = set->settled ? 0 : set->roster->generation;
+    return json_pack("{ss ss sI sI s{sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
                      "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
                      "mountpaths_high", (json_int_t)full.high, "mountpaths_out",
-                     (json_int_t)full.out);
+                     (json_int_t)full.out, "resilver", (json_int_t)resilver);
 }
 
 /* The URL to ask, or NULL where nobody is known. */

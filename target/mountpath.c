@@ -136,6 +136,9 @@ int mountpath_save_format(struct mountpath *mp, struct error *err)
     _cleanup_free_ char *text = json_text(doc);
     if (mp->format_text != NULL && strcmp(mp->format_text, text) == 0)
         return 0;
+    int errnum = fault_errno("roster.write");
+    if (errnum != 0)
+        return error_errno(err, errnum, "write '%s'", path);
     int code = file_replace(path, text, strlen(text), FILE_MODE, err);
     if (code != 0)
         return code;

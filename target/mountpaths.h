@@ -111,6 +111,10 @@ int mountpaths_disable(struct mountpaths *m, const char *which, const char *why,
 /* lost: it goes at once, with what it holds.  E_NO_SPACE where the others have no room. */
 int mountpaths_detach(struct mountpaths *m, const char *which, bool lost, struct error *err);
 
+/* The roster gets another generation, so that a resilver that was aborted is begun again.  Nothing
+ * where the set is settled. */
+int mountpaths_ask_resilver(struct mountpaths *m, struct error *err);
+
 /* Is any set older than this one still held?  Waits for that to end, or until *stop, for at most so
  * long; false: some is held. */
 bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set,

@@ -6,6 +6,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/floor.h"
 
 /* A change that is being made, with `change` held. */
 struct change {
@@ -157,7 +158,8 @@ static int attach_opened(struct change *c, struct mountpath *mp, struct error *e
 {
     int code;
     if ((code = check_cluster(c, mp, err)) != 0 || (code = check_empty(mp, err)) != 0 ||
-        (code = mountpaths_bring_up(c->m, mp, err)) != 0 || (code = join_roster(c, mp, err)) != 0)
+        (code = mountpaths_bring_up(c->m, mp, err)) != 0 ||
+        (code = floor_join(c->m, mp, err)) != 0 || (code = join_roster(c, mp, err)) != 0)
         return code;
     c->open[c->count++] = mp;
     return change_commit(c, err);
@@ -212,6 +214,8 @@ static int reopen(const struct change *c, size_t i, struct mountpath **mp, struc
     code = mountpath_open(member->path, c->m->target_id, false, mp, err);
     if (code == 0)
         code = mountpaths_bring_up(c->m, *mp, err);
+    if (code == 0)
+        code = floor_join(c->m, *mp, err);
     return code == 0 ? 0 : error_recode(err, E_MOUNTPATH_STATE, "enable '%s'", member->path);
 }
 
@@ -344,6 +348,19 @@ int mountpaths_detach(struct mountpaths *m, const char *which, bool lost, struct
     int code = find_member(&c, which, &i, err);
     if (code == 0)
         code = lost ? give_up(&c, i, err) : leave(&c, i, err);
+    change_end(&c);
+    return code;
+}
+
+int mountpaths_ask_resilver(struct mountpaths *m, struct error *err)
+{
+    struct change c;
+    int code = 0;
+    change_begin(&c, m);
+    if (!c.next->settled) {
+        c.next->generation++;
+        code = change_commit(&c, err);
+    }
     change_end(&c);
     return code;
 }

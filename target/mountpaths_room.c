@@ -44,7 +44,7 @@ static int room_walk(struct room *r, struct error *err)
     int found = 0;
     while (code == 0 && (found = index_next_bucket(x, id, &id, err)) == 1)
         code = room_walk_bucket(r, c, id, err);
-    return code != 0 ? code : found;
+    return code == 0 && found < 0 ? found : code;
 }
 
 static int room_check(const struct room *r, size_t i, struct error *err)

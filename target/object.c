@@ -110,9 +110,8 @@ void stored_copy(struct stored *to, const struct stored *from)
     }
 }
 
-/* The copy on one mountpath. */
-static int stored_read_at(const struct object_place *p, struct mountpath *mp, struct stored *out,
-                          struct error *err)
+int stored_read_at(const struct object_place *p, struct mountpath *mp, struct stored *out,
+                   struct error *err)
 {
     _cleanup_free_ char *path = object_place_text(p, mp);
     *out = (struct stored){.mp = mp};

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "io/file.h"
 #include "target/floor.h"
+#include "target/object_move.h"
 
 struct commit_step {
     const char *name;
@@ -232,6 +233,8 @@ static void commit_end(struct commit *c)
 {
     if (c->err.code != 0 && c->step == STEP_SYNC_DIR)
         take_back(c);
+    if (c->err.code == 0)
+        object_remove_others(&c->place);
     /* Either our file, which did not become the object, or the old one, which no longer is. */
     bool tmp_left = c->err.code != 0 || c->exchanged;
     if (tmp_left && unlinkat(c->place.mp->tmp_fd, c->tmp, 0) != 0 && errno != ENOENT)

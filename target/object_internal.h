@@ -51,6 +51,9 @@ struct stored {
  * mountpath that is not open, and where the place's mountpath was taken out since.  By the set in
  * force now, under the name's lock or with the chance of missing what is being moved. */
 int stored_read(const struct object_place *p, struct stored *out, struct error *err);
+/* The copy on one mountpath. */
+int stored_read_at(const struct object_place *p, struct mountpath *mp, struct stored *out,
+                   struct error *err);
 /* Exists, is no tombstone, and no job hides it. */
 bool stored_visible(const struct object_store *s, const struct stored *cur);
 /* Is it there, but hidden by a job that has not committed? */

@@ -14,6 +14,7 @@
 #include "target/cluster_routes.h"
 #include "target/copy_job.h"
 #include "target/daemon_routes.h"
+#include "target/mountpath_routes.h"
 #include "target/delete_job.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
@@ -22,6 +23,7 @@
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/sort_host.h"
+#include "target/resilver_job.h"
 #include "target/sweep.h"
 #include "target/xaction_routes.h"
 #include "xaction/xaction.h"
@@ -29,12 +31,12 @@
 /* Streams between targets wait for each other's other streams: they are not limited. */
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
-const struct http_route *const target_routes[] = {object_routes, daemon_routes,  cluster_routes,
-                                                  list_routes,   xaction_routes, sort_stream_routes,
-                                                  NULL};
+const struct http_route *const target_routes[] = {
+    object_routes, daemon_routes,  mountpath_routes,   cluster_routes,
+    list_routes,   xaction_routes, sort_stream_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction,
-                                                  &cleanup_xaction, NULL};
+                                                  &cleanup_xaction, &resilver_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

@@ -13,6 +13,7 @@ const struct noun nouns[] = {
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
     {"node", "Proxies and targets"},
+    {"storage", "The targets' disks, and what is on them"},
     {"help", "Help"},
     {"completion", "Completion for shells"},
     {"version", "Version"},
@@ -402,6 +403,32 @@ const struct command commands[] = {
         .text =
             "With --what, one of its documents smap, bmd, config, mountpaths, stats is printed.",
         .examples = {"node show t1", "node show t1 --what mountpaths"},
+    },
+    {
+        .noun = "storage",
+        .verb = "mountpath",
+        .words = "ls|attach|detach|enable|disable|resilver [NODE [PATH]]",
+        .min_words = 1,
+        .max_words = 3,
+        .kinds = {WORD_OTHER, WORD_NODE},
+        .flags = FLAGS(F_lost, F_yes, F_watch, F_count),
+        .run = storage_mountpath,
+        .summary = "Show the mountpaths of one target or all; have them come and go",
+        .text =
+            "ls [NODE]            how each one is; of a disabled one also why, and what it held\n"
+            "attach NODE PATH     a new disk, at a directory of the target; objects are moved to "
+            "it\n"
+            "detach NODE PATH     all objects are moved off, then it is released\n"
+            "disable NODE PATH    taken out at once: its objects give 503 until it is enabled\n"
+            "enable NODE PATH     taken back; also ends a detach that is under way\n"
+            "resilver NODE        move objects to where they belong, after the job was aborted\n"
+            "\n"
+            "Objects stay readable while a job of the kind 'resilver' moves them. With --lost, a\n"
+            "detach gives the mountpath up with every object on it: it asks first on a terminal;\n"
+            "elsewhere --yes is required.",
+        .examples = {"storage mountpath ls", "storage mountpath attach t1 /disk3/dfc",
+                     "storage mountpath disable t1 /disk2/dfc",
+                     "storage mountpath detach t1 /disk2/dfc --lost --yes"},
     },
     {
         .noun = "help",

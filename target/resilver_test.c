@@ -1,0 +1,564 @@
+/* Mountpaths that come and go while objects are there: none is lost, none is read old, and a crash
+ * at any point leaves a state to go on from. */
+#include "target/store_fixture.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "common/rng.h"
+#include "target/resilver.h"
+
+enum { COUNT = 120 };
+
+static char *path_of(unsigned n)
+{
+    return xprintf("%s/mp%u", fx.dir, n);
+}
+
+static void must(int code, const struct error *err)
+{
+    if (code != 0)
+        fail_msg("%s", err->message);
+}
+
+static void attach(unsigned n)
+{
+    _cleanup_free_ char *path = path_of(n);
+    struct error err = ERROR_INIT;
+    must(mountpaths_attach(fx.mountpaths, path, &err), &err);
+}
+
+static void detach(unsigned n, bool lost)
+{
+    _cleanup_free_ char *path = path_of(n);
+    struct error err = ERROR_INIT;
+    must(mountpaths_detach(fx.mountpaths, path, lost, &err), &err);
+}
+
+static void disable(unsigned n)
+{
+    _cleanup_free_ char *path = path_of(n);
+    struct error err = ERROR_INIT;
+    must(mountpaths_disable(fx.mountpaths, path, "a test", &err), &err);
+}
+
+static void enable(unsigned n)
+{
+    _cleanup_free_ char *path = path_of(n);
+    struct error err = ERROR_INIT;
+    must(mountpaths_enable(fx.mountpaths, path, &err), &err);
+}
+
+static int try_resilver(struct error *err)
+{
+    struct job_stop stop;
+    struct job_tally *tally = job_tally_new("moved");
+    job_stop_init(&stop);
+    int code = resilver_run(fx.store, &stop, tally, err);
+    job_stop_done(&stop);
+    job_tally_free(tally);
+    return code;
+}
+
+static void resilver(void)
+{
+    struct error err = ERROR_INIT;
+    must(try_resilver(&err), &err);
+}
+
+static const char *name_of(unsigned i, char out[static 16])
+{
+    snprintf(out, 16, "o%03u", i);
+    return out;
+}
+
+/* Every third is deleted, every third written twice. */
+static void fill(void)
+{
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        put_text(name_of(i, name), "old");
+        if (i % 3 == 1)
+            put_text(name, "newer");
+        if (i % 3 == 2)
+            assert_int_equal(delete_name(name), 0);
+    }
+}
+
+static void assert_filled(void)
+{
+    static const char *const want[] = {"old", "newer", NULL};
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_text(name_of(i, name), want[i % 3]);
+    _cleanup_free_ char *list = list_text();
+    assert_int_equal(strlen(list), COUNT / 3 * (strlen("o000:3 ") + strlen("o000:5 ")));
+}
+
+/* Each file is where HRW looks for it, and in that index alone. */
+static void assert_placed(void)
+{
+    const struct mountpath_set *set = fixture_set();
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        const struct mountpath *to = fixture_pick(name_of(i, name));
+        for (size_t k = 0; k < set->count; k++) {
+            struct index_cursor *c;
+            assert_int_equal(index_cursor_open(set->all[k]->index, &c, NULL), 0);
+            int found = index_cursor_seek(c, BUCKET, name, false, NULL);
+            bool has = found == 1 && strcmp(index_cursor_name(c), name) == 0;
+            index_cursor_close(c);
+            if (has != (set->all[k] == to))
+                fail_msg("'%s' %s the index of '%s'", name, has ? "is in" : "is not in",
+                         set->all[k]->path);
+        }
+    }
+}
+
+static void assert_settled(size_t members)
+{
+    const struct mountpath_set *set = fixture_set();
+    assert_true(set->settled);
+    assert_int_equal(set->roster->count, members);
+    assert_placed();
+    assert_filled();
+}
+
+static void test_attach_and_detach(void **state)
+{
+    (void)state;
+    fill();
+    attach(3);
+    assert_false(fixture_set()->settled);
+    assert_filled();
+    resilver();
+    assert_settled(3);
+    detach(1, false);
+    assert_filled();
+    resilver();
+    assert_settled(2);
+    mountpaths_reap(fx.mountpaths);
+    char path[100];
+    snprintf(path, sizeof path, "%s/mp1/.dfc", fx.dir);
+    assert_int_equal(access(path, F_OK), -1); /* released */
+    fixture_close();
+    fixture_open(); /* "1,2": what was detached stays away, what was attached is remembered */
+    assert_settled(2);
+    assert_string_equal(strrchr(fixture_mp(1)->path, '/'), "/mp3");
+    attach(1);
+    resilver();
+    assert_settled(3);
+}
+
+static void test_an_attach_is_refused(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *first = path_of(1), *third = path_of(3);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, first, &err), E_EXISTS);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, "mp3", &err), E_INVALID);
+    fill();
+    char command[300];
+    snprintf(command, sizeof command, "cp -a %s %s && sed -i s/mp1/mp3/ %s/.dfc/format.json", first,
+             third, third);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, third, &err), E_EXISTS); /* a copy */
+    snprintf(command, sizeof command,
+             "sed -i -E 's/\"target\":\"t1\"/\"target\":\"t9\"/; "
+             "s/\"mountpath\":\"mp-/\"mountpath\":\"mp-x/' %s/.dfc/format.json",
+             third);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, third, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "belongs to target 't9'"));
+    snprintf(command, sizeof command,
+             "sed -i 's/\"target\":\"t9\"/\"target\":\"t1\"/' %s/.dfc/format.json", third);
+    assert_int_equal(system(command), 0);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, third, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "earlier time"));
+    assert_int_equal(fixture_set()->roster->count, 2);
+}
+
+/* Its names are refused until it is back, the others are served, new ones among them. */
+static void test_disable_and_enable(void **state)
+{
+    (void)state;
+    fill();
+    put_text("for-1", "x");
+    unsigned refused = 0;
+    disable(1);
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct object o;
+        struct error err = ERROR_INIT;
+        int code = object_head(fx.store, BUCKET, name_of(i, name), &o, &err);
+        if (code == E_MOUNTPATH_DISABLED) {
+            refused++;
+            assert_non_null(strstr(err.message, "mp1' of target 't1'"));
+            assert_int_equal(put_text_as(name, "x", DURABILITY_SYNC, NULL), code);
+            assert_int_equal(delete_name(name), code);
+        } else {
+            assert_int_equal(code, i % 3 == 2 ? E_OBJECT_NOT_FOUND : 0);
+        }
+    }
+    assert_in_range(refused, COUNT / 4, COUNT * 3 / 4);
+    const struct list_request req = {
+        .bucket_id = BUCKET, .prefix = "", .delimiter = "", .start_after = "", .limit = 10};
+    struct list_page page;
+    assert_int_equal(list_page(fx.store, &req, &page, NULL), E_MOUNTPATH_DISABLED);
+    const struct roster_member *m = &fixture_set()->roster->members[0];
+    assert_true(m->counted);
+    assert_in_range(m->objects, 1, COUNT);
+    assert_string_equal(m->why, "a test");
+    fixture_close();
+    fixture_open();
+    assert_true(fixture_set()->roster->members[0].disabled);
+    enable(1);
+    fixture_close();
+    fixture_open();
+    assert_text("for-1", "x");
+    assert_int_equal(delete_name("for-1"), 0);
+    assert_settled(2);
+}
+
+/* With a disk out, another one is put in: what may lie on the first is refused, all else is served.
+ */
+static void test_attach_while_one_is_disabled(void **state)
+{
+    (void)state;
+    fill();
+    disable(1);
+    attach(3);
+    char name[16];
+    unsigned refused = 0, served = 0;
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct object o;
+        int code = object_head(fx.store, BUCKET, name_of(i, name), &o, NULL);
+        refused += code == E_MOUNTPATH_DISABLED;
+        served += code == (i % 3 == 2 ? E_OBJECT_NOT_FOUND : 0);
+    }
+    assert_int_equal(refused + served, COUNT);
+    assert_in_range(served, COUNT / 4, COUNT * 3 / 4);
+    struct error err = ERROR_INIT;
+    assert_int_equal(try_resilver(&err), E_MOUNTPATH_DISABLED);
+    assert_false(fixture_set()->settled);
+    enable(1);
+    assert_filled();
+    resilver();
+    assert_settled(3);
+}
+
+static void test_one_that_is_lost_is_given_up(void **state)
+{
+    (void)state;
+    fill();
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *first = path_of(1);
+    disable(1);
+    assert_int_equal(mountpaths_detach(fx.mountpaths, first, false, &err), E_MOUNTPATH_STATE);
+    detach(1, true);
+    assert_true(fixture_set()->settled);
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++)
+        put_text(name_of(i, name), "again");
+    mountpaths_reap(fx.mountpaths);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, first, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "earlier time"));
+    fixture_close();
+    fixture_open();
+    assert_int_equal(fixture_set()->count, 1);
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_text(name_of(i, name), "again");
+}
+
+static void test_a_detach_can_be_taken_back(void **state)
+{
+    (void)state;
+    fill();
+    detach(2, false);
+    enable(2);
+    assert_filled();
+    resilver();
+    assert_settled(2);
+    detach(2, false);
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *first = path_of(1);
+    assert_int_equal(mountpaths_detach(fx.mountpaths, first, false, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "last mountpath"));
+}
+
+/* A write while the set is not settled leaves one copy: the old one would come back with the loss
+ * of the new one's disk. */
+static void test_a_write_removes_older_copies(void **state)
+{
+    (void)state;
+    fill();
+    attach(3);
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++)
+        assert_int_equal(put_text_as(name_of(i, name), "again",
+                                     i % 2 == 0 ? DURABILITY_SYNC : DURABILITY_ASYNC, NULL),
+                         0);
+    assert_placed();
+}
+
+static void test_a_jobs_objects_wait(void **state)
+{
+    (void)state;
+    char name[16];
+    fx.committed_job = NULL;
+    for (unsigned i = 0; i < 20; i++)
+        put_text_hidden(name_of(i, name), "out", "srt-1");
+    attach(3);
+    struct job_stop stop;
+    struct job_tally *tally = job_tally_new("moved");
+    job_stop_init(&stop);
+    job_stop_now(&stop);
+    assert_int_equal(resilver_run(fx.store, &stop, tally, NULL), E_ABORTED);
+    job_stop_done(&stop);
+    job_tally_free(tally);
+    assert_false(fixture_set()->settled);
+    fx.committed_job = "srt-1";
+    for (unsigned i = 0; i < 20; i++)
+        assert_int_equal(object_unmark(fx.store, BUCKET, name_of(i, name), "srt-1", NULL), 0);
+    resilver();
+    assert_true(fixture_set()->settled);
+    for (unsigned i = 0; i < 20; i++)
+        assert_text(name_of(i, name), "out");
+}
+
+/* --- crashes ---------------------------------------------------------------------------------- */
+
+static void child_changes(const char *fault)
+{
+    fixture_open();
+    fault_configure(fault, NULL);
+    attach(3);
+    resilver();
+    detach(1, false);
+    resilver();
+    _exit(0);
+}
+
+/* Killed at the n-th pass of a fault point; the next start goes on to the same end. */
+static bool crash_at(const char *point, unsigned n)
+{
+    char fault[80];
+    bool renames = strcmp(point, "resilver.rename") == 0;
+    snprintf(fault, sizeof fault, "%s%s=kill@%u", renames ? "" : "resilver.rename=EXDEV,", point,
+             n);
+    fixture_open();
+    fill();
+    fixture_close();
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        child_changes(fault);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    print_message("%s\n", fault);
+    fixture_open();
+    assert_filled();
+    if (!fixture_set()->settled)
+        resilver();
+    assert_true(fixture_set()->settled);
+    assert_placed();
+    assert_filled();
+    return WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL;
+}
+
+static void clear(void)
+{
+    fixture_close();
+    char command[200];
+    snprintf(command, sizeof command, "rm -rf %s/mp*", fx.dir);
+    assert_int_equal(system(command), 0);
+}
+
+static void test_a_crash_anywhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *point;
+        unsigned step;
+    } points[] = {{"roster.write", 1},     {"resilver.copy", 17},  {"resilver.publish", 17},
+                  {"resilver.remove", 17}, {"resilver.settle", 1}, {"resilver.rename", 17},
+                  {"index.write", 61}};
+    for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
+        bool crashed = true;
+        for (unsigned n = 1; crashed; n += points[i].step) {
+            crashed = crash_at(points[i].point, n);
+            clear();
+            if (!crashed && n == 1)
+                fail_msg("%s is never passed", points[i].point);
+        }
+    }
+}
+
+/* --- all at once ------------------------------------------------------------------------------ */
+
+enum { CLIENTS = 3, NAMES = 40, CHANGES = 60 };
+
+struct client {
+    pthread_t thread;
+    unsigned number;
+    atomic_bool *stop;
+    unsigned failed;
+    uint64_t calls, refused;
+};
+
+/* The names of one client are its own: it knows what each must be.  A write that was refused was
+ * not made. */
+static void client_step(struct client *c, struct rng *rng, unsigned *have)
+{
+    char name[24], text[24];
+    struct error err = ERROR_INIT;
+    unsigned i = (unsigned)rng_below(rng, NAMES);
+    snprintf(name, sizeof name, "c%u-%02u", c->number, i);
+    snprintf(text, sizeof text, "%u", (have[i] & ~1u) + 1);
+    enum durability durability = rng_below(rng, 4) == 0 ? DURABILITY_SYNC : DURABILITY_ASYNC;
+    int code = 0;
+    c->calls++;
+    switch (rng_below(rng, 4)) {
+    case 0:
+        code = put_text_as(name, text, durability, &err);
+        if (code == 0)
+            have[i] = (have[i] & ~1u) + 2;
+        break;
+    case 1:
+        code = delete_as(name, durability, &err);
+        if (code == 0)
+            have[i] |= 1;
+        if (code == E_OBJECT_NOT_FOUND && (have[i] == 0 || (have[i] & 1)))
+            code = 0;
+        break;
+    default: {
+        struct object o;
+        code = object_open(fx.store, BUCKET, name, &o, &err);
+        bool gone = have[i] == 0 || (have[i] & 1) != 0;
+        if (code == E_OBJECT_NOT_FOUND && gone)
+            code = 0;
+        else if (code == 0) {
+            char got[24] = "";
+            snprintf(text, sizeof text, "%u", (have[i] & ~1u) - 1);
+            assert_int_equal(file_pread_full(o.fd, got, o.attr.size, 0, NULL), 0);
+            if (gone || strcmp(got, text) != 0) {
+                print_error("%s: '%s', not '%s'\n", name, got, gone ? "" : text);
+                c->failed++;
+            }
+            close(o.fd);
+        }
+    }
+    }
+    c->refused += code == E_MOUNTPATH_DISABLED;
+    if (code != 0 && code != E_MOUNTPATH_DISABLED) {
+        print_error("%s: %s\n", name, err.message);
+        c->failed++;
+    }
+}
+
+static void *client_main(void *arg)
+{
+    struct client *c = arg;
+    struct rng rng;
+    unsigned have[NAMES] = {0};
+    rng_seed(&rng, c->number + 1);
+    while (!atomic_load(c->stop) && c->failed == 0)
+        client_step(c, &rng, have);
+    return NULL;
+}
+
+static void *lister_main(void *arg)
+{
+    struct client *c = arg;
+    const struct list_request req = {
+        .bucket_id = BUCKET, .prefix = "fixed-", .delimiter = "", .start_after = "", .limit = 1000};
+    while (!atomic_load(c->stop) && c->failed == 0) {
+        struct list_page page;
+        int code = list_page(fx.store, &req, &page, NULL);
+        c->calls++;
+        if (code == 0) {
+            if (page.entry_count != NAMES) {
+                print_error("%zu names are listed\n", page.entry_count);
+                c->failed++;
+            }
+            list_page_done(&page);
+        } else {
+            c->refused++;
+            c->failed += code != E_MOUNTPATH_DISABLED;
+        }
+    }
+    return NULL;
+}
+
+static void random_change(struct rng *rng)
+{
+    _cleanup_free_ char *path = path_of(1 + (unsigned)rng_below(rng, 4));
+    struct error err = ERROR_INIT;
+    switch (rng_below(rng, 5)) {
+    case 0:
+        (void)mountpaths_attach(fx.mountpaths, path, &err);
+        break;
+    case 1:
+        (void)mountpaths_detach(fx.mountpaths, path, false, &err);
+        break;
+    case 2:
+        (void)mountpaths_disable(fx.mountpaths, path, "a test", &err);
+        break;
+    case 3:
+        (void)mountpaths_enable(fx.mountpaths, path, &err);
+        break;
+    default:
+        (void)try_resilver(&err);
+    }
+    if (err.code == E_IO || err.code == E_INTERNAL)
+        fail_msg("%s", err.message);
+}
+
+static void test_clients_see_nothing_wrong(void **state)
+{
+    (void)state;
+    atomic_bool stop = false;
+    struct client clients[CLIENTS + 1] = {0};
+    struct rng rng;
+    char name[24];
+    for (unsigned i = 0; i < NAMES; i++) {
+        snprintf(name, sizeof name, "fixed-%02u", i);
+        put_text(name, "x");
+    }
+    for (unsigned i = 0; i <= CLIENTS; i++) {
+        clients[i] = (struct client){.number = i, .stop = &stop};
+        assert_int_equal(pthread_create(&clients[i].thread, NULL,
+                                        i < CLIENTS ? client_main : lister_main, &clients[i]),
+                         0);
+    }
+    rng_seed(&rng, 7);
+    for (unsigned i = 0; i < CHANGES; i++)
+        random_change(&rng);
+    atomic_store(&stop, true);
+    uint64_t answered = 0;
+    for (unsigned i = 0; i <= CLIENTS; i++) {
+        pthread_join(clients[i].thread, NULL);
+        assert_int_equal(clients[i].failed, 0);
+        answered += clients[i].calls - clients[i].refused;
+    }
+    assert_true(answered > 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(test_attach_and_detach),
+        store_test(test_an_attach_is_refused),
+        store_test(test_disable_and_enable),
+        store_test(test_attach_while_one_is_disabled),
+        store_test(test_one_that_is_lost_is_given_up),
+        store_test(test_a_detach_can_be_taken_back),
+        store_test(test_a_write_removes_older_copies),
+        store_test(test_a_jobs_objects_wait),
+        closed_test(test_a_crash_anywhere),
+        store_test(test_clients_see_nothing_wrong),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
