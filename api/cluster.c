@@ -87,3 +87,37 @@ int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *actio
     buf_puts(&full, "/v1/daemon/mountpaths");
     return call_small(c, &what, &full, document, err);
 }
+
+/* A call to the node's own /v1/daemon/indexes. */
+static int indexes(struct dfc_client *c, const char *node, const char *body, char **document,
+                   struct dfc_error *err)
+{
+    _cleanup_free_ char *origin = NULL;
+    int rc = find_node(c, node, &origin, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small call = {.method = body != NULL ? "PUT" : "GET",
+                                    .body = body,
+                                    .twice_is_harmless = true,
+                                    .origin = origin};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/daemon/indexes");
+    return call_small(c, &call, &path, document, err);
+}
+
+int dfc_node_indexes(struct dfc_client *c, const char *node, char **document, struct dfc_error *err)
+{
+    return indexes(c, node, NULL, document, err);
+}
+
+int dfc_node_reindex(struct dfc_client *c, const char *node, const char *mountpath, char **document,
+                     struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s}", "action", "reindex", "value", mountpath != NULL ? mountpath : "");
+    if (doc == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID, "the mountpath's name is not UTF-8");
+    _cleanup_free_ char *body = json_text(doc);
+    return indexes(c, node, body, document, err);
+}

@@ -282,6 +282,14 @@ DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, cons
                                const char *path, bool lost, char **document,
                                struct dfc_error *err);
 
+/* A target's indexes, by which objects are listed: how they are, and having them rebuilt from the
+ * files while it serves (docs/http.md).  mountpath: its path or id, or NULL for all.  Returns at once;
+ * document: the indexes, with "rebuilding" until it is done. */
+DFC_API int dfc_node_indexes(struct dfc_client *client, const char *node, char **document,
+                             struct dfc_error *err);
+DFC_API int dfc_node_reindex(struct dfc_client *client, const char *node, const char *mountpath,
+                             char **document, struct dfc_error *err);
+
 /* ---- jobs ---- */
 
 struct dfc_job {

@@ -18,7 +18,8 @@ struct reindexer {
     pthread_t thread;
     atomic_bool stop;
     struct reindex_report report; /* of the present run */
-    uint64_t changes;             /* the thread's: at its last look */
+    uint64_t changes;             /* the thread's: at its last look, */
+    uint64_t idle_ms;             /* and for how long they have been as many */
     uint64_t retry_ms;            /* the thread's: a stale index is left alone until then */
     pthread_mutex_t lock;         /* of the fields below */
     pthread_cond_t woken;
@@ -54,7 +55,8 @@ static void checkpoint_if_idle(struct reindexer *r)
     struct error err = ERROR_INIT;
     uint64_t before = r->changes;
     r->changes = index_changes(r->mp->index, &idle);
-    if (idle && r->changes == before && index_checkpoint(r->mp->index, &err) != 0)
+    r->idle_ms = idle && r->changes == before ? r->idle_ms + REINDEXER_LOOK_MS : 0;
+    if (r->idle_ms >= REINDEXER_IDLE_MS && index_checkpoint(r->mp->index, &err) != 0)
         log_warn("index not brought to the disk", lstr("mountpath", r->mp->path), lerr(&err));
 }
 
@@ -62,7 +64,7 @@ static void checkpoint_if_idle(struct reindexer *r)
 static bool wait_for_work(struct reindexer *r)
 {
     struct timespec until;
-    uint64_t until_ms = clock_ms() + REINDEXER_IDLE_MS;
+    uint64_t until_ms = clock_ms() + REINDEXER_LOOK_MS;
     until = (struct timespec){.tv_sec = (time_t)(until_ms / 1000),
                               .tv_nsec = (long)(until_ms % 1000) * 1000000};
     int rc = 0;

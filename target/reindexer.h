@@ -14,7 +14,7 @@
 #include "common/error.h"
 #include "target/reindex.h"
 
-enum { REINDEXER_IDLE_MS = 5000, REINDEXER_RETRY_MS = 60000 };
+enum { REINDEXER_LOOK_MS = 1000, REINDEXER_IDLE_MS = 5000, REINDEXER_RETRY_MS = 60000 };
 
 struct reindexer;
 

@@ -18,6 +18,7 @@
 #include "target/delete_job.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
+#include "target/index_routes.h"
 #include "target/keeper.h"
 #include "target/member.h"
 #include "target/object_copy.h"
@@ -32,11 +33,12 @@
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
 const struct http_route *const target_routes[] = {
-    object_routes, daemon_routes,  mountpath_routes,   cluster_routes,
-    list_routes,   xaction_routes, sort_stream_routes, NULL};
+    object_routes,  daemon_routes,      mountpath_routes,
+    cluster_routes, index_routes,       list_routes,
+    xaction_routes, sort_stream_routes, NULL};
 
-static const struct xaction_ops *const kinds[] = {&sort_xaction, &delete_xaction, &copy_xaction,
-                                                  &cleanup_xaction, &resilver_xaction, NULL};
+static const struct xaction_ops *const kinds[] = {
+    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

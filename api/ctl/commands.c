@@ -431,6 +431,23 @@ const struct command commands[] = {
                      "storage mountpath detach t1 /disk2/dfc --lost --yes"},
     },
     {
+        .noun = "storage",
+        .verb = "reindex",
+        .words = "NODE [MOUNTPATH]",
+        .min_words = 1,
+        .max_words = 2,
+        .kinds = {WORD_NODE, WORD_OTHER},
+        .flags = FLAGS(F_wait, F_timeout),
+        .run = storage_reindex,
+        .summary = "Rebuild the indexes of a target, by which objects are listed, from the files",
+        .text = "The target goes on serving; lists use the old index until the new one is whole, "
+                "and\n"
+                "are refused where the old one is damaged. Targets do this by themselves when they "
+                "find\n"
+                "damage. A target that is not running is started with --reindex=true instead.",
+        .examples = {"storage reindex t1 --wait", "storage reindex t1 /disk2/dfc"},
+    },
+    {
         .noun = "help",
         .words = "[NOUN [VERB]]",
         .max_words = 2,
