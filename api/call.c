@@ -143,6 +143,15 @@ static void error_fill_from_headers(struct dfc_error *err, const struct headers 
         snprintf(err->request_id, sizeof err->request_id, "%s", id != NULL ? id : request_id);
 }
 
+/* A call of the contract that the other side does not have: it is another kind of node, or port. */
+static int say_not_a_proxy(struct dfc_error *err)
+{
+    size_t used = strlen(err->message);
+    snprintf(err->message + used, sizeof err->message - used,
+             "; the endpoint has to be a proxy's public address");
+    return err->result = DFC_INVALID;
+}
+
 /* The final reply of a try. */
 static int attempt_conclude(struct attempt *a, struct dfc_error *err)
 {
@@ -154,6 +163,8 @@ static int attempt_conclude(struct attempt *a, struct dfc_error *err)
     a->outcome = outcome_of_status(r->status, err);
     a->retry_after_ms = headers_retry_after_ms(&r->headers, clock_wall_ms() / 1000);
     error_fill_from_headers(err, &r->headers, a->request_id);
+    if (strcmp(err->code, error_name(E_ROUTE)) == 0 && a->call->origin == NULL)
+        return say_not_a_proxy(err);
     return rc;
 }
 
@@ -167,7 +178,8 @@ static int attempt_ended(struct attempt *a, enum exchange_end end, struct dfc_er
     if (end == EXCHANGE_REPLIED)
         return attempt_conclude(a, err);
     a->outcome = outcomes[end];
-    error_fill_from_headers(err, &a->call->reply.headers, a->request_id);
+    if (err->result != DFC_LOCAL) /* which no node has to do with */
+        error_fill_from_headers(err, &a->call->reply.headers, a->request_id);
     return err->result;
 }
 

@@ -214,6 +214,19 @@ static int check_command(const struct args *a, struct error *err)
     return 0;
 }
 
+/* A bucket may be named as the objects in it are. */
+static void plain_buckets(struct args *a)
+{
+    static const char scheme[] = "dfc://";
+    bool all = strcmp(a->command->noun, "bucket") == 0; /* names of new ones, too */
+    for (size_t i = 0; i < a->word_count; i++) {
+        size_t kind = i < COMMAND_WORDS ? i : COMMAND_WORDS - 1;
+        if ((all || a->command->kinds[kind] == WORD_BUCKET) &&
+            strncmp(a->words[i], scheme, strlen(scheme)) == 0)
+            a->words[i] += strlen(scheme);
+    }
+}
+
 int args_parse(struct args *a, int argc, char *const *argv, struct error *err)
 {
     struct cursor c = {.argc = argc, .argv = argv};
@@ -234,7 +247,10 @@ int args_parse(struct args *a, int argc, char *const *argv, struct error *err)
             return rc;
     }
     int rc = find_command(a, err);
-    return rc == 0 && a->command != NULL ? check_command(a, err) : rc;
+    if (rc != 0 || a->command == NULL)
+        return rc;
+    plain_buckets(a);
+    return check_command(a, err);
 }
 
 void args_done(struct args *a)

@@ -74,11 +74,18 @@ static int check_words(struct ctl *ctl, const struct args *args, struct object_n
     return EXIT_OK;
 }
 
-static int confirm_words(struct ctl *ctl, const struct args *args)
+static char *question_of(const struct object_name *n)
+{
+    if (n->key[0] == '\0')
+        return xprintf("Remove every object of bucket '%s'?", n->bucket);
+    return xprintf("Remove every object of bucket '%s' whose name begins with '%s'?", n->bucket,
+                   n->key);
+}
+
+static int confirm_words(struct ctl *ctl, const struct args *args, const struct object_name *names)
 {
     for (size_t i = 0; args->given[F_recursive] && i < args->word_count; i++) {
-        _cleanup_free_ char *question =
-            xprintf("Remove every object whose name begins with '%s'?", args->words[i]);
+        _cleanup_free_ char *question = question_of(&names[i]);
         int code = ctl_confirm(ctl, args, question);
         if (code != EXIT_OK)
             return code;
@@ -112,7 +119,7 @@ int object_rm(struct ctl *ctl, const struct args *args)
     struct object_name *names = xcalloc(args->word_count, sizeof *names);
     int code = check_words(ctl, args, names);
     if (code == EXIT_OK)
-        code = confirm_words(ctl, args);
+        code = confirm_words(ctl, args, names);
     if (code == EXIT_OK)
         code = remove_all(ctl, args, names);
     for (size_t i = 0; i < args->word_count; i++)

@@ -112,7 +112,8 @@ class CommandLine(Case):
                       ["put", "-", "b"], ["put", "a", "b", "c/key"], ["object", "head", "b"],
                       ["rm", "b"], ["put", "x", "b/k", "--meta", "novalue"],
                       ["ls", "b/p", "--prefix", "q"], ["ls", "--watch=0"], ["ls", "--quiet=1"],
-                      ["ls", "--endpoint", "ftp://x"], ["ls", "--endpoint", "http://h/path"]):
+                      ["ls", "--endpoint", "ftp://x"], ["ls", "--endpoint", "http://h/path"],
+                      ["ls", "--endpoint", ""], ["cat", "s3://b/k"]):
             self.run_ctl(*words, code=2)
             self.assertTrue(self.err.startswith("dfcctl: "), (words, self.err))
         self.assertEqual(self.mock.log, [])
@@ -127,7 +128,8 @@ class CommandLine(Case):
         self.assertEqual(self.run_ctl("-q", "object", "--units=raw", "cat", "b/--limit"), b"x")
 
     def test_version(self):
-        self.assertRegex(self.text("version"), r"^dfcctl \d+\.\d+\.\d+\n$")
+        for words in (["version"], ["--version"]):
+            self.assertRegex(self.text(*words), r"^dfcctl \d+\.\d+\.\d+\n$")
 
     def test_documentation_is_made_from_the_table(self):
         with open(os.path.join(ROOT, "docs", "dfcctl.md"), "rb") as f:
@@ -158,6 +160,13 @@ class Buckets(Case):
         self.assertEqual(self.mock.buckets["b"][0]["verify_on_read"], True)
         self.assertEqual(self.json("bucket", "props", "b")["props"]["copies"], 2)
         self.run_ctl("bucket", "props", "none", code=3)
+
+    def test_names_with_the_scheme(self):
+        self.run_ctl("bucket", "create", "dfc://b")
+        self.assertEqual(list(self.mock.buckets), ["b"])
+        self.run_ctl("bucket", "props", "dfc://b")
+        self.run_ctl("bucket", "rm", "dfc://b", "--yes")
+        self.assertEqual(self.mock.buckets, {})
 
     def test_backend_is_refused_by_name(self):
         e = self.json_error("bucket", "create", "b", "--backend", "s3://x", code=1)
@@ -332,6 +341,12 @@ class Objects(Case):
         self.assertEqual(self.json_error("get", "b/k", code=1)["code"], "checksum_mismatch")
         self.assertEqual(self.read("k"), b"old")
         self.assertEqual(self.files(), ["k"])
+
+    def test_a_failure_here_names_no_node(self):
+        self.mock.create("b", {"k": pattern(50000)})
+        e = self.json_error("get", "b/k", "/dev/full", code=1)
+        self.assertEqual(e["code"], "no_space")
+        self.assertNotIn("node", e)
 
     def test_get_ranges(self):
         data = pattern(100000)
@@ -660,6 +675,11 @@ class Trouble(Case):
         for words in (["bucket", "ls"], ["ls", "b"], ["job", "show", "j"], ["cluster", "status"]):
             self.run_ctl(*words, code=1)
 
+    def test_an_endpoint_that_is_no_proxy(self):
+        self.mock.plan({"do": "status", "status": 404, "code": "no_such_route"})
+        self.run_ctl("bucket", "ls", code=1)
+        self.assertIn("the endpoint has to be a proxy's public address", self.err)
+
     def test_interrupt(self):
         self.mock.plan({"at": "target", "do": "stall", "seconds": 60})
         p = self.start("get", "b/k", "f")
@@ -765,6 +785,11 @@ extract_concurrency_max_limit: 0
         self.assertIn("failed: shard 'a.tar' is missing (shard_missing)", self.err)
         doc = self.json("sort", "start", "--input-bucket", "b", "--wait", code=1)
         self.assertEqual(doc["state"], "failed")
+        self.mock.job_end = "finished"
+        self.mock.job_warnings = ["t1: the input has no records"] + ["w"] * 30
+        self.run_ctl("sort", "start", "--input-bucket", "b", "--wait")
+        self.assertIn("warning: t1: the input has no records\n", self.err)
+        self.assertIn("21 more warnings: dfcctl job show srt-", self.err)
         self.run_ctl("job", "wait", "srt-none", code=3)
 
     def test_wait_timeout_and_interrupt(self):

@@ -35,6 +35,21 @@ static void print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc
                 code != NULL ? code : "failed");
 }
 
+enum { WARNINGS_SHOWN = 10 };
+
+/* What a job that finished did not do as somebody may believe: no input, shards that are missing.
+ */
+static void print_warnings(const struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+{
+    json_t *warnings = json_object_get(doc, "warnings");
+    size_t count = json_array_size(warnings);
+    for (size_t i = 0; i < count && i < WARNINGS_SHOWN; i++)
+        ctl_remark(ctl, "dfcctl: warning: %s", json_string_value(json_array_get(warnings, i)));
+    if (count > WARNINGS_SHOWN)
+        ctl_remark(ctl, "dfcctl: %zu more warnings: dfcctl job show %s", count - WARNINGS_SHOWN,
+                   job->id);
+}
+
 static int print_end(struct ctl *ctl, const struct dfc_job *job)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -44,6 +59,7 @@ static int print_end(struct ctl *ctl, const struct dfc_job *job)
     bool finished = strcmp(job->state, "finished") == 0;
     if (!ctl->json && !finished)
         print_reason(ctl, job, doc);
+    print_warnings(ctl, job, doc);
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
     else

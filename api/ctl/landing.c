@@ -19,7 +19,7 @@ static int open_temporary(struct landing *l, struct error *err)
     random_id(TEMPORARY_PREFIX, name);
     l->fd = openat(l->directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (l->fd < 0)
-        return error_errno(err, errno, "create a file beside '%s'", l->leaf);
+        return error_errno(err, errno, "create '%s' in its directory", l->leaf);
     l->temporary = xstrdup(name);
     return 0;
 }

@@ -11,6 +11,9 @@ int object_name_parse(const char *text, struct object_name *out, struct error *e
     size_t len = strcspn(plain, "/");
     if (len == 0)
         return error_set(err, E_NAME, "'%s' names no bucket: expected BUCKET/KEY", text);
+    if (plain[len - 1] == ':' && plain[len] == '/')
+        return error_set(err, E_NAME, "'%s': an object is named BUCKET/KEY or dfc://BUCKET/KEY",
+                         text);
     out->bucket = xstrndup(plain, len);
     out->key = xstrdup(plain[len] == '/' ? plain + len + 1 : "");
     return 0;

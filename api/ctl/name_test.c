@@ -11,7 +11,7 @@ static void names(void **state)
         {"b", "b", ""},          {"b/", "b", ""},
         {"b/k", "b", "k"},       {"dfc://b/k", "b", "k"},
         {"dfc://b", "b", ""},    {"b/a/b/", "b", "a/b/"},
-        {"b//k", "b", "/k"},     {"s3://b/k", "s3:", "/b/k"},
+        {"b//k", "b", "/k"},     {"b/s3://x/k", "b", "s3://x/k"},
         {"b/../k", "b", "../k"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -21,7 +21,7 @@ static void names(void **state)
         assert_string_equal(n.key, rows[i][2]);
         object_name_done(&n);
     }
-    static const char *const bad[] = {"", "/k", "dfc://", "dfc:///k"};
+    static const char *const bad[] = {"", "/k", "dfc://", "dfc:///k", "s3://b/k"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct object_name n;
         assert_int_equal(object_name_parse(bad[i], &n, NULL), E_NAME);

@@ -65,6 +65,8 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .idle_timeout_ms = idle_ms < UINT32_MAX ? (uint32_t)idle_ms : UINT32_MAX,
         .user_agent = "dfcctl/" DFC_VERSION,
     };
+    if (a->given[F_endpoint] && options.endpoints[0] == '\0')
+        return ctl_usage(ctl, "--endpoint is empty: expected http://HOST:PORT");
     if (dfc_client_open(&options, &ctl->client, &err) != DFC_OK)
         return ctl_fail(ctl, &err, NULL) == EXIT_OK ? EXIT_OK : EXIT_USAGE;
     interrupt_install(ctl->client);
@@ -142,6 +144,9 @@ int ctl_main(int argc, char **argv)
     _cleanup_(args_done)
     struct args args;
     ctl_init(&ctl, argc, argv);
+    static char version[] = "version"; /* "--version" is what many type */
+    if (argc == 2 && strcmp(argv[1], "--version") == 0)
+        argv[1] = version;
     if (args_parse(&args, argc, argv, &err) != 0)
         return ctl_fail_common(&ctl, &err, EXIT_USAGE);
     ctl_apply(&ctl, &args);

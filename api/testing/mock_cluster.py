@@ -480,6 +480,7 @@ class MockCluster:
         self.buckets, self.jobs = {}, {}
         self.page_limit = 10000
         self.job_end = "finished"
+        self.job_warnings = []
         self.job_pace = 1  # states that a job advances by when it is looked at
         self.servers = [Server(self, "proxy", "p1"), Server(self, "target", "t1"),
                         Server(self, "target", "t2")]
@@ -538,6 +539,7 @@ class MockCluster:
                            "rate_bytes_s": 1 << 20, "eta_s": 4 - at}
         if job["state"] == "finished":
             job["state"], job["ended_ms"] = self.job_end, 2000
+            job["warnings"] = self.job_warnings
             if self.job_end == "failed":
                 job["errors"] = [{"code": "shard_missing", "message": "shard 'a.tar' is missing"}]
 
