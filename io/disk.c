@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <liburing.h>
 #include <limits.h>
 #include <pthread.h>
@@ -23,6 +24,11 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
+
+enum {
+    WRITE_BACK_FLAGS =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER,
+};
 
 struct disk_list {
     struct disk_op *first;
@@ -56,8 +62,9 @@ struct disk_wait {
 static int disk_op_fault(const struct disk_op *op)
 {
     static const char *const points[] = {
-        [DISK_READ] = "disk.read",  [DISK_WRITE] = "disk.write", [DISK_FDATASYNC] = "disk.sync",
-        [DISK_FSYNC] = "disk.sync", [DISK_CALL] = NULL,
+        [DISK_READ] = "disk.read",       [DISK_WRITE] = "disk.write",
+        [DISK_WRITE_BACK] = "disk.sync", [DISK_FDATASYNC] = "disk.sync",
+        [DISK_FSYNC] = "disk.sync",      [DISK_CALL] = NULL,
     };
     return points[op->kind] != NULL ? fault_errno(points[op->kind]) : 0;
 }
@@ -152,6 +159,14 @@ int disk_run(struct disk *d, struct disk_op *op)
     return wait.result;
 }
 
+int disk_write_back(int fd)
+{
+    int errnum = fault_errno("disk.sync");
+    if (errnum != 0)
+        return errnum;
+    return sync_file_range(fd, 0, 0, WRITE_BACK_FLAGS) == 0 ? 0 : errno;
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 static void disk_op_end(struct disk *d, struct disk_op *op, int result)
@@ -199,6 +214,9 @@ static int disk_op_plain(struct disk_op *op)
     case DISK_WRITE:
         n = pwrite(op->fd, at, len, offset);
         break;
+    case DISK_WRITE_BACK:
+        n = sync_file_range(op->fd, 0, 0, WRITE_BACK_FLAGS);
+        break;
     case DISK_FDATASYNC:
         n = fdatasync(op->fd);
         break;
@@ -223,6 +241,9 @@ static void disk_op_prepare(struct disk *d, struct disk_op *op)
         break;
     case DISK_WRITE:
         io_uring_prep_write(sqe, op->fd, at + op->moved_, len, op->offset + op->moved_);
+        break;
+    case DISK_WRITE_BACK:
+        io_uring_prep_sync_file_range(sqe, op->fd, 0, 0, WRITE_BACK_FLAGS);
         break;
     case DISK_FDATASYNC:
         io_uring_prep_fsync(sqe, op->fd, IORING_FSYNC_DATASYNC);
@@ -333,7 +354,8 @@ static bool disk_ring_can(struct io_uring *ring)
     struct io_uring_probe *probe = io_uring_get_probe_ring(ring);
     bool can = probe != NULL && io_uring_opcode_supported(probe, IORING_OP_READ) &&
                io_uring_opcode_supported(probe, IORING_OP_WRITE) &&
-               io_uring_opcode_supported(probe, IORING_OP_FSYNC);
+               io_uring_opcode_supported(probe, IORING_OP_FSYNC) &&
+               io_uring_opcode_supported(probe, IORING_OP_SYNC_FILE_RANGE);
     if (probe != NULL)
         io_uring_free_probe(probe);
     return can;

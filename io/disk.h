@@ -20,7 +20,14 @@
 
 struct disk;
 
-enum disk_op_kind { DISK_READ, DISK_WRITE, DISK_FDATASYNC, DISK_FSYNC, DISK_CALL };
+enum disk_op_kind {
+    DISK_READ,
+    DISK_WRITE,
+    DISK_WRITE_BACK, /* the file's bytes go to the disk; it may still keep them in its memory */
+    DISK_FDATASYNC,
+    DISK_FSYNC,
+    DISK_CALL,
+};
 
 struct disk_op {
     enum disk_op_kind kind;
@@ -37,6 +44,9 @@ struct disk_op {
     struct disk_wait *wait_;
     struct disk_op *next_;
 };
+
+/* DISK_WRITE_BACK at once: 0 or an errno.  Fault point: disk.sync. */
+int disk_write_back(int fd);
 
 int disk_open(const char *thread_name, unsigned depth, struct disk **out, struct error *err);
 /* Without io_uring, where an operator or a test does not want it. */

@@ -19,9 +19,9 @@
  * becomes visible the moment env->job_committed() says so, for all names at once; object_unmark()
  * then takes the mark off, one by one, so that the job can be forgotten.
  *
- * Threads: any may call anything.  Calls with `done` never wait for the disk to sync: with
- * DURABILITY_SYNC done() comes from the mountpath's disk thread, otherwise before the call
- * returns.  The others block as long as the disk does.
+ * Threads: any may call anything.  Calls with `done` never wait for the disk to sync or write: with
+ * DURABILITY_SYNC, and where a PUT replaces an object, done() comes from the mountpath's disk thread,
+ * otherwise before the call returns.  The others block as long as the disk does.
  * Locks: one of 1024 mutexes by name, never two; below it the index's writer. */
 #pragma once
 

@@ -15,7 +15,19 @@ struct commit_step {
     const char *name;
     int (*call)(struct commit *c, struct error *err); /* or NULL: */
     int (*fd)(const struct commit *c);                /* what to sync, */
-    const char *point;                                /* unless a test leaves it out here */
+    const char *point;                                /* unless a test leaves it out here, */
+    bool write_back;                                  /* or only to write back */
+    bool last;
+};
+
+enum {
+    STEP_STAMP, /* with sync */
+    STEP_SYNC_FILE,
+    STEP_PUBLISH,
+    STEP_SYNC_DIR,
+    STEP_WRITE_FILE, /* without, over another object */
+    STEP_PUBLISH_WRITTEN,
+    STEP_PUBLISH_ALONE, /* without, under a new name */
 };
 
 /* --- the steps -------------------------------------------------------------------------------- */
@@ -81,17 +93,13 @@ static int stamp_now(struct commit *c, const struct stored *cur, struct error *e
 }
 
 /* Without sync a file system may write the name down before the bytes: over a new name that is a
- * loss nobody was promised not to have, but an old object must not go with it. */
+ * loss nobody was promised not to have, but an old object must not go with it.  Mostly this has
+ * been done by now, in a step of its own. */
 static int write_bytes(struct commit *c, struct error *err)
 {
-    const unsigned all =
-        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-    if (c->written)
+    if (c->written || c->attr.size == 0)
         return 0;
-    int errnum = fault_errno("disk.sync");
-    if (errnum == 0 && !fault_skips("sync.bytes") && sync_file_range(c->fd, 0, 0, all) != 0)
-        errnum = errno;
-    c->written = errnum == 0;
+    int errnum = fault_skips("sync.bytes") ? 0 : disk_write_back(c->fd);
     return errnum == 0
                ? 0
                : error_errno(err, errnum, "write '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
@@ -186,13 +194,30 @@ static int dir_of(const struct commit *c)
     return c->dir_fd;
 }
 
-enum { STEP_STAMP, STEP_SYNC_FILE, STEP_PUBLISH, STEP_SYNC_DIR, STEPS };
+static int step_publish_unsynced(struct commit *c, struct error *err)
+{
+    struct life *life = c->place.mp->life;
+    c->written = c->step == STEP_PUBLISH_WRITTEN;
+    life_enter(life);
+    int code = step_publish(c, err);
+    life_leave(life);
+    return code;
+}
 
-static const struct commit_step steps[STEPS] = {
+static const struct commit_step steps[] = {
     [STEP_STAMP] = {.name = "stamp", .call = step_stamp},
     [STEP_SYNC_FILE] = {.name = "sync the file", .fd = file_of, .point = "sync.object"},
     [STEP_PUBLISH] = {.name = "publish", .call = step_publish},
-    [STEP_SYNC_DIR] = {.name = "sync the directory", .fd = dir_of, .point = "sync.name"},
+    [STEP_SYNC_DIR] = {.name = "sync the directory",
+                       .fd = dir_of,
+                       .point = "sync.name",
+                       .last = true},
+    [STEP_WRITE_FILE] = {.name = "write the file",
+                         .fd = file_of,
+                         .write_back = true,
+                         .point = "sync.bytes"},
+    [STEP_PUBLISH_WRITTEN] = {.name = "publish", .call = step_publish_unsynced, .last = true},
+    [STEP_PUBLISH_ALONE] = {.name = "publish", .call = step_publish_unsynced, .last = true},
 };
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -248,22 +273,10 @@ static void commit_end(struct commit *c)
 
 /* --- the drivers ------------------------------------------------------------------------------ */
 
-/* Before the name's lock, since it takes the disk's time. */
-static int write_over(struct commit *c, struct error *err)
-{
-    const struct mountpath *mp = c->place.mp;
-    return faccessat(mp->obj_fd, c->place.path.text, F_OK, 0) == 0 ? write_bytes(c, err) : 0;
-}
-
 static void run_here(struct commit *c)
 {
-    struct life *life = c->place.mp->life;
-    c->step = STEP_PUBLISH;
-    if (write_over(c, &c->err) == 0) {
-        life_enter(life);
-        (void)step_publish(c, &c->err);
-        life_leave(life);
-    }
+    c->step = STEP_PUBLISH_ALONE;
+    (void)steps[c->step].call(c, &c->err);
     commit_end(c);
 }
 
@@ -285,7 +298,8 @@ static void step_done(struct disk_op *op, int result);
 static struct disk_op *next_op(struct commit *c)
 {
     const struct commit_step *step = &steps[c->step];
-    c->op = (struct disk_op){.kind = step->call != NULL ? DISK_CALL : DISK_FSYNC,
+    enum disk_op_kind sync = step->write_back ? DISK_WRITE_BACK : DISK_FSYNC;
+    c->op = (struct disk_op){.kind = step->call != NULL ? DISK_CALL : sync,
                              .fd = step->fd != NULL ? step->fd(c) : -1,
                              .call = run_call,
                              .point = step->point,
@@ -300,10 +314,32 @@ static void step_done(struct disk_op *op, int result)
     if (result < 0 && c->err.code == 0)
         error_errno(&c->err, -result, "%s of '%s' on '%s'", steps[c->step].name, c->place.name,
                     c->place.mp->path);
-    if (c->err.code == 0 && ++c->step < STEPS)
-        disk_submit_next(c->place.mp->disk, next_op(c));
-    else
+    if (c->err.code != 0 || steps[c->step].last) {
         commit_end(c);
+        return;
+    }
+    c->step++;
+    disk_submit_next(c->place.mp->disk, next_op(c));
+}
+
+/* Asked without the lock: publish_locked() makes sure. */
+static bool replaces_bytes(const struct commit *c)
+{
+    return c->attr.size > 0 && faccessat(c->place.mp->obj_fd, c->place.path.text, F_OK, 0) == 0;
+}
+
+/* The first step for the disk; what comes before is done here. */
+static int begin_steps(struct commit *c)
+{
+    if (!c->sync) {
+        c->step = STEP_WRITE_FILE;
+        return 0;
+    }
+    c->step = STEP_STAMP;
+    int code = step_stamp(c, &c->err);
+    if (code == 0)
+        c->step = STEP_SYNC_FILE;
+    return code;
 }
 
 void commit_run(struct commit *c)
@@ -311,15 +347,10 @@ void commit_run(struct commit *c)
     c->magic = COMMIT_MAGIC;
     c->dir_fd = -1;
     c->err = ERROR_INIT;
-    if (!c->sync) {
+    if (!c->sync && !replaces_bytes(c))
         run_here(c);
-        return;
-    }
-    c->step = STEP_STAMP;
-    if (step_stamp(c, &c->err) != 0) {
+    else if (begin_steps(c) != 0)
         commit_end(c);
-        return;
-    }
-    c->step++;
-    disk_submit(c->place.mp->disk, next_op(c));
+    else
+        disk_submit(c->place.mp->disk, next_op(c));
 }

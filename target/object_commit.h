@@ -6,8 +6,9 @@
  *   publish   checks again, index, rename                       the disk's thread
  *   sync      fsync of the directory                            the disk's ring
  *
- * Without `sync` there is only publish, which then stamps, too, in the caller's thread.  With it,
- * another writer may be faster between stamp and publish: then the version is decided anew.
+ * Without `sync` there is only publish, which then stamps, too, in the caller's thread; over another
+ * object the bytes are written before, and both come from the disk.  With `sync` another writer may
+ * be faster between stamp and publish: then the version is decided anew.
  *
  * With `sync` a rename over an old object exchanges the two, so that the old one can come back
  * where the last step fails; without, it replaces it, once the new one's bytes have been written to
