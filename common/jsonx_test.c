@@ -38,6 +38,15 @@ static void texts_that_are_not_json(void **state)
     }
 }
 
+static void nothing_is_called_nothing(void **state)
+{
+    (void)state;
+    json_t *value;
+    struct error err = ERROR_INIT;
+    assert_int_equal(json_parse("", 0, &value, &err), E_JSON);
+    assert_non_null(strstr(err.message, "there is none"));
+}
+
 static void the_place_is_named(void **state)
 {
     (void)state;
@@ -279,6 +288,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(texts_that_are_not_json),
+        cmocka_unit_test(nothing_is_called_nothing),
         cmocka_unit_test(the_place_is_named),
         cmocka_unit_test(duplicate_keys_are_refused),
         cmocka_unit_test(nesting_has_a_limit),

@@ -252,9 +252,9 @@ const struct http_route control_routes[] = {
      .query = "",
      .body =
          "the smap's entry of the node; `cluster`, `term`, `version` of the state that it holds "
-         "from earlier, if it does",
+         "from earlier, if it does; `lost`: a target that was known comes without what it had",
      .reply = "200 and the state document",
-     .errors = "exists wrong_cluster stale_map invalid_json"},
+     .errors = "exists wrong_cluster stale_map not_supported mountpath_unusable invalid_json"},
     {.name = "node_keepalive",
      .method = HTTP_POST,
      .pattern = "/v1/cluster/keepalive",

@@ -138,6 +138,10 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
                                      current != NULL ? current->modified_ms / 1000 : 0);
     if (code == 0)
         return 0;
-    return error_set(err, code, "object '%s' %s", call->name,
-                     current != NULL ? "is not as the request wants it" : "does not exist");
+    if (current == NULL)
+        return error_set(err, code, "object '%s' does not exist", call->name);
+    return error_set(err, code,
+                     "object '%s' is there, with the entity tag %s, and a condition of the request "
+                     "(If-Match, If-None-Match, If-Unmodified-Since) wants it otherwise",
+                     call->name, etag);
 }

@@ -64,6 +64,14 @@ def test_refusals_are_sentences(c):
     c.start("t2")
 
 
+def test_only_up_makes_a_directory(c):
+    nowhere = os.path.join(c.dir, "mistyped")
+    for command in (["start", "t1"], ["stop", "t1"], ["kill", "t1"], ["down"], ["status"]):
+        done = c.run(*command, "--dir", nowhere, ok=False)
+        check("there is no cluster in" in done.stderr, f"{command}: {done.stderr}")
+        check(not os.path.exists(nowhere), f"{command} made a directory")
+
+
 def test_a_strangers_process_is_never_signalled(c):
     """The document names a pid that is somebody else's by now."""
     path = os.path.join(c.dir, "cluster.json")

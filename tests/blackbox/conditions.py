@@ -52,7 +52,9 @@ def test_tags_go_before_dates(c):
 
 def test_create_only(c):
     c.put("b", "new", b"1", {"If-None-Match": "*"})
-    c.object("PUT", "b", "new", b"2", {"If-None-Match": "*"}).expect(412, "precondition_failed")
+    there = c.get("b", "new").headers["ETag"]
+    c.object("PUT", "b", "new", b"2", {"If-None-Match": "*"}).expect(412, "precondition_failed",
+                                                                     there)
     equal(c.get("b", "new").body, b"1", "the object that was there first")
     c.object("DELETE", "b", "new").expect(204)
     c.put("b", "new", b"3", {"If-None-Match": "*"})

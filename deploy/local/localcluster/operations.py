@@ -13,10 +13,16 @@ from . import ClusterError, layout as layouts, probe
 from .process import Process, end_of_log, spawn, wait_until
 
 
+def no_cluster(directory):
+    return ClusterError(f"there is no cluster in {directory}; `cluster up --dir {directory}` "
+                        "makes one")
+
+
 @contextlib.contextmanager
 def locked(directory):
     """One command at a time changes a cluster."""
-    os.makedirs(directory, exist_ok=True)
+    if not os.path.isdir(directory):
+        raise no_cluster(directory)
     with open(os.path.join(directory, "lock"), "w", encoding="ascii") as f:
         fcntl.flock(f, fcntl.LOCK_EX)
         yield
@@ -25,8 +31,7 @@ def locked(directory):
 def load(directory):
     layout = layouts.load(directory)
     if layout is None:
-        raise ClusterError(f"there is no cluster in {directory}; `cluster up --dir {directory}` "
-                           "makes one")
+        raise no_cluster(directory)
     return layout
 
 
@@ -122,6 +127,7 @@ def check_same_shape(layout, options):
 
 def up(options):
     """Makes a cluster, or starts what is not running of the one in options.dir."""
+    os.makedirs(options.dir, exist_ok=True)
     with locked(options.dir):
         layout = layouts.load(options.dir)
         if layout is None:
