@@ -7,7 +7,8 @@
 int json_parse(const char *text, size_t len, json_t **out, struct error *err)
 {
     if (len == 0)
-        return error_set(err, E_JSON, "line 1, column 0: a JSON text is expected, and there is none");
+        return error_set(err, E_JSON,
+                         "line 1, column 0: a JSON text is expected, and there is none");
     json_error_t why;
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     if (value == NULL)
