@@ -14,7 +14,7 @@
  * the same; forgetting that costs a rebuild after a crash, not a wrong list.  Who could not record
  * a change that a file has had calls index_set_stale(): from then on index_check() fails.  An index
  * whose file turns out to be damaged (a record whose check is wrong, names out of order, what LMDB
- * itself notices) is stale, too, and no longer refuses changes, since it is made anew anyway:
+ * itself notices, what index_verify() counts) is stale, too, and no longer refuses changes, since it is made anew anyway:
  *
  *   index_rebuild_begin()   a second, empty file; every change now goes into both
  *   index_fill() ...        what the files say, unless the name has changed since
@@ -28,6 +28,7 @@
  * one name come one after another (its lock is the caller's). */
 #pragma once
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -65,6 +66,12 @@ uint64_t index_changes(struct index *x, bool *idle);
 /* Everything of the file system to the disk, then the marker, unless a change comes between; 0
  * also where there is nothing to do.  Fault point: disk.sync. */
 int index_checkpoint(struct index *x, struct error *err);
+
+/* Reads all of it, and compares: each record with its check, the entries' order, their number with
+ * the one that the file says.  What a list cannot notice (names that are not there any more) is
+ * found here.  E_CORRUPT: it is stale now; E_CANCELLED: *stop, or a change has come since
+ * index_changes() said `changes`. */
+int index_verify(struct index *x, uint64_t changes, const atomic_bool *stop, struct error *err);
 
 /* E_NO_SPACE where the disk or the map (`index_map_size`) is full.  Fault point: index.write. */
 int index_put(struct index *x, uint64_t bucket_id, const char *name, const struct index_record *rec,

@@ -220,6 +220,84 @@ uint64_t index_cursor_visited(const struct index_cursor *c)
     return c->visited;
 }
 
+/* --- all of it -------------------------------------------------------------------------------- */
+
+struct verify {
+    struct index_cursor *c;
+    struct tree_key before;
+    size_t entries;
+};
+
+/* Longer names stand in several nodes; their records are checked when they are listed. */
+static int verify_record(const MDB_val *key, const MDB_val *value, struct error *err)
+{
+    uint64_t node = tree_key_node(key);
+    char name[TREE_CHUNK + 1];
+    struct index_record rec;
+    size_t len = key->mv_size - 8;
+    if (node >= TREE_NODE_FIRST || len >= TREE_CHUNK)
+        return 0;
+    memcpy(name, (const char *)key->mv_data + 8, len);
+    name[len] = '\0';
+    return index_value_decode(node, name, value->mv_data, value->mv_size, &rec, err);
+}
+
+static int verify_entry(struct verify *v, const MDB_val *key, const MDB_val *value,
+                        struct error *err)
+{
+    if (key->mv_size < 8 || key->mv_size > TREE_KEY_MAX)
+        return error_set(err, E_CORRUPT, "a key of the index has no length that keys have");
+    const struct tree_key *before = &v->before;
+    size_t same = before->len < key->mv_size ? before->len : key->mv_size;
+    int order = memcmp(before->bytes, key->mv_data, same);
+    if (order > 0 || (order == 0 && before->len >= key->mv_size))
+        return error_set(err, E_CORRUPT, "the index's keys are out of order");
+    v->before.len = key->mv_size;
+    memcpy(v->before.bytes, key->mv_data, key->mv_size);
+    v->entries++;
+    return verify_record(key, value, err);
+}
+
+static int verify_all(struct verify *v, uint64_t changes, const atomic_bool *stop,
+                      struct error *err)
+{
+    enum { LOOK_EVERY = 1024 };
+    struct index *x = v->c->index;
+    MDB_val key, value;
+    MDB_stat st;
+    bool idle;
+    int rc = mdb_stat(v->c->txn, v->c->env->dbi, &st);
+    while (rc == 0 && (rc = to_next(v->c, &key, &value)) == 0) {
+        int code = verify_entry(v, &key, &value, err);
+        if (code != 0)
+            return code;
+        if (v->entries % LOOK_EVERY == 0 && (*stop || index_changes(x, &idle) != changes))
+            return error_set(err, E_CANCELLED, "something else comes first");
+    }
+    if (rc != MDB_NOTFOUND)
+        return reading_failed(x, rc, err);
+    if (v->entries == st.ms_entries)
+        return 0;
+    return error_set(err, E_CORRUPT, "the index has %zu entries, not %zu", v->entries,
+                     (size_t)st.ms_entries);
+}
+
+int index_verify(struct index *x, uint64_t changes, const atomic_bool *stop, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    struct verify v = {0};
+    int code = index_cursor_open(x, &v.c, &why);
+    if (code == 0)
+        code = verify_all(&v, changes, stop, &why);
+    index_cursor_close(v.c);
+    if (code == 0)
+        return 0;
+    error_wrap(&why, "verify '%s'", x->dir);
+    if (err != NULL)
+        *err = why;
+    return index_damaged(x, code, &why);
+}
+
 int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err)
 {
     _cleanup_(index_cursor_closep)

@@ -20,6 +20,7 @@ struct reindexer {
     struct reindex_report report; /* of the present run */
     uint64_t changes;             /* the thread's: at its last look, */
     uint64_t idle_ms;             /* and for how long they have been as many */
+    uint64_t verify_ms;           /* the thread's: when all is to be compared again */
     uint64_t retry_ms;            /* the thread's: a stale index is left alone until then */
     pthread_mutex_t lock;         /* of the fields below */
     pthread_cond_t woken;
@@ -49,6 +50,16 @@ static void run(struct reindexer *r)
     pthread_mutex_unlock(&r->lock);
 }
 
+static void verify(struct reindexer *r)
+{
+    struct error err = ERROR_INIT;
+    int code = index_verify(r->mp->index, r->changes, &r->stop, &err);
+    if (code == 0)
+        r->verify_ms = clock_ms() + REINDEXER_VERIFY_MS;
+    else if (code != E_CANCELLED)
+        log_error("index damaged", lstr("mountpath", r->mp->path), lerr(&err));
+}
+
 static void checkpoint_if_idle(struct reindexer *r)
 {
     bool idle;
@@ -56,8 +67,12 @@ static void checkpoint_if_idle(struct reindexer *r)
     uint64_t before = r->changes;
     r->changes = index_changes(r->mp->index, &idle);
     r->idle_ms = idle && r->changes == before ? r->idle_ms + REINDEXER_LOOK_MS : 0;
-    if (r->idle_ms >= REINDEXER_IDLE_MS && index_checkpoint(r->mp->index, &err) != 0)
+    if (r->idle_ms < REINDEXER_IDLE_MS)
+        return;
+    if (index_checkpoint(r->mp->index, &err) != 0)
         log_warn("index not brought to the disk", lstr("mountpath", r->mp->path), lerr(&err));
+    if (clock_ms() >= r->verify_ms && index_check(r->mp->index, NULL) == 0)
+        verify(r);
 }
 
 /* True: it is to be rebuilt, which the status says from here on. */

@@ -3,7 +3,8 @@
  *   - it rebuilds the index (reindex_online) when it is asked to, and when the index has turned out
  *     to be stale: lists are refused until that is done, and complete again from then on
  *   - when nothing has changed for REINDEXER_IDLE_MS it brings everything to the disk and has the
- *     marker written (index_checkpoint), so that a loss of power then costs no rebuild
+ *     marker written (index_checkpoint), so that a loss of power then costs no rebuild; and
+ *     then, once after the start and once a day, it reads the whole index and compares (index_verify)
  *
  * Any thread may call anything but new and free. */
 #pragma once
@@ -13,6 +14,9 @@
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "target/reindex.h"
+
+/* A day between two looks at everything. */
+#define REINDEXER_VERIFY_MS 86400000
 
 enum { REINDEXER_LOOK_MS = 1000, REINDEXER_IDLE_MS = 5000, REINDEXER_RETRY_MS = 60000 };
 
