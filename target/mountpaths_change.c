@@ -314,7 +314,9 @@ static int give_up(struct change *c, size_t i, struct error *err)
     roster_give_up(c->next, i);
     if (c->next->count == 0)
         return error_set(err, E_MOUNTPATH_STATE, "'%s' is the only mountpath", path);
-    int code = change_commit(c, err);
+    int code = floor_step(c->m, err); /* nobody knows its versions any more */
+    if (code == 0)
+        code = change_commit(c, err);
     if (code == 0)
         log_warn("mountpath given up", lstr("mountpath", path));
     return code;
