@@ -64,6 +64,12 @@ static void note_replaced(void *ctx, const char *path, size_t len)
                   shown(len), path);
 }
 
+static int check_stopped(void *ctx, struct error *err)
+{
+    const struct scanning *s = ctx;
+    return links_check(s->x->c->links, err);
+}
+
 static int add_member(struct scanning *s, const struct tar_member *m, struct error *err)
 {
     if (m->type != '5')
@@ -77,12 +83,13 @@ static int scan_members(struct scanning *s, int fd, uint64_t size, struct error 
 {
     _cleanup_(tar_scan_freep)
     struct tar_scan *scan = tar_scan_new(fd, size, s->shard);
+    tar_scan_check(scan, check_stopped, s);
     struct tar_member m;
     int rc;
     while ((rc = tar_scan_next(scan, &m, err)) > 0) {
         rc = add_member(s, &m, err);
         if (rc == 0)
-            rc = links_check(s->x->c->links, err);
+            rc = check_stopped(s, err);
         if (rc != 0)
             return rc;
     }
@@ -181,6 +188,7 @@ static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *er
         .memory = c->memory.scanning,
         .record_memory = c->memory.one_record,
         .replaced = note_replaced,
+        .check = check_stopped,
         .ctx = &scanning,
     };
     _cleanup_(group_freep)

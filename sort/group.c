@@ -18,6 +18,8 @@
 #include "sort/order.h"
 #include "sort/varint.h"
 
+#define CHECK_EVERY 4096 /* members */
+
 struct spill {
     struct items *members;
     struct items *records;
@@ -329,9 +331,9 @@ static int spill_finish(struct group *g, struct error *err)
     if (rc == 0)
         rc = items_open(s->members, err);
     struct item item;
-    while (rc == 0 && (rc = items_next(s->members, &item, err)) > 0) {
-        rc = 0;
-        if (!same_key(s, &item)) {
+    for (uint64_t n = 0; rc == 0 && (rc = items_next(s->members, &item, err)) > 0; n++) {
+        rc = n % CHECK_EVERY == 0 ? g->config.check(g->config.ctx, err) : 0;
+        if (rc == 0 && !same_key(s, &item)) {
             rc = record_close(g, err);
             record_open(s, &item);
         }

@@ -31,6 +31,8 @@ struct group_config {
     uint64_t record_memory; /* … and, once spilled, of the members of one record: E_NOMEM beyond */
     /* An earlier member of this path was dropped.  Once for each. */
     void (*replaced)(void *ctx, const char *path, size_t len);
+    /* Asked now and then while group_finish() works: other than 0 ends it. */
+    int (*check)(void *ctx, struct error *err);
     void *ctx;
 };
 

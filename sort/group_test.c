@@ -31,6 +31,14 @@ static void replaced(void *ctx, const char *path, size_t len)
     replaced_count++;
 }
 
+static int checks_left;
+
+static int check(void *ctx, struct error *err)
+{
+    (void)ctx;
+    return checks_left-- > 0 ? 0 : error_set(err, E_ABORTED, "stopped");
+}
+
 static struct group *new_group(enum sort_policy duplicates, uint64_t memory)
 {
     const struct group_config config = {
@@ -40,8 +48,10 @@ static struct group *new_group(enum sort_policy duplicates, uint64_t memory)
         .memory = memory,
         .record_memory = 64 << 20,
         .replaced = replaced,
+        .check = check,
     };
     replaced_count = 0;
+    checks_left = 1000;
     return group_new(&config);
 }
 
@@ -251,13 +261,28 @@ static void test_links(void **state)
 static void test_one_record_of_everything(void **state)
 {
     (void)state;
-    const struct group_config config = {
-        .env = &env, .shard = "s.tar", .record_memory = 1 << 20, .replaced = replaced};
+    const struct group_config config = {.env = &env,
+                                        .shard = "s.tar",
+                                        .record_memory = 1 << 20,
+                                        .replaced = replaced,
+                                        .check = check};
     const struct shard s = {.count = 30000, .keys = 1, .paths = 1 << 30};
     struct error err = ERROR_INIT;
+    checks_left = 1000;
     struct group *g = group_new(&config);
     assert_int_equal(fill(g, &s, &err), E_NOMEM);
     assert_non_null(strstr(err.message, "shard 's.tar': the members of record 'k0'"));
+    group_free(g);
+}
+
+static void test_stopped(void **state)
+{
+    (void)state;
+    const struct shard s = {.count = 30000, .keys = 8000, .paths = 1 << 30};
+    struct error err = ERROR_INIT;
+    struct group *g = new_group(SORT_WARN, 0);
+    checks_left = 3;
+    assert_int_equal(fill(g, &s, &err), E_ABORTED);
     group_free(g);
 }
 
@@ -268,6 +293,7 @@ int main(void)
         cmocka_unit_test(test_duplicates),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_one_record_of_everything),
+        cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -53,6 +53,9 @@ struct tar_scan;
 
 /* Borrows fd and copies `shard`, which error messages name. */
 struct tar_scan *tar_scan_new(int fd, uint64_t size, const char *shard);
+/* check() is asked before each read of the file: what it returns, other than 0, ends the scan.  Even
+ * what stands behind the end of an archive may be read for minutes. */
+void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *err), void *ctx);
 void tar_scan_free(struct tar_scan *s);
 DEFINE_CLEANUP(struct tar_scan, tar_scan_free);
 /* 1 and a member (valid until the next call), 0 at the archive's end, or an error. */

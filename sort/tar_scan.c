@@ -37,6 +37,8 @@ struct tar_scan {
     int fd;
     uint64_t size;
     char *shard;
+    int (*check)(void *ctx, struct error *err); /* or NULL */
+    void *check_ctx;
     uint64_t offset; /* of the next block */
     bool ended;
     uint64_t advised; /* up to here the kernel has been asked to read ahead */
@@ -60,6 +62,12 @@ struct tar_scan *tar_scan_new(int fd, uint64_t size, const char *shard)
     s->window = xmalloc(WINDOW_WIDE);
     s->narrow = TAR_BLOCK;
     return s;
+}
+
+void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *err), void *ctx)
+{
+    s->check = check;
+    s->check_ctx = ctx;
 }
 
 void tar_scan_free(struct tar_scan *s)
@@ -115,7 +123,10 @@ static int scan_window_fill(struct tar_scan *s, uint64_t offset, struct error *e
     if (jump < READAHEAD_JUMP)
         scan_readahead(s, offset);
     s->window_len = 0;
-    int rc = file_pread_full(s->fd, s->window, len, offset, err);
+    int rc = s->check != NULL ? s->check(s->check_ctx, err) : 0;
+    if (rc != 0)
+        return rc;
+    rc = file_pread_full(s->fd, s->window, len, offset, err);
     if (rc == E_LENGTH)
         return scan_corrupt(s, offset, "the file is shorter than its size says", err);
     if (rc != 0)

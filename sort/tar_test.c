@@ -515,19 +515,51 @@ static void test_file_shorter_than_its_size(void **state)
     assert_int_equal(tar_scan_next(f->scan, &f->m, &f->err), E_SHARD_CORRUPT);
 }
 
+static int stop_at_third(void *ctx, struct error *err)
+{
+    int *calls = ctx;
+    return ++*calls == 3 ? error_set(err, E_ABORTED, "stopped") : 0;
+}
+
+/* Also while what stands behind the archive is looked at. */
+static void test_stopped_while_it_reads(void **state)
+{
+    struct fixture *f = *state;
+    fixture_file(&f->tar, "a.x", "hello");
+    fixture_end(&f->tar);
+    _cleanup_free_ char *zeros = xcalloc(1, 1 << 20);
+    buf_append(&f->tar, zeros, 1 << 20);
+    fixture_open(f);
+    int calls = 0;
+    tar_scan_check(f->scan, stop_at_third, &calls);
+    expect_member(f, "a.x", '0');
+    assert_int_equal(tar_scan_next(f->scan, &f->m, &f->err), E_ABORTED);
+    assert_int_equal(calls, 3);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(test_members_are_ranges),   TEST(test_empty_archives),
-        TEST(test_long_paths),           TEST(test_prefix_is_only_posix),
-        TEST(test_pax_size_counts),      TEST(test_base256_and_blank_numbers),
-        TEST(test_signed_checksums),     TEST(test_global_headers_are_folded),
-        TEST(test_globals_change),       TEST(test_truncation_anywhere),
-        TEST(test_flipped_header_bytes), TEST(test_corrupt_headers),
-        TEST(test_refused_types),        TEST(test_pax_errors),
-        TEST(test_refused_sequences),    TEST(test_garbage_after_the_end),
-        TEST(test_many_sizes),           TEST(test_file_shorter_than_its_size),
+        TEST(test_members_are_ranges),
+        TEST(test_empty_archives),
+        TEST(test_long_paths),
+        TEST(test_prefix_is_only_posix),
+        TEST(test_pax_size_counts),
+        TEST(test_base256_and_blank_numbers),
+        TEST(test_signed_checksums),
+        TEST(test_global_headers_are_folded),
+        TEST(test_globals_change),
+        TEST(test_truncation_anywhere),
+        TEST(test_flipped_header_bytes),
+        TEST(test_corrupt_headers),
+        TEST(test_refused_types),
+        TEST(test_pax_errors),
+        TEST(test_refused_sequences),
+        TEST(test_garbage_after_the_end),
+        TEST(test_many_sizes),
+        TEST(test_file_shorter_than_its_size),
+        TEST(test_stopped_while_it_reads),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
