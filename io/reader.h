@@ -33,7 +33,7 @@ struct reader;
 
 /* What reader_has() and reader_fetch() are asked for at once, at most; it is good to ask for so
  * much. */
-enum { READER_PIECE_BYTES = 1024 * 1024 };
+enum { READER_PIECE_BYTES = 2 * 1024 * 1024 };
 
 /* For the file system that `path` lies on. */
 int reader_new(const char *path, unsigned threads, size_t queue_max, struct reader **out,

@@ -164,7 +164,7 @@ void http_reply_file(struct http_request *req, int status, int fd, uint64_t offs
     r->fd = fd;
     r->offset = offset;
     r->length = (int64_t)length;
-    r->reader = reader != NULL ? reader_ref(reader) : NULL;
+    r->reader = reader;
     if (reader != NULL)
         reply_unchecked(req);
     else

@@ -54,7 +54,7 @@ static void file(struct http_request *req)
     uint64_t length = query_u64(req, "length", SIZE - offset);
     http_on_end(req, on_end, NULL);
     http_reply_header(req, "X-Note", "file");
-    http_reply_file(req, offset > 0 ? 206 : 200, dup(file_fd), offset, length, reader);
+    http_reply_file(req, offset > 0 ? 206 : 200, dup(file_fd), offset, length, reader_ref(reader));
     asked++;
 }
 
@@ -289,7 +289,7 @@ static void test_a_disk_that_fails(void **state)
         wire_close(&w);
         return;
     }
-    arm("disk.cold=EAGAIN,disk.read=EIO@20+"); /* a piece is read in 16 parts */
+    arm("disk.cold=EAGAIN,disk.read=EIO@40+"); /* a piece is read in 32 parts */
     ask_range(&w, 0, SIZE);
     struct wire_reply r;
     wire_read(&w, false, &r);

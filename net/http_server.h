@@ -151,8 +151,8 @@ void http_reply_redirect(struct http_request *req, const char *location); /* 307
 /* Bytes of a file; the descriptor is closed when the request ends.  Small ones are read into the
  * same send as the headers, large ones go by sendfile.  A file that is shorter is an error reply.
  *
- * With a reader (of the disk that the file lies on; a reference is taken) no HTTP thread waits for
- * the disk: what is not in memory is fetched by the reader's threads, piece by piece, while the
+ * With a reader (of the disk that the file lies on; the reference is taken over) no HTTP thread waits
+ * for the disk: what is not in memory is fetched by the reader's threads, piece by piece, while the
  * connection sleeps.  The caller has then seen that the file is long enough; a large one that is
  * not is a reply that is cut. */
 void http_reply_file(struct http_request *req, int status, int fd, uint64_t offset,

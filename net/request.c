@@ -403,7 +403,7 @@ void request_end(struct http_request *req)
     assert(req->magic == REQUEST_MAGIC);
     struct http_server *server = req->server;
     enum request_state state = request_state(req);
-    assert(!request_is_owed(req)); /* it sleeps until there is a reply */
+    assert(state != REQUEST_OWED && !req->reply.fetching); /* it sleeps until there is a reply */
     log_set_request(req->id);
     if (state == REQUEST_BODY)
         request_cut(req);
@@ -411,7 +411,8 @@ void request_end(struct http_request *req)
         req->reply.ops->free(req->reply.ctx);
     request_run_hooks(req);
     log_set_request(NULL);
-    server_give_collected(server, req->body.data.len);
+    if (req->body.data.len > 0)
+        server_give_collected(server, req->body.data.len);
     if (state != REQUEST_NEW) {
         server_count_request(server, req);
         server_remove_request(server, req);

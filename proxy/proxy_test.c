@@ -392,6 +392,25 @@ static void registrations_are_checked(void **unused)
     test_proxy_free(p);
 }
 
+/* Whoever is refused for what it is has not taken the id from who has it. */
+static void a_refused_registration_changes_nothing(void **unused)
+{
+    (void)unused;
+    struct test_proxy *p = test_proxy_new("p1", NULL, NULL);
+    struct fake_target *t = fake_target_new("t1");
+    test_join(&client, p, t);
+    _cleanup_free_ char *impostor = xprintf(
+        "{\"id\": \"t1\", \"boot\": \"second\", \"role\": \"proxy\", \"public_url\": \"%s\", "
+        "\"control_url\": \"%s\"}",
+        fake_target_url(t), fake_target_url(t));
+    test_error(&client, HTTP_POST, control_of(p), "/v1/cluster/register", impostor, 409, "exists",
+               "target already");
+    json_decref(test_json(&client, HTTP_POST, control_of(p), "/v1/cluster/keepalive",
+                          "{\"id\": \"t1\", \"boot\": \"first\"}", 200));
+    test_proxy_free(p);
+    fake_target_free(t);
+}
+
 /* --- several proxies ---------------------------------------------------------------------------
  */
 
@@ -568,6 +587,7 @@ int main(void)
         cmocka_unit_test(a_silent_target_is_given_up_and_taken_back),
         cmocka_unit_test(a_redirect_names_object_and_state),
         cmocka_unit_test(registrations_are_checked),
+        cmocka_unit_test(a_refused_registration_changes_nothing),
         cmocka_unit_test(a_gateway_knows_what_was_answered_anywhere),
         cmocka_unit_test(a_gateway_serves_and_restarts_without_the_primary),
         cmocka_unit_test(a_primary_that_returns_is_followed),

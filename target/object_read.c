@@ -262,6 +262,7 @@ static void put_content_range(struct http_request *req, const struct read_range 
     http_reply_header(req, "Content-Range", text);
 }
 
+/* Takes the reader over, too. */
 static void reply_bytes(const struct object_call *call, const struct object *o,
                         const struct read_range *range, struct reader *reader)
 {
@@ -293,9 +294,10 @@ static bool is_verified_whole(const struct object_call *call, const struct attr 
     return is_verified(call, a, range) && a->size <= call->target->params.put_buffer;
 }
 
-/* The descriptor in `o` is given away, or closed.  OBJECT_WAITS: nothing was replied. */
+/* The descriptor in `o` is given away, or closed, and the reader given away or left.  OBJECT_WAITS:
+ * nothing was replied. */
 static int reply_object(const struct object_call *call, const struct object *o,
-                        struct reader *reader)
+                        struct reader **reader)
 {
     const struct attr *a = &o->attr;
     char etag[VERSION_TEXT_MAX + 2], version[VERSION_TEXT_MAX];
@@ -306,7 +308,7 @@ static int reply_object(const struct object_call *call, const struct object *o,
     if (code == 0)
         code = pick_range(call, a, etag, &range, &err);
     if (code == 0 && is_verified_whole(call, a, &range) && !reader_may_wait() &&
-        !reader_has(reader, o->fd, 0, a->size)) {
+        !reader_has(*reader, o->fd, 0, a->size)) {
         close(o->fd);
         return OBJECT_WAITS;
     }
@@ -321,11 +323,11 @@ static int reply_object(const struct object_call *call, const struct object *o,
     }
     count_read(call, &range);
     if (is_verified_whole(call, a, &range))
-        reply_verified_whole(call, o, reader);
+        reply_verified_whole(call, o, *reader);
     else if (is_verified(call, a, &range))
-        reply_verified_stream(call, o, reader);
+        reply_verified_stream(call, o, *reader);
     else
-        reply_bytes(call, o, &range, reader);
+        reply_bytes(call, o, &range, steal(*reader));
     return 0;
 }
 
@@ -348,7 +350,7 @@ static void serve_read(struct object_call *call)
     int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
                                &o, &reader, &err);
     if (code == 0)
-        code = reply_object(call, &o, reader);
+        code = reply_object(call, &o, &reader);
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);
     if (code != 0)
