@@ -55,3 +55,31 @@ int node_id_check(const char *id, struct error *err)
                      "'%.80s' is not a node id: 1 to %d letters, digits, '_', '.', '-'", id,
                      LABEL_MAX);
 }
+
+/* "http://HOST:PORT" */
+static bool is_base_url(const char *text, size_t len)
+{
+    static const char scheme[] = "http://";
+    const size_t before = sizeof scheme - 1;
+    size_t port = len;
+    while (port > before && text[port - 1] >= '0' && text[port - 1] <= '9')
+        port--;
+    return strncmp(text, scheme, before) == 0 && port < len && port > before + 1 &&
+           text[port - 1] == ':' && memchr(text + before, '/', port - before) == NULL;
+}
+
+int node_join_check(const char *join, struct error *err)
+{
+    for (const char *url = join; *join != '\0'; url++) {
+        size_t len = strcspn(url, ",");
+        if (!is_base_url(url, len))
+            return error_set(err, E_INVALID,
+                             "--join: '%.*s' is not the control address of a proxy: expected "
+                             "http://HOST:PORT",
+                             len < 80 ? (int)len : 80, url);
+        url += len;
+        if (*url == '\0')
+            break;
+    }
+    return 0;
+}

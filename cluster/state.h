@@ -184,6 +184,7 @@ int bucket_name_check(const char *name, struct error *err);
 /* 1..1024 bytes of UTF-8 without NUL.  Nothing else is special: "..", "/", "a//b" are names. */
 int object_name_check(const char *name, size_t len, struct error *err);
 int node_id_check(const char *id, struct error *err);
+int node_join_check(const char *join, struct error *err); /* URLs of --join, none, one or several */
 
 const char *node_role_name(enum node_role r);
 int node_role_from_name(const char *name, enum node_role *r, struct error *err);

@@ -289,6 +289,24 @@ static void names_are_checked(void **unused)
     assert_int_equal(node_id_check(over, NULL), E_INVALID);
     assert_int_equal(node_id_check("-t", NULL), 0);
     assert_int_equal(node_id_check("", NULL), E_INVALID);
+    static const char *const joins[] = {"", "http://p1:9080", "http://10.0.0.1:9080",
+                                        "http://a:1,http://[::1]:2"};
+    static const char *const no_joins[] = {"foo",
+                                           "10.0.0.1:9080",
+                                           "http://",
+                                           "http://:9080",
+                                           "http://p1",
+                                           "http://p1:",
+                                           "http://p1:x",
+                                           ",",
+                                           "http://a:1,b:2",
+                                           "https://p1:9080",
+                                           "http://p1:1/v1",
+                                           "http://p1:1/"};
+    for (size_t i = 0; i < sizeof joins / sizeof *joins; i++)
+        assert_int_equal(node_join_check(joins[i], NULL), 0);
+    for (size_t i = 0; i < sizeof no_joins / sizeof *no_joins; i++)
+        assert_int_equal(node_join_check(no_joins[i], NULL), E_INVALID);
 }
 
 static void nearly_anything_names_an_object(void **unused)

@@ -32,6 +32,9 @@ static int check_params(const struct proxy_params *params, struct error *err)
         return error_set(err, E_INVALID,
                          "--id: '%.80s' must be 1 to 63 letters, digits, '_', '.', '-'",
                          params->id);
+    int code = node_join_check(params->join, err);
+    if (code != 0)
+        return code;
     if (params->dir[0] == '\0')
         return error_set(err, E_INVALID, "--dir: the proxy needs a directory of its own");
     if (params->join[0] != '\0' && params->import[0] != '\0')

@@ -48,13 +48,15 @@ static void attempt_free(struct attempt *a)
     free(a);
 }
 
-static void complain(struct member *m, const struct attempt *a)
+static void complain(struct member *m, struct attempt *a)
 {
     const char *what = a->action == MEMBER_REGISTER ? "not registered" : "keepalive not taken";
     if (m->last_complaint != NULL && strcmp(m->last_complaint, a->err.message) == 0)
         return;
     free(m->last_complaint);
     m->last_complaint = xstrdup(a->err.message);
+    if (a->err.code == E_ROUTE)
+        error_wrap(&a->err, "--join has to be a proxy's control address");
     log_warn(what, lstr("proxy", a->url), lerr(&a->err));
 }
 

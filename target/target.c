@@ -101,6 +101,9 @@ static int check_params(const struct target_params *params, struct error *err)
     struct error why = ERROR_INIT;
     if (node_id_check(params->id, &why) != 0)
         return error_set(err, E_INVALID, "--id: %s", why.message);
+    int code = node_join_check(params->join, err);
+    if (code != 0)
+        return code;
     if (*params->mountpaths == '\0')
         return error_set(err, E_INVALID, "--mountpaths: no directory is given");
     if (*params->dir == '\0')
