@@ -106,7 +106,10 @@ int index_sum(struct index *x, uint64_t bucket_id, uint64_t *objects, uint64_t *
               struct error *err);
 
 /* --- reading: a cursor sees the index as it was when the cursor was opened -------------------- */
-/* While it is open no page of that time is used again: keep it for a bounded number of steps. */
+/* While it is open no page of that time is used again, and the file grows with every change: who
+ * goes through many names opens another one after so many steps. */
+enum { INDEX_STEPS_MAX = 20000 };
+
 struct index_cursor;
 
 /* E_OVERLOAD with more than 1024 at a time. */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -151,8 +152,23 @@ static void free_slots(struct index_session *s)
     s->top = s->used = 0;
 }
 
-/* A session that ends with the process: for a full disk, and kernels that cannot say whose it is.
- */
+/* Blocks that are there need no new ones when they are written to through memory: not so where a
+ * file system never writes in place (btrfs, ZFS), and a full disk would be a SIGBUS there. */
+static int check_file_system(const char *dir, struct error *err)
+{
+    static const long in_place[] = {EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, TMPFS_MAGIC};
+    struct statfs fs;
+    if (statfs(dir, &fs) != 0)
+        return error_errno(err, errno, "ask for the file system of '%s'", dir);
+    for (size_t i = 0; i < sizeof in_place / sizeof *in_place; i++) {
+        if ((long)fs.f_type == in_place[i])
+            return 0;
+    }
+    return error_set(err, E_UNSUPPORTED, "its file system does not write in place");
+}
+
+/* A session that ends with the process: there, on a full disk, and with a kernel that cannot say
+ * whose it is. */
 static int open_anonymous(struct index_session *s, const char *dir, const struct error *why,
                           const char **broken, struct error *err)
 {
@@ -169,7 +185,8 @@ static int open_shared(struct index_session *s, const char *dir, const char **br
     _cleanup_close_ int fd = -1;
     struct identity now;
     struct error why = ERROR_INIT;
-    if (open_file(path, &fd, &why) != 0 || identity_of(fd, &now, &why) != 0) {
+    if (check_file_system(dir, &why) != 0 || open_file(path, &fd, &why) != 0 ||
+        identity_of(fd, &now, &why) != 0) {
         if (unlink(path) != 0 && errno != ENOENT)
             return error_errno(err, errno, "remove '%s'", path);
         return open_anonymous(s, dir, &why, broken, err);

@@ -458,6 +458,26 @@ static void test_a_full_map_names_the_parameter(void **state)
     index_close(x);
 }
 
+static void test_readers_have_a_limit_and_say_so(void **state)
+{
+    enum { READERS_MAX = 1024 };
+    (void)state;
+    struct index *x = open_new();
+    put_settled(x, BUCKET, "a", 1);
+    struct index_cursor **all = xcalloc(READERS_MAX + 1, sizeof *all);
+    struct error err = ERROR_INIT;
+    for (unsigned i = 0; i < READERS_MAX; i++)
+        assert_int_equal(index_cursor_open(x, &all[i], NULL), 0);
+    assert_int_equal(index_cursor_open(x, &all[READERS_MAX], &err), E_OVERLOAD);
+    assert_int_equal(index_check(x, NULL), 0);
+    index_cursor_close(all[0]);
+    assert_int_equal(index_cursor_open(x, &all[0], NULL), 0);
+    for (unsigned i = 0; i < READERS_MAX; i++)
+        index_cursor_close(all[i]);
+    free(all);
+    index_close(x);
+}
+
 #define index_test(fn) cmocka_unit_test_setup_teardown(fn, make_dir, remove_dir)
 
 int main(void)
@@ -474,6 +494,7 @@ int main(void)
         index_test(test_damage_and_other_layouts_begin_anew),
         index_test(test_errors_are_reported_and_change_nothing),
         index_test(test_a_full_map_names_the_parameter),
+        index_test(test_readers_have_a_limit_and_say_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -20,7 +20,7 @@
 #include "common/error.h"
 #include "target/object.h"
 
-enum { LIST_LIMIT_MAX = 10000, LIST_PASSED_MAX = 20000 };
+enum { LIST_LIMIT_MAX = 10000, LIST_PASSED_MAX = INDEX_STEPS_MAX };
 
 struct list_request {
     uint64_t bucket_id;

@@ -165,20 +165,24 @@ struct names {
     size_t count;
 };
 
-/* The next names with the mark after `after`; none left when *more is false. */
+/* The next names with the mark behind `last`, which goes along; none left when *more is false. */
 static int collect_marked(struct index *x, uint64_t bucket_id, const char *job_id,
-                          const char *after, struct names *out, bool *more, struct error *err)
+                          char last[static ATTR_NAME_MAX + 1], struct names *out, bool *more,
+                          struct error *err)
 {
     _cleanup_(index_cursor_closep)
     struct index_cursor *c = NULL;
     int code = index_cursor_open(x, &c, err);
     if (code != 0)
         return code;
-    int found = index_cursor_seek(c, bucket_id, after, true, err);
-    for (; found == 1 && out->count < NAMES_AT_ONCE; found = index_cursor_next(c, err)) {
+    int found = index_cursor_seek(c, bucket_id, last, true, err);
+    size_t steps = 0;
+    for (; found == 1 && out->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
+         found = index_cursor_next(c, err)) {
         const char *job = index_cursor_record(c)->job;
+        snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
         if (job != NULL && strcmp(job, job_id) == 0)
-            out->names[out->count++] = arena_strdup(out->arena, index_cursor_name(c));
+            out->names[out->count++] = arena_strdup(out->arena, last);
     }
     *more = found == 1;
     return found < 0 ? found : 0;
@@ -197,8 +201,6 @@ static int each_marked_in(struct index *x, uint64_t bucket_id, const char *job_i
         code = collect_marked(x, bucket_id, job_id, last, &names, &more, err);
         for (size_t i = 0; code == 0 && i < names.count; i++)
             code = fn(ctx, names.names[i], err);
-        if (names.count > 0)
-            snprintf(last, sizeof last, "%s", names.names[names.count - 1]);
         arena_free(names.arena);
     }
     return code;

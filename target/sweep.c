@@ -124,7 +124,9 @@ static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older
     if (found == 0)
         found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
     b->count = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && !*stop; found = index_cursor_next(c, err)) {
+    size_t steps = 0;
+    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX && !*stop;
+         found = index_cursor_next(c, err)) {
         const struct index_record *rec = index_cursor_record(c);
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
         if (rec->tombstone && rec->modified_ms < older_than_ms)
