@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Sorts under trouble that a seed chooses: crashes at any point where a disk, an index or a stream is
-touched, nodes killed, frozen and aborted at any time.  Whatever happens, the job ends when all are
-back; then its output is whole or not there, was never seen unless it is there, and nothing is left.
+touched, nodes killed and frozen, jobs aborted, outputs written or their bucket destroyed by others, at
+any time.  Whatever happens, the job ends when all are back; then its output is whole or not there, was
+never seen unless it is there, and nothing is left; and what others were told is written is there.
 
-DFC_SEEDS names the seeds: "1-8" (default), "17", "1-500".  A failure prints its seed."""
+DFC_SEEDS names the seeds: "1-6" (default), "17", "1-500".  A failure prints its seed."""
 
 import hashlib
 import io
@@ -28,7 +29,7 @@ PRIMARY_POINTS = {"disk.open": 6, "disk.write": 10, "disk.sync": 10, "net.connec
 
 
 def seeds():
-    first, _, last = os.environ.get("DFC_SEEDS", "1-8").partition("-")
+    first, _, last = os.environ.get("DFC_SEEDS", "1-6").partition("-")
     return range(int(first), int(last or first) + 1)
 
 
@@ -60,13 +61,13 @@ class Watcher(threading.Thread):
     def __init__(self, c, bucket):
         super().__init__(daemon=True)
         self.c, self.bucket = c, bucket
-        self.seen = False
+        self.seen = set()
         self.over = threading.Event()
 
     def run(self):
         while not self.over.wait(0.01):
             try:
-                self.seen = bool(self.c.names(self.bucket, partial="true")) or self.seen
+                self.seen |= set(self.c.names(self.bucket, partial="true"))
             except (OSError, Failed):
                 pass  # the proxy is away, or a target
 
@@ -76,6 +77,9 @@ class Watcher(threading.Thread):
 
 
 # --- trouble -------------------------------------------------------------------------------------
+#
+# Each prepares the nodes and returns what is to be done once the job has been started; that returns
+# what others have written into the bucket: {name: digest}.
 
 armed = set()  # nodes that were started with a fault, and run
 
@@ -87,9 +91,17 @@ def start(c, node, *args):
         armed.add(node)
 
 
+def stop(c, node):
+    try:
+        c.stop(node)
+    except Failed:  # it may have met its fault meanwhile
+        if c.pid(node) is not None:
+            raise
+
+
 def restart(c, node, *args):
     if c.pid(node) is not None:
-        c.stop(node)
+        stop(c, node)
     start(c, node, *args)
     c.wait_node(node, "active")
 
@@ -103,27 +115,27 @@ def arm(c, node, fault):
         restart(c, node)
 
 
-def crash_at_a_point(c, rng):
+def crash_at_a_point(c, rng, bucket):
     """One or two targets end themselves at the N-th pass of some point."""
     for target in rng.sample(c.targets(), rng.choice((1, 1, 2))):
         point = rng.choice(list(POINTS))
         arm(c, target, f"{point}=kill@{rng.randint(1, POINTS[point])}")
-    return lambda job_id: None
+    return lambda job_id: {}
 
 
-def crash_the_primary(c, rng):
+def crash_the_primary(c, rng, bucket):
     slow_down(c, rng)
     point = rng.choice(list(PRIMARY_POINTS))
     arm(c, "p1", f"{point}=kill@{rng.randint(1, PRIMARY_POINTS[point])}")
-    return lambda job_id: None
+    return lambda job_id: {}
 
 
-def error_at_a_point(c, rng):
+def error_at_a_point(c, rng, bucket):
     target = rng.choice(c.targets())
     point = rng.choice([p for p in POINTS if p != "disk.read"])
     code = rng.choice(("EIO", "ENOSPC"))
     arm(c, target, f"{point}={code}@{rng.randint(1, POINTS[point])}{rng.choice(('', '', '+'))}")
-    return lambda job_id: None
+    return lambda job_id: {}
 
 
 def slow_down(c, rng):
@@ -133,7 +145,7 @@ def slow_down(c, rng):
         restart(c, target, f"--arg=--faults={point}=delay:{rng.choice((30, 100, 300))}")
 
 
-def kill_at_a_time(c, rng):
+def kill_at_a_time(c, rng, bucket):
     slow_down(c, rng)
     node = rng.choice(c.targets() + ["p1"])
     wait = rng.uniform(0, 2)
@@ -142,12 +154,13 @@ def kill_at_a_time(c, rng):
         print(f"        kill {node} after {wait:.2f} s", flush=True)
         time.sleep(wait)
         c.kill(node, "-9")
+        return {}
     return act
 
 
-def freeze_at_a_time(c, rng):
+def freeze_at_a_time(c, rng, bucket):
     slow_down(c, rng)
-    node = rng.choice(c.targets())
+    node = rng.choice(c.targets() + ["p1"])
     wait, length = rng.uniform(0, 2), rng.uniform(1, 9)
 
     def act(job_id):
@@ -157,10 +170,11 @@ def freeze_at_a_time(c, rng):
         os.kill(pid, signal.SIGSTOP)
         time.sleep(length)
         os.kill(pid, signal.SIGCONT)
+        return {}
     return act
 
 
-def abort_at_a_time(c, rng):
+def abort_at_a_time(c, rng, bucket):
     slow_down(c, rng)
     wait = rng.uniform(0, 2)
 
@@ -169,21 +183,50 @@ def abort_at_a_time(c, rng):
         time.sleep(wait)
         reply = c.call("DELETE", f"/v1/sort/abort?id={job_id}")
         check(reply.status in (202, 409), f"abort: {reply}")
+        return {}
     return act
 
 
-def abort_and_kill(c, rng):
-    abort = abort_at_a_time(c, rng)
+def abort_and_kill(c, rng, bucket):
+    abort = abort_at_a_time(c, rng, bucket)
     node = rng.choice(c.targets())
 
     def act(job_id):
         abort(job_id)
         c.kill(node, "-9")
+        return {}
+    return act
+
+
+def others_write(c, rng, bucket):
+    """An object with the name of an output: refused, or there for good."""
+    slow_down(c, rng)
+    wait, name = rng.uniform(0, 2.5), f"out-{rng.randrange(30):04d}.tar"
+
+    def act(job_id):
+        time.sleep(wait)
+        reply = c.object("PUT", bucket, name, b"mine")
+        print(f"        PUT {name} after {wait:.2f} s: {reply.status}", flush=True)
+        check(reply.status in (200, 409), f"PUT: {reply}")
+        return {name: hashlib.sha256(b"mine").hexdigest()} if reply.status == 200 else {}
+    return act
+
+
+def others_destroy(c, rng, bucket):
+    slow_down(c, rng)
+    wait = rng.uniform(0, 2.5)
+
+    def act(job_id):
+        print(f"        destroy the bucket after {wait:.2f} s", flush=True)
+        time.sleep(wait)
+        c.destroy(bucket)
+        return {}
     return act
 
 
 TROUBLES = (crash_at_a_point, crash_at_a_point, crash_at_a_point, crash_the_primary,
-            error_at_a_point, kill_at_a_time, freeze_at_a_time, abort_at_a_time, abort_and_kill)
+            error_at_a_point, kill_at_a_time, freeze_at_a_time, abort_at_a_time, abort_and_kill,
+            others_write, others_destroy)
 
 
 # --- one seed ------------------------------------------------------------------------------------
@@ -233,14 +276,18 @@ def files_of(c, bucket):
     return [path for target in c.targets() for path in c.object_files(target) if part in path]
 
 
-def check_end(c, bucket, job, seen, wanted):
+def check_end(c, bucket, job, seen, others, wanted):
     finished = job["state"] == "finished"
-    equal(contents(c, bucket), wanted if finished else {}, f"output; {job}")
-    check(not seen or finished, f"output of a job that {job['state']} was to be seen")
     wait_for(lambda: not job_files(c), "the job's files are removed")
+    if c.call("GET", f"/v1/buckets/{bucket}").status == 404:
+        return
+    equal(contents(c, bucket), {**(wanted if finished else {}), **others}, f"output; {job}")
+    check(seen <= set(others) or finished, f"of a job that {job['state']} was to be seen: {seen}")
     if finished:
         return
-    equal(files_of(c, bucket), [], "files of objects")
+    equal(len(files_of(c, bucket)), len(others), "files of objects")
+    for name in others:
+        c.object("DELETE", bucket, name).expect(204)
     again = c.wait_job(c.sort(spec_of(bucket)))  # nothing hidden keeps the names
     equal(again["state"], "finished", f"state of the next job; {again['errors']}")
     equal(contents(c, bucket), wanted, "output of the next job")
@@ -252,7 +299,7 @@ def one_seed(c, seed, wanted):
     c.create(bucket, durability=rng.choice(("sync", "async")))
     trouble = rng.choice(TROUBLES)
     print(f"        seed {seed}: {trouble.__name__}", flush=True)
-    act = trouble(c, rng)
+    act = trouble(c, rng, bucket)
     watcher = Watcher(c, bucket)
     watcher.start()
     job_id = start_job(c, bucket)
@@ -260,13 +307,13 @@ def one_seed(c, seed, wanted):
         watcher.stop()
         c.destroy(bucket)
         return "never begun"
-    act(job_id)
+    others = act(job_id)
     job = bring_back(c, rng, job_id)
     watcher.stop()
     heal(c)
     print(f"        {job['state']} {job['errors']}", flush=True)
-    check_end(c, bucket, job, watcher.seen, wanted)
-    c.destroy(bucket)
+    check_end(c, bucket, job, watcher.seen, others, wanted)
+    c.call("DELETE", f"/v1/buckets/{bucket}")
     return job["state"]
 
 
