@@ -1,6 +1,7 @@
-/* dfc_cluster_show, dfc_node_show. */
+/* dfc_cluster_show, dfc_node_*. */
 #include "api/dfc.h"
 
+#include "api/action.h"
 #include "api/call.h"
 #include "api/failure.h"
 #include "api/uri.h"
@@ -61,6 +62,19 @@ int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char
     _cleanup_free_ char *origin = NULL;
     int rc = find_node(c, node, &origin, err);
     return rc == DFC_OK ? show(c, origin, "/v1/daemon", what, document, err) : rc;
+}
+
+int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    int rc = action_body("removenode", node, &body, err);
+    if (rc != DFC_OK)
+        return rc;
+    const struct call_small call = {.method = "PUT", .body = body};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/cluster");
+    return call_small(c, &call, &path, NULL, err);
 }
 
 /* What is so already is no error, so that a call may be made twice; but not attach, which would say

@@ -275,6 +275,10 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
+/* Out of the map for good, with what it alone had: a node that is unreachable.  Not repeated after a
+ * doubtful end. */
+DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);
+
 /* action: "attach", "detach", "enable", "disable", "resilver" (docs/http.md) of a target's mountpath;
  * path may be NULL for the last.  lost, with "detach": it is given up with every object on it.
  * document: the mountpaths afterwards. */

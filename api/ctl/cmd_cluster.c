@@ -189,3 +189,23 @@ int node_show(struct ctl *ctl, const struct args *args)
         print_fields(ctl, doc);
     return EXIT_OK;
 }
+
+int node_rm(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    const char *node = args->words[0];
+    _cleanup_free_ char *question =
+        xprintf("Take node '%s' out of the cluster, and lose the objects that only it has?", node);
+    int code = ctl_confirm(ctl, args, question);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_node_remove(ctl->client, node, &err) != DFC_OK) {
+        _cleanup_free_ char *what = xprintf("remove node '%s'", node);
+        return ctl_fail(ctl, &err, what);
+    }
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s}", "removed", node));
+    else
+        fprintf(ctl->out, "removed %s\n", node);
+    return EXIT_OK;
+}

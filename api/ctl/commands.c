@@ -405,6 +405,21 @@ const struct command commands[] = {
         .examples = {"node show t1", "node show t1 --what mountpaths"},
     },
     {
+        .noun = "node",
+        .verb = "rm",
+        .words = "NODE",
+        .min_words = 1,
+        .max_words = 1,
+        .kinds = {WORD_NODE},
+        .flags = FLAGS(F_yes),
+        .run = node_rm,
+        .summary = "Take a node that is unreachable out of the cluster for good",
+        .text = "The names of objects that it owned belong to the other targets from then on; the "
+                "objects\n"
+                "that only it had are lost. Asks first on a terminal; elsewhere --yes is required.",
+        .examples = {"node rm t4 --yes"},
+    },
+    {
         .noun = "storage",
         .verb = "mountpath",
         .words = "ls|attach|detach|enable|disable|resilver [NODE [PATH]]",

@@ -8,6 +8,7 @@ int cluster_status(struct ctl *ctl, const struct args *args);
 
 int node_ls(struct ctl *ctl, const struct args *args);
 int node_show(struct ctl *ctl, const struct args *args);
+int node_rm(struct ctl *ctl, const struct args *args);
 
 int bucket_create(struct ctl *ctl, const struct args *args);
 int bucket_ls(struct ctl *ctl, const struct args *args);

@@ -153,6 +153,9 @@ def test_cluster_and_nodes(c):
     check("t1" in run(c, "node", "show", "t1").stdout, "node show")
     run(c, "node", "show", "t9", status=NOT_FOUND)
     run(c, "node", "show", "t1", "--what", "mountpaths")
+    run(c, "node", "rm", "t1", status=USAGE)
+    check("active" in run(c, "node", "rm", "t1", "--yes", status=FAILED).stderr, "a node that runs")
+    run(c, "node", "rm", "t9", "--yes", status=NOT_FOUND)
 
 
 def test_sort(c):
@@ -203,6 +206,14 @@ def test_a_cluster_that_is_not_there(c):
     run(c, "ls", "--endpoint", "http://127.0.0.1:9", "--retries", 0, status=UNREACHABLE)
     done = run(c, "cluster", "status", env={"DFC_ENDPOINT": "nonsense"}, status=USAGE)
     check("nonsense" in done.stderr, "the endpoint is named")
+
+
+def test_a_node_is_taken_out(c):
+    c.kill("t2")
+    c.wait_node("t2", "unreachable")
+    equal(run_json(c, "node", "rm", "t2", "--yes"), {"removed": "t2"}, "what it prints")
+    equal(sorted(n["id"] for n in run_json(c, "node", "ls")["nodes"]), ["p1", "t1"], "nodes")
+    run(c, "ls", "trees")
 
 
 if __name__ == "__main__":
