@@ -82,7 +82,7 @@ def test_errors_in_each_phase(c):
 
 
 def test_a_full_disk(c):
-    restart(c, "t3", "--arg=--faults=disk.write=ENOSPC@3+")
+    restart(c, "t3", "--arg=--faults=sort.create=ENOSPC@1+")
     job = c.wait_job(c.sort(spec_of("full")))
     equal(job["state"], "failed", "state")
     check(any(e["code"] == "no_space" for e in job["errors"]), f"errors: {job['errors']}")
