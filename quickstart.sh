@@ -10,6 +10,7 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 . deploy/local/packages.sh
 
+given_dir=${DFC_DIR:-}
 export DFC_DIR=${DFC_DIR:-$PWD/.dfc-cluster}
 export DFC_BUILD=$PWD/build
 size=4M
@@ -118,5 +119,5 @@ Try next:
    build/dfcctl sort start --input-bucket quickstart --prefix shard- --output-bucket quickstart-sorted \\
        --output-format shuffled-%05d.tar --shard-size 1MiB --algorithm shuffle --seed 42 --wait
 
-./quickstart.sh stop ends it.
+${given_dir:+DFC_DIR=$given_dir }./quickstart.sh stop ends it.
 END

@@ -792,6 +792,15 @@ extract_concurrency_max_limit: 0
         self.assertIn("21 more warnings: dfcctl job show srt-", self.err)
         self.run_ctl("job", "wait", "srt-none", code=3)
 
+    def test_what_a_job_shows(self):
+        self.mock.job_end = "failed"
+        ident = self.text("sort", "start", "--input-bucket", "b", "--dry-run").strip()
+        self.mock.jobs[ident]["targets"] = {"t1": {"status": {"phase": "merging"}}}
+        self.run_ctl("job", "wait", ident, code=1)
+        shown = self.text("sort", "status", ident)
+        self.assertRegex(shown, r"\ndry run +nothing is stored\n")
+        self.assertRegex(shown, r"\ntarget t1 +merging, when it ended\n")
+
     def test_wait_timeout_and_interrupt(self):
         self.mock.job_pace = 0
         ident = self.json("sort", "start", "--input-bucket", "b")["id"]

@@ -115,8 +115,12 @@ static void print_messages(struct table *t, const char *title, json_t *messages)
     }
 }
 
-static void print_targets(struct table *t, json_t *targets)
+/* A target of a job that broke off says no more than how far it had come. */
+static void print_targets(struct table *t, json_t *job)
 {
+    json_t *targets = json_object_get(job, "targets");
+    const char *state = text_at(job, "state");
+    bool broken = strcmp(state, "failed") == 0 || strcmp(state, "aborted") == 0;
     const char *id;
     json_t *report;
     json_object_foreach(targets, id, report)
@@ -124,7 +128,8 @@ static void print_targets(struct table *t, json_t *targets)
         json_t *status = json_object_get(report, "status");
         const char *phase = text_at(status != NULL ? status : report, "phase");
         table_cellf(t, "target %s", id);
-        table_cell(t, phase[0] != '\0' ? phase : text_at(report, "state"));
+        table_cellf(t, "%s%s", phase[0] != '\0' ? phase : text_at(report, "state"),
+                    broken ? ", when it ended" : "");
     }
 }
 
@@ -137,11 +142,14 @@ void job_print(struct ctl *ctl, json_t *job)
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     json_t *redone = json_object_get(job, "redone");
+    json_t *spec = json_object_get(job, "spec");
     job_progress_text(ctl, job, &progress);
     row(t, "job", text_at(job, "id"));
     row(t, "kind", text_at(job, "kind"));
     row(t, "description", text_at(job, "description"));
     row(t, "state", text_at(job, "state"));
+    if (json_is_true(json_object_get(spec, "dry_run")))
+        row(t, "dry run", "nothing is stored");
     table_cell(t, "progress");
     table_cellf(t, "%lld%% %s", (long long)percent_of(job), buf_str(&progress));
     row(t, "created", ctl_time(int_at(job, "created_ms"), created));
@@ -152,6 +160,6 @@ void job_print(struct ctl *ctl, json_t *job)
     }
     print_messages(t, "warning", json_object_get(job, "warnings"));
     print_messages(t, "error", json_object_get(job, "errors"));
-    print_targets(t, json_object_get(job, "targets"));
+    print_targets(t, job);
     table_print(t, ctl->out, ctl->headers, ctl->colour);
 }
