@@ -40,6 +40,12 @@ def run(*argv):
     return done.stdout.strip()
 
 
+def unmount(path):
+    """What a killed process had under way in its io_uring may hold the file system for a moment."""
+    wait_for(lambda: subprocess.run(["umount", path], capture_output=True, check=False)
+             .returncode == 0, f"{path} unmounted")
+
+
 # --- the disk ------------------------------------------------------------------------------------
 
 class Disk:
@@ -58,14 +64,16 @@ class Disk:
         run("mount", *options, self.device, path)
 
     def remount(self):
-        run("umount", self.path)
+        unmount(self.path)
         self.mount(self.path)
 
     def remove(self):
         if self.device is None:
             return
-        if self.path and os.path.ismount(self.path):
-            run("umount", self.path)
+        with open("/proc/mounts", encoding="utf-8") as f:  # a dead one cannot be looked at
+            mounted = any(line.split()[0] == self.device for line in f)
+        if mounted:
+            unmount(self.path)
         run("losetup", "--detach", self.device)
         self.device = None
         self.image.close()
