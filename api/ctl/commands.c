@@ -145,9 +145,9 @@ const struct command commands[] = {
         .summary = "Fetch an object, or everything below a prefix into a directory",
         .text =
             "PATH is a file, a directory, or - for standard output; without it, the file gets the\n"
-            "name behind the key's last slash. A file appears under its name only when it is "
-            "whole\n"
-            "and its checksum is right.\n\n"
+            "name behind the key's last slash. A file appears under its name only when it is\n"
+            "whole and its checksum is right; until then it is .dfc-… beside it, which a kill -9\n"
+            "leaves there.\n\n"
             "With --recursive, or where the key is missing or ends with /, everything below it is\n"
             "fetched into the directory PATH (default: here). Keys that do not name a file below "
             "it\n"
