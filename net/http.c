@@ -234,12 +234,12 @@ int http_conditions_check(const struct http_conditions *c, enum http_method meth
     return 0;
 }
 
-bool http_if_range_holds(const char *if_range, const char *etag, int64_t modified_s)
+bool http_if_range_holds(const char *if_range, const char *etag)
 {
     if (if_range == NULL)
         return true;
-    int64_t date;
-    if (clock_parse_http(if_range, &date) == 0)
-        return date == modified_s;
-    return etag_matches(if_range, etag, true) && strchr(if_range, '*') == NULL;
+    struct etag own;
+    struct etag other;
+    return etag_next(&etag, &own) && etag_next(&if_range, &other) &&
+           *skip_space(if_range) == '\0' && etag_same(&own, &other, true);
 }

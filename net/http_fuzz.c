@@ -41,7 +41,7 @@ static void check_conditions(const char *a, const char *b)
             assert(get != E_NOT_MODIFIED || etags[e] != NULL);
         }
     }
-    http_if_range_holds(a, "\"7\"", 1700000000);
+    http_if_range_holds(a, "\"7\"");
     if (*b != '\0' && strpbrk(b, " \t,") == NULL)
         assert(http_list_has(b, b));
     http_list_has(a, b);

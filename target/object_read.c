@@ -245,8 +245,7 @@ static int pick_range(const struct object_call *call, const struct attr *a, cons
                                     .offset = http_query(call->req, "offset"),
                                     .length = http_query(call->req, "length"),
                                     .size = a->size,
-                                    .etag = etag,
-                                    .modified_s = a->modified_ms / 1000};
+                                    .etag = etag};
     return read_range_pick(&q, range, err);
 }
 

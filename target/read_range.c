@@ -39,7 +39,7 @@ static int pick_by_query(const struct read_question *q, struct read_range *out, 
 static int pick_by_header(const struct read_question *q, struct read_range *out, struct error *err)
 {
     struct http_range range;
-    if (q->range == NULL || !http_if_range_holds(q->if_range, q->etag, q->modified_s))
+    if (q->range == NULL || !http_if_range_holds(q->if_range, q->etag))
         return 0;
     switch (http_range_parse(q->range, q->size, &range)) {
     case HTTP_RANGE_NONE:

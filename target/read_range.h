@@ -13,7 +13,6 @@ struct read_question {
     const char *length;
     uint64_t size;    /* of the object */
     const char *etag; /* quotes included */
-    int64_t modified_s;
 };
 
 struct read_range {
