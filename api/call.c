@@ -119,8 +119,9 @@ static enum retry_outcome outcome_of_status(int status, const struct dfc_error *
 {
     switch (status) {
     case 429:
-    case 503:
         return RETRY_REFUSED;
+    case 503:
+        return strcmp(err->code, error_name(E_IN_DOUBT)) == 0 ? RETRY_BROKEN : RETRY_REFUSED;
     case 408:
     case 502:
     case 504:

@@ -370,10 +370,23 @@ static void set_connection(CURL *e, uint64_t connect_timeout_ms)
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_timeout_ms);
 }
 
-void call_set_options(struct call *c, uint64_t connect_timeout_ms)
+static void set_tls(CURL *e, const struct http_client_config *config)
+{
+    if (config->ca_file != NULL) {
+        curl_easy_setopt(e, CURLOPT_CAINFO, config->ca_file);
+        curl_easy_setopt(e, CURLOPT_CAPATH, NULL);
+    }
+    if (config->cert_file != NULL) {
+        curl_easy_setopt(e, CURLOPT_SSLCERT, config->cert_file);
+        curl_easy_setopt(e, CURLOPT_SSLKEY, config->key_file);
+    }
+}
+
+void call_set_options(struct call *c, const struct http_client_config *config)
 {
     CURL *e = c->easy;
-    set_connection(e, connect_timeout_ms);
+    set_connection(e, config->connect_timeout_ms);
+    set_tls(e, config);
     curl_easy_setopt(e, CURLOPT_PRIVATE, c);
     curl_easy_setopt(e, CURLOPT_URL, c->url);
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)c->total_timeout_ms);

@@ -55,7 +55,7 @@ void call_unref(struct call *c);
 /* The first failure counts. */
 void call_fail(struct call *c, int code, const char *why);
 /* Prepares c->easy, and lets the pipes wake the call. */
-void call_set_options(struct call *c, uint64_t connect_timeout_ms);
+void call_set_options(struct call *c, const struct http_client_config *config);
 /* A transfer that curl has ended without an error: was that the whole reply? */
 void call_check_whole(struct call *c);
 /* Silences the pipes and tells them the outcome. */

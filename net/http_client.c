@@ -73,6 +73,7 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
 {
     (void)arg;
     struct call *c = call_of_easy(easy);
+    c->result.not_sent = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
     if (result != CURLE_OK)
         call_fail(c, code_of_curl(result), curl_easy_strerror(result));
     else
@@ -105,7 +106,7 @@ static int call_transfer(struct call *c, struct error *err)
     c->moved_ms = clock_ms();
     if (c->stall_timeout_ms == 0)
         c->stall_timeout_ms = client->config.stall_timeout_ms;
-    call_set_options(c, client->config.connect_timeout_ms);
+    call_set_options(c, &client->config);
     int code = curl_loop_add(client->curl, c->easy, err);
     if (code == 0)
         call_enlist(c);

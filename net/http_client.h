@@ -33,6 +33,11 @@ struct http_client_config {
     uint64_t connect_timeout_ms;
     uint64_t stall_timeout_ms; /* no byte moved for so long: E_TIMEOUT (not while a pipe waits) */
     unsigned connections_per_host_max; /* 0: no limit; streams that wait for each other need that */
+    /* For https: PEM files, whose names stay the caller's.  NULL: the system's authorities; no
+     * certificate of our own. */
+    const char *ca_file;
+    const char *cert_file;
+    const char *key_file;
 };
 
 #define HTTP_NO_STALL_TIMEOUT UINT64_MAX
@@ -82,6 +87,7 @@ struct http_result {
     int status;       /* HTTP status, when code == 0 */
     struct buf body;  /* buffered reply */
     struct error err; /* transport error's words */
+    bool not_sent;    /* with a transport error: the server cannot have seen any of it */
     char etag[80];    /* selected headers */
 };
 

@@ -20,7 +20,7 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
                             (json_int_t)n->weight, "since_ms", (json_int_t)n->since_ms);
     if (strcmp(n->id, p->id) == 0)
         last.version = s->version;
-    else if (p->members == NULL || !members_last(p->members, n->id, &last))
+    else if (!members_last(p, n->id, &last))
         return doc; /* only the primary hears from the others */
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     if (n->role == NODE_TARGET)
@@ -81,13 +81,13 @@ static void primary_answered(void *arg, struct http_result *r)
 
 static void ask_primary(struct http_request *req, struct proxy *p)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    const struct node *primary = smap_node(&s->smap, s->primary);
-    if (primary == NULL || strcmp(primary->id, p->id) == 0) {
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
+    if (!proxy_find_primary(p, &primary)) {
         reply_view(req, false);
         return;
     }
-    _cleanup_free_ char *url = xprintf("%s/v1/cluster", primary->control_url);
+    _cleanup_free_ char *url = xprintf("%s/v1/cluster", primary.control_url);
     const struct http_call call = {
         .method = HTTP_GET,
         .url = url,
@@ -120,7 +120,7 @@ static void get_begin(struct http_request *req)
         return;
     if (what != NULL)
         reply_part(req, p, what);
-    else if (p->is_primary)
+    else if (proxy_is_primary(p))
         reply_view(req, true);
     else
         ask_primary(req, p);

@@ -103,7 +103,7 @@ static int register_node(struct http_request *req, const char *data, size_t len,
         return r;
     const struct command cmd = {
         .kind = CMD_NODE_JOIN, .node = &n, .fresh = fresh, .wall_ms = clock_wall_ms()};
-    if ((r = check_join(p, &cmd, err)) != 0 || (r = members_register(p->members, &n, err)) != 0)
+    if ((r = check_join(p, &cmd, err)) != 0 || (r = members_register(p, &n, err)) != 0)
         return r;
     log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
     proxy_commit(p, &cmd, registered, req);
@@ -151,7 +151,7 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, struct 
     if (known != NULL && strcmp(known->boot, k.boot) == 0 &&
         (r = check_history(p, k.id, k.term, k.version, err)) != 0)
         return r;
-    return members_keepalive(p->members, &k, err);
+    return members_keepalive(p, &k, err);
 }
 
 static void keepalive_body(struct http_request *req, const char *data, size_t len)
@@ -190,7 +190,7 @@ static int push_of(struct http_request *req, const char *data, size_t len, struc
     _cleanup_json_ json_t *doc = NULL;
     struct cluster_state *s;
     int r;
-    if (p->is_primary)
+    if (atomic_load(&p->is_primary))
         return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = state_from_json(doc, &s, err)) != 0)
         return r;

@@ -10,10 +10,10 @@
 
 /* --- /v1/daemon ------------------------------------------------------------------------------ */
 
-static json_t *info_json(const struct proxy *p, const struct cluster_state *s)
+static json_t *info_json(struct proxy *p, const struct cluster_state *s)
 {
     return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
-                     "role", "proxy", "primary", (int)p->is_primary, "pid", (int)getpid(), "boot",
+                     "role", "proxy", "primary", (int)proxy_is_primary(p), "pid", (int)getpid(), "boot",
                      p->boot, "release", DFC_VERSION, "public_url", p->public_url, "control_url",
                      p->control_url, "data_url", "", "cluster", s->cluster_id, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version);

@@ -25,17 +25,48 @@ static char *url_at(const char *base, const struct http_request *req)
     return xprintf("%s%s%s%s", base, http_path(req), query[0] != '\0' ? "?" : "", query);
 }
 
+bool proxy_is_primary(struct proxy *p)
+{
+    return atomic_load(&p->is_primary) &&
+           (!p->is_shared || p->metastore->ops->election(p->metastore) != 0);
+}
+
+static bool primary_of_state(struct proxy *p, struct metastore_primary *out)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *n = smap_node(&s->smap, s->primary);
+    if (n == NULL || strcmp(n->id, p->id) == 0)
+        return false;
+    *out = (struct metastore_primary){.id = xstrdup(n->id),
+                                      .public_url = xstrdup(n->public_url),
+                                      .control_url = xstrdup(n->control_url)};
+    return true;
+}
+
+/* The election is ahead of the state that its winner pushes; without it (etcd does not answer) the
+ * primary may be where it was. */
+bool proxy_find_primary(struct proxy *p, struct metastore_primary *out)
+{
+    enum metastore_known known =
+        p->is_shared ? p->metastore->ops->primary(p->metastore, out) : PRIMARY_UNKNOWN;
+    if (known == PRIMARY_UNKNOWN)
+        return primary_of_state(p, out);
+    if (known == PRIMARY_KNOWN && strcmp(out->id, p->id) != 0)
+        return true;
+    metastore_primary_done(out); /* the key of this proxy's last life */
+    return false;
+}
+
 /* A request that has been passed on once is not passed on again: two proxies that each take the
  * other for the primary must not play ball. */
-static int find_primary(const struct proxy *p, const struct cluster_state *s,
-                        const struct http_request *req, const struct node **out, struct error *err)
+static int need_primary(struct proxy *p, const struct http_request *req,
+                        struct metastore_primary *out, struct error *err)
 {
-    *out = smap_node(&s->smap, s->primary);
-    if (*out == NULL || strcmp(s->primary, p->id) == 0)
+    if (!proxy_find_primary(p, out))
         return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
     if (http_header(req, forwarded_header) != NULL)
         return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary, '%s' is", p->id,
-                         s->primary);
+                         out->id);
     return 0;
 }
 
@@ -44,20 +75,20 @@ bool proxy_passed_to_primary(struct http_request *req)
     struct proxy *p = proxy_enter(req);
     if (p == NULL)
         return true;
-    if (p->is_primary)
+    if (proxy_is_primary(p))
         return false;
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    const struct node *primary;
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
     struct error err = ERROR_INIT;
-    if (find_primary(p, s, req, &primary, &err) != 0) {
+    if (need_primary(p, req, &primary, &err) != 0) {
         proxy_reply_error(req, &err);
         return true;
     }
     bool between_nodes = http_route(req)->nets == NET_CONTROL;
     _cleanup_free_ char *url =
-        url_at(between_nodes ? primary->control_url : primary->public_url, req);
+        url_at(between_nodes ? primary.control_url : primary.public_url, req);
     _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
-    relay_start(p, req, url, header);
+    relay_to_primary(p, req, url, header);
     return true;
 }
 

@@ -3,8 +3,8 @@
  *      ▲                                             ▲                  ├─ newer: fetch the state
  *      └──────── 404: the primary does not know us ──┴──────────────────┘
  *
- * What fails is tried again at the next tick.  The primary is asked where the last state says that
- * it is; when it does not answer there, every other time where --join says. */
+ * What fails is tried again at the next tick.  The primary is asked where the last state, or the
+ * election, says that it is; when it does not answer there, every other time where --join says. */
 #include "proxy/follower.h"
 
 #include "common/clock.h"
@@ -20,6 +20,7 @@ struct follower {
     struct proxy *proxy;
     struct loop_timer *timer;
     struct loop_timer *save_timer;
+    bool saved;   /* there is a file */
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
     bool asking;
@@ -51,13 +52,16 @@ static void question_done(void *arg, struct http_result *r)
     free(q);
 }
 
+/* NULL: nobody is known. */
 static char *primary_url(const struct follower *f, const char *path)
 {
-    const struct proxy *p = f->proxy;
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    const struct node *n = smap_node(&s->smap, s->primary);
-    bool known = n != NULL && !f->use_join;
-    return xprintf("%s%s", known ? n->control_url : p->params.join, path);
+    struct proxy *p = f->proxy;
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
+    bool has_join = p->params.join[0] != '\0';
+    if (!(f->use_join && has_join) && proxy_find_primary(p, &primary))
+        return xprintf("%s%s", primary.control_url, path);
+    return has_join ? xprintf("%s%s", p->params.join, path) : NULL;
 }
 
 static void ask(struct follower *f, enum http_method method, const char *path, const json_t *body,
@@ -65,9 +69,12 @@ static void ask(struct follower *f, enum http_method method, const char *path, c
 {
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     const struct proxy_params *params = &f->proxy->params;
+    char *url = primary_url(f, path);
+    if (url == NULL)
+        return; /* the next tick may know one */
     _cleanup_free_ char *text = body != NULL ? json_text(body) : NULL;
     struct question *q = xcalloc(1, sizeof *q);
-    *q = (struct question){.follower = f, .url = primary_url(f, path), .answered = answered};
+    *q = (struct question){.follower = f, .url = url, .answered = answered};
     const struct http_call call = {
         .method = method,
         .url = q->url,
@@ -116,13 +123,14 @@ static void save(void *arg)
     _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
     struct error err = ERROR_INIT;
     f->unsaved = false;
+    f->saved = true;
     if (state_file_write(f->proxy->state_path, s, &err) != 0)
         log_warn("state not kept on disk", lerr(&err));
 }
 
-static void save_soon(struct follower *f, bool first)
+void follower_state_changed(struct follower *f)
 {
-    if (first) {
+    if (!f->saved) {
         save(f);
     } else if (!f->unsaved) {
         f->unsaved = true;
@@ -143,7 +151,6 @@ int follower_take(struct follower *f, const struct cluster_state *s, struct erro
     if (r != 0)
         return r;
     state_advance(p->state, s);
-    save_soon(f, now->cluster_id[0] == '\0');
     proxy_state_changed(p);
     proxy_start_succeeded(p);
     return 0;
@@ -257,8 +264,16 @@ struct follower *follower_start(struct proxy *p)
     f->proxy = p;
     f->save_timer = loop_timer_new(p->loop, save, f);
     f->timer = loop_timer_new(p->loop, tick, f);
-    loop_timer_start(f->timer, 0, p->params.keepalive_interval);
+    follower_open(f);
     return f;
+}
+
+void follower_open(struct follower *f)
+{
+    f->closed = false;
+    f->member = false;
+    f->failing = 0;
+    loop_timer_start(f->timer, 0, f->proxy->params.keepalive_interval);
 }
 
 void follower_close(struct follower *f)

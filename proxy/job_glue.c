@@ -15,8 +15,10 @@
 
 struct job_glue {
     struct proxy *proxy;
+    struct jobs_driver *driver;
     struct loop_timer *timer;
     bool beginning; /* a job that nobody asked for is being committed */
+    bool closed;    /* asks no more: the client is being closed */
 };
 
 /* One message to a target. */
@@ -74,6 +76,8 @@ static void glue_send(void *ctx, const struct node *target, enum controller_orde
 {
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     struct job_glue *g = ctx;
+    if (g->closed)
+        return; /* and the driver is freed without an answer */
     struct asking *a = xcalloc(1, sizeof *a);
     _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
     *a = (struct asking){.url = xprintf("%s/v1/xactions/%s?dfcv=%llu.%llu", target->control_url,
@@ -93,7 +97,7 @@ static void glue_send(void *ctx, const struct node *target, enum controller_orde
         call.body = body;
         call.body_len = strlen(body);
     }
-    http_call_start(g->proxy->client, &call, asked, a);
+    http_call_start(g->proxy->primary_client, &call, asked, a);
 }
 
 struct beginning {
@@ -130,7 +134,7 @@ static void begin_resilvers(struct job_glue *g)
         const struct node *n = &s->smap.nodes[i];
         struct keepalive last;
         if (n->role == NODE_TARGET && n->state == NODE_ACTIVE &&
-            members_last(g->proxy->members, n->id, &last) && last.resilver != 0 &&
+            members_last(g->proxy, n->id, &last) && last.resilver != 0 &&
             resilver_job_wanted(s, n->id, last.resilver, clock_wall_ms()))
             begin_resilver(g, n->id, last.resilver);
     }
@@ -139,11 +143,23 @@ static void begin_resilvers(struct job_glue *g)
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
-    if (!g->proxy->closing && g->proxy->members != NULL)
-        begin_resilvers(g);
-    /* The client may have ended already. */
-    if (!g->proxy->closing)
-        jobs_driver_tick(g->proxy->jobs);
+    begin_resilvers(g);
+    jobs_driver_tick(g->driver);
+}
+
+void job_glue_tick(struct proxy *p)
+{
+    if (p->job_glue != NULL)
+        jobs_driver_tick(p->job_glue->driver);
+}
+
+json_t *job_glue_reports(struct proxy *p, const char *job_id)
+{
+    pthread_rwlock_rdlock(&p->role_lock);
+    json_t *reports =
+        p->job_glue != NULL ? jobs_driver_reports(p->job_glue->driver, job_id) : json_object();
+    pthread_rwlock_unlock(&p->role_lock);
+    return reports;
 }
 
 struct moved {
@@ -155,8 +171,8 @@ struct moved {
 static void moved_posted(void *arg)
 {
     struct moved *m = arg;
-    if (!m->proxy->closing)
-        jobs_driver_moved(m->proxy->jobs, m->job_id, m->node_id);
+    if (m->proxy->job_glue != NULL)
+        jobs_driver_moved(m->proxy->job_glue->driver, m->job_id, m->node_id);
     free(m->job_id);
     free(m->node_id);
     free(m);
@@ -200,10 +216,16 @@ struct job_glue *job_glue_start(struct proxy *p)
                                        .keep_max = p->params.jobs_keep_max,
                                        .keep_bytes = p->params.jobs_keep_bytes,
                                        .running_max = p->params.jobs_running_max};
-    p->jobs = jobs_driver_new(&env, &limits);
+    g->driver = jobs_driver_new(&env, &limits);
     g->timer = loop_timer_new(p->loop, tick, g);
     loop_timer_start(g->timer, p->params.jobs_interval, p->params.jobs_interval);
     return g;
+}
+
+void job_glue_close(struct job_glue *g)
+{
+    g->closed = true;
+    loop_timer_stop(g->timer);
 }
 
 void job_glue_stop(struct job_glue *g)
@@ -211,7 +233,6 @@ void job_glue_stop(struct job_glue *g)
     if (g == NULL)
         return;
     loop_timer_free(g->timer);
-    jobs_driver_free(g->proxy->jobs);
-    g->proxy->jobs = NULL;
+    jobs_driver_free(g->driver);
     free(g);
 }

@@ -13,7 +13,6 @@
 #include "proxy/job_make.h"
 #include "proxy/job_start.h"
 #include "proxy/job_view.h"
-#include "proxy/jobs.h"
 #include "proxy/proxy.h"
 #include "proxy/sort_job.h"
 #include "xaction/kinds.h"
@@ -117,7 +116,7 @@ static json_t *view_of(struct proxy *p, const struct job *job, bool brief)
 {
     if (job_ended(job->state))
         return job_view(job, job->report, brief);
-    _cleanup_json_ json_t *reports = jobs_driver_reports(p->jobs, job->id);
+    _cleanup_json_ json_t *reports = job_glue_reports(p, job->id);
     return job_view(job, reports, brief);
 }
 
@@ -254,7 +253,7 @@ static void abort_done(void *arg, const struct error *err)
         return;
     }
     http_reply_empty(req, 202);
-    jobs_driver_tick(p->jobs);
+    job_glue_tick(p);
 }
 
 static void commit_abort(struct http_request *req, const struct job *job)

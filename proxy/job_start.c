@@ -2,7 +2,7 @@
 
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "proxy/jobs.h"
+#include "proxy/job_glue.h"
 #include "proxy/proxy.h"
 
 struct starting {
@@ -19,7 +19,7 @@ static void start_done(void *arg, const struct error *err)
     } else {
         _cleanup_json_ json_t *reply = json_pack("{s:s}", "id", s->job->id);
         http_reply_json(s->req, 202, reply);
-        jobs_driver_tick(p->jobs);
+        job_glue_tick(p);
     }
     job_unref(s->job);
     free(s);

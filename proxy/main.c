@@ -37,7 +37,7 @@ static int serve(struct proxy *p, int signals, struct error *err)
         (r = write_ready(p, err)) != 0)
         return r == E_CANCELLED ? 0 : r;
     log_info("ready", lstr("public", p->public_url), lstr("control", p->control_url),
-             lbool("primary", p->is_primary));
+             lbool("primary", proxy_is_primary(p)));
     daemon_await(signals, -1);
     log_info("stopping");
     daemon_remove_ready(p->params.dir);

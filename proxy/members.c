@@ -67,6 +67,11 @@ struct members *members_start(struct proxy *p)
     return m;
 }
 
+void members_close(struct members *m)
+{
+    loop_timer_stop(m->timer);
+}
+
 void members_stop(struct members *m)
 {
     if (m == NULL)
@@ -77,28 +82,51 @@ void members_stop(struct members *m)
     free(m);
 }
 
-int members_register(struct members *m, const struct node *spec, struct error *err)
+/* The members, with the role's lock held; NULL, and no lock, where there are none. */
+static struct members *members_enter(struct proxy *p, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(m->proxy->state);
+    pthread_rwlock_rdlock(&p->role_lock);
+    if (p->members != NULL)
+        return p->members;
+    pthread_rwlock_unlock(&p->role_lock);
+    error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary any more", p->id);
+    return NULL;
+}
+
+int members_register(struct proxy *p, const struct node *spec, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    struct members *m = members_enter(p, err);
+    if (m == NULL)
+        return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
     int r = membership_register(m->membership, &s->smap, spec, clock_ms(), err);
     pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
     return r;
 }
 
-int members_keepalive(struct members *m, const struct keepalive *k, struct error *err)
+int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(m->proxy->state);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    struct members *m = members_enter(p, err);
+    if (m == NULL)
+        return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
     int r = membership_keepalive(m->membership, &s->smap, k, clock_ms(), err);
     pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
     return r;
 }
 
-bool members_last(struct members *m, const char *id, struct keepalive *out)
+bool members_last(struct proxy *p, const char *id, struct keepalive *out)
 {
+    struct members *m = members_enter(p, NULL);
+    if (m == NULL)
+        return false;
     pthread_mutex_lock(&m->lock);
     bool found = membership_last(m->membership, id, out);
     pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
     return found;
 }

@@ -9,9 +9,11 @@ struct members;
 
 /* In the control loop's thread. */
 struct members *members_start(struct proxy *p);
+void members_close(struct members *m); /* judges no more */
 void members_stop(struct members *m);
 
-/* Any thread.  May this process have its id?  Its join is then to be committed. */
-int members_register(struct members *m, const struct node *spec, struct error *err);
-int members_keepalive(struct members *m, const struct keepalive *k, struct error *err);
-bool members_last(struct members *m, const char *id, struct keepalive *out);
+/* Any thread; E_NOT_PRIMARY (false) where the proxy is not the primary.  May this process have its
+ * id?  Its join is then to be committed. */
+int members_register(struct proxy *p, const struct node *spec, struct error *err);
+int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *err);
+bool members_last(struct proxy *p, const char *id, struct keepalive *out);

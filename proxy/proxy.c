@@ -14,17 +14,48 @@
 #include "common/metrics.h"
 #include "common/rng.h"
 #include "io/file.h"
+#include "proxy/candidate.h"
 #include "proxy/follower.h"
-#include "proxy/job_glue.h"
 #include "proxy/lock_file.h"
-#include "proxy/members.h"
+#include "proxy/metastore_etcd.h"
+#include "proxy/primary.h"
 #include "proxy/publish.h"
 #include "proxy/state_file.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
-enum { CONTROL_THREADS = 2, CONNECTIONS_PER_HOST = 64, STOP_STALL_MS = 1000 };
+enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000 };
 
 /* --- making ---------------------------------------------------------------------------------- */
+
+static bool is_embedded(const struct proxy_params *params)
+{
+    return strcmp(params->metastore, metastore_embedded.scheme) == 0;
+}
+
+static struct etcd_endpoints endpoints_of(const struct proxy_params *params)
+{
+    return (struct etcd_endpoints){.urls = params->metastore,
+                                   .user = params->etcd_user,
+                                   .password_file = params->etcd_password_file,
+                                   .ca_file = params->etcd_ca,
+                                   .cert_file = params->etcd_cert,
+                                   .key_file = params->etcd_key,
+                                   .connect_timeout_ms = params->connect_timeout};
+}
+
+static int check_etcd(const struct proxy_params *params, struct error *err)
+{
+    const struct etcd_endpoints endpoints = endpoints_of(params);
+    size_t len = strlen(params->etcd_prefix);
+    if (len < 2 || len > 200 || params->etcd_prefix[0] != '/' ||
+        params->etcd_prefix[len - 1] == '/')
+        return error_set(
+            err, E_INVALID,
+            "--etcd-prefix: '%.80s' must begin with a slash, not end with one, and have "
+            "2 to 200 bytes",
+            params->etcd_prefix);
+    return etcd_endpoints_check(&endpoints, err);
+}
 
 static int check_params(const struct proxy_params *params, struct error *err)
 {
@@ -39,10 +70,16 @@ static int check_params(const struct proxy_params *params, struct error *err)
         return error_set(err, E_INVALID, "--dir: the proxy needs a directory of its own");
     if (params->join[0] != '\0' && params->import[0] != '\0')
         return error_set(err, E_INVALID, "--import is for a primary, and --join makes a gateway");
+    if (is_embedded(params) ? !params->electable : params->join[0] != '\0')
+        return error_set(
+            err, E_INVALID,
+            "--electable=false is for a metastore in etcd, --join for an embedded one");
+    if (!params->electable && params->import[0] != '\0')
+        return error_set(err, E_INVALID, "--import is for a proxy that may be elected");
     if (params->keepalive_timeout < 2 * params->keepalive_interval)
         return error_set(err, E_INVALID,
                          "--keepalive-timeout must be at least twice --keepalive-interval");
-    return 0;
+    return is_embedded(params) ? 0 : check_etcd(params, err);
 }
 
 int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err)
@@ -54,7 +91,8 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->params = *params;
     *params = (struct proxy_params){0};
     p->id = p->params.id;
-    p->is_primary = p->params.join[0] == '\0';
+    p->is_shared = !is_embedded(&p->params);
+    pthread_rwlock_init(&p->role_lock, NULL);
     p->lock_fd = -1;
     p->started_fd = eventfd(0, EFD_CLOEXEC);
     assert(p->started_fd >= 0);
@@ -81,7 +119,9 @@ static int import_state(const struct proxy *p, struct cluster_state **s, struct 
     return r;
 }
 
-static int open_metastore(struct proxy *p, struct cluster_state **s, struct error *err)
+/* What the embedded metastore of a proxy without --join has; *is_first: nothing yet. */
+static int open_embedded(struct proxy *p, struct cluster_state **s, bool *is_first,
+                         struct error *err)
 {
     _cleanup_free_ char *dir = xprintf("%s/metastore", p->params.dir);
     const struct metastore_config config = {.dir = dir, .fold_bytes = p->params.metastore_fold};
@@ -89,18 +129,45 @@ static int open_metastore(struct proxy *p, struct cluster_state **s, struct erro
     if ((r = metastore_embedded.open(&config, &p->metastore, err)) != 0 ||
         (r = p->metastore->ops->load(p->metastore, s, err)) != 0)
         return r;
-    if (*s != NULL && p->params.import[0] != '\0')
+    *is_first = *s == NULL;
+    if (!*is_first && p->params.import[0] != '\0')
         return error_set(err, E_EXISTS,
                          "--import: '%s' has documents already; it is for an empty directory", dir);
-    if (*s == NULL && p->params.import[0] != '\0')
+    if (*is_first && p->params.import[0] != '\0')
         return import_state(p, s, err);
-    if (*s == NULL) {
+    if (*is_first) {
         char id[16];
         random_id("c-", id);
         *s = state_new(id);
         log_info("a new cluster", lstr("cluster", id));
     }
     return 0;
+}
+
+/* Documents of an earlier, embedded life would be forgotten in silence. */
+static int refuse_embedded_documents(const struct proxy *p, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/metastore/snapshot", p->params.dir);
+    if (access(path, F_OK) != 0 || p->params.import[0] != '\0')
+        return 0;
+    return error_set(
+        err, E_EXISTS,
+        "'%s' has documents of an embedded metastore. To take them along, save what GET "
+        "/v1/cluster?what=state gives while it still runs so, and start once with "
+        "--import FILE; then move '%s/metastore' away",
+        p->params.dir, p->params.dir);
+}
+
+static int open_shared(struct proxy *p, struct error *err)
+{
+    const struct etcd_store_config etcd = {.endpoints = endpoints_of(&p->params),
+                                           .prefix = p->params.etcd_prefix,
+                                           .lease_ttl_ms = p->params.lease_ttl,
+                                           .commit_timeout_ms = p->params.call_timeout,
+                                           .request_max = p->params.etcd_request_max};
+    const struct metastore_config config = {.etcd = &etcd};
+    int r = refuse_embedded_documents(p, err);
+    return r != 0 ? r : metastore_etcd.open(&config, &p->metastore, err);
 }
 
 static int load_state_file(struct proxy *p, struct cluster_state **s, struct error *err)
@@ -113,10 +180,17 @@ static int load_state_file(struct proxy *p, struct cluster_state **s, struct err
     return 0;
 }
 
-static int load_documents(struct proxy *p, struct error *err)
+static bool is_sole_primary(const struct proxy *p)
+{
+    return !p->is_shared && p->params.join[0] == '\0';
+}
+
+static int load_documents(struct proxy *p, bool *is_first, struct error *err)
 {
     struct cluster_state *s = NULL;
-    int r = p->is_primary ? open_metastore(p, &s, err) : load_state_file(p, &s, err);
+    int r = is_sole_primary(p) ? open_embedded(p, &s, is_first, err) : load_state_file(p, &s, err);
+    if (r == 0 && p->is_shared)
+        r = open_shared(p, err);
     if (r == 0)
         p->state = state_holder_new(s);
     else
@@ -127,16 +201,22 @@ static int load_documents(struct proxy *p, struct error *err)
 /* --- threads, clients, servers -----------------------------------------------------------------
  */
 
-static int start_loop(struct proxy *p, const char *name, unsigned connections_per_host_max,
-                      struct loop **loop, struct http_client **client, struct error *err)
+int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_per_host_max,
+                     struct http_client **out, struct error *err)
 {
     const struct http_client_config config = {
         .connect_timeout_ms = p->params.connect_timeout,
         .stall_timeout_ms = p->params.stall_timeout,
         .connections_per_host_max = connections_per_host_max,
     };
+    return http_client_new(loop, &config, out, err);
+}
+
+static int start_loop(struct proxy *p, const char *name, unsigned connections_per_host_max,
+                      struct loop **loop, struct http_client **client, struct error *err)
+{
     int r = loop_new(name, loop, err);
-    return r != 0 ? r : http_client_new(*loop, &config, client, err);
+    return r != 0 ? r : proxy_client_new(p, *loop, connections_per_host_max, client, err);
 }
 
 static unsigned public_threads(const struct proxy *p)
@@ -178,10 +258,12 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
 static int start_io(struct proxy *p, struct error *err)
 {
     int r;
-    if ((r = start_loop(p, "control", CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) != 0 ||
-        (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
-        (r = start_loop(p, "list", CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client, err)) !=
+    if ((r = start_loop(p, "control", PROXY_CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) !=
             0 ||
+        (r = committer_new(&p->committer, err)) != 0 ||
+        (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
+        (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
+                        err)) != 0 ||
         (r = start_server(p, NET_PUBLIC, p->params.public_port, public_threads(p),
                           &p->public_server, &p->public_url, err)) != 0)
         return r;
@@ -189,77 +271,42 @@ static int start_io(struct proxy *p, struct error *err)
                         &p->control_url, err);
 }
 
-/* --- parts of the control loop -----------------------------------------------------------------
- */
+/* --- roles ----------------------------------------------------------------------------------- */
 
-static int begin_term(struct proxy *p, struct error *err)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    const struct node self = {
-        .id = p->id,
-        .role = NODE_PROXY,
-        .public_url = p->public_url,
-        .control_url = p->control_url,
-        .data_url = "",
-        .boot = p->boot,
-    };
-    int64_t now = clock_wall_ms();
-    bool imported = p->params.import[0] != '\0';
-    const struct command cmd = {
-        .kind = CMD_TERM_BEGIN,
-        .node = &self,
-        .term = state_next_term(s, now, imported),
-        .wall_ms = now,
-    };
-    return proxy_commit_wait(p, &cmd, err);
-}
-
-static void start_primary_parts(void *arg)
-{
-    struct proxy *p = arg;
-    p->members = members_start(p);
-    p->publisher = publisher_start(p);
-    publisher_state_changed(p->publisher);
-    p->job_glue = job_glue_start(p);
-}
-
-static void start_gateway_parts(void *arg)
+static void start_follower(void *arg)
 {
     struct proxy *p = arg;
     p->follower = follower_start(p);
 }
 
-static int start_primary(struct proxy *p, struct error *err)
-{
-    int r = begin_term(p, err);
-    if (r != 0) {
-        error_wrap(err, "begin as primary");
-        return r;
-    }
-    loop_call(p->loop, start_primary_parts, p);
-    proxy_start_succeeded(p);
-    return 0;
-}
-
-static void start_gateway(struct proxy *p)
+static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    loop_call(p->loop, start_gateway_parts, p);
-    atomic_store(&p->started, true);
-    if (s->cluster_id[0] != '\0')
+    int r = primary_begin(p, s, is_first, (uint64_t)clock_wall_ms(), err);
+    if (r == 0)
         proxy_start_succeeded(p);
+    return r;
+}
+
+/* What it holds from its last life serves clients until it hears more. */
+static int start_gateway(struct proxy *p, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    loop_call(p->loop, start_follower, p);
+    atomic_store(&p->started, true);
+    if (s->cluster_id[0] != '\0' && p->params.import[0] == '\0')
+        proxy_start_succeeded(p);
+    return p->is_shared ? candidate_start(p, &p->candidate, err) : 0;
 }
 
 int proxy_start(struct proxy *p, struct error *err)
 {
+    bool is_first = false;
     int r;
-    if ((r = lock_dir(p, err)) != 0 || (r = load_documents(p, err)) != 0 ||
+    if ((r = lock_dir(p, err)) != 0 || (r = load_documents(p, &is_first, err)) != 0 ||
         (r = start_io(p, err)) != 0)
         return r;
-    if (p->is_primary)
-        return start_primary(p, err);
-    start_gateway(p);
-    return 0;
+    return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
 }
 
 /* --- started --------------------------------------------------------------------------------- */
@@ -330,6 +377,8 @@ void proxy_state_changed(struct proxy *p)
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     count_nodes(&s->smap);
+    if (p->follower != NULL)
+        follower_state_changed(p->follower);
     if (p->publisher != NULL)
         publisher_state_changed(p->publisher);
 }
@@ -341,8 +390,6 @@ static void close_parts(void *arg)
 {
     struct proxy *p = arg;
     p->closing = true;
-    if (p->publisher != NULL)
-        publisher_close(p->publisher);
     if (p->follower != NULL)
         follower_close(p->follower);
 }
@@ -350,9 +397,6 @@ static void close_parts(void *arg)
 static void stop_parts(void *arg)
 {
     struct proxy *p = arg;
-    job_glue_stop(p->job_glue);
-    publisher_stop(p->publisher);
-    members_stop(p->members);
     follower_stop(p->follower);
 }
 
@@ -363,8 +407,8 @@ static void hurry(struct http_client *client)
 }
 
 /* Servers first: their requests are answered by all the rest, and not held up by a node that does
- * not answer.  Then the calls that are under way end, whose answers the parts of the control loop
- * take; then these. */
+ * not answer.  Then the primary's parts, if it is one; then the calls that are under way, whose
+ * answers the follower takes; then this. */
 static void stop_io(struct proxy *p)
 {
     hurry(p->data_client);
@@ -372,8 +416,11 @@ static void stop_io(struct proxy *p)
     hurry(p->client);
     http_server_free(p->public_server);
     http_server_free(p->control_server);
-    if (p->loop != NULL)
+    candidate_stop(p->candidate);
+    if (p->loop != NULL) {
+        primary_end(p);
         loop_call(p->loop, close_parts, p);
+    }
     http_client_free(p->list_client);
     http_client_free(p->data_client);
     http_client_free(p->client);
@@ -382,6 +429,7 @@ static void stop_io(struct proxy *p)
     loop_free(p->list_loop);
     loop_free(p->data_loop);
     loop_free(p->loop);
+    committer_free(p->committer);
 }
 
 void proxy_free(struct proxy *p)
@@ -394,6 +442,8 @@ void proxy_free(struct proxy *p)
     state_holder_free(p->state);
     if (p->metastore != NULL)
         p->metastore->ops->close(p->metastore);
+    candidate_free(p->candidate);
+    pthread_rwlock_destroy(&p->role_lock);
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     close(p->started_fd);

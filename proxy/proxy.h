@@ -10,10 +10,13 @@
  * Fields are set by proxy_start() in the order in which they stand here, before the first request
  * is let in, and do not change until proxy_free(); what changes has a lock or a thread of its own.
  *
- * One proxy is the primary (it was started without --join); it alone commits.  The others are
- * gateways: they answer what a snapshot can answer and pass the rest on to the primary. */
+ * One proxy is the primary; it alone commits.  The others are gateways: they answer what a snapshot
+ * can answer and pass the rest on to the primary.  With the embedded metastore the primary is the
+ * one that was started without --join, for ever; with one that is shared it is elected, and what it
+ * has as such (primary.c) comes and goes (candidate.c). */
 #pragma once
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
@@ -25,9 +28,10 @@
 #include "proxy/metastore.h"
 #include "proxy/params.h"
 
+struct candidate;
+struct committer;
 struct follower;
 struct job_glue;
-struct jobs_driver;
 struct members;
 struct publisher;
 
@@ -35,10 +39,11 @@ struct proxy {
     struct proxy_params params;
     const char *id;     /* params.id */
     char boot[16];      /* id of this run */
-    bool is_primary;
+    bool is_shared;     /* the metastore: the primary is elected */
     int lock_fd;        /* of params.dir */
-    char *state_path;   /* of a gateway: the last state it saw */
-    struct metastore *metastore; /* of the primary; the control loop's */
+    char *state_path;   /* of one that is or may be a gateway: the last state it saw */
+    struct metastore *metastore; /* NULL at a gateway of an embedded one */
+    struct committer *committer;
     struct state_holder *state;
     struct loop *loop;               /* the control loop */
     struct http_client *client;      /* in it */
@@ -53,11 +58,14 @@ struct proxy {
     struct http_server *control_server;
     char *public_url;
     char *control_url;
-    struct publisher *publisher; /* primary */
-    struct members *members;     /* primary */
-    struct follower *follower;   /* gateway */
-    struct jobs_driver *jobs;    /* primary */
+    struct follower *follower;   /* of one that is or may be a gateway */
+    struct candidate *candidate; /* is_shared */
+    pthread_rwlock_t role_lock;  /* of what follows, which is NULL but at the primary; see primary.h */
+    struct http_client *primary_client; /* in the control loop */
+    struct publisher *publisher;
+    struct members *members;
     struct job_glue *job_glue;
+    atomic_bool is_primary; /* it has these parts; see proxy_is_primary() */
     bool closing;             /* the control loop's: nothing is committed or sent any more */
     struct error start_error; /* set before started_fd is written to */
     int started_fd;           /* eventfd: serving, or failed */
@@ -67,8 +75,8 @@ struct proxy {
 
 /* Checks the parameters that have rules among themselves, and takes what `params` holds. */
 int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err);
-/* Begins.  The primary serves when this returns; a gateway when it has heard of the cluster, now or
- * from its last life. */
+/* Begins.  The primary of an embedded metastore serves when this returns; another one when it has
+ * heard of the cluster, now or from its last life, or is elected. */
 int proxy_start(struct proxy *p, struct error *err);
 /* Waits until requests are served: 0; or the error that keeps it from that; or E_CANCELLED when
  * there is something to read from stop_fd. */
@@ -86,6 +94,11 @@ struct proxy *proxy_enter(struct http_request *req);
 /* True where the request is taken care of: by the primary, which is another proxy, or by
  * proxy_enter().  False: this proxy is the primary and answers. */
 bool proxy_passed_to_primary(struct http_request *req);
+/* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though it
+ * has not taken note of that yet.  Any thread. */
+bool proxy_is_primary(struct proxy *p);
+/* Who is, if it is another one: true, and *out (metastore_primary_done). */
+bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);
 /* Replies with the error, and logs it where it is this cluster's fault and not the client's. */
 void proxy_reply_error(struct http_request *req, const struct error *err);
 
@@ -97,12 +110,21 @@ void proxy_reply_error(struct http_request *req, const struct error *err);
  * gateway. */
 void proxy_commit(struct proxy *p, const struct command *cmd,
                   void (*done)(void *arg, const struct error *err), void *arg);
-/* The same, waiting.  Never in the control loop's thread or an HTTP thread. */
+/* The same, waiting.  Never in a loop's thread or an HTTP thread. */
 int proxy_commit_wait(struct proxy *p, const struct command *cmd, struct error *err);
 /* As proxy_commit(), but a success is told only when every active proxy knows the new state, or
  * settle_timeout has passed: what a client reads at another proxy afterwards is not older. */
 void proxy_commit_settled(struct proxy *p, const struct command *cmd,
                           void (*done)(void *arg, const struct error *err), void *arg);
+
+/* Commits the command that begins a term upon `base`, of which the metastore has nothing yet where
+ * is_first; waits.  For a proxy that is not the primary yet. */
+int proxy_commit_term(struct proxy *p, const struct command *cmd, const struct cluster_state *base,
+                      bool is_first, struct error *err);
+/* Waits until all commits that were begun have ended. */
+void proxy_commit_barrier(struct proxy *p);
+int committer_new(struct committer **out, struct error *err);
+void committer_free(struct committer *c); /* after the control loop */
 
 /* --- what happened, said by the parts -------------------------------------------------------- */
 
@@ -111,3 +133,9 @@ void proxy_state_changed(struct proxy *p);
 /* Once; what comes later is ignored. */
 void proxy_start_succeeded(struct proxy *p);
 void proxy_start_failed(struct proxy *p, const struct error *err);
+
+enum { PROXY_CONNECTIONS_PER_HOST = 64 };
+
+/* A client for calls from this loop, as the parameters say. */
+int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_per_host_max,
+                     struct http_client **out, struct error *err);

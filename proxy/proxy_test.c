@@ -456,7 +456,7 @@ static void a_gateway_serves_and_restarts_without_the_primary(void **unused)
                          307);
         assert_int_equal(bucket_count(p2), 1);
         test_error(&client, HTTP_POST, public_of(p2), "/v1/buckets/c", "{\"action\": \"create\"}",
-                   502, "network_error", "");
+                   503, "not_primary", "does not answer");
         _cleanup_json_ json_t *doc =
             test_json(&client, HTTP_GET, public_of(p2), "/v1/cluster", NULL, 200);
         assert_true(json_is_false(json_object_get(doc, "healthy")));

@@ -86,7 +86,7 @@ static void env_send(void *ctx, const struct node *n, const struct cluster_state
         .body_len = strlen(text),
         .total_timeout_ms = pub->proxy->params.call_timeout,
     };
-    http_call_start(pub->proxy->client, &call, sending_done, s);
+    http_call_start(pub->proxy->primary_client, &call, sending_done, s);
 }
 
 static void tick(void *arg)

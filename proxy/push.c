@@ -166,7 +166,8 @@ static bool all_proxies_have(const struct pusher *ps, const struct smap *m, stru
 {
     for (const struct peer *peer = ps->peers; peer != NULL; peer = peer->next) {
         const struct node *n = peer->gone ? NULL : smap_node(m, peer->id);
-        if (n != NULL && n->role == NODE_PROXY && n->state == NODE_ACTIVE && is_older(peer->has, v))
+        if (n != NULL && n->role == NODE_PROXY && n->state == NODE_ACTIVE && !peer->failing &&
+            is_older(peer->has, v))
             return false;
     }
     return true;

@@ -229,6 +229,13 @@ static void settled_is_when_every_active_proxy_has_it(void **unused)
     assert_int_equal(w.settled, 1);
     answer(&w, "p2", true);
     assert_int_equal(w.settled, 2);
+    set_state(&w, "p3", NODE_ACTIVE);
+    pusher_publish(ps, 1001);
+    answer(&w, "p2", true);
+    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    assert_int_equal(w.settled, 2);
+    answer(&w, "p3", false); /* it is not waited for until it answers again */
+    assert_int_equal(w.settled, 3);
     leave(&w, ps);
 }
 

@@ -20,6 +20,7 @@ struct header {
 
 struct relay {
     struct proxy *proxy;
+    int silence;          /* the code for a node that does not answer; 0: the transport's */
     atomic_uint refs;     /* the request's and the call's */
     struct bpipe *upload; /* NULL without a body */
     struct bpipe *download;
@@ -164,6 +165,19 @@ static void call_answered(void *arg, const struct http_head *head)
     pthread_mutex_unlock(&r->lock);
 }
 
+/* Whether the primary had the request when it went away, nobody can say. */
+static void explain_silence(const struct relay *r, bool not_sent, struct error *err)
+{
+    if (err->code == E_CANCELLED) /* by us: the client library is being closed */
+        error_set(err, E_NOT_READY, "this proxy is stopping");
+    else if (r->silence == E_NOT_PRIMARY || (r->silence == E_IN_DOUBT && not_sent))
+        error_recode(err, E_NOT_PRIMARY, "the primary does not answer");
+    else if (r->silence == E_IN_DOUBT)
+        error_recode(err, E_IN_DOUBT,
+                     "the primary does not answer, so that it is not known whether the change was "
+                     "made; repeating it is safe");
+}
+
 static void call_done(void *arg, struct http_result *result)
 {
     struct relay *r = arg;
@@ -171,8 +185,7 @@ static void call_done(void *arg, struct http_result *result)
     if (!r->answered) {
         r->answered = true;
         r->err = result->err;
-        if (r->err.code == E_CANCELLED) /* by us: the client library is being closed */
-            error_set(&r->err, E_NOT_READY, "this proxy is stopping");
+        explain_silence(r, result->not_sent, &r->err);
         reply_if_due(r, false);
     }
     pthread_mutex_unlock(&r->lock);
@@ -240,7 +253,8 @@ static bool relay_admitted(struct proxy *p, struct http_request *req)
     return false;
 }
 
-void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
+static void start(struct proxy *p, struct http_request *req, const char *url, const char *header,
+                  int silence)
 {
     static const struct http_body_ops body_ops = {
         .data = body_data, .end = body_end, .cut = body_cut};
@@ -254,6 +268,7 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url, con
     if (http_header(req, "Content-Type") == NULL)
         add_line(&lines, "Content-Type:"); /* none: curl would make one up for a body */
     struct relay *r = relay_new(p, req);
+    r->silence = silence;
     const struct http_call call = {
         .method = http_method(req),
         .url = url,
@@ -271,4 +286,16 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url, con
         http_take_body(req, &body_ops, r);
     }
     http_call_start(p->data_client, &call, call_done, r);
+}
+
+void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
+{
+    start(p, req, url, header, 0);
+}
+
+void relay_to_primary(struct proxy *p, struct http_request *req, const char *url,
+                      const char *header)
+{
+    bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+    start(p, req, url, header, reads ? E_NOT_PRIMARY : E_IN_DOUBT);
 }

@@ -220,14 +220,14 @@ SANITIZER = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime er
 
 
 class Cluster:
-    def __init__(self, proxies=1, targets=3, mountpaths=2, args=()):
+    def __init__(self, proxies=1, targets=3, mountpaths=2, metastore="embedded", args=()):
         self.dir = tempfile.mkdtemp(prefix="dfc-test-")
         self.http = Http()
         self.ended_by_test = set()
         self.ports = Ports()
         atexit.register(self.remove)
         self.run("up", "--proxies", proxies, "--targets", targets, "--mountpaths", mountpaths,
-                 "--base-port", self.ports.base, *args)
+                 "--metastore", metastore, "--base-port", self.ports.base, *args)
         self.nodes = {n["name"]: n for n in self.status()}
         self.endpoint = self.nodes["p1"]["url"]
 

@@ -7,11 +7,15 @@
 
 Node i listens on the three ports base + 3i (public), + 1 (intra-control) and + 2 (intra-data).
 They stay the node's own: who knows a node's URL still knows it after a restart.
+
+Where the metastore is etcd its members are nodes, too: e1, e2, e3.  Their clients' port is the
+first one of theirs, that for one another the second.
 """
 
 import json
 import os
 import random
+import shutil
 import socket
 from dataclasses import dataclass, field
 
@@ -20,13 +24,14 @@ from .process import Process
 
 DEFAULT_BASE_PORT = 8080
 PORTS_PER_NODE = 3
+ETCD_MEMBERS = 3
 FORMAT = 1
 
 
 @dataclass
 class Node:
     name: str
-    role: str  # "proxy" or "target"
+    role: str  # "proxy", "target" or "etcd"
     port: int
     args: list = field(default_factory=list)  # this node's own, after those of its role
     process: Process = None
@@ -47,6 +52,7 @@ class Layout:
     build: str
     address: str
     mountpaths: int
+    metastore: str  # "embedded" or "etcd"
     wrapper: list
     proxy_args: list
     target_args: list
@@ -81,7 +87,17 @@ class Layout:
     def log_path(self, node):
         return os.path.join(self.dir, "logs", node.name + ".log")
 
+    def control_url(self, node):
+        return self.url(node.control_port)
+
     def program(self, node):
+        if node.role == "etcd":
+            path = shutil.which("etcd")
+            if path is None:
+                raise ClusterError("there is no program etcd: install it (Debian: etcd-server), or "
+                                   "say --metastore embedded: then the first proxy is the primary "
+                                   "for ever")
+            return path
         path = os.path.join(self.build, "dfc-proxyd" if node.role == "proxy" else "dfc-targetd")
         if not os.access(path, os.X_OK):
             raise ClusterError(f"there is no program {path}: build it (meson setup build && "
@@ -89,26 +105,50 @@ class Layout:
         return path
 
     def command(self, node, extra=()):
-        first = self.of_role("proxy")[0]
+        if node.role == "etcd":
+            return self.etcd_command(node) + node.args + list(extra)
         argv = [*self.wrapper, self.program(node), "--id", node.name, "--dir", self.node_dir(node),
                 "--address", self.address, "--public-port", str(node.port),
                 "--control-port", str(node.control_port)]
         if node.role == "target":
             argv += ["--mountpaths=" + ",".join(self.mountpath_dirs(node)),
                      "--data-port", str(node.data_port)]
-        if node is not first:
-            argv += ["--join", self.url(first.control_port)]
+        argv += self.where_to_join(node)
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)
+
+    def where_to_join(self, node):
+        proxies = self.of_role("proxy")
+        if self.metastore == "etcd" and node.role == "proxy":
+            members = (self.public_url(m).removeprefix("http://") for m in self.of_role("etcd"))
+            return ["--metastore=etcd://" + ",".join(members)]
+        if self.metastore == "etcd":
+            return ["--join=" + ",".join(self.control_url(p) for p in proxies)]
+        return ["--join", self.control_url(proxies[0])] if node is not proxies[0] else []
+
+    def etcd_command(self, node):
+        """A short election of its own, so that the proxies' leases may be short."""
+        members = ",".join(f"{m.name}={self.control_url(m)}" for m in self.of_role("etcd"))
+        return [self.program(node), "--name", node.name,
+                "--data-dir", os.path.join(self.node_dir(node), "etcd"),
+                "--listen-client-urls", self.public_url(node),
+                "--advertise-client-urls", self.public_url(node),
+                "--listen-peer-urls", self.control_url(node),
+                "--initial-advertise-peer-urls", self.control_url(node),
+                "--initial-cluster", members, "--initial-cluster-token", self.dir,
+                "--heartbeat-interval", "50", "--election-timeout", "500",
+                "--auto-compaction-mode", "revision", "--auto-compaction-retention", "1000",
+                "--logger", "zap", "--log-outputs", "stderr", "--log-level", "warn"]
 
 
 def path_of(directory):
     return os.path.join(directory, "cluster.json")
 
 
-def new_nodes(proxies, targets, base_port):
+def new_nodes(proxies, targets, metastore, base_port):
     names = [(f"p{i + 1}", "proxy") for i in range(proxies)]
     names += [(f"t{i + 1}", "target") for i in range(targets)]
+    names += [(f"e{i + 1}", "etcd") for i in range(ETCD_MEMBERS if metastore == "etcd" else 0)]
     return [Node(name, role, base_port + PORTS_PER_NODE * i)
             for i, (name, role) in enumerate(names)]
 
@@ -116,7 +156,7 @@ def new_nodes(proxies, targets, base_port):
 def save(layout):
     document = {
         "format": FORMAT, "build": layout.build, "address": layout.address,
-        "mountpaths": layout.mountpaths, "wrapper": layout.wrapper,
+        "mountpaths": layout.mountpaths, "metastore": layout.metastore, "wrapper": layout.wrapper,
         "proxy_args": layout.proxy_args, "target_args": layout.target_args,
         "nodes": [{
             "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
@@ -146,7 +186,7 @@ def load(directory):
                   Process(n["pid"], n["start_time"]) if n["pid"] else None, n["wanted"])
              for n in document["nodes"]]
     return Layout(directory, document["build"], document["address"], document["mountpaths"],
-                  document["wrapper"], document["proxy_args"], document["target_args"], nodes)
+                  document.get("metastore", "embedded"), document["wrapper"], document["proxy_args"], document["target_args"], nodes)
 
 
 # --- ports ---------------------------------------------------------------------------------------

@@ -53,10 +53,15 @@ def launch(layout, node, extra=()):
     return child
 
 
+def is_ready(layout, node, child):
+    if node.role == "etcd":
+        return probe.get_json(layout.public_url(node), "/version") is not None
+    return probe.read_ready(layout.node_dir(node), child.pid) is not None
+
+
 def await_ready(layout, node, child, ready_seconds):
     def over():
-        return (probe.read_ready(layout.node_dir(node), child.pid) is not None
-                or child.poll() is not None)
+        return is_ready(layout, node, child) or child.poll() is not None
 
     wait_until(over, ready_seconds)
     if child.poll() is not None:
@@ -64,7 +69,7 @@ def await_ready(layout, node, child, ready_seconds):
                else f"ended with status {child.returncode}")
         raise ClusterError(f"{node.name} {how} while starting; its log "
                            f"{layout.log_path(node)} ends:\n{end_of_log(layout.log_path(node))}")
-    if probe.read_ready(layout.node_dir(node), child.pid) is None:
+    if not is_ready(layout, node, child):
         raise ClusterError(f"{node.name} is not ready after {ready_seconds} s; its log "
                            f"{layout.log_path(node)} ends:\n{end_of_log(layout.log_path(node))}")
 
@@ -81,7 +86,8 @@ def inactive(layout, nodes):
 
 
 def await_active(layout, nodes, ready_seconds):
-    if not running(layout, "proxy"):
+    nodes = [n for n in nodes if n.role != "etcd"]
+    if not running(layout, "proxy") or not nodes:
         return
     wait_until(lambda: not inactive(layout, nodes), ready_seconds)
     late = inactive(layout, nodes)
@@ -90,10 +96,16 @@ def await_active(layout, nodes, ready_seconds):
                            f"{', '.join(late)} as active; see the logs in {layout.dir}/logs")
 
 
-def start_nodes(layout, nodes, ready_seconds, extra=()):
-    """The first proxy alone, since the others join it; then the rest together."""
+def start_groups(layout, nodes):
+    """Who must be there before the others can join: etcd, and a primary."""
     first = layout.of_role("proxy")[0]
-    for group in ([n for n in nodes if n is first], [n for n in nodes if n is not first]):
+    if layout.metastore == "etcd":
+        return [[n for n in nodes if n.role == role] for role in ("etcd", "proxy", "target")]
+    return [[n for n in nodes if n is first], [n for n in nodes if n is not first]]
+
+
+def start_nodes(layout, nodes, ready_seconds, extra=()):
+    for group in start_groups(layout, nodes):
         children = [(node, launch(layout, node, extra)) for node in group]
         for node, child in children:
             await_ready(layout, node, child, ready_seconds)
@@ -101,14 +113,15 @@ def start_nodes(layout, nodes, ready_seconds, extra=()):
 
 
 def make_layout(options):
-    count = options.proxies + options.targets
+    members = layouts.ETCD_MEMBERS if options.metastore == "etcd" else 0
+    count = options.proxies + options.targets + members
     base = options.base_port or layouts.pick_base_port(options.address, count)
     last = base + layouts.PORTS_PER_NODE * count - 1
     if not (0 < base and last < 65536):
         raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
-    nodes = layouts.new_nodes(options.proxies, options.targets, base)
+    nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
-                            options.wrapper, options.proxy_arg, options.target_arg, nodes)
+                            options.metastore, options.wrapper, options.proxy_arg, options.target_arg, nodes)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout
@@ -119,7 +132,8 @@ def check_same_shape(layout, options):
     for what, wanted, have in (
             ("proxies", options.proxies, len(layout.of_role("proxy"))),
             ("targets", options.targets, len(layout.of_role("target"))),
-            ("mountpaths per target", options.mountpaths, layout.mountpaths)):
+            ("mountpaths per target", options.mountpaths, layout.mountpaths),
+            ("as metastore", options.metastore, layout.metastore)):
         if wanted is not None and wanted != have:
             raise ClusterError(f"the cluster in {layout.dir} has {have} {what}, not {wanted}; "
                                "`cluster down --purge` removes it with its data")
@@ -196,10 +210,11 @@ def stop(directory, name, stop_seconds):
 
 def stop_all(layout, stop_seconds):
     """Ends every process, gently while the time lasts.  Returns the names that had to be killed."""
-    for role in ("target", "proxy"):
+    for role in ("target", "proxy", "etcd"):
         nodes = running(layout, role)
         for node in nodes:
-            node.process.signal(signal.SIGTERM)
+            # Members of etcd that are asked to end together wait for one another in vain.
+            node.process.signal(signal.SIGKILL if role == "etcd" else signal.SIGTERM)
             node.process.signal(signal.SIGCONT)
         for node in nodes:
             node.process.wait(stop_seconds)
@@ -238,6 +253,9 @@ def node_state(layout, node, known):
     the map), maintenance, stopped (as asked), dead (not as asked)."""
     if node.process is None or not node.process.alive():
         return "dead" if node.wanted else "stopped"
+    if node.role == "etcd":  # without a majority it is not healthy
+        health = probe.get_json(layout.public_url(node), "/health")
+        return "active" if health and health.get("health") == "true" else "unreachable"
     if probe.get_json(layout.public_url(node), "/v1/health?live=true") is None:
         return "unreachable"
     if known is None or node.name not in known:

@@ -1,0 +1,19 @@
+/* What only the primary has (who is alive, pushes, jobs), and how it comes and goes.
+ *
+ * The embedded metastore's proxy begins once and ends with the process; one that was elected begins
+ * and ends as etcd says, any number of times.  The control loop uses the parts without a lock, for
+ * it alone puts them there and takes them away; other threads use them under p->role_lock.
+ *
+ * Both functions block, and are not for a loop's thread. */
+#pragma once
+
+#include "cluster/state.h"
+
+struct proxy;
+
+/* Begins a term upon what the metastore has: `base`, or nothing yet (is_first).  `revision` makes
+ * the term greater than those before. */
+int primary_begin(struct proxy *p, const struct cluster_state *base, bool is_first,
+                  uint64_t revision, struct error *err);
+/* Where it is primary.  When this returns everything that was under way there has ended. */
+void primary_end(struct proxy *p);
