@@ -18,6 +18,7 @@
 #include "io/file.h"
 #include "io/reader.h"
 #include "target/attr.h"
+#include "target/index_apart.h"
 #include "target/reindexer.h"
 
 enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20, BUCKET_DIRS = 256 };
@@ -38,6 +39,8 @@ int mountpath_failed(struct mountpath *mp, int code)
 {
     if (code == E_IO || code == E_CORRUPT)
         metric_add(mp->errors, 1);
+    if (code == E_IO)
+        atomic_fetch_add(&mp->io_errors, 1);
     return code;
 }
 
@@ -290,6 +293,12 @@ static void close_life(struct mountpath *mp)
     index_set_stale(mp->index, &why);
 }
 
+static void cut_off(const struct mountpath *mp)
+{
+    _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
+    index_cut_off(dir);
+}
+
 void mountpath_close(struct mountpath *mp)
 {
     if (mp == NULL)
@@ -297,6 +306,8 @@ void mountpath_close(struct mountpath *mp)
     disk_free(mp->disk);
     reader_close(mp->reader);
     reindexer_free(mp->reindexer);
+    if (mp->bad)
+        cut_off(mp);
     close_life(mp);
     index_close(mp->index);
     int fds[] = {mp->obj_fd, mp->tmp_fd, mp->trash_fd, mp->root_fd, mp->lock_fd};

@@ -53,10 +53,15 @@ struct mountpath {
     struct reader *reader; /* reads what is not in memory */
     metric_t *errors;
     int space; /* enum space_state, as it was last seen: space_watch.h's */
+    atomic_ullong io_errors; /* since it was opened */
+    struct {
+        uint64_t seen, window_began_ms, in_window;
+    } health; /* health.h's thread's: of io_errors */
     /* mountpaths.h's: */
     size_t sets;                    /* that have it open */
     struct mountpath *next_closing; /* of those that nobody holds */
     bool erase;                     /* when it is closed */
+    bool bad;                       /* its disk is; then it is closed without it */
 };
 
 int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,

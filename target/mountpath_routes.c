@@ -43,7 +43,7 @@ static int enable(struct mountpaths *m, const struct change_call *call, struct e
 
 static int disable(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
-    return mountpaths_disable(m, call->path, "by request", err);
+    return mountpaths_disable(m, call->path, "by request", false, err);
 }
 
 static int resilver(struct mountpaths *m, const struct change_call *call, struct error *err)

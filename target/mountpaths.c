@@ -186,6 +186,14 @@ static void close_one(struct mountpath *mp)
         log_info("mountpath closed", lstr("mountpath", path), lbool("emptied", erase));
 }
 
+bool mountpaths_to_reap(struct mountpaths *m)
+{
+    pthread_mutex_lock(&m->lock);
+    bool any = m->closing != NULL;
+    pthread_mutex_unlock(&m->lock);
+    return any;
+}
+
 void mountpaths_reap(struct mountpaths *m)
 {
     pthread_mutex_lock(&m->lock);
@@ -197,6 +205,15 @@ void mountpaths_reap(struct mountpaths *m)
         close_one(mp);
         mp = next;
     }
+}
+
+bool mountpath_set_is_current(const struct mountpath_set *set)
+{
+    struct mountpaths *m = set_impl_of(set)->owner;
+    pthread_mutex_lock(&m->lock);
+    bool current = &m->current->set == set;
+    pthread_mutex_unlock(&m->lock);
+    return current;
 }
 
 static bool older_held(struct mountpaths *m, uint64_t serial)

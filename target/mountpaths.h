@@ -81,6 +81,8 @@ int mountpath_set_pick(const struct mountpath_set *set, uint64_t bucket_id, cons
  * where one that is not open may have it. */
 int mountpath_set_check_miss(const struct mountpath_set *set, uint64_t bucket_id, const char *name,
                              struct error *err);
+/* Is it still the one in force?  Who has found nothing by one that is not must look again. */
+bool mountpath_set_is_current(const struct mountpath_set *set);
 /* For what must have seen every member (a list): E_MOUNTPATH_DISABLED where one is not open. */
 int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err);
 
@@ -105,8 +107,8 @@ int mountpaths_capacity(struct mountpaths *m, uint64_t *total_bytes, uint64_t *a
  * fine. */
 int mountpaths_attach(struct mountpaths *m, const char *path, struct error *err);
 int mountpaths_enable(struct mountpaths *m, const char *which, struct error *err);
-/* Counts what it held, too. */
-int mountpaths_disable(struct mountpaths *m, const char *which, const char *why,
+/* Counts what it held, too.  bad: its disk is not to be relied on when it is closed. */
+int mountpaths_disable(struct mountpaths *m, const char *which, const char *why, bool bad,
                        struct error *err);
 /* lost: it goes at once, with what it holds.  E_NO_SPACE where the others have no room. */
 int mountpaths_detach(struct mountpaths *m, const char *which, bool lost, struct error *err);
@@ -122,5 +124,6 @@ bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set
 /* All objects lie where HRW over this set puts them.  E_MOUNTPATH_STATE where another set is in force
  * by now. */
 int mountpaths_settle(struct mountpaths *m, const struct mountpath_set *set, struct error *err);
-/* Closes what nobody holds any more. */
+/* Closes what nobody holds any more; is there anything to be closed? */
 void mountpaths_reap(struct mountpaths *m);
+bool mountpaths_to_reap(struct mountpaths *m);

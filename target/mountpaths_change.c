@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/floor.h"
+#include "target/index_apart.h"
 
 /* A change that is being made, with `change` held. */
 struct change {
@@ -262,25 +263,31 @@ int mountpaths_enable(struct mountpaths *m, const char *which, struct error *err
 
 /* --- disable ---------------------------------------------------------------------------------- */
 
+enum { COUNT_TIMEOUT_MS = 20000 };
+
 /* By its index, which may be as unreadable as the rest: then it stays uncounted. */
+
 static void count_held(struct roster_member *member, const struct mountpath *mp)
 {
     struct error err = ERROR_INIT;
+    _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
     int code = index_check(mp->index, &err);
     if (code == 0)
-        code = index_sum(mp->index, 0, &member->objects, &member->bytes, &err);
+        code = index_sum_apart(mp->index, dir, COUNT_TIMEOUT_MS, &member->objects, &member->bytes, &err);
     member->counted = code == 0;
     if (code != 0)
         log_warn("mountpath's objects not counted", lstr("mountpath", mp->path), lerr(&err));
 }
 
-static int disable(struct change *c, const char *which, const char *why, struct error *err)
+static int disable(struct change *c, const char *which, const char *why, bool bad,
+                   struct error *err)
 {
     size_t i;
     int code = find_member(c, which, &i, err);
     if (code != 0 || c->next->members[i].disabled)
         return code;
     struct mountpath *mp = c->set->each[i];
+    mp->bad = bad;
     roster_disable(c->next, i, why, clock_wall_ms());
     change_close(c, mountpath_id(mp));
     mountpaths_install(c->m, roster_copy(c->next), c->open, c->count);
@@ -296,11 +303,12 @@ static int disable(struct change *c, const char *which, const char *why, struct 
     return 0;
 }
 
-int mountpaths_disable(struct mountpaths *m, const char *which, const char *why, struct error *err)
+int mountpaths_disable(struct mountpaths *m, const char *which, const char *why, bool bad,
+                       struct error *err)
 {
     struct change c;
     change_begin(&c, m);
-    int code = disable(&c, which, why, err);
+    int code = disable(&c, which, why, bad, err);
     change_end(&c);
     return code;
 }

@@ -325,6 +325,12 @@ int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name
     int code = object_place_set(&p, s, bucket_id, name, err);
     if (code == 0)
         code = open_place(&p, wait, o, &mp, err);
+    while (code == E_OBJECT_NOT_FOUND && !mountpath_set_is_current(p.set)) { /* moved meanwhile? */
+        object_place_done(&p);
+        code = object_place_set(&p, s, bucket_id, name, err);
+        if (code == 0)
+            code = open_place(&p, wait, o, &mp, err);
+    }
     if (code == 0 || code == OBJECT_WAITS)
         *reader = reader_ref(mp->reader);
     return code;

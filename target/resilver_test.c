@@ -41,7 +41,7 @@ static void disable(unsigned n)
 {
     _cleanup_free_ char *path = path_of(n);
     struct error err = ERROR_INIT;
-    must(mountpaths_disable(fx.mountpaths, path, "a test", &err), &err);
+    must(mountpaths_disable(fx.mountpaths, path, "a test", false, &err), &err);
 }
 
 static void enable(unsigned n)
@@ -506,7 +506,7 @@ static void random_change(struct rng *rng)
         (void)mountpaths_detach(fx.mountpaths, path, false, &err);
         break;
     case 2:
-        (void)mountpaths_disable(fx.mountpaths, path, "a test", &err);
+        (void)mountpaths_disable(fx.mountpaths, path, "a test", false, &err);
         break;
     case 3:
         (void)mountpaths_enable(fx.mountpaths, path, &err);

@@ -16,6 +16,7 @@
 #include "target/daemon_routes.h"
 #include "target/mountpath_routes.h"
 #include "target/delete_job.h"
+#include "target/health.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
 #include "target/index_routes.h"
@@ -208,6 +209,18 @@ static int start_jobs(struct target *t, struct error *err)
         .abandoned_ms = t->params.abandoned_after,
     };
     t->copier = object_copier_new(t);
+    const struct health_config health = {
+        .mountpaths = t->mountpaths,
+        .tests = t->params.health,
+        .interval_ms = t->params.health_interval,
+        .test_bytes = t->params.health_test_size,
+        .test_timeout_ms = t->params.health_test_timeout,
+        .errors_max = t->params.health_errors,
+        .window_ms = t->params.health_window,
+    };
+    int code = health_new(&health, &t->health, err);
+    if (code != 0)
+        return code;
     t->xactions = xactions_new(kinds, t, job_news_send);
     return sweeper_new(&config, &t->sweeper, err);
 }
@@ -309,6 +322,7 @@ void target_free(struct target *t)
     loop_free(t->control);
     member_free(t->member);
     sweeper_free(t->sweeper);
+    health_free(t->health);
     object_store_free(t->store);
     keeper_free(t->keeper);
     mountpaths_close(t->mountpaths);

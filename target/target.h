@@ -24,6 +24,7 @@
 #include "target/object.h"
 #include "target/params.h"
 
+struct health;
 struct keeper;
 struct member;
 struct sweeper;
@@ -51,6 +52,7 @@ struct target {
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
     struct xactions *xactions;    /* background jobs */
+    struct health *health;     /* takes bad disks out */
     struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */
     struct http_server *servers[LISTENERS];
     char *urls[LISTENERS]; /* as others reach them */

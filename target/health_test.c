@@ -1,0 +1,174 @@
+/* Which disks are taken out, and which are not. */
+#include "target/store_fixture.h"
+
+#include "common/clock.h"
+#include "target/health.h"
+
+static struct health *health;
+
+static void start(uint64_t errors_max)
+{
+    const struct health_config config = {.mountpaths = fx.mountpaths,
+                                         .tests = true,
+                                         .interval_ms = 5,
+                                         .test_bytes = 100000,
+                                         .test_timeout_ms = 200,
+                                         .errors_max = errors_max,
+                                         .window_ms = 60000};
+    assert_int_equal(health_new(&config, &health, NULL), 0);
+}
+
+static int teardown(void **state)
+{
+    fault_configure(NULL, NULL);
+    health_free(health);
+    health = NULL;
+    return fixture_teardown(state);
+}
+
+static struct roster_member first(void)
+{
+    return fixture_set()->roster->members[0];
+}
+
+static bool is_out(void)
+{
+    const struct mountpath_set *set = mountpaths_current(fx.mountpaths);
+    bool out = set->roster->members[0].disabled;
+    mountpath_set_unref(set);
+    return out;
+}
+
+static bool is_out_soon(void)
+{
+    uint64_t until = clock_ms() + 20000;
+    while (!is_out() && clock_ms() < until)
+        usleep(1000);
+    return is_out();
+}
+
+static void errors(unsigned n)
+{
+    struct mountpath *mp = fixture_set()->each[0];
+    for (unsigned i = 0; i < n; i++)
+        mountpath_failed(mp, E_IO);
+}
+
+static void await_test(void)
+{
+    const struct mountpath *mp = fixture_set()->each[0];
+    uint64_t until = clock_ms() + 20000;
+    unsigned long long before = atomic_load(&mp->next_tmp); /* a test takes a name */
+    errors(1);
+    while (atomic_load(&mp->next_tmp) == before && clock_ms() < until)
+        usleep(1000);
+    assert_int_not_equal(atomic_load(&mp->next_tmp), before);
+}
+
+static void test_a_disk_that_works_stays(void **state)
+{
+    (void)state;
+    start(1000);
+    for (int i = 0; i < 5; i++)
+        await_test();
+    usleep(50000);
+    assert_false(is_out());
+    assert_int_equal(health_test(fixture_mp(0), 1000001, NULL), 0);
+    assert_no_leftovers();
+}
+
+static void test_a_disk_that_fails_its_test_is_taken_out(void **state)
+{
+    (void)state;
+    put_text("a", "1");
+    put_text("b", "2");
+    put_text("c", "3");
+    put_text("d", "4");
+    start(1000);
+    fault_configure("disk.sync=EIO", NULL);
+    errors(1);
+    assert_true(is_out_soon());
+    fault_configure(NULL, NULL);
+    uint64_t until = clock_ms() + 20000;
+    while (!first().counted && clock_ms() < until)
+        usleep(1000);
+    assert_true(first().counted); /* what it held is known */
+    assert_non_null(strstr(first().why, "sync"));
+    assert_false(fixture_set()->roster->members[1].disabled);
+    for (char name[2] = "a"; *name <= 'd'; (*name)++) {
+        struct object o;
+        int code = object_head(fx.store, BUCKET, name, &o, NULL);
+        assert_true(code == 0 || code == E_MOUNTPATH_DISABLED);
+    }
+}
+
+static void test_too_many_errors_are_too_many(void **state)
+{
+    (void)state;
+    start(10);
+    errors(10);
+    assert_true(is_out_soon());
+    assert_non_null(strstr(first().why, "10 I/O errors"));
+}
+
+static void test_a_disk_that_hangs_is_taken_out(void **state)
+{
+    (void)state;
+    start(1000);
+    fault_configure("disk.sync=delay:1500", NULL);
+    errors(1);
+    assert_true(is_out_soon());
+    assert_non_null(strstr(first().why, "has not ended"));
+}
+
+static void test_full_is_not_bad(void **state)
+{
+    (void)state;
+    start(1000);
+    fault_configure("disk.write=ENOSPC", NULL);
+    await_test();
+    usleep(50000);
+    assert_false(is_out());
+}
+
+static void test_damaged_objects_are_no_io_errors(void **state)
+{
+    (void)state;
+    start(2);
+    for (int i = 0; i < 10; i++)
+        mountpath_failed(fixture_mp(0), E_CORRUPT);
+    usleep(50000);
+    assert_false(is_out());
+}
+
+/* What was taken out is closed, and can be enabled. */
+static void test_it_can_come_back(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    char path[100];
+    start(5);
+    errors(5);
+    assert_true(is_out_soon());
+    snprintf(path, sizeof path, "%s/mp1", fx.dir);
+    uint64_t until = clock_ms() + 20000;
+    while (mountpaths_enable(fx.mountpaths, path, &err) != 0 && clock_ms() < until)
+        usleep(1000);
+    assert_false(is_out());
+}
+
+#define health_test_of(fn) cmocka_unit_test_setup_teardown(fn, fixture_setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        health_test_of(test_a_disk_that_works_stays),
+        health_test_of(test_a_disk_that_fails_its_test_is_taken_out),
+        health_test_of(test_too_many_errors_are_too_many),
+        health_test_of(test_a_disk_that_hangs_is_taken_out),
+        health_test_of(test_full_is_not_bad),
+        health_test_of(test_damaged_objects_are_no_io_errors),
+        health_test_of(test_it_can_come_back),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
