@@ -277,6 +277,7 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
         .upload_length = http_content_length(req),
         .download = r->download,
         .any_status_streams = true,
+        .stall_timeout_ms = silence != 0 ? p->params.call_timeout : 0,
         .on_head = call_answered,
         .request_id = http_request_id(req),
     };

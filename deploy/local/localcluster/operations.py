@@ -54,8 +54,8 @@ def launch(layout, node, extra=()):
 
 
 def is_ready(layout, node, child):
-    if node.role == "etcd":
-        return probe.get_json(layout.public_url(node), "/version") is not None
+    if node.role == "etcd":  # clients are let in when a majority has met, which may be later
+        return not layouts.port_is_free(layout.address, node.control_port)
     return probe.read_ready(layout.node_dir(node), child.pid) is not None
 
 
