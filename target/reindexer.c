@@ -17,7 +17,7 @@ struct reindexer {
     struct mountpath *mp;
     pthread_t thread;
     atomic_bool stop;
-    struct reindex_report report; /* of the present run */
+    struct reindex_report report; /* the thread's, of the present run; others read looked_at */
     uint64_t changes;             /* the thread's: at its last look, */
     uint64_t idle_ms;             /* and for how long they have been as many */
     uint64_t verify_ms;           /* the thread's: when all is to be compared again */
@@ -33,7 +33,8 @@ struct reindexer {
 static void run(struct reindexer *r)
 {
     struct error err = ERROR_INIT;
-    r->report = (struct reindex_report){0};
+    atomic_store(&r->report.looked_at, 0);
+    r->report.objects = r->report.lost = r->report.unreadable = 0;
     int code = reindex_online(r->mp, &r->stop, &r->report, &err);
     if (code == 0)
         log_info("index rebuilt", lstr("mountpath", r->mp->path), lstr("why", "while serving"),

@@ -53,11 +53,13 @@ class Pager:
             raise RuntimeError(f"{self.path}: {answer.status} {body[:200]}")
         return body
 
-    def all(self, goes_on, **query):
-        """→ names of all pages; goes_on makes the next page's query of `next`."""
+    def all(self, goes_on, look, **query):
+        """→ names of all pages; goes_on makes the next page's query of `next`; look() is called
+        after each."""
         names = 0
         while True:
             body = self.page(limit=PAGE, **query)
+            look()
             names += body.count(ENTRY)
             following = NEXT.search(body[-4000:]).group(1).decode()
             if following == "":
@@ -145,12 +147,10 @@ def run_cluster(args, work, targets, names):
             runs = []
             for _ in range(args.rounds):
                 def run(look, pager=pager, goes_on=goes_on, query=query):
-                    count = pager.all(goes_on, **query)
-                    look()
-                    return count
+                    return pager.all(goes_on, look, **query)
                 runs.append(measure(of, run))
-            best = sorted(runs, key=lambda r: r["names_per_s"])[len(runs) // 2]
-            rows.append({"name": name, "rounds": [r["names_per_s"] for r in runs], **best})
+            middle = sorted(runs, key=lambda r: r["names_per_s"])[len(runs) // 2]
+            rows.append({"name": name, "rounds": [r["names_per_s"] for r in runs], **middle})
         return {"targets": targets, "index": index,
                 "index_bytes_per_name": round(index["bytes"] / index["names"], 1),
                 "fill_names_per_s": round(index["names"] / index["seconds"]), "rows": rows,
