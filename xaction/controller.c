@@ -147,6 +147,26 @@ static void order_again(enum controller_order *orders, const struct controller_p
     }
 }
 
+static bool anybody_failed(const struct controller_peer *peers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (peer_is(&peers[i], STATE_BIT(XACTION_FAILED)))
+            return true;
+    }
+    return false;
+}
+
+/* Of those that can be reached, has anybody not come to an end yet? */
+static bool anybody_works(const struct controller_peer *peers, size_t n)
+{
+    const unsigned ended = STATE_BIT(XACTION_PREPARED) | STATE_BIT(XACTION_FAILED);
+    for (size_t i = 0; i < n; i++) {
+        if (peers[i].reachable && !peer_is(&peers[i], ended))
+            return true;
+    }
+    return false;
+}
+
 static void step_running(const struct job *job, const struct controller_peer *peers, size_t n,
                          const struct error *unfit, bool patient, struct controller_verdict *v,
                          enum controller_order *orders)
@@ -155,15 +175,17 @@ static void step_running(const struct job *job, const struct controller_peer *pe
     const bool resumes = kind != NULL && kind->resumes;
     const unsigned started = STATE_BIT(XACTION_RUNNING) | STATE_BIT(XACTION_PREPARED);
     const unsigned begins = STATE_BIT(XACTION_NONE) | STATE_BIT(XACTION_PREPARING);
+    /* What one could not do does not keep the others: nothing of it will be undone. */
+    const bool waits = resumes && anybody_failed(peers, n) && anybody_works(peers, n);
     unsigned may_be = started | STATE_BIT(XACTION_READY) | (resumes ? begins : 0);
-    if (find_failure(peers, n, may_be, resumes, patient, v))
+    if (!waits && find_failure(peers, n, may_be, resumes, patient, v))
         return;
     if (unfit != NULL) {
         verdict_unfit(v, unfit);
     } else if (all_peers(peers, n, STATE_BIT(XACTION_PREPARED))) {
         v->next = JOB_COMMITTING;
     } else {
-        order_all(orders, peers, n, CONTROLLER_RUN, started);
+        order_all(orders, peers, n, CONTROLLER_RUN, started | STATE_BIT(XACTION_FAILED));
         if (resumes)
             order_again(orders, peers, n);
     }

@@ -19,7 +19,8 @@
  *
  * A kind that resumes (kinds.def) is not failed by a participant that is away or has restarted while
  * the job runs: it is waited for, told to prepare and to run again, until all have done their part
- * since their last start. */
+ * since their last start.  What one cannot do fails the job when the others that can be reached
+ * have come to their end, too. */
 #pragma once
 
 #include <stdbool.h>

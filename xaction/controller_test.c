@@ -188,6 +188,38 @@ static void test_a_resuming_job_fails_by_its_work(void **state)
     assert_int_equal(v.cause.code, E_NO_SPACE);
 }
 
+/* The others do what they can; nothing of it will be undone. */
+static void test_a_failure_of_a_resuming_job_waits_for_the_others(void **state)
+{
+    (void)state;
+    char kind[] = "copy";
+    struct job job = {.state = JOB_RUNNING, .kind = kind};
+    struct controller_peer p[] = {
+        {.id = "t1",
+         .heard = true,
+         .reachable = true,
+         .state = XACTION_FAILED,
+         .error_code = E_CHECKSUM,
+         .error_message = "damaged"},
+        {.id = "t2", .heard = true, .reachable = true, .state = XACTION_RUNNING},
+        {.id = "t3", .heard = true, .reachable = true, .state = XACTION_NONE},
+    };
+    struct controller_verdict v;
+    enum controller_order orders[3];
+    controller_step(&job, p, 3, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_RUNNING);
+    assert_int_equal(orders[0], CONTROLLER_NOTHING);
+    assert_int_equal(orders[1], CONTROLLER_NOTHING);
+    assert_int_equal(orders[2], CONTROLLER_PREPARE);
+    p[2].state = XACTION_PREPARED;
+    controller_step(&job, p, 3, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_RUNNING);
+    p[1].state = XACTION_PREPARED;
+    controller_step(&job, p, 3, NULL, false, &v, orders);
+    assert_int_equal(v.next, JOB_STOPPING);
+    assert_int_equal(v.cause.code, E_CHECKSUM);
+}
+
 static void test_unreachable_does_not_hold_up_the_stop(void **state)
 {
     (void)state;
@@ -447,6 +479,7 @@ int main(void)
         cmocka_unit_test(test_restarted_target_fails_the_job),
         cmocka_unit_test(test_restarted_target_resumes),
         cmocka_unit_test(test_a_resuming_job_fails_by_its_work),
+        cmocka_unit_test(test_a_failure_of_a_resuming_job_waits_for_the_others),
         cmocka_unit_test(test_unreachable_does_not_hold_up_the_stop),
         cmocka_unit_test(test_unfit_job_is_stopped),
         cmocka_unit_test(test_after_the_decision_no_failure_counts),
