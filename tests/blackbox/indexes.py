@@ -79,6 +79,20 @@ def test_what_cannot_be_is_refused(c):
     equal(c.dfcctl("storage", "reindex", "t9").returncode, 3, "exit code")
 
 
+def test_a_page_goes_on_where_an_early_end_was(c):
+    """What a proxy asks after a page that ended within names that are not shown."""
+    bucket = c.get_json("/v1/buckets/b")["id"]
+    url = next(n["data_url"] for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == "t1")
+
+    def page(query):
+        return c.http.request("GET", f"{url}/v1/list/{bucket}?{query}").expect(200).json()
+
+    equal([e["name"] for e in page("from=n/0390")["entries"]],
+          [n for n in left() if n > "n/0390"], "names behind")
+    equal(page("from=n/0390&delimiter=/")["prefixes"], ["n/"], "not shown before")
+    equal(page("from=n/0390&delimiter=/&start_after=n/")["prefixes"], [], "shown before")
+
+
 def damage(c):
     """Every record of the data file that has one of the names: a letter is changed."""
     hits = 0
