@@ -263,17 +263,29 @@ int mountpaths_enable(struct mountpaths *m, const char *which, struct error *err
 
 /* --- disable ---------------------------------------------------------------------------------- */
 
-enum { COUNT_TIMEOUT_MS = 20000 };
+enum { COUNT_SOON_MS = 2000, COUNT_TIMEOUT_MS = 20000 };
+
+/* A child has the locks as they were when it was made: one that somebody held then is never free.
+ */
+static int count_apart(const struct mountpath *mp, struct roster_member *member, struct error *err)
+{
+    _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
+    int code =
+        index_sum_apart(mp->index, dir, COUNT_SOON_MS, &member->objects, &member->bytes, err);
+    if (code == E_TIMEOUT)
+        code = index_sum_apart(mp->index, dir, COUNT_TIMEOUT_MS, &member->objects, &member->bytes,
+                               err);
+    return code;
+}
 
 /* By its index, which may be as unreadable as the rest: then it stays uncounted. */
 
 static void count_held(struct roster_member *member, const struct mountpath *mp)
 {
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
     int code = index_check(mp->index, &err);
     if (code == 0)
-        code = index_sum_apart(mp->index, dir, COUNT_TIMEOUT_MS, &member->objects, &member->bytes, &err);
+        code = count_apart(mp, member, &err);
     member->counted = code == 0;
     if (code != 0)
         log_warn("mountpath's objects not counted", lstr("mountpath", mp->path), lerr(&err));
