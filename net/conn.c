@@ -243,6 +243,11 @@ static void conn_note_head(struct conn *c)
 static enum conn_verdict conn_head_step(struct conn *c)
 {
     bool any = conn_skip_empty_lines(c);
+    if (any && !head_may_begin(c->in[0])) {
+        struct error err;
+        error_set(&err, E_INVALID, "this is not HTTP (TLS is not spoken here)");
+        return conn_refuse(c, &err);
+    }
     size_t len = any ? head_end(c->in, c->in_len, &c->head_scanned) : 0;
     size_t max = c->reactor->server->headers_max + HEAD_LINE_SPARE;
     if (len > max || (len == 0 && c->in_len > max)) {

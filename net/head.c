@@ -32,6 +32,11 @@ static bool is_token_char(char c)
            (c != '\0' && strchr(others, c) != NULL);
 }
 
+bool head_may_begin(char first)
+{
+    return is_token_char(first);
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';

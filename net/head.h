@@ -28,6 +28,10 @@ struct head {
  * more text.  A head whose lines end otherwise than in CRLF has an end, too, and is then refused. */
 size_t head_end(const char *text, size_t len, size_t *scanned);
 
+/* Can a head begin like this?  What speaks another protocol (TLS) may wait for an answer before it sends
+ * anything that ends a line. */
+bool head_may_begin(char first);
+
 /* Parses text[0..len), which head_end() has delimited.  The text is written to: the head's strings
  * are pieces of it, ended with NUL.  0, or a code of error.def. */
 int head_parse(char *text, size_t len, struct head *out, struct error *err);

@@ -383,6 +383,7 @@ static void test_malformed_requests(void **state)
         {"GET /hello HTTP/1.1\nHost: a\n\n", 400, "invalid_argument"},
         {"GET /hello\r\n\r\n", 400, "invalid_argument"},
         {"\x16\x03\x01 hello TLS\r\n\r\n", 400, "invalid_argument"},
+        {"\x16\x03\x01\x02", 400, "invalid_argument"}, /* and not when a line has ended */
         {"GET /hello HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version"},
         {"GET /hello HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n", 400, "invalid_argument"},
         {"GET /hello#x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
