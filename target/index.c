@@ -9,13 +9,14 @@
 #include <xxhash.h>
 
 #include "common/fault.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/index_tree.h"
 
 /* The marker's content names the layout of keys and records: another one is begun anew. */
 static const char marker_text[] = INDEX_FORMAT;
-enum { READERS_MAX = 1024, FILE_MODE = 0640, DIR_MODE = 0750 };
+enum { READERS_MAX = 1024, FILE_MODE = 0640, DIR_MODE = 0750, SETTLE_MS = 10000 };
 
 int index_error(const struct index *x, int rc, const char *doing, struct error *err)
 {
@@ -557,6 +558,11 @@ int index_rebuild_begin(struct index *x, struct error *err)
         code = rebuild_open(x, err);
     x->next_failed = false;
     pthread_mutex_unlock(&x->write);
+    /* What has changed the index before, and not its file yet, is not in the new one: whoever fills
+     * that must not see the file as it was.  An intent that nobody settles has an index that is
+     * stale, or a disk that hangs, and is not waited for forever. */
+    if (code == 0 && !session_wait_settled(x->session, SETTLE_MS))
+        log_warn("index rebuilt beside changes that do not end", lstr("index", x->dir));
     return code;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -51,10 +52,13 @@ struct shared {
 
 struct index_session {
     struct shared *shared;
-    pthread_mutex_t lock; /* of the fields below and the slots */
+    pthread_mutex_t lock;   /* of the fields below and the slots */
+    pthread_cond_t settled; /* something was, and somebody waits */
+    unsigned waiting;
     uint64_t changes;
     size_t top; /* behind the last slot in use */
     size_t used;
+    uint64_t began[SLOTS]; /* by slot: `changes` when it was taken into use */
 };
 
 /* --- whose it is ------------------------------------------------------------------------------ */
@@ -206,6 +210,11 @@ int session_open(const char *dir, struct index_session **out, const char **broke
 {
     struct index_session *s = xcalloc(1, sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
+    pthread_cond_init(&s->settled, &attr);
+    pthread_condattr_destroy(&attr);
     *distrusted = false;
     int code = open_shared(s, dir, broken, distrusted, err);
     if (code != 0) {
@@ -229,6 +238,7 @@ void session_close(struct index_session *s)
         index_guard_remove(&s->shared->distrusted);
         munmap(s->shared, sizeof *s->shared);
     }
+    pthread_cond_destroy(&s->settled);
     pthread_mutex_destroy(&s->lock);
     free(s);
 }
@@ -281,6 +291,7 @@ static void use_slot(struct index_session *s, size_t i, uint64_t bucket_id, cons
     slot->bucket_id = bucket_id;
     memcpy(slot->name, name, strlen(name) + 1);
     atomic_store_explicit(&slot->used, 1, memory_order_release);
+    s->began[i] = s->changes;
     s->used++;
     if (i >= s->top)
         s->top = i + 1;
@@ -311,7 +322,35 @@ void session_settle(struct index_session *s, uint64_t bucket_id, const char *nam
     }
     while (s->top > 0 && !s->shared->slots[s->top - 1].used)
         s->top--;
+    if (s->waiting > 0)
+        pthread_cond_broadcast(&s->settled);
     pthread_mutex_unlock(&s->lock);
+}
+
+static bool any_under_way(const struct index_session *s, uint64_t changes)
+{
+    for (size_t i = 0; i < s->top; i++) {
+        if (s->shared->slots[i].used && s->began[i] <= changes)
+            return true;
+    }
+    return false;
+}
+
+bool session_wait_settled(struct index_session *s, uint64_t timeout_ms)
+{
+    uint64_t until_ms = clock_ms() + timeout_ms;
+    struct timespec until = {.tv_sec = (time_t)(until_ms / 1000),
+                             .tv_nsec = (long)(until_ms % 1000) * 1000000};
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    uint64_t changes = s->changes;
+    s->waiting++;
+    while (any_under_way(s, changes) && rc == 0)
+        rc = pthread_cond_timedwait(&s->settled, &s->lock, &until);
+    bool all = !any_under_way(s, changes);
+    s->waiting--;
+    pthread_mutex_unlock(&s->lock);
+    return all;
 }
 
 uint64_t session_changes(struct index_session *s, bool *idle)

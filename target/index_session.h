@@ -50,6 +50,9 @@ void session_intend(struct index_session *s, uint64_t bucket_id, const char *nam
 void session_settle(struct index_session *s, uint64_t bucket_id, const char *name);
 /* How many changes have begun so far; *idle: none is under way. */
 uint64_t session_changes(struct index_session *s, bool *idle);
+/* Waits until every change that is under way now has been settled, at most so long: later ones are
+ * not waited for.  False: some have not. */
+bool session_wait_settled(struct index_session *s, uint64_t timeout_ms);
 /* fn() for each intent.  Nothing else uses the session; fn may settle its name. */
 int session_each(struct index_session *s,
                  int (*fn)(void *ctx, uint64_t bucket_id, const char *name, struct error *err),

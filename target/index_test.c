@@ -3,8 +3,10 @@
 #include "target/index.h"
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -53,6 +55,40 @@ static struct index *open_new(void)
     struct index *x = open_index("is new");
     index_set_complete(x);
     return x;
+}
+
+static struct index_record record_of(uint64_t n);
+
+struct rebuilder {
+    struct index *index;
+    atomic_bool settled, saw_settled;
+};
+
+static void *begin_rebuild(void *arg)
+{
+    struct rebuilder *r = arg;
+    assert_int_equal(index_rebuild_begin(r->index, NULL), 0);
+    r->saw_settled = r->settled;
+    return NULL;
+}
+
+/* A change that has been made to the index, and not yet to its file, would be undone by what is
+ * read there. */
+static void test_a_rebuild_waits_for_changes_under_way(void **state)
+{
+    (void)state;
+    struct rebuilder r = {.index = open_new()};
+    struct index_record record = record_of(1);
+    pthread_t thread;
+    assert_int_equal(index_put(r.index, BUCKET, "a", &record, NULL), 0);
+    assert_int_equal(pthread_create(&thread, NULL, begin_rebuild, &r), 0);
+    usleep(50000); /* time to do the wrong thing */
+    r.settled = true;
+    index_settled(r.index, BUCKET, "a");
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(r.saw_settled);
+    assert_int_equal(index_rebuild_end(r.index, false, NULL), 0);
+    index_close(r.index);
 }
 
 static struct index_record record_of(uint64_t n)
@@ -487,6 +523,7 @@ int main(void)
         index_test(test_seek_finds_what_a_sorted_array_finds),
         index_test(test_deleted_names_are_gone_and_leave_nothing),
         index_test(test_put_replaces),
+        index_test(test_a_rebuild_waits_for_changes_under_way),
         index_test(test_drop_takes_a_bucket_in_pieces_and_no_other),
         index_test(test_the_marker_stands_while_nothing_changes),
         index_test(test_a_copy_that_was_not_closed_begins_anew),

@@ -128,7 +128,7 @@ class Loop:
             raise Skipped(f"no loop device: {e}") from None
         try:
             run("mount", self.device, self.at)
-        except RuntimeError:
+        except BaseException:  # a signal, too
             run("losetup", "--detach", self.device)
             raise
         return self
