@@ -270,7 +270,7 @@ DFC_API int dfc_bucket_copy_objects(struct dfc_client *client, const char *bucke
 /* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs". */
 DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char **document,
                              struct dfc_error *err);
-/* what: NULL or "info", "smap", "bmd", "config", "mountpaths", "stats".  Asks the node itself,
+/* what: NULL or "info", "smap", "bmd", "config", "mountpaths", "summary", "stats".  Asks the node itself,
  * at the public address that the cluster knows. */
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);

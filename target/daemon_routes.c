@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/metrics.h"
 #include "target/keeper.h"
+#include "target/summary.h"
 #include "target/target.h"
 
 static void reply_json(struct http_request *req, json_t *doc)
@@ -36,10 +37,10 @@ static void add_open_json(json_t *doc, struct mountpath *mp)
     uint64_t total = 0, available = 0;
     struct error err = ERROR_INIT, index = ERROR_INIT;
     int code = mountpath_capacity(mp, &total, &available, &err);
-    json_object_update_new(
-        doc, json_pack("{ss sI sI sI}", "io", disk_backend(mp->disk), "total_bytes",
-                       (json_int_t)total, "available_bytes", (json_int_t)available, "io_errors",
-                       (json_int_t)metric_value(mp->errors)));
+    json_object_update_new(doc,
+                           json_pack("{ss sI sI sI}", "io", disk_backend(mp->disk), "total_bytes",
+                                     (json_int_t)total, "available_bytes", (json_int_t)available,
+                                     "io_errors", (json_int_t)metric_value(mp->errors)));
     if (code != 0)
         json_object_set_new(doc, "error", json_string_escaped(err.message));
     if (index_check(mp->index, &index) != 0)
@@ -48,9 +49,9 @@ static void add_open_json(json_t *doc, struct mountpath *mp)
 
 static json_t *mountpath_json(const struct roster_member *m, struct mountpath *mp_or_null)
 {
-    json_t *doc = json_pack("{ss ss ss sI sI}", "id", m->id, "path", m->path, "state",
-                            roster_state_name(m), "weight", (json_int_t)m->weight, "since_ms",
-                            (json_int_t)m->since_ms);
+    json_t *doc =
+        json_pack("{ss ss ss sI sI}", "id", m->id, "path", m->path, "state", roster_state_name(m),
+                  "weight", (json_int_t)m->weight, "since_ms", (json_int_t)m->since_ms);
     if (m->why != NULL)
         json_object_set_new(doc, "why", json_string_escaped(m->why));
     if (m->counted) {
@@ -116,11 +117,57 @@ static const struct {
 } views[] = {{"info", info_json}, {"config", config_json},         {"smap", smap_json},
              {"bmd", bmd_json},   {"mountpaths", mountpaths_json}, {"stats", stats_json}};
 
+/* --- what=summary: by a worker, since it walks the indexes ------------------------------------ */
+
+static json_t *summary_json(struct target *t, const struct summary *sum)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    json_t *list = json_array();
+    for (size_t i = 0; i < sum->count; i++) {
+        const struct summary_row *row = &sum->rows[i];
+        const struct bucket *b = bmd_bucket_by_id(&s->bmd, row->bucket_id);
+        if (b == NULL) /* destroyed, and being removed */
+            continue;
+        json_array_append_new(
+            list, json_pack("{ss sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
+                            "objects", (json_int_t)row->objects, "bytes", (json_int_t)row->bytes));
+    }
+    return json_pack("{so}", "buckets", list);
+}
+
+static void make_summary(void *arg)
+{
+    struct http_request *req = arg;
+    struct target *t = http_user(req);
+    struct error err = ERROR_INIT;
+    struct summary sum;
+    log_set_request(http_request_id(req));
+    if (summary_make(t->mountpaths, &sum, &err) == 0) {
+        reply_json(req, summary_json(t, &sum));
+        summary_done(&sum);
+    } else {
+        http_reply_error(req, &err);
+    }
+    log_set_request(NULL);
+}
+
+static void summary_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    struct error err = ERROR_INIT;
+    if (pool_submit(t->workers, make_summary, req, &err) != 0)
+        http_reply_error(req, &err);
+}
+
 static void daemon_begin(struct http_request *req)
 {
     struct target *t = http_user(req);
     const char *what = http_query(req, "what");
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (what != NULL && strcmp(what, "summary") == 0) {
+        summary_begin(req);
+        return;
+    }
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         if (what == NULL || strcmp(what, views[i].what) == 0) {
             reply_json(req, views[i].json(t, s));
@@ -128,8 +175,10 @@ static void daemon_begin(struct http_request *req)
         }
     }
     struct error err;
-    error_set(&err, E_INVALID,
-              "parameter 'what': '%s' is none of info, config, smap, bmd, mountpaths, stats", what);
+    error_set(
+        &err, E_INVALID,
+        "parameter 'what': '%s' is none of info, config, smap, bmd, mountpaths, stats, summary",
+        what);
     http_reply_error(req, &err);
 }
 
@@ -174,7 +223,7 @@ const struct http_route daemon_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = daemon_begin,
      .summary = "This target: who it is, its parameters, its mountpaths, its counters.",
-     .query = "what=info (default), config, smap, bmd, mountpaths, stats",
+     .query = "what=info (default), config, smap, bmd, mountpaths, stats, summary",
      .body = "",
      .reply = "a JSON object",
      .errors = "invalid_argument"},

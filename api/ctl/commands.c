@@ -421,6 +421,19 @@ const struct command commands[] = {
     },
     {
         .noun = "storage",
+        .verb = "summary",
+        .words = "[BUCKET]",
+        .max_words = 1,
+        .kinds = {WORD_BUCKET},
+        .flags = FLAGS(F_watch, F_count),
+        .run = storage_summary,
+        .summary = "Show how many objects and bytes each target has of each bucket",
+        .text = "By the targets' indexes. While objects are moved between mountpaths, one may be counted\n"
+                "twice. Fails where a target cannot tell.",
+        .examples = {"storage summary", "storage summary train -o json"},
+    },
+    {
+        .noun = "storage",
         .verb = "mountpath",
         .words = "ls|attach|detach|enable|disable|resilver [NODE [PATH]]",
         .min_words = 1,

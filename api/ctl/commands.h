@@ -39,6 +39,7 @@ int job_show(struct ctl *ctl, const struct args *args);
 int job_wait(struct ctl *ctl, const struct args *args);
 int job_abort(struct ctl *ctl, const struct args *args);
 
+int storage_summary(struct ctl *ctl, const struct args *args);
 int storage_mountpath(struct ctl *ctl, const struct args *args);
 int storage_reindex(struct ctl *ctl, const struct args *args);
 

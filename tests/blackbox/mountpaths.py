@@ -196,6 +196,15 @@ def test_attach(c):
     ask(c, "attach", 3).expect(409, "exists", "already")
 
 
+def test_summary(c):
+    done = c.dfcctl("storage", "summary", "b", "-o", "json")
+    equal(done.returncode, 0, done.stderr)
+    names = [e for page in c.pages("b") for e in page["entries"]]
+    got = json.loads(done.stdout)["b"]
+    equal((got["objects"], got["bytes"]), (len(names), sum(e["size"] for e in names)), "the sums")
+    check(str(len(names)) in c.dfcctl("storage", "summary").stdout, "the table")
+
+
 def test_what_is_refused(c):
     ask(c, "attach", 4, lost=True).expect(400, "invalid_argument")
     ask(c, "detach", 9).expect(404, "not_found", "has no mountpath")

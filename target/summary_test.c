@@ -1,0 +1,74 @@
+/* What is counted of each bucket. */
+#include "target/store_fixture.h"
+
+#include "target/summary.h"
+
+static struct summary made(void)
+{
+    struct summary s;
+    struct error err = ERROR_INIT;
+    if (summary_make(fx.mountpaths, &s, &err) != 0)
+        fail_msg("%s", err.message);
+    return s;
+}
+
+static void test_objects_are_counted_and_tombstones_are_not(void **state)
+{
+    (void)state;
+    struct summary s = made();
+    assert_int_equal(s.count, 0);
+    put_text("a", "1");
+    put_text("b", "22");
+    put_text("b", "4444");
+    put_text("c", "gone");
+    assert_int_equal(delete_name("c"), 0);
+    s = made();
+    assert_int_equal(s.count, 1);
+    assert_int_equal(s.rows[0].bucket_id, BUCKET);
+    assert_int_equal(s.rows[0].objects, 2);
+    assert_int_equal(s.rows[0].bytes, 5);
+    summary_done(&s);
+}
+
+/* More than one cursor walks over. */
+static void test_many_names_in_several_buckets(void **state)
+{
+    (void)state;
+    enum { COUNT = 45000 };
+    struct index *x = fixture_mp(0)->index;
+    char name[16];
+    struct index_item item = {.name = name, .record = {.size = 3, .version = {.counter = 1}}};
+    for (unsigned i = 0; i < COUNT; i++) {
+        snprintf(name, sizeof name, "n%06u", i);
+        item.bucket_id = i % 9 == 0 ? 3 : 5;
+        assert_int_equal(index_fill(x, &item, 1, NULL), 0);
+    }
+    put_text("a", "1");
+    struct summary s = made();
+    assert_int_equal(s.count, 3);
+    assert_int_equal(s.rows[0].objects, COUNT / 9);
+    assert_int_equal(s.rows[1].bucket_id, 5);
+    assert_int_equal(s.rows[1].objects, COUNT - COUNT / 9);
+    assert_int_equal(s.rows[1].bytes, 3 * (COUNT - COUNT / 9));
+    assert_int_equal(s.rows[2].objects, 1);
+    summary_done(&s);
+}
+
+static void test_a_disabled_one_is_not_left_out_silently(void **state)
+{
+    (void)state;
+    struct summary s;
+    assert_int_equal(mountpaths_disable(fx.mountpaths, fixture_mp(0)->path, "a test", false, NULL),
+                     0);
+    assert_int_equal(summary_make(fx.mountpaths, &s, NULL), E_MOUNTPATH_DISABLED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        store_test(test_objects_are_counted_and_tombstones_are_not),
+        store_test(test_many_names_in_several_buckets),
+        store_test(test_a_disabled_one_is_not_left_out_silently),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
