@@ -66,7 +66,7 @@ done
 # shellcheck disable=SC2086  # the lists are words
 require_packages $build_packages $test_packages
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
-export TSAN_OPTIONS=halt_on_error=0:exitcode=66
+export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/tests/tsan.suppressions"
 
 if [ ${#suites[@]} -gt 0 ]; then
     build build
