@@ -390,12 +390,13 @@ static void test_collected_bodies_together(void **state)
     enum { MANY = COLLECT_MEMORY / 100000, LEN = 100000 };
     struct wire held[MANY];
     struct wire_reply r;
+    int tries = 0, refused = 0;
     for (int i = 0; i < MANY; i++) {
         held[i] = wire_open(port);
         put_head(&held[i], "/collect", LEN, false, "");
         assert_true(send_pattern(&held[i], LEN - 1, false));
     }
-    for (int status = 0, tries = 0; status != 503; tries++) { /* until all of it has been read */
+    for (int status = 0; status != 503; tries++) { /* until all of it has been read */
         struct wire w = wire_open(port);
         put_head(&w, "/collect", LEN, false, "");
         send_pattern(&w, LEN, false);
@@ -411,10 +412,14 @@ static void test_collected_bodies_together(void **state)
         char last = pattern(LEN - 1);
         wire_send(&held[i], &last, 1);
         wire_read(&held[i], false, &r);
-        assert_int_equal(r.status, 200);
+        if (r.status != 200) {
+            assert_code(&r, "overloaded");
+            refused++;
+        }
         wire_reply_done(&r);
         wire_close(&held[i]);
     }
+    assert_true(refused <= tries); /* a try that came in between may have had one's room */
     struct wire w = wire_open(port); /* and there is room again */
     put(&w, "/collect", LEN, false, 200, &r);
     wire_reply_done(&r);
