@@ -419,7 +419,7 @@ static void test_collected_bodies_together(void **state)
         wire_reply_done(&r);
         wire_close(&held[i]);
     }
-    assert_true(refused <= tries); /* a try that came in between may have had one's room */
+    assert_true(refused <= tries);   /* a try that came in between may have had one's room */
     struct wire w = wire_open(port); /* and there is room again */
     put(&w, "/collect", LEN, false, 200, &r);
     wire_reply_done(&r);
