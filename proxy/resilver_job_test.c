@@ -26,6 +26,8 @@ static void check(enum job_state end, const char *target, uint64_t generation, i
 {
     struct cluster_state *s = state_with(end, 2000);
     assert_int_equal(resilver_job_wanted(s, target, generation, now), wanted);
+    job_unref(s->jobs.jobs[0]);
+    free(s->jobs.jobs);
     state_unref(s);
 }
 

@@ -332,8 +332,10 @@ static int give_up(struct change *c, size_t i, struct error *err)
     _cleanup_free_ char *path = xstrdup(c->next->members[i].path);
     change_close(c, c->next->members[i].id);
     roster_give_up(c->next, i);
-    if (c->next->count == 0)
-        return error_set(err, E_MOUNTPATH_STATE, "'%s' is the only mountpath", path);
+    if (!roster_has_place(c->next))
+        return error_set(err, E_MOUNTPATH_STATE,
+                         "'%s' is the only mountpath that is not leaving: enable another one first",
+                         path);
     int code = floor_step(c->m, err); /* nobody knows its versions any more */
     if (code == 0)
         code = change_commit(c, err);
@@ -391,19 +393,20 @@ static int settle(struct change *c, const struct mountpath_set *set, struct erro
 {
     if (c->set != set)
         return error_set(err, E_MOUNTPATH_STATE, "the mountpaths were changed meanwhile");
-    for (size_t i = 0; i < c->set->roster->count; i++) {
-        const struct roster_member *member = &c->set->roster->members[i];
-        if (member->leaving && c->set->each[i] != NULL)
-            change_close(c, member->id);
-    }
+    struct mountpath *gone[ROSTER_MEMBERS_MAX];
+    size_t count = 0;
     roster_settle(c->next);
-    int code = change_commit(c, err);
-    for (size_t i = 0; code == 0 && i < c->set->roster->count; i++) {
-        struct mountpath *mp = c->set->each[i];
-        if (mp == NULL || !c->set->roster->members[i].leaving)
+    for (size_t i = 0; i < c->set->roster->count; i++) {
+        const char *id = c->set->roster->members[i].id;
+        if (c->set->each[i] == NULL || roster_find_id(c->next, id) != SIZE_MAX)
             continue;
-        mp->erase = true;
-        log_info("mountpath detached", lstr("mountpath", mp->path));
+        gone[count++] = c->set->each[i];
+        change_close(c, id);
+    }
+    int code = change_commit(c, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        gone[i]->erase = true;
+        log_info("mountpath detached", lstr("mountpath", gone[i]->path));
     }
     return code;
 }

@@ -270,6 +270,15 @@ bool roster_is_detached(const struct roster *r, const char *path)
     return false;
 }
 
+bool roster_has_place(const struct roster *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->members[i].leaving)
+            return true;
+    }
+    return false;
+}
+
 bool roster_has_disabled(const struct roster *r)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -440,6 +449,8 @@ void roster_scatter(struct roster *r)
 void roster_settle(struct roster *r)
 {
     bool left = false;
+    if (!roster_has_place(r))
+        return;
     for (size_t i = r->count; i-- > 0;) {
         const struct roster_member *m = &r->members[i];
         if (m->leaving && !m->disabled)

@@ -77,6 +77,7 @@ int roster_from_json(json_t *doc, struct roster **out, struct error *err);
 size_t roster_find_id(const struct roster *r, const char *id);     /* SIZE_MAX: none */
 size_t roster_find_path(const struct roster *r, const char *path); /* SIZE_MAX: none */
 bool roster_is_detached(const struct roster *r, const char *path);
+bool roster_has_place(const struct roster *r); /* a member that is not leaving */
 bool roster_has_disabled(const struct roster *r);
 const char *roster_state_name(const struct roster_member *m); /* "enabled", "leaving", "disabled" */
 
@@ -98,5 +99,6 @@ void roster_enable(struct roster *r, size_t i, int64_t now_ms);
 void roster_give_up(struct roster *r, size_t i);
 /* Nothing is known of where objects lie. */
 void roster_scatter(struct roster *r);
-/* Every object lies where it belongs; leaving members that are not disabled have none, and go. */
+/* Every object lies where it belongs; leaving members that are not disabled have none, and go, unless
+ * there is nobody else for names to belong to: then they stay, and the set is not settled. */
 void roster_settle(struct roster *r);

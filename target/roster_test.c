@@ -131,6 +131,23 @@ static void test_one_that_is_given_up_moves_nothing(void **state)
     assert_true(roster_is_detached(r, "/d1"));
 }
 
+/* The one that the objects were to go to is given up. */
+static void test_somebody_stays(void **state)
+{
+    (void)state;
+    _cleanup_(roster_freep)
+    struct roster *r = roster_of(2);
+    assert_int_equal(roster_leave(r, 0, 1, NULL), 0);
+    roster_disable(r, 1, "bad", 1);
+    roster_give_up(r, 1);
+    roster_settle(r);
+    assert_int_equal(r->count, 1);
+    assert_false(r->settled);
+    assert_int_equal(roster_stay(r, 0, 1, NULL), 0);
+    roster_settle(r);
+    assert_true(r->settled);
+}
+
 static void test_too_many_changes_are_refused(void **state)
 {
     (void)state;
@@ -221,7 +238,7 @@ enum { KEYS = 40, STEPS = 60, MODEL_MEMBERS = 12 };
 static void random_change(struct roster *r, struct rng *rng, unsigned *next)
 {
     char id[12], path[12];
-    size_t i = r->count > 0 ? rng_below(rng, r->count) : 0;
+    size_t i = rng_below(rng, r->count);
     switch (rng_below(rng, 6)) {
     case 0:
         snprintf(id, sizeof id, "mp-%u", *next);
@@ -310,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_a_disabled_one_keeps_its_place),
         cmocka_unit_test(test_the_last_one_cannot_leave),
         cmocka_unit_test(test_one_that_is_given_up_moves_nothing),
+        cmocka_unit_test(test_somebody_stays),
         cmocka_unit_test(test_too_many_changes_are_refused),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_nonsense_is_refused),

@@ -2,6 +2,7 @@
 """Mountpaths of a target come and go while clients read and write: nothing is lost, nothing old is
 read, nothing that is there is said not to exist; a kill at any point leaves a state to go on from."""
 
+import http.client
 import json
 import os
 import random
@@ -47,6 +48,10 @@ def files_on(c, number):
     return sum(len(files) for _, _, files in os.walk(top))
 
 
+# What a client sees of a target that is killed.
+CUT = (OSError, http.client.HTTPException)
+
+
 class Client:
     """Writes and reads names of its own, in a thread, and knows what each answer has to be.  While
     `may_refuse` is set, a 503 that names the mountpath is one of them; while `may_break` is set,
@@ -68,7 +73,7 @@ class Client:
         while not self.stop.is_set() and self.wrong is None:
             try:
                 self.step()
-            except (ConnectionError, OSError) as e:
+            except CUT as e:
                 if not self.may_break:
                     self.wrong = repr(e)
             except Exception as e:  # whatever it is, the test must see it
@@ -85,7 +90,7 @@ class Client:
         body = os.urandom(self.random.choice([10, 5000, 200000])) if what == "PUT" else None
         try:
             reply = self.c.object(what, "b", name, body)
-        except (ConnectionError, OSError):
+        except CUT:
             if what != "GET":
                 self.maybe(name, body)
             raise
