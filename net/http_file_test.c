@@ -348,7 +348,8 @@ static void end_while_a_disk_is_slow(bool in_the_middle)
     atomic_bool freed = false;
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, free_server, &freed), 0);
-    /* Until the end has begun.  In the middle of a reply it may be over by now, with no more answers. */
+    /* Until the end has begun.  In the middle of a reply it may be over by now, with no more
+     * answers. */
     for (int status = 200; !in_the_middle && status != 503;) {
         struct wire_reply r;
         wire_get(&idle, "GET", "/hello", &r);
