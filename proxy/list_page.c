@@ -411,13 +411,14 @@ static bool take_page(struct scan *s, struct list_page *p, struct items *entries
 static void interleave(struct list_page *p, const struct items *entries,
                        const struct items *prefixes)
 {
-    const struct list_item *a = entries->items, *b = prefixes->items;
-    const struct list_item *a_end = a + entries->count, *b_end = b + prefixes->count;
+    size_t a = 0, b = 0;
     p->count = entries->count + prefixes->count;
     p->items = xcalloc(p->count + 1, sizeof *p->items);
     for (size_t i = 0; i < p->count; i++) {
-        bool first = b == b_end || (a < a_end && strcmp(a->name, b->name) < 0);
-        p->items[i] = first ? *a++ : *b++;
+        bool first =
+            b == prefixes->count ||
+            (a < entries->count && strcmp(entries->items[a].name, prefixes->items[b].name) < 0);
+        p->items[i] = first ? entries->items[a++] : prefixes->items[b++];
     }
 }
 
