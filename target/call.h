@@ -22,6 +22,7 @@ struct object_call {
     const char *new_name;  /* of a rename */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
+    size_t miss_at;        /* of a GET that found nothing: the next source (miss.h) */
     void (*serve)(struct object_call *call);
 };
 

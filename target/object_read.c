@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "io/reader.h"
 #include "target/call.h"
+#include "target/miss.h"
 #include "target/read_range.h"
 #include "target/target.h"
 
@@ -352,7 +353,9 @@ static void serve_read(struct object_call *call)
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);
-    if (code != 0)
+    if (code == E_OBJECT_NOT_FOUND)
+        miss_begin(call);
+    else if (code != 0)
         object_call_fail(call, "get", &err);
     reader_unref(reader);
 }
