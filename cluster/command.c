@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/layout.h"
 #include "cluster/parts.h"
 #include "cluster/settings.h"
 #include "common/mem.h"
@@ -26,6 +27,22 @@ static struct cluster_state *next_with_smap(const struct cluster_state *s, const
     return next;
 }
 
+/* The same, where the nodes have changed: who owned before is remembered, for as long as there may
+ * be anything to be moved. */
+static int follow_smap(const struct cluster_state *s, struct smap *m, bool remember,
+                       const struct cluster_state **next, struct error *err)
+{
+    bool buckets = s->bmd.count > 0;
+    if (!buckets)
+        layout_forget(m);
+    int r = layout_follow(&s->smap, m, remember && buckets, err);
+    if (r != 0)
+        document_unref(m->memory);
+    else
+        *next = next_with_smap(s, m);
+    return r;
+}
+
 static struct cluster_state *next_with_bmd(const struct cluster_state *s, const struct bmd *b)
 {
     struct cluster_state *next = state_next(s);
@@ -44,29 +61,43 @@ static struct cluster_state *next_with_jobs(const struct cluster_state *s, const
 
 /* --- nodes ----------------------------------------------------------------------------------- */
 
-/* What the map shall say of a node that has just said what it is: maintenance is an operator's
- * decision and stays; anything else ends with a sign of life. */
+/* What the map shall say of a node that has just said what it is: maintenance and decommissioning
+ * are an operator's decision and stay; anything else ends with a sign of life. */
 static struct node node_joined(const struct smap *m, const struct node *spec, int64_t wall_ms)
 {
     const struct node *known = smap_node(m, spec->id);
     struct node n = *spec;
     n.state = NODE_ACTIVE;
-    if (known != NULL && known->state == NODE_MAINTENANCE)
-        n.state = NODE_MAINTENANCE;
+    if (known != NULL &&
+        (known->state == NODE_MAINTENANCE || known->state == NODE_DECOMMISSIONING))
+        n.state = known->state;
     n.since_ms = known != NULL && known->state == n.state ? known->since_ms : wall_ms;
     return n;
 }
 
-static int check_new_target(const struct cluster_state *s, const struct node *spec,
-                            struct error *err)
+static int check_grows(const struct cluster_state *s, const struct cluster_settings *settings,
+                       const struct node *spec, struct error *err)
 {
-    if (smap_node(&s->smap, spec->id) != NULL)
+    if (settings->join_with_buckets || smap_node(&s->smap, spec->id) != NULL)
         return 0;
     return error_set(err, E_UNSUPPORTED,
                      "target '%.64s' is new, and the cluster has buckets already: this release "
                      "does not move their objects to it; start all targets before the first "
                      "bucket, or set join_with_buckets to true and store the data anew",
                      spec->id);
+}
+
+/* What a target holds that was removed from the map proves nothing: it may have been written anew, or
+ * deleted, since. */
+static int check_new_target(const struct cluster_state *s, const struct command *cmd,
+                            struct error *err)
+{
+    if (cmd->fresh || smap_node(&s->smap, cmd->node->id) != NULL)
+        return 0;
+    return error_set(err, E_MOUNTPATH,
+                     "target '%.64s' is not in the map, and has been in this cluster before: what "
+                     "it holds may be out of date; give it empty mountpaths, then it can join",
+                     cmd->node->id);
 }
 
 /* The same process may ask twice: its first call's reply was lost. */
@@ -96,8 +127,9 @@ static int check_join(const struct cluster_state *s, const struct command *cmd, 
         return error_set(err, E_OVERLOAD, "the cluster has %zu nodes, as many as nodes_max allows",
                          s->smap.count);
     int r = 0;
-    if (spec->role == NODE_TARGET && s->bmd.count > 0 && !settings.join_with_buckets &&
-        (r = check_new_target(s, spec, err)) == 0)
+    if (spec->role == NODE_TARGET && s->bmd.count > 0 &&
+        (r = check_grows(s, &settings, spec, err)) == 0 &&
+        (r = check_new_target(s, cmd, err)) == 0)
         r = check_fresh_target(s, cmd, err);
     return r != 0 ? r : node_id_check(spec->id, err);
 }
@@ -114,8 +146,7 @@ static int apply_node_join(const struct cluster_state *s, const struct command *
         return keep(s, next);
     struct smap m;
     smap_with(&s->smap, &n, &m);
-    *next = next_with_smap(s, &m);
-    return 0;
+    return follow_smap(s, &m, true, next, err);
 }
 
 static int apply_term_begin(const struct cluster_state *s, const struct command *cmd,
@@ -150,9 +181,10 @@ static int apply_term_begin(const struct cluster_state *s, const struct command 
 /* A node in maintenance is not missed: that it does not answer changes nothing. */
 #define MAY(state) (1u << (state))
 static const unsigned node_moves[] = {
-    [NODE_ACTIVE] = MAY(NODE_UNREACHABLE) | MAY(NODE_MAINTENANCE),
-    [NODE_UNREACHABLE] = MAY(NODE_ACTIVE) | MAY(NODE_MAINTENANCE),
-    [NODE_MAINTENANCE] = MAY(NODE_ACTIVE),
+    [NODE_ACTIVE] = MAY(NODE_UNREACHABLE) | MAY(NODE_MAINTENANCE) | MAY(NODE_DECOMMISSIONING),
+    [NODE_UNREACHABLE] = MAY(NODE_ACTIVE) | MAY(NODE_MAINTENANCE) | MAY(NODE_DECOMMISSIONING),
+    [NODE_MAINTENANCE] = MAY(NODE_ACTIVE) | MAY(NODE_DECOMMISSIONING),
+    [NODE_DECOMMISSIONING] = MAY(NODE_ACTIVE) | MAY(NODE_MAINTENANCE),
 };
 
 static int need_node(const struct cluster_state *s, const char *id, const struct node **out,
@@ -184,8 +216,7 @@ static int apply_node_state(const struct cluster_state *s, const struct command 
     n.since_ms = cmd->wall_ms;
     struct smap m;
     smap_with(&s->smap, &n, &m);
-    *next = next_with_smap(s, &m);
-    return 0;
+    return follow_smap(s, &m, true, next, err);
 }
 
 static int apply_node_remove(const struct cluster_state *s, const struct command *cmd,
@@ -199,6 +230,21 @@ static int apply_node_remove(const struct cluster_state *s, const struct command
         return error_set(err, E_NODE_STATE, "node '%s' is active and cannot be removed", known->id);
     struct smap m;
     smap_without(&s->smap, cmd->name, &m);
+    return follow_smap(s, &m, false, next, err);
+}
+
+static int apply_moves_done(const struct cluster_state *s, const struct command *cmd,
+                            const struct cluster_state **next, struct error *err)
+{
+    if (cmd->placed != s->smap.placed)
+        return error_set(err, E_STALE_MAP,
+                         "objects were moved by the owners of map %llu; those of map %llu are in "
+                         "force",
+                         (unsigned long long)cmd->placed, (unsigned long long)s->smap.placed);
+    if (layout_is_settled(&s->smap))
+        return keep(s, next);
+    struct smap m;
+    smap_settled(&s->smap, &m);
     *next = next_with_smap(s, &m);
     return 0;
 }
@@ -454,6 +500,7 @@ static apply_fn *const appliers[] = {
     [CMD_BUCKET_PROPS] = apply_bucket_props,   [CMD_BUCKET_RENAME] = apply_bucket_rename,
     [CMD_CONFIG_SET] = apply_config_set,       [CMD_JOB_CREATE] = apply_job_create,
     [CMD_JOB_UPDATE] = apply_job_update,       [CMD_JOB_FORGET] = apply_job_forget,
+    [CMD_MOVES_DONE] = apply_moves_done,
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,

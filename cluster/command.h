@@ -17,7 +17,7 @@ enum command_kind {
     CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
     CMD_NODE_JOIN,      /* node, fresh: added, or updated where it is known, and active; wall_ms */
     CMD_NODE_STATE,     /* name = id, node_state, wall_ms */
-    CMD_NODE_REMOVE,    /* name = id; of a node that is unreachable or in maintenance */
+    CMD_NODE_REMOVE,    /* name = id; of a node that is not active */
     CMD_BUCKET_CREATE,  /* name, props, wall_ms */
     CMD_BUCKET_DESTROY, /* name */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
@@ -26,6 +26,7 @@ enum command_kind {
     CMD_JOB_CREATE,     /* job */
     CMD_JOB_UPDATE,     /* job: the new form; its move is checked */
     CMD_JOB_FORGET,     /* name = id: an ended job leaves the document */
+    CMD_MOVES_DONE,     /* placed: every object lies by the set of owners that began with this version */
 };
 
 struct command {
@@ -33,6 +34,7 @@ struct command {
     const char *name;
     const char *text;
     uint64_t term;
+    uint64_t placed;
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;

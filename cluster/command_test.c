@@ -104,8 +104,8 @@ static void a_node_joins_once_and_may_come_back(void **unused)
     assert_refused(s, (struct command){.kind = CMD_NODE_JOIN, .node = &proxy}, E_EXISTS);
 }
 
-/* Its share of the buckets' names would be its own at once, and nothing moves there. */
-static void a_new_target_waits_for_an_empty_cluster(void **unused)
+/* What one holds that was removed may have been written anew, or deleted, since. */
+static void a_new_target_comes_with_nothing(void **unused)
 {
     (void)unused;
     _cleanup_state_ const struct cluster_state *s = cluster();
@@ -113,15 +113,56 @@ static void a_new_target_waits_for_an_empty_cluster(void **unused)
     t2.id = "t2";
     struct node p2 = p1;
     p2.id = "p2";
-    const struct command join = {.kind = CMD_NODE_JOIN, .node = &t2};
+    struct command join = {.kind = CMD_NODE_JOIN, .node = &t2};
     apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
-    assert_refused(s, join, E_UNSUPPORTED);
-    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &p2});
-    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &t1});
     apply(&s,
           (struct command){.kind = CMD_CONFIG_SET, .name = "join_with_buckets", .text = "true"});
+    assert_refused(s, join, E_MOUNTPATH);
+    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &p2});
+    apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &t1});
+    assert_int_equal(s->smap.earlier_count, 0);
+    join.fresh = true;
     apply(&s, join);
     assert_non_null(smap_node(&s->smap, "t2"));
+    assert_int_equal(s->smap.earlier_count, 1);
+}
+
+/* From the command that changes who owns until the moves by that very set are said to be done. */
+static void earlier_owners_are_remembered(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    struct node t2 = t1;
+    t2.id = "t2";
+    const struct command join = {.kind = CMD_NODE_JOIN, .node = &t2, .fresh = true};
+    struct command state = {.kind = CMD_NODE_STATE, .name = "t2"};
+    apply(&s, join);
+    assert_int_equal(s->smap.earlier_count, 0); /* there are no buckets */
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    uint64_t placed = s->smap.placed;
+    state.node_state = NODE_UNREACHABLE;
+    apply(&s, state);
+    state.node_state = NODE_ACTIVE;
+    apply(&s, state);
+    assert_int_equal(s->smap.placed, placed); /* who comes and goes owns all the time */
+    state.node_state = NODE_MAINTENANCE;
+    apply(&s, state);
+    assert_int_equal(s->smap.placed, s->smap.version);
+    assert_int_equal(s->smap.earlier_count, 1);
+    assert_int_equal(s->smap.earlier[0].number, placed);
+    assert_int_equal(s->smap.earlier[0].count, 2);
+    assert_string_equal(s->smap.earlier[0].members[1].id, "t2");
+    struct command done = {.kind = CMD_MOVES_DONE, .placed = placed};
+    assert_refused(s, done, E_STALE_MAP);
+    state.node_state = NODE_DECOMMISSIONING;
+    apply(&s, state);
+    assert_int_equal(s->smap.earlier_count, 1); /* it owned nothing before, either */
+    done.placed = s->smap.placed;
+    apply(&s, done);
+    assert_int_equal(s->smap.earlier_count, 0);
+    assert_unchanged(s, done);
+    apply(&s, (struct command){.kind = CMD_NODE_REMOVE, .name = "t2"});
+    assert_int_equal(s->smap.earlier_count, 0);
 }
 
 /* Directories that nothing is mounted on, for instance: its objects would seem not to exist. */
@@ -138,10 +179,6 @@ static void a_target_that_knows_nothing_any_more_is_not_let_in(void **unused)
     again.boot = "a third";
     assert_refused(s, join, E_MOUNTPATH);
     apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &again});
-    again.boot = "a fourth";
-    apply(&s,
-          (struct command){.kind = CMD_CONFIG_SET, .name = "join_with_buckets", .text = "true"});
-    apply(&s, join);
 }
 
 static void maintenance_outlasts_a_join(void **unused)
@@ -487,7 +524,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_term_begins_with_its_primary),
         cmocka_unit_test(a_node_joins_once_and_may_come_back),
-        cmocka_unit_test(a_new_target_waits_for_an_empty_cluster),
+        cmocka_unit_test(a_new_target_comes_with_nothing),
+        cmocka_unit_test(earlier_owners_are_remembered),
         cmocka_unit_test(a_target_that_knows_nothing_any_more_is_not_let_in),
         cmocka_unit_test(maintenance_outlasts_a_join),
         cmocka_unit_test(the_primary_stays),

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/layout.h"
 #include "cluster/parts.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -27,7 +28,10 @@ static json_t *smap_delta(const struct smap *from, const struct smap *to)
         if (smap_node(to, from->nodes[i].id) == NULL)
             json_array_append_new(drop, json_string(from->nodes[i].id));
     }
-    return part(to->version, put, drop);
+    json_t *delta = part(to->version, put, drop);
+    _cleanup_json_ json_t *layout = layout_to_json(to);
+    json_object_update(delta, layout);
+    return delta;
 }
 
 static bool bucket_equal(const struct bucket *a, const struct bucket *b)
@@ -109,6 +113,7 @@ struct part_ops {
     int (*put)(struct cluster_state *s, json_t *item, const char *path, struct error *err);
     void (*drop)(struct cluster_state *s, const char *name);
     void (*set_version)(struct cluster_state *s, uint64_t version);
+    int (*rest)(struct cluster_state *s, json_t *patch, struct error *err); /* or NULL */
 };
 
 static int smap_put(struct cluster_state *s, json_t *item, const char *path, struct error *err)
@@ -137,6 +142,17 @@ static void smap_drop(struct cluster_state *s, const char *name)
 static void smap_set_version(struct cluster_state *s, uint64_t version)
 {
     s->smap.version = version;
+}
+
+/* The sub-document is this state's alone only after a change: a patch without one makes it so. */
+static int smap_rest(struct cluster_state *s, json_t *patch, struct error *err)
+{
+    struct smap next;
+    smap_settled(&s->smap, &next);
+    int r = layout_from_json(patch, &next, err);
+    document_unref(s->smap.memory);
+    s->smap = next;
+    return r;
 }
 
 static int bmd_put(struct cluster_state *s, json_t *item, const char *path, struct error *err)
@@ -231,10 +247,10 @@ static int config_put(struct cluster_state *s, json_t *values, const char *path,
 }
 
 static const struct part_ops parts[] = {
-    {"smap", smap_put, smap_drop, smap_set_version},
-    {"bmd", bmd_put, bmd_drop, bmd_set_version},
-    {"config", config_put, config_drop, config_set_version},
-    {"jobs", jobs_put, jobs_drop, jobs_set_version},
+    {"smap", smap_put, smap_drop, smap_set_version, smap_rest},
+    {"bmd", bmd_put, bmd_drop, bmd_set_version, NULL},
+    {"config", config_put, config_drop, config_set_version, NULL},
+    {"jobs", jobs_put, jobs_drop, jobs_set_version, NULL},
 };
 
 static int part_put(struct cluster_state *s, const struct part_ops *ops, json_t *put,
@@ -275,7 +291,8 @@ static int part_patch(struct cluster_state *s, const struct part_ops *ops, json_
             return error_set(err, E_JSON, "field '%s.drop[%zu]' must be a string", ops->field, i);
         ops->drop(s, name);
     }
-    if ((r = part_put(s, ops, put, err)) != 0)
+    if ((r = part_put(s, ops, put, err)) != 0 ||
+        (ops->rest != NULL && (r = ops->rest(s, patch, err)) != 0))
         return r;
     ops->set_version(s, version);
     return 0;

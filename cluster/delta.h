@@ -5,7 +5,8 @@
  *    "bmd": {"version": 3, "put": [{bucket}], "drop": ["old"]}}
  *
  * A sub-document is there when its version differs; "put" has the items that are new or changed, in
- * the form of the state document, "drop" the names of those that are gone.
+ * the form of the state document, "drop" the names of those that are gone.  That of the smap has
+ * "placed" and "earlier", too (cluster/layout.h).
  *
  * For `to` reached from `from` by commands:  patch(from, delta(from, to)) equals to. */
 #pragma once

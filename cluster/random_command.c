@@ -96,7 +96,7 @@ static void random_config(struct rng *rng, struct arena *a, struct command *cmd)
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
 {
     struct command cmd = {
-        .kind = (enum command_kind)rng_below(rng, CMD_JOB_FORGET + 1),
+        .kind = (enum command_kind)rng_below(rng, CMD_MOVES_DONE + 1),
         .wall_ms = (int64_t)rng_below(rng, 1000000),
     };
     switch (cmd.kind) {
@@ -106,11 +106,12 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         break;
     case CMD_NODE_JOIN:
         cmd.node = random_node(rng, a, rng_below(rng, 4) == 0);
+        cmd.fresh = rng_below(rng, 4) != 0;
         break;
     case CMD_NODE_STATE:
     case CMD_NODE_REMOVE:
         cmd.name = pick_id(rng, a, rng_below(rng, 4) == 0 ? "p" : "t", 9);
-        cmd.node_state = (enum node_state)rng_below(rng, NODE_MAINTENANCE + 1);
+        cmd.node_state = (enum node_state)rng_below(rng, NODE_DECOMMISSIONING + 1);
         break;
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_DESTROY:
@@ -134,6 +135,9 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         break;
     case CMD_JOB_FORGET:
         cmd.name = pick_id(rng, a, "srt-", 12);
+        break;
+    case CMD_MOVES_DONE:
+        cmd.placed = s->smap.placed + (rng_below(rng, 4) == 0);
         break;
     }
     return cmd;

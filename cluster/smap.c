@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/layout.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "hrw/hrw.h"
@@ -14,6 +15,7 @@ static const char *const state_names[] = {
     [NODE_ACTIVE] = "active",
     [NODE_UNREACHABLE] = "unreachable",
     [NODE_MAINTENANCE] = "maintenance",
+    [NODE_DECOMMISSIONING] = "decommissioning",
 };
 
 const char *node_role_name(enum node_role r)
@@ -46,7 +48,9 @@ int node_state_from_name(const char *name, enum node_state *s, struct error *err
         }
     }
     return error_set(err, E_INVALID,
-                     "'%.32s' is not a node's state: active, unreachable or maintenance", name);
+                     "'%.32s' is not a node's state: active, unreachable, maintenance or "
+                     "decommissioning",
+                     name);
 }
 
 static size_t smap_find(const struct smap *m, const char *id, bool *found)
@@ -70,9 +74,9 @@ size_t smap_count(const struct smap *m, enum node_role role, enum node_state sta
     return n;
 }
 
-static bool node_owns(const struct node *n)
+bool node_owns(const struct node *n)
 {
-    return n->role == NODE_TARGET && n->state != NODE_MAINTENANCE;
+    return n->role == NODE_TARGET && (n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE);
 }
 
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
@@ -147,6 +151,7 @@ static void smap_splice(const struct smap *old, size_t from, size_t to, const st
         smap_append(next, n);
     for (size_t i = to; i < old->count; i++)
         smap_append(next, &old->nodes[i]);
+    layout_copy(old, next);
 }
 
 void smap_with(const struct smap *old, const struct node *n, struct smap *next)
@@ -161,6 +166,12 @@ void smap_without(const struct smap *old, const char *id, struct smap *next)
     bool found;
     size_t at = smap_find(old, id, &found);
     smap_splice(old, at, found ? at + 1 : at, NULL, next);
+}
+
+void smap_settled(const struct smap *old, struct smap *next)
+{
+    smap_splice(old, old->count, old->count, NULL, next);
+    layout_forget(next);
 }
 
 json_t *node_to_json(const struct node *n)
@@ -264,7 +275,10 @@ json_t *smap_to_json(const struct smap *m)
     json_t *nodes = json_array();
     for (size_t i = 0; i < m->count; i++)
         json_array_append_new(nodes, node_to_json(&m->nodes[i]));
-    return json_pack("{s:I, s:o}", "version", (json_int_t)m->version, "nodes", nodes);
+    json_t *doc = layout_to_json(m);
+    json_object_set_new(doc, "version", json_integer((json_int_t)m->version));
+    json_object_set_new(doc, "nodes", nodes);
+    return doc;
 }
 
 static int smap_nodes_from_json(json_t *nodes, struct smap *out, struct error *err)
@@ -296,5 +310,6 @@ int smap_from_json(json_t *doc, struct smap *out, struct error *err)
         (r = json_present(nodes, "smap", "nodes", err)) != 0)
         return r;
     smap_begin(out, version, json_array_size(nodes));
-    return smap_nodes_from_json(nodes, out, err);
+    r = smap_nodes_from_json(nodes, out, err);
+    return r != 0 ? r : layout_from_json(doc, out, err);
 }

@@ -20,7 +20,8 @@
  *    "next_bucket_id": 3, "primary": "p1",
  *    "smap": {"version": 4, "nodes": [{"id": "t1", "role": "target", "state": "active",
  *             "public_url": "http://127.0.0.1:8081", "control_url": …, "data_url": …,
- *             "weight": 1024, "boot": "…", "since": 1700000000000}]},
+ *             "weight": 1024, "boot": "…", "since": 1700000000000}],
+ *             "placed": 3, "earlier": [ … see cluster/layout.h … ]},
  *    "bmd": {"version": 2, "buckets": [{"id": 1, "name": "b", "created": …, "props": {…}}]},
  *    "config": {"version": 1, "values": {…}},
  *    "jobs": {"version": 5, "jobs": [ … see cluster/job.h … ]}}
@@ -40,8 +41,9 @@
 
 enum node_role { NODE_PROXY, NODE_TARGET };
 /* active: takes part.  unreachable: committed as not answering; an owner in this state gives 503
- * for its objects.  maintenance: reachable, owns nothing. */
-enum node_state { NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE };
+ * for its objects.  maintenance: owns nothing, what it has is moved off, and it may come back.
+ * decommissioning: the same, and when it has nothing any more it leaves the map. */
+enum node_state { NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE, NODE_DECOMMISSIONING };
 
 struct node {
     const char *id; /* "t1": unique, permanent; [a-zA-Z0-9_.-]{1,63} */
@@ -58,10 +60,25 @@ struct node {
 
 struct document; /* the memory of one sub-document, shared by the snapshots that hold it */
 
+/* Who owned by an earlier map, as far as HRW must know: cluster/layout.h. */
+struct layout_member {
+    const char *id;
+    uint32_t weight;
+    uint64_t seed;
+};
+struct layout {
+    uint64_t number; /* smap.placed of that map */
+    size_t count;
+    struct layout_member *members; /* sorted by id */
+};
+
 struct smap {
     uint64_t version;
     size_t count;
     struct node *nodes; /* sorted by id */
+    uint64_t placed;    /* the version with which the present set of owners began */
+    size_t earlier_count; /* sets of owners by which objects may still lie, oldest first */
+    struct layout *earlier;
     struct document *memory;
 };
 
@@ -155,7 +172,7 @@ uint64_t state_next_term(const struct cluster_state *s, int64_t wall_ms, bool ne
 const struct node *smap_node(const struct smap *m, const char *id); /* or NULL */
 size_t smap_count(const struct smap *m, enum node_role role, enum node_state state);
 /* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
- * (those in maintenance own nothing), best first.  Returns how many there are (<= n). */
+ * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are (<= n). */
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
                    const struct node **out);
 const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */

@@ -4,6 +4,7 @@
 
 #include "cluster/delta.h"
 #include "cluster/job.h"
+#include "cluster/layout.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 
@@ -125,11 +126,12 @@ static int change_part(struct change *c, const struct part *p, const struct clus
 
 static json_t *head_of(const struct cluster_state *s, uint64_t election)
 {
-    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:{s:I, s:I, s:I, s:I}}", "format",
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}", "format",
                      FORMAT, "cluster", s->cluster_id, "term", (json_int_t)s->term, "version",
                      (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
                      "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary,
-                     "election", (json_int_t)election, "parts", "smap", (json_int_t)s->smap.version,
+                     "election", (json_int_t)election, "layout",
+                     layout_to_json(&s->smap), "parts", "smap", (json_int_t)s->smap.version,
                      "bmd", (json_int_t)s->bmd.version, "config", (json_int_t)s->config.version,
                      "jobs", (json_int_t)s->jobs.version);
 }
@@ -344,6 +346,9 @@ static json_t *state_document(struct etcd_gather *g)
             doc, parts[i].name,
             json_pack("{s:I, s:o}", "version", json_integer_value(version), parts[i].list, list));
     }
+    json_t *layout = json_object_get(g->head_doc, "layout"); /* none by an earlier release */
+    if (layout != NULL)
+        json_object_update(json_object_get(doc, "smap"), layout);
     return doc;
 }
 

@@ -1,7 +1,7 @@
 /* The cluster's documents as keys of etcd, below a prefix that is the cluster's own.  Pure.
  *
  *   P/primary        who is primary: written by the election, under its lease
- *   P/head           {"format", "cluster", "term", "version", …, "election", "parts": {"smap": 4}}
+ *   P/head           {"format", "cluster", "term", "version", …, "election", "layout": {…}, "parts": {"smap": 4}}
  *   P/smap/<node>    each item of a document by itself, as it stands in the state document
  *   P/bmd/<bucket>
  *   P/config/<name>

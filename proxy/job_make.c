@@ -13,7 +13,8 @@ static int add_targets(const struct cluster_state *s, struct job *job, struct er
     job->participants = xcalloc(s->smap.count, sizeof *job->participants);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE)
+        if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE ||
+            n->state == NODE_DECOMMISSIONING)
             continue;
         if (n->state == NODE_UNREACHABLE)
             return error_set(err, E_NODE_UNREACHABLE,

@@ -360,9 +360,10 @@ int proxy_await(struct proxy *p, int stop_fd, struct error *err)
 static void count_nodes(const struct smap *m)
 {
     static const enum node_role roles[] = {NODE_PROXY, NODE_TARGET};
-    static const enum node_state states[] = {NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE};
+    static const enum node_state states[] = {NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE,
+                                             NODE_DECOMMISSIONING};
     for (size_t r = 0; r < 2; r++) {
-        for (size_t s = 0; s < 3; s++) {
+        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
             char labels[64];
             snprintf(labels, sizeof labels, "role=\"%s\",state=\"%s\"", node_role_name(roles[r]),
                      node_state_name(states[s]));

@@ -40,7 +40,8 @@ static int plan_add_targets(const struct cluster_state *s, struct sort_plan *p, 
     p->nodes = xcalloc(s->smap.count, sizeof *p->nodes);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE)
+        if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE ||
+            n->state == NODE_DECOMMISSIONING)
             continue;
         if (n->state == NODE_UNREACHABLE)
             return error_set(err, E_NODE_UNREACHABLE,
