@@ -116,6 +116,20 @@ int state_check_history(const struct cluster_state *s, uint64_t term, uint64_t v
                      (unsigned long long)s->term_version);
 }
 
+int state_accept(const struct cluster_state *now, const struct cluster_state *s, bool *newer,
+                 struct error *err)
+{
+    *newer = false;
+    if (now->cluster_id[0] != '\0' && strcmp(now->cluster_id, s->cluster_id) != 0)
+        return error_set(err, E_WRONG_CLUSTER, "this node belongs to cluster '%s', not to '%s'",
+                         now->cluster_id, s->cluster_id);
+    if (state_compare(s, now) <= 0)
+        return 0;
+    int r = state_check_history(s, now->term, now->version, err);
+    *newer = r == 0;
+    return r;
+}
+
 json_t *state_to_json(const struct cluster_state *s)
 {
     return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT,

@@ -202,6 +202,42 @@ static void a_state_knows_its_past(void **unused)
     state_unref(s);
 }
 
+static void a_node_takes_what_leads_on_from_what_it_holds(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *holds_cluster;
+        uint64_t holds_term, holds_version;
+        uint64_t term, version, term_version;
+        int code;
+        bool newer;
+    } rows[] = {
+        {"", 0, 0, 1, 1, 1, 0, true},
+        {"c", 3, 7, 3, 8, 5, 0, true},
+        {"c", 3, 7, 3, 7, 5, 0, false},
+        {"c", 3, 7, 3, 6, 5, 0, false},
+        {"c", 3, 7, 2, 99, 5, 0, false},
+        {"c", 3, 7, 4, 9, 8, 0, true},
+        {"c", 3, 9, 4, 10, 8, E_STALE_MAP, false}, /* 3.9 is not in its past */
+        {"d", 3, 7, 3, 8, 5, E_WRONG_CLUSTER, false},
+        {"d", 3, 7, 3, 6, 5, E_WRONG_CLUSTER, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct cluster_state *holds = state_new(rows[i].holds_cluster);
+        struct cluster_state *s = state_new("c");
+        bool newer = !rows[i].newer;
+        holds->term = rows[i].holds_term;
+        holds->version = rows[i].holds_version;
+        s->term = rows[i].term;
+        s->version = rows[i].version;
+        s->term_version = rows[i].term_version;
+        assert_int_equal(state_accept(holds, s, &newer, NULL), rows[i].code);
+        assert_int_equal(newer, rows[i].newer);
+        state_unref(holds);
+        state_unref(s);
+    }
+}
+
 static void no_two_lives_have_one_term(void **unused)
 {
     (void)unused;
@@ -332,6 +368,7 @@ int main(void)
         cmocka_unit_test(malformed_documents_are_refused_by_field),
         cmocka_unit_test(states_compare_by_term_then_version),
         cmocka_unit_test(a_state_knows_its_past),
+        cmocka_unit_test(a_node_takes_what_leads_on_from_what_it_holds),
         cmocka_unit_test(no_two_lives_have_one_term),
         cmocka_unit_test(a_holder_only_advances),
         cmocka_unit_test(readers_see_whole_states_that_only_grow),

@@ -142,13 +142,9 @@ int follower_take(struct follower *f, const struct cluster_state *s, struct erro
 {
     struct proxy *p = f->proxy;
     _cleanup_state_ const struct cluster_state *now = state_current(p->state);
-    if (now->cluster_id[0] != '\0' && strcmp(now->cluster_id, s->cluster_id) != 0)
-        return error_set(err, E_WRONG_CLUSTER, "this node belongs to cluster '%s', not to '%s'",
-                         now->cluster_id, s->cluster_id);
-    if (state_compare(s, now) <= 0)
-        return 0;
-    int r = state_check_history(s, now->term, now->version, err);
-    if (r != 0)
+    bool newer;
+    int r = state_accept(now, s, &newer, err);
+    if (r != 0 || !newer)
         return r;
     state_advance(p->state, s);
     proxy_state_changed(p);

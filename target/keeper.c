@@ -66,15 +66,11 @@ void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version)
     *version = atomic_load(&k->placement_version);
 }
 
-static int check_cluster(struct keeper *k, const struct cluster_state *s, struct error *err)
+/* The first state that it takes in says whose the mountpaths are. */
+static int belong_to(struct keeper *k, const struct cluster_state *s, struct error *err)
 {
     const char *ours = mountpaths_cluster(k->mountpaths);
-    if (*ours == '\0')
-        return mountpaths_set_cluster(k->mountpaths, s->cluster_id, err);
-    if (strcmp(ours, s->cluster_id) == 0)
-        return 0;
-    return error_set(err, E_WRONG_CLUSTER, "this target belongs to cluster '%s', not to '%s'", ours,
-                     s->cluster_id);
+    return *ours == '\0' ? mountpaths_set_cluster(k->mountpaths, s->cluster_id, err) : 0;
 }
 
 static bool places_alike(const struct cluster_state *a, const struct cluster_state *b)
@@ -85,9 +81,9 @@ static bool places_alike(const struct cluster_state *a, const struct cluster_sta
 static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
-    int code = check_cluster(k, s, err);
-    if (code != 0 || state_compare(s, old) <= 0 ||
-        (code = state_check_history(s, old->term, old->version, err)) != 0)
+    bool newer;
+    int code = state_accept(old, s, &newer, err);
+    if (code != 0 || !newer || (code = belong_to(k, s, err)) != 0)
         return code;
     /* With full disks it is in force all the same: to go on with an older one would be worse, and
      * after a restart the newest is fetched again. */
