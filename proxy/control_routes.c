@@ -49,45 +49,24 @@ static void complain(struct proxy *p, const char *id, const struct error *err)
         log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
 }
 
-static int check_history(struct proxy *p, const char *id, uint64_t term, uint64_t version,
-                         struct error *err)
+/* Hands on the code. */
+static int note_history(struct proxy *p, const char *id, int code, const struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    int r = state_check_history(s, term, version, err);
-    if (r != 0)
+    if (code == E_STALE_MAP)
         complain(p, id, err);
-    return r;
+    return code;
 }
 
-/* What a node may say beside its smap entry: the state that it holds from earlier.  `fresh`: it has
- * none, and its operator has not said that what it had is lost. */
-static int check_past(struct proxy *p, json_t *doc, const char *id, bool *fresh, struct error *err)
+/* What a node may say beside its smap entry. */
+static int past_of(json_t *doc, struct node_past *past, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    const char *cluster = "";
-    uint64_t term = 0;
-    uint64_t version = 0;
-    bool lost = false;
     int r;
-    if ((r = json_get_bool(doc, "", "lost", &lost, err)) != 0 ||
-        (r = json_get_str(doc, "", "cluster", &cluster, err)) != 0 ||
-        (r = json_get_u64(doc, "", "term", &term, err)) != 0 ||
-        (r = json_get_u64(doc, "", "version", &version, err)) != 0)
+    *past = (struct node_past){.cluster = ""};
+    if ((r = json_get_bool(doc, "", "lost", &past->lost, err)) != 0 ||
+        (r = json_get_str(doc, "", "cluster", &past->cluster, err)) != 0 ||
+        (r = json_get_u64(doc, "", "term", &past->term, err)) != 0)
         return r;
-    *fresh = cluster[0] == '\0' && !lost;
-    if (cluster[0] != '\0' && strcmp(cluster, s->cluster_id) != 0)
-        return error_set(err, E_WRONG_CLUSTER,
-                         "node '%s' belongs to cluster '%.64s', this is cluster '%s'", id, cluster,
-                         s->cluster_id);
-    return cluster[0] != '\0' ? check_history(p, id, term, version, err) : 0;
-}
-
-/* Before it counts as heard: who is refused for good becomes unreachable, however often it asks. */
-static int check_join(struct proxy *p, const struct command *join, struct error *err)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    _cleanup_state_ const struct cluster_state *next = NULL;
-    return command_apply(s, join, &next, err);
+    return json_get_u64(doc, "", "version", &past->version, err);
 }
 
 static int register_node(struct http_request *req, const char *data, size_t len, struct error *err)
@@ -95,16 +74,15 @@ static int register_node(struct http_request *req, const char *data, size_t len,
     struct proxy *p = http_user(req);
     _cleanup_json_ json_t *doc = NULL;
     struct node n;
-    bool fresh = false;
+    struct node_past past;
+    struct command cmd;
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 ||
         (r = node_from_json(doc, "", http_arena(req), &n, err)) != 0 ||
-        (r = check_past(p, doc, n.id, &fresh, err)) != 0)
+        (r = past_of(doc, &past, err)) != 0)
         return r;
-    const struct command cmd = {
-        .kind = CMD_NODE_JOIN, .node = &n, .fresh = fresh, .wall_ms = clock_wall_ms()};
-    if ((r = check_join(p, &cmd, err)) != 0 || (r = members_register(p, &n, err)) != 0)
-        return r;
+    if ((r = members_register(p, &n, &past, &cmd, err)) != 0)
+        return note_history(p, n.id, r, err);
     log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
     proxy_commit(p, &cmd, registered, req);
     return 0;
@@ -138,20 +116,14 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
     return json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
 }
 
-/* A node that is not known is told so first: what it has seen may be of another cluster. */
 static int take_keepalive(struct proxy *p, const char *data, size_t len, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
     struct keepalive k = {0};
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;
-    const struct node *known = smap_node(&s->smap, k.id);
-    if (known != NULL && strcmp(known->boot, k.boot) == 0 &&
-        (r = check_history(p, k.id, k.term, k.version, err)) != 0)
-        return r;
-    return members_keepalive(p, &k, err);
+    return note_history(p, k.id, members_keepalive(p, &k, err), err);
 }
 
 static void keepalive_body(struct http_request *req, const char *data, size_t len)

@@ -12,7 +12,7 @@ enum { TICK_MAX_MS = 250 };
 struct members {
     struct proxy *proxy;
     struct loop_timer *timer;
-    pthread_mutex_t lock; /* guards `membership`; held for a few table look-ups */
+    pthread_mutex_t lock; /* guards `membership`; held for no more than a join takes */
     struct membership *membership;
 };
 
@@ -93,14 +93,16 @@ static struct members *members_enter(struct proxy *p, struct error *err)
     return NULL;
 }
 
-int members_register(struct proxy *p, const struct node *spec, struct error *err)
+int members_register(struct proxy *p, const struct node *spec, const struct node_past *past,
+                     struct command *join, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     struct members *m = members_enter(p, err);
     if (m == NULL)
         return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
-    int r = membership_register(m->membership, &s->smap, spec, clock_ms(), err);
+    int r =
+        admission_register(s, m->membership, spec, past, clock_ms(), clock_wall_ms(), join, err);
     pthread_mutex_unlock(&m->lock);
     pthread_rwlock_unlock(&p->role_lock);
     return r;
@@ -113,7 +115,7 @@ int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *
     if (m == NULL)
         return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
-    int r = membership_keepalive(m->membership, &s->smap, k, clock_ms(), err);
+    int r = admission_keepalive(s, m->membership, k, clock_ms(), err);
     pthread_mutex_unlock(&m->lock);
     pthread_rwlock_unlock(&p->role_lock);
     return r;

@@ -1,8 +1,9 @@
 /* The primary's part in who is alive: registrations and keepalives come in from HTTP threads, a
- * timer in the control loop asks cluster/membership.h for verdicts and commits them. */
+ * timer in the control loop asks cluster/membership.h for verdicts and commits them.  What they decide
+ * is pure: proxy/admission.h. */
 #pragma once
 
-#include "cluster/membership.h"
+#include "proxy/admission.h"
 
 struct proxy;
 struct members;
@@ -12,8 +13,8 @@ struct members *members_start(struct proxy *p);
 void members_close(struct members *m); /* judges no more */
 void members_stop(struct members *m);
 
-/* Any thread; E_NOT_PRIMARY (false) where the proxy is not the primary.  May this process have its
- * id?  Its join is then to be committed. */
-int members_register(struct proxy *p, const struct node *spec, struct error *err);
+/* Any thread; E_NOT_PRIMARY (false) where the proxy is not the primary. */
+int members_register(struct proxy *p, const struct node *spec, const struct node_past *past,
+                     struct command *join, struct error *err);
 int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *err);
 bool members_last(struct proxy *p, const char *id, struct keepalive *out);
