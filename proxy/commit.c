@@ -1,51 +1,106 @@
-/* The primary's single writer.  Commands come from any thread and stand in a queue; one after the
- * other is applied in the control loop's thread, made durable by a thread that may wait for that
- * (a disk, etcd), and published in the control loop's thread again:
+/* The thread side of the primary's single writer (proxy/writer.h): changes come from any thread;
+ * the control loop's runs the queue; a thread that may wait for a disk, or etcd, makes them
+ * durable:
  *
  *   any thread ─▶ queue ─▶ apply ─▶ metastore ─▶ p->state, push ─▶ done()
- *                control loop      commit thread     control loop
- *
- * The command that begins a term is applied to the state that the metastore had, and is the only
- * one that a proxy may commit that is not the primary yet. */
+ *                control loop      commit thread     control loop */
 #include <assert.h>
 #include <pthread.h>
 
-#include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
 #include "proxy/proxy.h"
 #include "proxy/publish.h"
-
-struct commit {
-    struct proxy *proxy;
-    struct commit *next;              /* in the queue */
-    struct command *cmd;              /* NULL: a barrier, which only waits for its turn */
-    bool begins;                      /* a term; then: */
-    const struct cluster_state *base; /* what the metastore has; */
-    bool is_first;                    /* nothing of it */
-    bool settled;                     /* tell of a success only when all proxies know it */
-    void (*done)(void *arg, const struct error *err);
-    void *arg;
-    const struct cluster_state *from, *to; /* while the metastore has it */
-    struct error err;
-};
+#include "proxy/writer.h"
 
 struct committer {
-    struct pool *pool;    /* one thread */
-    bool busy;            /* it has a commit */
-    struct commit *first; /* those that wait; the control loop's */
-    struct commit **end;
+    struct proxy *proxy;
+    struct pool *pool; /* one thread */
+    struct writer *writer;
+    const struct cluster_state *from, *to; /* that the thread makes durable */
+    struct error err;                      /* how that ended */
 };
 
-int committer_new(struct committer **out, struct error *err)
+/* --- the writer's world: the control loop's thread ---------------------------------------------
+ */
+
+static const struct cluster_state *env_state(void *ctx)
+{
+    const struct committer *c = ctx;
+    return state_current(c->proxy->state);
+}
+
+static int env_check(void *ctx, bool begins, struct error *err)
+{
+    const struct committer *c = ctx;
+    struct proxy *p = c->proxy;
+    if (!begins && !proxy_is_primary(p))
+        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary; repeat it", p->id);
+    if (p->closing)
+        return error_set(err, E_NOT_READY, "proxy '%s' is stopping", p->id);
+    return 0;
+}
+
+static void written(void *arg)
+{
+    struct committer *c = arg;
+    struct error err = c->err;
+    writer_written(c->writer, err.code != 0 ? &err : NULL);
+}
+
+static void make_durable(void *arg)
+{
+    struct committer *c = arg;
+    struct metastore *m = c->proxy->metastore;
+    m->ops->commit(m, c->from, c->to, &c->err);
+    loop_post(c->proxy->loop, written, c);
+}
+
+static int env_write(void *ctx, const struct cluster_state *from, const struct cluster_state *to,
+                     struct error *err)
+{
+    struct committer *c = ctx;
+    c->from = from;
+    c->to = to;
+    c->err = ERROR_INIT;
+    return pool_submit(c->pool, make_durable, c, err);
+}
+
+/* A newer term may have come meanwhile, where this proxy has lost its own. */
+static void env_publish(void *ctx, const struct cluster_state *s)
+{
+    const struct committer *c = ctx;
+    if (state_advance(c->proxy->state, s))
+        proxy_state_changed(c->proxy);
+}
+
+static void env_settle(void *ctx, void (*fn)(void *arg), void *arg)
+{
+    const struct committer *c = ctx;
+    struct proxy *p = c->proxy;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    if (p->publisher != NULL)
+        publisher_settle(p->publisher, s, fn, arg);
+    else
+        fn(arg);
+}
+
+int committer_new(struct proxy *p, struct committer **out, struct error *err)
 {
     struct committer *c = xcalloc(1, sizeof *c);
-    c->end = &c->first;
+    const struct writer_env env = {.ctx = c,
+                                   .state = env_state,
+                                   .check = env_check,
+                                   .write = env_write,
+                                   .publish = env_publish,
+                                   .settle = env_settle};
     int r = pool_new("commit", 1, 1, &c->pool, err);
     if (r != 0) {
         free(c);
         return r;
     }
+    c->proxy = p;
+    c->writer = writer_new(&env);
     *out = c;
     return 0;
 }
@@ -54,154 +109,45 @@ void committer_free(struct committer *c)
 {
     if (c == NULL)
         return;
-    assert(c->first == NULL && !c->busy);
+    writer_free(c->writer);
     pool_free(c->pool);
     free(c);
 }
 
-/* --- one commit ------------------------------------------------------------------------------ */
-
-static void commit_end(struct commit *c, const struct error *err)
-{
-    c->done(c->arg, err);
-    state_unref(c->base);
-    command_free(c->cmd);
-    free(c);
-}
-
-static void commit_settled(void *arg)
-{
-    commit_end(arg, NULL);
-}
-
-static void commit_succeed(struct commit *c)
-{
-    struct proxy *p = c->proxy;
-    if (c->settled && p->publisher != NULL) {
-        _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-        publisher_settle(p->publisher, s, commit_settled, c);
-    } else {
-        commit_end(c, NULL);
-    }
-}
-
-static int check_writable(const struct commit *c, struct error *err)
-{
-    struct proxy *p = c->proxy;
-    if (!c->begins && !proxy_is_primary(p))
-        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary; repeat it", p->id);
-    if (p->closing)
-        return error_set(err, E_NOT_READY, "proxy '%s' is stopping", p->id);
-    return 0;
-}
-
-/* *next is *now where nothing is to be done. */
-static int commit_apply(struct commit *c, struct error *err)
-{
-    int r = check_writable(c, err);
-    if (r != 0)
-        return r;
-    c->from = c->begins ? state_ref(c->base) : state_current(c->proxy->state);
-    return command_apply(c->from, c->cmd, &c->to, err);
-}
-
-static void commit_forget_states(struct commit *c)
-{
-    state_unref(c->from);
-    state_unref(c->to);
-    c->from = c->to = NULL;
-}
-
-/* --- the queue ---------------------------------------------------------------------------------
- */
-
-static void run_queue(struct proxy *p);
-
-/* A newer term may have come meanwhile, where this proxy has lost its own. */
-static void commit_written(void *arg)
-{
-    struct commit *c = arg;
-    struct proxy *p = c->proxy;
-    p->committer->busy = false;
-    bool advanced = c->err.code == 0 && state_advance(p->state, c->to);
-    commit_forget_states(c);
-    if (advanced)
-        proxy_state_changed(p);
-    if (c->err.code == 0)
-        commit_succeed(c);
-    else
-        commit_end(c, &c->err);
-    run_queue(p);
-}
-
-static void commit_write(void *arg)
-{
-    struct commit *c = arg;
-    struct metastore *m = c->proxy->metastore;
-    m->ops->commit(m, c->is_first ? NULL : c->from, c->to, &c->err);
-    loop_post(c->proxy->loop, commit_written, c);
-}
-
-/* True where the metastore has it now. */
-static bool commit_begin(struct commit *c)
-{
-    struct error err = ERROR_INIT;
-    int r = c->cmd != NULL ? commit_apply(c, &err) : 0;
-    bool changes = r == 0 && c->cmd != NULL && c->from != c->to;
-    if (changes && (r = pool_submit(c->proxy->committer->pool, commit_write, c, &err)) == 0)
-        return true;
-    commit_forget_states(c);
-    if (r != 0)
-        commit_end(c, &err);
-    else
-        commit_succeed(c);
-    return false;
-}
-
-static void run_queue(struct proxy *p)
-{
-    struct committer *q = p->committer;
-    while (!q->busy && q->first != NULL) {
-        struct commit *c = q->first;
-        q->first = c->next;
-        if (q->first == NULL)
-            q->end = &q->first;
-        q->busy = commit_begin(c);
-    }
-}
-
-static void enqueue(void *arg)
-{
-    struct commit *c = arg;
-    struct committer *q = c->proxy->committer;
-    *q->end = c;
-    q->end = &c->next;
-    run_queue(c->proxy);
-}
-
 /* --- starting -------------------------------------------------------------------------------- */
 
-static struct commit *commit_new(struct proxy *p, const struct command *cmd,
-                                 void (*done)(void *arg, const struct error *err), void *arg)
+/* On its way to the control loop. */
+struct posted {
+    struct proxy *proxy;
+    struct change *change;
+};
+
+static void put_posted(void *arg)
 {
-    struct commit *c = xcalloc(1, sizeof *c);
-    *c = (struct commit){
-        .proxy = p, .cmd = cmd != NULL ? command_copy(cmd) : NULL, .done = done, .arg = arg};
-    return c;
+    struct posted *posted = arg;
+    writer_put(posted->proxy->committer->writer, posted->change);
+    free(posted);
+}
+
+static void post(struct proxy *p, struct change *change)
+{
+    struct posted *posted = xcalloc(1, sizeof *posted);
+    *posted = (struct posted){.proxy = p, .change = change};
+    loop_post(p->loop, put_posted, posted);
 }
 
 void proxy_commit(struct proxy *p, const struct command *cmd,
                   void (*done)(void *arg, const struct error *err), void *arg)
 {
-    loop_post(p->loop, enqueue, commit_new(p, cmd, done, arg));
+    post(p, change_new(cmd, done, arg));
 }
 
 void proxy_commit_settled(struct proxy *p, const struct command *cmd,
                           void (*done)(void *arg, const struct error *err), void *arg)
 {
-    struct commit *c = commit_new(p, cmd, done, arg);
-    c->settled = true;
-    loop_post(p->loop, enqueue, c);
+    struct change *c = change_new(cmd, done, arg);
+    change_settles(c);
+    post(p, c);
 }
 
 /* --- waiting --------------------------------------------------------------------------------- */
@@ -224,41 +170,47 @@ static void wake_waiter(void *arg, const struct error *err)
     pthread_mutex_unlock(&w->lock);
 }
 
-static int commit_wait(struct commit *c, struct error *err)
+static void waiter_init(struct waiter *w)
 {
-    struct proxy *p = c->proxy;
+    *w = (struct waiter){.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+}
+
+/* `c` wakes `w`. */
+static int commit_wait(struct proxy *p, struct change *c, struct waiter *w, struct error *err)
+{
     assert(!loop_here(p->loop));
-    struct waiter w = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
-    c->done = wake_waiter;
-    c->arg = &w;
-    loop_post(p->loop, enqueue, c);
-    pthread_mutex_lock(&w.lock);
-    while (!w.done)
-        pthread_cond_wait(&w.changed, &w.lock);
-    pthread_mutex_unlock(&w.lock);
-    pthread_cond_destroy(&w.changed);
-    pthread_mutex_destroy(&w.lock);
+    post(p, c);
+    pthread_mutex_lock(&w->lock);
+    while (!w->done)
+        pthread_cond_wait(&w->changed, &w->lock);
+    pthread_mutex_unlock(&w->lock);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->lock);
     if (err != NULL)
-        *err = w.err;
-    return w.err.code;
+        *err = w->err;
+    return w->err.code;
 }
 
 int proxy_commit_wait(struct proxy *p, const struct command *cmd, struct error *err)
 {
-    return commit_wait(commit_new(p, cmd, NULL, NULL), err);
+    struct waiter w;
+    waiter_init(&w);
+    return commit_wait(p, change_new(cmd, wake_waiter, &w), &w, err);
 }
 
 int proxy_commit_term(struct proxy *p, const struct command *cmd, const struct cluster_state *base,
                       bool is_first, struct error *err)
 {
-    struct commit *c = commit_new(p, cmd, NULL, NULL);
-    c->begins = true;
-    c->base = state_ref(base);
-    c->is_first = is_first;
-    return commit_wait(c, err);
+    struct waiter w;
+    waiter_init(&w);
+    struct change *c = change_new(cmd, wake_waiter, &w);
+    change_begins(c, base, is_first);
+    return commit_wait(p, c, &w, err);
 }
 
 void proxy_commit_barrier(struct proxy *p)
 {
-    commit_wait(commit_new(p, NULL, NULL, NULL), NULL);
+    struct waiter w;
+    waiter_init(&w);
+    commit_wait(p, change_new(NULL, wake_waiter, &w), &w, NULL);
 }

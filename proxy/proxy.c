@@ -260,7 +260,7 @@ static int start_io(struct proxy *p, struct error *err)
     int r;
     if ((r = start_loop(p, "control", PROXY_CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) !=
             0 ||
-        (r = committer_new(&p->committer, err)) != 0 ||
+        (r = committer_new(p, &p->committer, err)) != 0 ||
         (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||

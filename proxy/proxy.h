@@ -123,7 +123,7 @@ int proxy_commit_term(struct proxy *p, const struct command *cmd, const struct c
                       bool is_first, struct error *err);
 /* Waits until all commits that were begun have ended. */
 void proxy_commit_barrier(struct proxy *p);
-int committer_new(struct committer **out, struct error *err);
+int committer_new(struct proxy *p, struct committer **out, struct error *err);
 void committer_free(struct committer *c); /* after the control loop */
 
 /* --- what happened, said by the parts -------------------------------------------------------- */
