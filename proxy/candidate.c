@@ -19,6 +19,7 @@
 #include "proxy/primary.h"
 #include "proxy/proxy.h"
 #include "proxy/state_file.h"
+#include "proxy/term.h"
 
 struct candidate {
     struct proxy *proxy;
@@ -47,13 +48,9 @@ static int begin_documents(const struct proxy *p, const struct cluster_state *no
 {
     if (p->params.import[0] != '\0')
         return state_file_read(p->params.import, s, err);
-    if (now->cluster_id[0] != '\0')
-        return error_set(
-            err, E_WRONG_CLUSTER,
-            "etcd has no documents below '%s', and this proxy belongs to cluster '%s': "
-            "give etcd its data back, or start a proxy with --import FILE, FILE being "
-            "the newest state document that a node has kept",
-            p->params.etcd_prefix, now->cluster_id);
+    int r = term_check_base(now, NULL, p->params.etcd_prefix, err);
+    if (r != 0)
+        return r;
     char id[16];
     random_id("c-", id);
     *s = state_new(id);
@@ -69,14 +66,7 @@ static int check_documents(const struct proxy *p, const struct cluster_state *no
                          "--import: there are documents below '%s' in etcd already; it is for an "
                          "empty prefix",
                          p->params.etcd_prefix);
-    if (now->cluster_id[0] == '\0')
-        return 0;
-    if (strcmp(now->cluster_id, s->cluster_id) != 0)
-        return error_set(err, E_WRONG_CLUSTER,
-                         "this proxy belongs to cluster '%s', and the documents below '%s' in etcd "
-                         "are those of cluster '%s'",
-                         now->cluster_id, p->params.etcd_prefix, s->cluster_id);
-    return state_check_history(s, now->term, now->version, err);
+    return term_check_base(now, s, p->params.etcd_prefix, err);
 }
 
 static int documents(struct proxy *p, struct cluster_state **s, bool *is_first, struct error *err)

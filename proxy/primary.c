@@ -6,6 +6,7 @@
 #include "proxy/members.h"
 #include "proxy/proxy.h"
 #include "proxy/publish.h"
+#include "proxy/term.h"
 
 /* --- beginning ------------------------------------------------------------------------------- */
 
@@ -21,12 +22,7 @@ static int begin_term(struct proxy *p, const struct cluster_state *base, bool is
         .boot = p->boot,
     };
     bool imported = is_first && p->params.import[0] != '\0';
-    const struct command cmd = {
-        .kind = CMD_TERM_BEGIN,
-        .node = &self,
-        .term = state_next_term(base, (int64_t)revision, imported),
-        .wall_ms = clock_wall_ms(),
-    };
+    const struct command cmd = term_begin(base, &self, revision, imported, clock_wall_ms());
     int r = proxy_commit_term(p, &cmd, base, is_first, err);
     if (r != 0)
         error_wrap(err, "begin as primary");
