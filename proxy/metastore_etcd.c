@@ -1,13 +1,8 @@
 /* The metastore in etcd: an election under a lease, and changes that the election fences.
  *
- *   observe ──▶ P/primary is there: wait, observe again
- *      ▲   └──▶ it is not: grant a lease, create P/primary under it ──▶ lead
- *      └────────── revoke ◀── resigned, stopping, or the lease is over ◀──┘ (keep it alive)
- *
- * That runs in a thread of its own, so that nothing else keeps a lease from being renewed.  The
- * lease counts from the moment at which its grant or renewal was *sent*, and ends an eighth early:
- * this proxy has stopped before etcd lets another one begin.  But nothing depends on clocks, for
- * every change is fenced (proxy/etcd_documents.h).
+ * Which call of the election comes next, and what its answer means, proxy/election.h decides; a
+ * thread makes them, of its own, so that nothing else keeps a lease from being renewed.  Nothing
+ * depends on clocks, for every change is fenced (proxy/etcd_documents.h).
  *
  * A change whose answer does not come is sent again, to the next member, until an answer says what
  * became of it: as it stands in the store it cannot be made twice.  Where none comes until the
@@ -24,6 +19,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
+#include "proxy/election.h"
 #include "proxy/etcd_documents.h"
 #include "proxy/metastore.h"
 
@@ -31,7 +27,6 @@ enum {
     PAGE_KEYS = 500,
     LOAD_TRIES = 5, /* compacted meanwhile */
     PAUSE_MS = 50,  /* after a failed attempt */
-    OBSERVE_MAX_MS = 250,
 };
 
 struct etcd_store {
@@ -40,18 +35,17 @@ struct etcd_store {
     char *prefix;
     char *primary_key;
     uint64_t ttl_ms, commit_timeout_ms, request_max;
-    bool stands; /* in elections */
     struct metastore_primary self;
     void (*changed)(void *arg);
     void *changed_arg;
     pthread_t thread;
     bool running;
+    bool failing;         /* etcd did not answer the thread's last call */
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t wake;
     bool closing;
-    bool resigned;     /* the present election, or the next campaign waits */
-    uint64_t elected;  /* revision; 0: not primary */
-    uint64_t until_ms; /* of the lease, by our clock */
+    struct election election;
+    uint64_t told; /* the election of which changed() has told */
     enum metastore_known known;
     struct metastore_primary primary;
     /* The last load's or commit's; one of these runs at a time. */
@@ -97,16 +91,11 @@ static uint64_t attempt_ms(const struct etcd_store *e)
 /* --- the election, as others see it ------------------------------------------------------------
  */
 
-static uint64_t elected_locked(const struct etcd_store *e)
-{
-    return !e->resigned && clock_ms() < e->until_ms ? e->elected : 0;
-}
-
 static uint64_t etcd_election(struct metastore *m)
 {
     struct etcd_store *e = store(m);
     pthread_mutex_lock(&e->lock);
-    uint64_t elected = elected_locked(e);
+    uint64_t elected = election_held(&e->election, clock_ms());
     pthread_mutex_unlock(&e->lock);
     return elected;
 }
@@ -133,7 +122,7 @@ static void etcd_resign(struct metastore *m)
 {
     struct etcd_store *e = store(m);
     pthread_mutex_lock(&e->lock);
-    e->resigned = true;
+    election_resign(&e->election);
     pthread_cond_broadcast(&e->wake);
     pthread_mutex_unlock(&e->lock);
 }
@@ -185,7 +174,7 @@ static int get_primary(struct etcd_store *e, struct etcd_kvs *out, struct error 
     return r != 0 ? r : etcd_kvs_parse(reply, out, err);
 }
 
-static enum metastore_known observe(struct etcd_store *e, struct error *err)
+static int observe(struct etcd_store *e, struct election_answer *a, struct error *err)
 {
     _cleanup_(metastore_primary_done)
     struct metastore_primary p = {0};
@@ -195,10 +184,11 @@ static enum metastore_known observe(struct etcd_store *e, struct error *err)
     int r = get_primary(e, &kvs, err);
     if (r == 0 && kvs.count == 0)
         known = PRIMARY_NONE;
-    else if (r == 0 && primary_of_value(&kvs.kvs[0].value, &p, err) == 0)
+    else if (r == 0 && (r = primary_of_value(&kvs.kvs[0].value, &p, err)) == 0)
         known = PRIMARY_KNOWN;
+    a->nobody = known == PRIMARY_NONE;
     note_primary(e, known, &p);
-    return known;
+    return r;
 }
 
 /* --- leases ---------------------------------------------------------------------------------- */
@@ -210,48 +200,34 @@ static json_t *lease_body(const char *field, uint64_t lease)
     return json_pack("{s:s}", field, text);
 }
 
-static uint64_t lease_end_ms(uint64_t sent_ms, uint64_t ttl_s)
+static int grant(struct etcd_store *e, struct election_answer *a, struct error *err)
 {
-    return sent_ms + ttl_s * 1000 - ttl_s * 1000 / 8;
-}
-
-static int grant(struct etcd_store *e, uint64_t *lease, uint64_t *until_ms, struct error *err)
-{
-    uint64_t sent_ms = clock_ms();
-    uint64_t ttl_s;
     _cleanup_json_ json_t *body = lease_body("TTL", (e->ttl_ms + 999) / 1000);
     _cleanup_json_ json_t *reply = NULL;
     int r;
     if ((r = etcd_call(e->client, "/v3/lease/grant", body, attempt_ms(e), &reply, err)) != 0 ||
-        (r = etcd_u64(reply, "ID", lease, err)) != 0 ||
-        (r = etcd_u64(reply, "TTL", &ttl_s, err)) != 0)
+        (r = etcd_u64(reply, "ID", &a->lease, err)) != 0)
         return r;
-    *until_ms = lease_end_ms(sent_ms, ttl_s);
-    return 0;
+    return etcd_u64(reply, "TTL", &a->ttl_s, err);
 }
 
 /* E_NOT_FOUND: etcd has ended it. */
-static int renew(struct etcd_store *e, uint64_t lease, uint64_t timeout_ms, uint64_t *until_ms,
+static int renew(struct etcd_store *e, const struct election_step *step, struct election_answer *a,
                  struct error *err)
 {
-    uint64_t sent_ms = clock_ms();
-    uint64_t ttl_s = 0;
-    _cleanup_json_ json_t *body = lease_body("ID", lease);
+    _cleanup_json_ json_t *body = lease_body("ID", step->lease);
     _cleanup_json_ json_t *reply = NULL;
     json_t *result = NULL;
     int r;
-    if ((r = etcd_call(e->client, "/v3/lease/keepalive", body, timeout_ms, &reply, err)) != 0 ||
+    if ((r = etcd_call(e->client, "/v3/lease/keepalive", body, step->timeout_ms, &reply, err)) !=
+            0 ||
         (r = json_get_object(reply, "", "result", &result, err)) != 0)
         return r;
-    if (result != NULL && (r = etcd_u64(result, "TTL", &ttl_s, err)) != 0)
+    if (result != NULL && (r = etcd_u64(result, "TTL", &a->ttl_s, err)) != 0)
         return r;
-    if (ttl_s == 0)
-        return error_set(err, E_NOT_FOUND, "etcd has ended the lease");
-    *until_ms = lease_end_ms(sent_ms, ttl_s);
-    return 0;
+    return a->ttl_s != 0 ? 0 : error_set(err, E_NOT_FOUND, "etcd has ended the lease");
 }
 
-/* The key goes with it.  Where this fails both end by themselves. */
 static void give_back(struct etcd_store *e, uint64_t lease)
 {
     struct error err = ERROR_INIT;
@@ -298,137 +274,96 @@ static int campaign_result(const char *value, json_t *reply, uint64_t *elected, 
     return 0;
 }
 
-/* 0 with *elected 0: another one was faster. */
-static int stand(struct etcd_store *e, uint64_t lease, uint64_t until_ms, uint64_t *elected,
-                 struct error *err)
+/* 0 with a->elected 0: another one was faster. */
+static int stand(struct etcd_store *e, uint64_t lease, struct election_answer *a, struct error *err)
 {
     _cleanup_free_ char *value = campaign_value(e, lease);
     _cleanup_json_ json_t *body = campaign_body(e, value, lease);
-    int r;
-    do {
-        _cleanup_json_ json_t *reply = NULL;
-        r = etcd_call(e->client, "/v3/kv/txn", body, attempt_ms(e), &reply, err);
-        if (r == 0)
-            return campaign_result(value, reply, elected, err);
-    } while (r == E_IN_DOUBT && clock_ms() < until_ms && pause_for(e, PAUSE_MS));
-    return r;
+    _cleanup_json_ json_t *reply = NULL;
+    int r = etcd_call(e->client, "/v3/kv/txn", body, attempt_ms(e), &reply, err);
+    return r != 0 ? r : campaign_result(value, reply, &a->elected, err);
 }
 
-/* --- leading --------------------------------------------------------------------------------- */
+/* --- the thread ------------------------------------------------------------------------------ */
 
-static void begin_to_lead(struct etcd_store *e, uint64_t elected, uint64_t until_ms)
+/* With the lock held: the election that others are to be told of, now that it has begun or ended.
+ */
+static bool role_changed(struct etcd_store *e, uint64_t *before, uint64_t *now)
 {
+    *before = e->told;
+    *now = e->election.elected;
+    e->told = *now;
+    if (*before != *now && *now == 0)
+        e->known = PRIMARY_UNKNOWN;
+    return *before != *now;
+}
+
+static void tell_role(struct etcd_store *e)
+{
+    uint64_t before;
+    uint64_t now;
     pthread_mutex_lock(&e->lock);
-    e->elected = elected;
-    e->until_ms = until_ms;
+    bool changed = role_changed(e, &before, &now);
     pthread_mutex_unlock(&e->lock);
-    log_info("elected primary", lu64("election", elected));
+    if (!changed)
+        return;
+    if (now != 0)
+        log_info("elected primary", lu64("election", now));
+    else
+        log_info("no longer primary", lu64("election", before));
     e->changed(e->changed_arg);
 }
 
-/* A renewal that came too late is none: somebody may have seen that the lease was over. */
-static bool prolong(struct etcd_store *e, uint64_t until_ms)
+static void note_reached(struct etcd_store *e, int code, const struct error *err)
 {
-    pthread_mutex_lock(&e->lock);
-    bool in_time = elected_locked(e) != 0;
-    if (in_time)
-        e->until_ms = until_ms;
-    pthread_mutex_unlock(&e->lock);
-    return in_time;
-}
-
-/* Waits for the next renewal, which comes sooner after one that failed; the time that an attempt
- * may take, or 0 when this election is over. */
-static uint64_t await_renewal(struct etcd_store *e, bool failed)
-{
-    pthread_mutex_lock(&e->lock);
-    if (elected_locked(e) != 0 && !e->closing)
-        pause_locked(e, failed ? PAUSE_MS : e->ttl_ms / 4);
-    uint64_t now = clock_ms();
-    uint64_t left =
-        elected_locked(e) != 0 && !e->closing && now < e->until_ms ? e->until_ms - now : 0;
-    pthread_mutex_unlock(&e->lock);
-    return left < attempt_ms(e) ? left : attempt_ms(e);
-}
-
-static void keep_leading(struct etcd_store *e, uint64_t lease)
-{
-    bool failed = false;
-    for (uint64_t timeout_ms; (timeout_ms = await_renewal(e, failed)) > 0;) {
-        struct error err = ERROR_INIT;
-        uint64_t until_ms = 0;
-        int r = renew(e, lease, timeout_ms, &until_ms, &err);
-        if (r == E_NOT_FOUND || (r == 0 && !prolong(e, until_ms)))
-            break;
-        if (r != 0 && !failed)
-            log_warn("lease not renewed", lerr(&err));
-        failed = r != 0;
-    }
-}
-
-static void end_to_lead(struct etcd_store *e)
-{
-    pthread_mutex_lock(&e->lock);
-    uint64_t elected = e->elected;
-    e->elected = 0;
-    e->known = PRIMARY_UNKNOWN;
-    pthread_mutex_unlock(&e->lock);
-    log_info("no longer primary", lu64("election", elected));
-    e->changed(e->changed_arg);
-}
-
-static int campaign_once(struct etcd_store *e, struct error *err)
-{
-    uint64_t lease = 0;
-    uint64_t until_ms = 0;
-    uint64_t elected = 0;
-    int r = grant(e, &lease, &until_ms, err);
-    if (r != 0)
-        return r;
-    r = stand(e, lease, until_ms, &elected, err);
-    if (elected != 0) {
-        begin_to_lead(e, elected, until_ms);
-        keep_leading(e, lease);
-        end_to_lead(e);
-    }
-    give_back(e, lease);
-    return r;
-}
-
-/* Whoever has resigned lets the others go first. */
-static bool may_stand(struct etcd_store *e)
-{
-    pthread_mutex_lock(&e->lock);
-    if (e->resigned && !e->closing)
-        pause_locked(e, e->ttl_ms);
-    bool waited = e->resigned;
-    e->resigned = false;
-    pthread_mutex_unlock(&e->lock);
-    return e->stands && !waited;
-}
-
-static void note_reached(bool *failing, bool reached, const struct error *err)
-{
-    if (!reached && !*failing)
+    bool reached = code == 0 || code == E_NOT_FOUND;
+    if (!reached && !e->failing)
         log_warn("etcd does not answer", lerr(err));
-    else if (reached && *failing)
+    else if (reached && e->failing)
         log_info("etcd answers again");
-    *failing = !reached;
+    e->failing = !reached;
+}
+
+static struct election_answer make_call(struct etcd_store *e, const struct election_step *step)
+{
+    struct election_answer a = {.sent_ms = clock_ms()};
+    struct error err = ERROR_INIT;
+    if (step->call == ELECTION_OBSERVE)
+        a.code = observe(e, &a, &err);
+    else if (step->call == ELECTION_GRANT)
+        a.code = grant(e, &a, &err);
+    else if (step->call == ELECTION_STAND)
+        a.code = stand(e, step->lease, &a, &err);
+    else if (step->call == ELECTION_RENEW)
+        a.code = renew(e, step, &a, &err);
+    else
+        give_back(e, step->lease);
+    if (step->call != ELECTION_REVOKE)
+        note_reached(e, a.code, &err);
+    return a;
+}
+
+static struct election_step await_step(struct etcd_store *e)
+{
+    struct election_step step;
+    pthread_mutex_lock(&e->lock);
+    while ((step = election_next(&e->election, clock_ms())).call == ELECTION_WAIT)
+        pause_locked(e, step.wait_ms);
+    pthread_mutex_unlock(&e->lock);
+    return step;
 }
 
 static void *run(void *arg)
 {
     struct etcd_store *e = arg;
-    uint64_t interval_ms = e->ttl_ms / 8 < OBSERVE_MAX_MS ? e->ttl_ms / 8 : OBSERVE_MAX_MS;
-    bool failing = false;
-    do {
-        struct error err = ERROR_INIT;
-        enum metastore_known known = observe(e, &err);
-        int r = err.code;
-        if (known == PRIMARY_NONE && may_stand(e))
-            r = campaign_once(e, &err);
-        note_reached(&failing, r == 0, &err);
-    } while (pause_for(e, interval_ms));
+    for (struct election_step step; (step = await_step(e)).call != ELECTION_END;) {
+        tell_role(e);
+        struct election_answer a = make_call(e, &step);
+        pthread_mutex_lock(&e->lock);
+        election_answered(&e->election, &a, clock_ms());
+        pthread_mutex_unlock(&e->lock);
+        tell_role(e);
+    }
     return NULL;
 }
 
@@ -438,7 +373,8 @@ static int etcd_campaign(struct metastore *m, const struct metastore_primary *se
     struct etcd_store *e = store(m);
     e->changed = changed;
     e->changed_arg = arg;
-    e->stands = self != NULL;
+    const struct election_rules rules = {.ttl_ms = e->ttl_ms, .stands = self != NULL};
+    election_init(&e->election, &rules);
     if (self != NULL)
         copy_primary(self, &e->self);
     int r = thread_start("election", run, e, &e->thread, err);
@@ -542,25 +478,24 @@ static int refused(int code, struct error *err)
     return error_recode(err, E_NET, "the change was not made");
 }
 
-/* Once an attempt is in doubt only a verdict ends the doubt: a later refusal says nothing of the
- * earlier attempt, which may still be on its way. */
 static int commit_attempts(struct etcd_store *e, const json_t *body, const struct cluster_state *to,
                            struct error *err)
 {
-    uint64_t end_ms = clock_ms() + e->commit_timeout_ms;
-    bool in_doubt = false;
+    struct election_change change = {.end_ms = clock_ms() + e->commit_timeout_ms};
+    enum election_outcome outcome;
     do {
         _cleanup_json_ json_t *reply = NULL;
         enum etcd_verdict verdict;
         uint64_t head;
         int r = etcd_call(e->client, "/v3/kv/txn", body, attempt_ms(e), &reply, err);
-        if (r == 0 && etcd_change_verdict(reply, &e->fence, to, &verdict, &head, err) == 0)
+        bool known = r == 0 && etcd_change_verdict(reply, &e->fence, to, &verdict, &head, err) == 0;
+        bool leads = etcd_election(&e->base) == e->fence.election;
+        outcome = election_change_ended(&change, r, known, leads, clock_ms());
+        if (outcome == CHANGE_KNOWN)
             return note_verdict(e, verdict, head, err);
-        if (r != 0 && r != E_IN_DOUBT && !in_doubt)
+        if (outcome == CHANGE_REFUSED)
             return refused(r, err);
-        in_doubt = true;
-    } while (etcd_election(&e->base) == e->fence.election && clock_ms() < end_ms &&
-             pause_for(e, PAUSE_MS));
+    } while (outcome == CHANGE_AGAIN && pause_for(e, PAUSE_MS));
     etcd_resign(&e->base);
     return error_recode(err, E_IN_DOUBT,
                         "whether the change was made is not known; repeating it is safe");
@@ -586,6 +521,7 @@ static void etcd_close(struct metastore *m)
     struct etcd_store *e = store(m);
     pthread_mutex_lock(&e->lock);
     e->closing = true;
+    election_close(&e->election);
     pthread_cond_broadcast(&e->wake);
     pthread_mutex_unlock(&e->lock);
     if (e->running)
