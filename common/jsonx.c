@@ -172,6 +172,25 @@ int json_only_fields(json_t *obj, const char *path, const char *const *allowed, 
     return 0;
 }
 
+int json_parse_action(const char *text, size_t len, const char *action, json_t **doc,
+                      const char **name, struct error *err)
+{
+    static const char *const fields[] = {"action", "name", NULL};
+    const char *given = NULL;
+    int r;
+    if ((r = json_parse(text, len, doc, err)) != 0)
+        return r;
+    if (!json_is_object(*doc))
+        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
+    if ((r = json_only_fields(*doc, "", fields, err)) != 0 ||
+        (r = json_need_str(*doc, "", "action", &given, err)) != 0 ||
+        (r = json_need_str(*doc, "", "name", name, err)) != 0)
+        return r;
+    if (strcmp(given, action) != 0)
+        return error_set(err, E_INVALID, "field 'action': '%.64s' is not %s", given, action);
+    return 0;
+}
+
 json_t *json_string_escaped(const char *text)
 {
     size_t len = strlen(text);

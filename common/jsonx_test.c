@@ -258,6 +258,37 @@ static void unknown_fields_are_named(void **state)
     assert_string_equal(err.message, "field 'spec.sede' is not known here");
 }
 
+static void bodies_of_actions(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int code;
+        const char *message;
+    } bad[] = {
+        {"{", E_JSON, "line 1"},
+        {"[]", E_JSON, "must be an object"},
+        {"{\"action\":\"start\"}", E_JSON, "'name'"},
+        {"{\"name\":\"x\"}", E_JSON, "'action'"},
+        {"{\"action\":\"start\",\"name\":\"x\",\"value\":1}", E_JSON, "'value'"},
+        {"{\"action\":\"stop\",\"name\":\"x\"}", E_INVALID, "'stop' is not start"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct error err = ERROR_INIT;
+        _cleanup_json_ json_t *doc = NULL;
+        const char *name = NULL;
+        assert_int_equal(
+            json_parse_action(bad[i].text, strlen(bad[i].text), "start", &doc, &name, &err),
+            bad[i].code);
+        assert_non_null(strstr(err.message, bad[i].message));
+    }
+    static const char good[] = "{\"name\":\"x\",\"action\":\"start\"}";
+    _cleanup_json_ json_t *doc = NULL;
+    const char *name = NULL;
+    assert_int_equal(json_parse_action(good, strlen(good), "start", &doc, &name, NULL), 0);
+    assert_string_equal(name, "x");
+}
+
 static void texts_keep_the_order(void **state)
 {
     (void)state;
@@ -297,6 +328,7 @@ int main(void)
         cmocka_unit_test(wrong_types_are_named),
         cmocka_unit_test(strange_objects_have_no_fields),
         cmocka_unit_test(unknown_fields_are_named),
+        cmocka_unit_test(bodies_of_actions),
         cmocka_unit_test(texts_keep_the_order),
         cmocka_unit_test(any_bytes_become_a_string),
     };

@@ -250,7 +250,8 @@ static bool file_dots(const char *name)
     return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
 }
 
-/* Removes `name` in the directory `dirfd`, whatever it is, without following a link. */
+/* Removes `name` in the directory `dirfd`, whatever it is, without following a link.  Somebody else
+ * may be removing it, too. */
 static int file_remove_at(int dirfd, const char *name)
 {
     if (unlinkat(dirfd, name, 0) == 0 || errno == ENOENT)
@@ -259,7 +260,7 @@ static int file_remove_at(int dirfd, const char *name)
         return errno;
     int fd = openat(dirfd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return errno;
+        return errno == ENOENT ? 0 : errno;
     DIR *dir = fdopendir(fd);
     if (dir == NULL) {
         int errnum = errno;

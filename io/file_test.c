@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -161,13 +162,40 @@ static void test_mkdirs_and_remove_tree(void **state)
     assert_int_equal(file_remove_tree(top, NULL), 0);
 }
 
+static void *remove_tree(void *path)
+{
+    return (void *)(intptr_t)file_remove_tree(path, NULL);
+}
+
+/* Each finds parts of it gone that it has just seen. */
+static void test_two_remove_the_same_tree(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *top = in_root("a");
+    _cleanup_free_ char *deep = in_root("a/b/c/d/e/f/g");
+    for (int round = 0; round < 50; round++) {
+        assert_int_equal(file_mkdirs(deep, 0700, NULL), 0);
+        pthread_t other;
+        void *code = NULL;
+        assert_int_equal(pthread_create(&other, NULL, remove_tree, top), 0);
+        assert_int_equal(file_remove_tree(top, NULL), 0);
+        assert_int_equal(pthread_join(other, &code), 0);
+        assert_null(code);
+        assert_int_equal(access(top, F_OK), -1);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_replace),       TEST(test_failed_replace_leaves_the_old), TEST(test_read_all),
-        TEST(test_positioned_io), TEST(test_mkdirs_and_remove_tree),
+        TEST(test_replace),
+        TEST(test_failed_replace_leaves_the_old),
+        TEST(test_read_all),
+        TEST(test_positioned_io),
+        TEST(test_mkdirs_and_remove_tree),
+        TEST(test_two_remove_the_same_tree),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -63,21 +63,11 @@ static int refuse_kind(const char *name, struct error *err)
 static int make_bare(const struct cluster_state *s, const char *data, size_t len, struct job **job,
                      struct error *err)
 {
-    static const char *const fields[] = {"action", "name", NULL};
     _cleanup_json_ json_t *doc = NULL;
-    const char *action = NULL;
     const char *name = NULL;
-    int r;
-    if ((r = json_parse(data, len, &doc, err)) != 0)
+    int r = json_parse_action(data, len, "start", &doc, &name, err);
+    if (r != 0)
         return r;
-    if (!json_is_object(doc))
-        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
-    if ((r = json_only_fields(doc, "", fields, err)) != 0 ||
-        (r = json_need_str(doc, "", "action", &action, err)) != 0 ||
-        (r = json_need_str(doc, "", "name", &name, err)) != 0)
-        return r;
-    if (strcmp(action, "start") != 0)
-        return error_set(err, E_INVALID, "field 'action': '%.64s' is not start", action);
     const struct xaction_kind *kind = xaction_kind_find(name);
     if (kind == NULL || !kind->bare)
         return refuse_kind(name, err);

@@ -54,13 +54,6 @@ static void job_stop(void *self)
 }
 
 /* What is gone is gone, and was to go. */
-static int nothing(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static json_t *job_status(void *self)
 {
     struct cleanup_job *j = self;
@@ -79,11 +72,11 @@ static json_t *job_status(void *self)
 const struct xaction_ops cleanup_xaction = {
     .kind = "cleanup",
     .open = job_open,
-    .prepare = nothing,
+    .prepare = xaction_nothing,
     .run = job_run,
     .stop = job_stop,
-    .commit = nothing,
-    .undo = nothing,
+    .commit = xaction_nothing,
+    .undo = xaction_nothing,
     .status = job_status,
     .free = job_free,
 };

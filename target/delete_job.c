@@ -3,21 +3,13 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "target/job_names.h"
-#include "target/job_stop.h"
-#include "target/job_tally.h"
-#include "target/target.h"
+#include "target/objects_job.h"
 
 enum { AT_ONCE = 256 };
 
 struct delete_job {
-    struct target *target;
-    struct job *job;
-    struct objects_spec *spec;
-    struct objects_plan plan;
-    struct job_tally *tally;
-    struct job_stop stop;
-    pthread_mutex_t lock; /* of `under_way` */
+    struct objects_job base; /* the first: objects_job_status() */
+    pthread_mutex_t lock;    /* of `under_way` */
     pthread_cond_t fewer;
     unsigned under_way;
 };
@@ -31,10 +23,7 @@ struct deletion {
 static void job_free(void *self)
 {
     struct delete_job *d = self;
-    job_tally_free(d->tally);
-    objects_spec_free(d->spec);
-    job_unref(d->job);
-    job_stop_done(&d->stop);
+    objects_job_done(&d->base);
     pthread_cond_destroy(&d->fewer);
     pthread_mutex_destroy(&d->lock);
     free(d);
@@ -43,21 +32,14 @@ static void job_free(void *self)
 static int job_open(void *host, const struct job *job, void **self, struct error *err)
 {
     struct delete_job *d = xcalloc(1, sizeof *d);
-    d->target = host;
-    d->job = job_ref(job);
-    d->tally = job_tally_new("deleted");
-    job_stop_init(&d->stop);
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->fewer, NULL);
-    int code = objects_spec_parse(job->kind, job->spec, &d->spec, err);
+    int code = objects_job_init(&d->base, host, job, "deleted", err);
     if (code == 0)
-        code = objects_plan_parse(job->plan, &d->plan, err);
-    if (code != 0) {
+        *self = d;
+    else
         job_free(d);
-        return error_wrap(err, "job '%s'", job->id);
-    }
-    *self = d;
-    return 0;
+    return code;
 }
 
 /* --- the work -----------------------------------------------------------------------------------
@@ -66,7 +48,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
 static int check_age(void *ctx, const struct attr *current, struct error *err)
 {
     const struct delete_job *d = ctx;
-    if (!version_is_after(&current->version, d->plan.term, d->plan.version))
+    if (!version_is_after(&current->version, d->base.plan.term, d->base.plan.version))
         return 0;
     return error_set(err, E_PRECONDITION, "object '%s' was put after the job", current->name);
 }
@@ -74,13 +56,13 @@ static int check_age(void *ctx, const struct attr *current, struct error *err)
 static void count(struct delete_job *d, const char *name, const struct error *err)
 {
     if (err->code == 0)
-        job_tally_done(d->tally, 0);
+        job_tally_done(d->base.tally, 0);
     else if (err->code == E_OBJECT_NOT_FOUND)
-        job_tally_missing(d->tally);
+        job_tally_missing(d->base.tally);
     else if (err->code == E_PRECONDITION)
-        job_tally_skipped(d->tally);
+        job_tally_skipped(d->base.tally);
     else
-        job_tally_fail(d->tally, name, err);
+        job_tally_fail(d->base.tally, name, err);
 }
 
 static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
@@ -109,8 +91,8 @@ static void wait_for_others(struct delete_job *d, unsigned at_most, unsigned mor
 
 static int durability_of(const struct delete_job *d, enum durability *out, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(d->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, d->plan.input_bucket_id);
+    _cleanup_state_ const struct cluster_state *s = state_current(d->base.target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, d->base.plan.input_bucket_id);
     if (b == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
     *out = b->props.durability;
@@ -123,68 +105,39 @@ static int delete_batch(void *ctx, const char *const *names, size_t n, struct er
     const struct object_condition condition = {.check = check_age, .ctx = d};
     enum durability durability = DURABILITY_SYNC;
     int code = durability_of(d, &durability, err);
-    for (size_t i = 0; i < n && code == 0 && !d->stop.wanted; i++) {
+    for (size_t i = 0; i < n && code == 0 && !d->base.stop.wanted; i++) {
         struct deletion *x = xcalloc(1, sizeof *x);
         *x = (struct deletion){.job = d, .name = xstrdup(names[i])};
         wait_for_others(d, AT_ONCE - 1, 1);
-        object_delete(d->target->store, d->plan.input_bucket_id, x->name, durability, &condition,
+        object_delete(d->base.target->store, d->base.plan.input_bucket_id, x->name, durability, &condition,
                       deletion_ended, x);
     }
     wait_for_others(d, 0, 0);
-    if (code == 0 && job_tally_hopeless(d->tally))
-        code = job_tally_end(d->tally, err);
+    if (code == 0 && job_tally_hopeless(d->base.tally))
+        code = job_tally_end(d->base.tally, err);
     return code;
 }
 
 static int job_run(void *self, struct error *err)
 {
     struct delete_job *d = self;
-    const struct job_names names = {.store = d->target->store,
-                                    .state = d->target->state,
-                                    .self = d->target->id,
-                                    .spec = d->spec,
-                                    .bucket_id = d->plan.input_bucket_id,
-                                    .job_id = d->job->id,
-                                    .stop = &d->stop.wanted};
-    uint64_t total;
-    int code = job_names_count(&names, &total, err);
-    if (code != 0)
-        return code;
-    job_tally_expect(d->tally, total);
-    code = job_names_each(&names, delete_batch, d, err);
-    return code != 0 ? code : job_tally_end(d->tally, err);
+    return objects_job_run(&d->base, delete_batch, d, err);
 }
 
 static void job_stop(void *self)
 {
     struct delete_job *d = self;
-    job_stop_now(&d->stop);
-}
-
-/* --- the rest: there is nothing to prepare, to make visible or to undo --------------------------
- */
-
-static int nothing(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
-static json_t *job_status(void *self)
-{
-    const struct delete_job *d = self;
-    return job_tally_status(d->tally);
+    job_stop_now(&d->base.stop);
 }
 
 const struct xaction_ops delete_xaction = {
     .kind = "delete",
     .open = job_open,
-    .prepare = nothing,
+    .prepare = xaction_nothing,
     .run = job_run,
     .stop = job_stop,
-    .commit = nothing,
-    .undo = nothing,
-    .status = job_status,
+    .commit = xaction_nothing,
+    .undo = xaction_nothing,
+    .status = objects_job_status,
     .free = job_free,
 };

@@ -114,21 +114,11 @@ static void serve_rename(struct object_call *call)
 
 static int parse_rename(struct object_call *call, const char *data, size_t len, struct error *err)
 {
-    static const char *const fields[] = {"action", "name", NULL};
     _cleanup_json_ json_t *doc = NULL;
-    const char *action = NULL;
     const char *name = NULL;
-    int r;
-    if ((r = json_parse(data, len, &doc, err)) != 0)
+    int r = json_parse_action(data, len, "rename", &doc, &name, err);
+    if (r != 0)
         return r;
-    if (!json_is_object(doc))
-        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
-    if ((r = json_only_fields(doc, "", fields, err)) != 0 ||
-        (r = json_need_str(doc, "", "action", &action, err)) != 0 ||
-        (r = json_need_str(doc, "", "name", &name, err)) != 0)
-        return r;
-    if (strcmp(action, "rename") != 0)
-        return error_set(err, E_INVALID, "field 'action': '%.64s' is not rename", action);
     if ((r = object_name_check(name, strlen(name), err)) != 0) {
         error_wrap(err, "field 'name'");
         return r;

@@ -24,13 +24,6 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     return 0;
 }
 
-static int nothing(void *self, struct error *err)
-{
-    (void)self;
-    (void)err;
-    return 0;
-}
-
 static int job_run(void *self, struct error *err)
 {
     struct resilver_job *r = self;
@@ -60,11 +53,11 @@ static void job_free(void *self)
 const struct xaction_ops resilver_xaction = {
     .kind = "resilver",
     .open = job_open,
-    .prepare = nothing,
+    .prepare = xaction_nothing,
     .run = job_run,
     .stop = job_stop,
-    .commit = nothing,
-    .undo = nothing,
+    .commit = xaction_nothing,
+    .undo = xaction_nothing,
     .status = job_status,
     .free = job_free,
 };

@@ -92,6 +92,13 @@ int xaction_order_from_name(const char *name, enum xaction_order *order, struct 
     return error_set(err, E_INVALID, "action '%s' is none of prepare, run, commit, stop", name);
 }
 
+int xaction_nothing(void *self, struct error *err)
+{
+    (void)self;
+    (void)err;
+    return 0;
+}
+
 struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host,
                               void (*moved)(void *host, const char *job_id))
 {

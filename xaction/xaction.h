@@ -66,6 +66,9 @@ struct xaction_ops {
     void (*free)(void *self);
 };
 
+/* A step of a kind that has nothing to prepare, to make visible or to undo. */
+int xaction_nothing(void *self, struct error *err);
+
 struct xactions; /* the registry */
 
 /* `kinds` is a NULL-terminated list; `host` is handed to open() and moved().  moved(), which may be
