@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "cluster/state.h"
-#include "xaction/xaction.h"
+#include "xaction/course.h"
 
 static char *job_dir(const struct mountpath *mp, const char *job_id)
 {
@@ -116,8 +116,8 @@ static int read_job(const char *dir, const char *id, struct job **job, struct er
 /* A crash right after mkdir leaves a directory without a document: nothing was begun in it. */
 static void settle_one(struct xactions *x, const struct jobs *jobs, const char *dir, const char *id)
 {
-    const struct job *known = jobs_find(jobs, id);
-    if (known != NULL && !job_ended(known->state))
+    enum xaction_order order;
+    if (!xaction_settles(jobs_find(jobs, id), &order))
         return;
     struct error err = ERROR_INIT;
     struct job *job = NULL;
@@ -125,8 +125,6 @@ static void settle_one(struct xactions *x, const struct jobs *jobs, const char *
     if (code == E_NOT_FOUND) {
         code = file_remove_tree(dir, &err);
     } else if (code == 0) {
-        enum xaction_order order =
-            known != NULL && known->state == JOB_FINISHED ? XACTION_COMMIT : XACTION_STOP;
         code = xactions_order(x, order, job, &err);
         job_unref(job);
     }

@@ -7,8 +7,7 @@
 #include "target/call.h"
 #include "target/member.h"
 #include "target/target.h"
-#include "xaction/kinds.h"
-#include "xaction/xaction.h"
+#include "xaction/course.h"
 
 enum { ORDER_BODY_MAX = JOB_DOCUMENT_MAX + 1024 };
 #define ORDER_MAGIC 0x0dde1ca1
@@ -57,22 +56,10 @@ static int parse_order(struct http_request *req, const char *data, size_t len,
     return code;
 }
 
-/* A job must be in our state before anything of it is on our disks: what is there and not in the
- * state is taken for the rest of a job that has ended (job_files_settle).  One that is beyond its
- * beginning there does not begin anew, unless its kind resumes: the order was on its way for too
- * long. */
 static int check_begins(struct target *t, const struct job *job, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    const struct job *known = jobs_find(&s->jobs, job->id);
-    if (known == NULL)
-        return error_set(err, E_NOT_READY, "job '%s' is not in the state that this target has",
-                         job->id);
-    const struct xaction_kind *kind = xaction_kind_find(job->kind);
-    bool resumes = kind != NULL && kind->resumes && known->state == JOB_RUNNING;
-    if (known->state != JOB_QUEUED && !resumes)
-        return error_set(err, E_JOB_STATE, "job '%s' is %s", job->id, job_state_name(known->state));
-    return 0;
+    return xaction_may_begin(&s->jobs, job, err);
 }
 
 /* The state may have changed since it was looked at, and been settled before the job was known

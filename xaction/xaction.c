@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
+#include "xaction/course.h"
 
 /* Between the tries of a commit or an undo. */
 enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 10000 };
@@ -189,30 +190,24 @@ static const struct xaction_ops *kind_find(struct xactions *x, const char *kind)
     return NULL;
 }
 
-/* The allowed moves of the picture in xaction.h. */
 static void entry_move(struct entry *e, enum xaction_state to)
 {
-    static const unsigned allowed[] = {
-        [XACTION_NONE] = 1u << XACTION_PREPARING | 1u << XACTION_COMMITTING |
-                         1u << XACTION_STOPPING | 1u << XACTION_FAILED | 1u << XACTION_STOPPED,
-        [XACTION_PREPARING] = 1u << XACTION_READY | 1u << XACTION_FAILED | 1u << XACTION_STOPPING,
-        [XACTION_READY] = 1u << XACTION_RUNNING | 1u << XACTION_COMMITTING | 1u << XACTION_STOPPING,
-        [XACTION_RUNNING] = 1u << XACTION_PREPARED | 1u << XACTION_FAILED | 1u << XACTION_STOPPING,
-        [XACTION_PREPARED] = 1u << XACTION_COMMITTING | 1u << XACTION_STOPPING,
-        [XACTION_COMMITTING] = 1u << XACTION_COMMITTED,
-        [XACTION_COMMITTED] = 0,
-        [XACTION_FAILED] = 1u << XACTION_STOPPING | 1u << XACTION_STOPPED,
-        [XACTION_STOPPING] = 1u << XACTION_STOPPED,
-        [XACTION_STOPPED] = 0,
-    };
     const unsigned worth_telling = 1u << XACTION_READY | 1u << XACTION_PREPARED |
                                    1u << XACTION_COMMITTED | 1u << XACTION_FAILED |
                                    1u << XACTION_STOPPED;
     struct xactions *x = e->registry;
-    assert((allowed[e->state] & 1u << to) != 0);
+    assert(xaction_may_move(e->state, to));
     e->state = to;
     if (x->moved != NULL && !x->closing && (worth_telling & 1u << to) != 0)
         x->moved(x->host, e->job->id);
+}
+
+static struct xaction_life entry_life(const struct entry *e)
+{
+    return (struct xaction_life){.state = e->state,
+                                 .opened = e->self != NULL,
+                                 .busy = e->busy,
+                                 .stop_wanted = e->stop_wanted};
 }
 
 /* --- the job's thread: every function below is entered and left with the lock held --------------
@@ -244,14 +239,13 @@ static int entry_call(struct entry *e, int (*fn)(void *self, struct error *err),
     return code;
 }
 
-static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err), const char *what,
-                      enum xaction_state after)
+static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err), const char *what)
 {
     struct error err;
     int code = entry_call(e, fn, what, &err);
+    struct xaction_life life = entry_life(e);
     e->error = err;
-    if (!e->stop_wanted)
-        entry_move(e, code == 0 ? after : XACTION_FAILED);
+    entry_move(e, xaction_step_ended(&life, code == 0));
 }
 
 /* Or until the node stops. */
@@ -296,16 +290,13 @@ static void *entry_thread(void *arg)
     struct xactions *x = e->registry;
     pthread_mutex_lock(&x->lock);
     if (e->state == XACTION_PREPARING)
-        entry_try(e, e->ops->prepare, "prepare", XACTION_READY);
+        entry_try(e, e->ops->prepare, "prepare");
     else if (e->state == XACTION_RUNNING)
-        entry_try(e, e->ops->run, "run", XACTION_PREPARED);
+        entry_try(e, e->ops->run, "run");
     else if (e->state == XACTION_COMMITTING)
         entry_insist(e, e->ops->commit, "commit", XACTION_COMMITTED);
-    if (e->stop_wanted && !x->closing) {
-        if (e->state != XACTION_STOPPING)
-            entry_move(e, XACTION_STOPPING);
+    if (e->state == XACTION_STOPPING && !x->closing)
         entry_insist(e, e->ops->undo, "undo", XACTION_STOPPED);
-    }
     e->busy = false;
     pthread_cond_broadcast(&x->changed);
     pthread_mutex_unlock(&x->lock);
@@ -354,76 +345,36 @@ static void entry_drop(struct entry *e)
     entry_free(e);
 }
 
+/* A commit that finds nothing to open says why there is nothing. */
 static int refuse(const struct entry *e, enum xaction_order order, struct error *err)
 {
+    if (order == XACTION_COMMIT && e->state == XACTION_NONE && e->error.code != 0)
+        return error_set(err, e->error.code, "%s", e->error.message);
     return error_set(err, E_JOB_STATE, "job '%s': cannot %s while it is %s", e->job->id,
                      xaction_order_name(order), xaction_state_name(e->state));
 }
 
-/* A job that cannot be opened is one that has failed: there is nothing to undo. */
-static int order_prepare(struct entry *e, struct error *err)
-{
-    if (e->state == XACTION_STOPPING || e->state == XACTION_STOPPED)
-        return refuse(e, XACTION_PREPARE, err);
-    if (e->state != XACTION_NONE)
-        return 0;
-    if (e->self != NULL)
-        return entry_begin(e, XACTION_PREPARING, err);
-    entry_move(e, XACTION_FAILED);
-    return 0;
-}
-
-static int order_run(struct entry *e, struct error *err)
-{
-    if (e->state == XACTION_RUNNING || e->state == XACTION_PREPARED || e->state == XACTION_FAILED)
-        return 0;
-    if (e->state != XACTION_READY || e->stop_wanted)
-        return refuse(e, XACTION_RUN, err);
-    return entry_begin(e, XACTION_RUNNING, err);
-}
-
-static int order_commit(struct entry *e, struct error *err)
-{
-    if (e->state == XACTION_COMMITTING || e->state == XACTION_COMMITTED)
-        return 0;
-    if (e->state != XACTION_PREPARED && e->state != XACTION_READY && e->state != XACTION_NONE)
-        return refuse(e, XACTION_COMMIT, err);
-    if (e->self == NULL || e->stop_wanted)
-        return e->error.code != 0 ? error_set(err, e->error.code, "%s", e->error.message)
-                                  : refuse(e, XACTION_COMMIT, err);
-    return entry_begin(e, XACTION_COMMITTING, err);
-}
-
-static int order_stop(struct entry *e, struct error *err)
-{
-    if (e->state == XACTION_STOPPING || e->state == XACTION_STOPPED)
-        return 0;
-    if (e->state == XACTION_COMMITTING || e->state == XACTION_COMMITTED)
-        return refuse(e, XACTION_STOP, err);
-    if (e->self == NULL) { /* it never began here */
-        entry_move(e, XACTION_STOPPED);
-        return 0;
-    }
-    e->stop_wanted = true;
-    if (!e->busy)
-        return entry_begin(e, XACTION_STOPPING, err);
-    entry_interrupt(e);
-    return 0;
-}
-
 static int entry_order(struct entry *e, enum xaction_order order, struct error *err)
 {
-    switch (order) {
-    case XACTION_PREPARE:
-        return order_prepare(e, err);
-    case XACTION_RUN:
-        return order_run(e, err);
-    case XACTION_COMMIT:
-        return order_commit(e, err);
-    case XACTION_STOP:
-        return order_stop(e, err);
+    struct xaction_life life = entry_life(e);
+    struct xaction_turn turn = xaction_ordered(&life, order);
+    switch (turn.effect) {
+    case XACTION_KEEPS:
+        break;
+    case XACTION_REFUSES:
+        return refuse(e, order, err);
+    case XACTION_MOVES:
+        entry_move(e, turn.to);
+        break;
+    case XACTION_BEGINS:
+        e->stop_wanted = e->stop_wanted || turn.to == XACTION_STOPPING;
+        return entry_begin(e, turn.to, err);
+    case XACTION_STOPS:
+        e->stop_wanted = true;
+        entry_interrupt(e);
+        break;
     }
-    return error_set(err, E_INTERNAL, "unknown order %d", (int)order);
+    return 0;
 }
 
 static int order_carry_out(struct xactions *x, enum xaction_order order, const struct job *job,
@@ -515,10 +466,8 @@ static bool entry_over(const struct entry *e)
            e->holds == 0;
 }
 
-static void entry_settle(struct entry *e, const struct job *ended)
+static void entry_settle(struct entry *e, enum xaction_order order)
 {
-    enum xaction_order order =
-        ended != NULL && ended->state == JOB_FINISHED ? XACTION_COMMIT : XACTION_STOP;
     struct error err = ERROR_INIT;
     int code = entry_order(e, order, &err);
     if (code != 0 && code != E_JOB_STATE)
@@ -530,13 +479,13 @@ void xactions_settle(struct xactions *x, const struct jobs *jobs)
     pthread_mutex_lock(&x->lock);
     for (struct entry *e = x->entries, *next; e != NULL && !x->closing; e = next) {
         next = e->next;
-        const struct job *job = jobs_find(jobs, e->job->id);
-        if (job != NULL && !job_ended(job->state))
+        enum xaction_order order;
+        if (!xaction_settles(jobs_find(jobs, e->job->id), &order))
             continue;
         if (entry_over(e))
             entry_drop(e);
         else
-            entry_settle(e, job);
+            entry_settle(e, order);
     }
     pthread_mutex_unlock(&x->lock);
 }
