@@ -1,16 +1,13 @@
-/*            start                    answer
- *   JOINING ───────▶ register ──────────────────▶ MEMBER ──▶ keepalive ─┬─ same version: wait
- *      ▲                                             ▲                  ├─ newer: fetch the state
- *      └──────── 404: the primary does not know us ──┴──────────────────┘
- *
- * What fails is tried again at the next tick.  The primary is asked where the last state, or the
- * election, says that it is; when it does not answer there, every other time where --join says. */
+/* What is called next proxy/follower_plan.h says.  The primary is asked where the last state, or
+ * the election, says that it is; when it does not answer there, every other time where --join says.
+ */
 #include "proxy/follower.h"
 
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "proxy/follower_plan.h"
 #include "proxy/proxy.h"
 #include "proxy/state_file.h"
 
@@ -24,9 +21,8 @@ struct follower {
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
     bool asking;
-    bool member;
-    bool use_join; /* ask where --join says */
-    int failing;   /* the code that was logged last, 0 while all is well */
+    struct follower_plan plan;
+    int failing; /* the code that was logged last, 0 while all is well */
 };
 
 /* One call. */
@@ -59,7 +55,7 @@ static char *primary_url(const struct follower *f, const char *path)
     _cleanup_(metastore_primary_done)
     struct metastore_primary primary = {0};
     bool has_join = p->params.join[0] != '\0';
-    if (!(f->use_join && has_join) && proxy_find_primary(p, &primary))
+    if (!(f->plan.use_join && has_join) && proxy_find_primary(p, &primary))
         return xprintf("%s%s", primary.control_url, path);
     return has_join ? xprintf("%s%s", p->params.join, path) : NULL;
 }
@@ -100,7 +96,6 @@ static void note_failure(struct follower *f, const char *what, const struct erro
     if (f->failing != err->code)
         log_warn(what, lerr(err));
     f->failing = err->code;
-    f->use_join = !f->use_join;
     if (is_final(err->code))
         proxy_start_failed(f->proxy, err);
 }
@@ -110,7 +105,13 @@ static void note_success(struct follower *f)
     if (f->failing != 0)
         log_info("the primary answers again");
     f->failing = 0;
-    f->use_join = false;
+}
+
+static void call_next(struct follower *f, enum follower_call call);
+
+static void note_end(struct follower *f, enum follower_call call, int code, bool newer)
+{
+    call_next(f, follower_plan_ended(&f->plan, call, code, newer));
 }
 
 /* --- the state ------------------------------------------------------------------------------- */
@@ -165,24 +166,32 @@ static int take_document(struct follower *f, json_t *doc, struct error *err)
 
 /* --- the calls ------------------------------------------------------------------------------- */
 
+/* The code of a call whose answer is a state, once that is taken. */
+static int take_reply(struct follower *f, json_t *reply, struct error *err)
+{
+    return reply != NULL ? take_document(f, reply, err) : err->code;
+}
+
 static void fetched(struct follower *f, json_t *reply, struct error *err)
 {
-    if (reply == NULL || take_document(f, reply, err) != 0)
+    int code = take_reply(f, reply, err);
+    if (code != 0)
         note_failure(f, "state not fetched", err);
     else
         note_success(f);
+    note_end(f, FOLLOWER_FETCH, code, false);
 }
 
 static void registered(struct follower *f, json_t *reply, struct error *err)
 {
-    if (reply == NULL || take_document(f, reply, err) != 0) {
+    int code = take_reply(f, reply, err);
+    if (code != 0) {
         note_failure(f, "not registered", err);
-        return;
-    }
-    if (!f->member)
+    } else {
         log_info("registered");
-    f->member = true;
-    note_success(f);
+        note_success(f);
+    }
+    note_end(f, FOLLOWER_REGISTER, code, false);
 }
 
 static json_t *self_json(const struct proxy *p, const struct cluster_state *s)
@@ -214,24 +223,27 @@ static bool is_newer(const struct cluster_state *s, uint64_t term, uint64_t vers
     return term > s->term || (term == s->term && version > s->version);
 }
 
-static void kept_alive(struct follower *f, json_t *reply, struct error *err)
+static int newer_of_reply(struct follower *f, json_t *reply, bool *newer, struct error *err)
 {
     uint64_t term = 0;
     uint64_t version = 0;
-    if (err->code == E_NODE_NOT_FOUND) {
-        f->member = false;
-        ask_register(f);
-        return;
-    }
-    if (reply == NULL || json_need_u64(reply, "", "term", &term, err) != 0 ||
-        json_need_u64(reply, "", "version", &version, err) != 0) {
-        note_failure(f, "keepalive failed", err);
-        return;
-    }
-    note_success(f);
     _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
-    if (is_newer(s, term, version))
-        ask(f, HTTP_GET, "/v1/cluster/state", NULL, fetched);
+    if (reply == NULL || json_need_u64(reply, "", "term", &term, err) != 0 ||
+        json_need_u64(reply, "", "version", &version, err) != 0)
+        return err->code;
+    *newer = is_newer(s, term, version);
+    return 0;
+}
+
+static void kept_alive(struct follower *f, json_t *reply, struct error *err)
+{
+    bool newer = false;
+    int code = newer_of_reply(f, reply, &newer, err);
+    if (code == 0)
+        note_success(f);
+    else if (code != E_NODE_NOT_FOUND)
+        note_failure(f, "keepalive failed", err);
+    note_end(f, FOLLOWER_KEEPALIVE, code, newer);
 }
 
 static void ask_keepalive(struct follower *f)
@@ -243,15 +255,21 @@ static void ask_keepalive(struct follower *f)
     ask(f, HTTP_POST, "/v1/cluster/keepalive", body, kept_alive);
 }
 
+static void call_next(struct follower *f, enum follower_call call)
+{
+    if (call == FOLLOWER_REGISTER)
+        ask_register(f);
+    else if (call == FOLLOWER_KEEPALIVE)
+        ask_keepalive(f);
+    else if (call == FOLLOWER_FETCH)
+        ask(f, HTTP_GET, "/v1/cluster/state", NULL, fetched);
+}
+
 static void tick(void *arg)
 {
     struct follower *f = arg;
-    if (f->asking)
-        return;
-    if (f->member)
-        ask_keepalive(f);
-    else
-        ask_register(f);
+    if (!f->asking)
+        call_next(f, follower_plan_call(&f->plan));
 }
 
 struct follower *follower_start(struct proxy *p)
@@ -267,7 +285,7 @@ struct follower *follower_start(struct proxy *p)
 void follower_open(struct follower *f)
 {
     f->closed = false;
-    f->member = false;
+    f->plan.member = false;
     f->failing = 0;
     loop_timer_start(f->timer, 0, f->proxy->params.keepalive_interval);
 }
