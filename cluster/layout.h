@@ -27,7 +27,13 @@
 
 #include "cluster/state.h"
 
-enum { LAYOUTS_MAX = 16 };
+enum {
+    LAYOUTS_MAX = 16,
+    /* What is in its new place stays in its old one for so long … */
+    LAYOUT_KEEP_MS = 10000,
+    /* … and a page of a list is read within this (proxy/list_merge.h says what follows). */
+    LAYOUT_PAGE_MS = 5000,
+};
 
 /* The map that follows `old` by a command: does it change who owns?  Then `next` says since when, and
  * remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than LAYOUTS_MAX. */

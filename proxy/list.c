@@ -1,11 +1,16 @@
 /* A listing lives in the list loop's thread: it asks the targets, feeds the merge (list_merge.h)
  * and replies when that is done, or when a target that is needed has failed.  It ends when it has
- * replied and no call is under way any more. */
+ * replied and no call is under way any more.
+ *
+ * A page that may lack an object, because owners have changed or it took too long while objects are
+ * moved (list_merge.h), is thrown away and begun anew with the state of that moment. */
 #include "proxy/list.h"
 
 #include <string.h>
 
+#include "cluster/layout.h"
 #include "cluster/location.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/parse.h"
@@ -18,6 +23,8 @@ enum {
     ENTRY_TEXT_MAX =
         7 << 10, /* one entry as JSON: a name of 1024 bytes, each escaped, and the rest */
     PAGE_TEXT_MAX = 64 << 10,
+    AGAIN_MS = 50, /* before a page is begun anew; and for how long that is tried: */
+    AGAIN_MAX_MS = 15000,
 };
 
 struct listing;
@@ -31,8 +38,18 @@ struct source {
     bool asking;
 };
 
+/* What was asked for, so that it can be done again. */
+struct wanted {
+    struct list_request request; /* its texts are ours */
+    uint64_t first_ms;           /* when the request came */
+};
+
 struct listing {
     struct proxy *proxy;
+    struct wanted *wanted;
+    uint64_t begun_ms;
+    uint64_t placed;          /* the owners that were asked, since this version of the map, … */
+    bool moving;              /* … while objects were moved */
     struct http_request *req; /* NULL once it has been replied to */
     struct list_merge *merge;
     char *prefix;
@@ -45,8 +62,39 @@ struct listing {
     struct source sources[];
 };
 
+static const char *copy_or_null(const char *text)
+{
+    return text != NULL ? xstrdup(text) : NULL;
+}
+
+static struct wanted *wanted_new(const struct list_request *r)
+{
+    struct wanted *w = xcalloc(1, sizeof *w);
+    w->request = *r;
+    w->request.bucket = xstrdup(r->bucket);
+    w->request.prefix = xstrdup(r->prefix);
+    w->request.delimiter = xstrdup(r->delimiter);
+    w->request.start_after = xstrdup(r->start_after);
+    w->request.token = copy_or_null(r->token);
+    w->first_ms = clock_ms();
+    return w;
+}
+
+static void wanted_free(struct wanted *w)
+{
+    if (w == NULL)
+        return;
+    free((char *)w->request.bucket);
+    free((char *)w->request.prefix);
+    free((char *)w->request.delimiter);
+    free((char *)w->request.start_after);
+    free((char *)w->request.token);
+    free(w);
+}
+
 static void listing_free(struct listing *l)
 {
+    wanted_free(l->wanted);
     atomic_fetch_sub(&l->proxy->lists, 1);
     for (size_t i = 0; i < l->count; i++) {
         free(l->sources[i].id);
@@ -64,8 +112,22 @@ static void listing_fail(struct listing *l, const struct error *err)
     proxy_reply_error(req, err);
 }
 
+static void listing_again(struct listing *l);
+
+/* Is it sure that no object has fallen between? */
+static bool is_whole(const struct listing *l)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(l->proxy->state);
+    bool moves = l->moving || s->smap.placed != l->placed || !layout_is_settled(&s->smap);
+    return !moves || clock_ms() - l->begun_ms <= LAYOUT_PAGE_MS;
+}
+
 static void listing_reply(struct listing *l)
 {
+    if (!is_whole(l)) {
+        listing_again(l);
+        return;
+    }
     _cleanup_(buf_done)
     struct buf page = BUF_INIT;
     list_merge_page(l->merge, &page);
@@ -92,6 +154,7 @@ static void put_page_url(struct buf *url, const struct source *s, const struct l
     put_parameter(url, "delimiter", l->delimiter);
     put_parameter(url, "start_after", q->position.after);
     put_parameter(url, "from", q->position.from);
+    put_parameter(url, "tombstones", l->moving ? "true" : "");
 }
 
 static void listing_step(void *arg);
@@ -100,6 +163,10 @@ static void listing_step(void *arg);
 static void source_failed(struct source *s, struct error *err)
 {
     struct listing *l = s->listing;
+    if (err->code == E_STALE_MAP) {
+        listing_again(l);
+        return;
+    }
     if (l->partial) {
         list_merge_lose(l->merge, s->index);
         return;
@@ -224,6 +291,9 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
     l->delimiter = xstrdup(r->delimiter);
     l->partial = r->partial;
     l->bucket_id = bucket_id;
+    l->begun_ms = clock_ms();
+    l->placed = s->smap.placed;
+    l->moving = !layout_is_settled(&s->smap);
     snprintf(l->version, sizeof l->version, "dfcv=%llu.%llu", (unsigned long long)s->term,
              (unsigned long long)s->version);
     for (size_t i = 0; i < s->smap.count; i++) {
@@ -270,17 +340,57 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
     return 0;
 }
 
-void list_start(struct http_request *req, const struct list_request *r)
+/* Takes what is wanted. */
+static void list_begin_page(struct http_request *req, struct wanted *w)
 {
     struct proxy *p = http_user(req);
     struct listing *l = NULL;
     struct error err = ERROR_INIT;
-    if (listing_make(p, r, &l, &err) != 0) {
+    if (listing_make(p, &w->request, &l, &err) != 0) {
+        wanted_free(w);
         proxy_reply_error(req, &err);
         return;
     }
+    l->wanted = w;
     l->req = req;
     loop_post(p->list_loop, listing_step, l);
+}
+
+void list_start(struct http_request *req, const struct list_request *r)
+{
+    list_begin_page(req, wanted_new(r));
+}
+
+/* A page to be begun anew after a pause, in which the newest state may come. */
+struct again {
+    struct http_request *req;
+    struct wanted *wanted;
+    struct loop_timer *timer;
+};
+
+static void again_now(void *arg)
+{
+    struct again *a = arg;
+    loop_timer_free(a->timer);
+    list_begin_page(a->req, a->wanted);
+    free(a);
+}
+
+static void listing_again(struct listing *l)
+{
+    if (clock_ms() - l->wanted->first_ms > AGAIN_MAX_MS) {
+        struct error err;
+        error_set(
+            &err, E_NOT_READY,
+            "objects are being moved, and no page of the list came together in time; try again, "
+            "perhaps with a smaller limit");
+        listing_fail(l, &err);
+        return;
+    }
+    struct again *a = xcalloc(1, sizeof *a);
+    *a = (struct again){.req = steal(l->req), .wanted = steal(l->wanted)};
+    a->timer = loop_timer_new(l->proxy->list_loop, again_now, a);
+    loop_timer_start(a->timer, AGAIN_MS, 0);
 }
 
 /* --- the route ------------------------------------------------------------------------------- */

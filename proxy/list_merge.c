@@ -156,9 +156,11 @@ static void put_item(struct buf *out, const struct list_item *item)
 
 static void take(struct list_merge *m, const struct list_item *item)
 {
-    put_item(item->is_prefix ? &m->prefixes : &m->entries, item);
+    if (!item->deleted) {
+        put_item(item->is_prefix ? &m->prefixes : &m->entries, item);
+        m->taken++;
+    }
     replace(&m->last, item->name);
-    m->taken++;
     for (size_t i = 0; i < m->source_count; i++)
         skip_to(&m->sources[i], m->last);
 }

@@ -324,6 +324,8 @@ static bool take_entry(struct scan *s, struct list_item *item)
                 item->name = take_text(s);
             else if (string && is_key(&key, "version"))
                 has_version = take_version(s, item->version);
+            else if (is_key(&key, "deleted") && s->at < s->end && *s->at == 't')
+                item->deleted = skip_word(s);
             else
                 skip_value(s, 2);
             if (s->bad != NULL)

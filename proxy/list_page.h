@@ -18,6 +18,7 @@
 struct list_item {
     const char *name;
     bool is_prefix;
+    bool deleted; /* a tombstone */
     uint64_t version[3];
     const char *text; /* the entry or prefix as it came, JSON */
     size_t len;

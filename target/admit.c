@@ -42,7 +42,7 @@ static enum admit_verdict compare_states(const struct admit_question *q, struct 
                   (unsigned long long)q->state->version, q->dfcv);
         return ADMIT_REFUSE;
     }
-    if (is_older(term, version, q->placement_term, q->placement_version)) {
+    if (q->dfcb == NULL && is_older(term, version, q->placement_term, q->placement_version)) {
         error_set(err, E_STALE_MAP,
                   "the redirect was made from cluster state %s, the map has "
                   "changed since",
@@ -93,7 +93,11 @@ void admit(const struct admit_question *q, struct admit_answer *a, struct error 
     a->verdict = compare_states(q, err);
     if (a->verdict != ADMIT_SERVE)
         return;
-    if (find_bucket(q, &a->bucket, err) != 0 || find_owner(q, a->bucket, &a->owner, err) != 0)
+    if (find_bucket(q, &a->bucket, err) != 0)
+        a->verdict = ADMIT_REFUSE;
+    else if (q->holder)
+        return;
+    else if (find_owner(q, a->bucket, &a->owner, err) != 0)
         a->verdict = ADMIT_REFUSE;
     else if (strcmp(a->owner->id, q->self) != 0)
         a->verdict = ADMIT_REDIRECT;

@@ -5,9 +5,10 @@
  * made from (dfcv = term.version).  Who comes directly carries neither.
  *
  *   dfcv newer than our state        refresh it first, then ask again
- *   dfcv older than our placement    E_STALE_MAP: ask the proxy again
+ *   dfcv older than our placement    without dfcb E_STALE_MAP: ask the proxy again; with it both mean
+ *                                    the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
- *   another target owns the object   redirect to it
+ *   another target owns the object   redirect to it, unless a peer asks for what we hold (earlier.h)
  *   we own it                        go on */
 #pragma once
 
@@ -27,6 +28,7 @@ struct admit_question {
     const char *dfcb; /* or NULL, as they stand in the query */
     const char *dfcv;
     bool refreshed; /* it was asked before: a state that is still older is refused */
+    bool holder;    /* whoever owns it: we are asked for what we have */
 };
 
 struct admit_answer {

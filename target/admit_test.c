@@ -132,8 +132,8 @@ static void test_redirects_of_another_age(void **unused)
     } rows[] = {
         {"2.50", ADMIT_SERVE, 0},
         {"2.40", ADMIT_SERVE, 0}, /* the map and the buckets were as they are now */
-        {"2.39", ADMIT_REFUSE, E_STALE_MAP},
-        {"1.900", ADMIT_REFUSE, E_STALE_MAP},
+        {"2.39", ADMIT_SERVE, 0}, /* of the same bucket, and its owner is who we know */
+        {"1.900", ADMIT_SERVE, 0},
         {"2.51", ADMIT_REFRESH, 0},
         {"3.1", ADMIT_REFRESH, 0},
         {"", ADMIT_REFUSE, E_INVALID},
@@ -150,6 +150,33 @@ static void test_redirects_of_another_age(void **unused)
         q.dfcv = rows[i].dfcv;
         assert_verdict(&q, rows[i].verdict, rows[i].code);
     }
+    struct admit_question q = question(name_of("t1"));
+    q.dfcv = "2.39"; /* of which bucket is not known */
+    assert_verdict(&q, ADMIT_REFUSE, E_STALE_MAP);
+}
+
+static void test_an_old_redirect_leads_on_to_the_owner(void **unused)
+{
+    (void)unused;
+    struct admit_question q = question(name_of("t2"));
+    q.dfcb = "3";
+    q.dfcv = "2.39";
+    assert_verdict(&q, ADMIT_REDIRECT, 0);
+}
+
+static void test_a_holder_serves_what_another_owns(void **unused)
+{
+    (void)unused;
+    struct admit_question q = question(name_of("t2"));
+    q.holder = true;
+    q.dfcb = "3";
+    q.dfcv = "2.50";
+    assert_verdict(&q, ADMIT_SERVE, 0);
+    q.dfcv = "2.51";
+    assert_verdict(&q, ADMIT_REFRESH, 0);
+    q.dfcb = "2";
+    q.dfcv = "2.50";
+    assert_verdict(&q, ADMIT_REFUSE, E_STALE_MAP);
 }
 
 static void test_a_state_that_stays_older_is_refused(void **unused)
@@ -208,6 +235,8 @@ int main(void)
         admit_test(test_own_objects_are_served_others_redirected),
         admit_test(test_names_and_buckets),
         admit_test(test_redirects_of_another_age),
+        admit_test(test_an_old_redirect_leads_on_to_the_owner),
+        admit_test(test_a_holder_serves_what_another_owns),
         admit_test(test_a_state_that_stays_older_is_refused),
         admit_test(test_a_bucket_made_anew_is_another_one),
         admit_test(test_an_unreachable_owner_is_named),

@@ -46,7 +46,8 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .object = call->name,
                                .dfcb = http_query(call->req, "dfcb"),
                                .dfcv = http_query(call->req, "dfcv"),
-                               .refreshed = call->refreshed};
+                               .refreshed = call->refreshed,
+                               .holder = call->holder};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;

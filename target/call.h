@@ -8,6 +8,7 @@
 #include "net/http_server.h"
 #include "target/admit.h"
 #include "target/copy_rule.h"
+#include "target/object.h"
 
 struct target;
 
@@ -22,6 +23,10 @@ struct object_call {
     const char *new_name;  /* of a rename */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
+    bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
+    bool asked;            /* the earlier owners (earlier.h) … */
+    struct object_held earlier; /* … and what they have */
+    void (*here)(struct object_call *call); /* where a GET goes on that found it here after all */
     size_t miss_at;        /* of a GET that found nothing: the next source (miss.h) */
     void (*serve)(struct object_call *call);
 };

@@ -109,8 +109,8 @@ static int delete_batch(void *ctx, const char *const *names, size_t n, struct er
         struct deletion *x = xcalloc(1, sizeof *x);
         *x = (struct deletion){.job = d, .name = xstrdup(names[i])};
         wait_for_others(d, AT_ONCE - 1, 1);
-        object_delete(d->base.target->store, d->base.plan.input_bucket_id, x->name, durability, &condition,
-                      deletion_ended, x);
+        object_delete(d->base.target->store, d->base.plan.input_bucket_id, x->name, durability,
+                      &condition, NULL, deletion_ended, x);
     }
     wait_for_others(d, 0, 0);
     if (code == 0 && job_tally_hopeless(d->base.tally))

@@ -17,12 +17,19 @@ struct keeper {
     /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
      * refuses or takes a request that is just being overtaken, and either is right. */
     atomic_ullong placement_term, placement_version;
+    atomic_ullong owners_term, owners_version;
 };
 
 static void set_placement(struct keeper *k, const struct cluster_state *s)
 {
     atomic_store(&k->placement_version, s->version);
     atomic_store(&k->placement_term, s->term);
+}
+
+static void set_owners(struct keeper *k, const struct cluster_state *s)
+{
+    atomic_store(&k->owners_version, s->version);
+    atomic_store(&k->owners_term, s->term);
 }
 
 int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct keeper **out,
@@ -39,6 +46,7 @@ int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct ke
     k->hooks = *hooks;
     pthread_mutex_init(&k->turn, NULL);
     set_placement(k, saved);
+    set_owners(k, saved);
     k->holder = state_holder_new(saved);
     *out = k;
     *holder = k->holder;
@@ -64,6 +72,12 @@ void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version)
 {
     *term = atomic_load(&k->placement_term);
     *version = atomic_load(&k->placement_version);
+}
+
+void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version)
+{
+    *term = atomic_load(&k->owners_term);
+    *version = atomic_load(&k->owners_version);
 }
 
 /* The first state that it takes in says whose the mountpaths are. */
@@ -92,6 +106,8 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     state_advance(k->holder, s);
     if (!places_alike(s, old))
         set_placement(k, s);
+    if (s->smap.placed != old->smap.placed)
+        set_owners(k, s);
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->hooks.changed(k->hooks.ctx, s);

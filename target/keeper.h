@@ -37,3 +37,5 @@ bool keeper_has_state(struct keeper *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later
  * one, places objects as this node does. */
 void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version);
+/* The same of the present set of owners alone. */
+void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version);

@@ -192,9 +192,11 @@ static int add_entry(struct lister *l, const char *name, const struct index_reco
     return merge_skip(&l->merge, e->name, err);
 }
 
-static bool hidden(const struct lister *l, const struct index_record *rec)
+static bool hidden(const struct lister *l, const struct index_record *rec, const char *prefix)
 {
-    return rec->tombstone || object_job_hides(l->merge.store, rec->job);
+    if (rec->tombstone && (!l->req->tombstones || prefix != NULL))
+        return true;
+    return object_job_hides(l->merge.store, rec->job);
 }
 
 /* Over a name that is not there.  *full: it was the last that this page passes. */
@@ -214,9 +216,9 @@ static int take_least(struct lister *l, struct source *least, bool *full, struct
 {
     const struct index_record *rec = index_cursor_record(least->cursor);
     const char *name = source_name(least);
-    if (hidden(l, rec))
-        return pass(l, name, full, err);
     const char *prefix = common_prefix(l, name);
+    if (hidden(l, rec, prefix))
+        return pass(l, name, full, err);
     bool shows = prefix == NULL || strcmp(prefix, l->req->start_after) > 0;
     *full = shows && page_full(l);
     if (*full)

@@ -1,5 +1,6 @@
 /* One page of a bucket, of what this target holds: the mountpaths' indexes merged, in bytewise
- * order of names.  Tombstones and what jobs still hide are passed over.
+ * order of names.  Tombstones and what jobs still hide are passed over; but tombstones are shown
+ * where they are asked for, since another target may still have the object (proxy/list_merge.h).
  *
  * With a delimiter, names that have it behind the prefix are rolled up into one entry of
  * `prefixes` each, up to and including the delimiter; the scan jumps over what a prefix stands for.
@@ -29,6 +30,7 @@ struct list_request {
     const char *start_after; /* "" from the start */
     const char *from;        /* NULL, or `from` of the page before */
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
+    bool tombstones;         /* are entries, too; but not behind the delimiter */
 };
 
 struct list_entry {

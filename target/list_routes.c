@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "target/call.h"
+#include "target/keeper.h"
 #include "target/list.h"
 #include "target/member.h"
 #include "target/target.h"
@@ -55,6 +56,9 @@ static int parse_list(struct http_request *req, struct list_request *out, struct
     if (strlen(out->start_after) > ATTR_NAME_MAX || strlen(out->prefix) > ATTR_NAME_MAX ||
         (out->from != NULL && strlen(out->from) > ATTR_NAME_MAX))
         return error_set(err, E_NAME, "a name has at most %d bytes", ATTR_NAME_MAX);
+    const char *tombstones = http_query(req, "tombstones");
+    if (tombstones != NULL && parse_bool(tombstones, &out->tombstones, err) != 0)
+        return error_recode(err, E_INVALID, "parameter 'tombstones'");
     return parse_limit(req, &out->limit, err);
 }
 
@@ -103,6 +107,8 @@ static void put_entry(struct buf *out, const struct list_entry *e)
     buf_puts(out, hex);
     PUT(out, "\"},\"modified_ms\":");
     put_u64(out, (uint64_t)e->record.modified_ms); /* never before 1970: index_record.h */
+    if (e->record.tombstone)
+        PUT(out, ",\"deleted\":true");
     buf_putc(out, '}');
 }
 
@@ -129,11 +135,31 @@ static void put_page(struct buf *out, const struct list_page *page)
     buf_putc(out, '}');
 }
 
+/* Whoever does not know the present owners does not ask all of them: what has been moved to one
+ * would be missing. */
+static int check_sender(const struct list_call *call, struct error *err)
+{
+    struct target *t = http_user(call->req);
+    const char *dfcv = http_query(call->req, "dfcv");
+    uint64_t term, version, since_term, since_version;
+    if (dfcv == NULL)
+        return 0;
+    int code = admit_parse_state_version(dfcv, &term, &version, err);
+    keeper_owners(t->keeper, &since_term, &since_version);
+    if (code != 0 || term > since_term || (term == since_term && version >= since_version))
+        return code;
+    return error_set(err, E_STALE_MAP, "the owners have changed since cluster state %s", dfcv);
+}
+
 static void reply_page(const struct list_call *call)
 {
     struct target *t = http_user(call->req);
     struct error err = ERROR_INIT;
     struct list_page page;
+    if (check_sender(call, &err) != 0) {
+        http_reply_error(call->req, &err);
+        return;
+    }
     if (list_page(t->store, &call->list, &page, &err) != 0) {
         log_error("list failed", lerr(&err));
         http_reply_error(call->req, &err);
@@ -187,13 +213,14 @@ const struct http_route list_routes[] = {
      .begin = list_begin,
      .summary = "One target's page of a bucket's list, in bytewise order.",
      .query = "prefix, delimiter, start_after, limit (1 to 10000, default 1000); from=that of the "
-              "page before; dfcv=the sender's state version",
+              "page before; dfcv=the sender's state version; tombstones=true: they are entries "
+              "with `deleted`, too",
      .body = "",
      .reply =
          "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"modified_ms\"}], "
          "\"prefixes\", \"next\", \"from\"}`; everything is greater than start_after; "
          "`next` is the start_after of the next page and `from`, where it is given, its from: a "
          "page ends early where many names in a row are not shown; the last page has neither",
-     .errors = "invalid_argument invalid_name io_error not_ready"},
+     .errors = "invalid_argument invalid_name io_error not_ready stale_map"},
     {.name = NULL},
 };

@@ -1,9 +1,11 @@
 #include "target/miss.h"
 
 #include "target/call.h"
+#include "target/earlier.h"
+#include "target/target.h"
 
 /* In the order in which they are asked. */
-static const struct miss_source *const sources[] = {NULL};
+static const struct miss_source *const sources[] = {&earlier_source, NULL};
 
 void miss_begin(struct object_call *call)
 {
@@ -22,9 +24,19 @@ void miss_next(struct object_call *call)
     miss_ends(call);
 }
 
+/* Who has owned it since may have it. */
+static bool is_overtaken(const struct object_call *call)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    return s->smap.placed != call->state->smap.placed;
+}
+
 void miss_ends(struct object_call *call)
 {
     struct error err;
     error_set(&err, E_OBJECT_NOT_FOUND, "object '%s' does not exist", call->name);
+    if (is_overtaken(call))
+        error_set(&err, E_STALE_MAP, "object '%s' has another owner by now; ask the proxy again",
+                  call->name);
     object_call_fail(call, "get", &err);
 }

@@ -226,9 +226,9 @@ void object_restore_index(const struct object_place *p)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Checks what was found under the open descriptor and leaves it in o->fd. */
-static int object_take(const struct object_place *p, struct mountpath *mp, int fd, struct object *o,
-                       struct error *err)
+/* Checks what was found under the open descriptor. */
+static int object_take_any(const struct object_place *p, struct mountpath *mp, int fd,
+                           struct object *o, struct error *err)
 {
     struct stat st;
     ssize_t len = fgetxattr(fd, ATTR_XATTR, o->raw, sizeof o->raw);
@@ -240,14 +240,22 @@ static int object_take(const struct object_place *p, struct mountpath *mp, int f
     int code = attr_decode(o->raw, (size_t)len, &o->attr, err);
     if (code != 0)
         return error_recode(err, code, "object '%s' on '%s'", p->name, mp->path);
-    if (strcmp(o->attr.name, p->name) != 0 || attr_is_tombstone(&o->attr) ||
-        object_job_hides(p->store, o->attr.job))
+    if (strcmp(o->attr.name, p->name) != 0)
         return object_not_found(p->name, err);
     if ((uint64_t)st.st_size != o->attr.size)
         return error_set(err, E_CORRUPT, "object '%s' on '%s' has %llu bytes, not %llu", p->name,
                          mp->path, (unsigned long long)st.st_size,
                          (unsigned long long)o->attr.size);
     return 0;
+}
+
+static int object_take(const struct object_place *p, struct mountpath *mp, int fd, struct object *o,
+                       struct error *err)
+{
+    int code = object_take_any(p, mp, fd, o, err);
+    if (code == 0 && (attr_is_tombstone(&o->attr) || object_job_hides(p->store, o->attr.job)))
+        return object_not_found(p->name, err);
+    return code;
 }
 
 /* 0 or an errno; EAGAIN where the disk would have to be waited for. */
@@ -353,6 +361,124 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
         close(o->fd);
     o->fd = -1;
     return code;
+}
+
+/* --- what is here, for other targets ---------------------------------------------------------- */
+
+int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
+                struct object_held *out, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    struct stored cur;
+    *out = (struct object_held){.found = false};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code != 0)
+        return code;
+    object_lock(&p);
+    code = stored_read(&p, &cur, err);
+    object_unlock(&p);
+    if (code == E_HASH_COLLISION)
+        return 0;
+    if (code != 0 || !cur.exists || cur.damaged || stored_hidden(s, &cur))
+        return code;
+    *out = (struct object_held){.found = true,
+                                .visible = !attr_is_tombstone(&cur.attr),
+                                .version = cur.attr.version,
+                                .size = cur.attr.size,
+                                .modified_ms = cur.attr.modified_ms};
+    return 0;
+}
+
+static int open_held_locked(const struct object_place *p, struct object *o, struct error *err)
+{
+    struct stored cur;
+    int code = stored_read(p, &cur, err);
+    if (code != 0)
+        return code;
+    if (!cur.exists)
+        return object_not_found(p->name, err);
+    if (cur.damaged)
+        return error_set(err, E_CORRUPT, "the attribute of object '%s' on '%s' cannot be read",
+                         p->name, cur.mp->path);
+    if (cur.attr.job != NULL)
+        return object_reserved(&cur, err);
+    _cleanup_close_ int fd = -1;
+    int errnum = open_file(p, cur.mp, true, &fd);
+    if (errnum != 0)
+        return mountpath_failed(
+            cur.mp, error_errno(err, errnum, "open object '%s' on '%s'", p->name, cur.mp->path));
+    code = object_take_any(p, cur.mp, fd, o, err);
+    if (code == 0)
+        o->fd = steal_fd(&fd);
+    return mountpath_failed(cur.mp, code);
+}
+
+int object_open_held(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                     struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    o->fd = -1;
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code != 0)
+        return code;
+    object_lock(&p);
+    code = open_held_locked(&p, o, err);
+    object_unlock(&p);
+    return code;
+}
+
+/* Where the mountpaths are not settled, there may be more than one. */
+static int drop_locked(struct object_place *p, const struct version *version, struct error *err)
+{
+    for (;;) {
+        struct stored cur;
+        int code = stored_read(p, &cur, err);
+        if (code != 0 || !cur.exists || cur.damaged ||
+            version_compare(&cur.attr.version, version) > 0)
+            return code;
+        p->mp = cur.mp;
+        if ((code = object_remove_locked(p, err)) != 0)
+            return code;
+    }
+}
+
+int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
+                const struct version *version, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code != 0)
+        return code;
+    object_lock(&p);
+    code = drop_locked(&p, version, err);
+    object_unlock(&p);
+    return code;
+}
+
+/* --- what a write meets ------------------------------------------------------------------------
+ */
+
+int object_check_owned(const struct object_place *p, struct error *err)
+{
+    const struct object_env *env = p->store->config.env;
+    if (env->owns == NULL || env->owns(env->ctx, p->bucket_id, p->name))
+        return 0;
+    return error_set(err, E_STALE_MAP,
+                     "object '%s' has another owner since the request began; ask the proxy again",
+                     p->name);
+}
+
+const struct attr *object_present(const struct object_place *p, const struct stored *cur,
+                                  const struct object_held *earlier, struct attr *scratch)
+{
+    bool here = cur->exists && !cur->damaged;
+    if (!earlier->found || (here && version_compare(&cur->attr.version, &earlier->version) >= 0))
+        return stored_visible(p->store, cur) ? &cur->attr : NULL;
+    *scratch = (struct attr){.name = p->name,
+                             .version = earlier->version,
+                             .size = earlier->size,
+                             .modified_ms = earlier->modified_ms};
+    return earlier->visible ? scratch : NULL;
 }
 
 /* --- small change for the writers ------------------------------------------------------------- */

@@ -46,6 +46,9 @@ struct object_env {
     /* Has the decision to commit this job been made?  Once true, always true while any object
      * carries its mark. */
     bool (*job_committed)(void *ctx, const char *job_id);
+    /* Is this target the object's owner, by the state in force?  Asked under the name's lock before a
+     * write: who has lost the name writes it no more.  NULL: always. */
+    bool (*owns)(void *ctx, uint64_t bucket_id, const char *name);
 };
 
 struct object_store_config {
@@ -82,6 +85,25 @@ int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 
+/* What a name has here, whatever it is; of hidden objects and damaged ones nothing is said. */
+struct object_held {
+    bool found;   /* an object or a tombstone */
+    bool visible; /* an object */
+    struct version version;
+    uint64_t size;
+    int64_t modified_ms;
+};
+/* Under the name's lock: what this target began to write before it lost the name is in it, or is
+ * refused afterwards (object_env.owns). */
+int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
+                struct object_held *out, struct error *err);
+/* As object_open(), also of a tombstone.  E_OBJECT_RESERVED where a job's mark is on it. */
+int object_open_held(struct object_store *s, uint64_t bucket_id, const char *name,
+                     struct object *o, struct error *err);
+/* Removes what the name has here, as far as its version is not greater than this one. */
+int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
+                const struct version *version, struct error *err);
+
 /* --- writing ---------------------------------------------------------------------------------- */
 #define OBJECT_SIZE_UNKNOWN UINT64_MAX
 
@@ -96,6 +118,13 @@ struct object_condition {
  * returns. */
 typedef void object_done_fn(void *arg, const struct attr *attr, const struct error *err);
 
+/* Of a copy that another target moves here: it keeps what it has. */
+struct object_moved {
+    struct version version;
+    int64_t modified_ms;
+    bool tombstone;
+};
+
 struct object_put_spec {
     uint64_t bucket_id;
     const char *name;
@@ -108,6 +137,11 @@ struct object_put_spec {
     size_t meta_len;
     const char *job_id; /* NULL, or the object is hidden until this job has committed */
     struct object_condition condition; /* check may be NULL */
+    /* What an earlier owner has of the name, or NULL: it is what there is where nothing greater is
+     * here, and the new version is greater than its own. */
+    const struct object_held *earlier;
+    /* Or NULL.  Takes the name's place where it is greater than what is there, else E_NOT_MODIFIED. */
+    const struct object_moved *moved;
 };
 
 struct object_put;
@@ -125,10 +159,10 @@ int object_put_commit_wait(struct object_put *p, struct error *err);
 void object_put_abort(struct object_put *p); /* NULL is fine */
 DEFINE_CLEANUP(struct object_put, object_put_abort);
 
-/* Leaves a tombstone.  E_OBJECT_NOT_FOUND where no object is visible. */
+/* Leaves a tombstone.  E_OBJECT_NOT_FOUND where no object is visible; `earlier` as in a put's spec. */
 void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
                    enum durability durability, const struct object_condition *condition,
-                   object_done_fn *done, void *arg);
+                   const struct object_held *earlier, object_done_fn *done, void *arg);
 
 /* Removes the name's tombstone if it is older than this (blocking); 0 also where it is not. */
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,

@@ -38,6 +38,8 @@ static int decide_version(struct commit *c, const struct stored *cur, struct err
     const struct object_env *env = c->place.store->config.env;
     struct mountpaths *all = c->place.store->config.mountpaths;
     uint64_t term, map;
+    if (c->moved) /* the rule has seen that it is greater */
+        return 0;
     int code = life_settle(c->place.mp->life, err);
     if (code == 0 && cur->unknown)
         code = floor_step(all, err);
@@ -45,6 +47,8 @@ static int decide_version(struct commit *c, const struct stored *cur, struct err
         return code;
     env->map(env->ctx, &term, &map);
     const struct version *old = cur->exists && !cur->damaged ? &cur->attr.version : NULL;
+    if (c->earlier.found && (old == NULL || version_compare(&c->earlier.version, old) > 0))
+        old = &c->earlier.version;
     c->attr.version = version_next(old, term, map, floor_in_force(all));
     return 0;
 }

@@ -23,6 +23,8 @@ struct commit {
     unsigned magic;
     struct object_place place; /* its name lives as long as the commit */
     struct attr attr;          /* all but the version, which is decided here */
+    struct object_held earlier; /* what the version must be greater than, too */
+    bool moved;                /* the version is another target's, and stays */
     int fd;                    /* of the temporary file; the owner's to close */
     char tmp[MOUNTPATH_TMP_NAME];
     bool sync;

@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/copy_rule.h"
+#include "target/earlier.h"
 #include "target/object_routes.h"
 #include "target/target.h"
 
@@ -104,11 +105,24 @@ static void put_meta(struct headers *h, const struct attr *a)
         put_header(h, arena_printf(h->arena, OBJECT_META_PREFIX "%s: %s", name, value));
 }
 
+static void put_moved(struct headers *h, const struct attr *a)
+{
+    char version[VERSION_TEXT_MAX];
+    put_header(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_MOVE);
+    put_header(h, arena_printf(h->arena, "Dfc-Version: %s", version_format(&a->version, version)));
+    put_header(h,
+               arena_printf(h->arena, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms));
+    if (attr_is_tombstone(a))
+        put_header(h, OBJECT_TOMBSTONE_HEADER ": true");
+}
+
 static void put_headers(struct headers *h, const struct object_copy *copy)
 {
     const struct attr *a = &copy->from->attr;
     char hex[2 * CHECKSUM_MAX + 1];
-    if (copy->has_rule)
+    if (copy->moves)
+        put_moved(h, a);
+    else if (copy->has_rule)
         put_header(h,
                    arena_printf(h->arena, OBJECT_COPY_HEADER ": %llu.%llu",
                                 (unsigned long long)copy->term, (unsigned long long)copy->version));
@@ -266,9 +280,15 @@ static int copy_bytes(struct object_copier *c, const struct object *o, struct ob
 }
 
 static int copy_here(struct object_copier *c, const struct object_copy *copy,
-                     const struct bucket *b, struct error *err)
+                     const struct cluster_state *s, const struct bucket *b, struct error *err)
 {
     const struct attr *a = &copy->from->attr;
+    struct object_held earlier;
+    if (copy->moves)
+        return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
+    int code = earlier_ask_wait(c->target, s, b, copy->name, &earlier, err);
+    if (code != 0)
+        return code;
     struct copy_rule rule = {
         .size = a->size, .checksum = a->checksum, .term = copy->term, .version = copy->version};
     const struct object_put_spec spec = {
@@ -282,9 +302,10 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .meta = a->meta,
         .meta_len = a->meta_len,
         .condition = {.check = copy->has_rule ? copy_rule_check : NULL, .ctx = &rule},
+        .earlier = &earlier,
     };
     struct object_put *put = NULL;
-    int code = object_put_begin(c->target->store, &spec, &put, err);
+    code = object_put_begin(c->target->store, &spec, &put, err);
     if (code != 0)
         return code;
     code = copy_bytes(c, copy->from, put, err);
@@ -322,6 +343,6 @@ int object_copy(struct object_copier *c, const struct object_copy *copy, struct 
     if (code != 0)
         return code;
     if (strcmp(owner->id, c->target->id) == 0)
-        return copy_here(c, copy, b, err);
+        return copy_here(c, copy, s, b, err);
     return copy_to_peer(c, copy, s, b, owner, err);
 }

@@ -6,6 +6,7 @@
  *   another:                 PUT /v1/objects/{bucket}/{object} at its data listener, with
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
+ *                              Dfc-Copy: move               the object itself, with its version (rebalance.h)
  *
  * Whatever may be different a moment later (the owner does not answer, or has another map) is said by
  * object_copy_may_pass(): the caller tries again.
@@ -20,6 +21,9 @@
 
 #define OBJECT_COPY_HEADER "Dfc-Copy"
 #define OBJECT_COPY_DURABLE "durable"
+#define OBJECT_COPY_MOVE "move" /* with Dfc-Version, and: */
+#define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
+#define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 
 struct target;
 struct object_copier;
@@ -37,6 +41,7 @@ struct object_copy {
      * name's place, and is on the disk afterwards whatever the bucket's durability. */
     bool has_rule;
     uint64_t term, version; /* the rule's */
+    bool moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
 };
 
 /* E_BUCKET_NOT_FOUND; E_CHECKSUM where the original's bytes are damaged; E_NO_SPACE,

@@ -25,11 +25,14 @@ static int delete_rule(struct commit *c, const struct stored *cur, struct error 
 {
     const struct object_condition *condition = &deletion_of(c)->condition;
     bool damaged = cur->exists && cur->damaged; /* it can go, but nothing is known of it */
-    if (!damaged && !stored_visible(c->place.store, cur))
-        return object_not_found(c->place.name, err);
-    if (condition->check == NULL)
-        return 0;
-    return condition->check(condition->ctx, damaged ? NULL : &cur->attr, err);
+    struct attr scratch;
+    const struct attr *present = object_present(&c->place, cur, &c->earlier, &scratch);
+    int code = object_check_owned(&c->place, err);
+    if (code == 0 && !damaged && present == NULL)
+        code = object_not_found(c->place.name, err);
+    if (code != 0 || condition->check == NULL)
+        return code;
+    return condition->check(condition->ctx, present, err);
 }
 
 static void deletion_done(struct commit *c)
@@ -55,7 +58,7 @@ static int deletion_prepare(struct commit *c, struct error *err)
 
 void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
                    enum durability durability, const struct object_condition *condition,
-                   object_done_fn *done, void *arg)
+                   const struct object_held *earlier, object_done_fn *done, void *arg)
 {
     struct deletion *d = xcalloc(1, sizeof *d);
     d->name = xstrdup(name);
@@ -66,6 +69,8 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
     bool sync = durability == DURABILITY_SYNC;
     struct commit *c = &d->commit;
     *c = (struct commit){.fd = -1, .sync = sync, .rule = delete_rule, .done = deletion_done};
+    if (earlier != NULL)
+        c->earlier = *earlier;
     c->attr = (struct attr){.flags = ATTR_TOMBSTONE | (sync ? ATTR_DURABLE : 0),
                             .name = d->name,
                             .modified_ms = clock_wall_ms()};

@@ -70,6 +70,13 @@ int object_remove_locked(const struct object_place *p, struct error *err);
 int object_open_at(const struct object_place *p, struct mountpath *mp, struct object *o,
                    struct error *err);
 
+/* E_STALE_MAP where the name is another target's by now. */
+int object_check_owned(const struct object_place *p, struct error *err);
+/* What the name stands for: what is here, or what an earlier owner has (made up in *scratch),
+ * whichever is greater; NULL: no object. */
+const struct attr *object_present(const struct object_place *p, const struct stored *cur,
+                                  const struct object_held *earlier, struct attr *scratch);
+
 int object_not_found(const char *name, struct error *err);
 int object_reserved(const struct stored *cur, struct error *err);
 

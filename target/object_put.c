@@ -79,17 +79,32 @@ static int hidden_rule(struct commit *c, const struct stored *cur, struct error 
     return 0;
 }
 
+/* A mover never overwrites what is newer. */
+static int moved_rule(const struct commit *c, const struct stored *cur, struct error *err)
+{
+    if (cur->exists && !cur->damaged && version_compare(&cur->attr.version, &c->attr.version) >= 0)
+        return error_set(err, E_NOT_MODIFIED, "object '%s' is there already", c->place.name);
+    return 0;
+}
+
 static int put_rule(struct commit *c, const struct stored *cur, struct error *err)
 {
     const struct object_put *p = put_of(c);
     const struct object_store *s = c->place.store;
+    struct attr scratch;
     if (c->attr.job != NULL)
         return hidden_rule(c, cur, err);
+    int code = object_check_owned(&c->place, err);
+    if (code != 0)
+        return code;
     if (stored_hidden(s, cur))
         return object_reserved(cur, err);
+    if (c->moved)
+        return moved_rule(c, cur, err);
     if (p->condition.check == NULL)
         return 0;
-    return p->condition.check(p->condition.ctx, stored_visible(s, cur) ? &cur->attr : NULL, err);
+    return p->condition.check(p->condition.ctx,
+                              object_present(&c->place, cur, &c->earlier, &scratch), err);
 }
 
 static const char *copy_text(struct arena *a, const char *text)
@@ -113,6 +128,14 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     a->flags = spec->durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
     p->commit.sync = spec->durability == DURABILITY_SYNC;
     p->commit.rule = put_rule;
+    if (spec->earlier != NULL)
+        p->commit.earlier = *spec->earlier;
+    if (spec->moved != NULL) {
+        p->commit.moved = true;
+        a->version = spec->moved->version;
+        a->modified_ms = spec->moved->modified_ms;
+        a->flags |= spec->moved->tombstone ? ATTR_TOMBSTONE : 0;
+    }
     p->condition = spec->condition;
     p->size = spec->size;
 }
@@ -161,7 +184,8 @@ static int put_check_texts(const struct object_put *p, struct error *err)
  * twice. */
 static bool put_is_worth_asking(const struct object_put *p)
 {
-    return p->condition.check != NULL || p->commit.attr.job != NULL || p->size > ASK_FIRST_MIN;
+    return p->condition.check != NULL || p->commit.attr.job != NULL || p->commit.moved ||
+           p->size > ASK_FIRST_MIN;
 }
 
 static int put_begin_steps(struct object_put *p, struct error *err)
@@ -304,14 +328,15 @@ static int put_finish(struct object_put *p, struct error *err)
     if (code == 0)
         code = put_flush(p, err);
     p->commit.attr.size = p->written;
-    p->commit.attr.modified_ms = clock_wall_ms();
+    if (!p->commit.moved)
+        p->commit.attr.modified_ms = clock_wall_ms();
     return code;
 }
 
 static void put_committed(struct commit *c)
 {
     struct object_put *p = put_of(c);
-    if (c->err.code == 0) {
+    if (c->err.code == 0 && !c->moved) {
         metric_add(c->place.store->puts, 1);
         metric_add(c->place.store->put_bytes, p->written);
     }

@@ -15,6 +15,7 @@
 #include "common/mem.h"
 #include "io/reader.h"
 #include "target/call.h"
+#include "target/earlier.h"
 #include "target/miss.h"
 #include "target/read_range.h"
 #include "target/target.h"
@@ -331,18 +332,23 @@ static int reply_object(const struct object_call *call, const struct object *o,
     return 0;
 }
 
-static void serve_read(struct object_call *call);
-
 /* In a reader's thread: once more, and now with patience. */
 static void serve_waiting(void *arg)
 {
     struct object_call *call = arg;
     log_set_request(http_request_id(call->req));
-    serve_read(call);
+    object_read_serve(call);
     log_set_request(NULL);
 }
 
-static void serve_read(struct object_call *call)
+/* What is here may not be the newest, where this target has been an owner before. */
+static bool must_ask(const struct object_call *call)
+{
+    return !call->asked && !call->holder &&
+           earlier_is_asked(call->target, call->state, call->bucket, call->name, true);
+}
+
+static void serve_here(struct object_call *call)
 {
     struct object o;
     struct reader *reader;
@@ -353,14 +359,29 @@ static void serve_read(struct object_call *call)
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);
-    if (code == E_OBJECT_NOT_FOUND)
+    if (code == E_OBJECT_NOT_FOUND && !call->holder)
         miss_begin(call);
     else if (code != 0)
         object_call_fail(call, "get", &err);
     reader_unref(reader);
 }
 
+void object_read_serve(struct object_call *call)
+{
+    if (must_ask(call))
+        earlier_serve(call, serve_here);
+    else
+        serve_here(call);
+}
+
 void object_read_begin(struct http_request *req)
 {
-    object_call_run(req, serve_read);
+    object_call_run(req, object_read_serve);
+}
+
+void object_hold_begin(struct http_request *req)
+{
+    struct object_call *call = object_call_new(req);
+    call->holder = true;
+    object_call_start(call, object_read_serve);
 }

@@ -19,6 +19,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/call.h"
+#include "target/earlier.h"
 #include "target/object_copy.h"
 #include "target/target.h"
 
@@ -58,7 +59,7 @@ static int delete_old(const struct object_call *call, struct version *copied, st
     struct wait w = {.err = ERROR_INIT};
     sem_init(&w.ended, 0, 0);
     object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
-                  &condition, wait_ended, &w);
+                  &condition, NULL, wait_ended, &w);
     while (sem_wait(&w.ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&w.ended);
@@ -71,10 +72,29 @@ static int delete_old(const struct object_call *call, struct version *copied, st
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
+/* Whatever an earlier owner still has is on its way here, and the newest. */
+static int check_is_here(const struct object_call *call, struct error *err)
+{
+    struct object_held there, here;
+    int code = earlier_ask_wait(call->target, call->state, call->bucket, call->name, &there, err);
+    if (code == 0 && there.found)
+        code = object_look(call->target->store, call->bucket->id, call->name, &here, err);
+    if (code != 0 || !there.found ||
+        (here.found && version_compare(&here.version, &there.version) >= 0))
+        return code;
+    return error_set(
+        err, E_NOT_READY,
+        "object '%s' is being moved to this target, and cannot be renamed before it is "
+        "here; try again",
+        call->name);
+}
+
 static int rename_once(const struct object_call *call, struct error *err)
 {
     struct object o;
-    int code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
+    int code = check_is_here(call, err);
+    if (code == 0)
+        code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
     if (code != 0)
         return code;
     struct version copied = o.attr.version;

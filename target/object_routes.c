@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "target/call.h"
+#include "target/earlier.h"
 #include "target/target.h"
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
@@ -23,11 +24,32 @@ static void deleted(void *arg, const struct attr *attr, const struct error *err)
     log_set_request(NULL);
 }
 
+static void serve_delete(struct object_call *call);
+
+static void delete_asked(void *arg, const struct earlier_answer *a, const struct error *failure)
+{
+    struct object_call *call = arg;
+    struct error err = failure != NULL ? *failure : ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    call->asked = true;
+    call->earlier = a->held;
+    if (err.code != 0)
+        object_call_fail(call, "delete", &err);
+    else
+        serve_delete(call);
+    log_set_request(NULL);
+}
+
 static void serve_delete(struct object_call *call)
 {
+    if (!call->asked &&
+        earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
+        earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
+        return;
+    }
     const struct object_condition condition = {.check = check_conditions, .ctx = call};
     object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
-                  &condition, deleted, call);
+                  &condition, &call->earlier, deleted, call);
 }
 
 static void delete_begin(struct http_request *req)
@@ -85,10 +107,32 @@ const struct http_route object_routes[] = {
      .query = FROM_PROXY,
      .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
-             "the disk before the reply whatever the bucket's durability",
+             "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
+             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone`: as it is, unless what is "
+             "there is as new (304)",
      .reply = "as of PUT; 304",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space"},
+    {.name = "object_hold_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_hold_begin,
+     .summary = "Reads an object that this target has, whoever owns it by now.",
+     .query = "offset=bytes; length=bytes; " FROM_PROXY,
+     .body = "",
+     .reply = "as of GET",
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+    {.name = "object_hold_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_hold_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = FROM_PROXY,
+     .body = "",
+     .reply = "as GET, without a body",
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
     {.name = "object_get",
      .method = HTTP_GET,
      .pattern = OBJECT_PATTERN,

@@ -4,9 +4,11 @@
  *            admitted                     last byte
  *   begin ─────────────▶ STORING ──────────────────────────▶ commit ─▶ reply
  *     │                    ▲   │ error: reply, drop the rest
- *     │ newer state needed │   │ cut: forget it all
+ *     │ newer state needed,│   │ cut: forget it all
+ *     │ earlier owners to  │
+ *     │ be asked           │
  *     └───▶ WAITING ───────┘
- *            (takes no byte; a worker goes on when the state has come)
+ *            (takes no byte; a worker goes on when the state has come, or the owners' answer)
  *
  * An upload outlives its request while a worker may still come for it: `req` is NULL once the
  * request has been answered, or has gone. */
@@ -18,7 +20,9 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/parse.h"
 #include "target/call.h"
+#include "target/earlier.h"
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/target.h"
@@ -119,6 +123,39 @@ static int check_conditions(void *ctx, const struct attr *current, struct error 
 
 /* --- copies that other targets send ----------------------------------------------------------- */
 
+/* An object on its way from an earlier owner (rebalance.h): with its version, time and checksum. */
+static bool is_move(const struct http_request *req)
+{
+    const char *text = http_header(req, OBJECT_COPY_HEADER);
+    return text != NULL && strcmp(text, OBJECT_COPY_MOVE) == 0;
+}
+
+static int parse_move(const struct object_call *call, struct object_moved *moved, struct error *err)
+{
+    const char *version = http_header(call->req, "Dfc-Version");
+    const char *modified = http_header(call->req, OBJECT_MODIFIED_HEADER);
+    uint64_t modified_ms = 0;
+    if (version == NULL || modified == NULL)
+        return error_set(err, E_INVALID,
+                         "an object that is moved has Dfc-Version and " OBJECT_MODIFIED_HEADER);
+    int code = version_parse(version, &moved->version, err);
+    if (code == 0)
+        code = parse_u64(modified, &modified_ms, err);
+    moved->modified_ms = (int64_t)(modified_ms & INT64_MAX);
+    moved->tombstone = http_header(call->req, OBJECT_TOMBSTONE_HEADER) != NULL;
+    return code != 0 ? error_recode(err, E_INVALID, OBJECT_COPY_HEADER) : 0;
+}
+
+static int put_move_spec(const struct object_call *call, struct object_put_spec *spec,
+                         struct object_moved *moved, struct error *err)
+{
+    int code = parse_move(call, moved, err);
+    spec->durability = DURABILITY_SYNC;
+    spec->checksum = spec->expect != NULL ? spec->expect->type : CHECKSUM_NONE;
+    spec->moved = moved;
+    return code;
+}
+
 /* *durable, or call->rule. */
 static int parse_copy(struct object_call *call, const struct checksum_value *sum, bool *durable,
                       struct error *err)
@@ -174,8 +211,13 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .meta = meta->pairs.data,
         .meta_len = meta->pairs.len,
         .condition = {.check = has_conditions(req) ? check_conditions : NULL, .ctx = call},
+        .earlier = &call->earlier,
     };
-    if (call->from_peer && (code = put_copy_spec(call, &spec, err)) != 0)
+    struct object_moved moved;
+    if (call->from_peer)
+        code = is_move(req) ? put_move_spec(call, &spec, &moved, err)
+                            : put_copy_spec(call, &spec, err);
+    if (code != 0)
         return code;
     return object_put_begin(call->target->store, &spec, put, err);
 }
@@ -283,7 +325,36 @@ static bool upload_start(struct object_call *call, struct object_put **put)
     return false;
 }
 
+/* A mover has asked them itself. */
+static bool must_ask(const struct object_call *call)
+{
+    return !call->asked && !(call->from_peer && is_move(call->req)) &&
+           earlier_is_asked(call->target, call->state, call->bucket, call->name, false);
+}
+
+/* The new version will be greater than any that a cut-off owner can still give: what it has need
+ * not be known where nothing depends on it. */
+static void ask_earlier(struct object_call *call, earlier_fn *fn, struct upload *u)
+{
+    bool may_skip = !call->from_peer && !has_conditions(call->req);
+    earlier_ask(call->target, call->state, call->bucket, call->name, may_skip, fn, u);
+}
+
+static void earlier_answered(void *arg, const struct earlier_answer *a,
+                             const struct error *failure);
+
 /* With the lock held, so that the request does not end meanwhile. */
+static void start_locked(struct upload *u)
+{
+    struct object_call *call = u->call;
+    bool started = upload_start(call, &u->put);
+    u->state = started ? UPLOAD_STORING : UPLOAD_OVER;
+    if (!started)
+        u->call = NULL; /* it has been answered */
+    else if (!u->body_ended)
+        http_resume_body(call->req);
+}
+
 static void go_on_locked(struct upload *u)
 {
     struct object_call *call = u->call;
@@ -291,12 +362,54 @@ static void go_on_locked(struct upload *u)
     call->state = state_current(call->target->state);
     state_unref(old);
     call->refreshed = true;
-    bool started = object_call_admit(call) == ADMIT_SERVE && upload_start(call, &u->put);
-    u->state = started ? UPLOAD_STORING : UPLOAD_OVER;
-    if (!started)
-        u->call = NULL; /* it has been answered */
-    else if (!u->body_ended)
-        http_resume_body(call->req);
+    if (object_call_admit(call) != ADMIT_SERVE) {
+        u->state = UPLOAD_OVER;
+        u->call = NULL;
+    } else if (must_ask(call)) {
+        u->refs++;
+        ask_earlier(call, earlier_answered, u);
+    } else {
+        start_locked(u);
+    }
+}
+
+/* The worker is done with it: what a body that has ended meanwhile is waiting for is done here. */
+static void worker_leaves(struct upload *u)
+{
+    pthread_mutex_lock(&u->lock);
+    bool ended = u->state == UPLOAD_STORING && u->body_ended;
+    pthread_mutex_unlock(&u->lock);
+    if (ended)
+        commit(u);
+    log_set_request(NULL);
+    upload_unref(u);
+}
+
+static void take_answer_locked(struct upload *u, const struct earlier_answer *a,
+                               const struct error *failure)
+{
+    struct object_call *call = u->call;
+    struct error err = failure != NULL ? *failure : ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    call->asked = true;
+    call->earlier = a->held;
+    if (err.code == 0) {
+        start_locked(u);
+        return;
+    }
+    u->state = UPLOAD_OVER;
+    u->call = NULL;
+    object_call_fail(call, "put", &err);
+}
+
+static void earlier_answered(void *arg, const struct earlier_answer *a, const struct error *failure)
+{
+    struct upload *u = upload_of(arg);
+    pthread_mutex_lock(&u->lock);
+    if (u->call != NULL)
+        take_answer_locked(u, a, failure);
+    pthread_mutex_unlock(&u->lock);
+    worker_leaves(u);
 }
 
 static void refreshed(void *arg)
@@ -307,12 +420,8 @@ static void refreshed(void *arg)
         log_set_request(http_request_id(u->call->req));
         go_on_locked(u);
     }
-    bool ended = u->state == UPLOAD_STORING && u->body_ended;
     pthread_mutex_unlock(&u->lock);
-    if (ended)
-        commit(u);
-    log_set_request(NULL);
-    upload_unref(u);
+    worker_leaves(u);
 }
 
 static struct upload *upload_new(struct object_call *call, enum upload_state state,
@@ -337,7 +446,11 @@ static void write_begin(struct http_request *req, bool from_peer)
     call->from_peer = from_peer;
     struct object_put *put = NULL;
     enum admit_verdict verdict = object_call_admit(call);
-    if (verdict == ADMIT_SERVE && upload_start(call, &put)) {
+    if (verdict == ADMIT_SERVE && must_ask(call)) {
+        struct upload *u = upload_new(call, UPLOAD_WAITING, NULL);
+        http_take_body(req, &ops, u);
+        ask_earlier(call, earlier_answered, u);
+    } else if (verdict == ADMIT_SERVE && upload_start(call, &put)) {
         http_take_body(req, &ops, upload_new(call, UPLOAD_STORING, put));
     } else if (verdict == ADMIT_REFRESH) {
         struct upload *u = upload_new(call, UPLOAD_WAITING, NULL);

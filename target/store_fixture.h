@@ -232,7 +232,7 @@ static inline void delete_done(void *arg, const struct attr *attr, const struct 
 static inline int delete_as(const char *name, enum durability durability, struct error *err)
 {
     struct delete_wait w = {.code = 1};
-    object_delete(fx.store, BUCKET, name, durability, NULL, delete_done, &w);
+    object_delete(fx.store, BUCKET, name, durability, NULL, NULL, delete_done, &w);
     while (atomic_load(&w.code) == 1)
         usleep(100);
     if (err != NULL)

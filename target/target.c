@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "cluster/job.h"
+#include "cluster/layout.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -16,6 +17,7 @@
 #include "target/daemon_routes.h"
 #include "target/mountpath_routes.h"
 #include "target/delete_job.h"
+#include "target/earlier.h"
 #include "target/health.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
@@ -34,9 +36,8 @@
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
 const struct http_route *const target_routes[] = {
-    object_routes,  daemon_routes,      mountpath_routes,
-    cluster_routes, index_routes,       list_routes,
-    xaction_routes, sort_stream_routes, NULL};
+    object_routes, daemon_routes,  mountpath_routes,   cluster_routes, index_routes,
+    list_routes,   xaction_routes, sort_stream_routes, earlier_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
     &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction, NULL};
@@ -59,6 +60,14 @@ static bool env_job_committed(void *ctx, const char *job_id)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct job *job = jobs_find(&s->jobs, job_id);
     return job != NULL && (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
+}
+
+static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
+{
+    struct target *t = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct node *owner;
+    return smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 && strcmp(owner->id, t->id) == 0;
 }
 
 /* --- a new state ------------------------------------------------------------------------------ */
@@ -160,8 +169,8 @@ static int start_state(struct target *t, struct error *err)
 static int start_store(struct target *t, struct error *err)
 {
     (void)err;
-    t->object_env =
-        (struct object_env){.ctx = t, .map = env_map, .job_committed = env_job_committed};
+    t->object_env = (struct object_env){
+        .ctx = t, .map = env_map, .job_committed = env_job_committed, .owns = env_owns};
     t->store = object_store_new(&(struct object_store_config){
         .mountpaths = t->mountpaths,
         .env = &t->object_env,

@@ -168,7 +168,7 @@ static int delete_object(uint64_t bucket, const char *name, enum durability dura
 {
     struct deletion d = {.err = ERROR_INIT};
     sem_init(&d.ended, 0, 0);
-    object_delete(store, bucket, name, durability, NULL, deletion_ended, &d);
+    object_delete(store, bucket, name, durability, NULL, NULL, deletion_ended, &d);
     while (sem_wait(&d.ended) != 0)
         ;
     sem_destroy(&d.ended);

@@ -1,0 +1,336 @@
+#include "target/earlier.h"
+
+#include <assert.h>
+#include <semaphore.h>
+
+#include "cluster/layout.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "target/call.h"
+#include "target/member.h"
+#include "target/object_routes.h"
+#include "target/target.h"
+#include "target/through.h"
+
+#define HELD_MAGIC 0x0b1ec7e1
+
+/* Whom a call may have to ask: room for all. */
+static size_t find_nodes(const struct target *t, const struct cluster_state *s,
+                         const struct bucket *b, const char *name, bool hit,
+                         const struct node ***out)
+{
+    size_t n = b->props.copies > 0 ? b->props.copies : 1;
+    *out = NULL;
+    if (layout_is_settled(&s->smap))
+        return 0;
+    *out = xcalloc(LAYOUTS_MAX * n, sizeof **out);
+    return layout_ask(&s->smap, b->id, name, n, t->id, hit, *out);
+}
+
+bool earlier_is_asked(const struct target *t, const struct cluster_state *s, const struct bucket *b,
+                      const char *name, bool hit)
+{
+    _cleanup_free_ const struct node **nodes = NULL;
+    return find_nodes(t, s, b, name, hit, &nodes) > 0;
+}
+
+/* --- one question ----------------------------------------------------------------------------- */
+
+static char *held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,
+                      const char *name)
+{
+    struct buf url = BUF_INIT;
+    buf_printf(&url, "%s/v1/held/%llu/", n->data_url, (unsigned long long)bucket_id);
+    buf_put_url_escaped(&url, name, strlen(name), "");
+    buf_printf(&url, "?dfcv=%llu.%llu", (unsigned long long)s->term,
+               (unsigned long long)s->version);
+    return buf_steal(&url);
+}
+
+static int held_from_json(const char *text, size_t len, struct object_held *out, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    const char *version = NULL;
+    uint64_t modified_ms = 0;
+    int r;
+    *out = (struct object_held){.found = false};
+    if ((r = json_parse(text, len, &doc, err)) != 0 ||
+        (r = json_get_bool(doc, "", "found", &out->found, err)) != 0 || !out->found)
+        return r;
+    if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
+        (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
+        (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
+        (r = json_need_str(doc, "", "version", &version, err)) != 0)
+        return r;
+    out->modified_ms = (int64_t)(modified_ms & INT64_MAX);
+    return version_parse(version, &out->version, err);
+}
+
+static int held_of_result(struct http_result *r, const char *url, const char *node,
+                          struct object_held *out, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    int code = http_result_error(r, url, &why);
+    if (code == 0)
+        code = held_from_json(buf_str(&r->body), r->body.len, out, &why);
+    if (code == 0)
+        return 0;
+    return error_set(err, E_NODE_UNREACHABLE, "target '%s' may have it, and cannot be asked: %s",
+                     node, why.message);
+}
+
+int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
+                     uint64_t bucket_id, const char *name, struct object_held *held,
+                     struct error *err)
+{
+    _cleanup_free_ char *url = held_url(s, n, bucket_id, name);
+    const struct http_call call = {
+        .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
+    struct http_result r = {0};
+    (void)http_call_wait(t->data_client, &call, &r, NULL);
+    int code = held_of_result(&r, url, n->id, held, err);
+    http_result_done(&r);
+    return code;
+}
+
+/* --- all of them, one after the other ----------------------------------------------------------
+ */
+
+struct asking {
+    struct target *target;
+    const struct cluster_state *state;
+    uint64_t bucket_id;
+    char *name;
+    char *url; /* of the question that is under way */
+    size_t count, next;
+    const struct node **nodes; /* the state's */
+    const struct node *best;
+    struct object_held held; /* the greatest so far */
+    struct error err;
+    earlier_fn *fn;
+    void *arg;
+};
+
+static void asking_end(void *arg)
+{
+    struct asking *a = arg;
+    const struct earlier_answer answer = {.held = a->held,
+                                          .node = a->best != NULL ? a->best->id : "",
+                                          .data_url = a->best != NULL ? a->best->data_url : ""};
+    a->fn(a->arg, &answer, a->err.code != 0 ? &a->err : NULL);
+    state_unref(a->state);
+    free(a->nodes);
+    free(a->name);
+    free(a->url);
+    free(a);
+}
+
+static void ask_next(struct asking *a);
+
+static void answered(void *arg, struct http_result *r)
+{
+    struct asking *a = arg;
+    const struct node *n = a->nodes[a->next++];
+    struct object_held held;
+    int code = held_of_result(r, a->url, n->id, &held, &a->err);
+    if (code == 0 && held.found &&
+        (!a->held.found || version_compare(&held.version, &a->held.version) > 0)) {
+        a->held = held;
+        a->best = n;
+    }
+    ask_next(a);
+}
+
+static void ask_next(struct asking *a)
+{
+    if (a->err.code == 0 && a->next < a->count) {
+        const struct node *n = a->nodes[a->next];
+        free(a->url);
+        a->url = held_url(a->state, n, a->bucket_id, a->name);
+        const struct http_call call = {
+            .method = HTTP_GET, .url = a->url, .total_timeout_ms = a->target->params.call_timeout};
+        http_call_start(a->target->data_client, &call, answered, a);
+        return;
+    }
+    if (pool_submit(a->target->workers, asking_end, a, &a->err) != 0)
+        asking_end(a);
+}
+
+/* Those that are left out keep nobody waiting. */
+static void skip_unreachable(struct asking *a)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < a->count; i++) {
+        if (a->nodes[i]->state != NODE_UNREACHABLE)
+            a->nodes[kept++] = a->nodes[i];
+    }
+    a->count = kept;
+}
+
+void earlier_ask(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                 const char *name, bool may_skip, earlier_fn *fn, void *arg)
+{
+    struct asking *a = xcalloc(1, sizeof *a);
+    *a = (struct asking){.target = t,
+                         .state = state_ref(s),
+                         .bucket_id = b->id,
+                         .name = xstrdup(name),
+                         .fn = fn,
+                         .arg = arg};
+    a->count = find_nodes(t, s, b, name, false, &a->nodes);
+    if (may_skip)
+        skip_unreachable(a);
+    ask_next(a);
+}
+
+int earlier_ask_wait(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                     const char *name, struct object_held *held, struct error *err)
+{
+    _cleanup_free_ const struct node **nodes = NULL;
+    size_t count = find_nodes(t, s, b, name, false, &nodes);
+    int code = 0;
+    *held = (struct object_held){.found = false};
+    for (size_t i = 0; i < count && code == 0; i++) {
+        struct object_held one;
+        code = earlier_ask_node(t, s, nodes[i], b->id, name, &one, err);
+        if (code == 0 && one.found &&
+            (!held->found || version_compare(&one.version, &held->version) > 0))
+            *held = one;
+    }
+    return code;
+}
+
+/* --- GET and HEAD ----------------------------------------------------------------------------- */
+
+/* What is here may have come while others were asked. */
+static void read_answered(void *arg, const struct earlier_answer *a, const struct error *failure)
+{
+    struct object_call *call = arg;
+    struct object_held here = {.found = false};
+    struct error err = failure != NULL ? *failure : ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    call->asked = true;
+    if (err.code == 0)
+        object_look(call->target->store, call->bucket->id, call->name, &here, &err);
+    bool there =
+        a->held.found && (!here.found || version_compare(&a->held.version, &here.version) > 0);
+    if (err.code != 0)
+        object_call_fail(call, "get", &err);
+    else if (there ? !a->held.visible : here.found && !here.visible)
+        miss_ends(call);
+    else if (there)
+        through_begin(call, a);
+    else if (here.found)
+        call->here(call);
+    else
+        miss_next(call);
+    log_set_request(NULL);
+}
+
+void earlier_serve(struct object_call *call, void (*here)(struct object_call *call))
+{
+    call->here = here;
+    earlier_ask(call->target, call->state, call->bucket, call->name, false, read_answered, call);
+}
+
+static bool take_miss(struct object_call *call)
+{
+    if (call->asked ||
+        !earlier_is_asked(call->target, call->state, call->bucket, call->name, false))
+        return false;
+    earlier_serve(call, object_read_serve);
+    return true;
+}
+
+const struct miss_source earlier_source = {.name = "earlier owners", .take = take_miss};
+
+/* --- the answer ------------------------------------------------------------------------------- */
+
+struct held_call {
+    unsigned magic;
+    struct http_request *req;
+    uint64_t bucket_id;
+};
+
+static struct held_call *held_call_of(void *arg)
+{
+    struct held_call *call = arg;
+    assert(call->magic == HELD_MAGIC);
+    return call;
+}
+
+static void reply_held(struct http_request *req, const struct object_held *held)
+{
+    char version[VERSION_TEXT_MAX];
+    _cleanup_json_ json_t *doc = json_pack("{s:b}", "found", (int)held->found);
+    if (held->found) {
+        json_object_set_new(doc, "visible", json_boolean(held->visible));
+        json_object_set_new(doc, "version", json_string(version_format(&held->version, version)));
+        json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
+        json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
+    }
+    http_reply_json(req, 200, doc);
+}
+
+static void look(void *arg)
+{
+    const struct held_call *call = held_call_of(arg);
+    struct target *t = http_user(call->req);
+    struct object_held held;
+    struct error err = ERROR_INIT;
+    bool ahead = false;
+    int code = sender_is_ahead(call->req, &ahead, &err);
+    if (code == 0 && ahead) /* an answer from an older state would be no promise */
+        error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
+                  http_query(call->req, "dfcv"));
+    if (err.code == 0)
+        object_look(t->store, call->bucket_id, http_path_param(call->req, "object"), &held, &err);
+    if (err.code != 0)
+        http_reply_error(call->req, &err);
+    else
+        reply_held(call->req, &held);
+}
+
+static int parse_held(struct http_request *req, uint64_t *bucket_id, bool *ahead, struct error *err)
+{
+    const char *name = http_path_param(req, "object");
+    int code = parse_u64(http_path_param(req, "bucket_id"), bucket_id, err);
+    if (code == 0)
+        code = object_name_check(name, strlen(name), err);
+    if (code == 0 && http_query(req, "dfcv") == NULL)
+        code = error_set(err, E_INVALID, "parameter 'dfcv' is missing");
+    return code != 0 ? code : sender_is_ahead(req, ahead, err);
+}
+
+static void held_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    struct held_call *call = arena_alloc(http_arena(req), sizeof *call);
+    struct error err = ERROR_INIT;
+    bool ahead = false;
+    *call = (struct held_call){.magic = HELD_MAGIC, .req = req};
+    int code = parse_held(req, &call->bucket_id, &ahead, &err);
+    if (code == 0 && ahead)
+        member_refresh(t->member, look, call);
+    else if (code == 0)
+        code = pool_submit(t->workers, look, call, &err);
+    if (code != 0)
+        http_reply_error(req, &err);
+}
+
+const struct http_route earlier_routes[] = {
+    {.name = "object_held",
+     .method = HTTP_GET,
+     .pattern = "/v1/held/{bucket_id}/{object...}",
+     .nets = NET_DATA,
+     .begin = held_begin,
+     .summary = "What this target has of a name that another one owns by now.",
+     .query = "dfcv=the sender's state version: the answer is of that state or a later one",
+     .body = "",
+     .reply = "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
+              "visible: a tombstone",
+     .errors = "invalid_argument invalid_name not_ready mountpath_disabled io_error"},
+    {.name = NULL},
+};

@@ -1,0 +1,13 @@
+/* A GET or HEAD that another target answers, through this one: the object is there and not here yet.
+ * The client sees one reply, whether it follows redirects or not.
+ *
+ *   client ◀── reply ── this target ◀── pipe ── data loop ◀── GET at the other's data listener
+ *
+ * Where the other has it no more, it has been moved here meanwhile: then the call is served here. */
+#pragma once
+
+struct earlier_answer;
+struct object_call;
+
+/* Replies; any thread. */
+void through_begin(struct object_call *call, const struct earlier_answer *from);
