@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/backend.h"
 #include "cluster/document.h"
 #include "common/jsonx.h"
 
@@ -66,9 +67,16 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     if (p->copies > 1)
         return error_set(err, E_UNSUPPORTED, "field 'copies': this release keeps 1 copy, not %u",
                          p->copies);
-    if (p->backend != NULL)
-        return error_set(err, E_UNSUPPORTED, "field 'backend': this release has no backends");
-    return 0;
+    return p->backend != NULL ? backend_check(p->backend, err) : 0;
+}
+
+int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' has a backend, and this release only reads through it: no %s",
+                     b->name, what);
 }
 
 static void bmd_begin(struct bmd *b, uint64_t version, size_t capacity)
@@ -155,19 +163,31 @@ static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *e
     return 0;
 }
 
+/* The object form becomes the URL, in the document. */
+static int backend_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    json_t *value = json_object_get(doc, "backend");
+    if (json_is_object(value)) {
+        _cleanup_(buf_done) struct buf url = BUF_INIT;
+        int r = backend_url_from_json(value, &url, err);
+        if (r != 0)
+            return r;
+        json_object_set_new(doc, "backend", json_string(buf_str(&url)));
+    }
+    return json_get_str(doc, "props", "backend", &p->backend, err);
+}
+
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err)
 {
     const char *durability = durability_name(p->durability);
     const char *checksum = checksum_name(p->checksum);
-    const char *backend = p->backend;
     int r;
     if ((r = copies_from_json(doc, p, err)) != 0 ||
         (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
-        (r = json_get_str(doc, "props", "backend", &backend, err)) != 0)
+        (r = backend_from_json(doc, p, err)) != 0)
         return r;
-    p->backend = backend;
     if ((r = durability_from_name(durability, &p->durability, err)) != 0)
         error_wrap(err, "field 'props.durability'");
     else if ((r = checksum_from_name(checksum, &p->checksum, err)) != 0)

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/backend.h"
 #include "cluster/document.h"
 #include "cluster/layout.h"
 #include "cluster/parts.h"
@@ -302,6 +303,19 @@ static int apply_bucket_destroy(const struct cluster_state *s, const struct comm
     return 0;
 }
 
+/* What is in the bucket came from its backend, or it belongs to the bucket itself; that stays so. */
+static int check_same_backend(const struct bucket_props *old, const struct bucket_props *now,
+                              struct error *err)
+{
+    if (old->backend == NULL && now->backend == NULL)
+        return 0;
+    if (old->backend != NULL && now->backend != NULL &&
+        backend_same_objects(old->backend, now->backend))
+        return 0;
+    return error_set(err, E_INVALID, "field 'backend' is set when a bucket is created; after that "
+                     "only the way there (endpoint, region, style, auth, profile) can change");
+}
+
 static int apply_bucket_props(const struct cluster_state *s, const struct command *cmd,
                               const struct cluster_state **next, struct error *err)
 {
@@ -311,7 +325,8 @@ static int apply_bucket_props(const struct cluster_state *s, const struct comman
         return r;
     struct bucket b = *known;
     if ((r = bucket_props_from_json(cmd->patch, &b.props, err)) != 0 ||
-        (r = bucket_props_check(&b.props, err)) != 0)
+        (r = bucket_props_check(&b.props, err)) != 0 ||
+        (r = check_same_backend(&known->props, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))
         return keep(s, next);

@@ -262,7 +262,7 @@ static void bucket_props_are_checked(void **unused)
     p.copies = 0;
     assert_refused(s, cmd, E_INVALID);
     p = props;
-    p.backend = "s3://x";
+    p.backend = "gs://x";
     assert_refused(s, cmd, E_UNSUPPORTED);
     p = props;
     cmd.name = "-b";
@@ -282,7 +282,7 @@ static void a_patch_changes_only_what_it_names(void **unused)
     } rows[] = {
         {"{\"durability\": \"async\"}", 0},     {"{\"verify_on_read\": true}", 0},
         {"{\"copies\": 2}", E_UNSUPPORTED},     {"{\"copies\": 0}", E_INVALID},
-        {"{\"copies\": \"1\"}", E_JSON},        {"{\"backend\": \"s3://x\"}", E_UNSUPPORTED},
+        {"{\"copies\": \"1\"}", E_JSON},        {"{\"backend\": \"s3://x\"}", E_INVALID},
         {"{\"durability\": \"x\"}", E_INVALID},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {

@@ -89,7 +89,7 @@ struct bucket_props {
     enum durability durability;
     enum checksum_type checksum; /* computed for every object; default xxh3 */
     bool verify_on_read;
-    const char *backend; /* URL or NULL; refused by this release with E_UNSUPPORTED */
+    const char *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
 };
 
 struct bucket {
@@ -186,10 +186,12 @@ const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
         .copies = 1, .durability = DURABILITY_SYNC, .checksum = CHECKSUM_XXH3})
 json_t *bucket_props_to_json(const struct bucket_props *p);
 /* Fields that are absent keep their value in *p, so that it can be a default or the old value.
- * p->backend is borrowed from the document. */
+ * p->backend is borrowed from the document; given as an object it becomes a URL there. */
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err);
 /* What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
 int bucket_props_check(const struct bucket_props *p, struct error *err);
+/* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
+int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
 json_t *bucket_to_json(const struct bucket *b);
 /* One node, as it stands in the smap and as it registers; `path` goes before the fields' names in
  * messages ("" at the top).  Texts are copied into the arena. */

@@ -128,6 +128,8 @@ static int create(struct http_request *req, const struct action_body *body, stru
     int r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
     if (r != 0)
         return r;
+    if (props.backend != NULL && json_object_get(body->value, "durability") == NULL)
+        props.durability = DURABILITY_ASYNC; /* what is lost can be read again */
     const struct command cmd = {
         .kind = CMD_BUCKET_CREATE,
         .name = http_path_param(req, "bucket"),

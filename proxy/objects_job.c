@@ -14,7 +14,7 @@ static int find_bucket(const struct cluster_state *s, const char *name, uint64_t
     if (b == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
     *id = b->id;
-    return 0;
+    return bucket_refuse_cold(b, "jobs over its objects", err);
 }
 
 static int plan_make(const struct cluster_state *s, const struct objects_spec *spec,

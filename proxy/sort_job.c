@@ -26,6 +26,9 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
         code = find_bucket(s, spec->output_bucket, "output_bck", &out, err);
     if (code != 0)
         return code;
+    if ((code = bucket_refuse_cold(in, "sort", err)) != 0 ||
+        (code = bucket_refuse_cold(out, "sort", err)) != 0)
+        return code;
     p->input_bucket_id = in->id;
     p->output_bucket_id = out->id;
     p->output_props = bucket_props_to_json(&out->props);

@@ -122,6 +122,28 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     http_reply_error(call->req, err);
 }
 
+static const char *backend_etag(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_BACKEND_ETAG) == 0 && strlen(value) < OBJECT_ETAG_MAX)
+            return value;
+    }
+    return NULL;
+}
+
+void object_call_etag(const struct object_call *call, const struct attr *a,
+                      char out[static OBJECT_ETAG_MAX])
+{
+    char version[VERSION_TEXT_MAX];
+    const char *given = call->bucket->props.backend != NULL ? backend_etag(a) : NULL;
+    if (given != NULL)
+        snprintf(out, OBJECT_ETAG_MAX, "%s", given);
+    else
+        snprintf(out, OBJECT_ETAG_MAX, "\"%s\"", version_format(&a->version, version));
+}
+
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err)
 {
@@ -132,9 +154,9 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
         .if_modified_since = http_header(req, "If-Modified-Since"),
         .if_unmodified_since = http_header(req, "If-Unmodified-Since"),
     };
-    char etag[VERSION_TEXT_MAX + 2], version[VERSION_TEXT_MAX];
+    char etag[OBJECT_ETAG_MAX];
     if (current != NULL)
-        snprintf(etag, sizeof etag, "\"%s\"", version_format(&current->version, version));
+        object_call_etag(call, current, etag);
     int code = http_conditions_check(&c, method, current != NULL ? etag : NULL,
                                      current != NULL ? current->modified_ms / 1000 : 0);
     if (code == 0)

@@ -50,5 +50,9 @@ void object_call_start(struct object_call *call, void (*serve)(struct object_cal
 void object_call_fail(const struct object_call *call, const char *what, struct error *err);
 /* The conditional headers against what is there (NULL: nothing). */
 struct attr;
+enum { OBJECT_ETAG_MAX = 320 };
+/* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
+void object_call_etag(const struct object_call *call, const struct attr *a,
+                      char out[static OBJECT_ETAG_MAX]);
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

@@ -1,11 +1,12 @@
 #include "target/miss.h"
 
 #include "target/call.h"
+#include "target/cold.h"
 #include "target/earlier.h"
 #include "target/target.h"
 
 /* In the order in which they are asked. */
-static const struct miss_source *const sources[] = {&earlier_source, NULL};
+static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, NULL};
 
 void miss_begin(struct object_call *call)
 {

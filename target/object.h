@@ -85,6 +85,10 @@ int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 
+/* In the metadata of what was read from a backend: the entity tag that it had there, which is its
+ * tag here, too. */
+#define OBJECT_BACKEND_ETAG "backend-etag"
+
 /* What a name has here, whatever it is; of hidden objects and damaged ones nothing is said. */
 struct object_held {
     bool found;   /* an object or a tombstone */
@@ -152,6 +156,12 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
                      struct object_put **out, struct error *err);
 /* E_LENGTH beyond the announced size.  After an error only object_put_abort() is left. */
 int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err);
+/* What was gathered goes into the file, too: then it has all that was given. */
+int object_put_flush(struct object_put *p, struct error *err);
+/* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to the
+ * reader of its disk.  Both stay good whatever becomes of the put. */
+int object_put_share(const struct object_put *p, int *fd, struct reader **reader,
+                     struct error *err);
 /* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */
 void object_put_commit(struct object_put *p, object_done_fn *done, void *arg);
 /* The same, waiting. */

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "io/reader.h"
 #include "target/object_commit.h"
 
 enum {
@@ -238,7 +239,7 @@ static int put_write_out(struct object_put *p, const void *data, size_t len, str
     return error_recode(err, code, "'%s/.dfc/tmp/%s'", p->commit.place.mp->path, p->commit.tmp);
 }
 
-static int put_flush(struct object_put *p, struct error *err)
+int object_put_flush(struct object_put *p, struct error *err)
 {
     size_t len = p->buffered;
     p->buffered = 0;
@@ -283,7 +284,7 @@ static int put_store(struct object_put *p, const char *at, size_t len, struct er
         at += n;
         len -= n;
         if (p->buffered == p->buffer_size)
-            code = put_flush(p, err);
+            code = object_put_flush(p, err);
     }
     return code;
 }
@@ -298,6 +299,16 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
     if (p->checksum_expected != NULL)
         checksum_update(p->checksum_expected, data, len);
     return put_store(p, data, len, err);
+}
+
+int object_put_share(const struct object_put *p, int *fd, struct reader **reader,
+                     struct error *err)
+{
+    *fd = fcntl(p->commit.fd, F_DUPFD_CLOEXEC, 0);
+    if (*fd < 0)
+        return error_errno(err, errno, "dup of '%s'", p->commit.tmp);
+    *reader = reader_ref(p->commit.place.mp->reader);
+    return 0;
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -326,7 +337,7 @@ static int put_finish(struct object_put *p, struct error *err)
                          (unsigned long long)p->written, (unsigned long long)p->size);
     int code = put_check_sum(p, err);
     if (code == 0)
-        code = put_flush(p, err);
+        code = object_put_flush(p, err);
     p->commit.attr.size = p->written;
     if (!p->commit.moved)
         p->commit.attr.modified_ms = clock_wall_ms();

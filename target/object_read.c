@@ -301,8 +301,8 @@ static int reply_object(const struct object_call *call, const struct object *o,
                         struct reader **reader)
 {
     const struct attr *a = &o->attr;
-    char etag[VERSION_TEXT_MAX + 2], version[VERSION_TEXT_MAX];
-    snprintf(etag, sizeof etag, "\"%s\"", version_format(&a->version, version));
+    char etag[OBJECT_ETAG_MAX];
+    object_call_etag(call, a, etag);
     struct error err = ERROR_INIT;
     struct read_range range;
     int code = object_call_check_conditions(call, http_method(call->req), a, &err);

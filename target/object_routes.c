@@ -42,6 +42,11 @@ static void delete_asked(void *arg, const struct earlier_answer *a, const struct
 
 static void serve_delete(struct object_call *call)
 {
+    struct error err = ERROR_INIT;
+    if (bucket_refuse_cold(call->bucket, "DELETE", &err) != 0) {
+        object_call_fail(call, "delete", &err);
+        return;
+    }
     if (!call->asked &&
         earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
         earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);

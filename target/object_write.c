@@ -224,6 +224,9 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
 
 static int put_begin(struct object_call *call, struct object_put **put, struct error *err)
 {
+    int refused = call->from_peer ? 0 : bucket_refuse_cold(call->bucket, "PUT", err);
+    if (refused != 0)
+        return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
     int code = put_begin_with(call, &meta, put, err);

@@ -13,6 +13,7 @@
 #include "net/daemon.h"
 #include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
+#include "target/cold.h"
 #include "target/copy_job.h"
 #include "target/daemon_routes.h"
 #include "target/mountpath_routes.h"
@@ -228,6 +229,8 @@ static int start_jobs(struct target *t, struct error *err)
         .window_ms = t->params.health_window,
     };
     int code = health_new(&health, &t->health, err);
+    if (code == 0)
+        code = cold_new(t, &t->cold, err);
     if (code != 0)
         return code;
     t->xactions = xactions_new(kinds, t, job_news_send);
@@ -320,9 +323,12 @@ void target_free(struct target *t)
         xactions_close(t->xactions);
     if (t->copier != NULL)
         object_copier_stop(t->copier);
+    if (t->cold != NULL)
+        cold_stop(t->cold);
     stop_servers(t);
     xactions_free(t->xactions);
     pool_free(t->movers);
+    cold_free(t->cold);
     http_client_free(t->data_client);
     object_copier_free(t->copier);
     http_client_free(t->control_client);

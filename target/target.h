@@ -24,6 +24,7 @@
 #include "target/object.h"
 #include "target/params.h"
 
+struct cold;
 struct health;
 struct keeper;
 struct member;
@@ -51,6 +52,7 @@ struct target {
     struct http_client *data_client;
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
+    struct cold *cold;            /* reads from the backends of buckets */
     struct xactions *xactions;    /* background jobs */
     struct health *health;     /* takes bad disks out */
     struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */

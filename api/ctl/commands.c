@@ -42,7 +42,13 @@ const struct command commands[] = {
         .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend),
         .run = bucket_create,
         .summary = "Create a bucket",
-        .examples = {"bucket create train", "bucket create scratch --durability async"},
+        .text =
+            "With --backend the bucket is a cache of another store: objects that are not here are\n"
+            "read from there at the first GET, kept, and read here from then on. Keys are not part\n"
+            "of the URL: the targets find them in their environment or in ~/.aws/credentials.",
+        .examples = {"bucket create train", "bucket create scratch --durability async",
+                     "bucket create cache --backend 's3://name/prefix?endpoint=http://store:9000'",
+                     "bucket create web --backend https://data.example.org/sets"},
     },
     {
         .noun = "bucket",

@@ -38,7 +38,7 @@ REQUESTS = [
     ("POST", "/v1/buckets/new", {"action": "create", "value": {"copies": "two"}}, {}, 400, "", "copies"),
     ("POST", "/v1/buckets/new", {"action": "create", "value": {"copies": -1}}, {}, 400, "", "copies"),
     ("POST", "/v1/buckets/new", {"action": "create", "value": {"checksum": "x"}}, {}, 400, "", "x"),
-    ("POST", "/v1/buckets/new", {"action": "create", "value": {"backend": "s3://b"}}, {}, 501,
+    ("POST", "/v1/buckets/new", {"action": "create", "value": {"backend": "gs://b"}}, {}, 501,
      "not_supported", "backend"),
     ("PUT", "/v1/buckets/b", {"action": "setprops", "value": 7}, {}, 400, "invalid_json", "value"),
     ("DELETE", "/v1/buckets/b", {"action": "keep"}, {}, 400, "invalid_argument", "keep"),

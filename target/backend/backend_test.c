@@ -1,0 +1,295 @@
+/* The rows of the table: requests that they make, what they read of heads; keys; XML. */
+#include "target/backend/backend.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <cmocka.h>
+
+#include "target/backend/aws_keys.h"
+#include "target/backend/s3_xml.h"
+
+static const char *const keys_file = "# comment\n"
+                                     "[default]\n"
+                                     "aws_access_key_id = AKID1\n"
+                                     "aws_secret_access_key=secret1\r\n"
+                                     "\n"
+                                     "[profile other]\n"
+                                     "aws_access_key_id=AKID2\n"
+                                     "aws_secret_access_key = secret/2+\n"
+                                     "aws_session_token = token2\n"
+                                     "region = nowhere\n"
+                                     "[half]\n"
+                                     "aws_access_key_id = AKID3\n"
+                                     "[space]\n"
+                                     "aws_access_key_id = AK ID\n"
+                                     "aws_secret_access_key = x\n";
+
+static void keys_of_a_file(void **unused)
+{
+    (void)unused;
+    struct aws_keys k;
+    struct error err = ERROR_INIT;
+    assert_int_equal(aws_keys_parse(keys_file, "default", &k, &err), 0);
+    assert_string_equal(k.access, "AKID1");
+    assert_string_equal(k.secret, "secret1");
+    assert_string_equal(k.token, "");
+    assert_int_equal(aws_keys_parse(keys_file, "other", &k, &err), 0);
+    assert_string_equal(k.secret, "secret/2+");
+    assert_string_equal(k.token, "token2");
+    static const char *const bad[] = {"half", "space", "none", ""};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(aws_keys_parse(keys_file, bad[i], &k, &err), E_BACKEND_DENIED);
+        assert_null(strstr(err.message, "AK"));
+    }
+    assert_int_equal(aws_keys_parse("[default", "default", &k, &err), E_BACKEND_DENIED);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static const char *header_of(const struct backend_request *r, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; r->headers[i] != NULL; i++) {
+        if (strncasecmp(r->headers[i], name, len) == 0 && r->headers[i][len] == ':')
+            return r->headers[i] + len + 2;
+    }
+    return NULL;
+}
+
+static int make(const char *url, const char *name, struct arena *a, struct backend_request *out)
+{
+    struct backend_spec spec;
+    const struct backend_ask ask = {.method = HTTP_GET,
+                                    .name = name,
+                                    .range = "bytes=0-9",
+                                    .if_match = "\"tag\"",
+                                    .wall_ms = 1369353600000};
+    assert_int_equal(backend_parse(url, a, &spec, NULL), 0);
+    return backend_ops_of(spec.provider)->request(&spec, &ask, a, out, NULL);
+}
+
+static void urls_of_objects(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *backend, *name, *url, *host;
+    } rows[] = {
+        {"s3://b", "x/y", "https://b.s3.us-east-1.amazonaws.com/x/y",
+         "b.s3.us-east-1.amazonaws.com"},
+        {"s3://a.b", "x", "https://s3.us-east-1.amazonaws.com/a.b/x", "s3.us-east-1.amazonaws.com"},
+        {"s3://b/p q?endpoint=http://h:80/base", "a+b%c/\xc3\xa4?",
+         "http://h/base/b/p%20q/a%2Bb%25c/"
+         "%C3%A4%3F",
+         "h"},
+        {"s3://b?endpoint=https://h:9000", "../x", "https://h:9000/b/../x", "h:9000"},
+        {"s3://b?endpoint=http://h:443&style=virtual", "x", "http://b.h:443/x", "b.h:443"},
+        {"http://h/base/", "a b", "http://h/base/a%20b", NULL},
+        {"http://h", "x//y", "http://h/x//y", NULL},
+    };
+    setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    setenv("AWS_SESSION_TOKEN", "token", 1);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_(arena_freep)
+        struct arena *a = arena_new(256);
+        struct backend_request r;
+        assert_int_equal(make(rows[i].backend, rows[i].name, a, &r), 0);
+        assert_string_equal(r.url, rows[i].url);
+        assert_string_equal(header_of(&r, "Range"), "bytes=0-9");
+        assert_string_equal(header_of(&r, "If-Match"), "\"tag\"");
+        if (rows[i].host != NULL) {
+            assert_string_equal(header_of(&r, "Host"), rows[i].host);
+            assert_string_equal(header_of(&r, "x-amz-security-token"), "token");
+            assert_non_null(strstr(header_of(&r, "Authorization"),
+                                   "SignedHeaders=host;x-amz-checksum-mode;x-amz-content-sha256;"
+                                   "x-amz-date;x-amz-security-token, "));
+        }
+    }
+}
+
+static void public_buckets_are_not_signed(void **unused)
+{
+    (void)unused;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(256);
+    struct backend_request r;
+    assert_int_equal(make("s3://b?auth=none", "x", a, &r), 0);
+    assert_null(header_of(&r, "Authorization"));
+    assert_null(header_of(&r, "x-amz-security-token"));
+}
+
+static void names_that_would_leave_a_base(void **unused)
+{
+    (void)unused;
+    static const char *const names[] = {"..", "../x", "x/..", "x/../y", ".", "./x", "x/./y"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        _cleanup_(arena_freep)
+        struct arena *a = arena_new(256);
+        struct backend_request r;
+        assert_int_equal(make("http://h/base", names[i], a, &r), E_OBJECT_NOT_FOUND);
+    }
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
+
+struct fake_head {
+    struct http_head head;
+    const char *const *pairs; /* name, value, …, NULL */
+};
+
+static const char *fake_header(const struct http_head *head, const char *name)
+{
+    const struct fake_head *f = (const struct fake_head *)head;
+    for (size_t i = 0; f->pairs[i] != NULL; i += 2) {
+        if (strcasecmp(f->pairs[i], name) == 0)
+            return f->pairs[i + 1];
+    }
+    return NULL;
+}
+
+static struct backend_facts read_head(const char *provider, int status, int64_t length,
+                                      const char *const *pairs)
+{
+    const struct fake_head f = {
+        .head = {.status = status, .content_length = length, .header = fake_header},
+        .pairs = pairs};
+    struct backend_facts facts;
+    backend_read_head(backend_ops_of(provider), &f.head, &facts);
+    return facts;
+}
+
+#define PAIRS(...) ((const char *const[]){__VA_ARGS__, NULL})
+#define MD5_TAG "\"900150983cd24fb0d6963f7d28e17f72\""
+
+static void checksums_of_heads(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *provider;
+        int status;
+        const char *pairs[7];
+        enum checksum_type type;
+    } rows[] = {
+        {"s3", 200, {"ETag", MD5_TAG}, CHECKSUM_MD5},
+        {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f72-3\""}, CHECKSUM_NONE},
+        {"s3", 200, {"ETag", "900150983cd24fb0d6963f7d28e17f72"}, CHECKSUM_NONE},
+        {"s3", 200, {"ETag", "\"900150983cd24fb0d6963f7d28e17f7x\""}, CHECKSUM_NONE},
+        {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "AES256"}, CHECKSUM_MD5},
+        {"s3", 200, {"ETag", MD5_TAG, "x-amz-server-side-encryption", "aws:kms"}, CHECKSUM_NONE},
+        {"s3",
+         200,
+         {"ETag", MD5_TAG, "x-amz-server-side-encryption-customer-algorithm", "AES256"},
+         CHECKSUM_NONE},
+        {"s3", 200, {"ETag", "\"x\"", "x-amz-checksum-crc32c", "Nks/tw=="}, CHECKSUM_CRC32C},
+        {"s3", 200, {"ETag", MD5_TAG, "x-amz-checksum-crc32c", "Nks/tw==-2"}, CHECKSUM_MD5},
+        {"s3",
+         200,
+         {"x-amz-checksum-sha256", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="},
+         CHECKSUM_SHA256},
+        {"http", 200, {"ETag", MD5_TAG}, CHECKSUM_NONE},
+        {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
+        {"http", 206, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_NONE},
+        {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg"}, CHECKSUM_NONE},
+        {"http", 200, {"Content-MD5", "!!!!!!!!!!!!!!!!!!!!!!=="}, CHECKSUM_NONE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct backend_facts f = read_head(rows[i].provider, rows[i].status, 3, rows[i].pairs);
+        if (f.sum.type != rows[i].type)
+            fail_msg("row %zu: %s", i, checksum_name(f.sum.type));
+    }
+    struct checksum_value want;
+    struct backend_facts f =
+        read_head("http", 200, 3, PAIRS("Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="));
+    assert_int_equal(checksum_parse(CHECKSUM_MD5, "900150983cd24fb0d6963f7d28e17f72", &want, NULL),
+                     0);
+    assert_true(checksum_equal(&f.sum, &want));
+}
+
+static void sizes_of_heads(void **unused)
+{
+    (void)unused;
+    assert_int_equal(read_head("http", 200, 17, PAIRS("ETag", "W/\"x\"")).size, 17);
+    struct backend_facts f = read_head("http", 206, 10, PAIRS("Content-Range", "bytes 5-14/100"));
+    assert_int_equal(f.size, 100);
+    assert_int_equal(f.offset, 5);
+    assert_int_equal(read_head("http", 206, 10, PAIRS("Content-Range", "bytes 5-14/*")).size, -1);
+    assert_int_equal(read_head("http", 206, 10, PAIRS("Content-Range", "lines 5-14/100")).size, -1);
+    assert_int_equal(
+        read_head("http", 200, 1, PAIRS("Last-Modified", "Thu, 01 Jan 1970 00:00:09 GMT"))
+            .modified_s,
+        9);
+    assert_int_equal(read_head("http", 200, 1, PAIRS("Last-Modified", "x")).modified_s, -1);
+}
+
+static void content_ranges(void **unused)
+{
+    (void)unused;
+    static const char *const bad[] = {
+        "bytes 5-4/100",
+        "bytes 5-100/100",
+        "bytes 5-6",
+        "bytes 5/10",
+        "bytes -6/10",
+        "bytes 5-6/10x",
+        "bytes 5-6/",
+        "bytes */10",
+        "",
+        "bytes 0-18446744073709551615/*",
+        "bytes 0-1/99999999999999999999",
+    };
+    uint64_t offset, length;
+    int64_t size;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+        assert_false(backend_parse_content_range(bad[i], &offset, &length, &size));
+    assert_true(backend_parse_content_range("bytes 0-0/1", &offset, &length, &size));
+    assert_int_equal(length, 1);
+    assert_true(backend_etag_is_strong("\"x\""));
+    assert_false(backend_etag_is_strong("W/\"x\""));
+    assert_false(backend_etag_is_strong("\""));
+    assert_false(backend_etag_is_strong(""));
+}
+
+static void words_of_xml(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *xml, *words;
+    } rows[] = {
+        {"<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code><Message>It is &lt;not&gt; "
+         "there</Message><Key>x</Key></Error>",
+         "NoSuchKey: It is <not> there"},
+        {"<Error><StringToSign>AWS4 secret</StringToSign><Code>A</Code></Error>", "A: "},
+        {"<Error><Code>A\n\xc3\xa4</Code><Message>b</Message>", "A: b"},
+        {"<Error><Other><Code>A</Code></Other></Error>", ""},
+        {"<Result><Code>A</Code></Result>", ""},
+        {"<!DOCTYPE x [<!ENTITY e \"eeee\">]><Error><Code>&e;</Code></Error>", ""},
+        {"no xml", ""},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_(buf_done)
+        struct buf out = BUF_INIT;
+        s3_xml_error(rows[i].xml, strlen(rows[i].xml), &out);
+        assert_string_equal(buf_str(&out), rows[i].words);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(keys_of_a_file),
+        cmocka_unit_test(urls_of_objects),
+        cmocka_unit_test(public_buckets_are_not_signed),
+        cmocka_unit_test(names_that_would_leave_a_base),
+        cmocka_unit_test(checksums_of_heads),
+        cmocka_unit_test(sizes_of_heads),
+        cmocka_unit_test(content_ranges),
+        cmocka_unit_test(words_of_xml),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,263 @@
+#include "target/backend/exchange.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "common/rng.h"
+
+#define ATTEMPT_MAGIC 0xba0cced0u
+
+enum { REDIRECTS_MAX = 5, LOCATION_MAX = 8192 };
+
+/* One request on its way: shared by who waits for its head and the HTTP client, until both have
+ * left. */
+struct attempt {
+    unsigned magic;
+    const struct backend_ops *ops;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned refs;
+    bool head_seen, over;
+    struct backend_facts facts;
+    char *location; /* of a redirect */
+    char region[72];
+    uint64_t retry_after_ms;
+    int transport; /* code of a transport error, or 0 */
+    char why[200];
+    struct buf words;
+};
+
+static struct attempt *attempt_of(void *arg)
+{
+    struct attempt *t = arg;
+    assert(t->magic == ATTEMPT_MAGIC);
+    return t;
+}
+
+static void attempt_unref(struct attempt *t)
+{
+    pthread_mutex_lock(&t->lock);
+    bool last = --t->refs == 0;
+    pthread_mutex_unlock(&t->lock);
+    if (!last)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    pthread_cond_destroy(&t->changed);
+    buf_done(&t->words);
+    free(t->location);
+    free(t);
+}
+
+/* --- in the loop's thread --------------------------------------------------------------------- */
+
+static void take_head(void *arg, const struct http_head *head)
+{
+    struct attempt *t = attempt_of(arg);
+    pthread_mutex_lock(&t->lock);
+    backend_read_head(t->ops, head, &t->facts);
+    const char *location = head->header(head, "Location");
+    const char *region = head->header(head, "x-amz-bucket-region");
+    if (location != NULL && strlen(location) < LOCATION_MAX)
+        t->location = xstrdup(location);
+    if (region != NULL && strlen(region) < sizeof t->region)
+        memcpy(t->region, region, strlen(region) + 1);
+    t->retry_after_ms = failure_retry_after_ms(head->header(head, "Retry-After"), clock_wall_ms());
+    t->head_seen = true;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* "GET URL: why" without the URL. */
+static void keep_why(struct attempt *t, const char *message)
+{
+    const char *last = NULL;
+    for (const char *at = message; (at = strstr(at, ": ")) != NULL; at += 2)
+        last = at + 2;
+    snprintf(t->why, sizeof t->why, "%s", last != NULL ? last : "the connection failed");
+}
+
+static void take_end(void *arg, struct http_result *r)
+{
+    struct attempt *t = attempt_of(arg);
+    pthread_mutex_lock(&t->lock);
+    t->transport = r->code;
+    if (r->code != 0)
+        keep_why(t, r->err.message);
+    else if (r->status >= 300 && t->ops->words != NULL && r->body.len > 0)
+        t->ops->words(r->body.data, r->body.len, &t->words);
+    t->over = true;
+    pthread_cond_broadcast(&t->changed);
+    pthread_mutex_unlock(&t->lock);
+    attempt_unref(t);
+}
+
+/* --- one try ---------------------------------------------------------------------------------- */
+
+static bool is_good(const struct attempt *t)
+{
+    return t->head_seen && (t->facts.status == 200 || t->facts.status == 206);
+}
+
+static struct attempt *attempt_start(const struct exchange_env *env, const struct backend_ops *ops,
+                                     const struct backend_request *request, enum http_method method,
+                                     struct bpipe *pipe)
+{
+    struct attempt *t = xcalloc(1, sizeof *t);
+    *t = (struct attempt){.magic = ATTEMPT_MAGIC, .ops = ops, .refs = 2, .facts = {.status = 0}};
+    pthread_mutex_init(&t->lock, NULL);
+    pthread_cond_init(&t->changed, NULL);
+    const struct http_call call = {.method = method,
+                                   .url = request->url,
+                                   .headers = request->headers,
+                                   .download = pipe,
+                                   .on_head = take_head};
+    metric_add(metric_get(M_backend_requests_total, NULL), 1);
+    http_call_start(env->client, &call, take_end, t);
+    return t;
+}
+
+/* A HEAD has nothing after its head, and is over with it. */
+static void attempt_wait(struct attempt *t, bool has_body)
+{
+    pthread_mutex_lock(&t->lock);
+    while (!t->over && !(has_body && is_good(t)))
+        pthread_cond_wait(&t->changed, &t->lock);
+    pthread_mutex_unlock(&t->lock);
+}
+
+static bool is_redirect(int status)
+{
+    return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+static int attempt_failed(const struct attempt *t, struct error *err)
+{
+    struct buf words = t->words;
+    if (t->transport != 0)
+        return failure_of_transport(t->transport, t->why, err);
+    return failure_of_status(t->facts.status, buf_str(&words),
+                             is_redirect(t->facts.status) && *t->region != '\0' ? t->region : NULL,
+                             err);
+}
+
+/* --- redirects -------------------------------------------------------------------------------- */
+
+/* "http://host/…" of it, or "/path" on the same host. */
+static const char *resolve(struct arena *a, const char *base, const char *location)
+{
+    if (strncmp(location, "http://", 7) == 0 || strncmp(location, "https://", 8) == 0)
+        return arena_strdup(a, location);
+    const char *scheme_end = strstr(base, "://");
+    if (location[0] != '/' || scheme_end == NULL)
+        return NULL;
+    if (location[1] == '/')
+        return arena_printf(a, "%.*s:%s", (int)(scheme_end - base), base, location);
+    size_t origin = (size_t)(scheme_end - base) + 3;
+    origin += strcspn(base + origin, "/?#");
+    return arena_printf(a, "%.*s%s", (int)origin, base, location);
+}
+
+static bool follows(const struct attempt *t, struct arena *a, struct backend_request *request,
+                    unsigned *redirects)
+{
+    if (!t->ops->redirects || t->transport != 0 || !is_redirect(t->facts.status) ||
+        t->location == NULL || ++*redirects > REDIRECTS_MAX)
+        return false;
+    const char *url = resolve(a, request->url, t->location);
+    if (url == NULL || (strncmp(request->url, "https:", 6) == 0 && strncmp(url, "https:", 6) != 0))
+        return false;
+    request->url = url;
+    return true;
+}
+
+/* --- all tries -------------------------------------------------------------------------------- */
+
+struct course {
+    const struct exchange_env *env;
+    const struct backend_ops *ops;
+    const struct backend_spec *spec;
+    struct backend_ask ask;
+    struct arena *arena;
+    size_t pipe_bytes;
+    unsigned done, redirects;
+    struct backend_request request; /* url NULL: to be made */
+};
+
+static void try_once(struct course *c, struct attempt **out, struct bpipe **pipe)
+{
+    bool has_body = c->ask.method == HTTP_GET;
+    *pipe = has_body ? bpipe_new(c->pipe_bytes) : NULL;
+    *out = attempt_start(c->env, c->ops, &c->request, c->ask.method, *pipe);
+    attempt_wait(*out, has_body);
+}
+
+/* True: try again, now. */
+static bool goes_on(struct course *c, const struct attempt *t, struct error *err)
+{
+    uint64_t luck, wait_ms;
+    if (follows(t, c->arena, &c->request, &c->redirects))
+        return true;
+    attempt_failed(t, err);
+    random_bytes(&luck, sizeof luck);
+    if (!failure_is_passing(t->facts.status, t->transport) ||
+        !failure_wait(&c->env->rules, ++c->done, t->retry_after_ms, luck, &wait_ms) ||
+        !c->env->wait(c->env->ctx, wait_ms))
+        return false;
+    metric_add(metric_get(M_backend_retries_total, NULL), 1);
+    c->request.url = NULL;
+    return true;
+}
+
+/* Each try is made, and signed, anew. */
+static int prepare(struct course *c, struct error *err)
+{
+    if (c->request.url != NULL)
+        return 0;
+    c->redirects = 0;
+    c->ask.wall_ms = clock_wall_ms();
+    return c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
+}
+
+static int course_run(struct course *c, struct backend_facts *facts, struct bpipe **pipe,
+                      struct error *err)
+{
+    for (;;) {
+        struct attempt *t;
+        int code = prepare(c, err);
+        if (code != 0)
+            return code;
+        try_once(c, &t, pipe);
+        bool good = is_good(t), again = !good && goes_on(c, t, err);
+        *facts = t->facts;
+        attempt_unref(t);
+        if (good)
+            return 0;
+        bpipe_unref(steal(*pipe));
+        if (!again)
+            return err->code;
+    }
+}
+
+int exchange_begin(const struct exchange_env *env, const char *backend_url,
+                   const struct backend_ask *ask, size_t pipe_bytes, struct backend_facts *facts,
+                   struct bpipe **pipe, struct error *err)
+{
+    struct backend_spec spec;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(4096);
+    *pipe = NULL;
+    int code = backend_parse(backend_url, a, &spec, err);
+    if (code != 0)
+        return code;
+    struct course c = {.env = env,
+                       .ops = backend_ops_of(spec.provider),
+                       .spec = &spec,
+                       .ask = *ask,
+                       .arena = a,
+                       .pipe_bytes = pipe_bytes};
+    return course_run(&c, facts, pipe, err);
+}

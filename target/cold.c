@@ -1,0 +1,146 @@
+/* Which way a cold read goes, and the threads it goes in. */
+#include "target/cold_internal.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "target/miss.h"
+
+enum { QUEUE_MAX = 65536, HURRY_MS = 2000, CONNECTIONS_PER_HOST = 256 };
+
+/* --- which way -------------------------------------------------------------------------------- */
+
+static bool has(const struct object_call *call, const char *header)
+{
+    return http_header(call->req, header) != NULL;
+}
+
+/* Can it only be answered by who has the object's attributes? */
+static bool needs_attributes(const struct object_call *call, bool ranged)
+{
+    return has(call, "If-None-Match") || has(call, "If-Modified-Since") ||
+           has(call, "If-Unmodified-Since") || (ranged && has(call, "If-Range")) ||
+           (!ranged && has(call, "If-Match"));
+}
+
+static bool cold_take(struct object_call *call)
+{
+    struct cold *c = call->target->cold;
+    bool head = http_method(call->req) == HTTP_HEAD, ranged = false;
+    char range[COLD_RANGE_MAX];
+    struct error err = ERROR_INIT;
+    if (call->bucket->props.backend == NULL)
+        return false;
+    if (!head && cold_pick_range(call, &ranged, range, &err) != 0)
+        object_call_fail(call, "get", &err);
+    else if (!head && needs_attributes(call, ranged))
+        fetch_join(c, call, call, true);
+    else if (head || ranged)
+        cold_pass(c, call);
+    else
+        fetch_join(c, call, call, false);
+    return true;
+}
+
+const struct miss_source cold_miss = {.name = "backend", .take = cold_take};
+
+/* --- waiting between tries -------------------------------------------------------------------- */
+
+static bool wait_a_while(void *ctx, uint64_t ms)
+{
+    struct cold *c = ctx;
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    pthread_mutex_lock(&c->lock);
+    while (!c->stopping && pthread_cond_timedwait(&c->changed, &c->lock, &until) != ETIMEDOUT)
+        ;
+    bool goes_on = !c->stopping;
+    pthread_mutex_unlock(&c->lock);
+    return goes_on;
+}
+
+bool cold_is_stopping(struct cold *c)
+{
+    pthread_mutex_lock(&c->lock);
+    bool stopping = c->stopping;
+    pthread_mutex_unlock(&c->lock);
+    return stopping;
+}
+
+/* --- life ------------------------------------------------------------------------------------- */
+
+static struct cold *cold_make(struct target *t)
+{
+    const struct target_params *p = &t->params;
+    struct cold *c = xcalloc(1, sizeof *c);
+    c->target = t;
+    c->env = (struct exchange_env){.rules = {.retries = (unsigned)p->backend_retries,
+                                             .backoff_ms = p->backend_backoff,
+                                             .backoff_max_ms = p->backend_backoff_max},
+                                   .ctx = c,
+                                   .wait = wait_a_while};
+    c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
+    c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
+    c->bytes = metric_get(M_cold_fetch_bytes_total, NULL);
+    c->passed = metric_get(M_cold_pass_total, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&c->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    pthread_mutex_init(&c->lock, NULL);
+    return c;
+}
+
+int cold_new(struct target *t, struct cold **out, struct error *err)
+{
+    const struct target_params *p = &t->params;
+    const struct http_client_config config = {
+        .connect_timeout_ms = p->backend_connect_timeout,
+        .stall_timeout_ms = p->backend_timeout,
+        .connections_per_host_max = CONNECTIONS_PER_HOST,
+        .ca_file = *p->backend_ca != '\0' ? p->backend_ca : NULL,
+    };
+    struct cold *c = *out = cold_make(t);
+    int code = pool_new("fetcher", (unsigned)p->cold_parallel, QUEUE_MAX, &c->fetchers, err);
+    if (code == 0)
+        code = pool_new("asker", (unsigned)p->cold_parallel, QUEUE_MAX, &c->askers, err);
+    if (code == 0)
+        code = loop_new("backend", &c->loop, err);
+    if (code == 0)
+        code = http_client_new(c->loop, &config, &c->client, err);
+    c->env.client = c->client;
+    return code;
+}
+
+void cold_stop(struct cold *c)
+{
+    pthread_mutex_lock(&c->lock);
+    c->stopping = true;
+    pthread_cond_broadcast(&c->changed);
+    pthread_mutex_unlock(&c->lock);
+    if (c->client != NULL)
+        http_client_hurry(c->client, HURRY_MS);
+}
+
+void cold_free(struct cold *c)
+{
+    if (c == NULL)
+        return;
+    pool_free(c->fetchers);
+    pool_free(c->askers);
+    http_client_free(c->client);
+    if (c->loop != NULL)
+        loop_free(c->loop);
+    pthread_cond_destroy(&c->changed);
+    pthread_mutex_destroy(&c->lock);
+    free(c);
+}

@@ -1,0 +1,41 @@
+/* Cold reads: what a bucket with a backend does not have here is read from there, while the client
+ * waits for it.
+ *
+ *   GET ─▶ store ── miss ─▶ cold ─┬─ whole object ─▶ fetch: one for all who want it; stored while
+ *                                 │                  it comes, read from the file as it grows
+ *                                 └─ range, HEAD  ─▶ asked of the backend for this client alone
+ *
+ * One fetch.  However many clients want an object, one of the fetchers (threads that may wait)
+ * reads it from the backend and puts it into the store (cold_fetch.c); clients read the file behind
+ * it (cold_stream.c), each at its own speed, from the first byte on.  A client that leaves changes
+ * nothing.  The object is visible when it is whole: its length and, where the backend gives one,
+ * its checksum are right.  Until then the last COLD_HELD_BYTES are kept from the clients, so that
+ * nothing short or damaged can look complete: the connection is cut instead.  A body that breaks
+ * off is carried on where it ended, by a range of the very same version (If-Match).
+ *
+ * Passed through (cold_pass.c): a range of an object that is not here, and whole objects where
+ * there is no room to store them.  Of the latter the last piece is held back, too.
+ *
+ * Requests with conditions wait until the object is here, and are then answered as for any other;
+ * but a range with If-Match, which is how a reading goes on, is asked of the backend.  The entity
+ * tag of an object is the backend's own, cold or not.
+ *
+ * Threads: fetchers and askers block, HTTP threads do not.  Locks: the table's, then a fetch's;
+ * neither is held while a request is answered. */
+#pragma once
+
+#include "common/error.h"
+
+struct cold;
+struct miss_source;
+struct target;
+
+enum { COLD_HELD_BYTES = 64 * 1024 };
+
+extern const struct miss_source cold_miss; /* for miss.c */
+
+int cold_new(struct target *t, struct cold **out, struct error *err);
+/* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.
+ */
+void cold_stop(struct cold *c);
+void cold_free(struct cold *c); /* after the servers; NULL is fine */

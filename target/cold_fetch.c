@@ -1,0 +1,400 @@
+/* One object on its way from the backend into the store, in a fetcher's thread:
+ *
+ *   join ─▶ WAITS ── head ─▶ STORING ── last byte, checksum, commit ─▶ WHOLE
+ *             │                 │ cut: goes on by a range, a few times
+ *             │                 └──────────────────────────────────▶ FAILED: streams are cut
+ *             └─ no room ─▶ NO_ROOM: everybody for himself; another error ─▶ FAILED: it is replied
+ *
+ * It stands in the table from its first client to its end, so that all who come meanwhile join it.
+ * Who has looked into the store before its end and joins after it begins another one, which looks
+ * into the store first. */
+#include "target/cold_internal.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "hrw/hrw.h"
+#include "io/reader.h"
+#include "target/miss.h"
+#include "target/object_routes.h"
+
+struct waiter {
+    struct object_call *call;
+    bool patient;
+    struct waiter *next;
+};
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static struct fetch **slot_of(struct cold *c, uint64_t bucket_id, const char *name)
+{
+    return &c->slots[hrw_key(bucket_id, name, strlen(name)) % COLD_SLOTS];
+}
+
+static struct fetch *fetch_new(struct cold *c, const struct object_call *call)
+{
+    const struct bucket *b = call->bucket;
+    struct fetch *f = xcalloc(1, sizeof *f);
+    *f = (struct fetch){.cold = c,
+                        .bucket_id = b->id,
+                        .bucket = xstrdup(b->name),
+                        .name = xstrdup(call->name),
+                        .backend = xstrdup(b->props.backend),
+                        .durability = b->props.durability,
+                        .checksum = b->props.checksum,
+                        .fd = -1};
+    atomic_init(&f->refs, 1);
+    pthread_mutex_init(&f->lock, NULL);
+    return f;
+}
+
+void fetch_unref(struct fetch *f)
+{
+    if (atomic_fetch_sub(&f->refs, 1) != 1)
+        return;
+    if (f->fd >= 0)
+        close(f->fd);
+    reader_unref(f->reader);
+    pthread_mutex_destroy(&f->lock);
+    free(f->backend);
+    free(f->bucket);
+    free(f->name);
+    free(f);
+}
+
+/* A reference.  *fresh: it has to be run. */
+static struct fetch *table_find(struct cold *c, const struct object_call *call, bool *fresh)
+{
+    pthread_mutex_lock(&c->lock);
+    struct fetch **slot = slot_of(c, call->bucket->id, call->name), *f = *slot;
+    while (f != NULL && (f->bucket_id != call->bucket->id || strcmp(f->name, call->name) != 0))
+        f = f->next;
+    *fresh = f == NULL;
+    if (f == NULL) {
+        f = fetch_new(c, call);
+        f->next = *slot;
+        *slot = f;
+    }
+    atomic_fetch_add(&f->refs, 1);
+    pthread_mutex_unlock(&c->lock);
+    return f;
+}
+
+/* The table's reference becomes the caller's. */
+static void table_remove(struct fetch *f)
+{
+    struct cold *c = f->cold;
+    pthread_mutex_lock(&c->lock);
+    struct fetch **at = slot_of(c, f->bucket_id, f->name);
+    while (*at != f)
+        at = &(*at)->next;
+    *at = f->next;
+    pthread_mutex_unlock(&c->lock);
+}
+
+/* --- those who wait --------------------------------------------------------------------------- */
+
+/* Can it be served as the fetch stands? */
+static bool is_ripe(const struct fetch *f, const struct waiter *w)
+{
+    return f->state > FETCH_STORING || (f->state == FETCH_STORING && !w->patient);
+}
+
+/* With the state in which it is to be served. */
+static struct waiter *take_waiter(struct fetch *f, enum fetch_state *state)
+{
+    pthread_mutex_lock(&f->lock);
+    struct waiter **at = &f->waiters, *w;
+    while (*at != NULL && !is_ripe(f, *at))
+        at = &(*at)->next;
+    w = *at;
+    if (w != NULL) {
+        *at = w->next;
+        *state = f->state;
+        f->readers += f->state == FETCH_STORING;
+    }
+    pthread_mutex_unlock(&f->lock);
+    return w;
+}
+
+/* Its messages are as if the client's own fetch had failed. */
+static void fail_waiter(struct fetch *f, struct object_call *call)
+{
+    struct error err = f->err; /* it does not change any more */
+    if (err.code == E_OBJECT_NOT_FOUND)
+        miss_next(call);
+    else
+        object_call_fail(call, "get", &err);
+}
+
+static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_state state)
+{
+    log_set_request(http_request_id(call->req));
+    if (state == FETCH_STORING) {
+        atomic_fetch_add(&f->refs, 1);
+        cold_stream_reply(f, call);
+    } else if (state == FETCH_WHOLE) {
+        object_read_serve(call);
+    } else if (state == FETCH_NO_ROOM) {
+        cold_pass(f->cold, call);
+    } else {
+        fail_waiter(f, call);
+    }
+    log_set_request(NULL);
+}
+
+void fetch_serve_waiters(struct fetch *f)
+{
+    enum fetch_state state = FETCH_WAITS;
+    struct waiter *w;
+    while ((w = take_waiter(f, &state)) != NULL) {
+        serve_waiter(f, w->call, state);
+        free(w);
+    }
+}
+
+static void fetch_set_state(struct fetch *f, enum fetch_state state, const struct error *err)
+{
+    pthread_mutex_lock(&f->lock);
+    f->state = state;
+    if (err != NULL)
+        f->err = *err;
+    cold_stream_wake_all(f);
+    pthread_mutex_unlock(&f->lock);
+    fetch_serve_waiters(f);
+}
+
+static bool nobody_wants(struct fetch *f)
+{
+    pthread_mutex_lock(&f->lock);
+    bool nobody = f->waiters == NULL && f->readers == 0;
+    pthread_mutex_unlock(&f->lock);
+    return nobody;
+}
+
+/* --- storing ---------------------------------------------------------------------------------- */
+
+struct storing {
+    struct fetch *f;
+    struct object_put *put;
+    struct bpipe *pipe;
+    char *piece;
+    unsigned resumed;
+};
+
+static int not_whole(const struct fetch *f, struct error *err)
+{
+    return error_set(err, E_BACKEND, "the backend's answer broke off after %llu of %lld bytes",
+                     (unsigned long long)f->stored, (long long)f->facts.length);
+}
+
+static int put_begin(struct storing *s, struct error *err)
+{
+    struct fetch *f = s->f;
+    char meta[sizeof OBJECT_BACKEND_ETAG + BACKEND_ETAG_MAX];
+    size_t name_len = sizeof OBJECT_BACKEND_ETAG, tag_len = strlen(f->facts.etag) + 1;
+    memcpy(meta, OBJECT_BACKEND_ETAG, name_len);
+    memcpy(meta + name_len, f->facts.etag, tag_len);
+    bool tagged = backend_etag_is_strong(f->facts.etag);
+    const struct object_put_spec spec = {
+        .bucket_id = f->bucket_id,
+        .name = f->name,
+        .size = f->facts.length >= 0 ? (uint64_t)f->facts.length : OBJECT_SIZE_UNKNOWN,
+        .durability = f->durability,
+        .checksum = f->checksum,
+        .expect = f->facts.sum.type != CHECKSUM_NONE ? &f->facts.sum : NULL,
+        .content_type = *f->facts.content_type != '\0' ? f->facts.content_type : NULL,
+        .meta = tagged ? meta : NULL,
+        .meta_len = tagged ? name_len + tag_len : 0,
+    };
+    int code = object_put_begin(f->cold->target->store, &spec, &s->put, err);
+    return code != 0 ? code : object_put_share(s->put, &f->fd, &f->reader, err);
+}
+
+static int store_piece(struct storing *s, size_t len, struct error *err)
+{
+    struct fetch *f = s->f;
+    int code = object_put_write(s->put, s->piece, len, err);
+    if (code == 0)
+        code = object_put_flush(s->put, err);
+    if (code != 0)
+        return code;
+    metric_add(f->cold->bytes, len);
+    pthread_mutex_lock(&f->lock);
+    f->stored += len;
+    cold_stream_wake_all(f);
+    pthread_mutex_unlock(&f->lock);
+    return 0;
+}
+
+/* Until the pipe ends, whichever way: *broken. */
+static int store_pipe(struct storing *s, bool *broken, struct error *err)
+{
+    ssize_t n;
+    *broken = false;
+    while ((n = bpipe_read(s->pipe, s->piece, COLD_PIECE_BYTES, err)) > 0) {
+        int code = store_piece(s, (size_t)n, err);
+        if (code != 0)
+            return code;
+        if (cold_is_stopping(s->f->cold) && nobody_wants(s->f))
+            return error_set(err, E_NOT_READY, "this node is stopping");
+    }
+    *broken = n < 0;
+    return 0;
+}
+
+static void close_pipe(struct storing *s, const struct error *why)
+{
+    if (s->pipe != NULL)
+        bpipe_cancel(s->pipe, why);
+    bpipe_unref(steal(s->pipe));
+}
+
+/* The rest of the same version.  A server that knows no ranges, or has another version by now,
+ * ends it. */
+static int ask_for_rest(struct storing *s, struct error *err)
+{
+    struct fetch *f = s->f;
+    struct backend_facts facts;
+    char range[COLD_RANGE_MAX];
+    snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)f->stored);
+    const struct backend_ask ask = {
+        .method = HTTP_GET, .name = f->name, .range = range, .if_match = f->facts.etag};
+    int code =
+        exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &facts, &s->pipe, err);
+    if (code != 0)
+        return code;
+    if (facts.status != 206 || facts.offset != f->stored || facts.size != f->facts.length ||
+        strcmp(facts.etag, f->facts.etag) != 0)
+        return error_set(err, E_BACKEND,
+                         "the backend's answer broke off, and cannot be carried on");
+    return 0;
+}
+
+static bool can_resume(const struct storing *s)
+{
+    const struct fetch *f = s->f;
+    return f->facts.length >= 0 && backend_etag_is_strong(f->facts.etag) &&
+           f->stored < (uint64_t)f->facts.length && s->resumed < f->cold->env.rules.retries;
+}
+
+static int store_all(struct storing *s, struct error *err)
+{
+    for (;;) {
+        bool broken;
+        int code = store_pipe(s, &broken, err);
+        if (code != 0 || !broken)
+            return code;
+        struct error why = ERROR_INIT;
+        uint64_t luck, wait_ms;
+        random_bytes(&luck, sizeof luck);
+        if (!can_resume(s))
+            return not_whole(s->f, err);
+        close_pipe(s, err);
+        s->resumed++;
+        if (!failure_wait(&s->f->cold->env.rules, s->resumed, 0, luck, &wait_ms) ||
+            !s->f->cold->env.wait(s->f->cold, wait_ms) || ask_for_rest(s, &why) != 0)
+            return not_whole(s->f, err);
+        metric_add(metric_get(M_backend_retries_total, NULL), 1);
+    }
+}
+
+static int fetch_store(struct storing *s, struct error *err)
+{
+    struct fetch *f = s->f;
+    if (f->facts.status != 200)
+        return error_set(err, E_BACKEND, "the backend answered a request for the whole with %d",
+                         f->facts.status);
+    int code = put_begin(s, err);
+    if (code != 0)
+        return code;
+    fetch_set_state(f, FETCH_STORING, NULL);
+    code = store_all(s, err);
+    if (code == 0)
+        code = object_put_commit_wait(steal(s->put), err);
+    if (code == E_CHECKSUM || code == E_LENGTH)
+        error_recode(err, E_BACKEND, "the backend's bytes are not those that it announced");
+    return err->code;
+}
+
+static int fetch_from_backend(struct fetch *f, struct error *err)
+{
+    struct storing s = {.f = f};
+    const struct backend_ask ask = {.method = HTTP_GET, .name = f->name};
+    int code =
+        exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &f->facts, &s.pipe, err);
+    if (code == 0) {
+        s.piece = xmalloc(COLD_PIECE_BYTES);
+        code = fetch_store(&s, err);
+        close_pipe(&s, err);
+        object_put_abort(s.put);
+        free(s.piece);
+    }
+    return code;
+}
+
+/* --- the fetch -------------------------------------------------------------------------------- */
+
+static bool is_there(const struct fetch *f)
+{
+    struct object o;
+    return object_head(f->cold->target->store, f->bucket_id, f->name, &o, NULL) == 0;
+}
+
+static void say_end(const struct fetch *f, const struct error *err)
+{
+    metric_add(err->code == 0 ? f->cold->stored : f->cold->failed, 1);
+    if (err->code != 0 && err->code != E_OBJECT_NOT_FOUND)
+        log_warn("cold fetch failed", lstr("bucket", f->bucket), lstr("name", f->name), lerr(err));
+}
+
+static void fetch_run(void *arg)
+{
+    struct fetch *f = arg;
+    struct error err = ERROR_INIT;
+    enum fetch_state end = FETCH_WHOLE;
+    if (!is_there(f)) {
+        fetch_from_backend(f, &err);
+        say_end(f, &err);
+    }
+    if (err.code == E_NO_SPACE && f->state == FETCH_WAITS)
+        end = FETCH_NO_ROOM;
+    else if (err.code != 0)
+        end = FETCH_FAILED;
+    table_remove(f);
+    fetch_set_state(f, end, &err);
+    fetch_unref(f);
+}
+
+static void add_waiter(struct fetch *f, struct object_call *call, bool patient)
+{
+    struct waiter *w = xcalloc(1, sizeof *w);
+    *w = (struct waiter){.call = call, .patient = patient};
+    pthread_mutex_lock(&f->lock);
+    struct waiter **at = &f->waiters;
+    while (*at != NULL)
+        at = &(*at)->next;
+    *at = w;
+    pthread_mutex_unlock(&f->lock);
+}
+
+void fetch_join(struct cold *c, const struct object_call *names, struct object_call *call,
+                bool patient)
+{
+    bool fresh;
+    struct error err = ERROR_INIT;
+    struct fetch *f = table_find(c, names, &fresh);
+    if (call != NULL)
+        add_waiter(f, call, patient);
+    if (fresh && pool_submit(c->fetchers, fetch_run, f, &err) != 0) {
+        table_remove(f);
+        fetch_set_state(f, FETCH_FAILED, &err);
+        fetch_unref(f);
+    } else {
+        fetch_serve_waiters(f);
+    }
+    fetch_unref(f);
+}

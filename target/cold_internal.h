@@ -1,0 +1,92 @@
+/* What the files of cold reads share; nobody else includes this. */
+#pragma once
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/metrics.h"
+#include "target/backend/exchange.h"
+#include "target/call.h"
+#include "target/cold.h"
+#include "target/target.h"
+
+enum {
+    COLD_SLOTS = 1024,
+    COLD_PIPE_BYTES = 1 << 20,
+    COLD_PIECE_BYTES = 256 << 10,
+};
+
+struct cold {
+    struct target *target;
+    struct loop *loop; /* of the connections to backends */
+    struct http_client *client;
+    struct exchange_env env;
+    struct pool *fetchers; /* each runs one fetch at a time */
+    struct pool *askers;   /* for ranges and HEAD: until the head of the answer has come */
+    pthread_mutex_t lock;  /* of what follows */
+    pthread_cond_t changed;
+    bool stopping;
+    struct fetch *slots[COLD_SLOTS]; /* those under way */
+    metric_t *stored, *failed, *bytes, *passed;
+};
+
+bool cold_is_stopping(struct cold *c);
+
+/* --- a fetch: cold_fetch.c -------------------------------------------------------------------- */
+
+enum fetch_state {
+    FETCH_WAITS,   /* nothing has come */
+    FETCH_STORING, /* the file grows: facts, fd, reader are there */
+    FETCH_WHOLE,   /* it is in the store */
+    FETCH_FAILED,
+    FETCH_NO_ROOM, /* it cannot be stored: everybody for himself */
+};
+
+struct cold_stream;
+
+struct fetch {
+    struct cold *cold;
+    struct fetch *next; /* in its slot */
+    atomic_uint refs;
+    uint64_t bucket_id;
+    char *bucket, *name, *backend;
+    enum durability durability;
+    enum checksum_type checksum;
+    pthread_mutex_t lock; /* of what follows */
+    enum fetch_state state;
+    struct waiter *waiters;       /* calls that nothing was replied to */
+    struct cold_stream *sleepers; /* streams that want to be woken */
+    unsigned readers;             /* streams */
+    struct backend_facts facts;
+    int fd;
+    struct reader *reader;
+    uint64_t stored;
+    struct error err;
+};
+
+/* The call gets its answer from the fetch of its object, which may begin with this; NULL: nobody
+ * waits, the object is to be here.  `patient`: when it is here. */
+void fetch_join(struct cold *c, const struct object_call *names, struct object_call *call,
+                bool patient);
+void fetch_unref(struct fetch *f);
+/* Begins the replies of those who wait and can have one. */
+void fetch_serve_waiters(struct fetch *f);
+
+/* --- a client that reads what is stored: cold_stream.c ---------------------------------------- */
+
+/* Takes a reference over. */
+void cold_stream_reply(struct fetch *f, struct object_call *call);
+/* With the fetch's lock held. */
+void cold_stream_wake_all(struct fetch *f);
+
+/* --- a client for itself: cold_pass.c --------------------------------------------------------- */
+
+void cold_pass(struct cold *c, struct object_call *call); /* submits to the askers */
+/* The headers that a reply has from the backend. */
+void cold_put_headers(struct http_request *req, const struct backend_facts *facts);
+/* Is there one range, to be asked of the backend?  Its text; E_INVALID, E_RANGE. */
+enum { COLD_RANGE_MAX = 64 };
+int cold_pick_range(const struct object_call *call, bool *ranged, char text[static COLD_RANGE_MAX],
+                    struct error *err);
