@@ -262,7 +262,7 @@ def test_what_breaks_off_goes_on(c):
 
 def test_another_version_is_not_mixed_in(c):
     S3.put("data", "mixed", BIG)
-    S3.fail("mixed", cut_at=1_000_000)
+    S3.fail("mixed", short=2_000_000)
     S3.fail("mixed", change=BIG[::-1])
     broken(c, "s3", "mixed")
     check("mixed" not in c.names("s3"), "it was stored")
@@ -273,7 +273,8 @@ def test_it_gives_up_in_the_end(c):
     S3.put("data", "hopeless", BIG)
     S3.fail("hopeless", times=20, cut_at=1_000)
     broken(c, "s3", "hopeless")
-    check(S3.count("hopeless") <= 4, f"{S3.count('hopeless')} requests")
+    # Three tries, and two times three for the rest: a reset may destroy the head, too.
+    check(S3.count("hopeless") <= 9, f"{S3.count('hopeless')} requests")
     S3.calm()
 
 
@@ -323,11 +324,11 @@ def test_a_range_of_a_large_object_is_asked_for_alone(c):
 
 def test_a_range_that_breaks_off_is_cut(c):
     S3.put("data", "large-cut", BIG)
-    for fault in ({"cut_at": 1000}, {"short": 1}):
-        S3.fail("large-cut", **fault)
+    for short in (1, 70_000, 1_999_999):
+        S3.fail("large-cut", short=short)
         try:
             c.get("s3", "large-cut", {"Range": "bytes=0-1999999"})
-            check(False, f"{fault}: it looked complete")
+            check(False, f"{short} bytes too few: it looked complete")
         except (http.client.IncompleteRead, ConnectionError):
             c.http.close()
 

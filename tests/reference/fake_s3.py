@@ -13,7 +13,8 @@ the path is the name.
 Faults of one answer, in the order of fail() calls, each once:
 
     status=503, retry_after="1"   an error document, and that header
-    cut_at=N          the connection is reset after N bytes of the body
+    cut_at=N          the connection is reset after N bytes of the body; who has not read them, or the
+                      head, by then does not get them
     short=N           N bytes too few, and a clean end of the connection
     flip=True         one bit of the body is another one
     etag='"x"'        another entity tag
