@@ -275,6 +275,20 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
+/* Sets a cluster-wide setting; value NULL: back to its default.  document: the settings that are
+ * not at theirs. */
+DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const char *value,
+                            char **document, struct dfc_error *err);
+
+/* The cluster's documents as a whole (docs/http.md, "Documents").  The copies that nodes have whom
+ * the primary has refused, and which would be believed; cluster and node may be NULL. */
+DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster, const char *node,
+                                 char **document, struct dfc_error *err);
+/* action: "migrate", "restore", "recover", "set_primary"; value is a JSON object.  May be called
+ * again after a doubtful end. */
+DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,
+                              char **document, struct dfc_error *err);
+
 /* Out of the map for good, with what it alone had: a node that is unreachable.  Not repeated after a
  * doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);

@@ -508,6 +508,48 @@ static int apply_job_forget(const struct cluster_state *s, const struct command 
     return 0;
 }
 
+/* --- all at once ----------------------------------------------------------------------------- */
+
+static int check_restore(const struct cluster_state *s, const struct command *cmd,
+                         struct error *err)
+{
+    if (strcmp(cmd->restored->cluster_id, s->cluster_id) != 0)
+        return error_set(err, E_WRONG_CLUSTER,
+                         "the documents are those of cluster '%s', and this is cluster '%s'",
+                         cmd->restored->cluster_id, s->cluster_id);
+    if (cmd->seen_bmd != s->bmd.version || cmd->seen_config != s->config.version)
+        return error_set(err, E_PRECONDITION,
+                         "the documents have changed meanwhile: buckets are at version %llu, "
+                         "settings at %llu",
+                         (unsigned long long)s->bmd.version, (unsigned long long)s->config.version);
+    return 0;
+}
+
+/* An operator decides what is true: a new epoch.  Nodes and jobs are what they are. */
+static int apply_restore(const struct cluster_state *s, const struct command *cmd,
+                         const struct cluster_state **next, struct error *err)
+{
+    const struct cluster_state *from = cmd->restored;
+    int r = check_restore(s, cmd, err);
+    if (r != 0)
+        return r;
+    struct cluster_state *made = state_next(s);
+    document_unref(made->bmd.memory);
+    document_unref(made->config.memory);
+    made->bmd = from->bmd;
+    made->config = from->config;
+    document_ref(made->bmd.memory);
+    document_ref(made->config.memory);
+    made->bmd.version = s->bmd.version + 1;
+    made->config.version = s->config.version + 1;
+    if (from->next_bucket_id > made->next_bucket_id)
+        made->next_bucket_id = from->next_bucket_id;
+    made->term = state_next_term(s, (int64_t)cmd->term, true);
+    made->term_version = made->version;
+    *next = made;
+    return 0;
+}
+
 static apply_fn *const appliers[] = {
     [CMD_TERM_BEGIN] = apply_term_begin,       [CMD_NODE_JOIN] = apply_node_join,
     [CMD_NODE_STATE] = apply_node_state,       [CMD_NODE_REMOVE] = apply_node_remove,
@@ -515,7 +557,7 @@ static apply_fn *const appliers[] = {
     [CMD_BUCKET_PROPS] = apply_bucket_props,   [CMD_BUCKET_RENAME] = apply_bucket_rename,
     [CMD_CONFIG_SET] = apply_config_set,       [CMD_JOB_CREATE] = apply_job_create,
     [CMD_JOB_UPDATE] = apply_job_update,       [CMD_JOB_FORGET] = apply_job_forget,
-    [CMD_MOVES_DONE] = apply_moves_done,
+    [CMD_MOVES_DONE] = apply_moves_done,       [CMD_RESTORE] = apply_restore,
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,
@@ -567,6 +609,8 @@ struct command *command_copy(const struct command *cmd)
     box->cmd.patch = json_deep_copy(cmd->patch); /* counts are for one thread */
     if (cmd->job != NULL)
         box->cmd.job = job_ref(cmd->job);
+    if (cmd->restored != NULL)
+        box->cmd.restored = state_ref(cmd->restored);
     return &box->cmd;
 }
 
@@ -577,6 +621,7 @@ void command_free(struct command *cmd)
     struct command_box *box = (struct command_box *)cmd; /* its first member */
     json_decref(cmd->patch);
     job_unref(cmd->job);
+    state_unref(cmd->restored);
     arena_free(box->arena);
     free(box);
 }

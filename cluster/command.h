@@ -27,6 +27,8 @@ enum command_kind {
     CMD_JOB_UPDATE,     /* job: the new form; its move is checked */
     CMD_JOB_FORGET,     /* name = id: an ended job leaves the document */
     CMD_MOVES_DONE,     /* placed: every object lies by the set of owners that began with this version */
+    CMD_RESTORE,        /* restored: its buckets and settings; seen_bmd, seen_config: the versions
+                         * that they must have now; term: of the new term in its epoch */
 };
 
 struct command {
@@ -42,6 +44,8 @@ struct command {
     const struct bucket_props *props;
     json_t *patch;
     const struct job *job;
+    const struct cluster_state *restored;
+    uint64_t seen_bmd, seen_config;
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,

@@ -519,6 +519,52 @@ static void test_a_bucket_in_use_is_not_renamed(void **state)
     state_unref(s);
 }
 
+static void a_restore_replaces_buckets_and_settings(void **unused)
+{
+    (void)unused;
+    const struct cluster_state *s = cluster();
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "kept", .props = &props});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props});
+    apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "jobs_max", .text = "7"});
+    _cleanup_state_ const struct cluster_state *then = state_ref(s);
+    apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "later", .props = &props});
+    apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "jobs_max", .text = NULL});
+    struct command restore = {.kind = CMD_RESTORE,
+                              .restored = then,
+                              .term = 5,
+                              .seen_bmd = s->bmd.version,
+                              .seen_config = s->config.version};
+    struct command late = restore;
+    late.seen_bmd--;
+    assert_refused(s, late, E_PRECONDITION);
+    late = restore;
+    late.seen_config++;
+    assert_refused(s, late, E_PRECONDITION);
+    _cleanup_state_ const struct cluster_state *before = state_ref(s);
+    struct command *copy = command_copy(&restore);
+    apply(&s, *copy);
+    command_free(copy);
+    assert_non_null(bmd_bucket(&s->bmd, "kept"));
+    assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, bmd_bucket(&then->bmd, "lost")->id);
+    assert_null(bmd_bucket(&s->bmd, "later"));
+    assert_string_equal(config_get(&s->config, "jobs_max"), "7");
+    assert_int_equal(s->version, before->version + 1);
+    assert_int_equal(s->bmd.version, before->bmd.version + 1);
+    assert_int_equal(s->smap.version, before->smap.version);
+    assert_int_equal(s->next_bucket_id, before->next_bucket_id); /* ids never repeat */
+    /* A new epoch: whoever has seen something later follows all the same. */
+    assert_true(s->term > before->term);
+    assert_int_equal(state_check_history(s, before->term, before->version + 100, NULL), 0);
+    struct cluster_state *other = state_new("c-other");
+    restore.restored = other;
+    restore.seen_bmd = s->bmd.version;
+    restore.seen_config = s->config.version;
+    assert_refused(s, restore, E_WRONG_CLUSTER);
+    state_unref(other);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -540,6 +586,7 @@ int main(void)
         cmocka_unit_test(commands_are_pure_idempotent_and_count),
         cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),
         cmocka_unit_test(test_a_bucket_in_use_is_not_renamed),
+        cmocka_unit_test(a_restore_replaces_buckets_and_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

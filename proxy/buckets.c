@@ -9,6 +9,7 @@
 #include "proxy/list.h"
 #include "proxy/objects_job.h"
 #include "proxy/proxy.h"
+#include "proxy/recovery.h"
 
 /* --- documents ------------------------------------------------------------------------------- */
 
@@ -126,7 +127,7 @@ static int create(struct http_request *req, const struct action_body *body, stru
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
     int r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
-    if (r != 0)
+    if (r != 0 || (r = recovery_check_new(http_user(req), err)) != 0)
         return r;
     if (props.backend != NULL && json_object_get(body->value, "durability") == NULL)
         props.durability = DURABILITY_ASYNC; /* what is lost can be read again */

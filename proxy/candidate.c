@@ -16,6 +16,7 @@
 #include "common/rng.h"
 #include "io/thread.h"
 #include "proxy/follower.h"
+#include "proxy/migration.h"
 #include "proxy/primary.h"
 #include "proxy/proxy.h"
 #include "proxy/state_file.h"
@@ -43,18 +44,43 @@ static void changed(void *arg)
 
 /* --- documents ------------------------------------------------------------------------------- */
 
-static int begin_documents(const struct proxy *p, const struct cluster_state *now,
-                           struct cluster_state **s, struct error *err)
+/* A migration was cut short before they came here (proxy/migration.h). */
+static int take_along(const struct proxy *p, const struct cluster_state *now,
+                      struct cluster_state **s, struct error *err)
 {
+    int r = migration_source(p, s, err);
+    if (r != 0 || *s == NULL)
+        return r;
+    if (strcmp((*s)->cluster_id, now->cluster_id) == 0 && state_compare(now, *s) <= 0) {
+        log_info("taking the documents along", lu64("term", (*s)->term),
+                 lu64("version", (*s)->version));
+        return 0;
+    }
+    state_unref(*s);
+    *s = NULL;
+    return 0;
+}
+
+static int begin_documents(const struct proxy *p, const struct cluster_state *now,
+                           struct primary_base *base, struct error *err)
+{
+    struct cluster_state *s = NULL;
+    int r = 0;
+    base->is_first = true;
     if (p->params.import[0] != '\0')
-        return state_file_read(p->params.import, s, err);
-    int r = term_check_base(now, NULL, p->params.etcd_prefix, err);
+        r = state_file_read(p->params.import, &s, err);
+    else if ((r = take_along(p, now, &s, err)) == 0 && s == NULL)
+        r = term_check_base(now, NULL, p->params.etcd_prefix, err);
     if (r != 0)
         return r;
-    char id[16];
-    random_id("c-", id);
-    *s = state_new(id);
-    log_info("a new cluster", lstr("cluster", id));
+    base->next_epoch = s != NULL;
+    if (s == NULL) {
+        char id[16];
+        random_id("c-", id);
+        s = state_new(id);
+        log_info("a new cluster", lstr("cluster", id));
+    }
+    base->state = s;
     return 0;
 }
 
@@ -69,14 +95,15 @@ static int check_documents(const struct proxy *p, const struct cluster_state *no
     return term_check_base(now, s, p->params.etcd_prefix, err);
 }
 
-static int documents(struct proxy *p, struct cluster_state **s, bool *is_first, struct error *err)
+static int documents(struct proxy *p, struct primary_base *base, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(p->state);
-    int r = p->metastore->ops->load(p->metastore, s, err);
+    struct cluster_state *s = NULL;
+    int r = p->metastore->ops->load(p->metastore, &s, err);
     if (r != 0)
         return r;
-    *is_first = *s == NULL;
-    return *is_first ? begin_documents(p, now, s, err) : check_documents(p, now, *s, err);
+    base->state = s;
+    return s == NULL ? begin_documents(p, now, base, err) : check_documents(p, now, s, err);
 }
 
 /* --- roles ----------------------------------------------------------------------------------- */
@@ -95,15 +122,16 @@ static void open_follower(void *arg)
 
 static int begin(struct proxy *p, uint64_t election, struct error *err)
 {
-    struct cluster_state *base = NULL;
-    bool is_first = false;
-    int r = documents(p, &base, &is_first, err);
+    struct primary_base base = {0};
+    int r = documents(p, &base, err);
     if (r == 0) {
         loop_call(p->loop, close_follower, p);
-        if ((r = primary_begin(p, base, is_first, election, err)) != 0)
+        if ((r = primary_begin(p, &base, election, err)) != 0)
             loop_call(p->loop, open_follower, p);
+        else
+            migration_finished(p);
     }
-    state_unref(base);
+    state_unref(base.state);
     return r;
 }
 

@@ -36,6 +36,9 @@ static int env_check(void *ctx, bool begins, struct error *err)
     struct proxy *p = c->proxy;
     if (!begins && !proxy_is_primary(p))
         return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary; repeat it", p->id);
+    if (p->fenced && !begins)
+        return error_set(err, E_NOT_PRIMARY,
+                         "proxy '%s' is moving the cluster's documents; repeat it", p->id);
     if (p->closing)
         return error_set(err, E_NOT_READY, "proxy '%s' is stopping", p->id);
     return 0;

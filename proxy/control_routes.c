@@ -9,6 +9,7 @@
 #include "proxy/follower.h"
 #include "proxy/members.h"
 #include "proxy/proxy.h"
+#include "proxy/strangers.h"
 
 static void reply_state(struct http_request *req)
 {
@@ -49,11 +50,15 @@ static void complain(struct proxy *p, const char *id, const struct error *err)
         log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
 }
 
-/* Hands on the code. */
-static int note_history(struct proxy *p, const char *id, int code, const struct error *err)
+/* Hands on the code.  Who is refused for what it knows may be who knows better: proxy/recovery.h. */
+static int note_refused(struct proxy *p, const struct node *n, const struct node_past *past,
+                        int code, const struct error *err)
 {
     if (code == E_STALE_MAP)
-        complain(p, id, err);
+        complain(p, n->id, err);
+    if (code == E_STALE_MAP || code == E_WRONG_CLUSTER)
+        strangers_note(p->strangers, n->id, n->control_url, past->cluster, past->term,
+                       past->version, clock_ms());
     return code;
 }
 
@@ -82,7 +87,7 @@ static int register_node(struct http_request *req, const char *data, size_t len,
         (r = past_of(doc, &past, err)) != 0)
         return r;
     if ((r = members_register(p, &n, &past, &cmd, err)) != 0)
-        return note_history(p, n.id, r, err);
+        return note_refused(p, &n, &past, r, err);
     log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
     proxy_commit(p, &cmd, registered, req);
     return 0;
@@ -118,12 +123,16 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
 
 static int take_keepalive(struct proxy *p, const char *data, size_t len, struct error *err)
 {
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
     struct keepalive k = {0};
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;
-    return note_history(p, k.id, members_keepalive(p, &k, err), err);
+    r = members_keepalive(p, &k, err);
+    const struct node *known = smap_node(&s->smap, k.id);
+    const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
+    return known != NULL ? note_refused(p, known, &past, r, err) : r;
 }
 
 static void keepalive_body(struct http_request *req, const char *data, size_t len)

@@ -62,6 +62,11 @@ bool proxy_find_primary(struct proxy *p, struct metastore_primary *out)
 static int need_primary(struct proxy *p, const struct http_request *req,
                         struct metastore_primary *out, struct error *err)
 {
+    if (atomic_load(&p->moved))
+        return error_set(err, E_NOT_PRIMARY,
+                         "the documents of proxy '%s' have moved to another metastore: start it "
+                         "again with --metastore",
+                         p->id);
     if (!proxy_find_primary(p, out))
         return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
     if (http_header(req, forwarded_header) != NULL)

@@ -26,6 +26,7 @@ struct metastore;
 struct metastore_config {
     const char *dir;     /* embedded: made where it is absent */
     uint64_t fold_bytes; /* embedded: a log longer than this is folded into a new snapshot */
+    bool moved_ok;       /* embedded: only to load; open it although it is marked (moved.h) */
     const struct etcd_store_config *etcd;
 };
 

@@ -25,8 +25,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
-#include "proxy/lock_file.h"
 #include "proxy/frame.h"
+#include "proxy/lock_file.h"
+#include "proxy/moved.h"
 
 #define FILE_MAX ((size_t)1 << 32)
 
@@ -349,13 +350,14 @@ static void embedded_close(struct metastore *m)
     free(e);
 }
 
-static int embedded_read(struct embedded *e, struct error *err)
+static int embedded_read(struct embedded *e, bool moved_ok, struct error *err)
 {
     struct cluster_state *snapshot = NULL;
     _cleanup_free_ char *lock_path = xprintf("%s/lock", e->dir);
     int r;
     if ((r = file_mkdirs(e->dir, 0755, err)) != 0 ||
         (r = lock_file_take(lock_path, &e->lock_fd, err)) != 0 ||
+        (r = moved_ok ? 0 : moved_refuse(e->dir, err)) != 0 ||
         (r = remove_temporaries(e, err)) != 0 || (r = read_snapshot(e, &snapshot, err)) != 0)
         return r;
     e->loaded = snapshot;
@@ -374,7 +376,7 @@ static int embedded_open(const struct metastore_config *config, struct metastore
     e->log_fd = -1;
     e->fold_bytes = config->fold_bytes;
     e->fold_at = config->fold_bytes;
-    int r = embedded_read(e, err);
+    int r = embedded_read(e, config->moved_ok, err);
     if (r != 0) {
         embedded_close(&e->base);
         return r;

@@ -10,8 +10,8 @@
 
 /* --- beginning ------------------------------------------------------------------------------- */
 
-static int begin_term(struct proxy *p, const struct cluster_state *base, bool is_first,
-                      uint64_t revision, struct error *err)
+static int begin_term(struct proxy *p, const struct primary_base *base, uint64_t revision,
+                      struct error *err)
 {
     const struct node self = {
         .id = p->id,
@@ -21,9 +21,9 @@ static int begin_term(struct proxy *p, const struct cluster_state *base, bool is
         .data_url = "",
         .boot = p->boot,
     };
-    bool imported = is_first && p->params.import[0] != '\0';
-    const struct command cmd = term_begin(base, &self, revision, imported, clock_wall_ms());
-    int r = proxy_commit_term(p, &cmd, base, is_first, err);
+    const struct command cmd =
+        term_begin(base->state, &self, revision, base->next_epoch, clock_wall_ms());
+    int r = proxy_commit_term(p, &cmd, base->state, base->is_first, err);
     if (r != 0)
         error_wrap(err, "begin as primary");
     return r;
@@ -41,13 +41,13 @@ static void start_parts(void *arg)
     publisher_state_changed(p->publisher);
 }
 
-int primary_begin(struct proxy *p, const struct cluster_state *base, bool is_first,
-                  uint64_t revision, struct error *err)
+int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
+                  struct error *err)
 {
     int r = proxy_client_new(p, p->loop, PROXY_CONNECTIONS_PER_HOST, &p->primary_client, err);
     if (r != 0)
         return r;
-    if ((r = begin_term(p, base, is_first, revision, err)) != 0) {
+    if ((r = begin_term(p, base, revision, err)) != 0) {
         http_client_free(p->primary_client);
         p->primary_client = NULL;
         return r;

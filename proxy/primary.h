@@ -11,9 +11,15 @@
 
 struct proxy;
 
-/* Begins a term upon what the metastore has: `base`, or nothing yet (is_first).  `revision` makes
- * the term greater than those before. */
-int primary_begin(struct proxy *p, const struct cluster_state *base, bool is_first,
-                  uint64_t revision, struct error *err);
+/* What a term begins upon. */
+struct primary_base {
+    const struct cluster_state *state;
+    bool is_first;   /* the metastore has nothing of it yet */
+    bool next_epoch; /* somebody has decided that this is true, whatever nodes have seen later */
+};
+
+/* `revision` makes the term greater than those before in its epoch. */
+int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t revision,
+                  struct error *err);
 /* Where it is primary.  When this returns everything that was under way there has ended. */
 void primary_end(struct proxy *p);

@@ -14,13 +14,17 @@
 #include "common/metrics.h"
 #include "common/rng.h"
 #include "io/file.h"
+#include "io/pool.h"
 #include "proxy/candidate.h"
 #include "proxy/follower.h"
 #include "proxy/lock_file.h"
-#include "proxy/metastore_etcd.h"
+#include "proxy/migration.h"
+#include "proxy/moved.h"
+#include "proxy/etcd_params.h"
 #include "proxy/primary.h"
 #include "proxy/publish.h"
 #include "proxy/state_file.h"
+#include "proxy/strangers.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000 };
@@ -30,31 +34,6 @@ enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000 };
 static bool is_embedded(const struct proxy_params *params)
 {
     return strcmp(params->metastore, metastore_embedded.scheme) == 0;
-}
-
-static struct etcd_endpoints endpoints_of(const struct proxy_params *params)
-{
-    return (struct etcd_endpoints){.urls = params->metastore,
-                                   .user = params->etcd_user,
-                                   .password_file = params->etcd_password_file,
-                                   .ca_file = params->etcd_ca,
-                                   .cert_file = params->etcd_cert,
-                                   .key_file = params->etcd_key,
-                                   .connect_timeout_ms = params->connect_timeout};
-}
-
-static int check_etcd(const struct proxy_params *params, struct error *err)
-{
-    const struct etcd_endpoints endpoints = endpoints_of(params);
-    size_t len = strlen(params->etcd_prefix);
-    if (len < 2 || len > 200 || params->etcd_prefix[0] != '/' ||
-        params->etcd_prefix[len - 1] == '/')
-        return error_set(
-            err, E_INVALID,
-            "--etcd-prefix: '%.80s' must begin with a slash, not end with one, and have "
-            "2 to 200 bytes",
-            params->etcd_prefix);
-    return etcd_endpoints_check(&endpoints, err);
 }
 
 static int check_params(const struct proxy_params *params, struct error *err)
@@ -79,7 +58,9 @@ static int check_params(const struct proxy_params *params, struct error *err)
     if (params->keepalive_timeout < 2 * params->keepalive_interval)
         return error_set(err, E_INVALID,
                          "--keepalive-timeout must be at least twice --keepalive-interval");
-    return is_embedded(params) ? 0 : check_etcd(params, err);
+    const struct etcd_store_config etcd =
+        etcd_params(params, params->metastore, params->etcd_prefix);
+    return is_embedded(params) ? 0 : etcd_params_check(&etcd, "--etcd-prefix", err);
 }
 
 int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err)
@@ -97,6 +78,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->started_fd = eventfd(0, EFD_CLOEXEC);
     assert(p->started_fd >= 0);
     random_id("", p->boot);
+    p->strangers = strangers_new();
     *out = p;
     return 0;
 }
@@ -144,27 +126,25 @@ static int open_embedded(struct proxy *p, struct cluster_state **s, bool *is_fir
     return 0;
 }
 
-/* Documents of an earlier, embedded life would be forgotten in silence. */
+/* Documents of an earlier, embedded life would be forgotten in silence; those that have moved, or
+ * are on their way, are taken along. */
 static int refuse_embedded_documents(const struct proxy *p, struct error *err)
 {
-    _cleanup_free_ char *path = xprintf("%s/metastore/snapshot", p->params.dir);
-    if (access(path, F_OK) != 0 || p->params.import[0] != '\0')
+    _cleanup_free_ char *dir = xprintf("%s/metastore", p->params.dir);
+    _cleanup_free_ char *path = xprintf("%s/snapshot", dir);
+    if (access(path, F_OK) != 0 || p->params.import[0] != '\0' || moved_refuse(dir, NULL) != 0)
         return 0;
-    return error_set(
-        err, E_EXISTS,
-        "'%s' has documents of an embedded metastore. To take them along, save what GET "
-        "/v1/cluster?what=state gives while it still runs so, and start once with "
-        "--import FILE; then move '%s/metastore' away",
-        p->params.dir, p->params.dir);
+    return error_set(err, E_EXISTS,
+                     "'%s' has documents of an embedded metastore. To take them along, start this "
+                     "proxy once more without --metastore, and let 'dfcctl cluster "
+                     "migrate-metastore --to %s' move them",
+                     p->params.dir, p->params.metastore);
 }
 
 static int open_shared(struct proxy *p, struct error *err)
 {
-    const struct etcd_store_config etcd = {.endpoints = endpoints_of(&p->params),
-                                           .prefix = p->params.etcd_prefix,
-                                           .lease_ttl_ms = p->params.lease_ttl,
-                                           .commit_timeout_ms = p->params.call_timeout,
-                                           .request_max = p->params.etcd_request_max};
+    const struct etcd_store_config etcd =
+        etcd_params(&p->params, p->params.metastore, p->params.etcd_prefix);
     const struct metastore_config config = {.etcd = &etcd};
     int r = refuse_embedded_documents(p, err);
     return r != 0 ? r : metastore_etcd.open(&config, &p->metastore, err);
@@ -176,7 +156,10 @@ static int load_state_file(struct proxy *p, struct cluster_state **s, struct err
     int r = state_file_read(p->state_path, s, err);
     if (r != E_NOT_FOUND)
         return r;
-    *s = state_new(""); /* to be heard of */
+    if (p->is_shared && (r = migration_last(p, s, err)) != 0)
+        return r;
+    if (*s == NULL)
+        *s = state_new(""); /* to be heard of */
     return 0;
 }
 
@@ -261,6 +244,7 @@ static int start_io(struct proxy *p, struct error *err)
     if ((r = start_loop(p, "control", PROXY_CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) !=
             0 ||
         (r = committer_new(p, &p->committer, err)) != 0 ||
+        (r = pool_new("overhaul", 1, 1, &p->overhaul, err)) != 0 ||
         (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||
@@ -282,7 +266,9 @@ static void start_follower(void *arg)
 static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    int r = primary_begin(p, s, is_first, (uint64_t)clock_wall_ms(), err);
+    const struct primary_base base = {
+        .state = s, .is_first = is_first, .next_epoch = is_first && p->params.import[0] != '\0'};
+    int r = primary_begin(p, &base, (uint64_t)clock_wall_ms(), err);
     if (r == 0)
         proxy_start_succeeded(p);
     return r;
@@ -417,6 +403,7 @@ static void stop_io(struct proxy *p)
     hurry(p->client);
     http_server_free(p->public_server);
     http_server_free(p->control_server);
+    pool_free(p->overhaul);
     candidate_stop(p->candidate);
     if (p->loop != NULL) {
         primary_end(p);
@@ -448,6 +435,7 @@ void proxy_free(struct proxy *p)
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     close(p->started_fd);
+    strangers_free(p->strangers);
     free(p->public_url);
     free(p->control_url);
     free(p->state_path);

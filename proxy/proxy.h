@@ -33,7 +33,9 @@ struct committer;
 struct follower;
 struct job_glue;
 struct members;
+struct pool;
 struct publisher;
+struct strangers;
 
 struct proxy {
     struct proxy_params params;
@@ -44,6 +46,8 @@ struct proxy {
     char *state_path;   /* of one that is or may be a gateway: the last state it saw */
     struct metastore *metastore; /* NULL at a gateway of an embedded one */
     struct committer *committer;
+    struct pool *overhaul;       /* one thread: work on the documents as a whole, which waits */
+    struct strangers *strangers; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
     struct loop *loop;               /* the control loop */
     struct http_client *client;      /* in it */
@@ -67,6 +71,8 @@ struct proxy {
     struct job_glue *job_glue;
     atomic_bool is_primary; /* it has these parts; see proxy_is_primary() */
     bool closing;             /* the control loop's: nothing is committed or sent any more */
+    bool fenced;              /* the control loop's: the documents are being moved */
+    atomic_bool moved;        /* they have been: see proxy/moved.h */
     struct error start_error; /* set before started_fd is written to */
     int started_fd;           /* eventfd: serving, or failed */
     atomic_bool started;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/backup.h"
 #include "common/jsonx.h"
 #include "io/file.h"
 
@@ -14,6 +15,13 @@ int state_file_write(const char *path, const struct cluster_state *s, struct err
     return file_replace(path, text, strlen(text), 0644, err);
 }
 
+/* Of a backup, too. */
+static int document_of(json_t *doc, json_t **state, struct error *err)
+{
+    *state = doc;
+    return backup_is(doc) ? backup_unwrap(doc, state, err) : 0;
+}
+
 int state_file_read(const char *path, struct cluster_state **out, struct error *err)
 {
     _cleanup_(buf_done)
@@ -22,8 +30,9 @@ int state_file_read(const char *path, struct cluster_state **out, struct error *
     int r = file_read_all(path, STATE_FILE_MAX, &text, err);
     if (r != 0)
         return r;
+    json_t *state = NULL;
     if ((r = json_parse(buf_str(&text), text.len, &doc, err)) != 0 ||
-        (r = state_from_json(doc, out, err)) != 0)
+        (r = document_of(doc, &state, err)) != 0 || (r = state_from_json(state, out, err)) != 0)
         error_wrap(err, "'%s'", path);
     return r;
 }

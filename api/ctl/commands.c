@@ -34,6 +34,72 @@ const struct command commands[] = {
         .examples = {"cluster status", "cluster status --watch=5", "cluster status -o json"},
     },
     {
+        .noun = "cluster",
+        .verb = "set-primary",
+        .words = "NODE",
+        .min_words = 1,
+        .max_words = 1,
+        .kinds = {WORD_NODE},
+        .flags = FLAGS(),
+        .run = cluster_set_primary,
+        .summary = "Have another proxy be the primary (with etcd)",
+        .text = "The primary resigns; changes wait for the next one, for a second or two.",
+        .examples = {"cluster set-primary p2"},
+    },
+    {
+        .noun = "cluster",
+        .verb = "backup",
+        .words = "FILE",
+        .min_words = 1,
+        .max_words = 1,
+        .kinds = {WORD_FILE},
+        .flags = FLAGS(),
+        .run = cluster_backup,
+        .summary = "Save the cluster's documents: nodes, buckets, settings, jobs (not the objects)",
+        .text = "One JSON file with a checksum. 'cluster restore' takes it, and dfc-proxyd --import.",
+        .examples = {"cluster backup dfc-$(date +%F).json", "cluster backup - | gzip > dfc.json.gz"},
+    },
+    {
+        .noun = "cluster",
+        .verb = "restore",
+        .words = "FILE",
+        .min_words = 1,
+        .max_words = 1,
+        .kinds = {WORD_FILE},
+        .flags = FLAGS(F_dry_run, F_yes),
+        .run = cluster_restore,
+        .summary = "Put buckets and settings back to what a backup has",
+        .text = "Shows first what would change, and asks; elsewhere than on a terminal --yes is\n"
+                "required. Nodes and jobs stay as they are. It is for the cluster that the backup is\n"
+                "of; where all documents are lost: 'cluster recover', or dfc-proxyd --import FILE.",
+        .examples = {"cluster restore dfc-2026-11-21.json --dry-run"},
+    },
+    {
+        .noun = "cluster",
+        .verb = "recover",
+        .words = "",
+        .flags = FLAGS(F_cluster, F_node, F_dry_run, F_yes),
+        .run = cluster_recover,
+        .summary = "Rebuild the documents of a primary that lost its directory, from the nodes' copies",
+        .text = "For a primary with an embedded metastore that was started with an empty directory, or\n"
+                "an earlier one: its targets ask it to let them in, and are refused. Shown are the\n"
+                "copies that they have, and which one would be believed: the latest. It asks before it\n"
+                "is done; elsewhere than on a terminal --yes is required. --node takes that node's copy.",
+        .examples = {"cluster recover --dry-run", "cluster recover --yes"},
+    },
+    {
+        .noun = "cluster",
+        .verb = "migrate-metastore",
+        .words = "",
+        .flags = FLAGS(F_to, F_etcd_prefix, F_yes),
+        .run = cluster_migrate_metastore,
+        .summary = "Move the documents of an embedded primary to etcd",
+        .text = "While the cluster runs; objects are served all the time, changes are refused from then\n"
+                "until a proxy is started with --metastore. May be repeated after any failure.\n"
+                "docs/operations.md, 'Growing', has the whole way, and the way back.",
+        .examples = {"cluster migrate-metastore --to etcd://10.0.0.5:2379,10.0.0.6:2379,10.0.0.7:2379"},
+    },
+    {
         .noun = "bucket",
         .verb = "create",
         .words = "BUCKET",

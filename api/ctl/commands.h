@@ -6,6 +6,12 @@
 
 int cluster_status(struct ctl *ctl, const struct args *args);
 
+int cluster_migrate_metastore(struct ctl *ctl, const struct args *args);
+int cluster_set_primary(struct ctl *ctl, const struct args *args);
+int cluster_backup(struct ctl *ctl, const struct args *args);
+int cluster_restore(struct ctl *ctl, const struct args *args);
+int cluster_recover(struct ctl *ctl, const struct args *args);
+
 int node_ls(struct ctl *ctl, const struct args *args);
 int node_show(struct ctl *ctl, const struct args *args);
 int node_rm(struct ctl *ctl, const struct args *args);

@@ -117,11 +117,14 @@ class Layout:
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)
 
+    def metastore_url(self):
+        members = (self.public_url(m).removeprefix("http://") for m in self.of_role("etcd"))
+        return "etcd://" + ",".join(members)
+
     def where_to_join(self, node):
         proxies = self.of_role("proxy")
         if self.metastore == "etcd" and node.role == "proxy":
-            members = (self.public_url(m).removeprefix("http://") for m in self.of_role("etcd"))
-            return ["--metastore=etcd://" + ",".join(members)]
+            return ["--metastore=" + self.metastore_url()]
         if self.metastore == "etcd":
             return ["--join=" + ",".join(self.control_url(p) for p in proxies)]
         return ["--join", self.control_url(proxies[0])] if node is not proxies[0] else []

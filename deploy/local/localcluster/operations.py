@@ -8,6 +8,7 @@ import fcntl
 import os
 import shutil
 import signal
+import subprocess
 
 from . import ClusterError, layout as layouts, probe
 from .process import Process, end_of_log, spawn, wait_until
@@ -172,6 +173,58 @@ def start(directory, build, name, extra, ready_seconds):
         if node.process and node.process.alive():
             raise ClusterError(f"{name} is running already, as process {node.process.pid}")
         start_nodes(layout, [node], ready_seconds, extra)
+
+
+# --- growing -------------------------------------------------------------------------------------
+
+def add_nodes(layout, role, names):
+    """Nodes of these names that are not there yet, on the ports behind those that are taken."""
+    known = {n.name for n in layout.nodes}
+    for name in names:
+        if name not in known:
+            port = max(n.port for n in layout.nodes) + layouts.PORTS_PER_NODE
+            layout.nodes.append(layouts.Node(name, role, port))
+
+
+def migrate(layout):
+    """The primary's documents go to etcd; the same again is harmless."""
+    done = subprocess.run(
+        [os.path.join(layout.build, "dfcctl"), "cluster", "migrate-metastore", "--yes", "--quiet",
+         "--to", layout.metastore_url(), "--endpoint", layout.endpoint()],
+        capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise ClusterError(f"the documents were not moved: {done.stderr.strip()}")
+
+
+def grow(directory, build, proxies, ready_seconds, stop_seconds):
+    """From one proxy with an embedded metastore to several with etcd.  Targets go on running.  What
+    was cut short goes on with the same call."""
+    with locked(directory):
+        layout = load(directory)
+        layout.build = build
+        if layout.metastore != "embedded":
+            raise ClusterError(f"the cluster in {directory} has its documents in etcd already")
+        primary = layout.of_role("proxy")[0]
+        require_running(primary)
+        add_nodes(layout, "etcd", [f"e{i + 1}" for i in range(layouts.ETCD_MEMBERS)])
+        layouts.save(layout)
+        members = layout.of_role("etcd")
+        alive = running(layout, "etcd")
+        for node, child in [(m, launch(layout, m)) for m in members if m not in alive]:
+            await_ready(layout, node, child, ready_seconds)
+        migrate(layout)
+        old = running(layout, "proxy")
+        add_nodes(layout, "proxy", [f"p{i + 1}" for i in range(proxies)])
+        layout.metastore = "etcd"
+        layouts.save(layout)
+        for node in old:
+            node.process.signal(signal.SIGTERM)
+            if not node.process.wait(stop_seconds):
+                raise ClusterError(f"{node.name} has not ended {stop_seconds} s after SIGTERM")
+        start_nodes(layout, [primary], ready_seconds)
+        start_nodes(layout, [n for n in layout.of_role("proxy") if n is not primary], ready_seconds)
+        await_active(layout, layout.nodes, ready_seconds)
+        return layout
 
 
 # --- ending --------------------------------------------------------------------------------------

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""Backup and restore of the documents; a primary that lost its directory becomes the one of its
+cluster again from what the targets have kept, and never a new one for them."""
+
+import json
+import os
+import shutil
+
+from lib import check, equal, main, wait_for
+
+CREATE = {"action": "create"}
+
+
+def names(c):
+    return sorted(b["name"] for b in c.get_json("/v1/buckets")["buckets"])
+
+
+def epoch(c):
+    return c.get_json("/v1/cluster")["term"] >> 44
+
+
+def ctl_json(c, *args):
+    done = c.dfcctl(*args, "-o", "json")
+    equal(done.returncode, 0, f"{args}: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def store(c):
+    return os.path.join(c.node_dir("p1"), "metastore")
+
+
+def targets_are_back(c):
+    for target in c.targets():
+        c.wait_node(target, "active")
+
+
+def test_a_backup_is_one_file_that_can_be_checked(c):
+    c.create("one")
+    c.create("two", durability="async")
+    c.put("one", "o", b"bytes")
+    path = os.path.join(c.dir, "backup.json")
+    said = ctl_json(c, "cluster", "backup", path)
+    with open(path, encoding="utf-8") as f:
+        document = json.load(f)
+    equal(document["dfc_backup"], 1, "format")
+    equal(document["state"]["version"], said["version"], "version")
+    equal(c.dfcctl("cluster", "restore", path).returncode, 0, "the same")
+    document["state"]["next_bucket_id"] += 1
+    damaged = os.path.join(c.dir, "damaged.json")
+    with open(damaged, "w", encoding="utf-8") as f:
+        json.dump(document, f)
+    done = c.dfcctl("cluster", "restore", damaged, "--yes")
+    check(done.returncode == 1 and "checksum" in done.stderr, f"{done}")
+
+
+def test_restore_shows_asks_and_does_only_that(c):
+    path = os.path.join(c.dir, "backup.json")
+    c.destroy("two")
+    c.create("three")
+    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "jobs_max",
+                                  "value": "77"}).expect(200)
+    before = c.get_json("/v1/cluster")
+    for more, code in ((("--dry-run",), 0), ((), 2)):  # nobody can be asked here
+        done = c.dfcctl("cluster", "restore", path, *more)
+        equal(done.returncode, code, f"{more}")
+        for line in ("+ bucket 'two'", "- bucket 'three'", "setting 'jobs_max'"):
+            check(line in done.stderr, f"{line}: {done.stderr}")
+    equal(c.get_json("/v1/cluster")["version"], before["version"], "version")
+    said = ctl_json(c, "cluster", "restore", path, "--yes")
+    equal(len(said["changes"]), 3, f"changes of {said}")
+    equal(names(c), ["one", "two"], "buckets")
+    equal(c.get_json("/v1/cluster?what=config")["values"], {}, "settings")
+    check(epoch(c) > before["term"] >> 44, "the epoch has grown")
+    equal(c.get("one", "o").expect(200).body, b"bytes", "contents")
+    c.put("two", "new", b"x")
+    c.create("four")
+    ids = [b["id"] for b in c.get_json("/v1/buckets")["buckets"]]
+    equal(len(set(ids)), 3, "no id comes twice")
+    check(max(ids) > 3, f"the new bucket has an id of its own: {ids}")
+    targets_are_back(c)
+
+
+def test_what_changed_meanwhile_is_not_overwritten(c):
+    state = c.get_json("/v1/cluster?what=state")
+    value = {"state": state, "bmd": state["bmd"]["version"], "config": state["config"]["version"]}
+    c.create("meanwhile")
+    c.call("POST", "/v1/cluster/documents",
+           {"action": "restore", "value": value}).expect(412, "precondition_failed")
+    state["cluster"] = "c-another"
+    value["bmd"] += 1
+    c.call("POST", "/v1/cluster/documents",
+           {"action": "restore", "value": value}).expect(409, "wrong_cluster")
+    check("meanwhile" in names(c), "the bucket stays")
+
+
+def empty_directory(c):
+    c.kill("p1")
+    shutil.rmtree(store(c))
+    c.start("p1")
+
+
+def strangers(c):
+    return ctl_json(c, "cluster", "recover", "--dry-run")
+
+
+def all_are_heard(c):
+    """Both targets have asked to be let in, and were refused."""
+    wait_for(lambda: len(c.get_json("/v1/cluster/documents")["copies"]) == 2, "both ask")
+
+
+def test_an_empty_directory_is_no_new_cluster_for_old_targets(c):
+    before, old = c.get_json("/v1/cluster"), names(c)
+    empty_directory(c)
+    all_are_heard(c)
+    now = c.get_json("/v1/cluster")
+    check(now["cluster"] != before["cluster"], "it is another cluster")
+    equal([n["id"] for n in now["nodes"]], ["p1"], "nodes")
+    c.call("POST", "/v1/buckets/one", CREATE).expect(409, "wrong_cluster", text="recover")
+    shown = strangers(c)
+    equal([(k["node"], k["buckets"]) for k in shown["copies"]],
+          [("t1", len(old)), ("t2", len(old))], "copies")
+    equal(len({k["digest"] for k in shown["copies"]}), 1, "they agree")
+    equal(shown["plan"]["cluster"], before["cluster"], "to be believed")
+    equal(shown["plan"]["unheard"], [], "nobody is missing")
+    equal(c.dfcctl("cluster", "recover").returncode, 2, "it asks")
+    done = c.dfcctl("cluster", "recover", "--yes")
+    equal(done.returncode, 0, done.stderr)
+    check("To be believed" in done.stderr, done.stderr)
+    equal(names(c), old, "buckets")
+    after = c.get_json("/v1/cluster")
+    equal(after["cluster"], before["cluster"], "cluster")
+    check(after["term"] >> 44 > before["term"] >> 44, "the epoch has grown")
+    targets_are_back(c)
+    equal(c.get("one", "o").expect(200).body, b"bytes", "contents")
+    c.create("after")
+    done = c.dfcctl("cluster", "recover", "--yes")
+    equal(done.returncode, 3, f"nothing more to recover: {done}")
+    # It lasts.
+    c.kill("p1")
+    c.start("p1")
+    equal(names(c), sorted(old + ["after"]), "buckets after a restart")
+    targets_are_back(c)
+
+
+def test_an_earlier_directory_is_recovered_too(c):
+    c.stop("p1")
+    shutil.copytree(store(c), store(c) + ".earlier")
+    c.start("p1")
+    c.create("later")
+    targets_are_back(c)
+    state = c.get_json("/v1/cluster")
+    wait_for(lambda: all(c.get_json("/v1/daemon", t)["version"] >= state["version"]
+                         for t in c.targets()), "the targets know")
+    c.kill("p1")
+    shutil.rmtree(store(c))
+    shutil.move(store(c) + ".earlier", store(c))
+    c.start("p1")
+    check("later" not in names(c), "it is the past")
+    all_are_heard(c)
+    equal(c.dfcctl("cluster", "recover", "--yes").returncode, 0, "recover")
+    check("later" in names(c), "what the nodes have seen counts")
+    targets_are_back(c)
+
+
+def test_a_target_that_is_away_is_named_and_follows(c):
+    c.stop("t2")
+    old = names(c)
+    empty_directory(c)
+    wait_for(lambda: len(c.get_json("/v1/cluster/documents")["copies"]) == 1, "t1 asks")
+    equal(strangers(c)["plan"]["unheard"], ["t2"], "who may know more")
+    equal(c.dfcctl("cluster", "recover", "--yes").returncode, 0, "recover")
+    c.start("t2")
+    targets_are_back(c)
+    equal(names(c), old, "buckets")
+
+
+def test_a_backup_begins_a_cluster_whose_documents_are_lost(c):
+    path = os.path.join(c.dir, "last.json")
+    old = names(c)
+    ctl_json(c, "cluster", "backup", path)
+    c.kill("p1")
+    shutil.rmtree(store(c))
+    c.start("p1", f"--arg=--import={path}")
+    equal(names(c), old, "buckets")
+    targets_are_back(c)
+
+
+if __name__ == "__main__":
+    main(targets=2, args=("--proxy-arg=--keepalive-timeout=2s",))
