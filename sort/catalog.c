@@ -72,8 +72,8 @@ void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t s
         c->cap = c->cap == 0 ? 16 : 2 * c->cap;
         c->shards = xrealloc(c->shards, c->cap * sizeof *c->shards);
     }
-    c->shards[c->count++] =
-        (struct catalog_shard){.name = xstrdup(name), .place = place, .size = size};
+    c->shards[c->count++] = (struct catalog_shard){
+        .name = xstrdup(name), .place = place, .size = size, .contents_fd = -1};
 }
 
 static int compare_shards(const void *left, const void *right)
@@ -114,6 +114,27 @@ const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shar
 struct fdcache *catalog_files(const struct catalog *c)
 {
     return c->files;
+}
+
+void catalog_set_contents(struct catalog *c, uint32_t shard, int fd, uint64_t at)
+{
+    assert(shard < c->count);
+    c->shards[shard].contents_fd = fd;
+    c->shards[shard].contents_at = at;
+}
+
+int catalog_open(const struct catalog *c, uint32_t shard, int *fd, uint64_t *at, struct error *err)
+{
+    const struct catalog_shard *s = catalog_shard(c, shard);
+    *fd = s->contents_fd;
+    *at = s->contents_at;
+    return *fd >= 0 ? 0 : fdcache_get(c->files, shard, fd, err);
+}
+
+void catalog_close(const struct catalog *c, uint32_t shard)
+{
+    if (catalog_shard(c, shard)->contents_fd < 0)
+        fdcache_put(c->files, shard);
 }
 
 int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, struct error *err)

@@ -25,6 +25,8 @@ struct catalog_shard {
     char *name;
     uint64_t place;
     uint64_t size; /* of the file */
+    int contents_fd; /* of a decoded shard: where its tar is; else -1 */
+    uint64_t contents_at;
     uint32_t records;
     uint32_t part_count; /* of its index */
     struct catalog_part *parts;
@@ -39,6 +41,11 @@ void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t s
 void catalog_sort(struct catalog *c); /* after the last one */
 uint32_t catalog_count(const struct catalog *c);
 const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shard);
+/* The shard's tar is not its own file: it begins at this byte of that one, which outlives the catalog. */
+void catalog_set_contents(struct catalog *c, uint32_t shard, int fd, uint64_t at);
+/* The file that has the shard's tar, and where in it the tar begins; close() follows. */
+int catalog_open(const struct catalog *c, uint32_t shard, int *fd, uint64_t *at, struct error *err);
+void catalog_close(const struct catalog *c, uint32_t shard);
 /* Its shards as a dictionary, owned by target `self`. */
 int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, struct error *err);
 
@@ -78,4 +85,4 @@ int catalog_piece(const struct catalog *c, const struct record_place *r, uint32_
 int catalog_inline(const struct catalog *c, const struct record_place *r,
                    const struct record_piece *p, uint64_t offset, void *out, size_t len,
                    struct error *err);
-struct fdcache *catalog_files(const struct catalog *c); /* its shards, open, by number */
+struct fdcache *catalog_files(const struct catalog *c); /* its shards as they are, by number */

@@ -35,6 +35,7 @@ struct sort_figures {
 /* How the memory of the tables is shared out, in parts of the whole. */
 struct sort_memory {
     uint64_t rows;    /* rows, before they become runs */
+    uint64_t contents; /* decoded shards, before they go to work files */
     uint64_t index;   /* where the records lie */
     uint64_t book;    /* the orders that this target builds */
     uint64_t cutting; /* records of the output shard that is being cut */

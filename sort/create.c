@@ -8,10 +8,12 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "sort/format.h"
 #include "sort/gather.h"
 #include "sort/records.h"
 
 #define WRITE_BYTES (256 * 1024)
+#define BEGINS_MAX 1024 /* records that begin in one buffer */
 
 /* One thread's means, kept from shard to shard. */
 struct builder {
@@ -27,8 +29,12 @@ struct builder {
     struct gather gather;
     struct order_shard shard;
     struct decoder orders;
+    const struct shard_format_ops *format;
+    void *encoder;    /* of the shard, where its format has one */
+    uint32_t *begins; /* BEGINS_MAX: where records begin in the buffer, where the format asks */
+    unsigned begin_count;
     struct sort_output *out;
-    uint64_t written;
+    uint64_t written; /* as a tar */
 };
 
 struct create {
@@ -45,6 +51,8 @@ static void builder_init(struct builder *b, const struct create *x)
         .catalog = x->catalog,
         .book = x->book,
         .buffer = xmalloc(WRITE_BYTES),
+        .format = x->c->spec->output_shards,
+        .begins = xcalloc(BEGINS_MAX, sizeof *b->begins),
         .window = xcalloc(RECORDS_MAX, sizeof *b->window),
         .refs = xcalloc(RECORDS_MAX, sizeof *b->refs),
         .streams = xcalloc(x->c->participants, sizeof *b->streams),
@@ -59,25 +67,60 @@ static void builder_done(struct builder *b)
     free(b->streams);
     free(b->refs);
     free(b->window);
+    free(b->begins);
     free(b->buffer);
 }
 
 /* --- output -------------------------------------------------------------------------------------
  */
 
+static int output_put(void *ctx, const void *data, size_t len, struct error *err)
+{
+    struct builder *b = ctx;
+    return b->c->env->output_write(b->c->env->ctx, b->out, data, len, err);
+}
+
+/* The buffer in pieces, each the beginning of a record but, perhaps, the first. */
+static int builder_encode(struct builder *b, struct error *err)
+{
+    size_t at = 0;
+    int rc = 0;
+    for (unsigned i = 0; rc == 0 && i <= b->begin_count; i++) {
+        size_t to = i < b->begin_count ? b->begins[i] : b->used;
+        if (to > at)
+            rc = b->format->write(b->encoder, b->buffer + at, to - at, err);
+        if (rc == 0 && i < b->begin_count)
+            rc = b->format->record(b->encoder, err);
+        at = to;
+    }
+    b->begin_count = 0;
+    return rc;
+}
+
 static int builder_flush(struct builder *b, struct error *err)
 {
     int rc = gather_flush(&b->gather, err);
     if (rc == 0)
         rc = links_check(b->c->links, err);
-    if (rc == 0 && b->used > 0)
-        rc = b->c->env->output_write(b->c->env->ctx, b->out, b->buffer, b->used, err);
+    if (rc == 0 && b->encoder != NULL)
+        rc = builder_encode(b, err);
+    else if (rc == 0 && b->used > 0)
+        rc = output_put(b, b->buffer, b->used, err);
     if (rc != 0)
         return rc;
     b->written += b->used;
     progress_add(&b->c->progress.bytes_done, b->used);
     b->used = 0;
     return 0;
+}
+
+static int builder_begin_record(struct builder *b, struct error *err)
+{
+    if (b->format->record == NULL)
+        return 0;
+    int rc = b->begin_count == BEGINS_MAX ? builder_flush(b, err) : 0;
+    b->begins[b->begin_count++] = (uint32_t)b->used;
+    return rc;
 }
 
 static int builder_room(struct builder *b, struct error *err)
@@ -210,7 +253,9 @@ static int window_build(struct builder *b, struct error *err)
     int rc = streams_open(b, err);
     for (size_t i = 0; rc == 0 && i < b->window_count; i++) {
         const struct order_record *r = &b->window[i];
-        rc = r->source == b->c->self ? add_local(b, r, err) : add_remote(b, r, err);
+        rc = builder_begin_record(b, err);
+        if (rc == 0)
+            rc = r->source == b->c->self ? add_local(b, r, err) : add_remote(b, r, err);
     }
     progress_add(&b->c->progress.records_built, rc == 0 ? b->window_count : 0);
     return rc != 0 ? rc : streams_end(b, err);
@@ -232,46 +277,70 @@ static int shard_records(struct builder *b, struct error *err)
 
 static int shard_end_mark(struct builder *b, struct error *err)
 {
-    int rc = WRITE_BYTES - b->used < SORT_TAR_END ? builder_flush(b, err) : 0;
+    size_t end = (size_t)format_tar_end(b->format);
+    int rc = WRITE_BYTES - b->used < end ? builder_flush(b, err) : 0;
     if (rc != 0)
         return rc;
-    memset(b->buffer + b->used, 0, SORT_TAR_END);
-    b->used += SORT_TAR_END;
+    memset(b->buffer + b->used, 0, end);
+    b->used += end;
     return builder_flush(b, err);
 }
 
 static int shard_fill(struct builder *b, struct error *err)
 {
+    uint64_t wanted = b->shard.bytes + format_tar_end(b->format);
     int rc = shard_records(b, err);
     if (rc == 0)
         rc = shard_end_mark(b, err);
-    if (rc == 0 && b->written != b->shard.bytes + SORT_TAR_END)
+    if (rc == 0 && b->written != wanted)
         rc = error_set(err, E_INTERNAL, "%llu bytes were written instead of %llu",
-                       (unsigned long long)b->written,
-                       (unsigned long long)b->shard.bytes + SORT_TAR_END);
+                       (unsigned long long)b->written, (unsigned long long)wanted);
+    if (rc == 0 && b->encoder != NULL)
+        rc = b->format->finish(b->encoder, err);
     int fault = rc == 0 ? fault_errno("sort.finish") : 0;
     return fault != 0 ? error_errno(err, fault, "finish the shard") : rc;
+}
+
+static int shard_begin(struct builder *b, struct error *err)
+{
+    const struct sort_env *env = b->c->env;
+    const char *name = buf_str(&b->shard.name);
+    b->used = 0;
+    b->begin_count = 0;
+    b->written = 0;
+    int fault = fault_errno("sort.create");
+    if (fault != 0)
+        return error_errno(err, fault, "create the shard");
+    if (b->format->encoder_new == NULL)
+        return env->output_begin(env->ctx, name, b->shard.bytes + format_tar_end(b->format),
+                                 &b->out, err);
+    const struct format_output to = {
+        .sink = {.write = output_put, .ctx = b}, .env = env, .rule = b->c->spec->key_rule};
+    int rc = b->format->encoder_new(&to, &b->encoder, err);
+    return rc != 0 ? rc : env->output_begin(env->ctx, name, SORT_SIZE_UNKNOWN, &b->out, err);
+}
+
+static void encoder_drop(struct builder *b)
+{
+    if (b->encoder != NULL)
+        b->format->encoder_free(b->encoder);
+    b->encoder = NULL;
 }
 
 static int shard_build(struct builder *b, struct error *err)
 {
     const struct sort_env *env = b->c->env;
-    const char *name = buf_str(&b->shard.name);
-    b->used = 0;
-    b->written = 0;
-    int fault = fault_errno("sort.create");
-    if (fault != 0)
-        return error_errno(err, fault, "create the shard");
-    int rc = env->output_begin(env->ctx, name, b->shard.bytes + SORT_TAR_END, &b->out, err);
-    if (rc != 0)
-        return rc;
-    rc = shard_fill(b, err);
+    int rc = shard_begin(b, err);
+    if (rc == 0)
+        rc = shard_fill(b, err);
+    encoder_drop(b);
     struct sort_output *out = steal(b->out);
     if (rc == 0)
         return env->output_finish(env->ctx, out, err);
     gather_done(&b->gather);
     streams_drop(b);
-    env->output_discard(env->ctx, out);
+    if (out != NULL)
+        env->output_discard(env->ctx, out);
     return rc;
 }
 

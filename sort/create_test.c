@@ -11,6 +11,7 @@
 
 #include "common/mem.h"
 #include "sort/fixture.h"
+#include "sort/formats.h"
 #include "sort/record.h"
 #include "sort/records.h"
 #include "sort/tar.h"
@@ -158,6 +159,7 @@ static int setup(void **state)
         .create_threads = 1,
         .links = links_new(0),
     };
+    b->spec.output_shards = &format_tar;
     b->catalog = catalog_new(&b->env, 1 << 20, 4);
     b->book = book_new(&b->env, 1 << 20);
     fill_catalog(b);

@@ -27,6 +27,8 @@ enum sort_channel {
     SORT_CHANNEL_ORDERS, /* the output shards that a target shall build */
 };
 
+#define SORT_SIZE_UNKNOWN UINT64_MAX /* of an output shard that is compressed */
+
 struct sort_output; /* an output shard being written: the env's own */
 
 struct sort_env {
@@ -64,8 +66,8 @@ struct sort_env {
     unsigned (*owner)(void *ctx, const char *name);
     /* E_OBJECT_EXISTS where this target (the owner) has an object of that name already. */
     int (*output_check)(void *ctx, const char *name, struct error *err);
-    /* A new output shard of exactly `size` bytes, hidden until the job commits.  Not visible
-     * before output_finish() (durable, by the bucket's rule); output_discard() takes it back. */
+    /* A new output shard of exactly `size` bytes (SORT_SIZE_UNKNOWN: as many as are written), hidden
+     * until the job commits.  Not visible before output_finish() (durable, by the bucket's rule); output_discard() takes it back. */
     int (*output_begin)(void *ctx, const char *name, uint64_t size, struct sort_output **out,
                         struct error *err);
     int (*output_write)(void *ctx, struct sort_output *out, const void *data, size_t len,

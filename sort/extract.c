@@ -5,12 +5,14 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "sort/format.h"
 #include "sort/group.h"
 #include "sort/tar.h"
 
 struct extract {
     struct sort_context *c;
     struct catalog *catalog;
+    struct contents *contents; /* or NULL */
     struct rowset *rows;
     pthread_mutex_t lock; /* of rows */
 };
@@ -79,10 +81,17 @@ static int add_member(struct scanning *s, const struct tar_member *m, struct err
     return 0;
 }
 
-static int scan_members(struct scanning *s, int fd, uint64_t size, struct error *err)
+/* Where a shard's tar is. */
+struct tar_place {
+    int fd;
+    uint64_t at, size;
+};
+
+static int scan_members(struct scanning *s, const struct tar_place *tar, struct error *err)
 {
     _cleanup_(tar_scan_freep)
-    struct tar_scan *scan = tar_scan_new(fd, size, s->shard);
+    struct tar_scan *scan = tar_scan_new(tar->fd, tar->size, s->shard);
+    tar_scan_base(scan, tar->at);
     tar_scan_check(scan, check_stopped, s);
     struct tar_member m;
     int rc;
@@ -175,7 +184,8 @@ static int add_records(struct extract *x, uint32_t shard, struct group *group, s
 /* --- shards -------------------------------------------------------------------------------------
  */
 
-static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *err)
+static int scan_tar(struct extract *x, uint32_t shard, const struct tar_place *tar,
+                    struct error *err)
 {
     struct sort_context *c = x->c;
     const struct catalog_shard *s = catalog_shard(x->catalog, shard);
@@ -193,11 +203,50 @@ static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *er
     };
     _cleanup_(group_freep)
     struct group *group = scanning.group = group_new(&config);
-    int rc = scan_members(&scanning, fd, s->size, err);
+    int rc = scan_members(&scanning, tar, err);
     if (rc == 0)
         rc = add_records(x, shard, group, err);
     progress_add(&c->progress.spilled_bytes, group_spilled(group));
     return rc;
+}
+
+/* The shard's file becomes a tar in the contents. */
+static int decode(struct extract *x, uint32_t shard, int fd, struct tar_place *tar,
+                  struct error *err)
+{
+    const struct catalog_shard *s = catalog_shard(x->catalog, shard);
+    struct scanning scanning = {.x = x, .shard = s->name};
+    const struct format_input in = {.fd = fd,
+                                    .size = s->size,
+                                    .shard = s->name,
+                                    .check = check_stopped,
+                                    .check_ctx = &scanning};
+    struct contents_writer *w = contents_begin(x->contents, s->name, s->size);
+    int rc = x->c->spec->input_shards->decode(&in, contents_sink(w), err);
+    if (rc == 0)
+        rc = contents_end(w, &tar->fd, &tar->at, &tar->size, err);
+    if (rc == 0)
+        catalog_set_contents(x->catalog, shard, tar->fd, tar->at);
+    contents_release(w);
+    return rc;
+}
+
+static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *err)
+{
+    struct tar_place tar = {.fd = fd, .size = catalog_shard(x->catalog, shard)->size};
+    int rc = x->contents != NULL ? decode(x, shard, fd, &tar, err) : 0;
+    return rc != 0 ? rc : scan_tar(x, shard, &tar, err);
+}
+
+/* Nothing of an unreadable shard has gone anywhere: it can be left out whole. */
+static int judge(struct sort_context *c, int rc, const struct error *why, struct error *err)
+{
+    bool unreadable = rc == E_SHARD_CORRUPT || rc == E_SHARD_UNSUPPORTED;
+    if (!unreadable || c->spec->unreadable_shards == SORT_ABORT)
+        return rc != 0 ? error_set(err, rc, "%s", why->message) : 0;
+    if (c->spec->unreadable_shards == SORT_WARN)
+        notes_add(&c->notes, "%s; the shard is left out", why->message);
+    return 0;
 }
 
 static int scan_shard(void *ctx, size_t i, struct error *err)
@@ -215,17 +264,19 @@ static int scan_shard(void *ctx, size_t i, struct error *err)
         rc = fdcache_get(catalog_files(x->catalog), shard, &fd, err);
     if (rc != 0)
         return rc;
-    rc = scan_file(x, shard, fd, err);
+    struct error why = ERROR_INIT;
+    rc = scan_file(x, shard, fd, &why);
+    rc = judge(c, rc, &why, err);
     fdcache_put(catalog_files(x->catalog), shard);
     if (rc == 0)
         progress_add(&c->progress.shards_done, 1);
     return rc;
 }
 
-int extract_run(struct sort_context *c, struct catalog *catalog, struct rowset *rows,
-                struct error *err)
+int extract_run(struct sort_context *c, struct catalog *catalog, struct contents *contents,
+                struct rowset *rows, struct error *err)
 {
-    struct extract x = {.c = c, .catalog = catalog, .rows = rows};
+    struct extract x = {.c = c, .catalog = catalog, .contents = contents, .rows = rows};
     pthread_mutex_init(&x.lock, NULL);
     int rc = c->env->pin_shards(c->env->ctx, c->spec, each_shard, &x, err);
     if (rc == 0) {
@@ -235,6 +286,8 @@ int extract_run(struct sort_context *c, struct catalog *catalog, struct rowset *
                           &x, err);
     }
     progress_add(&c->progress.spilled_bytes, rowset_spilled(rows));
+    if (contents != NULL)
+        progress_add(&c->progress.spilled_bytes, contents_spilled(contents));
     pthread_mutex_destroy(&x.lock);
     return rc;
 }

@@ -14,7 +14,7 @@ void gather_init(struct gather *g, const struct catalog *c)
 static void gather_release(struct gather *g)
 {
     for (unsigned i = 0; i < g->file_count; i++)
-        fdcache_put(catalog_files(g->catalog), g->files[i].shard);
+        catalog_close(g->catalog, g->files[i].shard);
     g->file_count = 0;
     g->count = 0;
 }
@@ -44,14 +44,15 @@ static struct gather_file *file_find(struct gather *g, uint32_t shard)
 static int file_open(struct gather *g, uint32_t shard, struct gather_file **out, struct error *err)
 {
     int fd = -1;
+    uint64_t at = 0;
     int rc = g->file_count == GATHER_FILES ? gather_flush(g, err) : 0;
     if (rc == 0)
-        rc = fdcache_get(catalog_files(g->catalog), shard, &fd, err);
+        rc = catalog_open(g->catalog, shard, &fd, &at, err);
     if (rc != 0)
         return rc;
     g->hints[shard % GATHER_HINTS] = (uint8_t)g->file_count;
     *out = &g->files[g->file_count++];
-    **out = (struct gather_file){.shard = shard, .fd = fd, .last = GATHER_RANGES};
+    **out = (struct gather_file){.shard = shard, .fd = fd, .at = at, .last = GATHER_RANGES};
     return 0;
 }
 
@@ -87,7 +88,7 @@ int gather_add(struct gather *g, uint32_t shard, uint64_t offset, size_t length,
     if (f == NULL)
         rc = file_open(g, shard, &f, err);
     if (rc == 0)
-        range_add(g, f, offset, length, to);
+        range_add(g, f, f->at + offset, length, to);
     return rc;
 }
 

@@ -32,6 +32,7 @@ struct gather_range {
 struct gather_file {
     uint32_t shard;
     int fd;
+    uint64_t at; /* where in the file the shard's tar begins */
     uint16_t last; /* range */
 };
 

@@ -18,6 +18,7 @@
 #include "sort/spec.h"
 
 #define SORT_BLOCK 512           /* tar's: every record is a whole number of these */
+#define SORT_TAR_END 1024        /* the two zero blocks at the end of a tar */
 #define SORT_NAME_MAX 65535      /* bytes of a record's name */
 #define SORT_POSITION_MAX (UINT32_MAX - 1)
 

@@ -32,11 +32,9 @@ struct order_record {
 
 struct order_shard {
     struct buf name; /* text */
-    uint64_t bytes;  /* of the records: the file has SORT_TAR_END more */
+    uint64_t bytes;  /* of the records, as in a tar */
     uint64_t records;
 };
-
-#define SORT_TAR_END 1024 /* the two zero blocks at the end of a tar */
 
 int order_put_record(struct encoder *e, const struct order_record *r, struct error *err);
 int order_get_record(struct decoder *d, unsigned participants, struct order_record *r,

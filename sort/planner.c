@@ -3,6 +3,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "sort/cut.h"
+#include "sort/format.h"
 #include "sort/place.h"
 #include "sort/repeats.h"
 
@@ -126,7 +127,8 @@ static int shard_end(struct planner *p, struct error *err)
         return error_set(err, E_INTERNAL, "no participant owns output shard '%s'",
                          buf_str(&p->shard.name));
     struct placement where =
-        place_shard(p->held, p->c->participants, owner, p->shard.bytes + SORT_TAR_END);
+        place_shard(p->held, p->c->participants, owner,
+                    p->shard.bytes + format_tar_end(p->c->spec->output_shards));
     p->figures->shards++;
     p->figures->records += p->shard.records;
     p->figures->bytes += p->shard.bytes;

@@ -62,8 +62,7 @@ static int reader_name(struct row_reader *r, const struct buf *last, struct buf 
     uint64_t rest = 0;
     int rc = decoder_get_bounded(r->decoder, last->len, "a shared prefix of", &shared, err);
     if (rc == 0)
-        rc =
-            decoder_get_bounded(r->decoder, ROW_NAME_MAX - shared, "a name's rest of", &rest, err);
+        rc = decoder_get_bounded(r->decoder, ROW_NAME_MAX - shared, "a name's rest of", &rest, err);
     if (rc != 0)
         return rc;
     buf_clear(name);

@@ -27,6 +27,7 @@ static const char *const fields[] = {"input_bck",
                                      "description",
                                      "config",
                                      "missing_shards",
+                                     "unreadable_shards",
                                      "duplicated_records",
                                      "duplicated_output_records",
                                      "ekm_file",
@@ -43,17 +44,10 @@ static const char *const refused_fields[] = {
     "ekm_file",       "ekm_file_sep", "ekm_malformed_line", "ekm_missing_key",  "order_file",
     "order_file_sep", "dsorter_type", "stream_multiplier",  "extended_metrics", NULL};
 
-static const char *const config_fields[] = {"missing_shards",
-                                            "duplicated_records",
-                                            "duplicated_output_records",
-                                            "ekm_malformed_line",
-                                            "ekm_missing_key",
-                                            "default_max_mem_usage",
-                                            "dsorter_mem_threshold",
-                                            "call_timeout",
-                                            "compression",
-                                            "bundle_multiplier",
-                                            NULL};
+static const char *const config_fields[] = {
+    "missing_shards",     "unreadable_shards", "duplicated_records",    "duplicated_output_records",
+    "ekm_malformed_line", "ekm_missing_key",   "default_max_mem_usage", "dsorter_mem_threshold",
+    "call_timeout",       "compression",       "bundle_multiplier",     NULL};
 static const char *const refused_config_fields[] = {
     "ekm_malformed_line", "ekm_missing_key", "default_max_mem_usage", "dsorter_mem_threshold",
     "call_timeout",       "compression",     "bundle_multiplier",     NULL};
@@ -326,6 +320,7 @@ static int parse_policies(json_t *doc, struct sort_spec *s, struct error *err)
         enum sort_policy *policy;
     } rows[] = {
         {"missing_shards", &s->missing_shards},
+        {"unreadable_shards", &s->unreadable_shards},
         {"duplicated_records", &s->duplicated_records},
         {"duplicated_output_records", &s->duplicated_output_records},
     };

@@ -1,7 +1,7 @@
 /* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that its
  * users' specs work here; see docs/sort.md for each field.
  *
- * What this release does: .tar in and out; algorithms alphanumeric, shuffle, none (and decreasing);
+ * What this release does: every format of sort/format.h; algorithms alphanumeric, shuffle, none (and decreasing);
  * the rest of the fields is understood and refused by name with E_UNSUPPORTED, never ignored. */
 #pragma once
 
@@ -18,6 +18,8 @@ enum sort_policy { SORT_ABORT, SORT_WARN, SORT_IGNORE };
 enum sort_key_rule { SORT_KEY_FIRST_DOT, SORT_KEY_LAST_DOT };
 enum sort_input_kind { SORT_INPUT_TEMPLATE, SORT_INPUT_LIST, SORT_INPUT_PREFIX };
 
+struct shard_format_ops;
+
 struct sort_spec {
     char *input_bucket;
     char *output_bucket; /* = input_bucket where the request has none */
@@ -29,6 +31,8 @@ struct sort_spec {
                                              and end with the extension, in the order of names */
     char *input_extension;                /* ".tar" */
     char *output_extension;
+    const struct shard_format_ops *input_shards; /* what those extensions say */
+    const struct shard_format_ops *output_shards;
     struct name_template *output_template;
     uint64_t output_shard_size; /* bytes of tar; 0: total divided by the template's count */
     enum sort_algorithm algorithm;
@@ -43,6 +47,7 @@ struct sort_spec {
     bool dry_run;
     char *description;
     enum sort_policy missing_shards;            /* default abort */
+    enum sort_policy unreadable_shards;         /* damaged ones, or not understood: abort */
     enum sort_policy duplicated_records;        /* a member name twice in one input shard: abort */
     enum sort_policy duplicated_output_records; /* a record name twice in one output shard: warn */
 };

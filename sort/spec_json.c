@@ -50,7 +50,7 @@ json_t *sort_spec_json(const struct sort_spec *s)
 {
     return json_pack(
         "{s:{s:s}, s:{s:s}, s:o, s:s, s:s, s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, "
-        "s:s}",
+        "s:s, s:s}",
         "input_bck", "name", s->input_bucket, "output_bck", "name", s->output_bucket,
         "input_format", input_json(s), "input_extension", s->input_extension, "output_extension",
         s->output_extension, "output_format", template_text(s->output_template),
@@ -59,6 +59,7 @@ json_t *sort_spec_json(const struct sort_spec *s)
         memory_json(s), "extract_concurrency_max_limit", (int)s->extract_concurrency,
         "create_concurrency_max_limit", (int)s->create_concurrency, "dry_run", (int)s->dry_run,
         "description", s->description, "missing_shards", spec_policy_names[s->missing_shards],
-        "duplicated_records", spec_policy_names[s->duplicated_records], "duplicated_output_records",
+        "unreadable_shards", spec_policy_names[s->unreadable_shards], "duplicated_records",
+        spec_policy_names[s->duplicated_records], "duplicated_output_records",
         spec_policy_names[s->duplicated_output_records]);
 }

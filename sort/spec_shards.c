@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/utf8.h"
+#include "sort/format.h"
 #include "sort/spec_parse.h"
 
 #define NAME_MAX_BYTES 1024 /* of an object */
@@ -19,44 +20,15 @@ static int check_name(const char *field, const char *name, struct error *err)
     return 0;
 }
 
-static const char *const known_extensions[] = {".tar", ".tgz", ".tar.gz", ".zip", ".tar.lz4", NULL};
-
 /* --- extensions ---------------------------------------------------------------------------------
  */
 
-/* The longest known extension that the text ends with, or NULL. */
-static const char *extension_of(const char *text)
-{
-    const char *found = NULL;
-    size_t len = strlen(text);
-    for (const char *const *e = known_extensions; *e != NULL; e++) {
-        size_t n = strlen(*e);
-        bool ends = n <= len && strcmp(text + len - n, *e) == 0;
-        if (ends && (found == NULL || n > strlen(found)))
-            found = *e;
-    }
-    return found;
-}
-
-static bool extension_known(const char *text)
-{
-    for (const char *const *e = known_extensions; *e != NULL; e++) {
-        if (strcmp(*e, text) == 0)
-            return true;
-    }
-    return false;
-}
-
 static int extension_check(const char *field, const char *extension, struct error *err)
 {
-    if (strcmp(extension, ".tar") == 0)
+    if (format_of_extension(extension) != NULL)
         return 0;
-    if (extension_known(extension))
-        return error_set(err, E_UNSUPPORTED,
-                         "field '%s': '%s' is not supported by this release (.tar)", field,
-                         extension);
-    return error_set(err, E_SPEC, "field '%s': '%s' is not an archive's extension (.tar)", field,
-                     extension);
+    return error_set(err, E_SPEC, "field '%s': '%s' is not an archive's extension (%s)", field,
+                     extension, format_extensions());
 }
 
 /* A field's extension, else that of the text of another field, else the default. */
@@ -66,7 +38,7 @@ static int extension_choose(const char *field, const char *given, const char *te
     const char *chosen = given;
     const char *blame = field;
     if (chosen[0] == '\0') {
-        chosen = text == NULL ? NULL : extension_of(text);
+        chosen = text == NULL ? NULL : format_extension_of(text);
         blame = text_field;
     }
     if (chosen == NULL)
@@ -81,7 +53,7 @@ static int extension_choose(const char *field, const char *given, const char *te
 static int extension_apply(const char *field, const char *text, const char *extension, char **out,
                            struct error *err)
 {
-    const char *there = extension_of(text);
+    const char *there = format_extension_of(text);
     if (there != NULL && strcmp(there, extension) != 0)
         return error_set(err, E_SPEC, "field '%s': '%s' does not end with '%s'", field, text,
                          extension);
@@ -270,6 +242,7 @@ int spec_parse_input(json_t *doc, struct sort_spec *s, struct error *err)
     rc = extension_choose(field, given, in.field, in.template, ".tar", &s->input_extension, err);
     if (rc != 0)
         return rc;
+    s->input_shards = format_of_extension(s->input_extension);
     if (in.template != NULL)
         return parse_input_text(s, &in, err);
     if (in.names != NULL)
@@ -321,6 +294,7 @@ int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
                               &s->output_extension, err);
     if (rc != 0)
         return rc;
+    s->output_shards = format_of_extension(s->output_extension);
     _cleanup_free_ char *whole = NULL;
     rc = extension_apply("output_format", text, s->output_extension, &whole, err);
     if (rc == 0)

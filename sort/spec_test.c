@@ -8,6 +8,7 @@
 
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "sort/format.h"
 
 static int parse(const char *text, struct sort_spec **out, struct error *err)
 {
@@ -30,6 +31,24 @@ static struct sort_spec *parsed(const char *text)
 #define BASE(more)                                                                        \
     "{\"input_bck\": {\"name\": \"b\"}, \"input_format\": {\"template\": \"s-{0..9}\"}, " \
     "\"output_format\": \"o-%06d\", \"output_shard_size\": \"10MB\"" more "}"
+
+static void test_formats(void **state)
+{
+    (void)state;
+    struct sort_spec *s = parsed("{\"input_bck\": \"b\", \"input_format\": \"s-{0..9}.tgz\","
+                                 " \"output_format\": \"o-%d.zip\", \"output_shard_size\": 1,"
+                                 " \"unreadable_shards\": \"warn\"}");
+    assert_string_equal(s->input_extension, ".tgz");
+    assert_ptr_equal(s->input_shards, format_of_extension(".tar.gz"));
+    assert_ptr_equal(s->output_shards, format_of_extension(".zip"));
+    assert_int_equal(s->unreadable_shards, SORT_WARN);
+    sort_spec_free(s);
+    s = parsed("{\"input_bck\": \"b\", \"input_format\": {\"prefix\": \"\"},"
+               " \"input_extension\": \".msgpack\", \"output_format\": \"o-{0..9}\"}");
+    assert_string_equal(s->output_extension, ".msgpack");
+    assert_string_equal(template_text(s->output_template), "o-{0..9}.msgpack");
+    sort_spec_free(s);
+}
 
 static void test_defaults(void **state)
 {
@@ -200,20 +219,18 @@ static const struct {
     {WITHOUT(OUT ", \"input_format\": \"s-{5..1}\""), E_SPEC, "input_format"},
     {WITHOUT(OUT ", \"input_format\": \"s-{0..1\""), E_SPEC, "input_format"},
     {WITHOUT(OUT ", \"input_format\": \"s-{0..99999999}\""), E_SPEC, "the limit is"},
-    {WITHOUT(OUT ", \"input_format\": \"s-{0..9}.tgz\""), E_UNSUPPORTED,
-     "field 'input_format': '.tgz' is not supported by this release (.tar)"},
     {WITHOUT(OUT ", \"input_format\": \"s-{0..9}.zip\", \"input_extension\": \".tar\""), E_SPEC,
      "does not end with '.tar'"},
-    {WITHOUT(IN ", " OUT ", \"input_extension\": \".tar.gz\""), E_UNSUPPORTED,
-     "field 'input_extension': '.tar.gz'"},
-    {WITHOUT(IN ", " OUT ", \"extension\": \".zip\""), E_UNSUPPORTED, "field 'extension'"},
+    {WITHOUT(IN ", " OUT ", \"input_extension\": \".gz\""), E_SPEC,
+     "field 'input_extension': '.gz' is not an archive's extension (.tar, .tar.gz, .tgz, .zip"},
     {WITHOUT(IN ", " OUT ", \"input_extension\": \".rar\""), E_SPEC, "'.rar' is not an archive"},
-    {WITHOUT(IN ", " OUT ", \"output_extension\": \".tar.lz4\""), E_UNSUPPORTED,
-     "field 'output_extension'"},
+    {WITHOUT(IN ", " OUT ", \"output_extension\": \"tar\""), E_SPEC, "field 'output_extension'"},
     {WITHOUT(IN), E_SPEC, "output_format"},
     {WITHOUT(IN ", \"output_format\": \"out\", \"output_shard_size\": 1"), E_SPEC, "has no range"},
-    {WITHOUT(IN ", \"output_format\": \"o-%d.tgz\", \"output_shard_size\": 1"), E_UNSUPPORTED,
-     "field 'output_format': '.tgz'"},
+    {WITHOUT(IN ", \"output_format\": \"o-%d.tgz\", \"output_extension\": \".zip\","
+                " \"output_shard_size\": 1"),
+     E_SPEC, "'o-%d.tgz' does not end with '.zip'"},
+    {BASE(", \"unreadable_shards\": \"skip\""), E_SPEC, "unreadable_shards"},
     {WITHOUT(IN ", \"output_format\": \"o-{9..1}\""), E_SPEC, "output_format"},
     {WITHOUT(IN ", \"output_format\": \"o-%d\""), E_SPEC, "field 'output_shard_size' is needed"},
     {WITHOUT(IN ", \"output_format\": \"o-%d\", \"output_shard_size\": \"0\""), E_SPEC,
@@ -301,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_formats),
         cmocka_unit_test(test_an_aistore_request),
         cmocka_unit_test(test_old_names),
         cmocka_unit_test(test_inputs),

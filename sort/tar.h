@@ -56,6 +56,9 @@ struct tar_scan *tar_scan_new(int fd, uint64_t size, const char *shard);
 /* check() is asked before each read of the file: what it returns, other than 0, ends the scan.  Even
  * what stands behind the end of an archive may be read for minutes. */
 void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *err), void *ctx);
+/* The tar begins at this byte of the file (before the first member is asked for); offsets in pieces and
+ * messages count from there. */
+void tar_scan_base(struct tar_scan *s, uint64_t base);
 void tar_scan_free(struct tar_scan *s);
 DEFINE_CLEANUP(struct tar_scan, tar_scan_free);
 /* 1 and a member (valid until the next call), 0 at the archive's end, or an error. */

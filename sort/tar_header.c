@@ -120,17 +120,18 @@ static void put_octal(unsigned char *block, struct field f, uint64_t value)
         block[f.offset + i] = (unsigned char)('0' + (value & 7));
 }
 
-void tar_header_make_pax(unsigned char *block, uint64_t size)
+void tar_header_make(unsigned char *block, const struct tar_fields *f)
 {
-    static const char name[] = "PaxHeaders/global";
     memset(block, 0, TAR_BLOCK);
-    memcpy(block + field_name.offset, name, sizeof name);
-    put_octal(block, field_mode, 0644);
+    memcpy(block + field_name.offset, f->name, f->name_len);
+    if (f->link_len > 0)
+        memcpy(block + field_link.offset, f->link, f->link_len);
+    put_octal(block, field_mode, f->mode);
     put_octal(block, field_uid, 0);
     put_octal(block, field_gid, 0);
-    put_octal(block, field_size, size);
-    put_octal(block, field_mtime, 0);
-    block[field_type.offset] = 'x';
+    put_octal(block, field_size, f->size);
+    put_octal(block, field_mtime, f->mtime);
+    block[field_type.offset] = (unsigned char)f->type;
     memcpy(block + field_magic.offset,
            "ustar\0"
            "00",
@@ -142,4 +143,29 @@ void tar_header_make_pax(unsigned char *block, uint64_t size)
     /* Six digits, NUL, space: the customary form. */
     put_octal(block, (struct field){field_checksum.offset, 7}, sum);
     block[field_checksum.offset + 6] = '\0';
+}
+
+void tar_header_make_pax(unsigned char *block, uint64_t size)
+{
+    static const char name[] = "PaxHeaders/global";
+    const struct tar_fields f = {
+        .name = name, .name_len = sizeof name - 1, .type = 'x', .mode = 0644, .size = size};
+    tar_header_make(block, &f);
+}
+
+uint32_t tar_header_mode(const unsigned char *block)
+{
+    uint64_t mode = 0;
+    return number_parse(block, field_mode, &mode) == NUMBER_OK ? (uint32_t)mode & 07777 : 0;
+}
+
+/* Two's complement, of which the low eight bytes are enough. */
+int64_t tar_header_mtime(const unsigned char *block)
+{
+    uint64_t time = 0;
+    if (number_parse(block, field_mtime, &time) != NUMBER_NEGATIVE)
+        return (int64_t)time;
+    for (size_t i = field_mtime.len - 8; i < field_mtime.len; i++)
+        time = time << 8 | block[field_mtime.offset + i];
+    return (int64_t)time;
 }

@@ -35,6 +35,7 @@ struct prelude {
 
 struct tar_scan {
     int fd;
+    uint64_t base; /* where in the file the tar begins */
     uint64_t size;
     char *shard;
     int (*check)(void *ctx, struct error *err); /* or NULL */
@@ -68,6 +69,11 @@ void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *er
 {
     s->check = check;
     s->check_ctx = ctx;
+}
+
+void tar_scan_base(struct tar_scan *s, uint64_t base)
+{
+    s->base = base;
 }
 
 void tar_scan_free(struct tar_scan *s)
@@ -109,7 +115,7 @@ static void scan_readahead(struct tar_scan *s, uint64_t offset)
     if (offset + READAHEAD_STEP / 2 < s->advised)
         return;
     uint64_t from = offset > s->advised ? offset : s->advised;
-    posix_fadvise(s->fd, (off_t)from, READAHEAD_STEP, POSIX_FADV_WILLNEED);
+    posix_fadvise(s->fd, (off_t)(s->base + from), READAHEAD_STEP, POSIX_FADV_WILLNEED);
     s->advised = from + READAHEAD_STEP;
 }
 
@@ -126,7 +132,7 @@ static int scan_window_fill(struct tar_scan *s, uint64_t offset, struct error *e
     int rc = s->check != NULL ? s->check(s->check_ctx, err) : 0;
     if (rc != 0)
         return rc;
-    rc = file_pread_full(s->fd, s->window, len, offset, err);
+    rc = file_pread_full(s->fd, s->window, len, s->base + offset, err);
     if (rc == E_LENGTH)
         return scan_corrupt(s, offset, "the file is shorter than its size says", err);
     if (rc != 0)

@@ -12,6 +12,7 @@
 #include "sort/create.h"
 #include "sort/exchange.h"
 #include "sort/extract.h"
+#include "sort/format.h"
 #include "sort/orders.h"
 #include "sort/records.h"
 #include "sort/rowset.h"
@@ -21,6 +22,7 @@
 struct sort_task {
     struct sort_context c;
     struct catalog *catalog;
+    struct contents *contents; /* NULL where the shards are tars */
     atomic_bool catalog_ready;
     struct rowset *rows;
     struct book *book;
@@ -55,10 +57,11 @@ static uint64_t choose_memory(const struct sort_task_config *config)
 }
 
 /* While shards are read nothing is cut or built, so that scanning may have those three parts. */
-static struct sort_memory share_memory(uint64_t memory, unsigned extract_threads)
+static struct sort_memory share_memory(uint64_t memory, unsigned extract_threads, bool decodes)
 {
     return (struct sort_memory){
-        .rows = memory / 2,
+        .rows = decodes ? memory / 4 : memory / 2,
+        .contents = decodes ? memory / 4 : 0,
         .index = memory / 8,
         .book = memory / 8,
         .cutting = memory / 8,
@@ -90,7 +93,8 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),
     };
-    c->memory = share_memory(choose_memory(config), c->extract_threads);
+    bool decodes = config->spec->input_shards->decode != NULL;
+    c->memory = share_memory(choose_memory(config), c->extract_threads, decodes);
     notes_init(&c->notes);
     /* A slot for the table of each round, and one for the orders. */
     c->links = links_new(c->arrangement->rounds + 1);
@@ -114,6 +118,8 @@ int sort_task_new(const struct sort_task_config *config, struct sort_task **out,
     struct sort_task *t = xcalloc(1, sizeof *t);
     context_init(&t->c, config);
     t->catalog = catalog_new(config->env, t->c.memory.index, OPEN_SHARDS_MAX);
+    if (config->spec->input_shards->decode != NULL)
+        t->contents = contents_new(config->env, t->c.extract_threads, t->c.memory.contents);
     t->book = book_new(config->env, t->c.memory.book);
     int rc = rowset_new(config->env, &t->c.order, t->c.memory.rows, &t->rows, err);
     if (rc == 0)
@@ -128,6 +134,7 @@ void sort_task_free(struct sort_task *t)
     book_free(t->book);
     rowset_free(t->rows);
     catalog_free(t->catalog);
+    contents_free(t->contents);
     context_done(&t->c);
     free(t);
 }
@@ -196,7 +203,7 @@ static int run_extract(struct sort_task *t, struct error *err)
     uint64_t begun = clock_ms();
     int rc = check_first_name(t, err);
     if (rc == 0)
-        rc = extract_run(&t->c, t->catalog, t->rows, err);
+        rc = extract_run(&t->c, t->catalog, t->contents, t->rows, err);
     if (rc == 0)
         atomic_store(&t->catalog_ready, true);
     atomic_store(&t->c.progress.extract_ms, clock_ms() - begun);
@@ -258,7 +265,8 @@ static int run_create(struct sort_task *t, struct error *err)
     uint64_t begun = clock_ms();
     size_t count = book_count(t->book);
     atomic_store(&p->to_build, count);
-    atomic_store(&p->bytes_total, book_bytes(t->book) + count * SORT_TAR_END);
+    atomic_store(&p->bytes_total,
+                 book_bytes(t->book) + count * format_tar_end(t->c.spec->output_shards));
     int rc = create_check(&t->c, t->book, err);
     if (rc == 0 && !t->c.spec->dry_run)
         rc = create_run(&t->c, t->catalog, t->book, err);

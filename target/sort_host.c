@@ -10,6 +10,7 @@
 
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "sort/format.h"
 #include "sort/plan.h"
 #include "target/job_files.h"
 #include "target/list.h"
@@ -270,10 +271,12 @@ static int env_output_begin(void *ctx, const char *name, uint64_t size, struct s
                          name, h->target->id, h->plan->ids[env_owner(h, name)]);
     const struct object_put_spec spec = {.bucket_id = h->plan->output_bucket_id,
                                          .name = name,
-                                         .size = size,
+                                         .size = size != SORT_SIZE_UNKNOWN
+                                                     ? size
+                                                     : OBJECT_SIZE_UNKNOWN,
                                          .durability = h->output_props.durability,
                                          .checksum = h->output_props.checksum,
-                                         .content_type = "application/x-tar",
+                                         .content_type = h->spec->output_shards->content_type,
                                          .job_id = h->job->id};
     return object_put_begin(h->target->store, &spec, (struct object_put **)out, err);
 }

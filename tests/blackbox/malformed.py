@@ -105,7 +105,7 @@ SPECS = [
     ({"input_format": {"objnames": [1]}}, 400, "invalid_spec", "objnames"),
     ({"input_format": {"objnames": ["a", "a"]}}, 400, "invalid_spec", "twice"),
     ({"input_extension": ".rar"}, 400, "invalid_spec", ".rar"),
-    ({"input_extension": ".tgz"}, 501, "not_supported", ".tgz"),
+    ({"input_extension": ".rar"}, 400, "invalid_spec", ".rar"),
     ({"output_format": None}, 400, "", "output_format"),
     ({"output_format": "fixed.tar"}, 400, "invalid_spec", "range"),
     ({"output_shard_size": None}, 400, "invalid_spec", "output_shard_size"),

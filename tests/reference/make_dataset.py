@@ -1,20 +1,33 @@
 #!/usr/bin/env python3
-"""Random datasets of tar shards, the same for the same seed.
+"""Random datasets, the same for the same seed.
 
-    make_dataset.py SEED DIR      writes the shards, prints their names
+    make_dataset.py SEED DIR [EXTENSION]      writes the shards (.tar), prints their names
 
 What a well-meaning program may write stands in them: empty shards, records of one and of many
 members, members of a record apart from each other, names beyond 100 and 256 bytes, unicode and
 bytes that are no unicode, contents of no bytes and around the block size, directories, links,
 devices, large owners, times with fractions and before 1970, extended attributes, extended headers
-that hold for all that follows; as ustar, GNU, PAX and all of them in one file.
+that hold for all that follows; as ustar, GNU, PAX and all of them in one file.  Other formats hold
+what they can: zips with times, permissions and links, stored, deflated and streamed, with ZIP64 forms;
+maps and Examples whose values are bytes, texts and numbers, with the key anywhere or (TFRecord) absent.
+Some shards are cut short.
 """
 
+import gzip
 import io
 import os
 import random
+import stat
+import struct
 import sys
 import tarfile
+import time
+import zipfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import formats  # noqa: E402
 
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
 BLOCK = 512
@@ -53,9 +66,11 @@ def contents(rng):
     return rng.randbytes(size)
 
 
-def member_type(rng, key, earlier):
+def member_type(rng, plain, earlier):
     """(type, linkname)"""
     kind = rng.random()
+    if plain:
+        return tarfile.REGTYPE, ""
     if kind < 0.04:
         return tarfile.SYMTYPE, rng.choice(("target", "../up/" + word(rng), "l" * 150))
     if kind < 0.06 and earlier:
@@ -104,7 +119,7 @@ def fits(info, fmt):
     return True
 
 
-def make_members(rng, key, fmts, names):
+def make_members(rng, key, fmts, names, plain):
     """The members of one record: (TarInfo, data, format)."""
     count = rng.choice((1, 1, 2, 2, 3, 3, 5, 8)) if rng.random() > 0.02 else 120
     earlier, members = [], []
@@ -113,7 +128,7 @@ def make_members(rng, key, fmts, names):
         name = key + ("" if count == 1 and rng.random() < 0.2 and key[-1:] not in ("", "/")
                       else suffix(rng, i))
         info = tarfile.TarInfo(name)
-        info.type, info.linkname = member_type(rng, key, earlier)
+        info.type, info.linkname = member_type(rng, plain, earlier)
         data = contents(rng) if info.type in HAVE_CONTENTS else b""
         info.size = len(data)
         dress(rng, info, fmt)
@@ -164,8 +179,8 @@ def tar_bytes(rng, members, globals_too):
     return whole if zeros is None else whole[:end] + bytes(BLOCK * zeros)
 
 
-def make_shard(rng, keys):
-    """Bytes of one shard; `keys` are records of other shards, which may come again here."""
+def make_shard(rng, keys, plain):
+    """Bytes of one tar; `keys` are records of other shards, which may come again here."""
     kind = rng.random()
     if kind < 0.08:
         return b""
@@ -177,26 +192,170 @@ def make_shard(rng, keys):
         if key in own:
             continue
         own.add(key)
-        records.append(make_members(rng, key, fmts, names))
+        records.append(make_members(rng, key, fmts, names, plain))
     keys.extend(sorted(own))
     mixed = rng.random() < 0.2
     members = list(interleave(rng, records)) if mixed else [m for r in records for m in r]
     return tar_bytes(rng, members, globals_too=rng.random() < 0.2)
 
 
-def make_dataset(seed, directory):
+# --- other formats -------------------------------------------------------------------------------
+
+def split_gzip(rng, tar):
+    """In one member or several, with and without a name in the header."""
+    parts = [tar] if rng.random() < 0.6 else [tar[:len(tar) // 3], b"", tar[len(tar) // 3:]]
+    out = io.BytesIO()
+    for part in parts:
+        with gzip.GzipFile(rng.choice(("", "name.tar")), "wb", rng.choice((0, 1, 6, 9)), out,
+                           mtime=rng.randrange(2 ** 31)) as z:
+            z.write(part)
+    return out.getvalue()
+
+
+def record_keys(rng, keys):
+    """Keys of the records of one shard, each once, some of other shards."""
+    count = rng.choice((0, 1, rng.randrange(2, 30), rng.randrange(2, 30)))
+    own = {rng.choice(keys) if keys and rng.random() < 0.2 else record_key(rng)
+           for _ in range(count)}
+    keys.extend(sorted(own))
+    return rng.sample(sorted(own), len(own))
+
+
+class Streamed(io.RawIOBase):
+    """A file without a way back: zipfile puts sizes behind the contents."""
+
+    def __init__(self):
+        super().__init__()
+        self.data = bytearray()
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        self.data += data
+        return len(data)
+
+
+def zip_info(rng, name):
+    info = zipfile.ZipInfo(name, time.gmtime(rng.choice((315532800, 1700000001, 4354819199)))[:6])
+    info.compress_type = rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
+    info.create_system = rng.choice((3, 3, 3, 0))
+    info.external_attr = rng.choice((0, stat.S_IFREG | 0o755, 0o640, stat.S_IFREG | 0o4711)) << 16
+    if rng.random() < 0.4:
+        info.extra = struct.pack("<HHBi", 0x5455, 5, 1, rng.choice((0, -1, 1700000001)))
+    return info
+
+
+def zip_shard(rng, keys):
+    out = io.BytesIO() if rng.random() < 0.7 else Streamed()
+    limit, zipfile.ZIP64_LIMIT = zipfile.ZIP64_LIMIT, rng.choice((zipfile.ZIP64_LIMIT, 1000))
+    names = set()
+    with zipfile.ZipFile(out, "w") as z:
+        z.comment = rng.choice((b"", b"", b"a comment"))
+        for key in record_keys(rng, keys):
+            if not formats.is_utf8(key.encode("utf-8", "surrogateescape")):
+                continue
+            for i in range(rng.choice((1, 2, 3))):
+                info, data = zip_info(rng, key + suffix(rng, i)), contents(rng)
+                if rng.random() < 0.05:
+                    info, data = zip_info(rng, key + "/"), b""
+                elif rng.random() < 0.03:
+                    info.create_system, data = 3, rng.choice((b"target", b"../" + b"l" * 150))
+                    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+                if info.filename not in names:
+                    names.add(info.filename)
+                    with z.open(info, "w", force_zip64=len(data) >= 900 or rng.random() < 0.3) as f:
+                        f.write(data)
+    zipfile.ZIP64_LIMIT = limit
+    return out.getvalue() if isinstance(out, io.BytesIO) else bytes(out.data)
+
+
+def field_names(rng):
+    """Of one record, each once."""
+    return {rng.choice((b"cls", b"jpg", b"json", b"seg.png", "π".encode(), b"", b"x%d" % i)): None
+            for i in range(rng.choice((1, 2, 3, 5, 20)))}
+
+
+def shuffled_with_key(rng, key, fields):
+    """The key first, as a rule; no key where it is None."""
+    at = 0 if rng.random() < 0.7 else rng.randrange(len(fields) + 1)
+    return fields[:at] + ([(formats.KEY, key)] if key is not None else []) + fields[at:]
+
+
+def msgpack_shard(rng, keys):
+    out = b""
+    for text in record_keys(rng, keys):
+        key = text.encode("utf-8", "surrogateescape") or b"empty"
+        fields = []
+        for name in field_names(rng):
+            kind = rng.random()
+            if kind < 0.7:
+                value = formats.msgpack_bytes(contents(rng))
+            elif kind < 0.85:
+                value = formats.msgpack_text(rng.randbytes(rng.choice((0, 5, 31, 32, 300))))
+            else:
+                value = rng.choice((b"\x07", b"\xff", b"\xcc\xff", b"\xd1\x80\x00", b"\xcf" + b"\xff" * 8,
+                                    b"\xd3" + b"\x80" + bytes(7), b"\xd2\xff\xff\xff\xfe"))
+            fields.append((name, value))
+        out += formats.msgpack_map(shuffled_with_key(rng, formats.msgpack_text(key), fields))
+    return out
+
+
+def example_feature(rng):
+    kind = rng.random()
+    if kind < 0.6:
+        return formats.bytes_feature(contents(rng)[:3000])
+    if kind < 0.65:
+        return b""
+    if kind < 0.8:
+        floats = [rng.choice((0.5, -1e30, 3.14159265, 0.1)) for _ in range(rng.randrange(4))]
+        packed = struct.pack(f"<{len(floats)}f", *floats)
+        return formats.message(2, formats.message(1, packed) if rng.random() < 0.5 else b"".join(
+            b"\x0d" + packed[i:i + 4] for i in range(0, len(packed), 4)))
+    numbers = [rng.choice((0, 1, -1, 2 ** 63 - 1, -2 ** 63, 300)) for _ in range(rng.randrange(4))]
+    return formats.message(3, formats.message(1, b"".join(map(formats.varint, numbers)))
+                           if rng.random() < 0.5 else
+                           b"".join(b"\x08" + formats.varint(n) for n in numbers))
+
+
+def tfrecord_shard(rng, keys):
+    out, keyed = b"", rng.random() < 0.8
+    for text in record_keys(rng, keys):
+        key = formats.bytes_feature(text.encode("utf-8", "surrogateescape") or b"empty")
+        fields = [(name, example_feature(rng)) for name in field_names(rng)]
+        example = formats.example_of(shuffled_with_key(rng, key if keyed else None, fields))
+        if rng.random() < 0.2:
+            example += b"\x10\x05" + formats.message(3, b"of a later version")
+        out += formats.frame(example)
+    return out
+
+
+def make_file(rng, extension, keys, plain):
+    makers = {".zip": zip_shard, ".msgpack": msgpack_shard, ".tfrecord": tfrecord_shard}
+    if extension in makers:
+        return makers[extension](rng, keys)
+    tar = make_shard(rng, keys, plain)
+    if extension in (".tar.gz", ".tgz"):
+        return split_gzip(rng, tar)
+    return formats.COMPRESS[extension](tar)
+
+
+def make_dataset(seed, directory, extension=".tar"):
     """Writes a dataset's shards into a new directory; returns their names in order."""
     rng = random.Random(f"dataset {seed}")
     os.makedirs(directory)
-    keys, names = [], []
+    keys, names, plain = [], [], rng.random() < 0.5
     for i in range(rng.choice((0, 1, 1, 2, 3, 4, 6, 9, 14))):
-        names.append("shard-%03d.tar" % i)
+        names.append("shard-%03d%s" % (i, extension))
+        data = make_file(rng, extension, keys, plain)
+        if extension != ".tar" and data and rng.random() < 0.02:
+            data = data[:rng.randrange(len(data))]
         with open(os.path.join(directory, names[-1]), "wb") as f:
-            f.write(make_shard(rng, keys))
+            f.write(data)
     return names
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or not sys.argv[1].isdigit():
+    if len(sys.argv) not in (3, 4) or not sys.argv[1].isdigit():
         sys.exit(__doc__)
-    print("\n".join(make_dataset(int(sys.argv[1]), sys.argv[2])))
+    print("\n".join(make_dataset(int(sys.argv[1]), *sys.argv[2:])))

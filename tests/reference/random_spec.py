@@ -3,33 +3,41 @@
 import os
 import random
 
+import formats
 
-def random_input(rng, shards):
+
+def random_extension(seed):
+    """Of the input: half of them are tars."""
+    rng = random.Random(f"extension {seed}")
+    return rng.choice((".tar",) * 5 + formats.EXTENSIONS[1:])
+
+
+def random_input(rng, shards, extension):
     """(input_format, further fields)"""
     kind = rng.random()
     if kind < 0.35 or not shards:
         return {"prefix": rng.choice(("", "shard-", "shard-00", "nothing"))}, {}
     if kind < 0.7:
         names = rng.sample(shards, rng.randrange(1, len(shards) + 1))
-        return {"objnames": [n if rng.random() < 0.8 else n[:-len(".tar")] for n in names]}, {}
+        return {"objnames": [n if rng.random() < 0.8 else n[:-len(extension)] for n in names]}, {}
     last = len(shards) - 1
-    text = rng.choice(("shard-{000..%03d}.tar", "shard-{000..%03d}", "shard-@%03d.tar",
-                       "shard-{000..%03d..2}.tar"))
+    text = rng.choice(("shard-{000..%03d}" + extension, "shard-{000..%03d}",
+                       "shard-@%03d" + extension, "shard-{000..%03d..2}" + extension))
     if rng.random() < 0.3:  # beyond the last one: shards that are missing
         fields = {"missing_shards": rng.choice(("warn", "ignore", "abort"))}
         return {"template": text % (last + rng.randrange(1, 3))}, fields
     return {"template": text % last}, {}
 
 
-def random_output(rng, total):
+def random_output(rng, total, extension):
     """Names and size; about one in ten names too few shards."""
     count = rng.choice((1, 2, 5, 40, 1000))
     size = rng.choice((1, 1024, 10240, 65536, total // 3 + 1, 2 * total + 1))
-    text = rng.choice(("out-%06d.tar", "out-%d", "deep/er/out-%03d"))
+    text = rng.choice(("out-%06d" + extension, "out-%d", "deep/er/out-%03d"))
     if rng.random() < 0.5:
         return {"output_format": text, "output_shard_size": rng.choice((size, f"{size // 1024 + 1}KiB"))}
     bounded = rng.choice(("o-{0..%d}" % (count - 1), "o-{00..03}-{0..%d}" % (count - 1),
-                          "o-@%d.tar" % (count - 1), "é-{%04d..%04d}" % (7, 6 + count)))
+                          "o-@%d" % (count - 1) + extension, "é-{%04d..%04d}" % (7, 6 + count)))
     fields = {"output_format": bounded}
     if rng.random() < 0.3:
         fields["output_shard_size"] = max(size, total // max(count, 1))
@@ -46,13 +54,20 @@ def random_algorithm(rng):
     return fields
 
 
-def random_spec(seed, directory, shards):
+def random_spec(seed, directory, shards, extension=".tar"):
     """The body of POST /v1/sort, without its buckets."""
     rng = random.Random(f"spec {seed}")
+    output = extension if rng.random() < 0.4 else rng.choice(formats.EXTENSIONS)
     total = sum(os.path.getsize(os.path.join(directory, name)) for name in shards)
-    form, fields = random_input(rng, shards)
+    form, fields = random_input(rng, shards, extension)
     spec = {"input_format": form, "algorithm": random_algorithm(rng), **fields,
-            **random_output(rng, total)}
+            **random_output(rng, total, output)}
+    if extension != ".tar" or rng.random() < 0.5:
+        spec["input_extension"] = extension
+    if output != extension or rng.random() < 0.5:
+        spec["output_extension"] = output
+    if rng.random() < 0.5:
+        spec["unreadable_shards"] = rng.choice(("abort", "warn", "ignore"))
     if rng.random() < 0.2:
         spec["key_rule"] = "last_dot"
     if rng.random() < 0.2:

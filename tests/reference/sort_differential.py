@@ -23,7 +23,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 from make_dataset import make_dataset  # noqa: E402
-from random_spec import random_spec  # noqa: E402
+from random_spec import random_extension, random_spec  # noqa: E402
 import sortref  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
@@ -51,14 +51,8 @@ def run_harness(harness, seed, directory, spec):
 
 
 def possible_codes(error, spec, inputs):
-    """Where a shard is missing and another one is bad, either may be found first."""
-    codes = {error.code}
-    if error.code == "shard_missing":
-        try:
-            sortref.read_records({**spec, "missing_shards": "ignore"}, inputs)
-        except sortref.SortError as e:
-            codes.add(e.code)
-    return codes
+    """Where several shards are missing or bad, any may be found first."""
+    return {error.code} | sortref.reading_codes({**spec, "missing_shards": "ignore"}, inputs)
 
 
 def judge(done, spec, inputs, outputs):
@@ -82,9 +76,10 @@ def try_seed(harness, seed, keep):
     directory = tempfile.mkdtemp(prefix=f"dfc-sort-{seed}-")
     try:
         inputs, outputs = os.path.join(directory, "in"), os.path.join(directory, "out")
-        shards = make_dataset(seed, inputs)
+        extension = random_extension(seed)
+        shards = make_dataset(seed, inputs, extension)
         os.makedirs(outputs)
-        spec = random_spec(seed, inputs, shards)
+        spec = random_spec(seed, inputs, shards, extension)
         try:
             done = run_harness(harness, seed, directory, spec)
         except subprocess.TimeoutExpired:

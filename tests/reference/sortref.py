@@ -24,16 +24,13 @@ import re
 import sys
 import tarfile
 
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
+
+import formats  # noqa: E402
+from formats import SortError, padded  # noqa: E402
+
 BLOCK = 512
-END_MARK = bytes(2 * BLOCK)
-
-
-class SortError(Exception):
-    """What the job must fail with."""
-
-    def __init__(self, code, message):
-        super().__init__(f"{code}: {message}")
-        self.code = code
 
 
 # --- templates -----------------------------------------------------------------------------------
@@ -90,15 +87,11 @@ class Record:
     shard: str
     place: int     # the shard's, in the request
     position: int  # in the shard
-    members: list  # bytes of each, as they stand in a tar
+    members: list  # (TarInfo, path, bytes in a tar, contents)
 
     @property
     def size(self):
-        return sum(map(len, self.members))
-
-
-def padded(size):
-    return -(-size // BLOCK) * BLOCK
+        return sum(len(raw) for _, _, raw, _ in self.members)
 
 
 def raw_name(text):
@@ -169,7 +162,7 @@ def has_contents(info):
 
 
 def shard_members(shard, data):
-    """(TarInfo, bytes) of each member."""
+    """(TarInfo, bytes, contents) of each member."""
     if not data:
         return
     held, end = {}, 0
@@ -181,7 +174,8 @@ def shard_members(shard, data):
                 update_globals(held, data[end:info.offset])
                 length = info.size if has_contents(info) else 0
                 end = info.offset_data + padded(length)
-                yield info, folded(data[info.offset:end], held)
+                yield (info, folded(data[info.offset:end], held),
+                       data[info.offset_data:info.offset_data + length])
     except tarfile.TarError as e:
         raise SortError("shard_corrupt", f"{shard}: {e}") from e
 
@@ -190,7 +184,7 @@ def shard_records(shard, place, data, spec):
     """The records of a shard, by first appearance."""
     policy = spec.get("duplicated_records", "abort")
     records, owners = {}, {}
-    for info, raw in shard_members(shard, data):
+    for info, raw, contents in shard_members(shard, data):
         if info.isdir():
             continue
         path = raw_name(info.name)
@@ -201,7 +195,7 @@ def shard_records(shard, place, data, spec):
         if info.islnk() and raw_name(info.linkname) not in members:
             raise SortError("shard_unsupported", f"{shard}: {path} links to another record")
         members.pop(path, None)  # of duplicates the later one stays, in its own place
-        members[path] = raw
+        members[path] = (info, path, raw, contents)
         owners[path] = key
     return [Record(key, shard, place, position, list(members.values()))
             for position, (key, members) in enumerate(records.items())]
@@ -262,6 +256,34 @@ def input_names(spec, directory):
                    if n.startswith(prefix) and n.endswith(extension)), key=raw_name)
 
 
+def read_shard(spec, name, place, path):
+    """Its records; none where the request puts up with a shard that cannot be read."""
+    extension = spec.get("input_extension") or ".tar"
+    try:
+        tar = map_file(path)
+        if extension != ".tar":
+            tar = memoryview(formats.to_tar(extension, tar))
+        return shard_records(name, place, tar, spec)
+    except SortError as e:
+        if e.code not in ("shard_corrupt", "shard_unsupported") or \
+                spec.get("unreadable_shards", "abort") == "abort":
+            raise
+        return []
+
+
+def reading_codes(spec, directory):
+    """What reading each of the shards by itself fails with."""
+    codes = set()
+    for place, name in enumerate(input_names(spec, directory)):
+        path = os.path.join(directory, name)
+        try:
+            if os.path.exists(path):
+                read_shard(spec, name, place, path)
+        except SortError as e:
+            codes.add(e.code)
+    return codes
+
+
 def read_records(spec, directory):
     """Missing shards are known before any is read."""
     shards = [(place, name, os.path.join(directory, name))
@@ -270,7 +292,7 @@ def read_records(spec, directory):
     if missing and spec.get("missing_shards", "abort") == "abort":
         raise SortError("shard_missing", missing[0])
     return [record for place, name, path in shards if os.path.exists(path)
-            for record in shard_records(name, place, map_file(path), spec)]
+            for record in read_shard(spec, name, place, path)]
 
 
 # --- order ---------------------------------------------------------------------------------------
@@ -304,8 +326,7 @@ def parse_size(value):
 
 def output_names(spec):
     names = template_names(spec["output_format"])
-    extension = spec.get("output_extension") or spec.get("input_extension") or ".tar"
-    return with_extension(names, extension)
+    return with_extension(names, output_extension(spec))
 
 
 def shard_limit(spec, total):
@@ -333,8 +354,20 @@ def check_repeats(name, records, policy):
         raise SortError("duplicate_record", f"{name}: a record name comes twice")
 
 
+def output_extension(spec):
+    return spec.get("output_extension") or spec.get("input_extension") or ".tar"
+
+
 def sort_dataset(spec, directory):
-    """Yields (name, bytes) of each output shard."""
+    """Yields (name, bytes) of each output shard; every one has its name before any is made."""
+    shards = list(plan_shards(spec, directory))
+    for name, shard in shards:
+        records = [(r.name, r.members) for r in shard]
+        yield name, formats.encode(output_extension(spec), records)
+
+
+def plan_shards(spec, directory):
+    """Yields (name, records) of each output shard."""
     records = in_order(read_records(spec, directory), spec.get("algorithm", {}))
     names = output_names(spec)
     limit = shard_limit(spec, sum(r.size for r in records)) if records else 1
@@ -343,7 +376,7 @@ def sort_dataset(spec, directory):
         if name is None:
             raise SortError("template_too_small", spec["output_format"])
         check_repeats(name, shard, spec.get("duplicated_output_records", "warn"))
-        yield name, b"".join(m for r in shard for m in r.members) + END_MARK
+        yield name, shard
 
 
 def write_output(spec, input_dir, output_dir):
@@ -375,6 +408,22 @@ def member_facts(data):
     return facts
 
 
+def compare_file(name, extension, got, wanted):
+    """A sentence on the first difference, or None."""
+    try:
+        got, wanted = formats.facts(extension, got), formats.facts(extension, wanted)
+    except SortError as e:
+        return f"{name}: cannot be read: {e}"
+    if extension in formats.COMPRESS:
+        return compare_shard(name, got, wanted)
+    if got == wanted:
+        return None
+    at = next((i for i, (x, y) in enumerate(zip(got, wanted)) if x != y),
+              min(len(got), len(wanted)))
+    return (f"{name}: number {at} of {len(got)} and {len(wanted)} is {str(got[at:at + 1])[:300]} "
+            f"instead of {str(wanted[at:at + 1])[:300]}")
+
+
 def compare_shard(name, got, wanted):
     """A sentence on the first difference, or None."""
     ours, theirs = member_facts(wanted), member_facts(got)
@@ -392,6 +441,10 @@ def compare_shard(name, got, wanted):
     return None
 
 
+def formats_of(name):
+    return max((e for e in formats.EXTENSIONS if name.endswith(e)), key=len)
+
+
 def compare_output(wanted, directory):
     """A sentence on the first difference between [(name, bytes)] and a directory, or None."""
     left = set(files_below(directory))
@@ -400,7 +453,7 @@ def compare_output(wanted, directory):
             return f"shard {name} is missing; there are {sorted(left)[:5]}"
         left.remove(name)
         with open(os.path.join(directory, name), "rb") as f:
-            difference = compare_shard(name, f.read(), data)
+            difference = compare_file(name, formats_of(name), f.read(), data)
         if difference:
             return difference
     return f"shards that should not be: {sorted(left)[:5]}" if left else None

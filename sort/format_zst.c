@@ -1,0 +1,133 @@
+/* .tar.zst: frames of Zstandard, one behind the other.  Written: one frame, with a checksum. */
+#include <zstd.h>
+
+#include "common/mem.h"
+#include "sort/formats.h"
+#include "sort/inflow.h"
+
+#define OUT_BYTES (256 * 1024)
+#define LEVEL 3 /* zstd's own default */
+#define WINDOW_LOG                                                                \
+    27 /* of what is read: 128 MiB, as the zstd command takes without being asked \
+        */
+
+/* --- reading ------------------------------------------------------------------------------------
+ */
+
+static int unzst_step(struct inflow *f, ZSTD_DStream *z, unsigned char *out, size_t *wants,
+                      size_t *made, struct sink tar, struct error *err)
+{
+    ZSTD_inBuffer in = {.src = inflow_data(f), .size = inflow_left(f)};
+    ZSTD_outBuffer to = {.dst = out, .size = OUT_BYTES};
+    size_t rc = ZSTD_decompressStream(z, &to, &in);
+    if (ZSTD_isError(rc))
+        return inflow_corrupt(f, ZSTD_getErrorName(rc), err);
+    f->at += in.pos;
+    *wants = rc;
+    *made = to.pos;
+    return to.pos > 0 ? tar.write(tar.ctx, out, to.pos, err) : 0;
+}
+
+static int unzst_all(struct inflow *f, ZSTD_DStream *z, unsigned char *out, struct sink tar,
+                     struct error *err)
+{
+    size_t wants = 0; /* 0 between frames */
+    for (;;) {
+        int rc = inflow_fill(f, err);
+        bool ended = inflow_left(f) == 0;
+        if (rc != 0 || (ended && wants == 0))
+            return rc;
+        size_t made = 0;
+        rc = unzst_step(f, z, out, &wants, &made, tar, err);
+        if (rc == 0 && ended && made == 0 && wants > 0)
+            rc = inflow_corrupt(f, "the file ends within a frame: it is cut short", err);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+static int zst_decode(const struct format_input *in, struct sink tar, struct error *err)
+{
+    struct inflow f;
+    ZSTD_DStream *z = ZSTD_createDStream();
+    if (z == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG))) {
+        ZSTD_freeDStream(z);
+        return error_set(err, E_NOMEM, "no memory to decompress with");
+    }
+    unsigned char *out = xmalloc(OUT_BYTES);
+    inflow_init(&f, in);
+    int rc = unzst_all(&f, z, out, tar, err);
+    inflow_done(&f);
+    free(out);
+    ZSTD_freeDStream(z);
+    return rc;
+}
+
+/* --- writing ------------------------------------------------------------------------------------
+ */
+
+struct zst {
+    struct sink sink;
+    ZSTD_CStream *stream;
+    unsigned char out[OUT_BYTES];
+};
+
+static void zst_encoder_free(void *encoder)
+{
+    struct zst *z = encoder;
+    ZSTD_freeCStream(z->stream);
+    free(z);
+}
+
+static int zst_encoder_new(const struct format_output *out, void **encoder, struct error *err)
+{
+    struct zst *z = xcalloc(1, sizeof *z);
+    z->sink = out->sink;
+    z->stream = ZSTD_createCStream();
+    if (z->stream == NULL ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(z->stream, ZSTD_c_compressionLevel, LEVEL)) ||
+        ZSTD_isError(ZSTD_CCtx_setParameter(z->stream, ZSTD_c_checksumFlag, 1))) {
+        zst_encoder_free(z);
+        return error_set(err, E_NOMEM, "no memory to compress with");
+    }
+    *encoder = z;
+    return 0;
+}
+
+static int zst_run(struct zst *z, ZSTD_inBuffer *in, ZSTD_EndDirective how, struct error *err)
+{
+    size_t left;
+    do {
+        ZSTD_outBuffer to = {.dst = z->out, .size = OUT_BYTES};
+        left = ZSTD_compressStream2(z->stream, &to, in, how);
+        if (ZSTD_isError(left))
+            return error_set(err, E_INTERNAL, "compress: %s", ZSTD_getErrorName(left));
+        int rc = to.pos > 0 ? z->sink.write(z->sink.ctx, z->out, to.pos, err) : 0;
+        if (rc != 0)
+            return rc;
+    } while (in->pos < in->size || (how == ZSTD_e_end && left > 0));
+    return 0;
+}
+
+static int zst_write(void *encoder, const void *tar, size_t len, struct error *err)
+{
+    ZSTD_inBuffer in = {.src = tar, .size = len};
+    return zst_run(encoder, &in, ZSTD_e_continue, err);
+}
+
+static int zst_finish(void *encoder, struct error *err)
+{
+    ZSTD_inBuffer in = {0};
+    return zst_run(encoder, &in, ZSTD_e_end, err);
+}
+
+const struct shard_format_ops format_zst = {
+    .extensions = {".tar.zst"},
+    .content_type = "application/zstd",
+    .decode = zst_decode,
+    .encoder_new = zst_encoder_new,
+    .write = zst_write,
+    .finish = zst_finish,
+    .encoder_free = zst_encoder_free,
+    .keeps_end_mark = true,
+};
