@@ -8,7 +8,6 @@
 #include "common/mem.h"
 #include "common/parse.h"
 
-#define WATCH_DEFAULT_MS 2000
 
 /* ---- flags ---- */
 

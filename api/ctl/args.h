@@ -12,6 +12,8 @@
 #include "api/ctl/command.h"
 #include "common/error.h"
 
+#define WATCH_DEFAULT_MS 2000
+
 struct args {
     const struct command *command; /* NULL: none was named */
     const char *noun;              /* named without its verb */

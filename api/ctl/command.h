@@ -66,6 +66,7 @@ struct command {
     enum word_kind kinds[COMMAND_WORDS]; /* of the words; the last is that of all further ones */
     const enum flag_id *flags;           /* besides the common ones; ends with F_END */
     bool local;                          /* needs no cluster */
+    bool watches;                        /* as if --watch were given */
     int (*run)(struct ctl *ctl, const struct args *args); /* returns an exit code */
     const char *summary;
     const char *text;                          /* paragraphs, or NULL */

@@ -6,6 +6,8 @@
 
 int cluster_status(struct ctl *ctl, const struct args *args);
 
+int cluster_health(struct ctl *ctl, const struct args *args);
+int cluster_watch(struct ctl *ctl, const struct args *args);
 int cluster_migrate_metastore(struct ctl *ctl, const struct args *args);
 int cluster_set_primary(struct ctl *ctl, const struct args *args);
 int cluster_backup(struct ctl *ctl, const struct args *args);

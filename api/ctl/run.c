@@ -93,7 +93,7 @@ static int watch(struct ctl *ctl, const struct args *a)
         shown++;
         if (ctl->watch_end || (a->given[F_count] && shown >= a->number[F_count]))
             return code;
-        if (!interrupt_pause(a->number[F_watch]))
+        if (!interrupt_pause(a->given[F_watch] ? a->number[F_watch] : WATCH_DEFAULT_MS))
             return EXIT_INTERRUPTED;
     }
 }
@@ -106,7 +106,7 @@ static int run_command(struct ctl *ctl, const struct args *a)
     }
     int code = ctl_connect(ctl, a);
     if (code == EXIT_OK)
-        code = a->given[F_watch] ? watch(ctl, a) : a->command->run(ctl, a);
+        code = a->given[F_watch] || a->command->watches ? watch(ctl, a) : a->command->run(ctl, a);
     interrupt_install(NULL);
     dfc_client_close(ctl->client);
     return interrupted() && code != EXIT_OK ? EXIT_INTERRUPTED : code;

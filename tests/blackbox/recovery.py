@@ -93,6 +93,24 @@ def test_what_changed_meanwhile_is_not_overwritten(c):
     check("meanwhile" in names(c), "the bucket stays")
 
 
+def health(c, code):
+    done = c.dfcctl("cluster", "health", "-o", "json")
+    equal(done.returncode, code, f"health: {done}")
+    return json.loads(done.stdout)
+
+
+def test_health_has_a_colour_and_reasons(c):
+    equal(health(c, 0), {"health": "green", "reasons": []}, "health")
+    c.stop("t2")
+    c.wait_node("t2", "unreachable")
+    said = health(c, 1)
+    equal((said["health"], [r["node"] for r in said["reasons"]]), ("red", ["t2"]), "health")
+    c.start("t2")
+    targets_are_back(c)
+    done = c.dfcctl("cluster", "watch", "--count", 1)
+    check(done.returncode == 0 and "Health: green" in done.stdout, f"{done}")
+
+
 def empty_directory(c):
     c.kill("p1")
     shutil.rmtree(store(c))
@@ -122,6 +140,7 @@ def test_an_empty_directory_is_no_new_cluster_for_old_targets(c):
     equal(len({k["digest"] for k in shown["copies"]}), 1, "they agree")
     equal(shown["plan"]["cluster"], before["cluster"], "to be believed")
     equal(shown["plan"]["unheard"], [], "nobody is missing")
+    check("recover" in str(health(c, 1)["reasons"]), "health tells of it")
     equal(c.dfcctl("cluster", "recover").returncode, 2, "it asks")
     done = c.dfcctl("cluster", "recover", "--yes")
     equal(done.returncode, 0, done.stderr)

@@ -1,0 +1,130 @@
+#include "api/ctl/health.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+enum colour { GREEN, YELLOW, RED };
+
+static const char *const names[] = {[GREEN] = "green", [YELLOW] = "yellow", [RED] = "red"};
+
+struct verdict {
+    enum colour worst;
+    json_t *reasons[3]; /* by colour */
+};
+
+static const char *text_at(json_t *obj, const char *field)
+{
+    const char *text = json_string_value(json_object_get(obj, field));
+    return text != NULL ? text : "";
+}
+
+/* Takes the text. */
+static void say(struct verdict *v, enum colour c, const char *node, char *text)
+{
+    json_t *reason = json_pack("{s:s, s:s*, s:s}", "health", names[c], "node", node, "text", text);
+    json_array_append_new(v->reasons[c], reason);
+    if (c > v->worst)
+        v->worst = c;
+    free(text);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static void judge_state(struct verdict *v, json_t *node, bool is_target)
+{
+    const char *id = text_at(node, "id");
+    const char *state = text_at(node, "state");
+    if (strcmp(state, "unreachable") == 0 && is_target)
+        say(v, RED, id, xprintf("target '%s' is unreachable: its objects give 503", id));
+    else if (strcmp(state, "unreachable") == 0)
+        say(v, YELLOW, id, xprintf("proxy '%s' is unreachable", id));
+    else if (strcmp(state, "active") != 0)
+        say(v, YELLOW, id,
+            xprintf("%s '%s' is in state %s", is_target ? "target" : "proxy", id, state));
+}
+
+static void judge_space(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    json_t *capacity = json_object_get(node, "capacity");
+    long long high = json_integer_value(json_object_get(capacity, "mountpaths_high"));
+    long long out = json_integer_value(json_object_get(capacity, "mountpaths_out"));
+    if (out > 0)
+        say(v, RED, id,
+            xprintf("%lld mountpath%s of '%s' above space_out: PUT is refused there", out,
+                    out > 1 ? "s" : "", id));
+    if (high > out)
+        say(v, YELLOW, id,
+            xprintf("%lld mountpath%s of '%s' above space_high", high - out,
+                    high - out > 1 ? "s" : "", id));
+}
+
+static void judge_nodes(struct verdict *v, json_t *nodes)
+{
+    size_t i, active = 0;
+    json_t *node;
+    json_array_foreach(nodes, i, node)
+    {
+        bool is_target = strcmp(text_at(node, "role"), "target") == 0;
+        active += is_target && strcmp(text_at(node, "state"), "active") == 0;
+        judge_state(v, node, is_target);
+        judge_space(v, node);
+    }
+    if (active == 0)
+        say(v, RED, NULL, xstrdup("no target is active: no object can be read or stored"));
+}
+
+/* --- the cluster ------------------------------------------------------------------------------ */
+
+bool health_primary_answered(json_t *overview)
+{
+    const char *primary = text_at(overview, "primary");
+    size_t i;
+    json_t *node;
+    json_array_foreach(json_object_get(overview, "nodes"), i, node)
+    {
+        if (strcmp(text_at(node, "id"), primary) == 0)
+            return json_object_get(node, "version") != NULL;
+    }
+    return false;
+}
+
+static void judge_primary(struct verdict *v, json_t *overview)
+{
+    const char *primary = text_at(overview, "primary");
+    if (primary[0] != '\0' && !health_primary_answered(overview))
+        say(v, RED, primary,
+            xprintf("the primary, '%s', does not answer: no changes of buckets, nodes and "
+                    "settings, no jobs; what is known of the nodes may be old",
+                    primary));
+}
+
+static void judge_copies(struct verdict *v, json_t *copies)
+{
+    size_t count = json_array_size(json_object_get(copies, "copies"));
+    if (count > 0)
+        say(v, RED, NULL,
+            xprintf(
+                "%zu node%s that the primary refuses know documents which it has not: look with "
+                "'dfcctl cluster recover --dry-run'",
+                count, count > 1 ? "s" : ""));
+}
+
+json_t *health_judge(json_t *overview, json_t *copies)
+{
+    struct verdict v = {.reasons = {json_array(), json_array(), json_array()}};
+    judge_primary(&v, overview);
+    judge_nodes(&v, json_object_get(overview, "nodes"));
+    judge_copies(&v, copies);
+    if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
+        say(&v, RED, NULL, xstrdup("no primary takes changes"));
+    json_t *reasons = v.reasons[RED];
+    json_array_extend(reasons, v.reasons[YELLOW]);
+    json_decref(v.reasons[YELLOW]);
+    json_decref(v.reasons[GREEN]);
+    return json_pack("{s:s, s:o}", "health", names[v.worst], "reasons", reasons);
+}

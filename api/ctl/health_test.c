@@ -1,0 +1,92 @@
+#include "api/ctl/health.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+#define PRIMARY "{\"id\": \"p1\", \"role\": \"proxy\", \"state\": \"active\", \"version\": 3}"
+#define TARGET "{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\"}"
+
+static json_t *parse(const char *text)
+{
+    json_t *doc = NULL;
+    if (text == NULL)
+        return NULL;
+    assert_int_equal(json_parse(text, strlen(text), &doc, NULL), 0);
+    return doc;
+}
+
+/* words: of the first reason; NULL: there is none. */
+static void judged_as(const char *healthy, const char *nodes, const char *copies,
+                      const char *health, size_t reasons, const char *words)
+{
+    _cleanup_free_ char *text =
+        xprintf("{\"primary\": \"p1\", \"healthy\": %s, \"nodes\": [%s]}", healthy, nodes);
+    _cleanup_json_ json_t *overview = parse(text);
+    _cleanup_json_ json_t *known = parse(copies);
+    _cleanup_json_ json_t *doc = health_judge(overview, known);
+    json_t *list = json_object_get(doc, "reasons");
+    assert_string_equal(json_string_value(json_object_get(doc, "health")), health);
+    assert_int_equal(json_array_size(list), reasons);
+    if (words == NULL)
+        return;
+    const char *first = json_string_value(json_object_get(json_array_get(list, 0), "text"));
+    if (strstr(first, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, first);
+}
+
+static void judged(const char *nodes, const char *copies, const char *health, size_t reasons,
+                   const char *words)
+{
+    judged_as("false", nodes, copies, health, reasons, words);
+}
+
+static void everybody_is_there(void **unused)
+{
+    (void)unused;
+    judged_as("true", PRIMARY "," TARGET, NULL, "green", 0, NULL);
+    judged_as("true", PRIMARY "," TARGET, "{\"copies\": []}", "green", 0, NULL);
+}
+
+static void what_wants_looking_after(void **unused)
+{
+    (void)unused;
+    judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"}",
+           NULL, "yellow", 1, "proxy 'p2'");
+    judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": \"maintenance\"}",
+           NULL, "yellow", 1, "maintenance");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"mountpaths_high\": 2, \"mountpaths_out\": 0}}",
+           NULL, "yellow", 1, "2 mountpaths of 't1' above space_high");
+}
+
+static void what_is_refused(void **unused)
+{
+    (void)unused;
+    judged(PRIMARY "," TARGET, NULL, "red", 1, "no primary");
+    judged(PRIMARY, NULL, "red", 1, "no target is active");
+    judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"},"
+                   "{\"id\": \"t2\", \"role\": \"target\", \"state\": \"unreachable\"}",
+           NULL, "red", 2, "target 't2'");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"mountpaths_high\": 2, \"mountpaths_out\": 1}}",
+           NULL, "red", 2, "PUT is refused");
+    judged("{\"id\": \"p1\", \"role\": \"proxy\", \"state\": \"active\"}," TARGET, NULL, "red", 1,
+           "does not answer");
+    judged(PRIMARY "," TARGET, "{\"copies\": [{\"node\": \"t9\"}]}", "red", 1, "recover");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everybody_is_there),
+        cmocka_unit_test(what_wants_looking_after),
+        cmocka_unit_test(what_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
