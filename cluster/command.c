@@ -69,27 +69,14 @@ static struct node node_joined(const struct smap *m, const struct node *spec, in
     const struct node *known = smap_node(m, spec->id);
     struct node n = *spec;
     n.state = NODE_ACTIVE;
-    if (known != NULL &&
-        (known->state == NODE_MAINTENANCE || known->state == NODE_DECOMMISSIONING))
+    if (known != NULL && (known->state == NODE_MAINTENANCE || known->state == NODE_DECOMMISSIONING))
         n.state = known->state;
     n.since_ms = known != NULL && known->state == n.state ? known->since_ms : wall_ms;
     return n;
 }
 
-static int check_grows(const struct cluster_state *s, const struct cluster_settings *settings,
-                       const struct node *spec, struct error *err)
-{
-    if (settings->join_with_buckets || smap_node(&s->smap, spec->id) != NULL)
-        return 0;
-    return error_set(err, E_UNSUPPORTED,
-                     "target '%.64s' is new, and the cluster has buckets already: this release "
-                     "does not move their objects to it; start all targets before the first "
-                     "bucket, or set join_with_buckets to true and store the data anew",
-                     spec->id);
-}
-
-/* What a target holds that was removed from the map proves nothing: it may have been written anew, or
- * deleted, since. */
+/* What a target holds that was removed from the map proves nothing: it may have been written anew,
+ * or deleted, since. */
 static int check_new_target(const struct cluster_state *s, const struct command *cmd,
                             struct error *err)
 {
@@ -128,9 +115,7 @@ static int check_join(const struct cluster_state *s, const struct command *cmd, 
         return error_set(err, E_OVERLOAD, "the cluster has %zu nodes, as many as nodes_max allows",
                          s->smap.count);
     int r = 0;
-    if (spec->role == NODE_TARGET && s->bmd.count > 0 &&
-        (r = check_grows(s, &settings, spec, err)) == 0 &&
-        (r = check_new_target(s, cmd, err)) == 0)
+    if (spec->role == NODE_TARGET && s->bmd.count > 0 && (r = check_new_target(s, cmd, err)) == 0)
         r = check_fresh_target(s, cmd, err);
     return r != 0 ? r : node_id_check(spec->id, err);
 }

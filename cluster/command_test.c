@@ -115,8 +115,6 @@ static void a_new_target_comes_with_nothing(void **unused)
     p2.id = "p2";
     struct command join = {.kind = CMD_NODE_JOIN, .node = &t2};
     apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
-    apply(&s,
-          (struct command){.kind = CMD_CONFIG_SET, .name = "join_with_buckets", .text = "true"});
     assert_refused(s, join, E_MOUNTPATH);
     apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &p2});
     apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &t1});

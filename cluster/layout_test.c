@@ -65,7 +65,6 @@ static int setup(void **unused)
     join("t2", 1024);
     join("t3", 1024);
     apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
-    apply((struct command){.kind = CMD_CONFIG_SET, .name = "join_with_buckets", .text = "true"});
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "proxy/members.h"
 #include "proxy/objects_job.h"
 #include "proxy/proxy.h"
+#include "proxy/rebalance_job.h"
 #include "proxy/resilver_job.h"
 #include "proxy/sort_job.h"
 
@@ -17,8 +18,9 @@ struct job_glue {
     struct proxy *proxy;
     struct jobs_driver *driver;
     struct loop_timer *timer;
-    bool beginning; /* a job that nobody asked for is being committed */
-    bool closed;    /* asks no more: the client is being closed */
+    bool beginning;             /* a job that nobody asked for is being committed */
+    uint64_t placed, placed_ms; /* the owners, and when this primary first saw them */
+    bool closed;                /* asks no more: the client is being closed */
 };
 
 /* One message to a target. */
@@ -140,10 +142,40 @@ static void begin_resilvers(struct job_glue *g)
     }
 }
 
+static void rebalance_stepped(void *arg, const struct error *err)
+{
+    struct job_glue *g = arg;
+    g->beginning = false;
+    if (err != NULL)
+        log_warn("rebalance does not get on", lerr(err));
+}
+
+static void step_rebalance(struct job_glue *g)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    uint64_t now_ms = clock_ms();
+    struct command cmd;
+    if (g->placed_ms == 0 || g->placed != s->smap.placed) {
+        g->placed = s->smap.placed;
+        g->placed_ms = now_ms;
+    }
+    if (g->beginning || !rebalance_next(s, now_ms - g->placed_ms, clock_wall_ms(), &cmd))
+        return;
+    log_info("rebalance",
+             lstr("next", cmd.kind == CMD_JOB_CREATE   ? "begins"
+                          : cmd.kind == CMD_MOVES_DONE ? "is through"
+                                                       : "lets a node go"),
+             lstr("name", cmd.name != NULL ? cmd.name : ""), lu64("placed", s->smap.placed));
+    g->beginning = true;
+    proxy_commit(g->proxy, &cmd, rebalance_stepped, g);
+    job_unref((struct job *)cmd.job);
+}
+
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
     begin_resilvers(g);
+    step_rebalance(g);
     jobs_driver_tick(g->driver);
 }
 
@@ -194,6 +226,7 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         {"sort", sort_job_fits},
         {"delete", objects_job_fits},
         {"copy", objects_job_fits},
+        {"rebalance", rebalance_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

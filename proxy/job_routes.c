@@ -14,6 +14,7 @@
 #include "proxy/job_start.h"
 #include "proxy/job_view.h"
 #include "proxy/proxy.h"
+#include "proxy/rebalance_job.h"
 #include "proxy/sort_job.h"
 #include "xaction/kinds.h"
 
@@ -71,6 +72,8 @@ static int make_bare(const struct cluster_state *s, const char *data, size_t len
     const struct xaction_kind *kind = xaction_kind_find(name);
     if (kind == NULL || !kind->bare)
         return refuse_kind(name, err);
+    if (strcmp(kind->name, "rebalance") == 0)
+        return rebalance_job_make(s, clock_wall_ms(), job, err);
     return job_make(s, kind->name, clock_wall_ms(), job, err);
 }
 

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/layout.h"
 #include "common/template.h"
 
 /* Only jobs that hide what they make hold its names from others. */
@@ -37,8 +38,15 @@ static bool may_collide(const struct job *a, const struct job *b)
     return strncmp(pa, pb, la < lb ? la : lb) == 0;
 }
 
+bool job_must_wait_for_moves(const struct job *job, const struct cluster_state *s)
+{
+    return !layout_is_settled(&s->smap) && json_object_get(job->plan, "input_bucket_id") != NULL;
+}
+
 bool job_must_wait(const struct job *job, const struct cluster_state *s)
 {
+    if (job_must_wait_for_moves(job, s))
+        return true;
     for (size_t i = 0; i < s->jobs.count && takes_turns(job); i++) {
         const struct job *other = s->jobs.jobs[i];
         if (strcmp(other->id, job->id) == 0)

@@ -1,6 +1,7 @@
 /* Whose turn it is: jobs whose output could have the same names run one after the other, in the
  * order in which they were created.  So the first has its names for sure, and the next one finds
- * them there, instead of both failing over each other's half.  Pure. */
+ * them there, instead of both failing over each other's half.  And while objects are moved
+ * to new owners no job begins that goes by where they lie.  Pure. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,4 +10,5 @@
 #include "cluster/state.h"
 
 /* Does a queued job wait for one that was created before it? */
+bool job_must_wait_for_moves(const struct job *job, const struct cluster_state *s);
 bool job_must_wait(const struct job *job, const struct cluster_state *s);

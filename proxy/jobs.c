@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/job_turn.h"
+#include "proxy/rebalance_job.h"
 #include "proxy/resilver_job.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
@@ -275,7 +276,7 @@ static void fill_peers(const struct tracked *t, const struct cluster_state *s,
             .id = p->id,
             .heard = p->heard,
             .silent = p->silent,
-            .reachable = node != NULL && node->state == NODE_ACTIVE,
+            .reachable = node != NULL && node->state != NODE_UNREACHABLE,
             .gone = node == NULL,
             .state = p->state,
             .error_code = p->error_code,
@@ -290,7 +291,8 @@ static int check_fits(const struct tracked *t, const struct job *job, const stru
 {
     size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
     size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
-    if (!resilver_job_is(job) && active + silent != t->peer_count)
+    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job);
+    if (fixed && (active + silent != t->peer_count || job_must_wait_for_moves(job, s)))
         return error_set(err, E_STALE_MAP,
                          "the cluster's targets changed while the job ran; start it again");
     return t->driver->env.fits(job, s, err);

@@ -70,6 +70,21 @@ static void rejoice(struct member *m, const struct attempt *a)
     m->last_complaint = NULL;
 }
 
+static void fetch(struct member *m);
+static void waiters_go_on(struct member *m, struct waiter *list);
+
+/* Who was sent here before this target had its first state: it has one now, or will not have it
+ * soon. */
+static void serve_early(struct member *m)
+{
+    if (m->late == NULL || m->fetching || m->closing)
+        return;
+    if (keeper_has_state(m->target->keeper))
+        fetch(m);
+    else
+        waiters_go_on(m, steal(m->late));
+}
+
 static void attempt_end(struct attempt *a)
 {
     struct member *m = a->m;
@@ -82,6 +97,7 @@ static void attempt_end(struct attempt *a)
                                             m->target->params.keepalive_interval);
         loop_timer_start(m->timer, delay, 0);
     }
+    serve_early(m);
     attempt_free(a);
 }
 
@@ -106,8 +122,6 @@ static void register_done(struct attempt *a, struct http_result *r)
     if (pool_submit(a->m->target->workers, take_registered_state, a, &a->err) != 0)
         attempt_end(a);
 }
-
-static void fetch(struct member *m);
 
 static int keepalive_done(struct attempt *a, struct http_result *r)
 {
@@ -330,7 +344,7 @@ static void refresh_posted(void *arg)
     free(r);
     if (m->closing)
         waiters_go_on(m, steal(m->late));
-    else
+    else if (keeper_has_state(m->target->keeper)) /* else it is being let in: serve_early() */
         fetch(m);
 }
 

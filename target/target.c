@@ -28,6 +28,7 @@
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/sort_host.h"
+#include "target/rebalance_job.h"
 #include "target/resilver_job.h"
 #include "target/sweep.h"
 #include "target/xaction_routes.h"
@@ -41,7 +42,8 @@ const struct http_route *const target_routes[] = {
     list_routes,   xaction_routes, sort_stream_routes, earlier_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction, NULL};
+    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction,
+    &rebalance_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

@@ -116,7 +116,7 @@ static bool find_failure(const struct controller_peer *peers, size_t n, unsigned
 static void verdict_unfit(struct controller_verdict *v, const struct error *unfit)
 {
     v->next = JOB_STOPPING;
-    v->stop_as = JOB_FAILED;
+    v->stop_as = unfit->code == E_ABORTED ? JOB_ABORTED : JOB_FAILED;
     v->cause = *unfit;
 }
 

@@ -53,7 +53,7 @@ struct controller_verdict {
 /* Fills orders[0..n) for the job's present state.  When verdict->next differs from it, the driver
  * first commits the move and then calls again.
  * unfit: why what the job makes would be of no use any more (the cluster's targets, or its buckets,
- * are not those of its plan), or NULL.
+ * are not those of its plan), or NULL.  E_ABORTED: it was for nothing, but nothing has gone wrong.
  * patient: where all failures known are echoes (a stream cut by a peer that failed itself) and
  * somebody still runs, wait for the cause; the driver is patient for a while. */
 void controller_step(const struct job *job, const struct controller_peer *peers, size_t n,

@@ -262,6 +262,12 @@ class Cluster:
         self.run("start", node, *args)
         self.ended_by_test.discard(node)
 
+    def add_target(self, *args):
+        """Another target joins; returns its name."""
+        name = self.run("add-target", *args).stdout.strip()
+        self.nodes = {n["name"]: n for n in self.status()}
+        return name
+
     def node_dir(self, node):
         return os.path.join(self.dir, node)
 

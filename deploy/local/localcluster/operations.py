@@ -227,6 +227,19 @@ def grow(directory, build, proxies, ready_seconds, stop_seconds):
         return layout
 
 
+def add_target(directory, build, args, ready_seconds):
+    """Another target joins the cluster; returns its name."""
+    with locked(directory):
+        layout = load(directory)
+        layout.build = build
+        number = 1 + max((int(n.name[1:]) for n in layout.of_role("target")), default=0)
+        add_nodes(layout, "target", [f"t{number}"])
+        node = layout.nodes[-1]
+        node.args = list(args)
+        start_nodes(layout, [node], ready_seconds)
+        return node.name
+
+
 # --- ending --------------------------------------------------------------------------------------
 
 def require_running(node):
