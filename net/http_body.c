@@ -9,6 +9,7 @@
 #include <assert.h>
 
 #include "common/log.h"
+#include "net/gate.h"
 #include "net/server.h"
 
 /* From one state to the other, unless a reply has come in between. */
@@ -88,6 +89,7 @@ size_t request_take(struct http_request *req, const char *data, size_t len)
                                                 : body->ops->data(req, body->ctx, data, len);
     log_set_request(NULL);
     assert(taken <= len);
+    gate_body(req, data, taken);
     body->received += taken;
     return taken;
 }
@@ -108,6 +110,11 @@ void request_fail_body(struct http_request *req, const struct error *why)
 void request_body_ended(struct http_request *req)
 {
     struct request_body *body = &req->body;
+    struct error err = ERROR_INIT;
+    if (gate_body_ended(req, &err) != 0) {
+        request_fail_body(req, &err);
+        return;
+    }
     if (!request_move(req, REQUEST_BODY, REQUEST_OWED))
         return;
     log_set_request(req->id);

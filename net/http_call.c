@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "net/http_session.h"
 
 #define CALL_MAGIC 0x63616c6cu
 
@@ -26,6 +27,7 @@ void call_unref(struct call *c)
     if (atomic_fetch_sub(&c->refs, 1) != 1)
         return;
     c->magic = 0;
+    session_unsign(c);
     curl_slist_free_all(c->headers);
     bpipe_unref(c->upload);
     bpipe_unref(c->download);
@@ -78,6 +80,7 @@ struct call *call_new(const struct http_call *spec)
     c->total_timeout_ms = spec->total_timeout_ms;
     c->stall_timeout_ms = spec->stall_timeout_ms;
     c->any_status_streams = spec->any_status_streams;
+    c->to_public = spec->to_public;
     c->on_head = spec->on_head;
     return c;
 }
@@ -253,12 +256,14 @@ static void call_take_head(struct call *c)
     c->head_seen = true;
     c->framed = head_is_framed(c, &h.head);
     c->result.status = (int)status;
-    c->streams = c->download != NULL && (c->any_status_streams || (status >= 200 && status < 300));
+    c->again = call_wants_again(c, &h.head);
+    c->streams = !c->again && c->download != NULL &&
+                 (c->any_status_streams || (status >= 200 && status < 300));
     const char *etag = head_header(&h.head, "ETag");
     snprintf(c->result.etag, sizeof c->result.etag, "%s", etag != NULL ? etag : "");
     if (c->upload != NULL && status >= 300)
         upload_is_refused(c);
-    if (c->on_head != NULL)
+    if (c->on_head != NULL && !c->again)
         c->on_head(c->arg, &h.head);
 }
 
@@ -319,7 +324,7 @@ static size_t collect_reply(struct call *c, const char *data, size_t len)
 static size_t read_reply(char *data, size_t size, size_t count, void *arg)
 {
     struct call *c = call_of(arg);
-    if (c->received >= fault_cut_bytes("net.recv")) {
+    if (!c->opens_session && c->received >= fault_cut_bytes("net.recv")) {
         call_fail(c, E_NET, "injected: the connection is cut");
         return 0;
     }
@@ -353,7 +358,7 @@ static void set_body(struct call *c)
         curl_easy_setopt(e, CURLOPT_NOBODY, 1L);
     }
     curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, http_method_name(c->method));
-    curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->headers);
+    curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->signature != NULL ? c->signature : c->headers);
 }
 
 static void set_connection(CURL *e, uint64_t connect_timeout_ms)
@@ -402,6 +407,16 @@ void call_set_options(struct call *c, const struct http_client_config *config)
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
+
+void call_reset(struct call *c)
+{
+    http_result_done(&c->result);
+    c->result = (struct http_result){0};
+    c->socket = CURL_SOCKET_BAD;
+    c->again = c->head_seen = c->framed = c->streams = false;
+    c->upload_waits = c->upload_over = c->download_waits = false;
+    c->moved_bytes = 0;
+}
 
 /* To curl a connection that ends in the middle of the head, or before a body without a length is
  * complete, is a reply that ends there. */

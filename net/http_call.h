@@ -9,6 +9,7 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 
+#include "net/auth_mac.h"
 #include "net/http_client.h"
 
 struct call {
@@ -24,6 +25,7 @@ struct call {
     enum http_method method;
     char *url;
     struct curl_slist *headers;
+    struct curl_slist *signature; /* what is sent before them, and then them; or NULL */
     char *body;
     size_t body_len;
     struct bpipe *upload;
@@ -33,11 +35,19 @@ struct call {
     uint64_t total_timeout_ms;
     uint64_t stall_timeout_ms;
     bool any_status_streams;
+    bool to_public;     /* not signed */
+    bool opens_session; /* the desk's own: no fault is injected into it */
     void (*on_head)(void *arg, const struct http_head *head);
     void (*done)(void *arg, struct http_result *r);
     void *arg;
 
+    char session[2 * AUTH_SESSION_BYTES + 1]; /* that signed it, or "" */
+    unsigned signings;
+    bool begun;
+    uint64_t began_ms;
+
     struct http_result result;
+    bool again; /* the peer wants another signature: the reply does not count */
     bool head_seen;
     bool framed;         /* the reply's end can be told from a cut */
     bool streams;        /* the reply's body goes to `download` */
@@ -64,5 +74,16 @@ void call_end_pipes(struct call *c);
  * pipe, or the server, has left.  True when the call is to be cut; then it has failed. */
 bool call_is_abandoned(struct call *c);
 
-/* In http_client.c: takes the call out of curl and ends it. */
+/* A transfer is over and another one for the same call is to come: forgets the reply. */
+void call_reset(struct call *c);
+
+/* In http_client.c. */
+uint64_t call_launch(struct http_client *client, struct call *c,
+                     void (*done)(void *arg, struct http_result *r), void *arg);
+void call_unlink(struct call *c); /* out of the list that it is in */
+void call_begin(struct call *c);  /* signs and transfers it, or ends it */
+void call_end(struct call *c);
+/* Takes the call out of curl and ends it. */
 void call_cut(struct call *c);
+/* The reply's head: does it not count? */
+bool call_wants_again(struct call *c, const struct http_head *head);

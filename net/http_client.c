@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "net/curl_loop.h"
 #include "net/http_call.h"
+#include "net/http_session.h"
 
 enum { WATCH_MS = 250 };
 
@@ -18,6 +19,7 @@ struct http_client {
     struct loop *loop;
     struct http_client_config config;
     struct curl_loop *curl;
+    struct session_desk *desk; /* NULL: nothing is signed */
     struct loop_timer *watch;
     struct call *calls; /* whose transfers run */
     bool closing;
@@ -28,17 +30,31 @@ struct http_client {
 
 /* --- the end of a call ------------------------------------------------------------------------ */
 
-/* The transfer has left curl: tell the world, drop its reference. */
-static void call_finish(struct call *c)
+void call_unlink(struct call *c)
 {
-    struct http_client *client = c->client;
-    if (c->prev != NULL) {
-        *c->prev = c->next;
-        if (c->next != NULL)
-            c->next->prev = c->prev;
-    }
+    if (c->prev == NULL)
+        return;
+    *c->prev = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    c->next = NULL;
+    c->prev = NULL;
+}
+
+static void call_leave_curl(struct call *c)
+{
+    call_unlink(c);
     curl_easy_cleanup(c->easy);
     c->easy = NULL;
+}
+
+/* The transfer has left curl, or there was none: tell the world, drop its reference. */
+void call_end(struct call *c)
+{
+    struct http_client *client = c->client;
+    call_leave_curl(c);
+    if (client->desk != NULL && (c->result.code == E_NET || c->result.code == E_TIMEOUT))
+        session_doubt(client->desk, c);
     call_end_pipes(c);
     c->done(c->arg, &c->result);
     call_unref(c);
@@ -47,8 +63,9 @@ static void call_finish(struct call *c)
 
 void call_cut(struct call *c)
 {
-    curl_loop_remove(c->client->curl, c->easy);
-    call_finish(c);
+    if (c->easy != NULL)
+        curl_loop_remove(c->client->curl, c->easy);
+    call_end(c);
 }
 
 static int code_of_curl(CURLcode result)
@@ -73,12 +90,23 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
 {
     (void)arg;
     struct call *c = call_of_easy(easy);
+    if (c->again) {
+        call_leave_curl(c);
+        call_reset(c);
+        call_begin(c);
+        return;
+    }
     c->result.not_sent = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
     if (result != CURLE_OK)
         call_fail(c, code_of_curl(result), curl_easy_strerror(result));
     else
         call_check_whole(c);
-    call_finish(c);
+    call_end(c);
+}
+
+bool call_wants_again(struct call *c, const struct http_head *head)
+{
+    return c->client->desk != NULL && session_wants_again(c->client->desk, c, head);
 }
 
 /* --- the start of a call ---------------------------------------------------------------------- */
@@ -93,13 +121,21 @@ static void call_enlist(struct call *c)
     client->calls = c;
 }
 
+static int call_may_begin(struct call *c, struct error *err)
+{
+    if (c->client->closing)
+        return error_set(err, E_CANCELLED, "this node is stopping");
+    if (!c->begun && !c->opens_session && fault_errno("net.connect") != 0)
+        return error_set(err, E_NET, "injected: no connection");
+    if (!c->begun)
+        c->began_ms = clock_ms();
+    c->begun = true;
+    return 0;
+}
+
 static int call_transfer(struct call *c, struct error *err)
 {
     struct http_client *client = c->client;
-    if (client->closing)
-        return error_set(err, E_CANCELLED, "this node is stopping");
-    if (fault_errno("net.connect") != 0)
-        return error_set(err, E_NET, "injected: no connection");
     c->easy = curl_easy_init();
     if (c->easy == NULL)
         return error_set(err, E_NOMEM, "no memory for a transfer");
@@ -113,20 +149,29 @@ static int call_transfer(struct call *c, struct error *err)
     return code;
 }
 
-static void call_start(void *arg)
+void call_begin(struct call *c)
 {
-    struct call *c = arg;
+    struct session_desk *desk = c->to_public ? NULL : c->client->desk;
     struct error err = ERROR_INIT;
-    if (call_transfer(c, &err) == 0)
+    int code = call_may_begin(c, &err);
+    if (code == 0 && desk != NULL && session_sign(desk, c) == SESSION_WAIT)
+        return;
+    if (code == 0)
+        code = call_transfer(c, &err);
+    if (code == 0)
         return;
     call_fail(c, err.code, err.message);
-    call_finish(c);
+    call_end(c);
 }
 
-uint64_t http_call_start(struct http_client *client, const struct http_call *spec,
-                         void (*done)(void *arg, struct http_result *r), void *arg)
+static void call_begin_posted(void *arg)
 {
-    struct call *c = call_new(spec);
+    call_begin(arg);
+}
+
+uint64_t call_launch(struct http_client *client, struct call *c,
+                     void (*done)(void *arg, struct http_result *r), void *arg)
+{
     uint64_t number = atomic_fetch_add(&client->last_number, 1) + 1;
     c->client = client;
     c->loop = client->loop;
@@ -134,8 +179,14 @@ uint64_t http_call_start(struct http_client *client, const struct http_call *spe
     c->done = done;
     c->arg = arg;
     atomic_fetch_add(&client->unfinished, 1);
-    loop_post(client->loop, call_start, c);
-    return number;
+    loop_post(client->loop, call_begin_posted, c);
+    return number; /* the call may have ended */
+}
+
+uint64_t http_call_start(struct http_client *client, const struct http_call *spec,
+                         void (*done)(void *arg, struct http_result *r), void *arg)
+{
+    return call_launch(client, call_new(spec), done, arg);
 }
 
 /* --- cancelling ------------------------------------------------------------------------------- */
@@ -151,6 +202,8 @@ static void cancel(void *arg)
     struct call *c = x->client->calls;
     while (c != NULL && c->number != x->number)
         c = c->next;
+    if (c == NULL && x->client->desk != NULL)
+        c = session_waiting(x->client->desk, x->number);
     if (c != NULL) {
         call_fail(c, E_CANCELLED, "the call was cancelled");
         call_cut(c);
@@ -193,6 +246,24 @@ static bool call_stalls(struct call *c, uint64_t now)
     return true;
 }
 
+/* One that waits for a session has no transfer yet that would see to its time. */
+static void watch_waiting(struct call *c, uint64_t now)
+{
+    if (!call_is_abandoned(c) &&
+        (c->total_timeout_ms == 0 || now - c->began_ms < c->total_timeout_ms))
+        return;
+    call_fail(c, E_TIMEOUT, "no session within the call's time");
+    c->result.not_sent = true;
+    call_end(c);
+}
+
+static void cancel_waiting(struct call *c, uint64_t now)
+{
+    (void)now;
+    call_fail(c, E_CANCELLED, "this node is stopping");
+    call_end(c);
+}
+
 /* done() starts and cancels calls by messages, so that `next` stays. */
 static void watch(void *arg)
 {
@@ -203,6 +274,8 @@ static void watch(void *arg)
         if (call_is_abandoned(c) || call_stalls(c, now))
             call_cut(c);
     }
+    if (client->desk != NULL)
+        session_each_waiting(client->desk, watch_waiting, now);
 }
 
 /* --- the client ------------------------------------------------------------------------------- */
@@ -222,6 +295,8 @@ static void client_open(void *arg)
                             &client->curl, a->err);
     if (a->code != 0)
         return;
+    if (client->config.auth != NULL)
+        client->desk = session_desk_new(client, client->config.auth);
     client->watch = loop_timer_new(client->loop, watch, client);
     loop_timer_start(client->watch, WATCH_MS, WATCH_MS);
 }
@@ -263,6 +338,8 @@ static void client_close(void *arg)
 {
     struct http_client *client = arg;
     client->closing = true;
+    if (client->desk != NULL)
+        session_each_waiting(client->desk, cancel_waiting, 0);
     while (client->calls != NULL) {
         call_fail(client->calls, E_CANCELLED, "this node is stopping");
         call_cut(client->calls);
@@ -284,5 +361,6 @@ void http_client_free(struct http_client *client)
     /* What was posted before is run before; it may have posted more. */
     while (atomic_load(&client->unfinished) > 0)
         loop_call(client->loop, do_nothing, NULL);
+    session_desk_free(client->desk);
     free(client);
 }

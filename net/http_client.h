@@ -12,6 +12,9 @@
  * with the URL; an HTTP status is not an error here, but http_result_error() makes one out of the
  * JSON error document of our own nodes.
  *
+ * Calls between nodes are signed by themselves, where the client has an auth: a new one needs no line
+ * for that.  One that goes to a public listener says so (to_public).
+ *
  * A call ends early, and tells both pipes why, when the writer of its upload finishes with an
  * error, when the reader of its download cancels, when the server has answered with an error or is
  * gone, when no byte moves, or by http_call_cancel(). */
@@ -27,6 +30,7 @@
 #include "io/loop.h"
 #include "net/http.h"
 
+struct auth;
 struct http_client;
 
 struct http_client_config {
@@ -38,6 +42,7 @@ struct http_client_config {
     const char *ca_file;
     const char *cert_file;
     const char *key_file;
+    struct auth *auth; /* signs every call but those `to_public` (auth.h); NULL: none */
 };
 
 #define HTTP_NO_STALL_TIMEOUT UINT64_MAX
@@ -77,6 +82,7 @@ struct http_call {
     uint64_t stall_timeout_ms;  /* 0: the client's.  HTTP_NO_STALL_TIMEOUT where the peer may well
                                  * let us wait (it applies backpressure): one that is gone is then
                                  * found by TCP's keepalive */
+    bool to_public;             /* to a public listener, where nobody asks for a signature */
     bool any_status_streams;    /* a proxy: the download pipe gets the body whatever the status */
     void (*on_head)(void *arg, const struct http_head *head); /* in the loop's thread, or NULL */
     const char *request_id;     /* sent as X-Request-Id, or NULL */

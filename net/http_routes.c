@@ -31,6 +31,17 @@ static void put_line(struct buf *out, const char *label, const char *text)
         buf_printf(out, "- %s: %s\n", label, text);
 }
 
+/* What the listeners between nodes ask for. */
+static const char *proof_of(const struct http_route *r)
+{
+    if ((r->nets & (NET_CONTROL | NET_DATA)) == 0)
+        return NULL;
+    if (r->open)
+        return "open: nobody has to prove who it is";
+    return r->fenced ? "signed by a node (Dfc-Auth), of a term that is not over"
+                     : "signed by a node (Dfc-Auth)";
+}
+
 static void put_route(const struct http_route *r, struct buf *out)
 {
     buf_printf(out, "### %s\n\n`%s %s`\n\n%s\n\n", r->name, http_method_name(r->method), r->pattern,
@@ -38,6 +49,7 @@ static void put_route(const struct http_route *r, struct buf *out)
     buf_puts(out, "- Listeners: ");
     put_nets(r->nets, out);
     buf_putc(out, '\n');
+    put_line(out, "Between nodes", proof_of(r));
     put_line(out, "Query", r->query);
     put_line(out, "Body", r->body);
     put_line(out, "Reply", r->reply);
@@ -65,10 +77,11 @@ static json_t *route_nets_json(unsigned mask)
 
 static json_t *route_json(const struct http_route *r)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:s, s:s, s:s, s:s}", "name", r->name, "method",
-                     http_method_name(r->method), "path", r->pattern, "listeners",
-                     route_nets_json(r->nets), "summary", text_or_empty(r->summary), "query",
-                     text_or_empty(r->query), "body", text_or_empty(r->body), "reply",
+    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:b, s:s, s:s, s:s, s:s, s:s}", "name",
+                     r->name, "method", http_method_name(r->method), "path", r->pattern,
+                     "listeners", route_nets_json(r->nets), "open", r->open, "any_cluster",
+                     r->any_cluster, "fenced", r->fenced, "summary", text_or_empty(r->summary),
+                     "query", text_or_empty(r->query), "body", text_or_empty(r->body), "reply",
                      text_or_empty(r->reply), "errors", text_or_empty(r->errors));
 }
 

@@ -278,10 +278,12 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     if (s->headers_max > HEADERS_MAX)
         s->headers_max = HEADERS_MAX;
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
+    s->auth = config->auth;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);
     s->overload = metric_get(M_http_overload_total, NULL);
+    s->unauthorized = metric_get(M_http_unauthorized_total, NULL);
     char labels[64];
     snprintf(labels, sizeof labels, "listener=\"%s\"", net_name(config->net));
     s->connections_gauge = metric_get(M_http_connections, labels);

@@ -33,6 +33,7 @@
 #include "common/error.h"
 #include "net/http.h"
 
+struct auth;
 struct http_server;
 struct http_request;
 struct reader;
@@ -58,6 +59,10 @@ struct http_route {
     enum http_method method;
     const char *pattern; /* "/v1/objects/{bucket}/{object...}"; {x} one segment, {x...} the rest */
     unsigned nets;       /* enum http_net */
+    /* On the intra-cluster listeners a caller proves that it is a node (gate.h), unless: */
+    bool open;           /* anybody may call this there, too */
+    bool any_cluster;    /* looks itself at which cluster the caller belongs to; else: ours alone */
+    bool fenced;         /* an order of the primary: refused from one whose term is over */
     void (*begin)(struct http_request *req);
     const char *summary; /* one sentence */
     const char *query;   /* "offset=bytes; length=bytes": documentation, checked by hand */
@@ -78,6 +83,7 @@ struct http_server_config {
     size_t collect_memory;      /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
     enum http_layer layer;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
+    struct auth *auth;          /* NULL: nobody is asked for proof, as on the public listener */
     void *user;                 /* http_user(req) */
 };
 

@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "net/gate.h"
 #include "net/server.h"
 
 enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 64 };
@@ -210,6 +211,9 @@ static int request_find_route(struct http_request *req, struct error *err)
 {
     int rc =
         router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
+    int gate = gate_check(req, rc == 0 ? req->match.route : NULL, err);
+    if (gate != 0)
+        return gate;
     if (rc == E_METHOD) {
         _cleanup_(buf_done)
         struct buf allow = BUF_INIT;
@@ -418,6 +422,7 @@ void request_end(struct http_request *req)
         server_remove_request(server, req);
     }
     reply_done(&req->reply);
+    gate_done(req);
     buf_done(&req->body.data);
     req->magic = 0;
     pthread_mutex_destroy(&req->lock);

@@ -41,6 +41,7 @@
 #include <sys/socket.h>
 
 #include "common/buf.h"
+#include "common/checksum.h"
 #include "net/http_server.h"
 #include "net/router.h"
 
@@ -129,6 +130,8 @@ struct http_request {
     uint64_t began_us;
     struct request_hook *hooks; /* last registered first */
     struct request_body body;
+    struct checksum *digested; /* of the body so far, where the caller has signed it … */
+    const char *digest;        /* … as this; the gate's */
     struct reply reply;
     uint64_t sent_bytes;
     bool linger; /* the rest of an unread body must not reset the connection */

@@ -10,6 +10,7 @@
 #include "net/request.h"
 #include "net/router.h"
 
+struct auth;
 struct closer;
 struct loop;
 struct listener;
@@ -44,6 +45,9 @@ struct http_server {
     metric_t *sent_bytes;
     metric_t *connections_gauge;
     metric_t *overload;
+    metric_t *unauthorized;
+    struct auth *auth;           /* NULL: nobody is asked for proof */
+    atomic_ullong complained_ms; /* of somebody without one, last */
     char run[16]; /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;

@@ -121,6 +121,7 @@ const struct http_route daemon_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/health",
      .nets = NET_ALL,
+     .open = true, /* also for who watches a node from outside */
      .begin = health_begin,
      .summary = "Is this daemon ready to serve?",
      .query = "live=true: 200 as soon as the process answers",

@@ -93,7 +93,7 @@ bool proxy_passed_to_primary(struct http_request *req)
     _cleanup_free_ char *url =
         url_at(between_nodes ? primary.control_url : primary.public_url, req);
     _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
-    relay_to_primary(p, req, url, header);
+    relay_to_primary(p, req, url, !between_nodes, header);
     return true;
 }
 

@@ -17,10 +17,11 @@ static const char *const of_a_connection[] = {
 };
 /* The client library makes the first four, or must not. */
 static const char *const of_a_request[] = {
-    "Host", "Content-Length", "Expect", "X-Request-Id", "Dfc-Redirect", NULL,
+    "Host",         "Content-Length", "Expect",    "X-Request-Id",
+    "Dfc-Redirect", "Dfc-Auth",       "Dfc-State", NULL,
 };
 static const char *const of_a_reply[] = {
-    "Content-Length", "Date", "Server", "X-Request-Id", "Dfc-Node", NULL,
+    "Content-Length", "Date", "Server", "X-Request-Id", "Dfc-Node", "WWW-Authenticate", NULL,
 };
 
 static bool is_in(const char *name, const char *const *list)

@@ -15,6 +15,7 @@
 #include "common/rng.h"
 #include "io/file.h"
 #include "io/pool.h"
+#include "net/auth.h"
 #include "proxy/candidate.h"
 #include "proxy/follower.h"
 #include "proxy/lock_file.h"
@@ -58,6 +59,8 @@ static int check_params(const struct proxy_params *params, struct error *err)
     if (params->keepalive_timeout < 2 * params->keepalive_interval)
         return error_set(err, E_INVALID,
                          "--keepalive-timeout must be at least twice --keepalive-interval");
+    if ((code = auth_check_address(params->cluster_key_file, params->address, err)) != 0)
+        return code;
     const struct etcd_store_config etcd =
         etcd_params(params, params->metastore, params->etcd_prefix);
     return is_embedded(params) ? 0 : etcd_params_check(&etcd, "--etcd-prefix", err);
@@ -181,6 +184,28 @@ static int load_documents(struct proxy *p, bool *is_first, struct error *err)
     return r;
 }
 
+/* --- what other nodes are told and asked --------------------------------------------------------
+ */
+
+static void stamp_of(void *ctx, struct auth_stamp *out)
+{
+    const struct proxy *p = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    snprintf(out->cluster, sizeof out->cluster, "%s", s->cluster_id);
+    out->term = s->term;
+    out->version = s->version;
+}
+
+static int start_auth(struct proxy *p, struct error *err)
+{
+    const struct auth_config config = {.key_file = p->params.cluster_key_file,
+                                       .node = p->id,
+                                       .boot = p->boot,
+                                       .stamp = stamp_of,
+                                       .ctx = p};
+    return auth_new(&config, &p->auth, err);
+}
+
 /* --- threads, clients, servers -----------------------------------------------------------------
  */
 
@@ -191,6 +216,7 @@ int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_pe
         .connect_timeout_ms = p->params.connect_timeout,
         .stall_timeout_ms = p->params.stall_timeout,
         .connections_per_host_max = connections_per_host_max,
+        .auth = p->auth,
     };
     return http_client_new(loop, &config, out, err);
 }
@@ -230,6 +256,7 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .connection_memory = p->params.connection_memory,
         .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
         .routes = proxy_routes,
+        .auth = p->auth,
         .user = p,
     };
     int r = http_server_new(&config, server, err);
@@ -290,7 +317,7 @@ int proxy_start(struct proxy *p, struct error *err)
     bool is_first = false;
     int r;
     if ((r = lock_dir(p, err)) != 0 || (r = load_documents(p, &is_first, err)) != 0 ||
-        (r = start_io(p, err)) != 0)
+        (r = start_auth(p, err)) != 0 || (r = start_io(p, err)) != 0)
         return r;
     return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
 }
@@ -427,6 +454,7 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->ready, false);
     atomic_store(&p->started, false);
     stop_io(p);
+    auth_free(p->auth);
     state_holder_free(p->state);
     if (p->metastore != NULL)
         p->metastore->ops->close(p->metastore);

@@ -28,6 +28,7 @@
 #include "proxy/metastore.h"
 #include "proxy/params.h"
 
+struct auth;
 struct candidate;
 struct committer;
 struct follower;
@@ -49,6 +50,7 @@ struct proxy {
     struct pool *overhaul;       /* one thread: work on the documents as a whole, which waits */
     struct strangers *strangers; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
+    struct auth *auth;               /* proof of membership, asked for and given */
     struct loop *loop;               /* the control loop */
     struct http_client *client;      /* in it */
     struct loop *data_loop;

@@ -254,7 +254,7 @@ static bool relay_admitted(struct proxy *p, struct http_request *req)
 }
 
 static void start(struct proxy *p, struct http_request *req, const char *url, const char *header,
-                  int silence)
+                  bool to_public, int silence)
 {
     static const struct http_body_ops body_ops = {
         .data = body_data, .end = body_end, .cut = body_cut};
@@ -276,6 +276,7 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
         .upload = r->upload,
         .upload_length = http_content_length(req),
         .download = r->download,
+        .to_public = to_public,
         .any_status_streams = true,
         .stall_timeout_ms = silence != 0 ? p->params.call_timeout : 0,
         .on_head = call_answered,
@@ -291,12 +292,12 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
 
 void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
 {
-    start(p, req, url, header, 0);
+    start(p, req, url, header, true, 0);
 }
 
-void relay_to_primary(struct proxy *p, struct http_request *req, const char *url,
+void relay_to_primary(struct proxy *p, struct http_request *req, const char *url, bool to_public,
                       const char *header)
 {
     bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
-    start(p, req, url, header, reads ? E_NOT_PRIMARY : E_IN_DOUBT);
+    start(p, req, url, header, to_public, reads ? E_NOT_PRIMARY : E_IN_DOUBT);
 }

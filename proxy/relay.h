@@ -14,6 +14,6 @@
 /* From a route's begin().  `header` is one more "Name: value" for the node, or NULL. */
 void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header);
 /* The same, where the node is the primary: when it does not answer within call_timeout the client
- * gets 503, and is told whether a change is in doubt. */
-void relay_to_primary(struct proxy *p, struct http_request *req, const char *url,
+ * gets 503, and is told whether a change is in doubt.  to_public: it goes to its public listener. */
+void relay_to_primary(struct proxy *p, struct http_request *req, const char *url, bool to_public,
                       const char *header);

@@ -1,4 +1,5 @@
 /* Every call that a proxy takes: one table for each topic. */
+#include "net/session_routes.h"
 #include "proxy/buckets.h"
 #include "proxy/cluster_routes.h"
 #include "proxy/control_routes.h"
@@ -10,6 +11,6 @@
 #include "proxy/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,   bucket_routes,    job_routes, cluster_routes,
-    control_routes, daemon_routes, documents_routes, NULL,
+    object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
+    control_routes, daemon_routes, documents_routes, session_routes, NULL,
 };

@@ -10,7 +10,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "net/auth.h"
 #include "net/daemon.h"
+#include "net/session_routes.h"
 #include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
 #include "target/cold.h"
@@ -38,8 +40,8 @@
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
 const struct http_route *const target_routes[] = {
-    object_routes, daemon_routes,  mountpath_routes,   cluster_routes, index_routes,
-    list_routes,   xaction_routes, sort_stream_routes, earlier_routes, NULL};
+    object_routes,  daemon_routes,      mountpath_routes, cluster_routes, index_routes, list_routes,
+    xaction_routes, sort_stream_routes, earlier_routes,   session_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
     &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction,
@@ -121,7 +123,8 @@ static int check_params(const struct target_params *params, struct error *err)
         return error_set(err, E_INVALID, "--mountpaths: no directory is given");
     if (*params->dir == '\0')
         return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
-    return space_limits_check(&space, err);
+    code = auth_check_address(params->cluster_key_file, params->address, err);
+    return code != 0 ? code : space_limits_check(&space, err);
 }
 
 int target_new(struct target_params *params, struct target **out, struct error *err)
@@ -169,6 +172,25 @@ static int start_state(struct target *t, struct error *err)
     return keeper_new(t->mountpaths, &hooks, &t->keeper, &t->state, err);
 }
 
+static void stamp_of(void *ctx, struct auth_stamp *out)
+{
+    const struct target *t = ctx;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    snprintf(out->cluster, sizeof out->cluster, "%s", s->cluster_id);
+    out->term = s->term;
+    out->version = s->version;
+}
+
+static int start_auth(struct target *t, struct error *err)
+{
+    const struct auth_config config = {.key_file = t->params.cluster_key_file,
+                                       .node = t->id,
+                                       .boot = t->boot,
+                                       .stamp = stamp_of,
+                                       .ctx = t};
+    return auth_new(&config, &t->auth, err);
+}
+
 static int start_store(struct target *t, struct error *err)
 {
     (void)err;
@@ -191,6 +213,7 @@ static int start_loop(struct target *t, const char *name, unsigned connections_p
         .connect_timeout_ms = t->params.connect_timeout,
         .stall_timeout_ms = t->params.stall_timeout,
         .connections_per_host_max = connections_per_host_max,
+        .auth = t->auth,
     };
     int code = loop_new(name, loop, err);
     return code != 0 ? code : http_client_new(*loop, &config, client, err);
@@ -260,6 +283,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .connection_memory = t->params.connection_memory,
         .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
         .routes = target_routes,
+        .auth = t->auth,
         .user = t,
     };
     int code = http_server_new(&config, &t->servers[which], err);
@@ -288,8 +312,8 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_mountpaths, start_state,  start_store,   start_threads,
-        start_jobs,       start_member, start_servers,
+        start_auth,    start_mountpaths, start_state,  start_store,
+        start_threads, start_jobs,       start_member, start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int code = steps[i](t, err);
@@ -341,6 +365,7 @@ void target_free(struct target *t)
     sweeper_free(t->sweeper);
     health_free(t->health);
     object_store_free(t->store);
+    auth_free(t->auth);
     keeper_free(t->keeper);
     mountpaths_close(t->mountpaths);
     close(t->ready_fd);

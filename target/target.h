@@ -24,6 +24,7 @@
 #include "target/object.h"
 #include "target/params.h"
 
+struct auth;
 struct cold;
 struct health;
 struct keeper;
@@ -42,6 +43,7 @@ struct target {
     struct mountpaths *mountpaths;
     struct keeper *keeper;      /* takes in the cluster's documents */
     struct state_holder *state; /* the last one seen; the keeper's */
+    struct auth *auth;          /* proof of membership, asked for and given */
     struct space_limits space;
     struct object_env object_env;
     struct object_store *store;

@@ -147,11 +147,12 @@ const struct http_route xaction_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/xactions/{job}",
      .nets = NET_CONTROL,
+     .fenced = true,
      .begin = order_begin,
      .summary = "An order of the primary: prepare, run, commit or stop. Idempotent.",
      .query = "dfcv=the sender's state version",
      .body = "`{\"action\": \"prepare\\|run\\|commit\\|stop\", \"job\": {…}}`",
      .reply = "the report, as GET gives it",
-     .errors = "unsupported not_ready"},
+     .errors = "unsupported not_ready stale_map (of a term that is over)"},
     {.name = NULL},
 };

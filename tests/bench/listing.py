@@ -124,7 +124,7 @@ def seek_rows(pager):
 
 def run_cluster(args, work, targets, names):
     with Cluster(work / f"dfc{targets}", args.build, targets=targets,
-                 mountpaths=MOUNTPATHS) as cluster:
+                 mountpaths=MOUNTPATHS, keyed=False) as cluster:  # we ask as a node does
         cluster.new_place("b")
         bucket = cluster.call("GET", "/v1/buckets/b")
         cluster.put_first("/v1/objects/b/")

@@ -90,8 +90,9 @@ class Cluster:
 
     name = "dfc"
 
-    def __init__(self, directory, build, targets=1, mountpaths=1):
+    def __init__(self, directory, build, targets=1, mountpaths=1, keyed=True):
         self.dir = directory
+        self.more = [] if keyed else ["--without-key"]
         self.build = build
         self.counts = {"proxies": 1, "targets": targets, "mountpaths": mountpaths}
 
@@ -103,7 +104,7 @@ class Cluster:
     def __enter__(self):
         options = [f"--{name}={count}" for name, count in self.counts.items()]
         try:
-            self.tool("up", *options)
+            self.tool("up", *options, *self.more)
             self.nodes = json.loads(self.tool("status", "--json"))["nodes"]
         except BaseException:
             self.__exit__()

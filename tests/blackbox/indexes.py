@@ -85,7 +85,7 @@ def test_a_page_goes_on_where_an_early_end_was(c):
     url = next(n["data_url"] for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == "t1")
 
     def page(query):
-        return c.http.request("GET", f"{url}/v1/list/{bucket}?{query}").expect(200).json()
+        return c.member.request("GET", f"{url}/v1/list/{bucket}?{query}").expect(200).json()
 
     equal([e["name"] for e in page("from=n/0390")["entries"]],
           [n for n in left() if n > "n/0390"], "names behind")

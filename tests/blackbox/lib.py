@@ -33,6 +33,9 @@ import time
 import traceback
 import urllib.parse
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
+import authref  # noqa: E402
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.path.abspath(os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build"))
 CLUSTER = os.path.join(ROOT, "deploy", "local", "cluster")
@@ -169,6 +172,41 @@ class Http:
                 raise
 
 
+class Member:
+    """Requests to the listeners between nodes, signed with the cluster's key as a node signs them.
+
+    The sessions are opened when they are needed, and again after a restart of the other side."""
+
+    def __init__(self, http, key_file):
+        self.http = http
+        with open(key_file, encoding="ascii") as f:
+            self.key = f.readline().strip()
+        self.sessions = {}
+        self.lock = threading.Lock()
+
+    def session(self, url):
+        origin = re.match(r"http://[^/]+", url).group()
+        with self.lock:
+            if origin not in self.sessions:
+                self.sessions[origin] = authref.Session.open(self.http, origin, self.key)
+            return self.sessions[origin]
+
+    def sign(self, method, url, body=b"", headers=None, counter=None):
+        session = self.session(url)
+        with self.lock:
+            return session.sign(method, url, body or b"", headers, counter)
+
+    def request(self, method, url, body=None, headers=None, **options):
+        for attempt in (1, 2):
+            signed = self.sign(method, url, body, headers)
+            reply = self.http.request(method, url, body, signed, follow=False, **options)
+            unknown = 'error="session"' in reply.headers.get("WWW-Authenticate", "")
+            if not unknown or attempt == 2:
+                return reply
+            with self.lock:
+                self.sessions.pop(re.match(r"http://[^/]+", url).group(), None)
+
+
 def escape(name):
     """An object's name as it goes into a path: unreserved characters and slashes stay."""
     return urllib.parse.quote(name, safe="/")
@@ -230,6 +268,8 @@ class Cluster:
                  "--metastore", metastore, "--base-port", self.ports.base, *args)
         self.nodes = {n["name"]: n for n in self.status()}
         self.endpoint = self.nodes["p1"]["url"]
+        self.key_file = os.path.join(self.dir, "cluster.key")
+        self.member = Member(self.http, self.key_file) if os.path.exists(self.key_file) else None
 
     # The script that everybody uses.
 

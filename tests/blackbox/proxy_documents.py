@@ -146,7 +146,8 @@ def test_a_gateway_of_another_cluster_is_refused(c):
         json.dump(state, f)
     control = c.get_json("/v1/daemon")["control_url"]
     before = c.get_json("/v1/cluster")["version"]
-    with subprocess.Popen([PROXYD, "--id", "p9", "--dir", directory, "--join", control],
+    with subprocess.Popen([PROXYD, "--id", "p9", "--dir", directory, "--join", control,
+                           "--cluster-key-file", c.key_file],
                           stderr=subprocess.PIPE, text=True) as stranger:
         try:
             for line in stranger.stderr:

@@ -19,7 +19,7 @@ def store(c):
 def state_of(c, node):
     """The state document as the node has it, from its control listener."""
     control = c.get_json("/v1/daemon", node)["control_url"]
-    return c.http.request("GET", control + "/v1/cluster/state").expect(200).json()
+    return c.member.request("GET", control + "/v1/cluster/state").expect(200).json()
 
 
 def begin_from(c, node):

@@ -1,6 +1,7 @@
 """What a cluster consists of: names, directories, ports, arguments, and the last known processes.
 
     DIR/cluster.json     this document
+    DIR/cluster.key      what its nodes prove to one another that they belong together; mode 0600
     DIR/lock             held while a command changes something
     DIR/logs/NODE.log    what the daemons print
     DIR/NODE/            a daemon's own directory; of a target also its mountpaths mp1, mp2, ...
@@ -12,9 +13,11 @@ Where the metastore is etcd its members are nodes, too: e1, e2, e3.  Their clien
 first one of theirs, that for one another the second.
 """
 
+import contextlib
 import json
 import os
 import random
+import secrets
 import shutil
 import socket
 from dataclasses import dataclass, field
@@ -57,6 +60,7 @@ class Layout:
     proxy_args: list
     target_args: list
     nodes: list
+    keyed: bool  # its nodes have a cluster key
 
     def node(self, name):
         for node in self.nodes:
@@ -113,6 +117,8 @@ class Layout:
         if node.role == "target":
             argv += ["--mountpaths=" + ",".join(self.mountpath_dirs(node)),
                      "--data-port", str(node.data_port)]
+        if self.keyed:
+            argv += ["--cluster-key-file", key_path_of(self.dir)]
         argv += self.where_to_join(node)
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)
@@ -148,6 +154,18 @@ def path_of(directory):
     return os.path.join(directory, "cluster.json")
 
 
+def key_path_of(directory):
+    return os.path.join(directory, "cluster.key")
+
+
+def make_key(directory):
+    """Once in the life of a cluster."""
+    with contextlib.suppress(FileExistsError):
+        fd = os.open(key_path_of(directory), os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(fd, "w", encoding="ascii") as f:
+            f.write(secrets.token_hex(32) + "\n")
+
+
 def new_nodes(proxies, targets, metastore, base_port):
     names = [(f"p{i + 1}", "proxy") for i in range(proxies)]
     names += [(f"t{i + 1}", "target") for i in range(targets)]
@@ -160,6 +178,7 @@ def save(layout):
     document = {
         "format": FORMAT, "build": layout.build, "address": layout.address,
         "mountpaths": layout.mountpaths, "metastore": layout.metastore, "wrapper": layout.wrapper,
+        "keyed": layout.keyed,
         "proxy_args": layout.proxy_args, "target_args": layout.target_args,
         "nodes": [{
             "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
@@ -189,7 +208,8 @@ def load(directory):
                   Process(n["pid"], n["start_time"]) if n["pid"] else None, n["wanted"])
              for n in document["nodes"]]
     return Layout(directory, document["build"], document["address"], document["mountpaths"],
-                  document.get("metastore", "embedded"), document["wrapper"], document["proxy_args"], document["target_args"], nodes)
+                  document.get("metastore", "embedded"), document["wrapper"], document["proxy_args"], document["target_args"], nodes,
+                  document.get("keyed", False))
 
 
 # --- ports ---------------------------------------------------------------------------------------

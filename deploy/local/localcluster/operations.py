@@ -122,7 +122,8 @@ def make_layout(options):
         raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
     nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
-                            options.metastore, options.wrapper, options.proxy_arg, options.target_arg, nodes)
+                            options.metastore, options.wrapper, options.proxy_arg, options.target_arg, nodes,
+                            not options.without_key)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout
@@ -149,6 +150,8 @@ def up(options):
             layout = make_layout(options.with_defaults())
             for node in layout.nodes:
                 layout.program(node)
+            if layout.keyed:
+                layouts.make_key(layout.dir)
             layouts.save(layout)
         else:
             check_same_shape(layout, options)
@@ -304,6 +307,8 @@ def down(directory, purge, stop_seconds):
             for node in layout.nodes:
                 shutil.rmtree(layout.node_dir(node), ignore_errors=True)
             shutil.rmtree(os.path.join(directory, "logs"), ignore_errors=True)
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(layouts.key_path_of(directory))
             os.unlink(layouts.path_of(directory))
             os.unlink(os.path.join(directory, "lock"))
     if purge:

@@ -1,0 +1,99 @@
+/* Proof of membership on the intra-cluster networks.
+ *
+ *     caller                                        called
+ *       │  POST /v1/intra/session: who, nonce, proof ──▶ │  knows the key: a member, or a
+ * repetition │ ◀── session, who, nonce, proof                 │ │  key of the session, from the
+ * cluster's key    │  the same key │  and both nonces                               │ │  Dfc-Auth:
+ * 1 session counter digest mac ─────▶ │  the session is open, the counter new
+ *
+ * The cluster's key (cluster_key.h) never goes over the wire, no clock is asked, and what was
+ * overheard proves nothing: a greeting gives a session whose key only a member can compute, a
+ * request has a counter that is taken once.  A session lasts until one of the two processes ends; a
+ * caller whose session is not known (any more) opens another by itself (http_client.c).
+ *
+ * One struct auth for each daemon: its servers ask it (gate.c), its clients sign with it
+ * (http_session.c), so that a new call between nodes is signed, and a new route is closed, without
+ * a line of its own.  Without a key file nothing is signed and nothing is asked for; daemons then
+ * listen on loopback only (auth_check_address).
+ *
+ * Besides, every call between nodes says which documents its sender has (struct auth_stamp):
+ *
+ *     Dfc-State: cluster term.version
+ *
+ * The gate refuses another cluster's, key or no key, where the call does not look at that itself
+ * (http_route.any_cluster), and of an order that only a primary gives (http_route.fenced) one whose
+ * term is over. */
+#pragma once
+
+#include "common/error.h"
+#include "net/auth_sessions.h"
+#include "net/cluster_key.h"
+
+struct auth;
+
+/* What a node has seen of the cluster. */
+struct auth_stamp {
+    char cluster[AUTH_NAME_MAX]; /* "": nothing yet */
+    uint64_t term, version;
+};
+
+struct auth_config {
+    const char *key_file; /* or "" */
+    const char *node;
+    const char *boot;
+    void (*stamp)(void *ctx, struct auth_stamp *out); /* any thread; or NULL: "" */
+    void *ctx;
+};
+
+/* E_INVALID: the key file. */
+int auth_new(const struct auth_config *config, struct auth **out, struct error *err);
+void auth_free(struct auth *a); /* after the servers and clients */
+bool auth_has_key(const struct auth *a);
+/* E_INVALID where a node without a key would listen on an address that others reach. */
+int auth_check_address(const char *key_file, const char *address, struct error *err);
+void auth_stamp(const struct auth *a, struct auth_stamp *out);
+
+/* --- opening a session ------------------------------------------------------------------------ */
+
+/* The caller's half of one; the texts are its own. */
+struct auth_opening {
+    char key_id[CLUSTER_KEY_ID_CHARS + 1];
+    char nonce[AUTH_HEX_MAX];
+};
+
+/* The JSON of a greeting; malloc'ed. */
+char *auth_greet(const struct auth *a, struct auth_opening *o);
+/* The called side: takes a greeting, remembers the session, gives the answer's JSON (malloc'ed).
+ * E_UNAUTHORIZED, E_JSON; E_UNSUPPORTED without a key. */
+int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer, struct error *err);
+/* The caller takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side
+ * has no proof, E_JSON. */
+int auth_opened(const struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
+                char id[2 * AUTH_SESSION_BYTES + 1], unsigned char key[AUTH_MAC_BYTES],
+                struct error *err);
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* Dfc-Auth's value. */
+struct auth_claim {
+    char session[2 * AUTH_SESSION_BYTES + 1];
+    uint64_t counter;
+    char digest[AUTH_HEX_MAX]; /* or "-" */
+    char mac[AUTH_HEX_MAX];
+};
+
+void auth_claim_text(const struct auth_claim *c, struct buf *out);
+bool auth_claim_parse(const char *text, struct auth_claim *out);
+
+enum auth_verdict {
+    AUTH_PROVEN,
+    AUTH_NO_CLAIM,   /* the header is missing, or is none */
+    AUTH_NO_SESSION, /* open one, and ask again */
+    AUTH_BAD_MAC,
+    AUTH_REPLAYED, /* or too late */
+};
+
+/* The word that a refusal carries in WWW-Authenticate. */
+const char *auth_verdict_word(enum auth_verdict v);
+/* `text`: the request's lines, as its receiver sees them (auth_mac.h).  Any thread. */
+enum auth_verdict auth_check(struct auth *a, const struct auth_claim *c, const struct buf *text);
