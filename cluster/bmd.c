@@ -6,6 +6,8 @@
 #include "cluster/document.h"
 #include "common/jsonx.h"
 
+#define LRU_MIN_AGE_MAX_MS (3650ULL * 24 * 3600 * 1000)
+
 static const char *const durability_names[] = {
     [DURABILITY_SYNC] = "sync",
     [DURABILITY_ASYNC] = "async",
@@ -57,7 +59,8 @@ static bool same_text(const char *a, const char *b)
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b)
 {
     return a->copies == b->copies && a->durability == b->durability && a->checksum == b->checksum &&
-           a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend);
+           a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend) &&
+           a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms;
 }
 
 int bucket_props_check(const struct bucket_props *p, struct error *err)
@@ -67,6 +70,12 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     if (p->copies > 1)
         return error_set(err, E_UNSUPPORTED, "field 'copies': this release keeps 1 copy, not %u",
                          p->copies);
+    if (p->lru_min_age_ms > LRU_MIN_AGE_MAX_MS)
+        return error_set(err, E_INVALID, "field 'lru_min_age' is more than ten years");
+    if (p->backend == NULL && (p->lru_off || p->lru_min_age_ms > 0))
+        return error_set(err, E_INVALID,
+                         "field 'lru': only objects that can be read again from a "
+                         "backend are evicted, and this bucket has none");
     return p->backend != NULL ? backend_check(p->backend, err) : 0;
 }
 
@@ -146,8 +155,11 @@ json_t *bucket_props_to_json(const struct bucket_props *p)
     json_t *doc = json_pack("{s:I, s:s, s:s, s:b}", "copies", (json_int_t)p->copies, "durability",
                             durability_name(p->durability), "checksum", checksum_name(p->checksum),
                             "verify_on_read", (int)p->verify_on_read);
-    if (p->backend != NULL)
-        json_object_set_new(doc, "backend", json_string(p->backend));
+    if (p->backend == NULL)
+        return doc;
+    json_object_set_new(doc, "backend", json_string(p->backend));
+    json_object_set_new(doc, "lru", json_boolean(!p->lru_off));
+    json_object_set_new(doc, "lru_min_age", json_integer((json_int_t)p->lru_min_age_ms));
     return doc;
 }
 
@@ -168,13 +180,22 @@ static int backend_from_json(json_t *doc, struct bucket_props *p, struct error *
 {
     json_t *value = json_object_get(doc, "backend");
     if (json_is_object(value)) {
-        _cleanup_(buf_done) struct buf url = BUF_INIT;
+        _cleanup_(buf_done)
+        struct buf url = BUF_INIT;
         int r = backend_url_from_json(value, &url, err);
         if (r != 0)
             return r;
         json_object_set_new(doc, "backend", json_string(buf_str(&url)));
     }
     return json_get_str(doc, "props", "backend", &p->backend, err);
+}
+
+static int lru_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    bool on = !p->lru_off;
+    int r = json_get_bool(doc, "props", "lru", &on, err);
+    p->lru_off = !on;
+    return r != 0 ? r : json_get_duration_ms(doc, "props", "lru_min_age", &p->lru_min_age_ms, err);
 }
 
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err)
@@ -186,7 +207,7 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
         (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
-        (r = backend_from_json(doc, p, err)) != 0)
+        (r = backend_from_json(doc, p, err)) != 0 || (r = lru_from_json(doc, p, err)) != 0)
         return r;
     if ((r = durability_from_name(durability, &p->durability, err)) != 0)
         error_wrap(err, "field 'props.durability'");

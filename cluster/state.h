@@ -90,6 +90,8 @@ struct bucket_props {
     enum checksum_type checksum; /* computed for every object; default xxh3 */
     bool verify_on_read;
     const char *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
+    bool lru_off;            /* with a backend: its objects are not evicted … */
+    uint64_t lru_min_age_ms; /* … or not before they have been unused for so long */
 };
 
 struct bucket {

@@ -178,6 +178,16 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
                             int64_t older_than_ms, struct error *err);
 
+/* --- buckets with a backend (blocking) -------------------------------------------------------- */
+struct mountpath;
+/* When the object was used last, Unix time: told by us alone (access.h). */
+void object_touch(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s);
+/* False: it is not there. */
+bool object_used_at(struct mountpath *mp, uint64_t bucket_id, const char *name, int64_t *used_s);
+/* Removes the object, without a tombstone, unless it was used after used_s.  *gone: it was there. */
+int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
+                 bool *gone, struct error *err);
+
 /* --- jobs (blocking) -------------------------------------------------------------------------- */
 /* Takes the mark of this job off; 0 also where the object has another mark, none, or is gone. */
 int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name,

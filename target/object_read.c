@@ -14,6 +14,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/reader.h"
+#include "target/access.h"
 #include "target/call.h"
 #include "target/earlier.h"
 #include "target/miss.h"
@@ -275,6 +276,8 @@ static void reply_bytes(const struct object_call *call, const struct object *o,
 
 static void count_read(const struct object_call *call, const struct read_range *range)
 {
+    if (call->bucket->props.backend != NULL)
+        access_note(call->target->access, call->bucket->id, call->name);
     bool get = http_method(call->req) == HTTP_GET;
     metric_add(call->target->reads, get);
     metric_add(call->target->read_bytes, get ? range->length : 0);

@@ -17,6 +17,7 @@
 #include "target/cluster_routes.h"
 #include "target/cold.h"
 #include "target/copy_job.h"
+#include "target/evict.h"
 #include "target/daemon_routes.h"
 #include "target/mountpath_routes.h"
 #include "target/delete_job.h"
@@ -26,6 +27,7 @@
 #include "target/job_news.h"
 #include "target/index_routes.h"
 #include "target/keeper.h"
+#include "target/lru_job.h"
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
@@ -44,8 +46,8 @@ const struct http_route *const target_routes[] = {
     xaction_routes, sort_stream_routes, earlier_routes,   session_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &resilver_xaction,
-    &rebalance_xaction, NULL};
+    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &lru_xaction,
+    &resilver_xaction, &rebalance_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -233,6 +235,17 @@ static int start_threads(struct target *t, struct error *err)
     return code;
 }
 
+static int start_evictor(struct target *t, struct error *err)
+{
+    t->access = access_new(t->store);
+    const struct evictor_config config = {.store = t->store,
+                                          .state = t->state,
+                                          .access = t->access,
+                                          .limits = &t->space,
+                                          .interval_ms = t->params.evict_interval};
+    return evictor_new(&config, &t->evictor, err);
+}
+
 static int start_jobs(struct target *t, struct error *err)
 {
     const struct sweeper_config config = {
@@ -256,6 +269,8 @@ static int start_jobs(struct target *t, struct error *err)
     int code = health_new(&health, &t->health, err);
     if (code == 0)
         code = cold_new(t, &t->cold, err);
+    if (code == 0)
+        code = start_evictor(t, err);
     if (code != 0)
         return code;
     t->xactions = xactions_new(kinds, t, job_news_send);
@@ -362,6 +377,8 @@ void target_free(struct target *t)
     loop_free(t->data);
     loop_free(t->control);
     member_free(t->member);
+    evictor_free(t->evictor);
+    access_free(t->access);
     sweeper_free(t->sweeper);
     health_free(t->health);
     object_store_free(t->store);

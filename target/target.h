@@ -25,7 +25,9 @@
 #include "target/params.h"
 
 struct auth;
+struct access;
 struct cold;
+struct evictor;
 struct health;
 struct keeper;
 struct member;
@@ -55,6 +57,8 @@ struct target {
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
     struct cold *cold;            /* reads from the backends of buckets */
+    struct access *access;        /* when objects of buckets with a backend were used */
+    struct evictor *evictor;      /* makes room for them */
     struct xactions *xactions;    /* background jobs */
     struct health *health;     /* takes bad disks out */
     struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */

@@ -145,7 +145,8 @@ const struct command commands[] = {
         .words = "BUCKET",
         .min_words = 1,
         .max_words = 1,
-        .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend),
+        .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend, F_lru,
+                       F_lru_min_age),
         .run = bucket_create,
         .summary = "Create a bucket",
         .text =
@@ -172,7 +173,8 @@ const struct command commands[] = {
         .min_words = 1,
         .max_words = 1,
         .kinds = {WORD_BUCKET},
-        .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend),
+        .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend, F_lru,
+                       F_lru_min_age),
         .run = bucket_props,
         .summary = "Show a bucket's properties; change those that flags name",
         .examples = {"bucket props train", "bucket props train --durability async"},
@@ -441,8 +443,10 @@ const struct command commands[] = {
         .summary = "Start a job of a kind that needs nothing but its name; print its id",
         .text = "cleanup: remove tombstones that are older than tombstone_ttl, what is left of\n"
                 "destroyed buckets, and abandoned files, on every target (which do the same by\n"
-                "themselves, every sweep_interval).",
-        .examples = {"job start cleanup --wait"},
+                "themselves, every sweep_interval).\n"
+                "lru: evict what was used longest ago from buckets with a backend, until disks are\n"
+                "at space_low (targets do so by themselves above space_high).",
+        .examples = {"job start cleanup --wait", "job start lru --wait"},
     },
     {
         .noun = "job",
