@@ -198,21 +198,44 @@ static int take_prefix(struct arena *a, const char *at, size_t len, struct backe
     return 0;
 }
 
-static int parse_s3(const char *url, struct arena *a, struct backend_spec *s, struct error *err)
+/* "NAME/PREFIX?options", behind the scheme. */
+static int take_bucket(const char *at, struct arena *a, struct backend_spec *s, struct options *o,
+                       struct error *err)
 {
-    const char *at = url + strlen("s3://");
     size_t name_len = strcspn(at, "/?"), path_len = strcspn(at, "?");
-    struct options o = {0};
     int code = unescape(a, "bucket", at, name_len, &s->bucket, err);
     if (code != 0)
         return code;
     if (!is_word(s->bucket, BUCKET_MAX, "-_."))
-        return error_set(err, E_INVALID, "backend: '%.80s' is no name of an S3 bucket", s->bucket);
+        return error_set(err, E_INVALID, "backend: '%.80s' is no name of a bucket", s->bucket);
     if (name_len < path_len)
         code = take_prefix(a, at + name_len + 1, path_len - name_len - 1, s, err);
     if (code == 0 && at[path_len] == '?')
-        code = take_options(a, at + path_len + 1, &o, err);
+        code = take_options(a, at + path_len + 1, o, err);
+    return code;
+}
+
+static int parse_s3(const char *url, struct arena *a, struct backend_spec *s, struct error *err)
+{
+    struct options o = {0};
+    int code = take_bucket(url + strlen("s3://"), a, s, &o, err);
     return code != 0 ? code : take_s3_options(&o, a, s, err);
+}
+
+/* --- dfc -------------------------------------------------------------------------------------- */
+
+static int parse_dfc(const char *url, struct arena *a, struct backend_spec *s, struct error *err)
+{
+    struct options o = {0};
+    int code = take_bucket(url + strlen("dfc://"), a, s, &o, err);
+    if (code != 0)
+        return code;
+    if (o.endpoint == NULL)
+        return error_set(err, E_INVALID, "backend: dfc needs endpoint=URL, a proxy's");
+    if (o.region != NULL || o.style != NULL || o.auth != NULL || o.profile != NULL)
+        return error_set(err, E_INVALID, "backend: dfc has no option but endpoint");
+    s->endpoint = without_slashes(a, o.endpoint);
+    return check_http_url("backend: endpoint", o.endpoint, err);
 }
 
 /* --- http ------------------------------------------------------------------------------------- */
@@ -232,6 +255,7 @@ static const struct {
     int (*parse)(const char *url, struct arena *a, struct backend_spec *s, struct error *err);
 } providers[] = {
     {"s3://", "s3", parse_s3},
+    {"dfc://", "dfc", parse_dfc},
     {"http://", "http", parse_http},
     {"https://", "http", parse_http},
 };
@@ -249,10 +273,13 @@ int backend_parse(const char *url, struct arena *a, struct backend_spec *out, st
         out->provider = providers[i].provider;
         return providers[i].parse(url, a, out, err);
     }
-    if (begins_with(url, "gs://") || begins_with(url, "gcs://") || begins_with(url, "dfc://"))
-        return error_set(err, E_UNSUPPORTED, "backend: this release reads s3, http and https");
+    if (begins_with(url, "gs://") || begins_with(url, "gcs://"))
+        return error_set(err, E_UNSUPPORTED,
+                         "backend: this release has s3 (which GCS speaks, too, at the endpoint "
+                         "https://storage.googleapis.com), http, https and dfc");
     return error_set(err, E_INVALID,
-                     "backend: '%.80s' does not begin with s3://, http:// or https://", url);
+                     "backend: '%.80s' does not begin with s3://, http://, https:// or dfc://",
+                     url);
 }
 
 int backend_check(const char *url, struct error *err)
@@ -278,7 +305,8 @@ bool backend_same_objects(const char *a, const char *b)
 
 /* --- the object form -------------------------------------------------------------------------- */
 
-static int s3_url_from_json(json_t *doc, struct buf *out, struct error *err)
+static int bucket_url_from_json(json_t *doc, const char *provider, struct buf *out,
+                                struct error *err)
 {
     static const char *const fields[] = {"provider", "bucket", "prefix",  "endpoint", "region",
                                          "style",    "auth",   "profile", NULL};
@@ -287,7 +315,7 @@ static int s3_url_from_json(json_t *doc, struct buf *out, struct error *err)
     if (code != 0 || (code = json_need_str(doc, "backend", "bucket", &bucket, err)) != 0 ||
         (code = json_get_str(doc, "backend", "prefix", &prefix, err)) != 0)
         return code;
-    buf_puts(out, "s3://");
+    buf_printf(out, "%s://", provider);
     buf_put_url_escaped(out, bucket, strlen(bucket), "");
     if (*prefix != '\0')
         buf_putc(out, '/');
@@ -323,15 +351,13 @@ int backend_url_from_json(json_t *doc, struct buf *out, struct error *err)
     int code = json_need_str(doc, "backend", "provider", &provider, err);
     if (code != 0)
         return code;
-    if (strcmp(provider, "s3") == 0)
-        return s3_url_from_json(doc, out, err);
+    if (strcmp(provider, "s3") == 0 || strcmp(provider, "dfc") == 0)
+        return bucket_url_from_json(doc, provider, out, err);
     if (strcmp(provider, "http") == 0 || strcmp(provider, "https") == 0)
         return http_url_from_json(doc, out, err);
-    if (strcmp(provider, "gcs") == 0 || strcmp(provider, "dfc") == 0)
+    if (strcmp(provider, "gcs") == 0)
         return error_set(err, E_UNSUPPORTED,
-                         "field 'backend.provider': this release has s3 and "
-                         "http, not %s",
-                         provider);
-    return error_set(err, E_INVALID, "field 'backend.provider': '%.40s' is not s3 or http",
+                         "field 'backend.provider': this release has s3, http and dfc, not gcs");
+    return error_set(err, E_INVALID, "field 'backend.provider': '%.40s' is not s3, http or dfc",
                      provider);
 }

@@ -9,11 +9,15 @@
  *   http://HOST[:PORT][/BASE]    https://HOST[:PORT][/BASE]
  *   {"provider": "http", "url": URL}
  *
+ *   dfc://NAME[/PREFIX]?endpoint=URL
+ *   {"provider": "dfc", "bucket": NAME, "prefix": …, "endpoint": …}
+ *
  * s3: the object's key is PREFIX/name.  Without an endpoint it is AWS's of the region (us-east-1
  * where none is given).  style: how the bucket is named in requests; with an endpoint `path`, else
  * `virtual` where the name has no dot.  auth=none: requests are not signed, as public buckets want
  * it.  profile: which section of the targets' AWS files has the keys.
  * http: the object's URL is BASE/name.
+ * dfc: a bucket of another cluster, of which the endpoint is a proxy.
  *
  * A URL is seen by every user of the cluster, and logged: keys never stand in it, and one with a
  * user or a password is refused. */
@@ -29,10 +33,10 @@
 enum { BACKEND_URL_MAX = 2048 };
 
 struct backend_spec {
-    const char *provider; /* "s3", "http" */
+    const char *provider; /* "s3", "http", "dfc" */
     const char *endpoint; /* "http://host:port/base", without a slash at the end */
-    const char *bucket;   /* s3; "" with http */
-    const char *prefix;   /* s3: "" or "some/prefix/" */
+    const char *bucket;   /* s3, dfc; "" with http */
+    const char *prefix;   /* s3, dfc: "" or "some/prefix/" */
     const char *region;
     const char *profile; /* "" : the default one */
     bool path_style;

@@ -62,6 +62,11 @@ static void urls_of_http(void **unused)
     assert_string_equal(s.provider, "http");
     assert_string_equal(s.endpoint, "https://data.example.org/sets/imagenet");
     assert_string_equal(parse("http://127.0.0.1:8000", a).endpoint, "http://127.0.0.1:8000");
+    s = parse("dfc://train/x?endpoint=http://p1:8080/", a);
+    assert_string_equal(s.provider, "dfc");
+    assert_string_equal(s.bucket, "train");
+    assert_string_equal(s.prefix, "x/");
+    assert_string_equal(s.endpoint, "http://p1:8080");
 }
 
 static void what_is_refused(void **unused)
@@ -75,7 +80,9 @@ static void what_is_refused(void **unused)
         {"b", E_INVALID},
         {"ftp://h/x", E_INVALID},
         {"gs://b", E_UNSUPPORTED},
-        {"dfc://h", E_UNSUPPORTED},
+        {"dfc://b", E_INVALID},
+        {"dfc://b?endpoint=h", E_INVALID},
+        {"dfc://b?endpoint=http://h&region=x", E_INVALID},
         {"s3://", E_INVALID},
         {"s3:///x", E_INVALID},
         {"s3://a b", E_INVALID},

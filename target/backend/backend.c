@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/parse.h"
 
-static const struct backend_ops *const rows[] = {&backend_http, &backend_s3};
+static const struct backend_ops *const rows[] = {&backend_dfc, &backend_http, &backend_s3};
 
 const struct backend_ops *backend_ops_of(const char *provider)
 {

@@ -1,6 +1,6 @@
-/* What one kind of backend is to the target: one file with one row (http.c, s3.c).  A row is pure:
- * it makes a request out of what is wanted, and reads what the reply's head says of the object.
- * Everything else (connections, retries, timeouts, storing) is the same for all of them:
+/* What one kind of backend is to the target: one file with one row (dfc.c, http.c, s3.c).  A row is
+ * pure: it makes a request out of what is wanted, and reads what the reply's head says of the
+ * object. Everything else (connections, retries, timeouts, storing) is the same for all of them:
  * exchange.h.
  *
  *   spec (the bucket's URL) + ask ──request()──▶ URL, headers ──exchange──▶ head ──sums()──▶ facts
@@ -57,7 +57,7 @@ struct backend_ops {
     bool redirects; /* are they followed? */
 };
 
-extern const struct backend_ops backend_http, backend_s3;
+extern const struct backend_ops backend_dfc, backend_http, backend_s3;
 
 /* NULL for a provider that this release has not. */
 const struct backend_ops *backend_ops_of(const char *provider);

@@ -90,6 +90,8 @@ static void urls_of_objects(void **unused)
         {"s3://b?endpoint=http://h:443&style=virtual", "x", "http://b.h:443/x", "b.h:443"},
         {"http://h/base/", "a b", "http://h/base/a%20b", NULL},
         {"http://h", "x//y", "http://h/x//y", NULL},
+        {"dfc://b/p?endpoint=http://h:1", "a b", "http://h:1/v1/objects/b/p/a%20b", NULL},
+        {"dfc://b?endpoint=http://h:1", "../x", "http://h:1/v1/objects/b/..%2Fx", NULL},
     };
     setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
     setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
@@ -192,6 +194,15 @@ static void checksums_of_heads(void **unused)
          {"x-amz-checksum-sha256", "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0="},
          CHECKSUM_SHA256},
         {"http", 200, {"ETag", MD5_TAG}, CHECKSUM_NONE},
+        {"dfc",
+         206,
+         {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3fb7"},
+         CHECKSUM_CRC32C},
+        {"dfc",
+         200,
+         {"Dfc-Checksum-Type", "crc32c", "Dfc-Checksum-Value", "364b3f"},
+         CHECKSUM_NONE},
+        {"dfc", 200, {"Dfc-Checksum-Type", "none", "Dfc-Checksum-Value", ""}, CHECKSUM_NONE},
         {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
         {"http", 206, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_NONE},
         {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg"}, CHECKSUM_NONE},

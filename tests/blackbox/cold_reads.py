@@ -367,6 +367,18 @@ def test_http(c):
     PLAIN.calm()
 
 
+def test_another_cluster(c):
+    c.create("mirror", backend={"provider": "dfc", "bucket": "own", "prefix": "set", "endpoint": c.endpoint})
+    for name, data in (("a b/ä", b"over there"), ("large", BIG)):
+        tag = c.put("own", "set/" + name, data).headers["ETag"]
+        for _ in range(2):
+            reply = c.get("mirror", name).expect(200)
+            check(reply.body == data, f"bytes of '{name}'")
+            equal(reply.headers["ETag"], tag, "ETag")
+    c.get("mirror", "none").expect(404, "object_not_found")
+    equal(sorted(c.names("mirror")), ["a b/ä", "large"], "what is kept")
+
+
 # --- the end: these restart the target -----------------------------------------------------------
 
 def restart(c, *args):
