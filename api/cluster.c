@@ -64,6 +64,26 @@ int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char
     return rc == DFC_OK ? show(c, origin, "/v1/daemon", what, document, err) : rc;
 }
 
+int dfc_node_set(struct dfc_client *c, const char *node, const char *name, const char *value,
+                 char **document, struct dfc_error *err)
+{
+    _cleanup_free_ char *origin = NULL;
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:s}", "action", "setparam", "name", name, "value", value);
+    if (doc == NULL)
+        return failure_set(err, DFC_INVALID, E_INVALID, "the parameter is not UTF-8");
+    int rc = find_node(c, node, &origin, err);
+    if (rc != DFC_OK)
+        return rc;
+    _cleanup_free_ char *body = json_text(doc);
+    const struct call_small call = {
+        .method = "PUT", .body = body, .origin = origin, .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/daemon");
+    return call_small(c, &call, &path, document, err);
+}
+
 int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *err)
 {
     _cleanup_free_ char *body = NULL;

@@ -267,10 +267,10 @@ DFC_API int dfc_bucket_copy_objects(struct dfc_client *client, const char *bucke
 
 /* ---- cluster ---- */
 
-/* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs". */
+/* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs", "settings". */
 DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char **document,
                              struct dfc_error *err);
-/* what: NULL or "info", "smap", "bmd", "config", "mountpaths", "summary", "stats".  Asks the node itself,
+/* what: NULL or "info", "smap", "bmd", "config", "params", "mountpaths", "summary", "stats".  Asks the node itself,
  * at the public address that the cluster knows. */
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
@@ -279,6 +279,11 @@ DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const cha
  * not at theirs. */
 DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const char *value,
                             char **document, struct dfc_error *err);
+
+/* A parameter of one running node (docs/operations.md has their names); it lasts until that ends.
+ * document: all its parameters. */
+DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char *name,
+                         const char *value, char **document, struct dfc_error *err);
 
 /* The cluster's documents as a whole (docs/http.md, "Documents").  The copies that nodes have whom
  * the primary has refused, and which would be believed; cluster and node may be NULL. */

@@ -24,6 +24,11 @@ void log_set_level(enum log_level level)
     atomic_store_explicit(&log_threshold, (int)level, memory_order_relaxed);
 }
 
+const char *log_level_now(void)
+{
+    return log_names[atomic_load_explicit(&log_threshold, memory_order_relaxed)];
+}
+
 void log_set_format(enum log_format format)
 {
     atomic_store_explicit(&log_shape, (int)format, memory_order_relaxed);

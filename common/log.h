@@ -51,6 +51,7 @@ void log_write(enum log_level level, const char *event, const struct log_field *
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
 
 void log_set_level(enum log_level level);    /* default LOG_INFO */
+const char *log_level_now(void);           /* its name */
 void log_set_format(enum log_format format); /* default LOG_TEXT */
 void log_set_node(const char *name);         /* "t1"; copied */
 /* The request id that this thread's lines carry, or NULL for none; not copied. */

@@ -110,9 +110,9 @@ static void value_store(const struct param_row *row, void *values, const struct 
         memcpy(field, &copy, sizeof copy);
         free(old);
     } else if (row->type == PARAM_boolean) {
-        *(bool *)field = v->number != 0;
+        __atomic_store_n((bool *)(void *)field, v->number != 0, __ATOMIC_RELAXED);
     } else {
-        memcpy(field, &v->number, sizeof v->number);
+        __atomic_store_n((uint64_t *)(void *)field, v->number, __ATOMIC_RELAXED);
     }
 }
 
@@ -123,9 +123,9 @@ static struct param_value value_load(const struct param_row *row, const void *va
     if (row->type == PARAM_text)
         memcpy(&v.text, field, sizeof v.text);
     else if (row->type == PARAM_boolean)
-        v.number = *(const bool *)field;
+        v.number = param_live(*(const bool *)(const void *)field);
     else
-        memcpy(&v.number, field, sizeof v.number);
+        v.number = param_live(*(const uint64_t *)(const void *)field);
     return v;
 }
 
@@ -332,17 +332,60 @@ void params_free(const struct param_row *rows, void *values)
     }
 }
 
+static json_t *value_json(const struct param_row *row, const struct param_value *v)
+{
+    if (row->type == PARAM_text)
+        return json_string(v->text);
+    return row->type == PARAM_boolean ? json_boolean(v->number)
+                                      : json_integer((json_int_t)v->number);
+}
+
 json_t *params_json(const struct param_row *rows, const void *values)
 {
     json_t *obj = json_object();
     for (const struct param_row *row = rows; row->name != NULL; row++) {
         struct param_value v = value_load(row, values);
-        json_t *value = row->type == PARAM_text      ? json_string(v.text)
-                        : row->type == PARAM_boolean ? json_boolean(v.number)
-                                                     : json_integer((json_int_t)v.number);
-        json_object_set_new(obj, row->name, value);
+        json_object_set_new(obj, row->name, value_json(row, &v));
     }
     return obj;
+}
+
+static bool is_live(const char *const *live, const char *name)
+{
+    for (; live != NULL && *live != NULL; live++) {
+        if (strcmp(*live, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+json_t *params_describe(const struct param_row *rows, const void *values, const char *const *live)
+{
+    json_t *list = json_array();
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        struct param_value v = value_load(row, values);
+        json_array_append_new(
+            list, json_pack("{s:s, s:s, s:o, s:s, s:s, s:s, s:b, s:s}", "name", row->name, "type",
+                            param_type_names[row->type], "value", value_json(row, &v), "default",
+                            row->default_text, "min", row->min_text, "max", row->max_text, "live",
+                            (int)is_live(live, row->name), "help", row->help));
+    }
+    return list;
+}
+
+int params_set_live(const struct param_row *rows, void *values, const char *const *live,
+                    const char *name, const char *text, struct error *err)
+{
+    const struct param_row *row = param_find(rows, name);
+    if (row == NULL)
+        return error_set(err, E_NOT_FOUND, "no parameter is called '%.64s'", name);
+    if (!is_live(live, name) || row->type == PARAM_text)
+        return error_set(
+            err, E_UNSUPPORTED,
+            "parameter '%s' does not change while the daemon runs: start it again with "
+            "--%s=…",
+            name, name);
+    return row_set(row, values, text, "setparam", err);
 }
 
 /* "http-body-memory" */

@@ -51,6 +51,16 @@ int params_load(const struct param_row *rows, void *values, int argc, char **arg
 int params_set(const struct param_row *rows, void *values, const char *name, const char *text,
                const char *source, struct error *err);
 void params_free(const struct param_row *rows, void *values); /* the texts */
+/* A value that params_set_live() may change while others read it. */
+#define param_live(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+/* While the daemon runs; `live` (NULL-terminated) names those that can change then: numbers and
+ * booleans, which every reader reads with param_live().  E_NOT_FOUND: no such parameter;
+ * E_UNSUPPORTED: it needs a restart; E_INVALID: its bounds. */
+int params_set_live(const struct param_row *rows, void *values, const char *const *live,
+                    const char *name, const char *text, struct error *err);
+/* [{"name", "type", "value", "default", "min", "max", "live", "help"}]; value as in params_json(),
+ * the bounds as they stand in the table. */
+json_t *params_describe(const struct param_row *rows, const void *values, const char *const *live);
 json_t *params_json(const struct param_row *rows, const void *values);
 void params_help(const struct param_row *rows, struct buf *out); /* text for --help */
 void params_markdown(const struct param_row *rows, struct buf *out); /* table for docs/ */

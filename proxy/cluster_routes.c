@@ -2,10 +2,13 @@
 
 #include <string.h>
 
+#include "cluster/settings.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/members.h"
 #include "proxy/proxy.h"
+
+enum { SETTINGS_MAX = 64 };
 
 /* --- the cluster's document ------------------------------------------------------------------ */
 
@@ -98,17 +101,29 @@ static void ask_primary(struct http_request *req, struct proxy *p)
     http_call_start(p->client, &call, primary_answered, req);
 }
 
+/* All change at run time. */
+static json_t *settings_view(const struct cluster_state *s)
+{
+    const char *live[SETTINGS_MAX + 1] = {NULL};
+    struct cluster_settings settings;
+    cluster_settings_get(&s->config, &settings);
+    for (size_t i = 0; i < SETTINGS_MAX && cluster_settings_rows[i].name != NULL; i++)
+        live[i] = cluster_settings_rows[i].name;
+    return json_pack("{s:o}", "params", params_describe(cluster_settings_rows, &settings, live));
+}
+
 static void reply_part(struct http_request *req, struct proxy *p, const char *what)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    _cleanup_json_ json_t *doc = state_part_to_json(s, what);
+    _cleanup_json_ json_t *doc =
+        strcmp(what, "settings") == 0 ? settings_view(s) : state_part_to_json(s, what);
     if (doc != NULL) {
         http_reply_json(req, 200, doc);
         return;
     }
     struct error err;
-    error_set(&err, E_INVALID, "parameter 'what': '%.64s' is not state, smap, bmd, config or jobs",
-              what);
+    error_set(&err, E_INVALID,
+              "parameter 'what': '%.64s' is not state, smap, bmd, config, settings or jobs", what);
     http_reply_error(req, &err);
 }
 
@@ -225,7 +240,8 @@ const struct http_route cluster_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = get_begin,
      .summary = "The cluster: its nodes and how they are; or one of its documents.",
-     .query = "what=state, smap, bmd, config or jobs",
+     .query =
+         "what=state, smap, bmd, config, settings (all, with types, bounds and meanings) or jobs",
      .body = "",
      .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "

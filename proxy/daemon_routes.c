@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/parse.h"
+#include "net/daemon_params.h"
 #include "proxy/proxy.h"
 
 /* --- /v1/daemon ------------------------------------------------------------------------------ */
@@ -13,10 +14,10 @@
 static json_t *info_json(struct proxy *p, const struct cluster_state *s)
 {
     return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
-                     "role", "proxy", "primary", (int)proxy_is_primary(p), "pid", (int)getpid(), "boot",
-                     p->boot, "release", DFC_VERSION, "public_url", p->public_url, "control_url",
-                     p->control_url, "data_url", "", "cluster", s->cluster_id, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version);
+                     "role", "proxy", "primary", (int)proxy_is_primary(p), "pid", (int)getpid(),
+                     "boot", p->boot, "release", DFC_VERSION, "public_url", p->public_url,
+                     "control_url", p->control_url, "data_url", "", "cluster", s->cluster_id,
+                     "term", (json_int_t)s->term, "version", (json_int_t)s->version);
 }
 
 /* The metrics by name, labels included: what /metrics says, for those who prefer JSON. */
@@ -41,6 +42,12 @@ static json_t *stats_json(void)
     return stats;
 }
 
+static struct daemon_params params_of(struct proxy *p)
+{
+    return (struct daemon_params){
+        .rows = proxy_param_rows, .values = &p->params, .live = proxy_params_live};
+}
+
 static json_t *daemon_part(struct proxy *p, const struct cluster_state *s, const char *what)
 {
     if (strcmp(what, "info") == 0)
@@ -49,6 +56,9 @@ static json_t *daemon_part(struct proxy *p, const struct cluster_state *s, const
         return state_part_to_json(s, what);
     if (strcmp(what, "config") == 0)
         return params_json(proxy_param_rows, &p->params);
+    const struct daemon_params params = params_of(p);
+    if (strcmp(what, "params") == 0)
+        return daemon_params_json(&params);
     if (strcmp(what, "stats") == 0)
         return stats_json();
     return NULL;
@@ -67,9 +77,28 @@ static void daemon_begin(struct http_request *req)
         return;
     }
     struct error err;
-    error_set(&err, E_INVALID, "parameter 'what': '%.64s' is not info, smap, bmd, config or stats",
-              what);
+    error_set(&err, E_INVALID,
+              "parameter 'what': '%.64s' is not info, smap, bmd, config, params or stats", what);
     http_reply_error(req, &err);
+}
+
+static void set_body(struct http_request *req, const char *data, size_t len)
+{
+    const struct daemon_params params = params_of(http_user(req));
+    struct error err = ERROR_INIT;
+    if (daemon_params_act(&params, data, len, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_json_ json_t *doc = daemon_params_json(&params);
+    http_reply_json(req, 200, doc);
+}
+
+static void set_begin(struct http_request *req)
+{
+    const struct proxy *p = proxy_enter(req);
+    if (p != NULL)
+        http_collect_body(req, p->params.body_max, set_body);
 }
 
 /* --- the rest -------------------------------------------------------------------------------- */
@@ -111,12 +140,23 @@ const struct http_route daemon_routes[] = {
      .nets = NET_ALL,
      .begin = daemon_begin,
      .summary = "What this daemon is, or one of the documents that it has.",
-     .query = "what=info (default), smap, bmd, config (its parameters) or stats",
+     .query = "what=info (default), smap, bmd, config (its parameters), params (with types, bounds "
+              "and meanings) or stats",
      .body = "",
      .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", "
               "\"public_url\", \"control_url\", \"data_url\", \"cluster\", \"term\", "
               "\"version\"}`",
      .errors = ""},
+    {.name = "daemon_set",
+     .method = HTTP_PUT,
+     .pattern = "/v1/daemon",
+     .nets = NET_PUBLIC,
+     .begin = set_begin,
+     .summary = "Changes a parameter that can change while this daemon runs, until it ends.",
+     .query = "",
+     .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",
+     .reply = "200 and all parameters",
+     .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"},
     {.name = "health_get",
      .method = HTTP_GET,
      .pattern = "/v1/health",

@@ -331,10 +331,10 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
         code = list_token_parse(r->token, &texts, &position, err);
     if (code != 0 || (code = check_targets(&s->smap, r->partial, &count, err)) != 0)
         return code;
-    if (atomic_fetch_add(&p->lists, 1) >= p->params.lists_max) {
+    if (atomic_fetch_add(&p->lists, 1) >= param_live(p->params.lists_max)) {
         atomic_fetch_sub(&p->lists, 1);
         return error_set(err, E_OVERLOAD, "%llu lists are being made, this proxy's limit",
-                         (unsigned long long)p->params.lists_max);
+                         (unsigned long long)param_live(p->params.lists_max));
     }
     *out = listing_new(p, s, r, b->id, count, &position);
     return 0;

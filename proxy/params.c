@@ -15,3 +15,10 @@ const struct param_row proxy_param_rows[] = {
 #undef PARAM
     {.name = NULL},
 };
+
+const char *const proxy_params_live[] = {
+    "lists_max",
+    "relays_max",
+    "settle_timeout",
+    NULL,
+};

@@ -10,3 +10,5 @@ struct proxy_params {
 };
 
 extern const struct param_row proxy_param_rows[];
+/* Those that can change while it runs, for params_set_live(); read with param_live(). */
+extern const char *const proxy_params_live[];

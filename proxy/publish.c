@@ -130,5 +130,5 @@ void publisher_state_changed(struct publisher *pub)
 void publisher_settle(struct publisher *pub, const struct cluster_state *s, void (*fn)(void *arg),
                       void *arg)
 {
-    pusher_settle(pub->pusher, s, clock_ms() + pub->proxy->params.settle_timeout, fn, arg);
+    pusher_settle(pub->pusher, s, clock_ms() + param_live(pub->proxy->params.settle_timeout), fn, arg);
 }

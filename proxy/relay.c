@@ -243,12 +243,12 @@ static struct relay *relay_new(struct proxy *p, struct http_request *req)
 
 static bool relay_admitted(struct proxy *p, struct http_request *req)
 {
-    if (atomic_fetch_add(&p->relays, 1) < p->params.relays_max)
+    if (atomic_fetch_add(&p->relays, 1) < param_live(p->params.relays_max))
         return true;
     atomic_fetch_sub(&p->relays, 1);
     struct error err;
     error_set(&err, E_OVERLOAD, "%llu requests are streamed through this proxy, its limit",
-              (unsigned long long)p->params.relays_max);
+              (unsigned long long)param_live(p->params.relays_max));
     proxy_reply_error(req, &err);
     return false;
 }

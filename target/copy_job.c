@@ -135,7 +135,7 @@ static int copy_batch(void *ctx, const char *const *names, size_t n, struct erro
 {
     struct copy_job *j = ctx;
     struct batch b = {.job = j, .names = names};
-    return parallel_for("copy", (unsigned)j->base.target->params.copy_parallel, n, copy_nth, &b, err);
+    return parallel_for("copy", (unsigned)param_live(j->base.target->params.copy_parallel), n, copy_nth, &b, err);
 }
 
 static int job_run(void *self, struct error *err)

@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "net/daemon_params.h"
 #include "target/keeper.h"
 #include "target/summary.h"
 #include "target/target.h"
@@ -30,6 +31,19 @@ static json_t *config_json(struct target *t, const struct cluster_state *s)
 {
     (void)s;
     return params_json(target_param_rows, &t->params);
+}
+
+static struct daemon_params params_of(struct target *t)
+{
+    return (struct daemon_params){
+        .rows = target_param_rows, .values = &t->params, .live = target_params_live};
+}
+
+static json_t *described_json(struct target *t, const struct cluster_state *s)
+{
+    (void)s;
+    const struct daemon_params params = params_of(t);
+    return daemon_params_json(&params);
 }
 
 static void add_open_json(json_t *doc, struct mountpath *mp)
@@ -114,8 +128,9 @@ static json_t *bmd_json(struct target *t, const struct cluster_state *s)
 static const struct {
     const char *what;
     json_t *(*json)(struct target *t, const struct cluster_state *s);
-} views[] = {{"info", info_json}, {"config", config_json},         {"smap", smap_json},
-             {"bmd", bmd_json},   {"mountpaths", mountpaths_json}, {"stats", stats_json}};
+} views[] = {{"info", info_json},  {"params", described_json}, {"config", config_json},
+             {"smap", smap_json},  {"bmd", bmd_json},          {"mountpaths", mountpaths_json},
+             {"stats", stats_json}};
 
 /* --- what=summary: by a worker, since it walks the indexes ------------------------------------ */
 
@@ -175,11 +190,27 @@ static void daemon_begin(struct http_request *req)
         }
     }
     struct error err;
-    error_set(
-        &err, E_INVALID,
-        "parameter 'what': '%s' is none of info, config, smap, bmd, mountpaths, stats, summary",
-        what);
+    error_set(&err, E_INVALID,
+              "parameter 'what': '%s' is none of info, config, params, smap, bmd, mountpaths, "
+              "stats, summary",
+              what);
     http_reply_error(req, &err);
+}
+
+static void set_body(struct http_request *req, const char *data, size_t len)
+{
+    const struct daemon_params params = params_of(http_user(req));
+    struct error err = ERROR_INIT;
+    if (daemon_params_act(&params, data, len, &err) != 0)
+        http_reply_error(req, &err);
+    else
+        reply_json(req, daemon_params_json(&params));
+}
+
+static void set_begin(struct http_request *req)
+{
+    const struct target *t = http_user(req);
+    http_collect_body(req, t->params.body_max, set_body);
 }
 
 /* --- /v1/health, /v1/api, /metrics ------------------------------------------------------------ */
@@ -223,10 +254,20 @@ const struct http_route daemon_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = daemon_begin,
      .summary = "This target: who it is, its parameters, its mountpaths, its counters.",
-     .query = "what=info (default), config, smap, bmd, mountpaths, stats, summary",
+     .query = "what=info (default), config, params, smap, bmd, mountpaths, stats, summary",
      .body = "",
      .reply = "a JSON object",
      .errors = "invalid_argument"},
+    {.name = "daemon_set",
+     .method = HTTP_PUT,
+     .pattern = "/v1/daemon",
+     .nets = NET_PUBLIC,
+     .begin = set_begin,
+     .summary = "Changes a parameter that can change while this daemon runs, until it ends.",
+     .query = "",
+     .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",
+     .reply = "200 and all parameters",
+     .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"},
     {.name = "health",
      .method = HTTP_GET,
      .pattern = "/v1/health",

@@ -94,7 +94,7 @@ static void attempt_end(struct attempt *a)
         else
             complain(m, a);
         uint64_t delay = member_plan_result(&m->plan, a->err.code, a->candidates,
-                                            m->target->params.keepalive_interval);
+                                            param_live(m->target->params.keepalive_interval));
         loop_timer_start(m->timer, delay, 0);
     }
     serve_early(m);
@@ -207,7 +207,7 @@ static char *choose_candidate(struct member *m, size_t *count)
 static uint64_t timeout_of(const struct target *t, enum member_action action)
 {
     /* A keepalive that hangs for longer would cost the membership that it is to keep. */
-    uint64_t keepalive_ms = 2 * t->params.keepalive_interval;
+    uint64_t keepalive_ms = 2 * param_live(t->params.keepalive_interval);
     if (action == MEMBER_REGISTER || keepalive_ms > t->params.call_timeout)
         return t->params.call_timeout;
     return keepalive_ms > t->params.connect_timeout ? keepalive_ms : t->params.connect_timeout;

@@ -13,3 +13,10 @@ const struct param_row target_param_rows[] = {
 #undef PARAM
     {.name = NULL},
 };
+
+const char *const target_params_live[] = {
+    "copy_parallel",
+    "keepalive_interval",
+    "sort_memory",
+    NULL,
+};

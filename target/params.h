@@ -10,3 +10,5 @@ struct target_params {
 };
 
 extern const struct param_row target_param_rows[];
+/* Those that can change while it runs, for params_set_live(); read with param_live(). */
+extern const char *const target_params_live[];

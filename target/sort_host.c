@@ -365,7 +365,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .self = h->self,
         .participants = (unsigned)h->plan->count,
         .salt = h->plan->salt,
-        .memory_bytes = h->target->params.sort_memory, /* the request may lower it */
+        .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
         .extract_threads = threads_of(h, h->spec->extract_concurrency),
         .create_threads = threads_of(h, h->spec->create_concurrency),
     };

@@ -13,6 +13,7 @@ const struct noun nouns[] = {
     {"sort", "SortDataset: a dataset of tar shards becomes an ordered one"},
     {"job", "Jobs: everything long that the cluster does by itself"},
     {"node", "Proxies and targets"},
+    {"config", "Settings of the cluster, parameters of its nodes"},
     {"storage", "The targets' disks, and what is on them"},
     {"help", "Help"},
     {"completion", "Completion for shells"},
@@ -534,6 +535,33 @@ const struct command commands[] = {
                 "objects\n"
                 "that only it had are lost. Asks first on a terminal; elsewhere --yes is required.",
         .examples = {"node rm t4 --yes"},
+    },
+    {
+        .noun = "config",
+        .verb = "show",
+        .words = "[NAME]",
+        .max_words = 1,
+        .flags = FLAGS(F_node),
+        .run = config_show,
+        .summary = "Show the cluster's settings, or the parameters of one node",
+        .text = "With their defaults and bounds, and whether a change takes effect now or needs a\n"
+                "restart. Of a single NAME also what it means.",
+        .examples = {"config show", "config show --node t1", "config show --node t1 sort_memory"},
+    },
+    {
+        .noun = "config",
+        .verb = "set",
+        .words = "NAME [VALUE]",
+        .min_words = 1,
+        .max_words = 2,
+        .flags = FLAGS(F_node),
+        .run = config_set,
+        .summary = "Change a setting of the cluster, or a parameter of one running node",
+        .text = "A cluster-wide setting lasts, and reaches every node; without VALUE it goes back to its\n"
+                "default. A node's parameter lasts until the node ends; those that need a restart are\n"
+                "refused. Values have units: 64MiB, 500ms, 90%.",
+        .examples = {"config set jobs_max 2000", "config set jobs_max",
+                     "config set --node t1 sort_memory 1GiB", "config set --node p1 log_level debug"},
     },
     {
         .noun = "storage",

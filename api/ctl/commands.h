@@ -14,6 +14,9 @@ int cluster_backup(struct ctl *ctl, const struct args *args);
 int cluster_restore(struct ctl *ctl, const struct args *args);
 int cluster_recover(struct ctl *ctl, const struct args *args);
 
+int config_show(struct ctl *ctl, const struct args *args);
+int config_set(struct ctl *ctl, const struct args *args);
+
 int node_ls(struct ctl *ctl, const struct args *args);
 int node_show(struct ctl *ctl, const struct args *args);
 int node_rm(struct ctl *ctl, const struct args *args);

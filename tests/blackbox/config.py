@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+"""Settings of the cluster and parameters of one node: shown with types and bounds, checked with
+units; what can change while a daemon runs does, and the rest says that it needs a restart."""
+
+import json
+
+from lib import check, equal, main, wait_for
+
+
+def rows(c, *args):
+    done = c.dfcctl("config", "show", *args, "-o", "json")
+    equal(done.returncode, 0, f"show {args}: {done.stderr}")
+    return {r["name"]: r for r in json.loads(done.stdout)["params"]}
+
+
+def change(c, *args, code=0):
+    done = c.dfcctl("config", "set", *args)
+    equal(done.returncode, code, f"set {args}: {done}")
+    return done
+
+
+def test_settings_of_the_cluster(c):
+    before = rows(c)
+    equal((before["jobs_max"]["value"], before["jobs_max"]["default"]), (1000, "1000"), "jobs_max")
+    check(all(r["help"] and r["live"] for r in before.values()), "each is told of")
+    change(c, "jobs_max", "77")
+    equal(rows(c)["jobs_max"]["value"], 77, "jobs_max")
+    wait_for(lambda: c.get_json("/v1/cluster?what=config", "p2")["values"] == {"jobs_max": "77"},
+             "the other proxy knows")
+    shown = c.dfcctl("config", "show", "jobs_max").stdout
+    check("77" in shown and "remembers" in shown, shown)
+    for name, value, words in (("jobs_max", "0", "at least 1"), ("jobs_max", "many", "many"),
+                               ("nothing", "1", "nothing")):
+        done = c.dfcctl("config", "set", name, value)
+        check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
+    change(c, "jobs_max")
+    equal(rows(c)["jobs_max"]["value"], 1000, "back to the default")
+
+
+def test_parameters_of_a_node(c):
+    for node, name, value, number in (("t1", "sort_memory", "64MiB", 64 << 20),
+                                      ("t1", "keepalive_interval", "200ms", 200),
+                                      ("p1", "relays_max", "100", 100),
+                                      ("p2", "settle_timeout", "2s", 2000)):
+        done = change(c, "--node", node, name, value)
+        check("until" in done.stderr, f"it says for how long: {done.stderr}")
+        row = rows(c, "--node", node)[name]
+        equal((row["value"], row["live"]), (number, True), f"{name} of {node}")
+        check(value in c.dfcctl("config", "show", "--node", node, name).stdout, f"{name} has a unit")
+    equal(rows(c, "--node", "t2")["sort_memory"]["value"], 96 << 20, "t2's own")
+
+
+def test_what_needs_a_restart_says_so(c):
+    for node, name, value, words in (("t1", "disk_readers", "4", "start it again with"),
+                                     ("p1", "dir", "/x", "start it again with"),
+                                     ("t1", "nonsense", "4", "nonsense"),
+                                     ("t1", "sort_memory", "1KiB", "at least 1MiB"),
+                                     ("t1", "sort_memory", "much", "much")):
+        done = c.dfcctl("config", "set", "--node", node, name, value)
+        check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
+    equal(rows(c, "--node", "t1")["disk_readers"]["value"], 8, "disk_readers")
+    equal(c.dfcctl("config", "set", "--node", "t1", "sort_memory").returncode, 2, "a value is missing")
+    check(c.dfcctl("config", "show", "--node", "t9").returncode == 3, "there is no t9")
+    check(c.dfcctl("config", "show", "--node", "t1", "nonsense").returncode == 3, "no such name")
+
+
+def test_the_log_level_changes_at_once(c):
+    change(c, "--node", "t1", "log_level", "debug")
+    c.create("b")  # a new state, which is a line of that level
+    wait_for(lambda: " DEBUG t1 " in c.log("t1"), "a line")
+    equal(rows(c, "--node", "t1")["log_level"]["value"], "debug", "log_level")
+    c.stop("t1")
+    c.start("t1")
+    equal(rows(c, "--node", "t1")["log_level"]["value"], "info", "as it was started")
+
+
+if __name__ == "__main__":
+    main(proxies=2, targets=2)
