@@ -175,11 +175,14 @@ void election_answered(struct election *e, const struct election_answer *a, uint
 
 /* --- a change -------------------------------------------------------------------------------- */
 
-enum election_outcome election_change_ended(struct election_change *c, int code, bool known,
-                                            bool leads, uint64_t now_ms)
+enum election_outcome election_change_ended(struct election_change *c, int code,
+                                            enum election_verdict verdict, bool leads,
+                                            uint64_t now_ms)
 {
-    if (known)
+    if (verdict == VERDICT_FINAL || (verdict == VERDICT_OVERTAKEN && !c->in_doubt))
         return CHANGE_KNOWN;
+    if (verdict == VERDICT_OVERTAKEN)
+        return CHANGE_IN_DOUBT;
     if (code != 0 && code != E_IN_DOUBT && !c->in_doubt)
         return CHANGE_REFUSED;
     c->in_doubt = true;

@@ -78,14 +78,21 @@ struct election_change {
     uint64_t end_ms;
 };
 
+enum election_verdict {
+    VERDICT_NONE,      /* the attempt did not bring one */
+    VERDICT_FINAL,     /* it says what became of the change */
+    VERDICT_OVERTAKEN, /* this attempt did nothing; what an earlier one did cannot be seen any more
+                        */
+};
+
 enum election_outcome {
     CHANGE_KNOWN,   /* the verdict says what became of it */
     CHANGE_REFUSED, /* it was not made, and will not be */
     CHANGE_AGAIN,
     CHANGE_IN_DOUBT, /* it is given up: nobody can be asked any more */
 };
-/* An attempt has ended with this code; `known`: with a verdict.  Once one is in doubt only a
- * verdict ends the doubt: a later refusal says nothing of the earlier attempt, which may still be
- * on its way. */
-enum election_outcome election_change_ended(struct election_change *c, int code, bool known,
-                                            bool leads, uint64_t now_ms);
+/* An attempt has ended with this code.  Once one is in doubt only a verdict ends the doubt: a later
+ * refusal says nothing of the earlier attempt, which may still be on its way. */
+enum election_outcome election_change_ended(struct election_change *c, int code,
+                                            enum election_verdict verdict, bool leads,
+                                            uint64_t now_ms);

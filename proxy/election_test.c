@@ -189,14 +189,35 @@ static void a_gateway_only_looks_on(void **unused)
 static void only_a_verdict_ends_a_doubt(void **unused)
 {
     (void)unused;
-    struct election_change c = {.end_ms = 1000};
-    assert_int_equal(election_change_ended(&c, E_NO_SPACE, false, true, 0), CHANGE_REFUSED);
-    assert_int_equal(election_change_ended(&c, E_IN_DOUBT, false, true, 10), CHANGE_AGAIN);
-    assert_int_equal(election_change_ended(&c, E_NO_SPACE, false, true, 20), CHANGE_AGAIN);
-    assert_int_equal(election_change_ended(&c, 0, true, true, 30), CHANGE_KNOWN);
-    assert_int_equal(election_change_ended(&c, E_IN_DOUBT, false, true, 1000), CHANGE_IN_DOUBT);
-    c = (struct election_change){.end_ms = 1000};
-    assert_int_equal(election_change_ended(&c, E_IN_DOUBT, false, false, 10), CHANGE_IN_DOUBT);
+    static const struct {
+        int code;
+        enum election_verdict verdict;
+        bool leads;
+        uint64_t now;
+        enum election_outcome first, later; /* later: an earlier attempt is in doubt */
+    } rows[] = {
+        {0, VERDICT_FINAL, true, 0, CHANGE_KNOWN, CHANGE_KNOWN},
+        {0, VERDICT_FINAL, false, 1000, CHANGE_KNOWN, CHANGE_KNOWN},
+        {0, VERDICT_OVERTAKEN, true, 0, CHANGE_KNOWN, CHANGE_IN_DOUBT},
+        {E_NO_SPACE, VERDICT_NONE, true, 0, CHANGE_REFUSED, CHANGE_AGAIN},
+        {E_IN_DOUBT, VERDICT_NONE, true, 999, CHANGE_AGAIN, CHANGE_AGAIN},
+        {E_IN_DOUBT, VERDICT_NONE, true, 1000, CHANGE_IN_DOUBT, CHANGE_IN_DOUBT},
+        {E_IN_DOUBT, VERDICT_NONE, false, 0, CHANGE_IN_DOUBT, CHANGE_IN_DOUBT},
+        {0, VERDICT_NONE, true, 0, CHANGE_AGAIN,
+         CHANGE_AGAIN}, /* an answer that is not understood */
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct election_change first = {.end_ms = 1000};
+        struct election_change later = {.end_ms = 1000, .in_doubt = true};
+        assert_int_equal(election_change_ended(&first, rows[i].code, rows[i].verdict, rows[i].leads,
+                                               rows[i].now),
+                         rows[i].first);
+        assert_int_equal(election_change_ended(&later, rows[i].code, rows[i].verdict, rows[i].leads,
+                                               rows[i].now),
+                         rows[i].later);
+        assert_int_equal(first.in_doubt,
+                         rows[i].first == CHANGE_AGAIN || rows[i].first == CHANGE_IN_DOUBT);
+    }
 }
 
 int main(void)

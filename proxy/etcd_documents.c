@@ -126,14 +126,13 @@ static int change_part(struct change *c, const struct part *p, const struct clus
 
 static json_t *head_of(const struct cluster_state *s, uint64_t election)
 {
-    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}", "format",
-                     FORMAT, "cluster", s->cluster_id, "term", (json_int_t)s->term, "version",
-                     (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
+                     "format", FORMAT, "cluster", s->cluster_id, "term", (json_int_t)s->term,
+                     "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
                      "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary,
-                     "election", (json_int_t)election, "layout",
-                     layout_to_json(&s->smap), "parts", "smap", (json_int_t)s->smap.version,
-                     "bmd", (json_int_t)s->bmd.version, "config", (json_int_t)s->config.version,
-                     "jobs", (json_int_t)s->jobs.version);
+                     "election", (json_int_t)election, "layout", layout_to_json(&s->smap), "parts",
+                     "smap", (json_int_t)s->smap.version, "bmd", (json_int_t)s->bmd.version,
+                     "config", (json_int_t)s->config.version, "jobs", (json_int_t)s->jobs.version);
 }
 
 static int change_fill(struct change *c, const struct cluster_state *from,
@@ -183,24 +182,40 @@ int etcd_change(const struct etcd_fence *fence, const struct cluster_state *from
     return 0;
 }
 
-/* Only this election writes heads that carry its number, and each version once. */
-static int is_ours(const struct etcd_kvs *head, const struct etcd_fence *fence,
-                   const struct cluster_state *to, bool *ours, struct error *err)
+/* What P/head says of who wrote last; all 0 where it is not there. */
+struct head_now {
+    uint64_t election, version, term_version;
+};
+
+static int head_parse(const struct etcd_kvs *head, struct head_now *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
-    uint64_t election = 0;
-    uint64_t version = 0;
     int r;
-    *ours = false;
+    *out = (struct head_now){0};
     if (head->count == 0)
         return 0;
     struct buf *text = &head->kvs[0].value;
     if ((r = json_parse(buf_str(text), text->len, &doc, err)) != 0 ||
-        (r = json_get_u64(doc, "", "election", &election, err)) != 0 ||
-        (r = json_get_u64(doc, "", "version", &version, err)) != 0)
+        (r = json_get_u64(doc, "", "election", &out->election, err)) != 0 ||
+        (r = json_get_u64(doc, "", "version", &out->version, err)) != 0)
         return r;
-    *ours = election == fence->election && version == to->version;
-    return 0;
+    return json_get_u64(doc, "", "term_version", &out->term_version, err);
+}
+
+/* Only this election writes heads that carry its number, and each version once. */
+static bool is_ours(const struct head_now *head, const struct etcd_fence *fence,
+                    const struct cluster_state *to)
+{
+    return head->election == fence->election && head->version == to->version;
+}
+
+/* A later election has written.  The version with which its term began tells whether `to` can have
+ * been made before it. */
+static bool is_overtaken(const struct head_now *head, const struct etcd_fence *fence,
+                         const struct cluster_state *to)
+{
+    bool began_before = head->term_version != 0 && head->term_version <= to->version;
+    return head->election > fence->election && !began_before;
 }
 
 int etcd_change_verdict(json_t *reply, const struct etcd_fence *fence,
@@ -211,18 +226,20 @@ int etcd_change_verdict(json_t *reply, const struct etcd_fence *fence,
     struct etcd_kvs primary_now = {0};
     _cleanup_(etcd_kvs_done)
     struct etcd_kvs head_now = {0};
+    struct head_now now;
     bool made;
-    bool ours;
     int r = etcd_txn_parse(reply, &made, head, err);
     *verdict = ETCD_MADE;
     if (r != 0 || made)
         return r;
     if ((r = etcd_txn_kvs_parse(reply, 0, &primary_now, err)) != 0 ||
         (r = etcd_txn_kvs_parse(reply, 1, &head_now, err)) != 0 ||
-        (r = is_ours(&head_now, fence, to, &ours, err)) != 0)
+        (r = head_parse(&head_now, &now, err)) != 0)
         return r;
-    if (ours)
+    if (is_ours(&now, fence, to))
         *head = head_now.kvs[0].mod_revision;
+    else if (is_overtaken(&now, fence, to))
+        *verdict = ETCD_OVERTAKEN;
     else if (primary_now.count == 0 || primary_now.kvs[0].create_revision != fence->election)
         *verdict = ETCD_DEPOSED;
     else

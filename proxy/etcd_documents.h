@@ -1,11 +1,10 @@
 /* The cluster's documents as keys of etcd, below a prefix that is the cluster's own.  Pure.
  *
  *   P/primary        who is primary: written by the election, under its lease
- *   P/head           {"format", "cluster", "term", "version", …, "election", "layout": {…}, "parts": {"smap": 4}}
- *   P/smap/<node>    each item of a document by itself, as it stands in the state document
- *   P/bmd/<bucket>
- *   P/config/<name>
- *   P/jobs/<job>     in the order in which the keys were created
+ *   P/head           {"format", "cluster", "term", "version", …, "election", "layout": {…},
+ * "parts": {"smap": 4}} P/smap/<node>    each item of a document by itself, as it stands in the
+ * state document P/bmd/<bucket> P/config/<name> P/jobs/<job>     in the order in which the keys
+ * were created
  *
  * A change is one transaction: it holds while P/primary has the revision that this primary created
  * it with, and P/head the one that it read or wrote last.  So nobody writes but the primary that
@@ -32,9 +31,11 @@ int etcd_change(const struct etcd_fence *fence, const struct cluster_state *from
                 struct error *err);
 
 enum etcd_verdict {
-    ETCD_MADE,    /* the change is durable: now, or when it was sent before */
-    ETCD_DEPOSED, /* not made, and never will be: another election has been */
-    ETCD_FOREIGN, /* not made: somebody else has written the documents under this election */
+    ETCD_MADE,      /* the change is durable: now, or when it was sent before */
+    ETCD_DEPOSED,   /* not made, and never will be: another election has been */
+    ETCD_OVERTAKEN, /* the same of this attempt; whether an earlier one was made before others wrote
+                       is not to be seen any more */
+    ETCD_FOREIGN,   /* not made: somebody else has written the documents under this election */
 };
 /* Of the answer to etcd_change(); *head: the new fence.head where it was made. */
 int etcd_change_verdict(json_t *reply, const struct etcd_fence *fence,

@@ -165,7 +165,13 @@ static void verdicts(void **unused)
         {7, "{\"election\":7,\"version\":1}", ETCD_MADE, 12}, /* sent before */
         {0, "{\"election\":7,\"version\":1}", ETCD_MADE, 12}, /* and the lease was over then */
         {10, "{\"election\":7,\"version\":1}", ETCD_MADE, 12},
-        {10, "{\"election\":10,\"version\":1}", ETCD_DEPOSED, 0}, /* another one's first change */
+        /* Another one's first change, upon what was before ours; */
+        {10, "{\"election\":10,\"version\":1,\"term_version\":1}", ETCD_DEPOSED, 0},
+        {10, "{\"election\":10,\"version\":4,\"term_version\":1}", ETCD_DEPOSED, 0},
+        /* or upon ours, or upon a third one's. */
+        {10, "{\"election\":10,\"version\":2,\"term_version\":2}", ETCD_OVERTAKEN, 0},
+        {0, "{\"election\":10,\"version\":9,\"term_version\":4}", ETCD_OVERTAKEN, 0},
+        {10, "{\"election\":10,\"version\":2}", ETCD_OVERTAKEN, 0},
         {10, "{\"election\":6,\"version\":0}", ETCD_DEPOSED, 0},
         {0, "{\"election\":6,\"version\":0}", ETCD_DEPOSED, 0},
         {0, NULL, ETCD_DEPOSED, 0},

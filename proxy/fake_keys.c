@@ -54,7 +54,7 @@ static void drop(struct fake_key **at)
 
 void fake_keys_expire(struct fake_keys *f, uint64_t lease)
 {
-    for (size_t i = 0; i < FAKE_LEASES_MAX; i++) {
+    for (size_t i = 0; i <= f->last_lease; i++) {
         if (lease == 0 || i == lease)
             f->ttl_s[i] = 0;
     }
@@ -236,6 +236,12 @@ const char *fake_keys_get(struct fake_keys *f, const char *key)
 {
     struct fake_key **at = find(f, key);
     return is_at(at, key) ? (*at)->value : NULL;
+}
+
+uint64_t fake_keys_created(struct fake_keys *f, const char *key)
+{
+    struct fake_key **at = find(f, key);
+    return is_at(at, key) ? (*at)->created : 0;
 }
 
 void fake_keys_done(struct fake_keys *f)

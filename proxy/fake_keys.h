@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FAKE_LEASES_MAX = 1000 };
+enum { FAKE_LEASES_MAX = 10000 };
 
 struct fake_key;
 
@@ -24,3 +24,4 @@ json_t *fake_keys_serve(struct fake_keys *f, const char *path, json_t *body, int
 void fake_keys_expire(struct fake_keys *f, uint64_t lease);
 void fake_keys_put(struct fake_keys *f, const char *key, const char *value);
 const char *fake_keys_get(struct fake_keys *f, const char *key); /* or NULL */
+uint64_t fake_keys_created(struct fake_keys *f, const char *key); /* the revision, or 0 */

@@ -459,7 +459,7 @@ static int note_verdict(struct etcd_store *e, enum etcd_verdict verdict, uint64_
         return 0;
     }
     etcd_resign(&e->base);
-    if (verdict == ETCD_DEPOSED)
+    if (verdict != ETCD_FOREIGN)
         return error_set(err, E_NOT_PRIMARY,
                          "this proxy is no longer the primary; the change was not made, repeat it");
     log_error("somebody else writes below this cluster's prefix in etcd",
@@ -478,6 +478,11 @@ static int refused(int code, struct error *err)
     return error_recode(err, E_NET, "the change was not made");
 }
 
+static enum election_verdict kind_of(enum etcd_verdict verdict)
+{
+    return verdict == ETCD_OVERTAKEN ? VERDICT_OVERTAKEN : VERDICT_FINAL;
+}
+
 static int commit_attempts(struct etcd_store *e, const json_t *body, const struct cluster_state *to,
                            struct error *err)
 {
@@ -488,9 +493,11 @@ static int commit_attempts(struct etcd_store *e, const json_t *body, const struc
         enum etcd_verdict verdict;
         uint64_t head;
         int r = etcd_call(e->client, "/v3/kv/txn", body, attempt_ms(e), &reply, err);
-        bool known = r == 0 && etcd_change_verdict(reply, &e->fence, to, &verdict, &head, err) == 0;
+        bool judged =
+            r == 0 && etcd_change_verdict(reply, &e->fence, to, &verdict, &head, err) == 0;
         bool leads = etcd_election(&e->base) == e->fence.election;
-        outcome = election_change_ended(&change, r, known, leads, clock_ms());
+        outcome = election_change_ended(&change, r, judged ? kind_of(verdict) : VERDICT_NONE, leads,
+                                        clock_ms());
         if (outcome == CHANGE_KNOWN)
             return note_verdict(e, verdict, head, err);
         if (outcome == CHANGE_REFUSED)
