@@ -5,6 +5,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "sort/content.h"
 #include "sort/format.h"
 #include "sort/group.h"
 #include "sort/tar.h"
@@ -114,33 +115,87 @@ static int scan_members(struct scanning *s, const struct tar_place *tar, struct 
 struct drain {
     struct extract *x;
     uint32_t shard;
+    const struct tar_place *tar;
     struct group *group;
     struct catalog_writer writer;
     uint32_t position; /* of the next record */
     uint64_t bytes;
+    uint64_t records; /* that became rows */
+    struct sort_row rows[BATCH];
+    size_t names_at[BATCH];
+    struct buf names;     /* of the rows */
+    size_t count;         /* of rows */
     uint64_t keys[BATCH]; /* of a shuffle */
+    struct content_key content;
 };
+
+/* *left_out: the request puts up with a record that has no key, without the record. */
+static int record_content(struct drain *d, const struct group_record *r, bool *left_out,
+                          struct error *err)
+{
+    struct sort_context *c = d->x->c;
+    int rc = content_read(c->spec, d->tar->fd, d->tar->at, r, &d->content, err);
+    if (rc != 0 || d->content.state == CONTENT_FOUND)
+        return rc;
+    const char *shard = catalog_shard(d->x->catalog, d->shard)->name;
+    const char *what = d->content.state == CONTENT_MISSING ? "has no" : "has no key in its";
+    *left_out = true;
+    if (c->spec->missing_keys == SORT_ABORT)
+        return error_set(err, E_KEY_MISSING, "shard '%s': record '%.*s' %s '%s'", shard,
+                         shown(r->name_len), r->name, what, c->spec->content_extension);
+    if (c->spec->missing_keys == SORT_WARN)
+        notes_add(&c->notes, "shard '%s': record '%.*s' %s '%s' and is left out", shard,
+                  shown(r->name_len), r->name, what, c->spec->content_extension);
+    return 0;
+}
+
+/* The key that comes first in the order; a text goes into the names. */
+static int record_key(struct drain *d, const struct group_record *r, uint64_t *key, bool *left_out,
+                      struct error *err)
+{
+    const struct sort_order *o = &d->x->c->order;
+    if (o->algorithm == SORT_MD5)
+        *key = order_md5_key(r->name, r->name_len);
+    if (o->algorithm != SORT_CONTENT)
+        return 0;
+    int rc = record_content(d, r, left_out, err);
+    if (rc != 0 || *left_out)
+        return rc;
+    *key = d->content.number;
+    if (o->text_keys)
+        buf_append(&d->names, buf_str(&d->content.text), d->content.text.len + 1);
+    return 0;
+}
 
 static int drain_record(struct drain *d, uint64_t key, struct error *err)
 {
     struct group_record r;
+    bool left_out = false;
+    size_t begin = d->names.len;
+    uint32_t position = d->position++;
     int rc = group_next(d->group, &r, err);
     if (rc <= 0)
         return rc != 0 ? rc : error_set(err, E_INTERNAL, "fewer records than were counted");
-    struct sort_row row = {
-        .name = r.name,
-        .name_len = (uint32_t)r.name_len,
+    rc = catalog_writer_add(&d->writer, r.pieces, r.piece_count, r.inlines, err);
+    if (rc == 0)
+        rc = record_key(d, &r, &key, &left_out, err);
+    if (rc != 0 || left_out)
+        return rc;
+    buf_append(&d->names, r.name, r.name_len);
+    d->names_at[d->count] = begin;
+    d->rows[d->count++] = (struct sort_row){
+        .name_len = (uint32_t)(d->names.len - begin),
         .shard = d->shard,
-        .position = d->position++,
+        .position = position,
         .size = r.size,
         .key = key,
     };
     d->bytes += r.size;
-    rc = catalog_writer_add(&d->writer, r.pieces, r.piece_count, r.inlines, err);
-    return rc != 0 ? rc : rowset_add(d->x->rows, &row, err);
+    d->records++;
+    return 0;
 }
 
-/* The keys are made before the lock is taken, since they cost more than all the rest. */
+/* Whatever takes time is done before the lock is taken. */
 static int drain_batch(struct drain *d, size_t count, struct error *err)
 {
     const struct sort_context *c = d->x->c;
@@ -148,9 +203,15 @@ static int drain_batch(struct drain *d, size_t count, struct error *err)
     if (c->order.algorithm == SORT_SHUFFLE)
         order_shuffle_keys(c->spec->seed, name, d->position, d->keys, count);
     int rc = 0;
-    pthread_mutex_lock(&d->x->lock);
+    d->count = 0;
+    buf_clear(&d->names);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = drain_record(d, d->keys[i], err);
+    pthread_mutex_lock(&d->x->lock);
+    for (size_t i = 0; rc == 0 && i < d->count; i++) {
+        d->rows[i].name = buf_str(&d->names) + d->names_at[i];
+        rc = rowset_add(d->x->rows, &d->rows[i], err);
+    }
     pthread_mutex_unlock(&d->x->lock);
     return rc != 0 ? rc : links_check(c->links, err);
 }
@@ -166,18 +227,22 @@ static int drain_all(struct drain *d, struct error *err)
     return rc != 0 ? rc : catalog_writer_finish(&d->writer, err);
 }
 
-static int add_records(struct extract *x, uint32_t shard, struct group *group, struct error *err)
+static int add_records(struct extract *x, uint32_t shard, const struct tar_place *tar,
+                       struct group *group, struct error *err)
 {
     _cleanup_free_ struct drain *d = xcalloc(1, sizeof *d);
     d->x = x;
     d->shard = shard;
+    d->tar = tar;
     d->group = group;
     catalog_writer_init(&d->writer, x->catalog, shard);
     int rc = drain_all(d, err);
     catalog_writer_done(&d->writer);
-    progress_add(&x->c->progress.records, d->position);
+    buf_done(&d->names);
+    buf_done(&d->content.text);
+    progress_add(&x->c->progress.records, d->records);
     progress_add(&x->c->progress.record_bytes, d->bytes);
-    sort_count("extract", d->position, d->bytes);
+    sort_count("extract", d->records, d->bytes);
     return rc;
 }
 
@@ -205,7 +270,7 @@ static int scan_tar(struct extract *x, uint32_t shard, const struct tar_place *t
     struct group *group = scanning.group = group_new(&config);
     int rc = scan_members(&scanning, tar, err);
     if (rc == 0)
-        rc = add_records(x, shard, group, err);
+        rc = add_records(x, shard, tar, group, err);
     progress_add(&c->progress.spilled_bytes, group_spilled(group));
     return rc;
 }

@@ -66,6 +66,56 @@ static void test_none(void **state)
     expect(SORT_NONE, false, row("z", 1, 1, 9), row("a", 1, 2, 0), -1);
 }
 
+static void test_natural(void **state)
+{
+    (void)state;
+    enum sort_algorithm a = SORT_NATURAL;
+    expect(a, false, row("a2", 9, 9, 0), row("a10", 0, 0, 0), -1);
+    expect(a, false, row("a2b", 9, 9, 0), row("a02c", 0, 0, 0), -1);
+    expect(a, false, row("a02", 9, 9, 0), row("a2", 0, 0, 0), -1); /* equal: bytes decide */
+    expect(a, true, row("a02", 9, 9, 0), row("a2", 0, 0, 0), -1);
+    expect(a, true, row("a2", 0, 0, 0), row("a10", 0, 0, 0), 1);
+    expect(a, false, row("a", 0, 0, 0), row("a0", 0, 0, 0), -1);
+    expect(a, false, row("a0", 0, 0, 0), row("a00000", 1, 0, 0), -1);
+    expect(a, false, row("a/1", 0, 0, 0), row("a1", 0, 0, 0), -1);
+    expect(a, false, row("99999999999999999999999998", 0, 0, 0),
+           row("99999999999999999999999999", 0, 0, 0), -1);
+}
+
+static void test_md5(void **state)
+{
+    (void)state;
+    /* hashlib.md5(b"a").hexdigest() and of the empty name */
+    assert_true(order_md5_key("a", 1) == 0x0cc175b9c0f1b6a8U);
+    assert_true(order_md5_key("", 0) == 0xd41d8cd98f00b204U);
+    expect(SORT_MD5, false, row("z", 9, 9, 1), row("a", 0, 0, 2), -1);
+    expect(SORT_MD5, true, row("a", 9, 9, 1), row("b", 0, 0, 1), -1);
+}
+
+static void test_content_texts(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"\0z", "a\0b", "a\0c", "a!\0a", "b\0a"};
+    static const uint32_t lengths[] = {2, 3, 3, 4, 3};
+    for (int down = 0; down < 2; down++) {
+        struct sort_order o = {
+            .algorithm = SORT_CONTENT, .text_keys = true, .decreasing = down != 0};
+        for (int i = 0; i < 5; i++) {
+            for (int j = i + 1; j < 5; j++) {
+                struct sort_row x = {.name = names[i], .name_len = lengths[i]};
+                struct sort_row y = {.name = names[j], .name_len = lengths[j]};
+                bool same_text = i == 1 && j == 2; /* then names decide, never reversed */
+                assert_int_equal(sign(order_compare(&o, &x, &y)), down && !same_text ? 1 : -1);
+                assert_int_equal(sign(order_compare(&o, &y, &x)), down && !same_text ? -1 : 1);
+            }
+        }
+        size_t len = 0;
+        struct sort_row x = {.name = names[3], .name_len = lengths[3]};
+        assert_string_equal(order_name(&o, &x, &len), "a");
+        assert_int_equal(len, 1);
+    }
+}
+
 /* Computed with Python: int.from_bytes(hashlib.sha256(seed.to_bytes(8, "little") + name + b"\0" +
  * position.to_bytes(8, "little")).digest()[:8], "big") */
 static void test_shuffle_key_is_as_documented(void **state)
@@ -176,9 +226,15 @@ static void test_slots_sort_organ_pipe(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alphanumeric), cmocka_unit_test(test_shuffle),
-        cmocka_unit_test(test_none),         cmocka_unit_test(test_shuffle_key_is_as_documented),
-        cmocka_unit_test(test_slots_sort),   cmocka_unit_test(test_slots_sort_organ_pipe),
+        cmocka_unit_test(test_alphanumeric),
+        cmocka_unit_test(test_shuffle),
+        cmocka_unit_test(test_none),
+        cmocka_unit_test(test_natural),
+        cmocka_unit_test(test_md5),
+        cmocka_unit_test(test_content_texts),
+        cmocka_unit_test(test_shuffle_key_is_as_documented),
+        cmocka_unit_test(test_slots_sort),
+        cmocka_unit_test(test_slots_sort_organ_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,8 +38,10 @@ struct planner {
 
 static enum repeats_answer name_seen(struct planner *p, const struct sort_row *row)
 {
+    size_t len = 0;
+    const char *name = order_name(&p->c->order, row, &len);
     if (p->c->order.algorithm != SORT_ALPHANUMERIC)
-        return repeats_add(p->repeats, row->name, row->name_len);
+        return repeats_add(p->repeats, name, len);
     /* Equal names stand side by side. */
     bool same = p->shard.records > 0 && order_compare_names(p->last_name.data, p->last_name.len,
                                                             row->name, row->name_len) == 0;
@@ -50,13 +52,14 @@ static enum repeats_answer name_seen(struct planner *p, const struct sort_row *r
 
 static int note_repeat(struct planner *p, const struct sort_row *row, struct error *err)
 {
-    int shown = (int)(row->name_len < 256 ? row->name_len : 256);
+    size_t len = 0;
+    const char *name = order_name(&p->c->order, row, &len);
+    int shown = (int)(len < 256 ? len : 256);
     const char *shard = buf_str(&p->shard.name);
     if (p->c->spec->duplicated_output_records == SORT_ABORT)
         return error_set(err, E_DUPLICATE_RECORD, "record '%.*s' comes twice in output shard '%s'",
-                         shown, row->name, shard);
-    notes_add(&p->c->notes, "record '%.*s' comes twice in output shard '%s'", shown, row->name,
-              shard);
+                         shown, name, shard);
+    notes_add(&p->c->notes, "record '%.*s' comes twice in output shard '%s'", shown, name, shard);
     return 0;
 }
 

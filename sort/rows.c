@@ -36,7 +36,7 @@ int row_writer_put(struct row_writer *w, const struct sort_row *row, struct erro
         rc = encoder_put_varint(e, row->position, err);
     if (rc == 0)
         rc = encoder_put_varint(e, row->size / SORT_BLOCK, err);
-    if (rc == 0 && w->order->algorithm == SORT_SHUFFLE)
+    if (rc == 0 && order_has_key(w->order))
         rc = encoder_put_u64(e, row->key, err);
     w->last.len = shared;
     buf_append(&w->last, rest, rest_len);
@@ -86,7 +86,7 @@ static int reader_numbers(struct row_reader *r, struct sort_row *row, struct err
         rc = decoder_get_bounded(r->decoder, SORT_POSITION_MAX, "a position", &position, err);
     if (rc == 0)
         rc = decoder_get_bounded(r->decoder, most, "a size in blocks", &blocks, err);
-    if (rc == 0 && r->order->algorithm == SORT_SHUFFLE)
+    if (rc == 0 && order_has_key(r->order))
         rc = decoder_get_u64(r->decoder, &row->key, err);
     row->shard = (uint32_t)shard;
     row->position = (uint32_t)position;

@@ -6,7 +6,7 @@
  *           shard      varint
  *           position   varint
  *           blocks     varint   size / 512
- *           key        8 bytes, low first; with shuffle alone
+ *           key        8 bytes, low first; where order_has_key()
  *
  * The number of rows is known beforehand (a header, a run's own count), so that there is no end
  * mark.  A reader checks everything: numbers within their bounds, sizes that do not overflow, and
@@ -18,7 +18,8 @@
 #include "sort/codec.h"
 #include "sort/order.h"
 
-#define ROW_NAME_MAX (SORT_NAME_MAX + 64) /* a record's, and what sort/items.h adds to a key */
+/* A record's, and what sort/items.h adds to a key, or a key of content before it. */
+#define ROW_NAME_MAX (SORT_NAME_MAX + 1 + SORT_CONTENT_MAX)
 
 /* Rows one after the other.  The row's name is valid until the next call. */
 struct row_source {

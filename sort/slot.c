@@ -41,8 +41,13 @@ static void make_keys(struct slot *slots, size_t count, const struct sorting *s)
             slots[i].key = (uint64_t)slots[i].shard << 32 | slots[i].position;
         return;
     }
-    if (s->order->algorithm == SORT_SHUFFLE)
+    if (order_has_key(s->order))
         return;
+    if (s->order->algorithm == SORT_NATURAL || s->order->text_keys) {
+        for (size_t i = 0; i < count; i++)
+            slots[i].key = 0; /* names decide */
+        return;
+    }
     size_t common = common_prefix(slots, count, s->names);
     for (size_t i = 0; i < count; i++)
         slots[i].key = name_key(s->names + slots[i].name + common, slots[i].name_len - common);

@@ -1,7 +1,7 @@
 /* The form that a row has in memory, and the sorting of those: rowset.c's own.
  *
  * The key is what decides most comparisons without touching a name: for alphanumeric the eight bytes
- * that follow what all names have in common, for shuffle the hash, for none the place. */
+ * that follow what all names have in common, for none the place, else the row's own, if it has one. */
 #pragma once
 
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include "sort/order.h"
 
 struct slot {
-    uint64_t key; /* of shuffle; the other algorithms' is made when sorting */
+    uint64_t key; /* where order_has_key(); else it is made when sorting */
     uint64_t size;
     size_t name; /* offset into `names` */
     uint32_t name_len;

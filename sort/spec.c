@@ -28,6 +28,7 @@ static const char *const fields[] = {"input_bck",
                                      "config",
                                      "missing_shards",
                                      "unreadable_shards",
+                                     "missing_keys",
                                      "duplicated_records",
                                      "duplicated_output_records",
                                      "ekm_file",
@@ -44,18 +45,26 @@ static const char *const refused_fields[] = {
     "ekm_file",       "ekm_file_sep", "ekm_malformed_line", "ekm_missing_key",  "order_file",
     "order_file_sep", "dsorter_type", "stream_multiplier",  "extended_metrics", NULL};
 
-static const char *const config_fields[] = {
-    "missing_shards",     "unreadable_shards", "duplicated_records",    "duplicated_output_records",
-    "ekm_malformed_line", "ekm_missing_key",   "default_max_mem_usage", "dsorter_mem_threshold",
-    "call_timeout",       "compression",       "bundle_multiplier",     NULL};
+static const char *const config_fields[] = {"missing_shards",
+                                            "unreadable_shards",
+                                            "duplicated_records",
+                                            "duplicated_output_records",
+                                            "ekm_malformed_line",
+                                            "ekm_missing_key",
+                                            "default_max_mem_usage",
+                                            "dsorter_mem_threshold",
+                                            "call_timeout",
+                                            "compression",
+                                            "bundle_multiplier",
+                                            "missing_keys",
+                                            NULL};
 static const char *const refused_config_fields[] = {
     "ekm_malformed_line", "ekm_missing_key", "default_max_mem_usage", "dsorter_mem_threshold",
     "call_timeout",       "compression",     "bundle_multiplier",     NULL};
 
 static const char *const algorithm_fields[] = {
     "kind", "decreasing", "seed", "extension", "content_key_type", "format_type", NULL};
-static const char *const refused_algorithm_fields[] = {"extension", "content_key_type",
-                                                       "format_type", NULL};
+static const char *const refused_algorithm_fields[] = {"format_type", NULL};
 
 /* What says the same as a field that is not there. */
 bool spec_is_blank(const json_t *v)
@@ -159,28 +168,58 @@ static int parse_buckets(json_t *doc, struct sort_spec *s, struct error *err)
 /* --- order --------------------------------------------------------------------------------------
  */
 
-static const char *const later_algorithms[] = {"md5", "content", NULL};
+#define ALGORITHMS "alphanumeric, shuffle, none, md5, natural, content"
 
 static int parse_kind(const char *kind, enum sort_algorithm *out, struct error *err)
 {
     if (kind[0] == '\0')
         return 0;
-    for (int i = SORT_ALPHANUMERIC; i <= SORT_NONE; i++) {
+    for (int i = SORT_ALPHANUMERIC; i <= SORT_CONTENT; i++) {
         if (strcmp(kind, spec_algorithm_names[i]) == 0) {
             *out = (enum sort_algorithm)i;
             return 0;
         }
     }
-    for (const char *const *l = later_algorithms; *l != NULL; l++) {
-        if (strcmp(kind, *l) == 0)
-            return error_set(err, E_UNSUPPORTED,
-                             "field 'algorithm.kind': '%s' is not supported by this release "
-                             "(alphanumeric, shuffle, none)",
-                             kind);
+    return error_set(err, E_SPEC, "field 'algorithm.kind': '%s' is no algorithm (" ALGORITHMS ")",
+                     kind);
+}
+
+static int parse_content_type(const char *text, enum sort_content_type *out, struct error *err)
+{
+    for (int i = SORT_CONTENT_INT; i <= SORT_CONTENT_STRING; i++) {
+        if (strcmp(text, spec_content_names[i]) == 0) {
+            *out = (enum sort_content_type)i;
+            return 0;
+        }
     }
     return error_set(err, E_SPEC,
-                     "field 'algorithm.kind': '%s' is no algorithm (alphanumeric, shuffle, none)",
-                     kind);
+                     "field 'algorithm.content_key_type': '%s' is not one of int, float, string",
+                     text);
+}
+
+static int parse_content(json_t *algorithm, struct sort_spec *s, struct error *err)
+{
+    const char *extension = "";
+    const char *type = "";
+    int rc = json_get_str(algorithm, "algorithm", "extension", &extension, err);
+    if (rc == 0)
+        rc = json_get_str(algorithm, "algorithm", "content_key_type", &type, err);
+    if (rc != 0)
+        return rc;
+    if (s->algorithm != SORT_CONTENT)
+        return extension[0] == '\0' && type[0] == '\0'
+                   ? 0
+                   : error_set(err, E_SPEC,
+                               "fields 'algorithm.extension' and 'algorithm.content_key_type' go "
+                               "with 'content' alone");
+    if (extension[0] != '.' || strchr(extension, '/') != NULL)
+        return error_set(
+            err, E_SPEC,
+            "field 'algorithm.extension': '%s' is not what the name of the member with "
+            "the key ends with, such as '.cls'",
+            extension);
+    s->content_extension = xstrdup(extension);
+    return parse_content_type(type, &s->content_type, err);
 }
 
 static int parse_seed(json_t *algorithm, struct sort_spec *s, struct error *err)
@@ -213,6 +252,8 @@ static int parse_algorithm(json_t *doc, struct sort_spec *s, struct error *err)
         rc = json_get_bool(a, "algorithm", "decreasing", &s->decreasing, err);
     if (rc == 0)
         rc = parse_seed(a, s, err);
+    if (rc == 0)
+        rc = parse_content(a, s, err);
     if (rc != 0)
         return rc;
     if (s->seed_given && s->algorithm != SORT_SHUFFLE)
@@ -321,6 +362,7 @@ static int parse_policies(json_t *doc, struct sort_spec *s, struct error *err)
     } rows[] = {
         {"missing_shards", &s->missing_shards},
         {"unreadable_shards", &s->unreadable_shards},
+        {"missing_keys", &s->missing_keys},
         {"duplicated_records", &s->duplicated_records},
         {"duplicated_output_records", &s->duplicated_output_records},
     };
@@ -395,6 +437,7 @@ void sort_spec_free(struct sort_spec *s)
         free(s->input_names[i]);
     free(s->input_names);
     free(s->input_prefix);
+    free(s->content_extension);
     free(s->input_extension);
     free(s->output_extension);
     template_free(s->output_template);

@@ -1,7 +1,7 @@
 /* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that its
  * users' specs work here; see docs/sort.md for each field.
  *
- * What this release does: every format of sort/format.h; algorithms alphanumeric, shuffle, none (and decreasing);
+ * What this release does: every format of sort/format.h; all algorithms but external key maps;
  * the rest of the fields is understood and refused by name with E_UNSUPPORTED, never ignored. */
 #pragma once
 
@@ -13,7 +13,15 @@
 #include "common/error.h"
 #include "common/template.h"
 
-enum sort_algorithm { SORT_ALPHANUMERIC, SORT_SHUFFLE, SORT_NONE };
+enum sort_algorithm {
+    SORT_ALPHANUMERIC,
+    SORT_SHUFFLE,
+    SORT_NONE,
+    SORT_MD5,
+    SORT_NATURAL,
+    SORT_CONTENT,
+};
+enum sort_content_type { SORT_CONTENT_INT, SORT_CONTENT_FLOAT, SORT_CONTENT_STRING };
 enum sort_policy { SORT_ABORT, SORT_WARN, SORT_IGNORE };
 enum sort_key_rule { SORT_KEY_FIRST_DOT, SORT_KEY_LAST_DOT };
 enum sort_input_kind { SORT_INPUT_TEMPLATE, SORT_INPUT_LIST, SORT_INPUT_PREFIX };
@@ -39,6 +47,8 @@ struct sort_spec {
     bool decreasing;
     uint64_t seed;              /* shuffle; drawn by the primary where the request has none */
     bool seed_given;
+    char *content_extension; /* content: of the member that holds the key, with its dot; or NULL */
+    enum sort_content_type content_type;
     enum sort_key_rule key_rule;
     uint64_t max_mem_bytes;     /* of a target's tables; 0: the target's parameter */
     unsigned max_mem_percent;   /* the same, of the machine's memory; 0: not given */
@@ -48,6 +58,7 @@ struct sort_spec {
     char *description;
     enum sort_policy missing_shards;            /* default abort */
     enum sort_policy unreadable_shards;         /* damaged ones, or not understood: abort */
+    enum sort_policy missing_keys;              /* content: records without a key: abort */
     enum sort_policy duplicated_records;        /* a member name twice in one input shard: abort */
     enum sort_policy duplicated_output_records; /* a record name twice in one output shard: warn */
 };

@@ -4,8 +4,14 @@
 #include "common/jsonx.h"
 #include "sort/spec_parse.h"
 
-const char *const spec_algorithm_names[] = {
-    [SORT_ALPHANUMERIC] = "alphanumeric", [SORT_SHUFFLE] = "shuffle", [SORT_NONE] = "none"};
+const char *const spec_algorithm_names[] = {[SORT_ALPHANUMERIC] = "alphanumeric",
+                                            [SORT_SHUFFLE] = "shuffle",
+                                            [SORT_NONE] = "none",
+                                            [SORT_MD5] = "md5",
+                                            [SORT_NATURAL] = "natural",
+                                            [SORT_CONTENT] = "content"};
+const char *const spec_content_names[] = {
+    [SORT_CONTENT_INT] = "int", [SORT_CONTENT_FLOAT] = "float", [SORT_CONTENT_STRING] = "string"};
 const char *const spec_policy_names[] = {
     [SORT_ABORT] = "abort", [SORT_WARN] = "warn", [SORT_IGNORE] = "ignore"};
 
@@ -34,6 +40,11 @@ static json_t *algorithm_json(const struct sort_spec *s)
         snprintf(seed, sizeof seed, "%llu", (unsigned long long)s->seed);
         json_object_set_new(a, "seed", json_string(seed));
     }
+    if (s->algorithm == SORT_CONTENT) {
+        json_object_set_new(a, "extension", json_string(s->content_extension));
+        json_object_set_new(a, "content_key_type",
+                            json_string(spec_content_names[s->content_type]));
+    }
     return a;
 }
 
@@ -50,7 +61,7 @@ json_t *sort_spec_json(const struct sort_spec *s)
 {
     return json_pack(
         "{s:{s:s}, s:{s:s}, s:o, s:s, s:s, s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, "
-        "s:s, s:s}",
+        "s:s, s:s, s:s}",
         "input_bck", "name", s->input_bucket, "output_bck", "name", s->output_bucket,
         "input_format", input_json(s), "input_extension", s->input_extension, "output_extension",
         s->output_extension, "output_format", template_text(s->output_template),
@@ -59,7 +70,8 @@ json_t *sort_spec_json(const struct sort_spec *s)
         memory_json(s), "extract_concurrency_max_limit", (int)s->extract_concurrency,
         "create_concurrency_max_limit", (int)s->create_concurrency, "dry_run", (int)s->dry_run,
         "description", s->description, "missing_shards", spec_policy_names[s->missing_shards],
-        "unreadable_shards", spec_policy_names[s->unreadable_shards], "duplicated_records",
+        "missing_keys", spec_policy_names[s->missing_keys], "unreadable_shards",
+        spec_policy_names[s->unreadable_shards], "duplicated_records",
         spec_policy_names[s->duplicated_records], "duplicated_output_records",
         spec_policy_names[s->duplicated_output_records]);
 }

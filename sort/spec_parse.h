@@ -10,6 +10,7 @@
 #define SPEC_SIZE_MAX (UINT64_C(1) << 62) /* sizes stay below JSON's greatest integer */
 
 extern const char *const spec_algorithm_names[]; /* by enum sort_algorithm */
+extern const char *const spec_content_names[];   /* by enum sort_content_type */
 extern const char *const spec_policy_names[];    /* by enum sort_policy */
 
 /* Null, "", false, 0, {}: what says the same as a field that is not there. */

@@ -32,6 +32,26 @@ static struct sort_spec *parsed(const char *text)
     "{\"input_bck\": {\"name\": \"b\"}, \"input_format\": {\"template\": \"s-{0..9}\"}, " \
     "\"output_format\": \"o-%06d\", \"output_shard_size\": \"10MB\"" more "}"
 
+static void test_orders(void **state)
+{
+    (void)state;
+    struct sort_spec *s = parsed(BASE(", \"algorithm\": {\"kind\": \"content\", \"extension\":"
+                                      " \".cls\", \"content_key_type\": \"float\"},"
+                                      " \"missing_keys\": \"warn\""));
+    assert_int_equal(s->algorithm, SORT_CONTENT);
+    assert_string_equal(s->content_extension, ".cls");
+    assert_int_equal(s->content_type, SORT_CONTENT_FLOAT);
+    assert_int_equal(s->missing_keys, SORT_WARN);
+    _cleanup_json_ json_t *again = sort_spec_json(s);
+    struct sort_spec *t = NULL;
+    assert_int_equal(sort_spec_parse(again, &t, NULL), 0);
+    assert_string_equal(t->content_extension, ".cls");
+    assert_int_equal(t->content_type, SORT_CONTENT_FLOAT);
+    assert_int_equal(t->missing_keys, SORT_WARN);
+    sort_spec_free(s);
+    sort_spec_free(t);
+}
+
 static void test_formats(void **state)
 {
     (void)state;
@@ -242,16 +262,16 @@ static const struct {
     {WITHOUT(IN ", \"output_format\": \"o-%d\", \"output_shard_size\": true"), E_SPEC,
      "output_shard_size"},
     {BASE(", \"algorithm\": \"shuffle\""), E_SPEC, "algorithm"},
-    {BASE(", \"algorithm\": {\"kind\": \"md5\"}"), E_UNSUPPORTED,
-     "field 'algorithm.kind': 'md5' is not supported by this release (alphanumeric, shuffle, "
-     "none)"},
-    {BASE(", \"algorithm\": {\"kind\": \"content\", \"extension\": \".cls\","
+    {BASE(", \"algorithm\": {\"kind\": \"content\", \"extension\": \".cls\"}"), E_SPEC,
+     "field 'algorithm.content_key_type': ''"},
+    {BASE(", \"algorithm\": {\"kind\": \"content\", \"content_key_type\": \"int\"}"), E_SPEC,
+     "field 'algorithm.extension'"},
+    {BASE(", \"algorithm\": {\"kind\": \"content\", \"extension\": \"cls\","
           " \"content_key_type\": \"int\"}"),
-     E_UNSUPPORTED,
-     "field 'algorithm.kind': 'content' is not supported by this release (alphanumeric, shuffle, "
-     "none)"},
+     E_SPEC, "'cls' is not what the name"},
+    {BASE(", \"missing_keys\": \"no\""), E_SPEC, "missing_keys"},
     {BASE(", \"algorithm\": {\"kind\": \"bogo\"}"), E_SPEC, "'bogo' is no algorithm"},
-    {BASE(", \"algorithm\": {\"extension\": \".cls\"}"), E_UNSUPPORTED, "algorithm.extension"},
+    {BASE(", \"algorithm\": {\"extension\": \".cls\"}"), E_SPEC, "go with 'content' alone"},
     {BASE(", \"algorithm\": {\"order\": 1}"), E_SPEC, "order"},
     {BASE(", \"algorithm\": {\"kind\": \"shuffle\", \"seed\": -1}"), E_SPEC, "algorithm.seed"},
     {BASE(", \"algorithm\": {\"kind\": \"shuffle\", \"seed\": \"x\"}"), E_SPEC, "algorithm.seed"},
@@ -319,6 +339,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_formats),
+        cmocka_unit_test(test_orders),
         cmocka_unit_test(test_an_aistore_request),
         cmocka_unit_test(test_old_names),
         cmocka_unit_test(test_inputs),

@@ -88,7 +88,10 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
         .self = config->self,
         .participants = config->participants,
         .arrangement = arrangement_new(config->participants, config->salt),
-        .order = {.algorithm = config->spec->algorithm, .decreasing = config->spec->decreasing},
+        .order = {.algorithm = config->spec->algorithm,
+                  .decreasing = config->spec->decreasing,
+                  .text_keys = config->spec->algorithm == SORT_CONTENT &&
+                               config->spec->content_type == SORT_CONTENT_STRING},
         .extract_threads =
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),

@@ -165,6 +165,16 @@ static int settle(struct untar *u, struct error *err)
     return u->events->end(u->ctx, err);
 }
 
+uint64_t untar_skip(struct untar *u, uint64_t max)
+{
+    uint64_t n = u->left + u->padding;
+    if (!u->in_member || u->meta != 0 || n == 0 || n > max)
+        return 0;
+    u->left = u->padding = 0;
+    u->in_member = false;
+    return n;
+}
+
 static size_t least(uint64_t a, size_t b)
 {
     return a < b ? (size_t)a : b;

@@ -112,7 +112,7 @@ SPECS = [
     ({"output_shard_size": "big"}, 400, "", "output_shard_size"),
     ({"output_shard_size": -5}, 400, "", "output_shard_size"),
     ({"algorithm": {"kind": "bogo"}}, 400, "invalid_spec", "bogo"),
-    ({"algorithm": {"kind": "content", "extension": ".cls"}}, 501, "not_supported", "content"),
+    ({"algorithm": {"kind": "content", "extension": ".cls"}}, 400, "invalid_spec", "content_key_type"),
     ({"algorithm": {"kind": "shuffle", "seed": "abc"}}, 400, "", "seed"),
     ({"algorithm": {"kind": "shuffle", "seed": "-1"}}, 400, "", "seed"),
     ({"algorithm": "alphanumeric"}, 400, "invalid_spec", "algorithm"),

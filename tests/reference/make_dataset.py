@@ -66,6 +66,14 @@ def contents(rng):
     return rng.randbytes(size)
 
 
+def key_contents(rng):
+    """What can be ordered by, in many forms; some are none."""
+    return rng.choice((b"7", b"7\n", b" -12 ", b"+0", b"-0.0", b"10", b"9", b"3.5e2", b".5", b"1e400",
+                       b"9223372036854775807", b"9223372036854775808", b"abc", b"ab", b"",
+                       b"a\0b", "é".encode(), b"nan", b"0x10", b"x" * 4096, b"x" * 4097,
+                       b"%d" % rng.randrange(-1000, 1000), b"%d" % rng.randrange(-1000, 1000)))
+
+
 def member_type(rng, plain, earlier):
     """(type, linkname)"""
     kind = rng.random()
@@ -129,7 +137,8 @@ def make_members(rng, key, fmts, names, plain):
                       else suffix(rng, i))
         info = tarfile.TarInfo(name)
         info.type, info.linkname = member_type(rng, plain, earlier)
-        data = contents(rng) if info.type in HAVE_CONTENTS else b""
+        makes = key_contents if name.endswith(".cls") else contents
+        data = makes(rng) if info.type in HAVE_CONTENTS else b""
         info.size = len(data)
         dress(rng, info, fmt)
         if name in names or not fits(info, fmt):
@@ -290,7 +299,8 @@ def msgpack_shard(rng, keys):
         for name in field_names(rng):
             kind = rng.random()
             if kind < 0.7:
-                value = formats.msgpack_bytes(contents(rng))
+                makes = key_contents if name == b"cls" else contents
+                value = formats.msgpack_bytes(makes(rng))
             elif kind < 0.85:
                 value = formats.msgpack_text(rng.randbytes(rng.choice((0, 5, 31, 32, 300))))
             else:

@@ -45,10 +45,14 @@ def random_output(rng, total, extension):
 
 
 def random_algorithm(rng):
-    kind = rng.choice(("alphanumeric", "alphanumeric", "", "shuffle", "shuffle", "none"))
+    kind = rng.choice(("alphanumeric", "alphanumeric", "", "shuffle", "shuffle", "none", "md5",
+                       "natural", "content", "content"))
     fields = {"kind": kind}
     if kind == "shuffle":
         fields["seed"] = str(rng.choice((0, 1, rng.randrange(2**63), 2**64 - 1)))
+    if kind == "content":
+        fields["extension"] = rng.choice((".cls", ".cls", ".json", ".jpg"))
+        fields["content_key_type"] = rng.choice(("int", "float", "string"))
     if kind != "none" and rng.random() < 0.4:
         fields["decreasing"] = True
     return fields
@@ -68,6 +72,8 @@ def random_spec(seed, directory, shards, extension=".tar"):
         spec["output_extension"] = output
     if rng.random() < 0.5:
         spec["unreadable_shards"] = rng.choice(("abort", "warn", "ignore"))
+    if rng.random() < 0.85:
+        spec["missing_keys"] = rng.choice(("warn", "ignore"))
     if rng.random() < 0.2:
         spec["key_rule"] = "last_dot"
     if rng.random() < 0.2:

@@ -263,12 +263,13 @@ def read_shard(spec, name, place, path):
         tar = map_file(path)
         if extension != ".tar":
             tar = memoryview(formats.to_tar(extension, tar))
-        return shard_records(name, place, tar, spec)
+        records = shard_records(name, place, tar, spec)
     except SortError as e:
         if e.code not in ("shard_corrupt", "shard_unsupported") or \
                 spec.get("unreadable_shards", "abort") == "abort":
             raise
         return []
+    return with_keys(records, spec)
 
 
 def reading_codes(spec, directory):
@@ -303,6 +304,46 @@ def shuffle_key(seed, record):
     return hashlib.sha256(text).digest()[:8]
 
 
+def natural_key(name):
+    """Digits as numbers, other bytes as they are: digits stand where the byte '0' does."""
+    return [(48, len(t.lstrip(b"0")), t.lstrip(b"0")) if t.isdigit() else (t[0], 0, b"")
+            for t in re.findall(rb"[0-9]+|[^0-9]", name, re.S)]
+
+
+NUMBERS = {"int": (rb"[+-]?[0-9]+", int), "float": (rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
+                                                  float)}
+
+
+def content_key(record, algorithm):
+    """None where there is none."""
+    wanted = record.name + algorithm["extension"].encode()
+    for info, path, _, contents in record.members:
+        if path != wanted or not (info.isreg() or info.type not in tarfile.SUPPORTED_TYPES):
+            continue
+        if len(contents) > 8192:
+            return None
+        text = bytes(contents).strip(b" \t\n\v\f\r")
+        if algorithm["content_key_type"] == "string":
+            return text if len(text) <= 4096 and b"\0" not in text else None
+        form, number = NUMBERS[algorithm["content_key_type"]]
+        if not re.fullmatch(form, text):
+            return None
+        value = number(text)
+        return value if isinstance(value, float) or -2**63 <= value < 2**63 else None
+    return None
+
+
+def with_keys(records, spec):
+    """Those records that have something to be ordered by."""
+    algorithm = spec.get("algorithm", {})
+    if algorithm.get("kind") != "content":
+        return records
+    found = [r for r in records if content_key(r, algorithm) is not None]
+    if len(found) < len(records) and spec.get("missing_keys", "abort") == "abort":
+        raise SortError("key_missing", records[0].shard)
+    return found
+
+
 def in_order(records, algorithm):
     """Stable: what `decreasing` reverses is the key alone."""
     kind = algorithm.get("kind") or "alphanumeric"
@@ -312,8 +353,14 @@ def in_order(records, algorithm):
         return by_place
     if kind == "alphanumeric":
         return sorted(by_place, key=lambda r: r.name, reverse=down)
-    seed = int(algorithm["seed"])
     by_name = sorted(by_place, key=lambda r: r.name)
+    if kind == "md5":
+        return sorted(by_name, key=lambda r: hashlib.md5(r.name).digest()[:8], reverse=down)
+    if kind == "natural":
+        return sorted(by_name, key=lambda r: natural_key(r.name), reverse=down)
+    if kind == "content":
+        return sorted(by_name, key=lambda r: content_key(r, algorithm), reverse=down)
+    seed = int(algorithm["seed"])
     return sorted(by_name, key=lambda r: shuffle_key(seed, r), reverse=down)
 
 
