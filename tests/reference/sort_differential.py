@@ -3,7 +3,7 @@
 
     sort_differential.py [--harness PROGRAM] [--jobs N] [--keep] [SEED | FIRST-LAST]...
 
-For every seed (1-300 where none is given): makes a data set and a request, sorts with 1 to 7 targets
+For every seed (where none is given those of DFC_SORT_SEEDS, else 1-100): makes a data set and a request, sorts with 1 to 7 targets
 in one process (build/sort-harness) with a memory that sometimes is too small for the tables, and
 with the reference.  Names, order, bytes and every member's metadata must agree; and where the
 reference fails, the engine must, with the same code and nothing left behind.
@@ -101,7 +101,8 @@ def seed_range(text):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("seeds", nargs="*", type=seed_range, default=[range(1, 301)],
+    default = seed_range(os.environ.get("DFC_SORT_SEEDS", "1-100"))
+    parser.add_argument("seeds", nargs="*", type=seed_range, default=[default],
                         metavar="SEED | FIRST-LAST")
     parser.add_argument("--harness", default=os.path.join(BUILD, "sort-harness"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
