@@ -369,6 +369,25 @@ static void test_key_files(void **state)
     unlink(empty);
 }
 
+static void test_owners_and_modes(void **state)
+{
+    (void)state;
+    static const struct {
+        uid_t owner, self;
+        mode_t mode;
+        bool good;
+    } rows[] = {
+        {1000, 1000, 0600, true},  {1000, 1000, 0400, true},  {1000, 1000, 0640, false},
+        {1000, 1000, 0604, false}, {1001, 1000, 0600, false}, {0, 0, 0600, true},
+        {0, 0, 0440, false},       {0, 1000, 0440, true},     {0, 1000, 0640, true},
+        {0, 1000, 0460, false},    {0, 1000, 0444, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        int code = cluster_key_check_mode(rows[i].owner, S_IFREG | rows[i].mode, rows[i].self, NULL);
+        assert_int_equal(code, rows[i].good ? 0 : E_INVALID);
+    }
+}
+
 static void test_addresses(void **state)
 {
     (void)state;
@@ -399,6 +418,7 @@ int main(void)
         cmocka_unit_test(test_claims),
         cmocka_unit_test(test_key_texts),
         cmocka_unit_test(test_key_files),
+        cmocka_unit_test(test_owners_and_modes),
         cmocka_unit_test(test_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -78,6 +78,19 @@ int cluster_keys_parse(const char *text, size_t len, struct cluster_keys *out, s
     return out->count > 0 ? 0 : error_set(err, E_INVALID, "there is no key in it");
 }
 
+int cluster_key_check_mode(uid_t owner, mode_t mode, uid_t self, struct error *err)
+{
+    if (owner != self && owner != 0)
+        return error_set(err, E_INVALID,
+                         "it belongs to user %u, who is neither this daemon's nor root",
+                         (unsigned)owner);
+    mode_t too_wide = owner != self ? 0037 : 0077;
+    if ((mode & too_wide) != 0)
+        return error_set(err, E_INVALID, "its mode is %03o: others may use it (chmod %s)",
+                         (unsigned)(mode & 0777), owner != self ? "440" : "600");
+    return 0;
+}
+
 static int check_file(const char *path, struct error *err)
 {
     struct stat st;
@@ -85,15 +98,7 @@ static int check_file(const char *path, struct error *err)
         return error_errno(err, errno, "look at it");
     if (!S_ISREG(st.st_mode))
         return error_set(err, E_INVALID, "it is not a file");
-    if (st.st_uid != geteuid() && st.st_uid != 0)
-        return error_set(err, E_INVALID,
-                         "it belongs to user %u, who is neither this daemon's nor root",
-                         (unsigned)st.st_uid);
-    if ((st.st_mode & 077) != 0)
-        return error_set(err, E_INVALID,
-                         "its mode is %03o: others than its owner may use it (chmod 600)",
-                         (unsigned)(st.st_mode & 0777));
-    return 0;
+    return cluster_key_check_mode(st.st_uid, st.st_mode, geteuid(), err);
 }
 
 int cluster_keys_load(const char *path, struct cluster_keys *out, struct error *err)
