@@ -84,6 +84,21 @@ int dfc_node_set(struct dfc_client *c, const char *node, const char *name, const
     return call_small(c, &call, &path, document, err);
 }
 
+int dfc_node_act(struct dfc_client *c, const char *node, const char *action, bool force,
+                 struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc = json_pack("{s:s, s:s, s:{s:b}}", "action", action, "name", node,
+                                           "value", "force", (int)force);
+    if (doc == NULL)
+        return failure_set(err, DFC_INVALID, E_NAME, "the name is not UTF-8");
+    _cleanup_free_ char *body = json_text(doc);
+    const struct call_small call = {.method = "PUT", .body = body, .twice_is_harmless = !force};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/cluster");
+    return call_small(c, &call, &path, NULL, err);
+}
+
 int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *err)
 {
     _cleanup_free_ char *body = NULL;

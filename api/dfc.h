@@ -294,6 +294,11 @@ DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster,
 DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,
                               char **document, struct dfc_error *err);
 
+/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/http.md); force: also where what
+ * only this target has cannot be moved.  What is so already is fine. */
+DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char *action, bool force,
+                         struct dfc_error *err);
+
 /* Out of the map for good, with what it alone had: a node that is unreachable.  Not repeated after a
  * doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);

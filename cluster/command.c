@@ -182,6 +182,30 @@ static int need_node(const struct cluster_state *s, const char *id, const struct
     return error_set(err, E_NODE_NOT_FOUND, "no node is called '%.64s'", id);
 }
 
+static bool is_leaving(enum node_state s)
+{
+    return s == NODE_MAINTENANCE || s == NODE_DECOMMISSIONING;
+}
+
+/* An owner is to own no more: somebody must be there to take what it has, and it must be able to
+ * send it. */
+static int check_leaves(const struct cluster_state *s, const struct command *cmd,
+                        const struct node *n, struct error *err)
+{
+    if (!is_leaving(cmd->node_state) || !node_owns(n) || cmd->force || s->bmd.count == 0)
+        return 0;
+    if (n->state == NODE_UNREACHABLE)
+        return error_set(
+            err, E_NODE_STATE,
+            "target '%s' does not answer, so that what it has cannot be moved off; "
+            "bring it back, or use force: what only it has is then not to be had, or lost",
+            n->id);
+    if (smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE) < 2)
+        return error_set(err, E_NODE_STATE,
+                         "no other target is active that could take what '%s' has", n->id);
+    return 0;
+}
+
 static int apply_node_state(const struct cluster_state *s, const struct command *cmd,
                             const struct cluster_state **next, struct error *err)
 {
@@ -197,6 +221,8 @@ static int apply_node_state(const struct cluster_state *s, const struct command 
     if (strcmp(known->id, s->primary) == 0)
         return error_set(err, E_NODE_STATE, "node '%s' is the primary, which stays active",
                          known->id);
+    if ((r = check_leaves(s, cmd, known, err)) != 0)
+        return r;
     struct node n = *known;
     n.state = cmd->node_state;
     n.since_ms = cmd->wall_ms;
@@ -288,7 +314,8 @@ static int apply_bucket_destroy(const struct cluster_state *s, const struct comm
     return 0;
 }
 
-/* What is in the bucket came from its backend, or it belongs to the bucket itself; that stays so. */
+/* What is in the bucket came from its backend, or it belongs to the bucket itself; that stays so.
+ */
 static int check_same_backend(const struct bucket_props *old, const struct bucket_props *now,
                               struct error *err)
 {
@@ -297,7 +324,8 @@ static int check_same_backend(const struct bucket_props *old, const struct bucke
     if (old->backend != NULL && now->backend != NULL &&
         backend_same_objects(old->backend, now->backend))
         return 0;
-    return error_set(err, E_INVALID, "field 'backend' is set when a bucket is created; after that "
+    return error_set(err, E_INVALID,
+                     "field 'backend' is set when a bucket is created; after that "
                      "only the way there (endpoint, region, style, auth, profile) can change");
 }
 

@@ -16,7 +16,7 @@
 enum command_kind {
     CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
     CMD_NODE_JOIN,      /* node, fresh: added, or updated where it is known, and active; wall_ms */
-    CMD_NODE_STATE,     /* name = id, node_state, wall_ms */
+    CMD_NODE_STATE,     /* name = id, node_state, wall_ms, force; see command.c for who may not go */
     CMD_NODE_REMOVE,    /* name = id; of a node that is not active */
     CMD_BUCKET_CREATE,  /* name, props, wall_ms */
     CMD_BUCKET_DESTROY, /* name */
@@ -40,6 +40,7 @@ struct command {
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;
+    bool force; /* also where that may lose what only this node has */
     bool fresh; /* the node has seen no cluster yet: a target has no objects */
     const struct bucket_props *props;
     json_t *patch;

@@ -143,8 +143,19 @@ static void earlier_owners_are_remembered(void **unused)
     state.node_state = NODE_ACTIVE;
     apply(&s, state);
     assert_int_equal(s->smap.placed, placed); /* who comes and goes owns all the time */
+    state.node_state = NODE_UNREACHABLE;
+    apply(&s, state);
+    state.node_state = NODE_MAINTENANCE;
+    assert_refused(s, state, E_NODE_STATE); /* it could not send what it has */
+    state.node_state = NODE_ACTIVE;
+    apply(&s, state);
     state.node_state = NODE_MAINTENANCE;
     apply(&s, state);
+    assert_refused(s,
+                   (struct command){.kind = CMD_NODE_STATE,
+                                    .name = "t1",
+                                    .node_state = NODE_DECOMMISSIONING},
+                   E_NODE_STATE); /* nobody could take what it has */
     assert_int_equal(s->smap.placed, s->smap.version);
     assert_int_equal(s->smap.earlier_count, 1);
     assert_int_equal(s->smap.earlier[0].number, placed);

@@ -48,7 +48,7 @@ static void join(const char *id, uint32_t weight)
 
 static void set(const char *id, enum node_state state)
 {
-    apply((struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state});
+    apply((struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state, .force = true});
 }
 
 static void done(void)

@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/members.h"
+#include "proxy/node_actions.h"
 #include "proxy/proxy.h"
 
 enum { SETTINGS_MAX = 64 };
@@ -211,11 +212,15 @@ static int put_action(struct http_request *req, const char *data, size_t len, st
     if ((r = json_need_str(doc, "", "action", &action, err)) != 0)
         return r;
     bool sets = strcmp(action, "setconfig") == 0;
-    if (!sets && strcmp(action, "removenode") != 0)
-        return error_set(err, E_INVALID, "field 'action': '%.64s' is not setconfig or removenode",
-                         action);
     if ((r = json_need_str(doc, "", "name", &name, err)) != 0)
         return r;
+    if (node_action(req, action, name, json_object_get(doc, "value"), &r, err))
+        return r;
+    if (!sets && strcmp(action, "removenode") != 0)
+        return error_set(err, E_INVALID,
+                         "field 'action': '%.64s' is not setconfig, startmaintenance, "
+                         "stopmaintenance, decommission or removenode",
+                         action);
     return (sets ? setconfig : removenode)(req, name, json_object_get(doc, "value"), err);
 }
 
@@ -254,10 +259,13 @@ const struct http_route cluster_routes[] = {
      .nets = NET_PUBLIC,
      .begin = put_begin,
      .summary = "setconfig changes a cluster-wide setting (without a value, or with null, sets it "
-                "back); removenode takes an unreachable node out of the map for good.",
+                "back); startmaintenance moves a target's objects off, and stopmaintenance back; "
+                "decommission moves them off and lets the target leave; removenode takes an "
+                "unreachable node out of the map for good, with what only it has.",
      .query = "",
      .body = "`{\"action\": \"setconfig\", \"name\": …, \"value\": …}`, `{\"action\": "
-             "\"removenode\", \"name\": id}`",
+             "\"removenode\", \"name\": id}`, `{\"action\": \"startmaintenance\", \"name\": id, "
+             "\"value\": {\"force\": false}}` (also stopmaintenance and decommission)",
      .reply = "200 and the document that was changed: config or smap",
      .errors = "not_found invalid_argument invalid_json node_not_found node_state"},
     {.name = NULL},

@@ -260,13 +260,21 @@ static int check_request(const struct list_request *r, struct error *err)
     return 0;
 }
 
-/* Every target may hold objects: one that is missing makes the list incomplete. */
+/* Every target may hold objects, but for those that own none once what they had has been moved off:
+ * such a one may well be down. */
+static bool may_hold(const struct smap *m, const struct node *n)
+{
+    bool owns = n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE;
+    return n->role == NODE_TARGET && (owns || !layout_is_settled(m));
+}
+
+/* One that is missing makes the list incomplete. */
 static int check_targets(const struct smap *m, bool partial, size_t *count, struct error *err)
 {
     *count = 0;
     for (size_t i = 0; i < m->count; i++) {
         const struct node *n = &m->nodes[i];
-        if (n->role != NODE_TARGET)
+        if (!may_hold(m, n))
             continue;
         if (n->state == NODE_UNREACHABLE && !partial)
             return error_set(err, E_NODE_UNREACHABLE,
@@ -298,7 +306,7 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
              (unsigned long long)s->version);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role != NODE_TARGET)
+        if (!may_hold(&s->smap, n))
             continue;
         l->sources[l->count] = (struct source){
             .listing = l,

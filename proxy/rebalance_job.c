@@ -87,6 +87,12 @@ int rebalance_job_make(const struct cluster_state *s, int64_t wall_ms, struct jo
 
 int rebalance_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
+    for (size_t i = 0; i < job->participant_count; i++) {
+        if (smap_node(&s->smap, job->participants[i]) == NULL)
+            return error_set(err, E_STALE_MAP,
+                             "target '%s' is gone; a rebalance without it follows",
+                             job->participants[i]);
+    }
     if (placed_of(job) == s->smap.placed)
         return 0;
     return error_set(err, E_ABORTED,

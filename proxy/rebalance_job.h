@@ -20,7 +20,8 @@ bool rebalance_job_is(const struct job *job);
  * there is such a job. */
 int rebalance_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
                        struct error *err);
-/* Are the owners those that it was made for?  E_ABORTED where they are not. */
+/* Are the owners those that it was made for?  E_ABORTED where they are not; E_STALE_MAP
+ * where one of its targets is gone. */
 int rebalance_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);
 
 /* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to unref; or

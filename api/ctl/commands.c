@@ -522,6 +522,49 @@ const struct command commands[] = {
         .examples = {"node show t1", "node show t1 --what mountpaths"},
     },
     {
+        .noun = "cluster",
+        .verb = "rebalance",
+        .words = "",
+        .flags = FLAGS(F_wait, F_timeout),
+        .run = cluster_rebalance,
+        .summary = "Have every target send what another one owns to that owner; print the job's id",
+        .text = "It begins by itself when targets come or go, unless the setting 'rebalance' is off.",
+        .examples = {"cluster rebalance --wait"},
+    },
+    {
+        .noun = "node",
+        .verb = "maintenance",
+        .words = "start|stop NODE",
+        .min_words = 2,
+        .max_words = 2,
+        .kinds = {WORD_OTHER, WORD_NODE},
+        .flags = FLAGS(F_force),
+        .run = node_maintenance,
+        .summary = "Move a target's objects off to the others, and later back",
+        .text =
+            "start NODE   it owns nothing from now on; a rebalance moves off what it has ('job ls\n"
+            "             --kind rebalance'); when that is through it may be stopped\n"
+            "stop NODE    it owns its share again, which a rebalance moves back\n"
+            "Refused where no other target could take the objects, or where it does not answer;\n"
+            "with --force then, too: its objects are out of reach until it is back.",
+        .examples = {"node maintenance start t2", "node maintenance stop t2"},
+    },
+    {
+        .noun = "node",
+        .verb = "decommission",
+        .words = "NODE",
+        .min_words = 1,
+        .max_words = 1,
+        .kinds = {WORD_NODE},
+        .flags = FLAGS(F_force, F_yes),
+        .run = node_decommission,
+        .summary = "Move a target's objects off, then let it leave the cluster for good",
+        .text = "Until it has left, 'node maintenance stop' takes it back. A target that does not\n"
+                "answer is refused; with --force it leaves at once, and what only it has is lost (asks\n"
+                "first on a terminal; elsewhere --yes is required).",
+        .examples = {"node decommission t4"},
+    },
+    {
         .noun = "node",
         .verb = "rm",
         .words = "NODE",

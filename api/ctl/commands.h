@@ -20,6 +20,9 @@ int config_set(struct ctl *ctl, const struct args *args);
 int node_ls(struct ctl *ctl, const struct args *args);
 int node_show(struct ctl *ctl, const struct args *args);
 int node_rm(struct ctl *ctl, const struct args *args);
+int node_maintenance(struct ctl *ctl, const struct args *args);
+int node_decommission(struct ctl *ctl, const struct args *args);
+int cluster_rebalance(struct ctl *ctl, const struct args *args);
 
 int bucket_create(struct ctl *ctl, const struct args *args);
 int bucket_ls(struct ctl *ctl, const struct args *args);

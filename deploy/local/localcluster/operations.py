@@ -81,9 +81,11 @@ def running(layout, role=None):
 
 
 def inactive(layout, nodes):
-    """Names of the nodes that the map does not call active; all where no proxy answers."""
+    """Names of the nodes that the map does not call active (or what an operator has decided of them);
+    all where no proxy answers."""
     known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy")) or {}
-    return [n.name for n in nodes if known.get(n.name, {}).get("state") != "active"]
+    return [n.name for n in nodes if known.get(n.name, {}).get("state") not in
+            ("active", "maintenance", "decommissioning")]
 
 
 def await_active(layout, nodes, ready_seconds):

@@ -1,0 +1,111 @@
+#!/usr/bin/env python3
+"""Targets leave: for maintenance, and come back; for good; and one that is dead.  What they have is moved
+off first while clients read, list and write, also over a kill -9; and what would be lost is refused."""
+
+import json
+
+from lib import check, equal, in_parallel, main, wait_for
+from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_whole, contents, files, moving,
+                       setting, wait_settled, COUNT, SECONDS)
+
+
+def ctl(c, *args, code=0):
+    done = c.dfcctl(*args)
+    equal(done.returncode, code, f"dfcctl {args}: {done.stdout} {done.stderr}")
+    return done
+
+
+def state_in_map(c, node):
+    nodes = c.get_json("/v1/cluster?what=smap")["nodes"]
+    return next((n["state"] for n in nodes if n["id"] == node), None)
+
+
+def test_fill(c):
+    setting(c, "rebalance_delay", "300ms")
+    c.create("b", durability="async")
+    c.create("w")
+    in_parallel(lambda n: c.put("b", n, contents(n)), NAMES)
+
+
+def test_maintenance_and_back(c):
+    writer = Writer(c, "w", 1)
+    writer.fill()
+    with Loop(Reader(c, "b")), Loop(Lister(c, "b")), Loop(writer):
+        ctl(c, "node", "maintenance", "start", "t2")
+        equal(state_in_map(c, "t2"), "maintenance", "t2")
+        wait_settled(c)
+    equal(files(c, "t2"), 0, "files of t2")
+    writer.check_all()
+    c.stop("t2")  # nobody misses it
+    check_whole(c, "b")
+    c.start("t2")
+    with Loop(Reader(c, "b")), Loop(Lister(c, "b")), Loop(writer):
+        ctl(c, "node", "maintenance", "stop", "t2")
+        wait_settled(c)
+    check(files(c, "t2") > 0, "t2 has nothing")
+    writer.check_all()
+    check_whole(c, "b")
+
+
+def test_turned_back_on_the_way(c):
+    """What was written while it owned nothing wins over what it still has."""
+    writer = Writer(c, "w", 2)
+    writer.fill()
+    setting(c, "rebalance", "off")
+    ctl(c, "node", "maintenance", "start", "t1")
+    for _ in range(60):
+        writer()
+    ctl(c, "node", "maintenance", "stop", "t1")
+    writer.check_all()
+    for _ in range(60):
+        writer()
+    job = json.loads(ctl(c, "-o", "json", "cluster", "rebalance").stdout)
+    check(job["id"].startswith("rbl-"), f"{job}")
+    setting(c, "rebalance", "on")
+    wait_settled(c)
+    writer.check_all()
+    check_whole(c, "b")
+
+
+def test_decommission(c):
+    setting(c, "rebalance_rate", f"{COUNT * 40}")
+    ctl(c, "node", "decommission", "t3")
+    wait_for(lambda: moving(c) or state_in_map(c, "t3") is None, "a rebalance that moves", SECONDS)
+    with Loop(Reader(c, "b", "t3")):
+        c.kill("t3", "-9")
+        c.start("t3")
+    setting(c, "rebalance_rate", 0)
+    with Loop(Reader(c, "b")), Loop(Lister(c, "b")):
+        wait_for(lambda: state_in_map(c, "t3") is None, "t3 gone", SECONDS)
+    equal(files(c, "t3"), 0, "files of t3")
+    # It asks to be let in again, with what it remembers of the cluster.
+    wait_for(lambda: "is not in the map" in c.log("t3"), "a refusal of t3")
+    equal(state_in_map(c, "t3"), None, "t3")
+    c.stop("t3")
+    check_whole(c, "b")
+
+
+def test_what_would_be_lost_is_refused(c):
+    setting(c, "rebalance", "off")
+    others = [n for n in ("t2", "t3") if state_in_map(c, n) is not None]
+    for node in others:
+        c.kill(node, "-9")
+        c.wait_node(node, "unreachable")
+        ctl(c, "node", "decommission", node, code=1)
+        ctl(c, "node", "maintenance", "start", node, code=1)
+    done = ctl(c, "node", "maintenance", "start", "t1", code=1)
+    check("no other target" in done.stderr, done.stderr)
+    for node in others:
+        ctl(c, "node", "decommission", node, "--force", "--yes")
+        equal(state_in_map(c, node), None, node)
+    ctl(c, "node", "maintenance", "start", "p1", code=1)
+    ctl(c, "node", "maintenance", "end", "t1", code=2)
+    ctl(c, "node", "decommission", "nobody", code=3)
+    for name in NAMES[:50]:  # what t1 has is there, what the others had is not, and can be written
+        if c.get("b", name).status == 404:
+            c.put("b", name, contents(name))
+        equal(c.get("b", name).expect(200).body, contents(name), name)
+
+
+if __name__ == "__main__":
+    main(targets=3)
