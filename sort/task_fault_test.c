@@ -2,7 +2,12 @@
  * error, and leave no file, no open descriptor and (under the sanitizers) no memory. */
 #include "sort/task.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 #include "common/fault.h"
+#include "common/mem.h"
+#include "io/file.h"
 #include "sort/world.h"
 
 struct failing {
@@ -115,6 +120,69 @@ static void test_fault_points(void **state)
     sort_spec_free(f.spec);
 }
 
+/* --- compressed shards --------------------------------------------------------------------------
+ */
+
+#define DECODED                                                                   \
+    ", \"input_format\": {\"prefix\": \"o-\"}, \"input_extension\": \".tar.gz\"," \
+    " \"output_extension\": \".zip\", \"output_shard_size\": 9000"
+
+/* The world's tars, sorted into compressed ones, which become its input. */
+static void compress_world(struct world *w)
+{
+    struct sort_spec *spec = world_spec(WORLD_PREFIX ", \"output_extension\": \".tar.gz\"");
+    struct sim_config config = world_config(w, spec, 3);
+    struct error err = ERROR_INIT;
+    if (world_run(&config, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(file_remove_tree(w->in, NULL), 0);
+    assert_int_equal(rename(w->out, w->in), 0);
+    assert_int_equal(file_mkdirs(w->out, 0755, NULL), 0);
+    sort_spec_free(spec);
+}
+
+static void test_decoding_and_encoding_fail_anywhere(void **state)
+{
+    struct failing f;
+    failing_setup(&f, *state, 3);
+    sort_spec_free(f.spec);
+    compress_world(f.w);
+    f.spec = world_spec(DECODED);
+    sweep_trips(&f, SIM_OPEN_SHARD, false, 1);
+    for (int p = SIM_OUTPUT_BEGIN; p < SIM_OUTPUT_FINISH; p++) {
+        sweep_trips(&f, (enum sim_point)p, false, 7);
+        sweep_trips(&f, (enum sim_point)p, true, 7);
+    }
+    sort_spec_free(f.spec);
+}
+
+static int run_decoded(struct world *w, const char *spec_text, struct error *err)
+{
+    struct sort_spec *spec = world_spec(spec_text);
+    struct sim_config config = world_config(w, spec, 3);
+    int rc = world_run(&config, err);
+    sort_spec_free(spec);
+    return rc;
+}
+
+/* One shard in the middle is cut short: it is named, or left out. */
+static void test_a_damaged_shard(void **state)
+{
+    struct failing f;
+    failing_setup(&f, *state, 3);
+    sort_spec_free(f.spec);
+    compress_world(f.w);
+    _cleanup_free_ char *path = xprintf("%s/o-0001.tar.gz", f.w->in);
+    assert_int_equal(truncate(path, 100), 0);
+    struct error err = ERROR_INIT;
+    assert_int_equal(run_decoded(f.w, DECODED, &err), E_SHARD_CORRUPT);
+    assert_non_null(strstr(err.message, "shard 'o-0001.tar.gz', byte 100: "));
+    assert_int_equal(world_count(f.w->out), 0);
+    if (run_decoded(f.w, DECODED ", \"unreadable_shards\": \"warn\"", &err) != 0)
+        fail_msg("%s", err.message);
+    assert_true(world_count(f.w->out) > 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
@@ -123,6 +191,8 @@ int main(void)
         TEST(test_failed_anywhere),
         TEST(test_streams_cut_anywhere),
         TEST(test_fault_points),
+        TEST(test_decoding_and_encoding_fail_anywhere),
+        TEST(test_a_damaged_shard),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
