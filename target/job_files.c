@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -41,8 +42,7 @@ int job_files_open(struct mountpaths *m, const char *job_id, const char *name, i
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++) {
-        _cleanup_free_ char *path =
-            xprintf("%s/.dfc/jobs/%s/%s", set->all[i]->path, job_id, name);
+        _cleanup_free_ char *path = xprintf("%s/.dfc/jobs/%s/%s", set->all[i]->path, job_id, name);
         *fd = open(path, O_RDONLY | O_CLOEXEC);
         if (*fd >= 0)
             return 0;
@@ -77,14 +77,37 @@ static int open_work_in(const char *dir, int *fd, struct error *err)
     return error_errno(err, errno, "open a work file in '%s'", dir);
 }
 
+size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n)
+{
+    uint64_t most = 0;
+    for (size_t i = 0; i < count; i++)
+        most = room[i] > most ? room[i] : most;
+    for (size_t i = 0; i < count; i++) {
+        if (room[(n + i) % count] >= most / 2)
+            return (n + i) % count;
+    }
+    return 0;
+}
+
+/* Where it cannot be told there is none: another one is taken, if there is any. */
+static uint64_t room_of(const char *path)
+{
+    struct statvfs v;
+    return statvfs(path, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : 0;
+}
+
 /* One that was attached since the job began has no directory of it: then the next one. */
 int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
                         struct error *err)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     int code = error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
+    _cleanup_free_ uint64_t *room = xcalloc(set->placed + 1, sizeof *room);
+    for (size_t i = 0; i < set->placed; i++)
+        room[i] = room_of(set->all[i]->path);
+    size_t first = set->placed > 0 ? job_files_roomy(room, set->placed, n) : 0;
     for (size_t i = 0; i < set->placed; i++) {
-        _cleanup_free_ char *dir = job_dir(set->all[(n + i) % set->placed], job_id);
+        _cleanup_free_ char *dir = job_dir(set->all[(first + i) % set->placed], job_id);
         code = open_work_in(dir, fd, err);
         if (code == 0 || access(dir, F_OK) == 0)
             break;

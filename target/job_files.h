@@ -18,7 +18,11 @@ int job_files_begin(struct mountpaths *m, const struct job *job, struct error *e
 /* A file of the job's directory for reading, on whichever mountpath it is.  E_NOT_FOUND. */
 int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
                    struct error *err);
-/* A new nameless file for reading and writing, on the n-th mountpath (modulo their number). */
+/* Of mountpaths with so many bytes of room the first from the n-th on, round, that has at least half as
+ * many as the roomiest: work is spread, but not on disks that are about full.  Pure. */
+size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n);
+/* A new nameless file for reading and writing, on the n-th mountpath (modulo their number), or the next
+ * one with room. */
 int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
                         struct error *err);
 

@@ -255,6 +255,19 @@ static void test_work_files_have_no_names(void **state)
     assert_int_equal(job_files_open_work(fx.mountpaths, "srt-2", 0, &fd, NULL), E_IO);
 }
 
+static void test_work_goes_where_there_is_room(void **state)
+{
+    (void)state;
+    static const uint64_t even[] = {100, 90, 60}, odd[] = {100, 49, 50}, none[] = {0, 0, 0};
+    for (unsigned n = 0; n < 6; n++) {
+        assert_int_equal(job_files_roomy(even, 3, n), n % 3);
+        assert_int_equal(job_files_roomy(odd, 3, n), n % 3 == 1 ? 2 : n % 3);
+        assert_int_equal(job_files_roomy(none, 3, n), n % 3); /* whoever tries will say it */
+    }
+    static const uint64_t last[] = {0, 0, 7};
+    assert_int_equal(job_files_roomy(last, 3, 0), 2);
+}
+
 /* --- settling -----------------------------------------------------------------------------------
  */
 
@@ -350,6 +363,7 @@ int main(void)
         TEST(test_begin_on_a_full_disk),
         TEST(test_open_on_any_mountpath),
         TEST(test_work_files_have_no_names),
+        cmocka_unit_test(test_work_goes_where_there_is_room),
         TEST(test_what_has_not_ended_stays),
         TEST(test_what_has_ended_goes),
         TEST(test_half_a_beginning),
