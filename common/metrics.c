@@ -3,13 +3,23 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 
 #include "common/mem.h"
 
-/* A histogram's bounds are 2^6 us (64 us) to 2^26 us (67 s), and one more for +Inf. */
-enum { FIRST_BOUND = 6, LAST_BOUND = 26, BOUNDS = LAST_BOUND - FIRST_BOUND + 1 };
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SIZES, METRIC_DEPTHS };
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM };
+/* A histogram's bounds: 2^first, and 2^step times that, and so on; +Inf is one more. */
+static const struct metric_scale {
+    unsigned first, step, bounds;
+    bool seconds; /* counted in us */
+} scales[] = {
+    [METRIC_COUNTER] = {0},
+    [METRIC_GAUGE] = {0},
+    [METRIC_HISTOGRAM] = {.first = 6, .step = 1, .bounds = 21, .seconds = true},
+    [METRIC_SIZES] = {.first = 10, .step = 2, .bounds = 10},
+    [METRIC_DEPTHS] = {.first = 0, .step = 1, .bounds = 11},
+};
 
 static const struct metric_row {
     const char *name;
@@ -19,22 +29,27 @@ static const struct metric_row {
 #define COUNTER(name, help) {#name, help, METRIC_COUNTER},
 #define GAUGE(name, help) {#name, help, METRIC_GAUGE},
 #define HISTOGRAM(name, help) {#name, help, METRIC_HISTOGRAM},
+#define SIZES(name, help) {#name, help, METRIC_SIZES},
+#define DEPTHS(name, help) {#name, help, METRIC_DEPTHS},
 #include "common/metrics.def"
 #undef COUNTER
 #undef GAUGE
 #undef HISTOGRAM
+#undef SIZES
+#undef DEPTHS
 };
 
-static const char *const metric_type_names[] = {"counter", "gauge", "histogram"};
+static const char *const metric_type_names[] = {"counter", "gauge", "histogram", "histogram",
+                                                "histogram"};
 
 /* The values of one metric with one label set.  A struct has its own cache line, so that two
  * metrics that two threads count do not slow each other down. */
 struct metric {
-    _Alignas(64) _Atomic uint64_t value; /* counter; gauge as two's complement; sum of us */
+    _Alignas(64) _Atomic uint64_t value; /* counter; gauge as two's complement; a histogram's sum */
     struct metric *next;
     char *labels; /* "" or text */
     enum metric_type type;
-    _Atomic uint64_t buckets[]; /* of a histogram: BOUNDS + 1, each counting its own interval */
+    _Atomic uint64_t buckets[]; /* of a histogram: bounds + 1, each counting its own interval */
 };
 
 /* Metrics are found again by their handle and live as long as the process.  The lists only grow,
@@ -42,9 +57,14 @@ struct metric {
 static pthread_mutex_t metrics_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct metric *metrics_heads[M_COUNT_];
 
+static bool is_histogram(enum metric_type type)
+{
+    return scales[type].bounds > 0;
+}
+
 static struct metric *metric_new(enum metric_type type, const char *labels)
 {
-    size_t buckets = type == METRIC_HISTOGRAM ? BOUNDS + 1 : 0;
+    size_t buckets = is_histogram(type) ? scales[type].bounds + 1 : 0;
     size_t size = sizeof(struct metric) + buckets * sizeof(_Atomic uint64_t);
     size = (size + 63) / 64 * 64;
     struct metric *m = aligned_alloc(64, size);
@@ -88,26 +108,75 @@ void metric_gauge_add(metric_t *m, int64_t delta)
     atomic_fetch_add_explicit(&m->value, (uint64_t)delta, memory_order_relaxed);
 }
 
-/* The first bound that is not below us. */
-static unsigned bucket_of(uint64_t us)
+static uint64_t bound_at(const struct metric_scale *scale, unsigned i)
 {
-    if (us <= 1u << FIRST_BOUND)
+    return 1ull << (scale->first + scale->step * i);
+}
+
+/* The first bound that is not below the value. */
+static unsigned bucket_of(const struct metric_scale *scale, uint64_t value)
+{
+    if (value <= 1ull << scale->first)
         return 0;
-    unsigned log2_up = 64 - (unsigned)__builtin_clzll(us - 1);
-    return log2_up <= LAST_BOUND ? log2_up - FIRST_BOUND : BOUNDS;
+    unsigned log2_up = 64 - (unsigned)__builtin_clzll(value - 1);
+    unsigned i = (log2_up - scale->first + scale->step - 1) / scale->step;
+    return i < scale->bounds ? i : scale->bounds;
+}
+
+static void observe(metric_t *m, uint64_t value)
+{
+    unsigned bucket = bucket_of(&scales[m->type], value);
+    atomic_fetch_add_explicit(&m->buckets[bucket], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&m->value, value, memory_order_relaxed);
 }
 
 void metric_observe_us(metric_t *m, uint64_t us)
 {
     assert(m->type == METRIC_HISTOGRAM);
-    atomic_fetch_add_explicit(&m->buckets[bucket_of(us)], 1, memory_order_relaxed);
-    atomic_fetch_add_explicit(&m->value, us, memory_order_relaxed);
+    observe(m, us);
+}
+
+void metric_observe(metric_t *m, uint64_t value)
+{
+    assert(m->type == METRIC_SIZES || m->type == METRIC_DEPTHS);
+    observe(m, value);
 }
 
 uint64_t metric_value(const metric_t *m)
 {
     return atomic_load_explicit(&m->value, memory_order_relaxed);
 }
+
+/* --- readings --------------------------------------------------------------------------------- */
+
+_Static_assert(METRIC_BUCKETS_MAX >= 22, "a bucket for each bound of a duration, and one more");
+
+void metric_read(const metric_t *m, struct metric_reading *out)
+{
+    *out = (struct metric_reading){.sum = metric_value(m)};
+    for (unsigned i = 0; i <= scales[m->type].bounds; i++) {
+        out->buckets[i] = atomic_load_explicit(&m->buckets[i], memory_order_relaxed);
+        out->count += out->buckets[i];
+    }
+}
+
+uint64_t metric_quantile(const metric_t *m, const struct metric_reading *from,
+                         const struct metric_reading *to, double part)
+{
+    const struct metric_scale *scale = &scales[m->type];
+    double rank = part * (double)(to->count - from->count), below = 0;
+    for (unsigned i = 0; i < scale->bounds; i++) {
+        double here = (double)(to->buckets[i] - from->buckets[i]);
+        if (here > 0 && below + here >= rank) {
+            double low = i > 0 ? (double)bound_at(scale, i - 1) : 0;
+            return (uint64_t)(low + ((double)bound_at(scale, i) - low) * (rank - below) / here);
+        }
+        below += here;
+    }
+    return to->count > from->count ? bound_at(scale, scale->bounds - 1) : 0;
+}
+
+/* --- text ------------------------------------------------------------------------------------- */
 
 static void put_seconds(struct buf *out, uint64_t us)
 {
@@ -121,12 +190,21 @@ static void put_labels(struct buf *out, const char *labels)
         buf_printf(out, "{%s}", labels);
 }
 
-static void put_bucket(struct buf *out, const char *name, const char *labels, unsigned i,
+static void put_value(struct buf *out, const struct metric *m, uint64_t value)
+{
+    if (scales[m->type].seconds)
+        put_seconds(out, value);
+    else
+        buf_printf(out, "%llu", (unsigned long long)value);
+}
+
+static void put_bucket(struct buf *out, const char *name, const struct metric *m, unsigned i,
                        uint64_t cumulated)
 {
-    buf_printf(out, "dfc_%s_bucket{%s%sle=\"", name, labels, labels[0] != '\0' ? "," : "");
-    if (i < BOUNDS)
-        put_seconds(out, 1ull << (FIRST_BOUND + i));
+    const struct metric_scale *scale = &scales[m->type];
+    buf_printf(out, "dfc_%s_bucket{%s%sle=\"", name, m->labels, m->labels[0] != '\0' ? "," : "");
+    if (i < scale->bounds)
+        put_value(out, m, bound_at(scale, i));
     else
         buf_puts(out, "+Inf");
     buf_printf(out, "\"} %llu\n", (unsigned long long)cumulated);
@@ -136,14 +214,14 @@ static void put_bucket(struct buf *out, const char *name, const char *labels, un
 static void put_histogram(struct buf *out, const char *name, const struct metric *m)
 {
     uint64_t cumulated = 0;
-    for (unsigned i = 0; i <= BOUNDS; i++) {
+    for (unsigned i = 0; i <= scales[m->type].bounds; i++) {
         cumulated += atomic_load_explicit(&m->buckets[i], memory_order_relaxed);
-        put_bucket(out, name, m->labels, i, cumulated);
+        put_bucket(out, name, m, i, cumulated);
     }
     buf_printf(out, "dfc_%s_sum", name);
     put_labels(out, m->labels);
     buf_putc(out, ' ');
-    put_seconds(out, metric_value(m));
+    put_value(out, m, metric_value(m));
     buf_printf(out, "\ndfc_%s_count", name);
     put_labels(out, m->labels);
     buf_printf(out, " %llu\n", (unsigned long long)cumulated);
@@ -165,7 +243,7 @@ static void put_metric(struct buf *out, const struct metric_row *row, const stru
     buf_printf(out, "# HELP dfc_%s %s\n", row->name, row->help);
     buf_printf(out, "# TYPE dfc_%s %s\n", row->name, metric_type_names[row->type]);
     for (const struct metric *m = first; m != NULL; m = m->next) {
-        if (row->type == METRIC_HISTOGRAM)
+        if (is_histogram(row->type))
             put_histogram(out, row->name, m);
         else
             put_scalar(out, row->name, m);

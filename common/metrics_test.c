@@ -98,6 +98,50 @@ static void a_histogram_without_labels(void **state)
                  true);
 }
 
+static void sizes_and_depths_have_their_own_bounds(void **state)
+{
+    (void)state;
+    metric_t *sizes = metric_get(M_mountpath_io_bytes, "mountpath=\"/a\"");
+    metric_t *depths = metric_get(M_mountpath_queue_depth, "mountpath=\"/a\"");
+    metric_observe(sizes, 1024);
+    metric_observe(sizes, 1025);
+    metric_observe(sizes, UINT64_C(1) << 30);
+    metric_observe(depths, 1);
+    metric_observe(depths, 5000);
+    assert_shown("dfc_mountpath_io_bytes_bucket{mountpath=\"/a\",le=\"1024\"} 1\n", true);
+    assert_shown("dfc_mountpath_io_bytes_bucket{mountpath=\"/a\",le=\"4096\"} 2\n", true);
+    assert_shown("dfc_mountpath_io_bytes_bucket{mountpath=\"/a\",le=\"268435456\"} 2\n", true);
+    assert_shown("dfc_mountpath_io_bytes_bucket{mountpath=\"/a\",le=\"+Inf\"} 3\n", true);
+    assert_shown("dfc_mountpath_io_bytes_sum{mountpath=\"/a\"} 1073743873\n", true);
+    assert_shown("dfc_mountpath_queue_depth_bucket{mountpath=\"/a\",le=\"1\"} 1\n", true);
+    assert_shown("dfc_mountpath_queue_depth_bucket{mountpath=\"/a\",le=\"1024\"} 1\n", true);
+    assert_shown("# TYPE dfc_mountpath_io_bytes histogram\n", true);
+}
+
+/* Each value goes to the bucket whose bound is the first that is not below it. */
+static void quantiles_lie_in_the_right_bucket(void **state)
+{
+    (void)state;
+    metric_t *m = metric_get(M_mountpath_io_seconds, "mountpath=\"/q\"");
+    struct metric_reading before, after;
+    metric_observe_us(m, 60000000);
+    metric_read(m, &before);
+    assert_int_equal(metric_quantile(m, &before, &before, 0.5), 0);
+    for (int i = 0; i < 98; i++)
+        metric_observe_us(m, 100); /* 64 to 128 us */
+    metric_observe_us(m, 5000);    /* 4096 to 8192 us */
+    metric_observe_us(m, 5000);
+    metric_read(m, &after);
+    assert_int_equal(after.count - before.count, 100);
+    assert_int_equal(after.sum - before.sum, 98 * 100 + 2 * 5000);
+    assert_in_range(metric_quantile(m, &before, &after, 0.5), 64, 128);
+    assert_in_range(metric_quantile(m, &before, &after, 0.99), 4096, 8192);
+    assert_int_equal(metric_quantile(m, &before, &after, 1), 8192);
+    metric_observe_us(m, UINT64_C(1) << 40);
+    metric_read(m, &after);
+    assert_int_equal(metric_quantile(m, &before, &after, 1), 1 << 26);
+}
+
 static void every_metric_is_described_once(void **state)
 {
     (void)state;
@@ -105,10 +149,14 @@ static void every_metric_is_described_once(void **state)
 #define COUNTER(name, help) #name,
 #define GAUGE(name, help) #name,
 #define HISTOGRAM(name, help) #name,
+#define SIZES(name, help) #name,
+#define DEPTHS(name, help) #name,
 #include "common/metrics.def"
 #undef COUNTER
 #undef GAUGE
 #undef HISTOGRAM
+#undef SIZES
+#undef DEPTHS
     };
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
@@ -165,6 +213,8 @@ int main(void)
         cmocka_unit_test(nothing_counted_is_described_but_not_shown),
         cmocka_unit_test(histograms_put_each_duration_at_its_bound),
         cmocka_unit_test(a_histogram_without_labels),
+        cmocka_unit_test(sizes_and_depths_have_their_own_bounds),
+        cmocka_unit_test(quantiles_lie_in_the_right_bucket),
         cmocka_unit_test(every_metric_is_described_once),
         cmocka_unit_test(threads_lose_no_count),
     };

@@ -20,9 +20,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/meter.h"
 #include "io/thread.h"
 
 enum {
@@ -39,6 +41,7 @@ struct disk {
     pthread_t thread;
     char backend[96];
     unsigned depth;
+    struct meter *meter; /* or NULL */
 
     /* The disk's thread only. */
     bool ring_used;
@@ -110,11 +113,13 @@ static void disk_wake(struct disk *d)
     (void)n;
 }
 
-static void disk_op_init(struct disk_op *op, struct disk_wait *wait)
+static void disk_op_init(const struct disk *d, struct disk_op *op, struct disk_wait *wait)
 {
     assert(op->len <= INT_MAX);
     op->moved_ = 0;
     op->wait_ = wait;
+    op->began_us_ = d->meter != NULL ? clock_us() : 0;
+    meter_enter(d->meter);
 }
 
 static void disk_enqueue(struct disk *d, struct disk_op *op)
@@ -133,14 +138,14 @@ static void disk_enqueue(struct disk *d, struct disk_op *op)
 
 void disk_submit(struct disk *d, struct disk_op *op)
 {
-    disk_op_init(op, NULL);
+    disk_op_init(d, op, NULL);
     disk_enqueue(d, op);
 }
 
 void disk_submit_next(struct disk *d, struct disk_op *op)
 {
     assert(pthread_equal(pthread_self(), d->thread));
-    disk_op_init(op, NULL);
+    disk_op_init(d, op, NULL);
     pthread_mutex_lock(&d->lock);
     d->outstanding++; /* the ended one still counts, too, until its done() returns */
     pthread_mutex_unlock(&d->lock);
@@ -151,7 +156,7 @@ int disk_run(struct disk *d, struct disk_op *op)
 {
     struct disk_wait wait = {0};
     sem_init(&wait.ended, 0, 0);
-    disk_op_init(op, &wait);
+    disk_op_init(d, op, &wait);
     disk_enqueue(d, op);
     while (sem_wait(&wait.ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
@@ -169,8 +174,21 @@ int disk_write_back(int fd)
 
 /* --- running ---------------------------------------------------------------------------------- */
 
+/* A call is measured by who makes it. */
+static void disk_op_measure(const struct disk *d, const struct disk_op *op)
+{
+    static const enum meter_op ops[] = {
+        [DISK_READ] = METER_READ,      [DISK_WRITE] = METER_WRITE, [DISK_WRITE_BACK] = METER_SYNC,
+        [DISK_FDATASYNC] = METER_SYNC, [DISK_FSYNC] = METER_SYNC,
+    };
+    if (op->kind != DISK_CALL)
+        meter_count(d->meter, ops[op->kind], op->began_us_, op->moved_);
+    meter_leave(d->meter);
+}
+
 static void disk_op_end(struct disk *d, struct disk_op *op, int result)
 {
+    disk_op_measure(d, op);
     if (op->wait_ != NULL) {
         op->wait_->result = result;
         sem_post(&op->wait_->ended);
@@ -390,6 +408,7 @@ static void disk_done(struct disk *d)
     pthread_cond_destroy(&d->room);
     pthread_cond_destroy(&d->work);
     pthread_mutex_destroy(&d->lock);
+    meter_unref(d->meter);
     free(d);
 }
 
@@ -426,6 +445,11 @@ int disk_open(const char *thread_name, unsigned depth, struct disk **out, struct
 int disk_open_plain(const char *thread_name, unsigned depth, struct disk **out, struct error *err)
 {
     return disk_open_with(thread_name, depth, false, out, err);
+}
+
+void disk_measure(struct disk *d, struct meter *m)
+{
+    d->meter = meter_ref(m);
 }
 
 void disk_free(struct disk *d)

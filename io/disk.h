@@ -19,6 +19,7 @@
 #include "common/error.h"
 
 struct disk;
+struct meter;
 
 enum disk_op_kind {
     DISK_READ,
@@ -41,6 +42,7 @@ struct disk_op {
     void *ctx;
     /* The disk's own. */
     size_t moved_;
+    uint64_t began_us_;
     struct disk_wait *wait_;
     struct disk_op *next_;
 };
@@ -51,6 +53,8 @@ int disk_write_back(int fd);
 int disk_open(const char *thread_name, unsigned depth, struct disk **out, struct error *err);
 /* Without io_uring, where an operator or a test does not want it. */
 int disk_open_plain(const char *thread_name, unsigned depth, struct disk **out, struct error *err);
+/* Before anything is submitted: what it does is measured (io/meter.h).  NULL: nothing is. */
+void disk_measure(struct disk *d, struct meter *m);
 void disk_free(struct disk *d); /* completes what is outstanding */
 void disk_submit(struct disk *d, struct disk_op *op);
 /* From done() only, and at most once in each: the new op takes the place of the ended one. */

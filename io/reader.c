@@ -21,8 +21,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "io/meter.h"
 #include "io/pool.h"
 
 #ifndef SYS_cachestat
@@ -34,6 +36,7 @@ enum { SAMPLE_BYTES = 64 * 1024, SCRAP_BYTES = 64 * 1024 };
 struct reader {
     atomic_uint refs;
     char *path;
+    struct meter *meter;  /* or NULL */
     bool in_memory;       /* the file system itself */
     pthread_mutex_t lock; /* guards what follows; held while a job is queued */
     struct pool *pool;    /* NULL once closed */
@@ -85,6 +88,7 @@ void reader_unref(struct reader *r)
     if (r == NULL || atomic_fetch_sub_explicit(&r->refs, 1, memory_order_acq_rel) != 1)
         return;
     pthread_mutex_destroy(&r->lock);
+    meter_unref(r->meter);
     free(r->path);
     free(r);
 }
@@ -98,6 +102,16 @@ void reader_close(struct reader *r)
     pthread_mutex_unlock(&r->lock);
     pool_free(pool);
     reader_unref(r);
+}
+
+void reader_measure(struct reader *r, struct meter *m)
+{
+    r->meter = meter_ref(m);
+}
+
+struct meter *reader_meter(const struct reader *r)
+{
+    return r->meter;
 }
 
 /* --- without waiting -------------------------------------------------------------------------- */
@@ -197,6 +211,7 @@ bool reader_has(struct reader *r, int fd, uint64_t offset, size_t len)
 struct reader_job {
     void (*fn)(void *arg);
     void *arg;
+    struct meter *meter;
 };
 
 static _Thread_local bool in_reader;
@@ -208,6 +223,8 @@ static void reader_run(void *arg)
     in_reader = true;
     job.fn(job.arg);
     in_reader = false;
+    meter_leave(job.meter);
+    meter_unref(job.meter);
 }
 
 bool reader_may_wait(void)
@@ -218,18 +235,22 @@ bool reader_may_wait(void)
 int reader_submit(struct reader *r, void (*fn)(void *arg), void *arg, struct error *err)
 {
     struct reader_job *job = xmalloc(sizeof *job);
-    *job = (struct reader_job){.fn = fn, .arg = arg};
+    *job = (struct reader_job){.fn = fn, .arg = arg, .meter = meter_ref(r->meter)};
+    meter_enter(r->meter);
     pthread_mutex_lock(&r->lock);
     int rc = r->pool != NULL ? pool_submit(r->pool, reader_run, job, err)
                              : error_set(err, E_CANCELLED, "'%s' is being closed", r->path);
     pthread_mutex_unlock(&r->lock);
-    if (rc != 0)
+    if (rc != 0) {
+        meter_leave(r->meter);
+        meter_unref(job->meter);
         free(job);
+    }
     return rc;
 }
 
-int reader_pread(struct reader *r, int fd, void *out, size_t len, uint64_t offset,
-                 struct error *err)
+static int read_all(const struct reader *r, int fd, void *out, size_t len, uint64_t offset,
+                    struct error *err)
 {
     char *at = out;
     while (len > 0) {
@@ -252,16 +273,29 @@ int reader_pread(struct reader *r, int fd, void *out, size_t len, uint64_t offse
     return 0;
 }
 
+/* Who is not a reader reads what is in memory: that is no work for the disk. */
+int reader_pread(struct reader *r, int fd, void *out, size_t len, uint64_t offset,
+                 struct error *err)
+{
+    uint64_t began_us = in_reader ? clock_us() : 0;
+    int rc = read_all(r, fd, out, len, offset, err);
+    if (in_reader)
+        meter_count(r->meter, METER_READ, began_us, len);
+    return rc;
+}
+
 /* The reads themselves only wait: the kernel was told of all of it before the first. */
 int reader_fetch(struct reader *r, int fd, uint64_t offset, size_t len, struct error *err)
 {
     char scrap[SCRAP_BYTES];
     int rc = 0;
+    uint64_t began_us = clock_us();
     posix_fadvise(fd, (off_t)offset, (off_t)len, POSIX_FADV_WILLNEED);
     for (size_t at = 0, n; at < len && rc == 0; at += n) {
         n = len - at < sizeof scrap ? len - at : sizeof scrap;
-        rc = reader_pread(r, fd, scrap, n, offset + at, err);
+        rc = read_all(r, fd, scrap, n, offset + at, err);
     }
+    meter_count(r->meter, METER_READ, began_us, len);
     if (rc == 0)
         posix_fadvise(fd, (off_t)(offset + len), READER_PIECE_BYTES, POSIX_FADV_WILLNEED);
     return rc;

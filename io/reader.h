@@ -30,6 +30,7 @@
 #include "common/error.h"
 
 struct reader;
+struct meter;
 
 /* What reader_has() and reader_fetch() are asked for at once, at most; it is good to ask for so
  * much. */
@@ -44,6 +45,9 @@ void reader_unref(struct reader *r);
  * reference. */
 void reader_close(struct reader *r);
 DEFINE_CLEANUP(struct reader, reader_close);
+/* Before anybody reads: what its threads do is measured.  NULL: nothing is. */
+void reader_measure(struct reader *r, struct meter *m);
+struct meter *reader_meter(const struct reader *r);
 
 /* --- without waiting -------------------------------------------------------------------------- */
 /* As openat() with O_RDONLY; -1 with EAGAIN where it would wait. */

@@ -2,9 +2,11 @@
 
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/metrics.h"
+#include "io/meter.h"
 #include "net/daemon_params.h"
 #include "target/keeper.h"
 #include "target/summary.h"
@@ -46,6 +48,25 @@ static json_t *described_json(struct target *t, const struct cluster_state *s)
     return daemon_params_json(&params);
 }
 
+/* What the disk has done in the last minute or so. */
+static json_t *load_json(struct mountpath *mp)
+{
+    struct meter_load load;
+    meter_load(mp->meter, clock_ms(), &load);
+    double seconds = load.window_ms > 0 ? (double)load.window_ms / 1000 : 1;
+    json_t *doc =
+        json_pack("{sI sI sf}", "window_ms", (json_int_t)load.window_ms, "queue",
+                  (json_int_t)load.queue, "sent_bytes_s", (double)load.sent_bytes / seconds);
+    for (size_t i = 0; i < METER_OPS; i++) {
+        json_t *op =
+            json_pack("{sf sf sI sI}", "ops_s", (double)load.ops[i].count / seconds, "bytes_s",
+                      (double)load.ops[i].bytes / seconds, "p50_us", (json_int_t)load.ops[i].p50_us,
+                      "p99_us", (json_int_t)load.ops[i].p99_us);
+        json_object_set_new(doc, meter_op_name((enum meter_op)i), op);
+    }
+    return doc;
+}
+
 static void add_open_json(json_t *doc, struct mountpath *mp)
 {
     uint64_t total = 0, available = 0;
@@ -55,6 +76,7 @@ static void add_open_json(json_t *doc, struct mountpath *mp)
                            json_pack("{ss sI sI sI}", "io", disk_backend(mp->disk), "total_bytes",
                                      (json_int_t)total, "available_bytes", (json_int_t)available,
                                      "io_errors", (json_int_t)metric_value(mp->errors)));
+    json_object_set_new(doc, "load", load_json(mp));
     if (code != 0)
         json_object_set_new(doc, "error", json_string_escaped(err.message));
     if (index_check(mp->index, &index) != 0)

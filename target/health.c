@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "io/file.h"
+#include "io/meter.h"
 #include "io/thread.h"
 
 enum { PIECE = 64 * 1024 };
@@ -226,6 +227,7 @@ static void look_at_mountpaths(struct health *h)
     _cleanup_mountpath_set_ const struct mountpath_set *set =
         mountpaths_current(h->config.mountpaths);
     for (size_t i = 0; i < set->count; i++) {
+        meter_look(set->all[i]->meter, clock_ms());
         if (count_errors(h, set->all[i]) && h->config.tests && !is_tried(h, set->all[i]))
             trial_start(h, set, set->all[i]);
     }

@@ -16,6 +16,7 @@
 #include "common/parse.h"
 #include "common/rng.h"
 #include "io/file.h"
+#include "io/meter.h"
 #include "io/reader.h"
 #include "target/attr.h"
 #include "target/index_apart.h"
@@ -73,6 +74,7 @@ static int open_root(struct mountpath *mp, const char *path, struct error *err)
     struct buf labels = BUF_INIT;
     mountpath_labels(mp, &labels);
     mp->errors = metric_get(M_mountpath_errors_total, labels.data);
+    mp->meter = meter_new(labels.data);
     return 0;
 }
 
@@ -315,6 +317,7 @@ void mountpath_close(struct mountpath *mp)
         if (fds[i] >= 0)
             close(fds[i]);
     }
+    meter_unref(mp->meter);
     bucket_ids_free(mp->made);
     pthread_mutex_destroy(&mp->making_lock);
     format_free(mp->format);

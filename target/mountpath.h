@@ -30,6 +30,7 @@
 #include "target/index.h"
 #include "target/life.h"
 
+struct meter;
 struct reader;
 struct reindexer;
 
@@ -52,6 +53,7 @@ struct mountpath {
     struct disk *disk;
     struct reader *reader; /* reads what is not in memory */
     metric_t *errors;
+    struct meter *meter; /* what its disk does: io/meter.h */
     int space; /* enum space_state, as it was last seen: space_watch.h's */
     atomic_ullong io_errors; /* since it was opened */
     struct {

@@ -226,7 +226,11 @@ int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct
         code = m->config.plain_io ? disk_open_plain("disk", m->config.disk_depth, &mp->disk, err)
                                   : disk_open("disk", m->config.disk_depth, &mp->disk, err);
     if (code == 0)
+        disk_measure(mp->disk, mp->meter);
+    if (code == 0)
         code = reader_new(mp->path, m->config.readers, m->config.readers_queue, &mp->reader, err);
+    if (code == 0)
+        reader_measure(mp->reader, mp->meter);
     return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "mountpath '%s'", mp->path);
 }
 

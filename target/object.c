@@ -6,10 +6,12 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "hrw/hrw.h"
+#include "io/meter.h"
 #include "io/reader.h"
 
 enum { FILE_MODE = 0640 };
@@ -276,7 +278,10 @@ static int object_open_how(const struct object_place *p, struct mountpath *mp, b
 {
     o->fd = -1;
     _cleanup_close_ int fd = -1;
+    uint64_t began_us = reader_may_wait() ? clock_us() : 0;
     int errnum = open_file(p, mp, wait, &fd);
+    if (began_us != 0)
+        meter_count(mp->meter, METER_OPEN, began_us, 0);
     if (errnum == EAGAIN && !wait)
         return OBJECT_WAITS;
     if (errnum == ENOENT)

@@ -9,6 +9,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "io/meter.h"
 #include "io/reader.h"
 #include "target/object_commit.h"
 
@@ -232,7 +233,12 @@ void object_put_abort(struct object_put *p)
 
 static int put_write_out(struct object_put *p, const void *data, size_t len, struct error *err)
 {
+    struct meter *meter = p->commit.place.mp->meter;
+    meter_enter(meter);
+    uint64_t began_us = clock_us();
     int code = file_write_all(p->commit.fd, data, len, err);
+    meter_count(meter, METER_WRITE, began_us, len);
+    meter_leave(meter);
     if (code == 0)
         return 0;
     mountpath_failed(p->commit.place.mp, code);

@@ -13,6 +13,7 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/meter.h"
 #include "io/reader.h"
 #include "target/access.h"
 #include "target/call.h"
@@ -274,11 +275,13 @@ static void reply_bytes(const struct object_call *call, const struct object *o,
     http_reply_file(call->req, range->status, o->fd, range->offset, range->length, reader);
 }
 
-static void count_read(const struct object_call *call, const struct read_range *range)
+static void count_read(const struct object_call *call, const struct read_range *range,
+                       const struct reader *reader)
 {
     if (call->bucket->props.backend != NULL)
         access_note(call->target->access, call->bucket->id, call->name);
     bool get = http_method(call->req) == HTTP_GET;
+    meter_sent(reader_meter(reader), get ? range->length : 0);
     metric_add(call->target->reads, get);
     metric_add(call->target->read_bytes, get ? range->length : 0);
 }
@@ -325,7 +328,7 @@ static int reply_object(const struct object_call *call, const struct object *o,
         object_call_fail(call, "get", &err);
         return 0;
     }
-    count_read(call, &range);
+    count_read(call, &range, *reader);
     if (is_verified_whole(call, a, &range))
         reply_verified_whole(call, o, *reader);
     else if (is_verified(call, a, &range))

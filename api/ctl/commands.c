@@ -622,7 +622,7 @@ const struct command commands[] = {
     {
         .noun = "storage",
         .verb = "mountpath",
-        .words = "ls|attach|detach|enable|disable|resilver [NODE [PATH]]",
+        .words = "ls|load|attach|detach|enable|disable|resilver [NODE [PATH]]",
         .min_words = 1,
         .max_words = 3,
         .kinds = {WORD_OTHER, WORD_NODE},
@@ -631,6 +631,9 @@ const struct command commands[] = {
         .summary = "Show the mountpaths of one target or all; have them come and go",
         .text =
             "ls [NODE]            how each one is; of a disabled one also why, and what it held\n"
+            "load [NODE]          what each disk does, over the last minute or so: bytes a second sent\n"
+            "                     to clients, read and written; operations under way; milliseconds\n"
+            "                     that half and 99 of 100 opens, reads, writes, syncs stay within\n"
             "attach NODE PATH     a new disk, at a directory of the target; objects are moved to "
             "it\n"
             "detach NODE PATH     all objects are moved off, then it is released\n"
@@ -641,8 +644,8 @@ const struct command commands[] = {
             "Objects stay readable while a job of the kind 'resilver' moves them. With --lost, a\n"
             "detach gives the mountpath up with every object on it: it asks first on a terminal;\n"
             "elsewhere --yes is required.",
-        .examples = {"storage mountpath ls", "storage mountpath attach t1 /disk3/dfc",
-                     "storage mountpath disable t1 /disk2/dfc",
+        .examples = {"storage mountpath ls", "storage mountpath load --watch",
+                     "storage mountpath attach t1 /disk3/dfc",
                      "storage mountpath detach t1 /disk2/dfc --lost --yes"},
     },
     {

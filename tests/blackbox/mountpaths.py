@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import random
+import re
 import threading
 
 from lib import check, equal, in_parallel, main, wait_for
@@ -183,6 +184,51 @@ def test_before(c):
     c.create("b")
     in_parallel(lambda name: c.put("b", name, contents(name)), FIXED)
     equal(view(c)["settled"], True, "settled")
+
+
+def metric(c, name, **labels):
+    """The sum of this metric over all label sets that have these."""
+    text = c.call("GET", "/metrics", node=T).body.decode()
+    lines = re.findall(rf"^{name}\{{(.*)\}} (\d+)", text, re.M)
+    return sum(int(n) for given, n in lines
+               if all(f'{k}="{v}"' in given for k, v in labels.items()))
+
+
+def test_what_each_disk_does(c):
+    moved = len(FIXED) * len(contents(FIXED[0]))
+    for number in (1, 2):
+        mine = {"mountpath": path(c, number)}
+        files = files_on(c, number)
+        for op, what in (("write", "io_seconds"), ("write", "io_bytes"), ("sync", "io_seconds")):
+            count = metric(c, f"dfc_mountpath_{what}_count", op=op, **mine)
+            check(count >= files, f"{count} of {op} in {what}, for {files} files")
+        check(metric(c, "dfc_mountpath_queue_depth_count", **mine) >= 2 * files, "queue depths")
+        wait_for(lambda: metric(c, "dfc_mountpath_queue", **mine) == 0, "an empty queue")
+    equal(metric(c, "dfc_mountpath_io_bytes_sum", op="write"), moved, "bytes written")
+    before = metric(c, "dfc_mountpath_sent_bytes_total")
+    check_all(c)
+    equal(metric(c, "dfc_mountpath_sent_bytes_total") - before, moved, "bytes sent")
+    done = c.dfcctl("storage", "mountpath", "load", T)
+    equal(done.returncode, 0, done.stderr)
+    for number in (1, 2):
+        check(re.search(rf"{T} +{path(c, number)} .*/s .*\d\.\d\d/\d", done.stdout), done.stdout)
+    load = json.loads(c.dfcctl("storage", "mountpath", "load", T, "-o", "json").stdout)
+    for m in load[T]["mountpaths"]:
+        sync = m["load"]["sync"]
+        check(sync["ops_s"] > 0 and 0 < sync["p50_us"] <= sync["p99_us"], repr(m["load"]))
+
+
+def test_reads_of_what_is_not_in_memory_are_seen(c):
+    c.stop(T)
+    c.start(T, "--arg=--faults=disk.cold=EAGAIN")
+    c.wait_node(T, "active")
+    equal(c.get("b", FIXED[0]).expect(200).body, contents(FIXED[0]), "the object")
+    for op in ("open", "read"):
+        check(metric(c, "dfc_mountpath_io_seconds_count", op=op) >= 1, f"no {op} was counted")
+    equal(metric(c, "dfc_mountpath_io_bytes_sum", op="read"), len(contents(FIXED[0])), "bytes")
+    c.stop(T)
+    c.start(T)
+    c.wait_node(T, "active")
 
 
 def test_attach(c):
