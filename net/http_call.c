@@ -257,13 +257,14 @@ static void call_take_head(struct call *c)
     c->framed = head_is_framed(c, &h.head);
     c->result.status = (int)status;
     c->again = call_wants_again(c, &h.head);
-    c->streams = !c->again && c->download != NULL &&
+    bool counts = !c->again && c->result.code == 0;
+    c->streams = counts && c->download != NULL &&
                  (c->any_status_streams || (status >= 200 && status < 300));
     const char *etag = head_header(&h.head, "ETag");
     snprintf(c->result.etag, sizeof c->result.etag, "%s", etag != NULL ? etag : "");
     if (c->upload != NULL && status >= 300)
         upload_is_refused(c);
-    if (c->on_head != NULL && !c->again)
+    if (c->on_head != NULL && counts)
         c->on_head(c->arg, &h.head);
 }
 

@@ -337,7 +337,11 @@ bool session_wants_again(struct session_desk *d, struct call *c, const struct ht
         peer_close(p);
     else if (p != NULL && head->status != 401)
         p->heard_ms = clock_ms();
-    return (unknown || replayed) && can_be_repeated(c);
+    if (!unknown && !replayed)
+        return false;
+    if (!can_be_repeated(c))
+        call_fail(c, E_NET, "the peer has begun anew and does not know the session");
+    return can_be_repeated(c);
 }
 
 void session_doubt(struct session_desk *d, const struct call *c)

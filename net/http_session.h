@@ -2,8 +2,9 @@
  *
  * A call to a peer without a session waits until one is open, with all others to that peer; it is
  * then signed and started, or fails as the opening did.  A peer that does not know the session (it
- * has begun anew) says so, and the call is signed and sent again, unless bytes of a stream are
- * gone: so a stream to a peer that was not heard for a second asks first (Expect: 100-continue).
+ * has begun anew) says so, and the call is signed and sent again, unless bytes of a stream are gone:
+ * so a stream to a peer that was not heard for a second asks first (Expect: 100-continue), and one
+ * that comes too early for that fails as if the connection had been cut.
  *
  * Everything in the loop's thread. */
 #pragma once
@@ -23,7 +24,7 @@ enum session_answer { SESSION_GO, SESSION_WAIT };
 /* SESSION_GO: c->signature is what goes before its headers.  SESSION_WAIT: the call is the desk's,
  * which hands it to call_begin() or to call_end(). */
 enum session_answer session_sign(struct session_desk *d, struct call *c);
-/* The reply's head: is the call to be signed and sent again? */
+/* The reply's head: is the call to be signed and sent again?  Fails it where that cannot be. */
 bool session_wants_again(struct session_desk *d, struct call *c, const struct http_head *head);
 /* The transfer failed: who answers next may be another process. */
 void session_doubt(struct session_desk *d, const struct call *c);
