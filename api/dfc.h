@@ -350,6 +350,11 @@ DFC_API int dfc_job_list(struct dfc_client *client, const char *kind, const char
 /* A job of a kind that needs nothing but its name: "cleanup".  id must be freed with dfc_free(). */
 DFC_API int dfc_job_start(struct dfc_client *client, const char *kind, char **id,
                           struct dfc_error *err);
+/* A job that compares the indexes of all targets with their files, and with `checksums` the files'
+ * bytes with what they were stored with, at no more than rate_bytes_s at each mountpath (0: as fast as
+ * it goes).  Its document says what differs: targets.ID.status.found and .differences. */
+DFC_API int dfc_validate_start(struct dfc_client *client, bool checksums, uint64_t rate_bytes_s,
+                               char **id, struct dfc_error *err);
 DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
 /* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
  * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;

@@ -164,19 +164,32 @@ int dfc_job_list(struct dfc_client *c, const char *kind, const char *state, char
     return call_small(c, &what, &path, document, err);
 }
 
-int dfc_job_start(struct dfc_client *c, const char *kind, char **id, struct dfc_error *err)
+static int start(struct dfc_client *c, const char *body, char **id, struct dfc_error *err)
 {
-    _cleanup_free_ char *body = NULL;
     _cleanup_free_ char *text = NULL;
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
-    int rc = action_body("start", kind, &body, err);
-    if (rc != DFC_OK)
-        return rc;
     const struct call_small what = {.method = "POST", .body = body};
     buf_puts(&path, "/v1/jobs");
-    rc = call_small(c, &what, &path, &text, err);
+    int rc = call_small(c, &what, &path, &text, err);
     return rc == DFC_OK ? job_id_of(text, id, err) : rc;
+}
+
+int dfc_job_start(struct dfc_client *c, const char *kind, char **id, struct dfc_error *err)
+{
+    _cleanup_free_ char *body = NULL;
+    int rc = action_body("start", kind, &body, err);
+    return rc == DFC_OK ? start(c, body, id, err) : rc;
+}
+
+int dfc_validate_start(struct dfc_client *c, bool checksums, uint64_t rate_bytes_s, char **id,
+                       struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:{s:b, s:I}}", "action", "start", "name", "validate", "value",
+                  "checksums", (int)checksums, "rate", (json_int_t)rate_bytes_s);
+    _cleanup_free_ char *body = json_text(doc);
+    return start(c, body, id, err);
 }
 
 int dfc_job_abort(struct dfc_client *c, const char *id, struct dfc_error *err)

@@ -9,14 +9,12 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/bare_job.h"
 #include "proxy/job_glue.h"
-#include "proxy/job_make.h"
 #include "proxy/job_start.h"
 #include "proxy/job_view.h"
 #include "proxy/proxy.h"
-#include "proxy/rebalance_job.h"
 #include "proxy/sort_job.h"
-#include "xaction/kinds.h"
 
 static void reply_no_job(struct http_request *req, const char *id)
 {
@@ -46,44 +44,13 @@ static void start_body(struct http_request *req, const char *data, size_t len)
 
 /* --- by name alone ---------------------------------------------------------------------------- */
 
-static int refuse_kind(const char *name, struct error *err)
-{
-    _cleanup_(buf_done)
-    struct buf bare = BUF_INIT;
-    const struct xaction_kind *k;
-    for (size_t i = 0; (k = xaction_kind_at(i)) != NULL; i++) {
-        if (k->bare)
-            buf_printf(&bare, "%s%s", bare.len > 0 ? " or " : "", k->name);
-    }
-    return error_set(err, E_INVALID,
-                     "field 'name': '%.64s' is no kind of job that is started by its name: %s",
-                     name, buf_str(&bare));
-}
-
-/* {"action": "start", "name": kind} */
-static int make_bare(const struct cluster_state *s, const char *data, size_t len, struct job **job,
-                     struct error *err)
-{
-    _cleanup_json_ json_t *doc = NULL;
-    const char *name = NULL;
-    int r = json_parse_action(data, len, "start", &doc, &name, err);
-    if (r != 0)
-        return r;
-    const struct xaction_kind *kind = xaction_kind_find(name);
-    if (kind == NULL || !kind->bare)
-        return refuse_kind(name, err);
-    if (strcmp(kind->name, "rebalance") == 0)
-        return rebalance_job_make(s, clock_wall_ms(), job, err);
-    return job_make(s, kind->name, clock_wall_ms(), job, err);
-}
-
 static void start_bare_body(struct http_request *req, const char *data, size_t len)
 {
     struct proxy *p = http_user(req);
     _cleanup_state_ const struct cluster_state *state = state_current(p->state);
     struct error err = ERROR_INIT;
     struct job *job = NULL;
-    if (make_bare(state, data, len, &job, &err) != 0)
+    if (bare_job_make(state, data, len, clock_wall_ms(), &job, &err) != 0)
         http_reply_error(req, &err);
     else
         job_start(req, job);
@@ -396,11 +363,14 @@ const struct http_route job_routes[] = {
      .pattern = "/v1/jobs",
      .nets = NET_PUBLIC,
      .begin = start_bare_begin,
-     .summary = "Starts a job of a kind that needs nothing but its name.",
+     .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
+                "validate.",
      .query = "",
-     .body = "`{\"action\": \"start\", \"name\": \"cleanup\" or \"lru\"}`",
+     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`); "
+             "`{\"action\": \"start\", "
+             "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`",
      .reply = "202 `{\"id\": \"cln-…\"}`",
-     .errors = "invalid_json no_targets node_unreachable overloaded"},
+     .errors = "invalid_argument invalid_json no_targets node_unreachable overloaded"},
     {.name = "job_get",
      .method = HTTP_GET,
      .pattern = "/v1/jobs/{id}",

@@ -25,8 +25,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "io/lock_file.h"
 #include "proxy/frame.h"
-#include "proxy/lock_file.h"
 #include "proxy/moved.h"
 
 #define FILE_MAX ((size_t)1 << 32)

@@ -50,7 +50,11 @@ static int try_copy(struct copy_job *j, const char *name, const char *new_name, 
                     struct error *err)
 {
     struct object o;
-    int code = object_open(j->base.target->store, j->base.plan.input_bucket_id, name, &o, err);
+    struct object_store *store = j->base.target->store;
+    uint64_t from = j->base.plan.input_bucket_id;
+    int code = object_open(store, from, name, &o, err);
+    if (code == E_OBJECT_NOT_FOUND)
+        code = object_explain_miss(store, from, name, err);
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,

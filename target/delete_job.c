@@ -48,6 +48,8 @@ static int job_open(void *host, const struct job *job, void **self, struct error
 static int check_age(void *ctx, const struct attr *current, struct error *err)
 {
     const struct delete_job *d = ctx;
+    if (current == NULL) /* it is damaged or lost: there is nothing to be kept */
+        return 0;
     if (!version_is_after(&current->version, d->base.plan.term, d->base.plan.version))
         return 0;
     return error_set(err, E_PRECONDITION, "object '%s' was put after the job", current->name);

@@ -227,9 +227,11 @@ static void look_at_mountpaths(struct health *h)
     _cleanup_mountpath_set_ const struct mountpath_set *set =
         mountpaths_current(h->config.mountpaths);
     for (size_t i = 0; i < set->count; i++) {
-        meter_look(set->all[i]->meter, clock_ms());
-        if (count_errors(h, set->all[i]) && h->config.tests && !is_tried(h, set->all[i]))
-            trial_start(h, set, set->all[i]);
+        struct mountpath *mp = set->all[i];
+        meter_look(mp->meter, clock_ms());
+        bool fresh = count_errors(h, mp), suspect = atomic_exchange(&mp->suspect, false);
+        if ((fresh || suspect) && h->config.tests && !is_tried(h, mp))
+            trial_start(h, set, mp);
     }
 }
 

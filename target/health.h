@@ -3,6 +3,9 @@
  *   I/O errors (mountpath_failed) ─▶ suspect ─▶ test: write, sync, read back, compare, in tmp/
  *     the test fails, or does not end in time, or the errors are too many all the same ─▶ disabled
  *
+ * So is one whose objects' files are gone (object_lost.c), though that alone takes no disk out: a
+ * mountpath that was removed as a whole does not pass the test.
+ *
  * A full disk and one that is read-only are no bad disks: they are not taken out, since what they
  * have can be read.  One thread looks at all mountpaths; each test has a thread of its own, so that a
  * disk that hangs keeps nobody else waiting.  That thread also closes what nobody holds any more. */

@@ -151,6 +151,19 @@ static void test_damaged_objects_are_no_io_errors(void **state)
     assert_false(is_out());
 }
 
+/* As after rm -rf of a mountpath that is in use. */
+static void test_a_directory_that_is_gone_is_taken_out(void **state)
+{
+    (void)state;
+    char path[100];
+    start(1000);
+    snprintf(path, sizeof path, "%s/mp1/.dfc/tmp", fx.dir);
+    assert_int_equal(rmdir(path), 0);
+    atomic_store(&fixture_mp(0)->suspect, true);
+    assert_true(is_out_soon());
+    assert_true(why_has("test"));
+}
+
 /* What was taken out is closed, and can be enabled. */
 static void test_it_can_come_back(void **state)
 {
@@ -178,6 +191,7 @@ int main(void)
         health_test_of(test_a_disk_that_hangs_is_taken_out),
         health_test_of(test_full_is_not_bad),
         health_test_of(test_damaged_objects_are_no_io_errors),
+        health_test_of(test_a_directory_that_is_gone_is_taken_out),
         health_test_of(test_it_can_come_back),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

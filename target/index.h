@@ -127,3 +127,7 @@ const char *index_cursor_name(const struct index_cursor *c);
 const struct index_record *index_cursor_record(const struct index_cursor *c);
 /* The entries that it has looked at, in all. */
 uint64_t index_cursor_visited(const struct index_cursor *c);
+
+/* The record of one name: 1, 0 where it has none, or an error.  Its job's text is put into `job`. */
+int index_find(struct index *x, uint64_t bucket_id, const char *name, struct index_record *rec,
+               char job[static ATTR_JOB_MAX + 1], struct error *err);

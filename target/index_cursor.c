@@ -220,6 +220,26 @@ uint64_t index_cursor_visited(const struct index_cursor *c)
     return c->visited;
 }
 
+int index_find(struct index *x, uint64_t bucket_id, const char *name, struct index_record *rec,
+               char job[static ATTR_JOB_MAX + 1], struct error *err)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int found = index_cursor_open(x, &c, err);
+    if (found == 0)
+        found = index_cursor_seek(c, bucket_id, name, false, err);
+    if (found != 1)
+        return found;
+    if (strcmp(c->name, name) != 0)
+        return 0;
+    *rec = c->record;
+    if (rec->job != NULL) {
+        snprintf(job, ATTR_JOB_MAX + 1, "%s", rec->job);
+        rec->job = job;
+    }
+    return 1;
+}
+
 /* --- all of it -------------------------------------------------------------------------------- */
 
 struct verify {

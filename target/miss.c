@@ -3,10 +3,11 @@
 #include "target/call.h"
 #include "target/cold.h"
 #include "target/earlier.h"
+#include "target/lost.h"
 #include "target/target.h"
 
 /* In the order in which they are asked. */
-static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, NULL};
+static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, &lost_source, NULL};
 
 void miss_begin(struct object_call *call)
 {

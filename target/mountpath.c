@@ -45,6 +45,18 @@ int mountpath_failed(struct mountpath *mp, int code)
     return code;
 }
 
+static bool is_within(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+    return strncmp(path, top, len) == 0 &&
+           (path[len] == '\0' || path[len] == '/' || (len > 0 && top[len - 1] == '/'));
+}
+
+bool mountpath_paths_nest(const char *a, const char *b)
+{
+    return is_within(a, b) || is_within(b, a);
+}
+
 /* --- opening: a row of steps, each of which leaves the rest to the next ----------------------- */
 
 static int open_dir_at(int at, const char *name, const struct mountpath *mp, int *fd,
@@ -52,6 +64,20 @@ static int open_dir_at(int at, const char *name, const struct mountpath *mp, int
 {
     *fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return *fd >= 0 ? 0 : error_errno(err, errno, "open '%s/.dfc/%s'", mp->path, name);
+}
+
+/* A mountpath above would sweep, move and count what is not its own. */
+static int check_above(const struct mountpath *mp, struct error *err)
+{
+    _cleanup_free_ char *at = xstrdup(mp->path);
+    for (char *slash; (slash = strrchr(at, '/')) != NULL;) {
+        *slash = '\0';
+        _cleanup_free_ char *format = xprintf("%s/.dfc/format.json", at);
+        if (access(format, F_OK) == 0)
+            return error_set(err, E_MOUNTPATH, "'%s' lies inside another mountpath, '%s'", mp->path,
+                             *at != '\0' ? at : "/");
+    }
+    return 0;
 }
 
 static int open_root(struct mountpath *mp, const char *path, struct error *err)
@@ -62,6 +88,8 @@ static int open_root(struct mountpath *mp, const char *path, struct error *err)
     mp->path = realpath(path, NULL);
     if (mp->path == NULL)
         return error_errno(err, errno, "resolve '%s'", path);
+    if ((code = check_above(mp, err)) != 0)
+        return code;
     _cleanup_free_ char *root = xprintf("%s/.dfc", mp->path);
     if ((code = file_mkdirs(root, DIR_MODE, err)) != 0)
         return code;

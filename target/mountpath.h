@@ -11,7 +11,7 @@
  *   <path>/.dfc/docs/          the last cluster state seen: docs.h
  *
  * Opening refuses (E_MOUNTPATH): another target's, one that was made at another path, one that
- * another process has open, one with objects but no format.json, and a file system that does not
+ * another process has open, one that lies inside another mountpath, one with objects but no format.json, and a file system that does not
  * keep user attributes of the size that objects need. */
 #pragma once
 
@@ -56,6 +56,7 @@ struct mountpath {
     struct meter *meter; /* what its disk does: io/meter.h */
     int space; /* enum space_state, as it was last seen: space_watch.h's */
     atomic_ullong io_errors; /* since it was opened */
+    atomic_bool suspect;     /* something was found that a test may explain: health.h */
     struct {
         uint64_t seen, window_began_ms, in_window;
     } health; /* health.h's thread's: of io_errors */
@@ -68,6 +69,8 @@ struct mountpath {
 
 int mountpath_open(const char *path, const char *target_id, bool moved_ok, struct mountpath **out,
                    struct error *err);
+/* Is one of the two directories inside the other, or the same? */
+bool mountpath_paths_nest(const char *a, const char *b);
 /* What the directory says it is, without touching it: NULL where it has no format.json. */
 int mountpath_peek(const char *path, struct format **out, struct error *err);
 void mountpath_close(struct mountpath *mp);

@@ -48,6 +48,52 @@ static void test_the_same_directory_twice_is_refused(void **state)
     assert_refused("", (struct mountpaths_config){0}, "no mountpath");
 }
 
+static void assert_list_refused(const char *list)
+{
+    struct error err = ERROR_INIT;
+    struct mountpaths *m = NULL;
+    const struct mountpaths_config config = {.target_id = "t1",
+                                             .list = list,
+                                             .index_map_size = 1 << 30,
+                                             .disk_depth = 8,
+                                             .readers = 1,
+                                             .readers_queue = 8};
+    assert_int_equal(mountpaths_open(&config, &m, &err), E_MOUNTPATH);
+    if (strstr(err.message, "inside another") == NULL)
+        fail_msg("%s", err.message);
+}
+
+static void test_one_inside_another_is_refused(void **state)
+{
+    (void)state;
+    char list[300], sub[100];
+    struct error err = ERROR_INIT;
+    snprintf(list, sizeof list, "%s/mp1,%s/mp1/sub", fx.dir, fx.dir);
+    assert_list_refused(list);
+    snprintf(list, sizeof list, "%s/mp1/sub,%s/mp1", fx.dir, fx.dir);
+    assert_list_refused(list);
+    fixture_open(); /* nothing was left that is in its way */
+    snprintf(sub, sizeof sub, "%s/mp1/sub", fx.dir);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, sub, &err), E_MOUNTPATH_STATE);
+    snprintf(sub, sizeof sub, "%s/mp1/.dfc/jobs", fx.dir);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, sub, &err), E_MOUNTPATH_STATE);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, fx.dir, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "inside another"));
+    snprintf(sub, sizeof sub, "%s/mp10", fx.dir); /* its name only begins so */
+    assert_int_equal(mountpaths_attach(fx.mountpaths, sub, &err), 0);
+    fixture_close();
+    fixture_open();
+}
+
+static void test_inside_another_targets_is_refused(void **state)
+{
+    (void)state;
+    char list[300];
+    fixture_open_with("1", (struct mountpaths_config){.target_id = "t9"});
+    snprintf(list, sizeof list, "%s/mp1/here", fx.dir);
+    assert_list_refused(list);
+}
+
 static void test_two_daemons_never_share_one(void **state)
 {
     (void)state;
@@ -401,6 +447,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         closed_test(test_another_targets_is_refused),
         closed_test(test_the_same_directory_twice_is_refused),
+        closed_test(test_one_inside_another_is_refused),
+        closed_test(test_inside_another_targets_is_refused),
         closed_test(test_two_daemons_never_share_one),
         closed_test(test_copies_and_moved_ones_are_refused),
         closed_test(test_another_clusters_is_refused),

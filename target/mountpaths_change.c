@@ -166,6 +166,19 @@ static int attach_opened(struct change *c, struct mountpath *mp, struct error *e
     return change_commit(c, err);
 }
 
+/* Before anything is made there: one that holds members would be in their way from then on. */
+static int check_apart(const struct change *c, const char *path, struct error *err)
+{
+    _cleanup_free_ char *real = realpath(path, NULL);
+    for (size_t i = 0; real != NULL && i < c->next->count; i++) {
+        const char *member = c->next->members[i].path;
+        if (strcmp(real, member) != 0 && mountpath_paths_nest(real, member))
+            return error_set(err, E_MOUNTPATH_STATE,
+                             "one mountpath would lie inside another: '%s' and '%s'", real, member);
+    }
+    return 0;
+}
+
 static int attach(struct change *c, const char *path, struct error *err)
 {
     _cleanup_(format_freep)
@@ -177,6 +190,8 @@ static int attach(struct change *c, const char *path, struct error *err)
     int code = mountpath_peek(path, &format, err);
     if (code == 0)
         code = check_not_member(c, path, format, err);
+    if (code == 0)
+        code = check_apart(c, path, err);
     if (code == 0 && mountpath_open(path, c->m->target_id, false, &mp, err) != 0)
         code = error_recode(err, E_MOUNTPATH_STATE, "attach");
     if (code == 0) /* again, by its real path */

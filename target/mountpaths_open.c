@@ -148,6 +148,20 @@ static bool may_fail(const struct opening *o, const struct candidate *c)
     return member && (o->config->missing_ok || (o->config->lost_ok && !c->listed));
 }
 
+/* One that is given twice has a lock that says so. */
+static int check_apart(const struct opening *o, struct error *err)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        for (size_t k = 0; k < i; k++) {
+            const char *a = o->all[i].path, *b = o->all[k].path;
+            if (strcmp(a, b) != 0 && mountpath_paths_nest(a, b))
+                return error_set(err, E_MOUNTPATH,
+                                 "one mountpath lies inside another: '%s' and '%s'", b, a);
+        }
+    }
+    return 0;
+}
+
 static int open_wanted(struct opening *o, struct error *err)
 {
     for (size_t i = 0; i < o->count; i++) {
@@ -382,8 +396,8 @@ static int open_steps(struct opening *o, struct error *err)
     if (code != 0)
         return code;
     look_at_members(o);
-    if ((code = open_wanted(o, err)) != 0 || (code = check_together(o, err)) != 0 ||
-        (code = bring_up(o, err)) != 0)
+    if ((code = check_apart(o, err)) != 0 || (code = open_wanted(o, err)) != 0 ||
+        (code = check_together(o, err)) != 0 || (code = bring_up(o, err)) != 0)
         return code;
     return agree(o, err);
 }

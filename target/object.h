@@ -108,6 +108,13 @@ int object_open_held(struct object_store *s, uint64_t bucket_id, const char *nam
 int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
                 const struct version *version, struct error *err);
 
+/* Was there an object whose file somebody has removed?  Without a lock: a change may be under way. */
+bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *name);
+/* For who has found none and may wait: E_CORRUPT where it was lost, which counts as an error of its
+ * mountpath and has that tested; else E_OBJECT_NOT_FOUND. */
+int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *name,
+                        struct error *err);
+
 /* --- writing ---------------------------------------------------------------------------------- */
 #define OBJECT_SIZE_UNKNOWN UINT64_MAX
 

@@ -46,7 +46,10 @@ static int decide_version(struct commit *c, const struct stored *cur, struct err
     if (code != 0)
         return code;
     env->map(env->ctx, &term, &map);
+    struct version lost;
     const struct version *old = cur->exists && !cur->damaged ? &cur->attr.version : NULL;
+    if (stored_lost(&c->place, cur, &lost))
+        old = &lost;
     if (c->earlier.found && (old == NULL || version_compare(&c->earlier.version, old) > 0))
         old = &c->earlier.version;
     c->attr.version = version_next(old, term, map, floor_in_force(all));

@@ -28,7 +28,7 @@ static int delete_rule(struct commit *c, const struct stored *cur, struct error 
     struct attr scratch;
     const struct attr *present = object_present(&c->place, cur, &c->earlier, &scratch);
     int code = object_check_owned(&c->place, err);
-    if (code == 0 && !damaged && present == NULL)
+    if (code == 0 && !damaged && present == NULL && !stored_lost_object(&c->place, cur))
         code = object_not_found(c->place.name, err);
     if (code != 0 || condition->check == NULL)
         return code;

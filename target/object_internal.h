@@ -58,6 +58,10 @@ int stored_read_at(const struct object_place *p, struct mountpath *mp, struct st
 bool stored_visible(const struct object_store *s, const struct stored *cur);
 /* Is it there, but hidden by a job that has not committed? */
 bool stored_hidden(const struct object_store *s, const struct stored *cur);
+/* There is no file: does the index have a version that was given all the same?  And is it an
+ * object's?  Its file was removed behind our back.  Under the lock. */
+bool stored_lost(const struct object_place *p, const struct stored *cur, struct version *version);
+bool stored_lost_object(const struct object_place *p, const struct stored *cur);
 void stored_copy(struct stored *to, const struct stored *from);
 
 /* Makes the index say what the file on p->mp says; where that fails, the index is stale. */

@@ -95,6 +95,8 @@ static int rename_once(const struct object_call *call, struct error *err)
     int code = check_is_here(call, err);
     if (code == 0)
         code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
+    if (code == E_OBJECT_NOT_FOUND)
+        code = object_explain_miss(call->target->store, call->bucket->id, call->name, err);
     if (code != 0)
         return code;
     struct version copied = o.attr.version;

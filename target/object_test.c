@@ -490,6 +490,79 @@ static void test_a_pin_keeps_its_version(void **state)
     assert_text("in", "three");
 }
 
+/* --- what somebody has removed -----------------------------------------------------------------
+ */
+
+static void remove_file_of(const char *name)
+{
+    struct object_path place;
+    char path[300];
+    object_path_set(&place, BUCKET, name);
+    snprintf(path, sizeof path, "%s/.dfc/obj/%s", fixture_pick(name)->path, place.text);
+    assert_int_equal(unlink(path), 0);
+}
+
+static int explained(const char *name)
+{
+    bool seems = object_seems_lost(fx.store, BUCKET, name);
+    int code = object_explain_miss(fx.store, BUCKET, name, NULL);
+    assert_int_equal(seems, code == E_CORRUPT);
+    return code;
+}
+
+static void test_a_file_that_was_removed_is_told_from_what_never_was(void **state)
+{
+    (void)state;
+    put_text("a", "text");
+    put_text("gone", "text");
+    put_text_hidden("hidden", "text", "job-1");
+    assert_int_equal(delete_name("gone"), 0);
+    struct mountpath *mp = fixture_pick("a");
+    uint64_t errors = metric_value(mp->errors);
+    remove_file_of("a");
+    remove_file_of("gone");
+    remove_file_of("hidden");
+    assert_int_equal(explained("a"), E_CORRUPT);
+    assert_true(mp->suspect);
+    assert_int_equal(metric_value(mp->errors), errors + 1);
+    assert_int_equal(explained("gone"), E_OBJECT_NOT_FOUND);
+    assert_int_equal(explained("hidden"), E_OBJECT_NOT_FOUND);
+    assert_int_equal(explained("never"), E_OBJECT_NOT_FOUND);
+    assert_int_equal(atomic_load(&mp->io_errors), 0); /* one lost object takes no disk out */
+}
+
+static void test_what_was_removed_can_be_deleted_and_put(void **state)
+{
+    (void)state;
+    put_text("a", "text");
+    put_text("b", "text");
+    struct version before = version_of("b");
+    remove_file_of("a");
+    remove_file_of("b");
+    assert_list("a:4 b:4 ");
+    assert_int_equal(delete_name("a"), 0);
+    assert_int_equal(delete_name("a"), E_OBJECT_NOT_FOUND);
+    put_text("b", "other");
+    struct version after = version_of("b");
+    assert_true(version_compare(&after, &before) > 0); /* its entity tag does not come again */
+    assert_text("a", NULL);
+    assert_text("b", "other");
+    assert_list("b:5 ");
+    assert_int_equal(explained("a"), E_OBJECT_NOT_FOUND);
+}
+
+static void test_a_removed_tombstone_gives_no_version_twice(void **state)
+{
+    (void)state;
+    put_text("a", "text");
+    struct version before = version_of("a");
+    assert_int_equal(delete_name("a"), 0);
+    remove_file_of("a");
+    put_text("a", "text");
+    struct version after = version_of("a");
+    assert_true(after.counter > before.counter + 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -513,6 +586,9 @@ int main(void)
         store_test(test_discard_gives_back_what_was_there),
         store_test(test_marked_names_are_found_while_they_go),
         store_test(test_a_pin_keeps_its_version),
+        store_test(test_a_file_that_was_removed_is_told_from_what_never_was),
+        store_test(test_what_was_removed_can_be_deleted_and_put),
+        store_test(test_a_removed_tombstone_gives_no_version_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

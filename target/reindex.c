@@ -1,9 +1,6 @@
 #include "target/reindex.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 #include <unistd.h>
@@ -13,12 +10,10 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/object_files.h"
 #include "target/object_path.h"
 
-enum {
-    BATCH = 1000,       /* records in one transaction */
-    AT_ONCE = 16 << 10, /* files of a directory that are put in order */
-};
+enum { BATCH = 1000 }; /* records in one transaction */
 
 struct walk {
     struct mountpath *mp;
@@ -98,7 +93,7 @@ static int walk_check_place(const struct walk *w, const char *path, const struct
                      place.text);
 }
 
-/* Its length alone says nothing: a file system may have written that down before the bytes.  Without
+/* Its length alone says nothing: a file system may have written that down before the bytes. Without
  * a checksum nobody can tell, and it was not promised.  A file that cannot be read is damaged, not
  * lost. */
 static bool walk_is_torn(const struct walk *w, const char *path, const struct attr *a)
@@ -145,8 +140,9 @@ static enum found walk_look(struct walk *w, const char *path, struct file *f)
     return FOUND_TORN;
 }
 
-static int walk_file(struct walk *w, const char *path, struct error *err)
+static int walk_file(void *ctx, const char *path, struct error *err)
 {
+    struct walk *w = ctx;
     struct file f;
     enum found found = walk_look(w, path, &f);
     if (found == FOUND_NONE)
@@ -159,81 +155,12 @@ static int walk_file(struct walk *w, const char *path, struct error *err)
     return found != FOUND_DAMAGE ? walk_add(w, &f.attr, err) : 0;
 }
 
-/* --- directories ------------------------------------------------------------------------------ */
-
-struct entry {
-    ino_t inode;
-    char name[2 * 16 + 1]; /* a hash */
-};
-
-static int entry_compare(const void *a, const void *b)
-{
-    ino_t x = ((const struct entry *)a)->inode, y = ((const struct entry *)b)->inode;
-    return x < y ? -1 : x > y;
-}
-
-/* The next entries of the directory: their number, 0 at its end.  Names that are too long for an
- * object's are nobody's. */
-static int read_entries(DIR *dir, const char *path, struct entry *out, size_t *count,
-                        struct error *err)
-{
-    *count = 0;
-    for (struct dirent *e; *count < AT_ONCE;) {
-        errno = 0;
-        e = readdir(dir);
-        if (e == NULL)
-            return errno == 0 ? 0 : error_errno(err, errno, "read directory '%s'", path);
-        if (e->d_name[0] == '.' || strlen(e->d_name) >= sizeof out->name)
-            continue;
-        struct entry *entry = &out[(*count)++];
-        entry->inode = e->d_ino;
-        snprintf(entry->name, sizeof entry->name, "%.32s", e->d_name);
-    }
-    return 0;
-}
-
-static int walk_entries(struct walk *w, const char *path, const struct entry *entries, size_t count,
-                        struct error *err)
-{
-    int code = 0;
-    for (size_t i = 0; i < count && code == 0; i++) {
-        _cleanup_free_ char *file = xprintf("%s/%s", path, entries[i].name);
-        code = w->stop != NULL && *w->stop ? error_set(err, E_CANCELLED, "stopping")
-                                           : walk_file(w, file, err);
-    }
-    return code;
-}
-
-static int walk_fan(struct walk *w, const char *path, struct error *err)
-{
-    DIR *dir = opendir(path);
-    if (dir == NULL && errno == ENOENT && w->stop != NULL) /* the bucket is on its way out */
-        return 0;
-    if (dir == NULL)
-        return error_errno(err, errno, "open '%s'", path);
-    _cleanup_free_ struct entry *entries = xcalloc(AT_ONCE, sizeof *entries);
-    size_t count = 0;
-    int code;
-    do {
-        code = read_entries(dir, path, entries, &count, err);
-        qsort(entries, count, sizeof *entries, entry_compare);
-        if (code == 0)
-            code = walk_entries(w, path, entries, count, err);
-    } while (code == 0 && count > 0);
-    closedir(dir);
-    return code;
-}
+/* --- all of them ------------------------------------------------------------------------------ */
 
 static int walk_bucket(struct walk *w, uint64_t bucket_id, struct error *err)
 {
-    enum { FANS = 256 };
-    int code = 0;
     w->bucket_id = bucket_id;
-    for (unsigned i = 0; i < FANS && code == 0; i++) {
-        _cleanup_free_ char *path =
-            xprintf("%s/.dfc/obj/%llu/%02x", w->mp->path, (unsigned long long)bucket_id, i);
-        code = walk_fan(w, path, err);
-    }
+    int code = object_files_each(w->mp, bucket_id, w->stop, walk_file, w, err);
     return code == 0 ? walk_flush(w, err) : code;
 }
 

@@ -10,8 +10,7 @@
  * a wrong length, or a file without a readable attribute, is damage: it is left alone, logged and
  * counted, and reading it is an error.
  *
- * The files of a directory are looked at in the order of their inodes, which is the one in which a
- * cold disk gives them fastest. */
+ * object_files.h says in which order the files are looked at. */
 #pragma once
 
 #include <stdatomic.h>

@@ -68,6 +68,8 @@ static int pin_shard(struct sort_host *h, struct sort_shard_info *info, bool *fo
     link_name_of(h, info->name, link_name);
     int code = object_pin(h->target->store, h->plan->input_bucket_id, info->name, h->job->id,
                           link_name, &path, &o, err);
+    if (code == E_OBJECT_NOT_FOUND)
+        code = object_explain_miss(h->target->store, h->plan->input_bucket_id, info->name, err);
     *found = code != E_OBJECT_NOT_FOUND;
     if (code == E_OBJECT_NOT_FOUND)
         return 0;

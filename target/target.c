@@ -11,6 +11,8 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "net/auth.h"
+#include "io/file.h"
+#include "io/lock_file.h"
 #include "net/daemon.h"
 #include "net/session_routes.h"
 #include "target/cleanup_job.h"
@@ -35,6 +37,7 @@
 #include "target/rebalance_job.h"
 #include "target/resilver_job.h"
 #include "target/sweep.h"
+#include "target/validate_job.h"
 #include "target/xaction_routes.h"
 #include "xaction/xaction.h"
 
@@ -46,8 +49,9 @@ const struct http_route *const target_routes[] = {
     xaction_routes, sort_stream_routes, earlier_routes,   session_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction, &delete_xaction, &copy_xaction, &cleanup_xaction, &lru_xaction,
-    &resilver_xaction, &rebalance_xaction, NULL};
+    &sort_xaction,      &delete_xaction,   &copy_xaction,
+    &cleanup_xaction,   &lru_xaction,      &resilver_xaction,
+    &rebalance_xaction, &validate_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -143,11 +147,19 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->id = t->params.id;
     t->space = space_limits_of(&t->params);
     t->ready_fd = ready_fd;
+    t->lock_fd = -1;
     t->reads = metric_get(M_object_get_total, NULL);
     t->read_bytes = metric_get(M_object_get_bytes_total, NULL);
     random_id("", t->boot);
     *out = t;
     return 0;
+}
+
+static int start_dir(struct target *t, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/lock", t->params.dir);
+    int code = file_mkdirs(t->params.dir, 0755, err);
+    return code != 0 ? code : lock_file_take(path, &t->lock_fd, err);
 }
 
 static int start_mountpaths(struct target *t, struct error *err)
@@ -327,8 +339,8 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_auth,    start_mountpaths, start_state,  start_store,
-        start_threads, start_jobs,       start_member, start_servers,
+        start_dir,     start_auth, start_mountpaths, start_state,   start_store,
+        start_threads, start_jobs, start_member,     start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int code = steps[i](t, err);
@@ -385,6 +397,8 @@ void target_free(struct target *t)
     auth_free(t->auth);
     keeper_free(t->keeper);
     mountpaths_close(t->mountpaths);
+    if (t->lock_fd >= 0)
+        close(t->lock_fd);
     close(t->ready_fd);
     params_free(target_param_rows, &t->params);
     free(t);

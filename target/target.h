@@ -41,6 +41,7 @@ struct target {
     const char *id; /* params.id */
     char boot[16];  /* id of this run */
     int ready_fd;   /* an eventfd: readable once requests are served */
+    int lock_fd;    /* of params.dir: no other daemon uses it */
     metric_t *reads, *read_bytes;
     struct mountpaths *mountpaths;
     struct keeper *keeper;      /* takes in the cluster's documents */

@@ -666,6 +666,20 @@ const struct command commands[] = {
         .examples = {"storage reindex t1 --wait", "storage reindex t1 /disk2/dfc"},
     },
     {
+        .noun = "storage",
+        .verb = "validate",
+        .words = "",
+        .flags = FLAGS(F_checksums, F_rate, F_timeout),
+        .run = storage_validate,
+        .summary = "Compare what is on the disks with what lists say, and with checksums; change nothing",
+        .text = "A job looks at every file and at every name of the indexes, while the cluster serves, and\n"
+                "says by name what differs: an object whose file is gone or not indexed, a file that is\n"
+                "damaged, too short or in a wrong place. Exits with 1 where there is anything. An index\n"
+                "is mended by 'storage reindex'; what is damaged or gone has to be put again or deleted.",
+        .examples = {"storage validate", "storage validate --checksums --rate=200MiB",
+                     "storage validate -o json"},
+    },
+    {
         .noun = "help",
         .words = "[NOUN [VERB]]",
         .max_words = 2,

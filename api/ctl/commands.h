@@ -56,6 +56,7 @@ int job_abort(struct ctl *ctl, const struct args *args);
 int storage_summary(struct ctl *ctl, const struct args *args);
 int storage_mountpath(struct ctl *ctl, const struct args *args);
 int storage_reindex(struct ctl *ctl, const struct args *args);
+int storage_validate(struct ctl *ctl, const struct args *args);
 
 int show_help(struct ctl *ctl, const struct args *args);
 int show_version(struct ctl *ctl, const struct args *args);

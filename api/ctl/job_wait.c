@@ -25,8 +25,7 @@ static void watched(void *context, const struct dfc_job *job)
     progress_show(w->bar, job->percent, buf_str(&text));
 }
 
-/* Why it did not finish goes where errors go. */
-static void print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+void job_print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
 {
     json_t *first = json_array_get(json_object_get(doc, "errors"), 0);
     const char *code = json_string_value(json_object_get(first, "code"));
@@ -58,7 +57,7 @@ static int print_end(struct ctl *ctl, const struct dfc_job *job)
         return code;
     bool finished = strcmp(job->state, "finished") == 0;
     if (!ctl->json && !finished)
-        print_reason(ctl, job, doc);
+        job_print_reason(ctl, job, doc);
     print_warnings(ctl, job, doc);
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
@@ -67,20 +66,26 @@ static int print_end(struct ctl *ctl, const struct dfc_job *job)
     return finished ? EXIT_OK : EXIT_FAILED;
 }
 
-int job_wait_end(struct ctl *ctl, const char *id, uint64_t timeout_ms)
+int job_wait_for(struct ctl *ctl, const char *id, uint64_t timeout_ms, struct dfc_job **job)
 {
     struct dfc_error err;
-    _cleanup_(dfc_job_freep)
-    struct dfc_job *job = NULL;
     struct watcher w = {.ctl = ctl, .bar = progress_new(ctl, id)};
-    int rc = dfc_job_wait(ctl->client, id, timeout_ms, watched, &w, &job, &err);
+    int rc = dfc_job_wait(ctl->client, id, timeout_ms, watched, &w, job, &err);
     progress_free(w.bar);
     if (rc == DFC_OK)
-        return print_end(ctl, job);
+        return EXIT_OK;
     if (rc == DFC_CANCELLED)
         ctl_remark(ctl, "dfcctl: %s goes on; 'dfcctl job wait %s' waits again", id, id);
     _cleanup_free_ char *what = xprintf("wait for '%s'", id);
     return ctl_fail(ctl, &err, what);
+}
+
+int job_wait_end(struct ctl *ctl, const char *id, uint64_t timeout_ms)
+{
+    _cleanup_(dfc_job_freep)
+    struct dfc_job *job = NULL;
+    int code = job_wait_for(ctl, id, timeout_ms, &job);
+    return code == EXIT_OK ? print_end(ctl, job) : code;
 }
 
 int job_check_wait(const struct ctl *ctl, const struct args *args)

@@ -365,8 +365,8 @@ def test_an_aborted_resilver_waits_to_be_asked(c):
 def test_kill_anywhere(c):
     """kill -9 in the middle of an attach and a detach; the next start goes on by itself."""
     points = ["roster.write=kill@2", "resilver.rename=EXDEV,resilver.copy=kill@5",
-              "resilver.publish=kill@9", "resilver.remove=kill@7", "resilver.settle=kill",
-              "resilver.rename=EXDEV,resilver.publish=kill@3"]
+              "resilver.publish=kill@9", "resilver.rename=EXDEV,resilver.remove=kill@7",
+              "resilver.settle=kill", "resilver.rename=EXDEV,resilver.publish=kill@3"]
     with Clients(c, refuse=True, break_=True) as clients:
         for i, point in enumerate(points):
             c.stop(T)

@@ -1,4 +1,4 @@
-#include "proxy/lock_file.h"
+#include "io/lock_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,19 @@
+/* The primary's part of starting a job by its name (POST /v1/jobs): from the request and the
+ * documents to a job that is ready to be committed.  Pure but for the id.
+ *
+ *     {"action": "start", "name": kind, "value": {what the kind takes}}
+ *
+ *     cleanup   nothing
+ *     validate  {"checksums": bool, "rate": bytes a second at each mountpath, 0: as fast as it
+ * goes}
+ */
+#pragma once
+
+#include "cluster/job.h"
+#include "cluster/state.h"
+
+#define VALIDATE_RATE_DEFAULT (64u << 20)
+
+/* E_INVALID, E_JSON, and job_make()'s errors. */
+int bare_job_make(const struct cluster_state *s, const char *data, size_t len, int64_t wall_ms,
+                  struct job **out, struct error *err);

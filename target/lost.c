@@ -1,0 +1,28 @@
+#include "target/lost.h"
+
+#include "common/log.h"
+#include "target/call.h"
+#include "target/target.h"
+
+/* In a worker, for it waits for the name's lock. */
+static void explain(void *arg)
+{
+    struct object_call *call = arg;
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    if (object_explain_miss(call->target->store, call->bucket->id, call->name, &err) == E_CORRUPT)
+        object_call_fail(call, "get", &err);
+    else /* a change was under way: it was not there, before */
+        miss_next(call);
+    log_set_request(NULL);
+}
+
+static bool take(struct object_call *call)
+{
+    struct target *t = call->target;
+    return call->bucket->props.backend == NULL &&
+           object_seems_lost(t->store, call->bucket->id, call->name) &&
+           pool_submit(t->workers, explain, call, NULL) == 0;
+}
+
+const struct miss_source lost_source = {.name = "lost", .take = take};
