@@ -92,7 +92,7 @@ class Reader:
             check(self.may_refuse is not None, f"{name}: cut")
             return
         if self.may_refuse is not None and reply.status in (502, 503, 504):
-            named = (f"'{self.may_refuse}'", self.c.url(self.may_refuse))
+            named = (f"'{self.may_refuse}'", f'"{self.may_refuse}"', self.c.url(self.may_refuse))
             check(any(n in reply.body.decode() for n in named), f"{reply!r} names another node "
                                                                 f"than {self.may_refuse}")
             return
