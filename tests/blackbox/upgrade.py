@@ -3,7 +3,8 @@
 passed over; a later *format* is refused with a sentence, and nothing is touched.
 
 DFC_UPGRADE_FROM=REV (HEAD~1, say) also builds that commit in a temporary clone, and restarts a
-cluster of it node by node with the programs under test, objects and changes going on throughout."""
+cluster of it node by node with the programs under test, objects and changes going on throughout;
+DFC_UPGRADE_BUILD=DIRECTORY names a build of another commit that is there already."""
 
 import json
 import os
@@ -116,6 +117,11 @@ def test_kept_documents_of_a_later_format_are_fetched_anew(c):
 
 # --- another release's programs ------------------------------------------------------------------
 
+def commit_of(revision):
+    return subprocess.run(["git", "-C", lib.ROOT, "rev-parse", revision], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
 def build_of(revision, top):
     source, build = os.path.join(top, "source"), os.path.join(top, "build")
     for argv in (["git", "clone", "-q", lib.ROOT, source],
@@ -143,15 +149,13 @@ def still_good(c, step):
 
 
 def test_a_cluster_of_another_commit_is_upgraded_node_by_node(_):
-    revision = os.environ.get("DFC_UPGRADE_FROM")
-    if not revision:
-        print("        (DFC_UPGRADE_FROM is not set)")
+    revision, built = os.environ.get("DFC_UPGRADE_FROM"), os.environ.get("DFC_UPGRADE_BUILD")
+    if not revision and not built:
+        print("        (neither DFC_UPGRADE_FROM nor DFC_UPGRADE_BUILD is set)")
         return
     new = lib.BUILD
-    revision = subprocess.run(["git", "-C", lib.ROOT, "rev-parse", revision], check=True,
-                              capture_output=True, text=True).stdout.strip()
     with tempfile.TemporaryDirectory(prefix="dfc-upgrade-") as top:
-        lib.BUILD = old = build_of(revision, top)
+        lib.BUILD = old = built or build_of(commit_of(revision), top)
         c = lib.Cluster(proxies=2, targets=3)
         try:
             c.create("old")
