@@ -374,7 +374,9 @@ static int etcd_campaign(struct metastore *m, const struct metastore_primary *se
     e->changed = changed;
     e->changed_arg = arg;
     const struct election_rules rules = {.ttl_ms = e->ttl_ms, .stands = self != NULL};
+    pthread_mutex_lock(&e->lock); /* others may ask already */
     election_init(&e->election, &rules);
+    pthread_mutex_unlock(&e->lock);
     if (self != NULL)
         copy_primary(self, &e->self);
     int r = thread_start("election", run, e, &e->thread, err);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "common/checksum.h"
+#include "cluster/layout.h"
 
 enum { TERMS_MAX = 4096 };
 
@@ -129,6 +129,7 @@ void check_durable(struct world *w, int place, uint64_t life, const struct clust
         return world_fail(w, "versions grow by one: after %llu.%llu comes %llu.%llu", VERSION(head),
                           VERSION(to));
     note_term(w, place, life, to);
+    objects_check(w, to);
     versions_put(c, to);
     client_note_made(w, head, to);
     state_unref(c->head);
@@ -285,7 +286,11 @@ bool check_converged(struct world *w, char why[static 160])
         snprintf(why, 160, "there are %u primaries", primaries);
     else if (client_waits(w))
         snprintf(why, 160, "the client waits for answers, or jobs have not ended");
-    return primaries == 1 && !client_waits(w);
+    else if (!layout_is_settled(&w->checker->head->smap))
+        snprintf(why, 160, "objects are still to be moved");
+    else
+        return true;
+    return false;
 }
 
 void checker_new(struct world *w)

@@ -7,9 +7,9 @@
 #include "proxy/writer.h"
 #include "tests/sim/sim.h"
 
-enum { OPS_MAX = 2000, CLIENT_TIMEOUT = 5000, BETWEEN_MS = 400 };
+enum { OPS_MAX = 2000, CLIENT_TIMEOUT = 5000, BETWEEN_MS = 400, OUTDATED_MS = 4 * LEASE_TTL };
 
-enum op_kind { OP_CREATE, OP_DESTROY, OP_SETTING, OP_JOB, OP_ABORT, OP_KINDS };
+enum op_kind { OP_CREATE, OP_DESTROY, OP_SETTING, OP_JOB, OP_ABORT, OP_REST, OP_BACK };
 
 struct op {
     struct world *w;
@@ -20,8 +20,8 @@ struct op {
     bool doubted;  /* an attempt may have been made */
     bool answered; /* for good */
     bool told_done, told_no;
-    bool made;
-    bool is_destroyed; /* a destruction was begun */
+    unsigned attempts, made; /* how often */
+    bool is_destroyed;       /* a destruction was begun */
 };
 
 struct client_sim {
@@ -38,6 +38,14 @@ static bool is_doubt(const struct world *w, int code)
     bool disk = code == E_IO || code == E_NO_SPACE;
     return code == E_IN_DOUBT || code == E_NET || code == E_TIMEOUT || code == E_CANCELLED ||
            (disk && !w->is_shared); /* it may be found after a crash */
+}
+
+/* A primary whose lease somebody has ended in etcd does not know it before the next renewal: it
+ * changes nothing any more, but what it refuses by its own documents may be out of date. */
+static bool is_outdated(const struct world *w, int code)
+{
+    return code == E_BUCKET_NOT_FOUND && w->leases_ended_ms != 0 &&
+           w->now < w->leases_ended_ms + OUTDATED_MS;
 }
 
 static bool is_refusal(int code)
@@ -81,7 +89,7 @@ static void answered(void *arg, const struct answer *a)
 {
     struct op *op = arg;
     struct world *w = op->w;
-    bool doubt = is_doubt(w, a->code);
+    bool doubt = is_doubt(w, a->code) || is_outdated(w, a->code);
     world_note(w, CLIENT, "change %zu (%s): %s", op->number, op->name, error_name(a->code));
     op->doubted = op->doubted || doubt;
     bool repeats = is_tracked(op) && (doubt || (op->doubted && is_refusal(a->code)));
@@ -98,6 +106,7 @@ static void send(struct world *w, void *arg)
     struct op *op = arg;
     const struct request req = {.kind = ASK_CHANGE, .op = op->number};
     int to = (int)world_draw(w, w->proxies);
+    op->attempts++;
     net_call(w, CLIENT, to, FOR_NODE, &req, CLIENT_TIMEOUT, answered, op);
 }
 
@@ -113,15 +122,12 @@ static struct op *pick_bucket(struct world *w)
     return NULL;
 }
 
-static void want(struct world *w)
+static void want(struct world *w, const enum op_kind *kinds, size_t kind_count)
 {
     struct client_sim *c = w->client;
-    static const enum op_kind kinds[] = {OP_CREATE,  OP_CREATE, OP_CREATE, OP_DESTROY,
-                                         OP_SETTING, OP_JOB,    OP_JOB,    OP_ABORT};
     struct op *op = &c->ops[c->count];
     struct op *old = pick_bucket(w);
-    *op = (struct op){
-        .w = w, .number = c->count, .kind = kinds[world_draw(w, sizeof kinds / sizeof *kinds)]};
+    *op = (struct op){.w = w, .number = c->count, .kind = kinds[world_draw(w, kind_count)]};
     if (op->kind == OP_DESTROY && old == NULL)
         op->kind = OP_CREATE;
     if (op->kind == OP_DESTROY) {
@@ -135,11 +141,23 @@ static void want(struct world *w)
     send(w, op);
 }
 
+/* In the end everybody is wanted back. */
+static bool anybody_rests(const struct world *w)
+{
+    const struct cluster_state *head = check_head(w);
+    return smap_count(&head->smap, NODE_TARGET, NODE_MAINTENANCE) > 0;
+}
+
 static void tick(struct world *w, void *arg)
 {
+    static const enum op_kind all[] = {OP_CREATE, OP_CREATE, OP_CREATE, OP_DESTROY, OP_SETTING,
+                                       OP_JOB,    OP_JOB,    OP_ABORT,  OP_REST,    OP_BACK};
+    static const enum op_kind back[] = {OP_BACK};
     (void)arg;
     if (!w->calm && w->client->count < OPS_MAX)
-        want(w);
+        want(w, all, sizeof all / sizeof *all);
+    else if (w->client->count < OPS_MAX && anybody_rests(w))
+        want(w, back, 1);
     world_after(w, NOBODY, 20 + world_draw(w, BETWEEN_MS), tick, NULL, NULL);
 }
 
@@ -168,7 +186,8 @@ static struct change *abort_job(const struct cluster_state *s, change_done_fn *d
 {
     for (size_t i = 0; i < s->jobs.count; i++) {
         const struct job *job = s->jobs.jobs[i];
-        if (!job_may_move(job->state, JOB_STOPPING))
+        bool stays = strcmp(job->kind, "rebalance") == 0; /* else none would follow */
+        if (stays || !job_may_move(job->state, JOB_STOPPING))
             continue;
         struct job *stopping = job_copy(job);
         stopping->state = JOB_STOPPING;
@@ -182,6 +201,26 @@ static struct change *abort_job(const struct cluster_state *s, change_done_fn *d
     return NULL;
 }
 
+/* One of them stays in any case. */
+static struct change *move_target(const struct op *op, const struct cluster_state *s,
+                                  int64_t wall_ms, change_done_fn *done, void *arg, int *code)
+{
+    enum node_state to = op->kind == OP_REST ? NODE_MAINTENANCE : NODE_ACTIVE;
+    size_t owners = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[(i + op->number) % s->smap.count];
+        bool fits = op->kind == OP_REST ? n->state == NODE_ACTIVE && owners > 1
+                                        : n->state == NODE_MAINTENANCE;
+        if (n->role != NODE_TARGET || !fits)
+            continue;
+        const struct command cmd = {
+            .kind = CMD_NODE_STATE, .name = n->id, .node_state = to, .wall_ms = wall_ms};
+        return change_new(&cmd, done, arg);
+    }
+    *code = E_NODE_STATE;
+    return NULL;
+}
+
 struct change *client_change(struct world *w, size_t number, const struct cluster_state *s,
                              int64_t wall_ms, void (*done)(void *arg, const struct error *err),
                              void *arg, int *code)
@@ -192,12 +231,16 @@ struct change *client_change(struct world *w, size_t number, const struct cluste
         return start_job(op, s, wall_ms, done, arg, code);
     if (op->kind == OP_ABORT)
         return abort_job(s, done, arg, code);
+    if (op->kind == OP_REST || op->kind == OP_BACK)
+        return move_target(op, s, wall_ms, done, arg, code);
     const struct bucket_props props = BUCKET_PROPS_DEFAULT;
     struct command cmd = {.name = op->name, .props = &props, .wall_ms = wall_ms};
     cmd.kind = op->kind == OP_CREATE ? CMD_BUCKET_CREATE : CMD_BUCKET_DESTROY;
     if (op->kind == OP_SETTING) {
-        snprintf(text, sizeof text, "%zu", 1000 + number);
-        cmd = (struct command){.kind = CMD_CONFIG_SET, .name = "jobs_max", .text = text};
+        bool delay = number % 2 == 0;
+        snprintf(text, sizeof text, delay ? "%zums" : "%zu", 1000 + number);
+        cmd = (struct command){
+            .kind = CMD_CONFIG_SET, .name = delay ? "rebalance_delay" : "jobs_max", .text = text};
     }
     struct change *c = change_new(&cmd, done, arg);
     change_settles(c);
@@ -206,16 +249,19 @@ struct change *client_change(struct world *w, size_t number, const struct cluste
 
 /* --- for the checks -------------------------------------------------------------------------- */
 
+/* An attempt that was in doubt may be made late: also after the one that repeated it, and after
+ * what followed upon that. */
 static void note(struct op *op)
 {
     struct world *w = op->w;
-    if (op->made)
-        world_fail(w, "a change is made once: %s of %s was made twice",
-                   op->kind == OP_CREATE ? "the creation" : "the destruction", op->name);
+    if (op->made == op->attempts)
+        world_fail(w, "a change is made once: %s of %s was asked for %u times, and made once more",
+                   op->kind == OP_CREATE ? "the creation" : "the destruction", op->name,
+                   op->attempts);
     if (op->told_no)
         world_fail(w, "what is told as not made is not: %s of %s",
                    op->kind == OP_CREATE ? "the creation" : "the destruction", op->name);
-    op->made = true;
+    op->made++;
 }
 
 static void note_created(struct world *w, const struct cluster_state *to)
@@ -249,9 +295,11 @@ void client_check_end(struct world *w)
     for (size_t i = 0; i < w->client->count; i++) {
         const struct op *op = &w->client->ops[i];
         bool is_there = bmd_bucket(&head->bmd, op->name) != NULL;
-        if (op->kind == OP_CREATE && op->told_done && !op->is_destroyed && !is_there)
+        bool stays = !op->is_destroyed || i == 0;
+        if (op->kind == OP_CREATE && op->told_done && stays && !is_there)
             world_fail(w, "no acknowledged change is lost: bucket %s is not there", op->name);
-        if (op->kind == OP_DESTROY && op->told_done && is_there)
+        bool once = w->client->ops[op->of].attempts == 1;
+        if (op->kind == OP_DESTROY && op->told_done && once && is_there)
             world_fail(w, "no acknowledged change is lost: bucket %s is there", op->name);
     }
 }
@@ -274,6 +322,14 @@ void client_new(struct world *w)
 {
     w->client = xcalloc(1, sizeof *w->client);
     w->client->ops = xcalloc(OPS_MAX, sizeof w->client->ops[0]);
+}
+
+/* One that stays, for the objects. */
+void client_make_bucket(struct world *w)
+{
+    static const enum op_kind create[] = {OP_CREATE};
+    want(w, create, 1);
+    w->client->ops[0].is_destroyed = true;
 }
 
 void client_start(struct world *w)

@@ -105,12 +105,12 @@ static uint64_t run_seeds(const struct options *o, struct run_tally *tally, char
 static void print_tally(const struct run_tally *t, double seconds)
 {
     printf("%llu seeds, %llu events: %llu changes, %llu terms, %llu crashes, %llu in doubt, "
-           "%llu verdicts, %llu jobs finished, %llu undone; %.1f s of CPU\n",
+           "%llu verdicts, %llu jobs finished, %llu undone, %llu objects moved; %.1f s of CPU\n",
            (unsigned long long)t->runs, (unsigned long long)t->steps,
            (unsigned long long)t->changes, (unsigned long long)t->terms,
            (unsigned long long)t->crashes, (unsigned long long)t->doubts,
            (unsigned long long)t->verdicts, (unsigned long long)t->finished,
-           (unsigned long long)t->undone, seconds);
+           (unsigned long long)t->undone, (unsigned long long)t->moves, seconds);
 }
 
 static double cpu_seconds(void)

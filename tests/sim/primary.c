@@ -4,6 +4,7 @@
 
 #include "common/jsonx.h"
 #include "proxy/admission.h"
+#include "proxy/rebalance_job.h"
 #include "tests/sim/proxy_sim.h"
 
 enum { JUDGE_INTERVAL = 250, RETRY_PAUSE = 50, REQUEST_MAX = 1536 << 10 };
@@ -323,8 +324,7 @@ static void env_commit(void *ctx, const struct command *cmd,
 
 static int env_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    (void)job, (void)s, (void)err;
-    return 0;
+    return rebalance_job_is(job) ? rebalance_job_fits(job, s, err) : 0;
 }
 
 static int64_t env_wall(void *ctx)
@@ -358,6 +358,39 @@ static void judge(struct proxy_sim *p, uint64_t now)
     }
 }
 
+/* --- rebalance ------------------------------------------------------------------------------- */
+
+static void rebalance_stepped(void *arg, const struct error *err)
+{
+    struct proxy_sim *p = arg;
+    (void)err; /* what was not committed comes again */
+    p->rebalancing = false;
+}
+
+/* As job_glue.c has it. */
+static void step_rebalance(struct proxy_sim *p, uint64_t now)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->holder);
+    struct command cmd;
+    if (p->placed_ms == 0 || p->placed != s->smap.placed) {
+        p->placed = s->smap.placed;
+        p->placed_ms = now;
+    }
+    bool next = !p->rebalancing &&
+                rebalance_next(s, now - p->placed_ms, place_wall_ms(p->w, p->place), &cmd);
+    if (!next)
+        return;
+    struct job *job = (struct job *)cmd.job;
+    if (job != NULL) { /* drawn from the kernel: a seed would not repeat it */
+        free(job->id);
+        job->id = xprintf("rbl-%llu", (unsigned long long)s->version);
+        cmd.name = job->id;
+    }
+    p->rebalancing = true;
+    proxy_post(p, change_new(&cmd, rebalance_stepped, p));
+    job_unref(job);
+}
+
 /* --- the whole ------------------------------------------------------------------------------- */
 
 void primary_start(struct proxy_sim *p)
@@ -377,7 +410,8 @@ void primary_start(struct proxy_sim *p)
     p->membership = membership_new(&rules, p->w->mutant == MUTANT_hasty ? 10 * now : now);
     p->pusher = pusher_new(&push, rules.self);
     p->jobs = jobs_driver_new(&jobs, &limits);
-    p->parts_closed = false;
+    p->parts_closed = p->rebalancing = false;
+    p->placed_ms = 0;
     p->judged_ms = p->drove_ms = now;
     p->is_primary = true;
     world_note(p->w, p->place, "is primary");
@@ -396,6 +430,7 @@ void primary_tick(struct proxy_sim *p)
     }
     if (now - p->drove_ms >= JOBS_INTERVAL) {
         p->drove_ms = now;
+        step_rebalance(p, now);
         jobs_driver_tick(p->jobs);
     }
 }

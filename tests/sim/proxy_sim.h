@@ -66,6 +66,8 @@ struct proxy_sim {
     struct pusher *pusher;
     struct jobs_driver *jobs;
     bool parts_closed;
+    bool rebalancing; /* its next step is being committed */
+    uint64_t placed, placed_ms;
     uint64_t judged_ms, drove_ms; /* the last ticks of these */
 };
 

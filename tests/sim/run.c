@@ -25,6 +25,7 @@ static void draw_cluster(struct world *w)
 static void build(struct world *w)
 {
     checker_new(w);
+    objects_new(w);
     client_new(w);
     store_new(w);
     for (unsigned i = 0; i < w->proxies; i++)
@@ -50,6 +51,7 @@ static void take_down(struct world *w)
     net_end(w, CLIENT, FOR_NODE);
     store_free(w);
     client_free(w);
+    objects_free(w);
     checker_free(w);
     world_done(w);
 }
@@ -101,6 +103,10 @@ static void live(struct world *w, const struct run_config *c)
     for (unsigned i = 0; i < w->targets; i++)
         world_restart(w, target_place(i));
     await_convergence(w, 0, "at the beginning");
+    client_make_bucket(w);
+    await_convergence(w, 0, "with its first bucket");
+    if (w->failure == NULL)
+        objects_write(w);
     w->calm = false;
     uint64_t last = w->steps + c->steps;
     client_start(w);

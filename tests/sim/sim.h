@@ -8,6 +8,7 @@
  *   proxy.c     a proxy: gateway, election, how it becomes primary and ceases to be
  *   primary.c   what only the primary has: single writer, pushes, verdicts, jobs
  *   target.c    a target: membership, documents on its disks, its parts of jobs
+ *   objects.c   who has which object, and what a rebalance moves
  *   client.c    who wants changes, and repeats what is in doubt
  *   trouble.c   crashes, pauses, partitions, a metastore that fails
  *   check.c     what must always hold
@@ -66,6 +67,7 @@ struct target_sim;
 struct store_sim;
 struct client_sim;
 struct checker;
+struct objects_sim;
 
 /* A daemon, or etcd and the client, which never die. */
 struct place {
@@ -100,7 +102,9 @@ struct world {
     struct store_sim *store;
     struct client_sim *client;
     struct checker *checker;
-    char *ring[64]; /* the last lines of the trace */
+    struct objects_sim *objects;
+    uint64_t leases_ended_ms; /* by hand, before their time; 0: never */
+    char *ring[64];           /* the last lines of the trace */
     size_t ring_at;
     char *failure; /* the first: everything ends */
 };
@@ -236,11 +240,22 @@ struct target_outcome {
 };
 struct target_outcome target_sim_outcome(struct world *w, unsigned index, const char *job_id);
 
+/* --- objects.c ---------------------------------------------------------------------------------
+ */
+
+void objects_new(struct world *w);
+void objects_free(struct world *w);
+void objects_write(struct world *w); /* each by its owner */
+/* A target's part of the job: true where nothing of others is left there. */
+bool objects_rebalance(struct world *w, unsigned index, const struct job *job);
+void objects_check(struct world *w, const struct cluster_state *s);
+
 /* --- client.c ----------------------------------------------------------------------------------
  */
 
 void client_new(struct world *w);
 void client_free(struct world *w);
+void client_make_bucket(struct world *w); /* one that stays */
 void client_start(struct world *w);
 bool client_waits(const struct world *w); /* for answers, or for jobs to end */
 /* The change as the primary makes it of the request; NULL: the answer is *code. */
@@ -294,7 +309,7 @@ struct run_config {
 };
 /* What happened, added up. */
 struct run_tally {
-    uint64_t runs, steps, changes, terms, crashes, doubts, verdicts, finished, undone;
+    uint64_t runs, steps, changes, terms, crashes, doubts, verdicts, finished, undone, moves;
 };
 /* NULL, or what failed (malloc'ed). */
 char *run_seed(const struct run_config *c, struct run_tally *tally);

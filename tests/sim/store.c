@@ -57,6 +57,7 @@ uint64_t store_elected(struct world *w)
 void store_end_leases(struct world *w)
 {
     world_note(w, STORE, "all leases end");
+    w->leases_ended_ms = w->now;
     fake_keys_expire(&w->store->keys, 0);
 }
 

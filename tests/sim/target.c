@@ -122,6 +122,8 @@ static void step_ends(struct world *w, void *arg)
     struct part *part = arg;
     enum xaction_state before = part->life.state;
     bool success = !world_chance(w, 25);
+    if (success && before == XACTION_RUNNING && strcmp(part->job->kind, "rebalance") == 0)
+        success = objects_rebalance(w, (unsigned)part->target->place - PROXIES_MAX, part->job);
     leave_on_disk(part, success);
     part->life.busy = false;
     part->life.state = xaction_step_ended(&part->life, success);
