@@ -7,7 +7,8 @@
 #include "target/target.h"
 
 /* In the order in which they are asked. */
-static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, &lost_source, NULL};
+static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, &lost_source,
+                                                    NULL};
 
 void miss_begin(struct object_call *call)
 {

@@ -307,8 +307,7 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
     return put_store(p, data, len, err);
 }
 
-int object_put_share(const struct object_put *p, int *fd, struct reader **reader,
-                     struct error *err)
+int object_put_share(const struct object_put *p, int *fd, struct reader **reader, struct error *err)
 {
     *fd = fcntl(p->commit.fd, F_DUPFD_CLOEXEC, 0);
     if (*fd < 0)

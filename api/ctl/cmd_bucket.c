@@ -33,7 +33,8 @@ static char *props_of_flags(const struct args *a)
     if (a->given[F_lru])
         json_object_set_new(props, "lru", json_boolean(strcmp(a->text[F_lru], "true") == 0));
     if (a->given[F_lru_min_age])
-        json_object_set_new(props, "lru_min_age", json_integer((json_int_t)a->number[F_lru_min_age]));
+        json_object_set_new(props, "lru_min_age",
+                            json_integer((json_int_t)a->number[F_lru_min_age]));
     return json_object_size(props) > 0 ? json_text(props) : NULL;
 }
 
