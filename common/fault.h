@@ -12,7 +12,8 @@
  *     name=kill[@N]  the process kills itself with SIGKILL (a crash at exactly this point)
  *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
  *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
- *     sync.*=skip    the points that can be left out: nothing is done, and it is said to be well
+ *     sync.*=skip    the points that can be left out (also index.intend): nothing is done, and it is
+ *                    said to be well
  *     name[TEXT]=…   only where the place (a path, say) has TEXT; others do not count as passes
  *
  * With nothing armed a pass costs one relaxed load. */

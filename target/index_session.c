@@ -300,6 +300,8 @@ static void use_slot(struct index_session *s, size_t i, uint64_t bucket_id, cons
 void session_intend(struct index_session *s, uint64_t bucket_id, const char *name)
 {
     size_t unused;
+    if (fault_skips("index.intend"))
+        return;
     pthread_mutex_lock(&s->lock);
     s->changes++;
     bool known = find_slot(s, bucket_id, name, &unused) != SLOTS;

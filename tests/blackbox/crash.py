@@ -3,7 +3,11 @@
 was acknowledged is there, with the right bytes; what was deleted stays away; the list says what can
 be read; nothing unfinished is left in tmp/.
 
-DFC_ROUNDS (10) says how often; DFC_SEED repeats the clients' choices."""
+DFC_ROUNDS (10) says how often; DFC_SEED repeats the clients' choices.
+
+That it can fail is a test of its own, below: a target that does not write down which names it is about to
+change (the fault point index.intend), killed between the index and the rename, comes back with an index
+that says something else than its files, and the comparison at the end of a round says so."""
 
 import os
 import random
@@ -103,27 +107,28 @@ class Round:
 
 
 def look_at(c, key, may_be):
-    """What the name holds: one of what it may be."""
+    """What the name holds, one of what it may be, and its version."""
     reply = c.get(*key)
     if reply.status == 404:
         check(NOTHING in may_be, f"{key} is lost: it was acknowledged as one of {may_be}")
-        return NOTHING
+        return NOTHING, None
     reply.expect(200)
     for number in may_be - {NOTHING}:
         if reply.body == body_of(number):
-            return number
+            return number, reply.headers["Dfc-Version"]
     raise Failed(f"{key} has {len(reply.body)} bytes that are none of {may_be}")
 
 
 def look_at_all(c, names):
     keys = sorted(names.may_be)
     found = in_parallel(lambda key: look_at(c, key, names.may_be[key]), keys)
-    names.may_be = {key: {number} for key, number in zip(keys, found)}
+    names.may_be = {key: {number} for key, (number, _) in zip(keys, found)}
     for bucket in BUCKETS:
         entries = [e for page in c.pages(bucket) for e in page["entries"]]
-        equal({e["name"]: e["size"] for e in entries},
-              {key[1]: len(body_of(number)) for key, number in zip(keys, found)
-               if key[0] == bucket and number is not NOTHING}, f"the list of {bucket}")
+        equal({e["name"]: (e["size"], e["version"]) for e in entries},
+              {key[1]: (len(body_of(number)), version) for key, (number, version)
+               in zip(keys, found) if key[0] == bucket and number is not NOTHING},
+              f"the list of {bucket}")
 
 
 def unfinished(c, target):
@@ -154,14 +159,50 @@ def one_round(c, names, number, rng):
     return clients.acknowledged
 
 
+def known(c):
+    """What is known of the names so far."""
+    if not hasattr(c, "known"):
+        c.known = Names()
+        for bucket, durability in BUCKETS.items():
+            c.create(bucket, durability=durability)
+    return c.known
+
+
 def test_nothing_acknowledged_is_lost(c):
     print(f"DFC_SEED={SEED} DFC_ROUNDS={ROUNDS}")
-    rng, names, acknowledged = random.Random(SEED), Names(), 0
-    for bucket, durability in BUCKETS.items():
-        c.create(bucket, durability=durability)
+    rng, names, acknowledged = random.Random(SEED), known(c), 0
     for number in range(ROUNDS):
         acknowledged += one_round(c, names, number, rng)
     print(f"{ROUNDS} kills, {acknowledged} writes acknowledged")
+
+
+def killed_by(c, faults, number):
+    """Everybody has ended before the target comes back, and so nothing is written over."""
+    names = known(c)
+    c.stop("t1")
+    c.start("t1", f"--arg=--faults={faults}")
+    c.wait_node("t1", "active")
+    clients = Round(c, names, number)
+    clients.run_until(1)
+    wait_for(lambda: c.state("t1") == "dead", f"the kill by {faults}")
+    c.ended_by_test.add("t1")
+    clients.end()
+    c.start("t1")
+    c.wait_node("t1", "active")
+    return names
+
+
+def test_a_target_that_forgets_what_it_was_about_is_found_out(c):
+    look_at_all(c, killed_by(c, "disk.rename=kill@40", ROUNDS + 1))
+    names = killed_by(c, "index.intend=skip,disk.rename=kill@40", ROUNDS + 2)
+    try:
+        look_at_all(c, names)
+    except Failed as e:
+        print(f"found out: {e}")
+    else:
+        raise Failed("an index that differs from the files was not noticed")
+    equal(c.dfcctl("storage", "reindex", "t1", "--wait").returncode, 0, "the rebuild")
+    look_at_all(c, names)
 
 
 if __name__ == "__main__":
