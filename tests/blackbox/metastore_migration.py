@@ -145,7 +145,7 @@ def test_under_load_nothing_is_lost_or_made_twice(c, etcd):
     c.stop("p1")
     os.unlink(os.path.join(c.node_dir("p1"), "state.json"))
     c.start("p1", *shared(etcd, "/load"))
-    check(creator.refused[0] in names(c), "what etcd has counts")
+    wait_for(lambda: creator.refused[0] in names(c), "what etcd has counts")
 
 
 def back_to_embedded(c):
