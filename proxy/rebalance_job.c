@@ -109,8 +109,11 @@ static bool is_wanted(const struct cluster_state *s, const struct job *last, uin
     cluster_settings_get(&s->config, &settings);
     if (!settings.rebalance || stood_ms < settings.rebalance_delay)
         return false;
-    return last == NULL ||
-           (last->state == JOB_FAILED && wall_ms - last->ended_ms >= REBALANCE_RETRY_MS);
+    if (last == NULL || last->state != JOB_FAILED)
+        return last == NULL;
+    /* One that ended later than now did so by the clock of another primary. */
+    int64_t age_ms = wall_ms - last->ended_ms;
+    return age_ms < 0 || age_ms >= REBALANCE_RETRY_MS;
 }
 
 static const struct node *find_leaving(const struct smap *m)

@@ -145,6 +145,17 @@ static void a_failed_one_is_repeated_after_a_while(void **unused)
     assert_next(DELAY_MS, WALL_MS + REBALANCE_RETRY_MS, CMD_JOB_CREATE);
 }
 
+/* It ended by the clock of a primary that was an hour ahead. */
+static void a_failed_one_is_repeated_though_it_ended_later_than_now(void **unused)
+{
+    (void)unused;
+    join("t3");
+    assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE);
+    move_job(JOB_STOPPING);
+    move_job(JOB_FAILED);
+    assert_next(DELAY_MS, WALL_MS - 3600000, CMD_JOB_CREATE);
+}
+
 static void who_is_away_is_waited_for(void **unused)
 {
     (void)unused;
@@ -203,6 +214,7 @@ int main(void)
         rebalance_test(a_map_that_stands_is_followed),
         rebalance_test(another_map_ends_a_job_for_the_last_one),
         rebalance_test(a_failed_one_is_repeated_after_a_while),
+        rebalance_test(a_failed_one_is_repeated_though_it_ended_later_than_now),
         rebalance_test(who_is_away_is_waited_for),
         rebalance_test(it_can_be_switched_off),
         rebalance_test(who_leaves_goes_when_it_has_nothing),

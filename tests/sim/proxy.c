@@ -443,14 +443,20 @@ static void load(struct world *w, void *arg)
     net_call(w, p->place, STORE, FOR_STORE, &req, LEASE_TTL / 3, loaded, p);
 }
 
+static void stop_parts(struct world *w, void *arg)
+{
+    struct proxy_sim *p = arg;
+    (void)w;
+    primary_stop(p);
+    back_to_gateway(p);
+}
+
+/* What the parts have committed meanwhile stands behind the barrier, and is refused before they go. */
 static void ended(void *arg, const struct error *err)
 {
     struct proxy_sim *p = arg;
     (void)err;
-    if (!p->w->places[p->place].up)
-        return; /* a crash frees the parts */
-    primary_stop(p);
-    back_to_gateway(p);
+    world_after(p->w, p->place, 0, stop_parts, p, NULL);
 }
 
 static void role_event(struct world *w, void *arg)
