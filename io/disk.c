@@ -172,6 +172,11 @@ int disk_write_back(int fd)
     return sync_file_range(fd, 0, 0, WRITE_BACK_FLAGS) == 0 ? 0 : errno;
 }
 
+void disk_write_begin(int fd)
+{
+    (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+}
+
 /* --- running ---------------------------------------------------------------------------------- */
 
 /* A call is measured by who makes it. */

@@ -49,6 +49,9 @@ struct disk_op {
 
 /* DISK_WRITE_BACK at once: 0 or an errno.  Fault point: disk.sync. */
 int disk_write_back(int fd);
+/* The file's bytes begin their way to the disk, and are not waited for: a later sync has less to do,
+ * and finds the errors. */
+void disk_write_begin(int fd);
 
 int disk_open(const char *thread_name, unsigned depth, struct disk **out, struct error *err);
 /* Without io_uring, where an operator or a test does not want it. */

@@ -343,6 +343,8 @@ static int put_finish(struct object_put *p, struct error *err)
     int code = put_check_sum(p, err);
     if (code == 0)
         code = object_put_flush(p, err);
+    if (code == 0 && p->commit.attr.job != NULL)
+        disk_write_begin(p->commit.fd); /* all that a job makes is synced before it is seen */
     p->commit.attr.size = p->written;
     if (!p->commit.moved)
         p->commit.attr.modified_ms = clock_wall_ms();

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sorting on one target against cp of the same bytes and against GNU tar, interleaved; and the
-memory of sorting a million records.  See README.md for what each figure means."""
+"""Sorting on one target against cp of the same bytes, with and without a sync after it, and against
+GNU tar, interleaved; and the memory of sorting a million records.  See README.md for what each figure means."""
 
 import json
 import os
@@ -125,6 +125,12 @@ class Bench:
         self.settle()
         return run_measured(["cp", "-r", str(self.input), str(self.output)])
 
+    def cp_sync(self):
+        """What the cluster gives: the result is on the disk before anybody sees it."""
+        self.settle()
+        return run_measured(["sh", "-c", 'cp -r "$1" "$2" && sync -f "$2"', "sh",
+                             str(self.input), str(self.output)])
+
     def tar(self):
         self.settle()
         scratch = self.work / "scratch"
@@ -199,13 +205,14 @@ class Bench:
         if self.args.quick:
             shards, records = 4, max(2, records // 10)
         self.make(shards, records, record_bytes)
-        results = benchlib.interleave({"cp": self.cp, **self.sides()}, self.args.rounds,
-                                      warm_up=not self.args.quick)
+        results = benchlib.interleave({"cp": self.cp, "cp_sync": self.cp_sync, **self.sides()},
+                                      self.args.rounds, warm_up=not self.args.quick)
         results["tar"] = [self.tar() for _ in range(min(self.args.rounds, TAR_ROUNDS))]
         self.settle()
         self.unmake()
         row = {"name": name, "bytes": self.bytes, "goal_times_cp": goal}
         cp = [r["seconds"] for r in results["cp"]]
+        cp_sync = [r["seconds"] for r in results["cp_sync"]]
         for side, runs in results.items():
             seconds = [r["seconds"] for r in runs]
             row[side] = {
@@ -214,6 +221,7 @@ class Bench:
                 "cpu_s": round(benchlib.median([r["cpu_s"] for r in runs]), 3),
                 "peak_mib": peak_mib(runs),
                 "times_cp": benchlib.paired_ratio(seconds, cp),
+                "times_cp_sync": benchlib.paired_ratio(seconds, cp_sync),
                 "runs": [round(s, 3) for s in seconds],
             }
         self.rows.append(row)
@@ -236,18 +244,19 @@ class Bench:
     def table(self):
         lines = []
         for row in self.rows:
-            for side in ("cp", "harness", "cluster", "tar"):
+            for side in ("cp", "cp_sync", "harness", "cluster", "tar"):
                 if side not in row:
                     continue
                 r = row[side]
-                times = r.get("times_cp")
+                times, synced = r.get("times_cp"), r.get("times_cp_sync")
                 lines.append([row["name"], side, f"{r['seconds']:.2f}", r.get("mb_per_s"),
                               times and times["median"],
                               times and f"{times['min']}-{times['max']}",
-                              row.get("goal_times_cp"), f"{r['cpu_s']:.2f}", r["peak_mib"],
+                              row.get("goal_times_cp"), synced and synced["median"],
+                              f"{r['cpu_s']:.2f}", r["peak_mib"],
                               row.get("bound_mib")])
-        benchlib.table(["", "", "s", "MB/s", "times cp", "(rounds)", "goal", "CPU s",
-                        "peak MiB", "bound"], lines)
+        benchlib.table(["", "", "s", "MB/s", "times cp", "(rounds)", "goal", "times cp+sync",
+                        "CPU s", "peak MiB", "bound"], lines)
 
 
 def measure(args, document, work, cluster):
