@@ -173,9 +173,9 @@ int json_only_fields(json_t *obj, const char *path, const char *const *allowed, 
 }
 
 int json_parse_action(const char *text, size_t len, const char *action, json_t **doc,
-                      const char **name, struct error *err)
+                      const char **name, json_t **value, struct error *err)
 {
-    static const char *const fields[] = {"action", "name", NULL};
+    const char *const fields[] = {"action", "name", value != NULL ? "value" : NULL, NULL};
     const char *given = NULL;
     int r;
     if ((r = json_parse(text, len, doc, err)) != 0)
@@ -184,7 +184,8 @@ int json_parse_action(const char *text, size_t len, const char *action, json_t *
         return error_set(err, E_JSON, "the body must be an object with the field 'action'");
     if ((r = json_only_fields(*doc, "", fields, err)) != 0 ||
         (r = json_need_str(*doc, "", "action", &given, err)) != 0 ||
-        (r = json_need_str(*doc, "", "name", name, err)) != 0)
+        (r = json_need_str(*doc, "", "name", name, err)) != 0 ||
+        (value != NULL && (r = json_get_object(*doc, "", "value", value, err)) != 0))
         return r;
     if (strcmp(given, action) != 0)
         return error_set(err, E_INVALID, "field 'action': '%.64s' is not %s", given, action);

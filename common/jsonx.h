@@ -42,10 +42,11 @@ int json_need_u64(json_t *obj, const char *path, const char *field, uint64_t *ou
                   struct error *err);
 /* E_JSON naming the first field of obj that is not in the NULL-terminated list. */
 int json_only_fields(json_t *obj, const char *path, const char *const *allowed, struct error *err);
-/* The body of a control call {"action": action, "name": …}: *name belongs to *doc, which is the
- * caller's also after an error.  E_JSON, E_INVALID. */
+/* The body of a control call {"action": action, "name": …, "value": {…}}: *name and *value (NULL where
+ * there is none) belong to *doc, which is the caller's also after an error.  With `value` NULL the
+ * call takes none.  E_JSON, E_INVALID. */
 int json_parse_action(const char *text, size_t len, const char *action, json_t **doc,
-                      const char **name, struct error *err);
+                      const char **name, json_t **value, struct error *err);
 
 /* A string of any bytes (a message that quotes a name of a file): one that is no part of valid UTF-8
  * becomes the four characters \xNN. */

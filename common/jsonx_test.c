@@ -278,15 +278,36 @@ static void bodies_of_actions(void **state)
         _cleanup_json_ json_t *doc = NULL;
         const char *name = NULL;
         assert_int_equal(
-            json_parse_action(bad[i].text, strlen(bad[i].text), "start", &doc, &name, &err),
+            json_parse_action(bad[i].text, strlen(bad[i].text), "start", &doc, &name, NULL, &err),
             bad[i].code);
         assert_non_null(strstr(err.message, bad[i].message));
     }
     static const char good[] = "{\"name\":\"x\",\"action\":\"start\"}";
     _cleanup_json_ json_t *doc = NULL;
     const char *name = NULL;
-    assert_int_equal(json_parse_action(good, strlen(good), "start", &doc, &name, NULL), 0);
+    assert_int_equal(json_parse_action(good, strlen(good), "start", &doc, &name, NULL, NULL), 0);
     assert_string_equal(name, "x");
+}
+
+static void actions_with_a_value(void **state)
+{
+    (void)state;
+    static const char with[] = "{\"action\":\"start\",\"name\":\"x\",\"value\":{\"a\":1}}";
+    static const char without[] = "{\"action\":\"start\",\"name\":\"x\"}";
+    static const char wrong[] = "{\"action\":\"start\",\"name\":\"x\",\"value\":1}";
+    _cleanup_json_ json_t *first = NULL;
+    _cleanup_json_ json_t *second = NULL;
+    _cleanup_json_ json_t *third = NULL;
+    const char *name = NULL;
+    json_t *value = NULL;
+    assert_int_equal(
+        json_parse_action(without, strlen(without), "start", &first, &name, &value, NULL), 0);
+    assert_null(value);
+    assert_int_equal(json_parse_action(with, strlen(with), "start", &second, &name, &value, NULL),
+                     0);
+    assert_int_equal(json_object_size(value), 1);
+    assert_int_equal(json_parse_action(wrong, strlen(wrong), "start", &third, &name, &value, NULL),
+                     E_JSON);
 }
 
 static void texts_keep_the_order(void **state)
@@ -329,6 +350,7 @@ int main(void)
         cmocka_unit_test(strange_objects_have_no_fields),
         cmocka_unit_test(unknown_fields_are_named),
         cmocka_unit_test(bodies_of_actions),
+        cmocka_unit_test(actions_with_a_value),
         cmocka_unit_test(texts_keep_the_order),
         cmocka_unit_test(any_bytes_become_a_string),
     };

@@ -57,23 +57,6 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-static int parse(json_t *doc, const char **name, json_t **value, struct error *err)
-{
-    static const char *const fields[] = {"action", "name", "value", NULL};
-    const char *action = NULL;
-    int code;
-    if (!json_is_object(doc))
-        return error_set(err, E_JSON, "the body must be an object with the field 'action'");
-    if ((code = json_only_fields(doc, "", fields, err)) != 0 ||
-        (code = json_need_str(doc, "", "action", &action, err)) != 0 ||
-        (code = json_need_str(doc, "", "name", name, err)) != 0 ||
-        (code = json_get_object(doc, "", "value", value, err)) != 0)
-        return code;
-    if (strcmp(action, "start") != 0)
-        return error_set(err, E_INVALID, "field 'action': '%.64s' is not start", action);
-    return 0;
-}
-
 /* A rebalance has a plan. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
@@ -91,9 +74,7 @@ int bare_job_make(const struct cluster_state *s, const char *data, size_t len, i
     _cleanup_json_ json_t *spec = NULL;
     json_t *value = NULL;
     const char *name = NULL;
-    int code = json_parse(data, len, &doc, err);
-    if (code == 0)
-        code = parse(doc, &name, &value, err);
+    int code = json_parse_action(data, len, "start", &doc, &name, &value, err);
     if (code != 0)
         return code;
     const struct xaction_kind *kind = xaction_kind_find(name);

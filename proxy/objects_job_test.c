@@ -123,7 +123,8 @@ static void test_refusals(void **state)
     refuse("copy", "a", "{\"to\": \"a\"}", E_INVALID);
     apply(&(struct command){.kind = CMD_NODE_STATE, .name = "t2", .node_state = NODE_UNREACHABLE});
     refuse("delete", "a", "{\"prefix\": \"\"}", E_NODE_UNREACHABLE);
-    apply(&(struct command){.kind = CMD_NODE_STATE, .name = "t2", .node_state = NODE_MAINTENANCE});
+    apply(&(struct command){
+        .kind = CMD_NODE_STATE, .name = "t2", .node_state = NODE_MAINTENANCE, .force = true});
     struct job *job = made("delete", "a", "{\"prefix\": \"\"}");
     assert_int_equal(job->participant_count, 1);
     job_unref(job);

@@ -47,7 +47,8 @@ static void join(const char *id, enum node_role role, uint32_t weight, const cha
 
 static void set_node(const char *id, enum node_state state)
 {
-    apply(&(struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state});
+    apply(
+        &(struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state, .force = true});
 }
 
 static void create_bucket(const char *name, enum durability durability)

@@ -143,7 +143,7 @@ static int parse_rename(struct object_call *call, const char *data, size_t len, 
 {
     _cleanup_json_ json_t *doc = NULL;
     const char *name = NULL;
-    int r = json_parse_action(data, len, "rename", &doc, &name, err);
+    int r = json_parse_action(data, len, "rename", &doc, &name, NULL, err);
     if (r != 0)
         return r;
     if ((r = object_name_check(name, strlen(name), err)) != 0) {

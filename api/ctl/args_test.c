@@ -91,7 +91,7 @@ static void mistakes_are_named(void **state)
     REFUSED("there is no command 'objet'; did you mean 'object'?", "objet");
     REFUSED("there is no command 'quux'; try 'dfcctl help'", "quux");
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
-    REFUSED("there is no 'node frobnicate'; there are ls, show, rm", "node", "frobnicate");
+    REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, decommission, rm", "node", "frobnicate");
     REFUSED("there is no flag --prefx; did you mean --prefix?", "ls", "--prefx=a");
     REFUSED("there is no flag --frobnicate", "ls", "--frobnicate");
     REFUSED("there is no flag -X", "ls", "-X");

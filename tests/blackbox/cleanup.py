@@ -91,7 +91,9 @@ def test_refusals(c):
     refuse({"action": "start", "name": "none"}, "invalid_argument", "cleanup")
     refuse({"action": "begin", "name": "cleanup"}, "invalid_argument", "start")
     refuse({"action": "start"}, "invalid_json", "name")
-    refuse({"action": "start", "name": "cleanup", "value": {}}, "invalid_json", "value")
+    refuse({"action": "start", "name": "cleanup", "value": {"x": 1}}, "invalid_argument", "value")
+    refuse({"action": "start", "name": "cleanup", "value": 1}, "invalid_json", "value")
+    refuse({"action": "start", "name": "cleanup", "vale": {}}, "invalid_json", "vale")
     refuse([], "invalid_json", "object")
     c.call("POST", "/v1/jobs", b"{").expect(400, "invalid_json")
 
