@@ -287,9 +287,8 @@ static void test_many_at_once(void **state)
     assert_int_equal(ended[0], MANY);
 }
 
-static void test_a_stream_opens_its_session(void **state)
+static void need_stream(void)
 {
-    (void)state;
     _cleanup_free_ char *url = url_of("/echo");
     _cleanup_free_ char *bytes = xmalloc(STREAM_BYTES);
     memset(bytes, 'b', STREAM_BYTES);
@@ -305,6 +304,25 @@ static void test_a_stream_opens_its_session(void **state)
     assert_int_equal(r.body.len, STREAM_BYTES);
     http_result_done(&r);
     bpipe_unref(pipe);
+}
+
+static void test_a_stream_opens_its_session(void **state)
+{
+    (void)state;
+    need_stream();
+}
+
+/* However lately it was heard. */
+static void test_a_stream_to_a_server_that_began_anew(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        need_post("/echo", "before");
+        need_stream();
+        server_end();
+        server_begin(KEY, NET_CONTROL);
+        need_stream();
+    }
 }
 
 static void test_another_key_is_refused_in_words(void **state)
@@ -413,6 +431,7 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(test_many_at_once, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_stream_opens_its_session, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_stream_to_a_server_that_began_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_key_is_refused_in_words, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_server_without_a_key_is_no_node, setup, teardown),
         cmocka_unit_test_setup_teardown(test_without_keys_nothing_is_asked, setup, teardown),

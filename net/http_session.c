@@ -13,7 +13,6 @@
 enum {
     PEERS_MAX = 1024,
     SIGNINGS_MAX = 3, /* of one call */
-    FRESH_MS = 1000,  /* heard so lately, it has not begun anew */
     OPEN_TIMEOUT_MS = 10000,
     ANSWER_MAX = 4096,
 };
@@ -28,7 +27,6 @@ struct peer {
     char id[2 * AUTH_SESSION_BYTES + 1];
     unsigned char key[AUTH_MAC_BYTES];
     uint64_t counter;
-    uint64_t heard_ms; /* it took a signature of this session; 0: not yet */
     uint64_t asked_ms;
     struct call *waiting;
 };
@@ -55,7 +53,6 @@ static void peer_close(struct peer *p)
 {
     OPENSSL_cleanse(p->key, sizeof p->key);
     p->open = false;
-    p->heard_ms = 0;
 }
 
 static void peer_free(struct peer *p)
@@ -175,7 +172,6 @@ static void opened(void *arg, struct http_result *r)
     p->opening = false;
     p->open = code == 0;
     p->counter = 0;
-    p->heard_ms = 0;
     if (code != 0)
         error_recode(&err, code_of_refusal(code), "no session");
     go_on(p, code != 0 ? &err : NULL);
@@ -274,7 +270,7 @@ static void sign(struct peer *p, struct call *c)
     buf_puts(&line, "Dfc-Auth: ");
     auth_claim_text(&claim, &line);
     add_signature(c, line.data);
-    if (c->upload != NULL && (p->heard_ms == 0 || clock_ms() - p->heard_ms > FRESH_MS))
+    if (c->upload != NULL)
         add_signature(c, "Expect: 100-continue");
     c->signings++;
 }
@@ -335,8 +331,6 @@ bool session_wants_again(struct session_desk *d, struct call *c, const struct ht
     bool replayed = challenge != NULL && strcmp(challenge, "Dfc error=\"replay\"") == 0;
     if (p != NULL && unknown)
         peer_close(p);
-    else if (p != NULL && head->status != 401)
-        p->heard_ms = clock_ms();
     if (!unknown && !replayed)
         return false;
     if (!can_be_repeated(c))

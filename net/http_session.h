@@ -2,9 +2,9 @@
  *
  * A call to a peer without a session waits until one is open, with all others to that peer; it is
  * then signed and started, or fails as the opening did.  A peer that does not know the session (it
- * has begun anew) says so, and the call is signed and sent again, unless bytes of a stream are gone:
- * so a stream to a peer that was not heard for a second asks first (Expect: 100-continue), and one
- * that comes too early for that fails as if the connection had been cut.
+ * has begun anew) says so, and the call is signed and sent again.  The bytes of a stream cannot be
+ * sent twice: it asks first (Expect: 100-continue), which is a round trip; only where that is not
+ * answered within a second the bytes go all the same, and may fail as if the connection had been cut.
  *
  * Everything in the loop's thread. */
 #pragma once
