@@ -396,6 +396,7 @@ void call_set_options(struct call *c, const struct http_client_config *config)
     curl_easy_setopt(e, CURLOPT_PRIVATE, c);
     curl_easy_setopt(e, CURLOPT_URL, c->url);
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)c->total_timeout_ms);
+    curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, c->fresh ? 1L : 0L);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, read_header);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, read_reply);

@@ -86,10 +86,24 @@ static void on_socket(void *arg, CURL *easy, curl_socket_t fd)
     call_of_easy(easy)->socket = fd;
 }
 
+/* The peer gave up a kept connection just when this call took it.  Where that shows while the reply
+ * is awaited curl repeats the call by itself; where it shows in the sending, not always (7.88). */
+static bool kept_one_died(const struct call *c, CURLcode result)
+{
+    long connects = 1;
+    if (result != CURLE_SEND_ERROR && result != CURLE_RECV_ERROR)
+        return false;
+    curl_easy_getinfo(c->easy, CURLINFO_NUM_CONNECTS, &connects);
+    return connects == 0 && !c->fresh && !c->head_seen && c->result.code == 0 &&
+           (c->upload == NULL || c->sent == 0);
+}
+
 static void on_finished(void *arg, CURL *easy, CURLcode result)
 {
     (void)arg;
     struct call *c = call_of_easy(easy);
+    if (kept_one_died(c, result))
+        c->again = c->fresh = true;
     if (c->again) {
         call_leave_curl(c);
         call_reset(c);
