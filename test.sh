@@ -72,13 +72,12 @@ if [ ${#suites[@]} -gt 0 ]; then
     build build
     run build 1 "${suites[@]}"
 else
-    build build
+    for directory in build build-asan build-tsan build-fuzz; do
+        build "$directory"
+    done
     run build 1
-    build build-asan
     run build-asan 4 --suite unit --suite sim --suite blackbox-sanitized
-    build build-tsan
     run build-tsan 4 --suite unit --suite blackbox-sanitized
-    build build-fuzz
     run build-fuzz 2 --suite fuzz
 fi
 exec python3 tests/tally.py tests/allowed-skips "${logs[@]}"

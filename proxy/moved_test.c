@@ -59,14 +59,9 @@ static void what_was_written_is_read(void **state)
 
 static void a_damaged_mark_is_no_free_way(void **state)
 {
-    static const char *const texts[] = {
-        "",
-        "{",
-        "[]",
-        "{}",
-        "{\"format\": 2}",
-        "{\"format\": 1, \"metastore\": \"e\", \"prefix\": \"/p\", \"cluster\": \"c\", "
-        "\"term\": -1, \"version\": 2}"};
+    static const char backwards[] = "{\"format\": 1, \"metastore\": \"e\", \"prefix\": \"/p\","
+                                    " \"cluster\": \"c\", \"term\": -1, \"version\": 2}";
+    static const char *const texts[] = {"", "{", "[]", "{}", "{\"format\": 2}", backwards};
     const char *dir = *state;
     _cleanup_free_ char *path = xprintf("%s/moved.json", dir);
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
