@@ -1,0 +1,69 @@
+/* Who owns an object of a bucket with several copies, who of them acts, and who has to be asked.
+ *
+ *   owners    the `copies` highest-weighted targets of the committed map (smap_owners())
+ *   acting    the one of them through which every write and read of the name goes, and which
+ *             numbers the writes: the first in rank that is active and does not lag; where all
+ *             lag the first active one that restarted, then the first that missed writes
+ *   others    the rest of the active owners: a write is on each of them before it is on the
+ *             acting one, where it is first seen
+ *
+ * Only an owner that the map calls unreachable is passed over; what is acknowledged meanwhile it
+ * does not have.  The map says so of each target, for all names at once (struct node):
+ *
+ *   lag           none       it has all that was acknowledged, and knows what is not settled
+ *                 restarted  a new run (another boot id) was let in: it has all that was
+ *                            acknowledged, but may have forgotten which writes were under way
+ *                 missed     it was called unreachable: writes were acknowledged without it
+ *   missed_since  with `missed`: version of the state by which it was first called so
+ *   gone_since    while unreachable: version of the state by which it was called so this time
+ *
+ * Set by the command that commits the new run, or the verdict (the greater lag stays, and the
+ * first missed_since); taken back by CMD_LAG_DONE, when a repair has compared what the targets
+ * have.  A target that is let in for the first time owned nothing before: none.
+ *
+ * An unreachable target U may alone have what was acknowledged, unless another owner of that set
+ * settles it: one that is active, and has missed nothing, or nothing before U was gone:
+ *
+ *   X settles U:  X.state == active && (X.lag != missed || X.missed_since >= U.gone_since)
+ *
+ * With nobody to settle it U is awaited: what it may have is neither read nor overwritten (503
+ * that names it).  The same holds for each earlier set of owners that the map remembers
+ * (cluster/layout.h), by itself.
+ *
+ * With one copy there is one owner, which acts whatever its state is, and nobody is asked: those
+ * buckets go the ways of smap_owners() and layout_ask().
+ *
+ * Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "cluster/layout.h"
+#include "cluster/state.h"
+
+enum {
+    OWNERS_MAX = 8, /* of a bucket's copies */
+    OWNERS_ASKED_MAX = OWNERS_MAX * (LAYOUTS_MAX + 1),
+};
+
+struct owners {
+    size_t count;                       /* at most `copies`: there may be fewer targets */
+    const struct node *all[OWNERS_MAX]; /* in rank; the state's */
+    const struct node *acting;          /* NULL where none is active */
+    const struct node *awaited;         /* or NULL: unreachable, and may alone have the newest */
+};
+
+void owners_of(const struct cluster_state *s, const struct bucket *b, const char *name,
+               struct owners *out);
+bool owners_has(const struct owners *o, const char *id);
+/* The active owners but `self`, who take part in a write.  Room for OWNERS_MAX. */
+size_t owners_others(const struct owners *o, const char *self, const struct node **out);
+/* Must the acting owner compare with others before it answers or writes?  It lags, or objects are
+ * still on their way from earlier owners.  (It also must where it knows of a write of the name
+ * that is not settled.) */
+bool owners_must_compare(const struct cluster_state *s, const struct owners *o);
+/* With whom `self` compares then: owners_others() and every active earlier owner, each once.  Room
+ * for OWNERS_ASKED_MAX. */
+size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const char *name,
+                    const char *self, const struct node **out);
