@@ -29,6 +29,28 @@ int durability_from_name(const char *name, enum durability *d, struct error *err
     return error_set(err, E_INVALID, "'%.32s' is not a durability: sync or async", name);
 }
 
+static const char *const quorum_names[] = {[WRITE_ALL] = "all", [WRITE_MAJORITY] = "majority"};
+static const char *const read_names[] = {[READ_ANY] = "any", [READ_ACTING] = "acting"};
+
+const char *write_quorum_name(enum write_quorum q)
+{
+    return quorum_names[q];
+}
+
+const char *read_from_name(enum read_from f)
+{
+    return read_names[f];
+}
+
+bool bmd_has_copies(const struct bmd *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->buckets[i].props.copies > 1)
+            return true;
+    }
+    return false;
+}
+
 static size_t bmd_find(const struct bmd *b, const char *name, bool *found)
 {
     return document_find(b->buckets, b->count, sizeof b->buckets[0], offsetof(struct bucket, name),
@@ -60,16 +82,28 @@ bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props 
 {
     return a->copies == b->copies && a->durability == b->durability && a->checksum == b->checksum &&
            a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend) &&
-           a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms;
+           a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms &&
+           a->write_quorum == b->write_quorum && a->read_from == b->read_from;
 }
 
 int bucket_props_check(const struct bucket_props *p, struct error *err)
 {
     if (p->copies == 0)
         return error_set(err, E_INVALID, "field 'copies' must be at least 1");
-    if (p->copies > 1)
+    if (p->copies > COPIES_MAX)
+        return error_set(err, E_INVALID, "field 'copies' must be at most %d", COPIES_MAX);
+    if (p->copies > 1 && !COPIES_SERVED)
         return error_set(err, E_UNSUPPORTED, "field 'copies': this release keeps 1 copy, not %u",
                          p->copies);
+    if (p->write_quorum == WRITE_MAJORITY)
+        return error_set(
+            err, E_UNSUPPORTED,
+            "field 'write_quorum': this release writes to all owners that the map does "
+            "not pass over: all");
+    if (p->copies > 1 && p->backend != NULL)
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'copies': what a bucket with a backend has can be read again, and "
+                         "this release keeps 1 copy of it");
     if (p->lru_min_age_ms > LRU_MIN_AGE_MAX_MS)
         return error_set(err, E_INVALID, "field 'lru_min_age' is more than ten years");
     if (p->backend == NULL && (p->lru_off || p->lru_min_age_ms > 0))
@@ -155,6 +189,10 @@ json_t *bucket_props_to_json(const struct bucket_props *p)
     json_t *doc = json_pack("{s:I, s:s, s:s, s:b}", "copies", (json_int_t)p->copies, "durability",
                             durability_name(p->durability), "checksum", checksum_name(p->checksum),
                             "verify_on_read", (int)p->verify_on_read);
+    if (p->copies > 1 || p->write_quorum != WRITE_ALL || p->read_from != READ_ANY) {
+        json_object_set_new(doc, "write_quorum", json_string(write_quorum_name(p->write_quorum)));
+        json_object_set_new(doc, "read_from", json_string(read_from_name(p->read_from)));
+    }
     if (p->backend == NULL)
         return doc;
     json_object_set_new(doc, "backend", json_string(p->backend));
@@ -173,6 +211,35 @@ static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *e
         return error_set(err, E_INVALID, "field 'props.copies' is out of range");
     p->copies = (uint32_t)copies;
     return 0;
+}
+
+/* The field's value as the place of its name among two. */
+static int word_from_json(json_t *doc, const char *field, const char *const words[2], unsigned *at,
+                          struct error *err)
+{
+    const char *word = words[*at];
+    int r = json_get_str(doc, "props", field, &word, err);
+    if (r != 0)
+        return r;
+    for (unsigned i = 0; i < 2; i++) {
+        if (strcmp(word, words[i]) == 0) {
+            *at = i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "field 'props.%s': '%.32s' is not %s or %s", field, word,
+                     words[0], words[1]);
+}
+
+static int who_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    unsigned quorum = p->write_quorum, from = p->read_from;
+    int r = word_from_json(doc, "write_quorum", quorum_names, &quorum, err);
+    if (r == 0)
+        r = word_from_json(doc, "read_from", read_names, &from, err);
+    p->write_quorum = (enum write_quorum)quorum;
+    p->read_from = (enum read_from)from;
+    return r;
 }
 
 /* The object form becomes the URL, in the document. */
@@ -203,7 +270,7 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
     const char *durability = durability_name(p->durability);
     const char *checksum = checksum_name(p->checksum);
     int r;
-    if ((r = copies_from_json(doc, p, err)) != 0 ||
+    if ((r = copies_from_json(doc, p, err)) != 0 || (r = who_from_json(doc, p, err)) != 0 ||
         (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
@@ -218,8 +285,26 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 
 json_t *bucket_to_json(const struct bucket *b)
 {
-    return json_pack("{s:I, s:s, s:I, s:o}", "id", (json_int_t)b->id, "name", b->name, "created",
-                     (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
+    json_t *doc =
+        json_pack("{s:I, s:s, s:I, s:o}", "id", (json_int_t)b->id, "name", b->name, "created",
+                  (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
+    if (b->filled < b->props.copies) {
+        json_object_set_new(doc, "filled", json_integer(b->filled));
+        json_object_set_new(doc, "raised", json_integer((json_int_t)b->raised));
+    }
+    return doc;
+}
+
+static int filled_from_json(json_t *doc, const char *path, struct bucket *out, struct error *err)
+{
+    uint64_t filled = out->props.copies;
+    int r = json_get_u64(doc, path, "filled", &filled, err);
+    if (r == 0)
+        r = json_get_u64(doc, path, "raised", &out->raised, err);
+    if (r == 0 && (filled == 0 || filled > out->props.copies))
+        r = error_set(err, E_INVALID, "field '%s.filled' must be between 1 and its copies", path);
+    out->filled = (uint32_t)filled;
+    return r;
 }
 
 int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct bucket *out,
@@ -239,6 +324,8 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
         error_wrap(err, "%s", path);
         return r;
     }
+    if ((r = filled_from_json(doc, path, out, err)) != 0)
+        return r;
     out->name = arena_strdup(a, name);
     if (out->props.backend != NULL)
         out->props.backend = arena_strdup(a, out->props.backend);

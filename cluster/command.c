@@ -4,6 +4,7 @@
 
 #include "cluster/backend.h"
 #include "cluster/document.h"
+#include "cluster/lag.h"
 #include "cluster/layout.h"
 #include "cluster/parts.h"
 #include "cluster/settings.h"
@@ -64,15 +65,24 @@ static struct cluster_state *next_with_jobs(const struct cluster_state *s, const
 
 /* What the map shall say of a node that has just said what it is: maintenance and decommissioning
  * are an operator's decision and stay; anything else ends with a sign of life. */
-static struct node node_joined(const struct smap *m, const struct node *spec, int64_t wall_ms)
+static struct node node_joined(const struct cluster_state *s, const struct command *cmd)
 {
-    const struct node *known = smap_node(m, spec->id);
-    struct node n = *spec;
+    const struct node *known = smap_node(&s->smap, cmd->node->id);
+    struct node n = *cmd->node;
     n.state = NODE_ACTIVE;
     if (known != NULL && (known->state == NODE_MAINTENANCE || known->state == NODE_DECOMMISSIONING))
         n.state = known->state;
-    n.since_ms = known != NULL && known->state == n.state ? known->since_ms : wall_ms;
+    n.since_ms = known != NULL && known->state == n.state ? known->since_ms : cmd->wall_ms;
+    lag_follow(s, known, cmd->lost, &n);
     return n;
+}
+
+/* The map with `n`, new or changed. */
+static void map_with(const struct cluster_state *s, const struct node *n, struct smap *m)
+{
+    smap_with(&s->smap, n, m);
+    if (lag_is_news(n))
+        m->lagged = s->version + 1;
 }
 
 /* What a target holds that was removed from the map proves nothing: it may have been written anew,
@@ -127,11 +137,11 @@ static int apply_node_join(const struct cluster_state *s, const struct command *
     if (r != 0)
         return r;
     const struct node *known = smap_node(&s->smap, cmd->node->id);
-    struct node n = node_joined(&s->smap, cmd->node, cmd->wall_ms);
+    struct node n = node_joined(s, cmd);
     if (known != NULL && node_equal(known, &n))
         return keep(s, next);
     struct smap m;
-    smap_with(&s->smap, &n, &m);
+    map_with(s, &n, &m);
     return follow_smap(s, &m, true, next, err);
 }
 
@@ -152,7 +162,7 @@ static int apply_term_begin(const struct cluster_state *s, const struct command 
     int r = check_join(s, cmd, err);
     if (r != 0)
         return r;
-    struct node n = node_joined(&s->smap, spec, cmd->wall_ms);
+    struct node n = node_joined(s, cmd);
     struct smap m;
     smap_with(&s->smap, &n, &m);
     struct cluster_state *made = next_with_smap(s, &m);
@@ -226,8 +236,9 @@ static int apply_node_state(const struct cluster_state *s, const struct command 
     struct node n = *known;
     n.state = cmd->node_state;
     n.since_ms = cmd->wall_ms;
+    lag_follow(s, known, false, &n);
     struct smap m;
-    smap_with(&s->smap, &n, &m);
+    map_with(s, &n, &m);
     return follow_smap(s, &m, true, next, err);
 }
 
@@ -242,7 +253,8 @@ static int apply_node_remove(const struct cluster_state *s, const struct command
         return error_set(err, E_NODE_STATE, "node '%s' is active and cannot be removed", known->id);
     struct smap m;
     smap_without(&s->smap, cmd->name, &m);
-    return follow_smap(s, &m, false, next, err);
+    /* With copies another target owns in its place, which has to be given what the others have. */
+    return follow_smap(s, &m, node_owns(known) && bmd_has_copies(&s->bmd), next, err);
 }
 
 static int apply_moves_done(const struct cluster_state *s, const struct command *cmd,
@@ -257,6 +269,47 @@ static int apply_moves_done(const struct cluster_state *s, const struct command 
         return keep(s, next);
     struct smap m;
     smap_settled(&s->smap, &m);
+    *next = next_with_smap(s, &m);
+    return 0;
+}
+
+static int check_repaired(const struct cluster_state *s, const struct command *cmd,
+                          struct error *err)
+{
+    if (cmd->lagged == s->smap.lagged && cmd->placed == s->smap.placed)
+        return 0;
+    return error_set(
+        err, E_STALE_MAP,
+        "copies were compared when the map was at %llu (owners: %llu), and since then a "
+        "target has fallen behind, or come: %llu (%llu)",
+        (unsigned long long)cmd->lagged, (unsigned long long)cmd->placed,
+        (unsigned long long)s->smap.lagged, (unsigned long long)s->smap.placed);
+}
+
+static int apply_lag_done(const struct cluster_state *s, const struct command *cmd,
+                          const struct cluster_state **next, struct error *err)
+{
+    int r = check_repaired(s, cmd, err);
+    if (r != 0)
+        return r;
+    struct smap m = s->smap;
+    document_ref(m.memory);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        struct node n = s->smap.nodes[i];
+        struct smap changed;
+        if (!lag_may_end(s, &n))
+            continue;
+        n.lag = LAG_NONE;
+        n.missed_since = 0;
+        smap_with(&m, &n, &changed);
+        document_unref(m.memory);
+        m = changed;
+    }
+    if (m.version == s->smap.version) {
+        document_unref(m.memory);
+        return keep(s, next);
+    }
+    m.version = s->smap.version + 1;
     *next = next_with_smap(s, &m);
     return 0;
 }
@@ -283,6 +336,7 @@ static int apply_bucket_create(const struct cluster_state *s, const struct comma
         .name = cmd->name,
         .created_ms = cmd->wall_ms,
         .props = *cmd->props,
+        .filled = cmd->props->copies,
     };
     struct bmd m;
     bmd_with(&s->bmd, &b, &m);
@@ -329,6 +383,21 @@ static int check_same_backend(const struct bucket_props *old, const struct bucke
                      "only the way there (endpoint, region, style, auth, profile) can change");
 }
 
+/* The copies that go may be the only ones that are complete. */
+static int check_fewer_copies(const struct cluster_state *s, const struct bucket_props *old,
+                              const struct bucket_props *now, struct error *err)
+{
+    for (size_t i = 0; i < s->smap.count && now->copies < old->copies; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->lag == LAG_MISSED)
+            return error_set(err, E_NODE_STATE,
+                             "target '%s' has missed writes, so that fewer copies might be those "
+                             "that lack them; wait until it is back and repaired",
+                             n->id);
+    }
+    return 0;
+}
+
 static int apply_bucket_props(const struct cluster_state *s, const struct command *cmd,
                               const struct cluster_state **next, struct error *err)
 {
@@ -339,12 +408,58 @@ static int apply_bucket_props(const struct cluster_state *s, const struct comman
     struct bucket b = *known;
     if ((r = bucket_props_from_json(cmd->patch, &b.props, err)) != 0 ||
         (r = bucket_props_check(&b.props, err)) != 0 ||
-        (r = check_same_backend(&known->props, &b.props, err)) != 0)
+        (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
+        (r = check_fewer_copies(s, &known->props, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))
         return keep(s, next);
+    if (b.filled > b.props.copies)
+        b.filled = b.props.copies;
+    if (b.props.copies > known->props.copies)
+        b.raised = s->bmd.version + 1;
+    else if (b.filled == b.props.copies)
+        b.raised = 0;
     struct bmd m;
     bmd_with(&s->bmd, &b, &m);
+    *next = next_with_bmd(s, &m);
+    return 0;
+}
+
+/* Had each name an owner, among those that had all, which the repair could ask? */
+static bool had_source(const struct cluster_state *s, const struct bucket *b)
+{
+    size_t without = 0;
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        without += node_owns(n) && n->lag == LAG_MISSED;
+    }
+    return without < b->filled;
+}
+
+static int apply_copies_filled(const struct cluster_state *s, const struct command *cmd,
+                               const struct cluster_state **next, struct error *err)
+{
+    int r = check_repaired(s, cmd, err);
+    if (r != 0)
+        return r;
+    struct bmd m = s->bmd;
+    document_ref(m.memory);
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        struct bucket b = s->bmd.buckets[i];
+        struct bmd changed;
+        if (b.filled == b.props.copies || b.raised > cmd->raised || !had_source(s, &b))
+            continue;
+        b.filled = b.props.copies;
+        b.raised = 0;
+        bmd_with(&m, &b, &changed);
+        document_unref(m.memory);
+        m = changed;
+    }
+    if (m.version == s->bmd.version) {
+        document_unref(m.memory);
+        return keep(s, next);
+    }
+    m.version = s->bmd.version + 1;
     *next = next_with_bmd(s, &m);
     return 0;
 }
@@ -570,7 +685,8 @@ static apply_fn *const appliers[] = {
     [CMD_BUCKET_PROPS] = apply_bucket_props,   [CMD_BUCKET_RENAME] = apply_bucket_rename,
     [CMD_CONFIG_SET] = apply_config_set,       [CMD_JOB_CREATE] = apply_job_create,
     [CMD_JOB_UPDATE] = apply_job_update,       [CMD_JOB_FORGET] = apply_job_forget,
-    [CMD_MOVES_DONE] = apply_moves_done,       [CMD_RESTORE] = apply_restore,
+    [CMD_MOVES_DONE] = apply_moves_done,       [CMD_LAG_DONE] = apply_lag_done,
+    [CMD_COPIES_FILLED] = apply_copies_filled, [CMD_RESTORE] = apply_restore,
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,

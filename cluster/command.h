@@ -15,7 +15,7 @@
 
 enum command_kind {
     CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
-    CMD_NODE_JOIN,      /* node, fresh: added, or updated where it is known, and active; wall_ms */
+    CMD_NODE_JOIN,      /* node, fresh, lost: added, or updated where it is known, and active; wall_ms */
     CMD_NODE_STATE,     /* name = id, node_state, wall_ms, force; see command.c for who may not go */
     CMD_NODE_REMOVE,    /* name = id; of a node that is not active */
     CMD_BUCKET_CREATE,  /* name, props, wall_ms */
@@ -27,6 +27,10 @@ enum command_kind {
     CMD_JOB_UPDATE,     /* job: the new form; its move is checked */
     CMD_JOB_FORGET,     /* name = id: an ended job leaves the document */
     CMD_MOVES_DONE,     /* placed: every object lies by the set of owners that began with this version */
+    CMD_LAG_DONE,       /* lagged, placed: a repair that began when the map had these has compared what all
+                         * active targets have */
+    CMD_COPIES_FILLED,  /* raised, lagged, placed: after that one; the repair has brought to all owners what
+                         * there was in the buckets whose copies had been raised by then */
     CMD_RESTORE,        /* restored: its buckets and settings; seen_bmd, seen_config: the versions
                          * that they must have now; term: of the new term in its epoch */
 };
@@ -37,11 +41,13 @@ struct command {
     const char *text;
     uint64_t term;
     uint64_t placed;
+    uint64_t lagged, raised;
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;
     bool force; /* also where that may lose what only this node has */
     bool fresh; /* the node has seen no cluster yet: a target has no objects */
+    bool lost;  /* it comes without what it had, or with less, as its operator says */
     const struct bucket_props *props;
     json_t *patch;
     const struct job *job;

@@ -53,6 +53,7 @@ static void layouts_begin(struct smap *m)
 void layout_copy(const struct smap *from, struct smap *to)
 {
     to->placed = from->placed;
+    to->lagged = from->lagged;
     to->earlier_count = 0;
     to->earlier = NULL;
     if (from->earlier_count == 0)
@@ -103,8 +104,8 @@ int layout_follow(const struct smap *old, struct smap *next, bool remember, stru
 
 /* --- whom to ask ------------------------------------------------------------------------------ */
 
-static size_t layout_owners(const struct layout *l, uint64_t bucket_id, const char *object,
-                            size_t n, const char **ids)
+static size_t set_owners(const struct layout *l, uint64_t bucket_id, const char *object, size_t n,
+                         const char **ids)
 {
     _cleanup_free_ struct hrw_node *nodes = xcalloc(l->count, sizeof *nodes);
     _cleanup_free_ size_t *ranks = xcalloc(l->count, sizeof *ranks);
@@ -115,6 +116,19 @@ static size_t layout_owners(const struct layout *l, uint64_t bucket_id, const ch
     for (size_t i = 0; i < found; i++)
         ids[i] = l->members[ranks[i]].id;
     return found;
+}
+
+size_t layout_owners(const struct smap *m, size_t set, uint64_t bucket_id, const char *object,
+                     size_t n, const struct node **out)
+{
+    _cleanup_free_ const char **ids = xcalloc(n, sizeof *ids);
+    size_t count = 0, found = set_owners(&m->earlier[set], bucket_id, object, n, ids);
+    for (size_t i = 0; i < found; i++) {
+        const struct node *node = smap_node(m, ids[i]);
+        if (node != NULL)
+            out[count++] = node;
+    }
+    return count;
 }
 
 static bool has_node(const struct node *const *nodes, size_t count, const struct node *n)
@@ -133,7 +147,7 @@ size_t layout_ask(const struct smap *m, uint64_t bucket_id, const char *object, 
     size_t count = 0, since_self = 0;
     bool was_owner = false;
     for (size_t i = m->earlier_count; i-- > 0;) {
-        size_t found = layout_owners(&m->earlier[i], bucket_id, object, n, ids);
+        size_t found = set_owners(&m->earlier[i], bucket_id, object, n, ids);
         bool here = false;
         for (size_t k = 0; k < found; k++) {
             const struct node *node = smap_node(m, ids[k]);
@@ -160,13 +174,15 @@ json_t *layout_to_json(const struct smap *m)
         const struct layout *l = &m->earlier[i];
         json_t *targets = json_array();
         for (size_t k = 0; k < l->count; k++)
-            json_array_append_new(targets,
-                                  json_pack("{s:s, s:I}", "id", l->members[k].id, "weight",
-                                            (json_int_t)l->members[k].weight));
-        json_array_append_new(list, json_pack("{s:I, s:o}", "number", (json_int_t)l->number,
-                                              "targets", targets));
+            json_array_append_new(targets, json_pack("{s:s, s:I}", "id", l->members[k].id, "weight",
+                                                     (json_int_t)l->members[k].weight));
+        json_array_append_new(
+            list, json_pack("{s:I, s:o}", "number", (json_int_t)l->number, "targets", targets));
     }
-    return json_pack("{s:I, s:o}", "placed", (json_int_t)m->placed, "earlier", list);
+    json_t *doc = json_pack("{s:I, s:o}", "placed", (json_int_t)m->placed, "earlier", list);
+    if (m->lagged != 0)
+        json_object_set_new(doc, "lagged", json_integer((json_int_t)m->lagged));
+    return doc;
 }
 
 static int member_from_json(json_t *doc, const char *path, struct arena *a,
@@ -210,7 +226,8 @@ int layout_from_json(json_t *doc, struct smap *out, struct error *err)
     json_t *list = NULL;
     int r;
     if ((r = json_get_u64(doc, "smap", "placed", &out->placed, err)) != 0 ||
-        (r = json_get_array(doc, "smap", "earlier", &list, err)) != 0)
+        (r = json_get_array(doc, "smap", "earlier", &list, err)) != 0 ||
+        (r = json_get_u64(doc, "smap", "lagged", &out->lagged, err)) != 0)
         return r;
     layout_forget(out);
     if (json_array_size(list) == 0)

@@ -52,7 +52,13 @@ static inline bool layout_is_settled(const struct smap *m)
 size_t layout_ask(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
                   const char *self, bool hit, const struct node **out);
 
-/* {"placed": 7, "earlier": [{"number": 3, "targets": [{"id": "t1", "weight": 1024}]}]} */
+/* The `n` owners by the earlier set with this index, those of them that are still in the map, best
+ * first.  Returns how many. */
+size_t layout_owners(const struct smap *m, size_t set, uint64_t bucket_id, const char *object,
+                     size_t n, const struct node **out);
+
+/* What a map has beside its nodes:
+ * {"placed": 7, "earlier": [{"number": 3, "targets": [{"id": "t1", "weight": 1024}]}], "lagged": 9} */
 json_t *layout_to_json(const struct smap *m);
 /* Of an object with these fields, which may be absent. */
 int layout_from_json(json_t *doc, struct smap *out, struct error *err);

@@ -19,7 +19,7 @@
  *
  * Set by the command that commits the new run, or the verdict (the greater lag stays, and the
  * first missed_since); taken back by CMD_LAG_DONE, when a repair has compared what the targets
- * have.  A target that is let in for the first time owned nothing before: none.
+ * have (cluster/lag.h).  A target that is let in for the first time owned nothing before: none.
  *
  * An unreachable target U may alone have what was acknowledged, unless another owner of that set
  * settles it: one that is active, and has missed nothing, or nothing before U was gone:
@@ -29,6 +29,10 @@
  * With nobody to settle it U is awaited: what it may have is neither read nor overwritten (503
  * that names it).  The same holds for each earlier set of owners that the map remembers
  * (cluster/layout.h), by itself.
+ *
+ * Where a bucket's `copies` has been raised, the owners behind the first `filled` ones (struct bucket)
+ * count, in that bucket, as having missed all that was there before (missed_since 0), until a repair has
+ * brought it (CMD_COPIES_FILLED).
  *
  * With one copy there is one owner, which acts whatever its state is, and nobody is asked: those
  * buckets go the ways of smap_owners() and layout_ask().
@@ -43,7 +47,7 @@
 #include "cluster/state.h"
 
 enum {
-    OWNERS_MAX = 8, /* of a bucket's copies */
+    OWNERS_MAX = COPIES_MAX,
     OWNERS_ASKED_MAX = OWNERS_MAX * (LAYOUTS_MAX + 1),
 };
 
@@ -51,12 +55,17 @@ struct owners {
     size_t count;                       /* at most `copies`: there may be fewer targets */
     const struct node *all[OWNERS_MAX]; /* in rank; the state's */
     const struct node *acting;          /* NULL where none is active */
+    enum node_lag lag;                  /* of the acting one, in this bucket */
     const struct node *awaited;         /* or NULL: unreachable, and may alone have the newest */
 };
 
 void owners_of(const struct cluster_state *s, const struct bucket *b, const char *name,
                struct owners *out);
 bool owners_has(const struct owners *o, const char *id);
+/* Is it an owner that is active and has all that was acknowledged, so that it may answer a read by
+ * itself where it knows of no write of the name that is not settled? */
+bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
+                    const char *id);
 /* The active owners but `self`, who take part in a write.  Room for OWNERS_MAX. */
 size_t owners_others(const struct owners *o, const char *self, const struct node **out);
 /* Must the acting owner compare with others before it answers or writes?  It lags, or objects are

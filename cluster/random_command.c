@@ -96,7 +96,7 @@ static void random_config(struct rng *rng, struct arena *a, struct command *cmd)
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
 {
     struct command cmd = {
-        .kind = (enum command_kind)rng_below(rng, CMD_MOVES_DONE + 1),
+        .kind = (enum command_kind)rng_below(rng, CMD_COPIES_FILLED + 1),
         .wall_ms = (int64_t)rng_below(rng, 1000000),
     };
     switch (cmd.kind) {
@@ -107,6 +107,7 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
     case CMD_NODE_JOIN:
         cmd.node = random_node(rng, a, rng_below(rng, 4) == 0);
         cmd.fresh = rng_below(rng, 4) != 0;
+        cmd.lost = rng_below(rng, 8) == 0;
         break;
     case CMD_NODE_STATE:
     case CMD_NODE_REMOVE:
@@ -138,6 +139,15 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         break;
     case CMD_MOVES_DONE:
         cmd.placed = s->smap.placed + (rng_below(rng, 4) == 0);
+        break;
+    case CMD_LAG_DONE:
+        cmd.placed = s->smap.placed;
+        cmd.lagged = s->smap.lagged + (rng_below(rng, 4) == 0);
+        break;
+    case CMD_COPIES_FILLED:
+        cmd.raised = rng_below(rng, s->bmd.version + 1);
+        cmd.placed = s->smap.placed;
+        cmd.lagged = s->smap.lagged;
         break;
     case CMD_RESTORE: /* not among them: it wants a whole state */
         break;

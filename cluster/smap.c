@@ -18,6 +18,28 @@ static const char *const state_names[] = {
     [NODE_DECOMMISSIONING] = "decommissioning",
 };
 
+static const char *const lag_names[] = {
+    [LAG_NONE] = "none",
+    [LAG_RESTARTED] = "restarted",
+    [LAG_MISSED] = "missed",
+};
+
+const char *node_lag_name(enum node_lag l)
+{
+    return lag_names[l];
+}
+
+int node_lag_from_name(const char *name, enum node_lag *l, struct error *err)
+{
+    for (size_t i = 0; i < sizeof lag_names / sizeof lag_names[0]; i++) {
+        if (strcmp(lag_names[i], name) == 0) {
+            *l = (enum node_lag)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "'%.32s' is not a lag: none, restarted or missed", name);
+}
+
 const char *node_role_name(enum node_role r)
 {
     return role_names[r];
@@ -114,7 +136,8 @@ bool node_same_spec(const struct node *a, const struct node *b)
 
 bool node_equal(const struct node *a, const struct node *b)
 {
-    return node_same_spec(a, b) && a->state == b->state && a->since_ms == b->since_ms;
+    return node_same_spec(a, b) && a->state == b->state && a->since_ms == b->since_ms &&
+           a->lag == b->lag && a->missed_since == b->missed_since && a->gone_since == b->gone_since;
 }
 
 static void smap_begin(struct smap *m, uint64_t version, size_t capacity)
@@ -137,6 +160,9 @@ static void smap_append(struct smap *m, const struct node *n)
         .seed = hrw_seed(n->id),
         .boot = arena_strdup(a, n->boot),
         .since_ms = n->since_ms,
+        .lag = n->lag,
+        .missed_since = n->missed_since,
+        .gone_since = n->gone_since,
     };
 }
 
@@ -174,13 +200,24 @@ void smap_settled(const struct smap *old, struct smap *next)
     layout_forget(next);
 }
 
+static void set_unless_0(json_t *doc, const char *field, uint64_t value)
+{
+    if (value != 0)
+        json_object_set_new(doc, field, json_integer((json_int_t)value));
+}
+
 json_t *node_to_json(const struct node *n)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", n->id, "role",
-                     node_role_name(n->role), "state", node_state_name(n->state), "public_url",
-                     n->public_url, "control_url", n->control_url, "data_url", n->data_url,
-                     "weight", (json_int_t)n->weight, "boot", n->boot, "since",
-                     (json_int_t)n->since_ms);
+    json_t *doc =
+        json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:s, s:I}", "id", n->id, "role",
+                  node_role_name(n->role), "state", node_state_name(n->state), "public_url",
+                  n->public_url, "control_url", n->control_url, "data_url", n->data_url, "weight",
+                  (json_int_t)n->weight, "boot", n->boot, "since", (json_int_t)n->since_ms);
+    if (n->lag != LAG_NONE)
+        json_object_set_new(doc, "lag", json_string(node_lag_name(n->lag)));
+    set_unless_0(doc, "missed_since", n->missed_since);
+    set_unless_0(doc, "gone_since", n->gone_since);
+    return doc;
 }
 
 /* An address of a listener, written as everybody will use it: paths are appended to it. */
@@ -241,6 +278,19 @@ static int node_weight_from_json(json_t *doc, const char *path, struct node *out
     return 0;
 }
 
+static int node_lag_from_json(json_t *doc, const char *path, struct node *out, struct error *err)
+{
+    const char *lag = node_lag_name(LAG_NONE);
+    int r;
+    if ((r = json_get_str(doc, path, "lag", &lag, err)) != 0 ||
+        (r = json_get_u64(doc, path, "missed_since", &out->missed_since, err)) != 0 ||
+        (r = json_get_u64(doc, path, "gone_since", &out->gone_since, err)) != 0)
+        return r;
+    if ((r = node_lag_from_name(lag, &out->lag, err)) != 0)
+        error_wrap(err, "%s", path[0] != '\0' ? path : "node");
+    return r;
+}
+
 int node_from_json(json_t *doc, const char *path, struct arena *a, struct node *out,
                    struct error *err)
 {
@@ -253,7 +303,8 @@ int node_from_json(json_t *doc, const char *path, struct arena *a, struct node *
         (r = json_need_str(doc, path, "boot", &boot, err)) != 0 ||
         (r = json_get_str(doc, path, "state", &state, err)) != 0 ||
         (r = json_get_i64(doc, path, "since", &out->since_ms, err)) != 0 ||
-        (r = node_weight_from_json(doc, path, out, err)) != 0)
+        (r = node_weight_from_json(doc, path, out, err)) != 0 ||
+        (r = node_lag_from_json(doc, path, out, err)) != 0)
         return r;
     if ((r = node_id_check(id, err)) != 0 ||
         (r = node_role_from_name(role, &out->role, err)) != 0 ||

@@ -8,7 +8,8 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-enum { FORMAT = 1 };
+/* 2 where a bucket keeps copies: cluster/state.h. */
+enum { FORMAT = 1, FORMAT_COPIES = 2 };
 
 /* The public struct stays plain; the count stands beside it. */
 struct state_box {
@@ -130,10 +131,15 @@ int state_accept(const struct cluster_state *now, const struct cluster_state *s,
     return r;
 }
 
+int state_format(const struct cluster_state *s)
+{
+    return bmd_has_copies(&s->bmd) ? FORMAT_COPIES : FORMAT;
+}
+
 json_t *state_to_json(const struct cluster_state *s)
 {
-    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format", FORMAT,
-                     "cluster", s->cluster_id, "term", (json_int_t)s->term, "version",
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format",
+                     state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term, "version",
                      (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
                      "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary, "smap",
                      smap_to_json(&s->smap), "bmd", bmd_to_json(&s->bmd), "config",
@@ -183,10 +189,10 @@ static int state_head_from_json(json_t *doc, struct cluster_state *s, struct err
         return error_set(err, E_JSON, "the state document must be an object");
     if ((r = json_need_u64(doc, "", "format", &format, err)) != 0)
         return r;
-    if (format != FORMAT)
+    if (format != FORMAT && format != FORMAT_COPIES)
         return error_set(err, E_UNSUPPORTED,
-                         "field 'format' is %llu, and this release reads format %d",
-                         (unsigned long long)format, FORMAT);
+                         "field 'format' is %llu, and this release reads formats %d and %d",
+                         (unsigned long long)format, FORMAT, FORMAT_COPIES);
     if ((r = json_need_str(doc, "", "cluster", &cluster, err)) != 0 ||
         (r = json_need_u64(doc, "", "term", &s->term, err)) != 0 ||
         (r = json_need_u64(doc, "", "version", &s->version, err)) != 0 ||

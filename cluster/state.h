@@ -20,13 +20,16 @@
  *    "next_bucket_id": 3, "primary": "p1",
  *    "smap": {"version": 4, "nodes": [{"id": "t1", "role": "target", "state": "active",
  *             "public_url": "http://127.0.0.1:8081", "control_url": …, "data_url": …,
- *             "weight": 1024, "boot": "…", "since": 1700000000000}],
- *             "placed": 3, "earlier": [ … see cluster/layout.h … ]},
+ *             "weight": 1024, "boot": "…", "since": 1700000000000,
+ *             "lag": "missed", "missed_since": 6, "gone_since": 6}],
+ *             "placed": 3, "earlier": [ … see cluster/layout.h … ], "lagged": 6},
  *    "bmd": {"version": 2, "buckets": [{"id": 1, "name": "b", "created": …, "props": {…}}]},
  *    "config": {"version": 1, "values": {…}},
  *    "jobs": {"version": 5, "jobs": [ … see cluster/job.h … ]}}
  *
- * Unknown fields are kept out but do not fail (a node one release newer sends them). */
+ * Unknown fields are kept out but do not fail (a node one release newer sends them).  "format" is 2
+ * where a bucket keeps more than one copy, and 1 otherwise: a release that knows of one owner only must
+ * not serve such a bucket, nor change the map without its lags, and refuses 2. */
 #pragma once
 
 #include <jansson.h>
@@ -44,6 +47,9 @@ enum node_role { NODE_PROXY, NODE_TARGET };
  * for its objects.  maintenance: owns nothing, what it has is moved off, and it may come back.
  * decommissioning: the same, and when it has nothing any more it leaves the map. */
 enum node_state { NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE, NODE_DECOMMISSIONING };
+/* How far a target's copies may be behind those of others: cluster/owners.h says what follows from it,
+ * cluster/lag.h how it comes and goes. */
+enum node_lag { LAG_NONE, LAG_RESTARTED, LAG_MISSED };
 
 struct node {
     const char *id; /* "t1": unique, permanent; [a-zA-Z0-9_.-]{1,63} */
@@ -56,6 +62,10 @@ struct node {
     uint64_t seed;    /* HRW seed: xxh3-64 of the id */
     const char *boot; /* id of this run of the daemon */
     int64_t since_ms; /* wall time of the last change of state */
+    enum node_lag lag;
+    uint64_t missed_since; /* with LAG_MISSED: the state's version from which on writes went without
+                            * it; 0: it may lack anything */
+    uint64_t gone_since;   /* while it is not active: the state's version that made it so */
 };
 
 struct document; /* the memory of one sub-document, shared by the snapshots that hold it */
@@ -79,13 +89,22 @@ struct smap {
     uint64_t placed;    /* the version with which the present set of owners began */
     size_t earlier_count; /* sets of owners by which objects may still lie, oldest first */
     struct layout *earlier;
+    uint64_t lagged; /* the state's version with which a target last fell behind, or came back so */
     struct document *memory;
 };
 
 enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
+/* Of the owners that the map does not pass over, who must have a write before it is acknowledged. */
+enum write_quorum { WRITE_ALL, WRITE_MAJORITY };
+/* Who answers reads: whichever owner has all that was acknowledged, or the acting one alone. */
+enum read_from { READ_ANY, READ_ACTING };
+
+enum { COPIES_MAX = 8 };
 
 struct bucket_props {
-    uint32_t copies; /* 1 in this release */
+    uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
+    enum write_quorum write_quorum;
+    enum read_from read_from;
     enum durability durability;
     enum checksum_type checksum; /* computed for every object; default xxh3 */
     bool verify_on_read;
@@ -99,6 +118,10 @@ struct bucket {
     const char *name; /* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
     int64_t created_ms;
     struct bucket_props props;
+    /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until a
+     * repair has filled the others.  `raised`: the bmd's version of that. */
+    uint32_t filled;
+    uint64_t raised;
 };
 
 struct bmd {
@@ -154,6 +177,7 @@ static inline void state_unrefp(const struct cluster_state **s)
  * replaces those that it changes before the snapshot is published. */
 struct cluster_state *state_next(const struct cluster_state *s);
 
+int state_format(const struct cluster_state *s); /* "format" of its JSON */
 json_t *state_to_json(const struct cluster_state *s);
 int state_from_json(json_t *doc, struct cluster_state **out, struct error *err);
 /* One of "state", "smap", "bmd", "config", "jobs", in the form that it has there; NULL for another
@@ -190,7 +214,8 @@ json_t *bucket_props_to_json(const struct bucket_props *p);
 /* Fields that are absent keep their value in *p, so that it can be a default or the old value.
  * p->backend is borrowed from the document; given as an object it becomes a URL there. */
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err);
-/* What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
+/* (Copies: what a build with -Dcopies=true does, until all of it is there.)
+ * What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
@@ -211,6 +236,12 @@ int object_name_check(const char *name, size_t len, struct error *err);
 int node_id_check(const char *id, struct error *err);
 int node_join_check(const char *join, struct error *err); /* URLs of --join, none, one or several */
 
+/* Does a bucket keep more than one copy? */
+bool bmd_has_copies(const struct bmd *b);
+const char *node_lag_name(enum node_lag l);
+int node_lag_from_name(const char *name, enum node_lag *l, struct error *err);
+const char *write_quorum_name(enum write_quorum q);
+const char *read_from_name(enum read_from f);
 const char *node_role_name(enum node_role r);
 int node_role_from_name(const char *name, enum node_role *r, struct error *err);
 const char *node_state_name(enum node_state s);

@@ -80,7 +80,7 @@ static void malformed_documents_are_refused_by_field(void **unused)
     } rows[] = {
         {"[]", E_JSON, "object"},
         {"{}", E_JSON, "'format'"},
-        {"{\"format\": 2}", E_UNSUPPORTED, "'format' is 2"},
+        {"{\"format\": 3}", E_UNSUPPORTED, "'format' is 3"},
         {"{\"format\": 1}", E_JSON, "'cluster'"},
         {"{\"format\": 1, \"cluster\": 5}", E_JSON, "'cluster'"},
         {"{\"format\": 1, \"cluster\": \"c\", \"term\": -1}", E_JSON, "'term'"},

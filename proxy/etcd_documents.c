@@ -9,7 +9,6 @@
 #include "common/mem.h"
 
 enum {
-    FORMAT = 1,
     OPERATION_BYTES = 64,    /* of a request beside key and value */
     REQUEST_BYTES = 4 << 10, /* and of the rest of it */
 };
@@ -127,7 +126,7 @@ static int change_part(struct change *c, const struct part *p, const struct clus
 static json_t *head_of(const struct cluster_state *s, uint64_t election)
 {
     return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
-                     "format", FORMAT, "cluster", s->cluster_id, "term", (json_int_t)s->term,
+                     "format", state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term,
                      "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
                      "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary,
                      "election", (json_int_t)election, "layout", layout_to_json(&s->smap), "parts",

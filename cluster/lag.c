@@ -1,0 +1,74 @@
+#include "cluster/lag.h"
+
+#include <string.h>
+
+static void misses(struct node *n, uint64_t since)
+{
+    if (n->lag != LAG_MISSED)
+        n->missed_since = since;
+    n->lag = LAG_MISSED;
+}
+
+/* One that leaves in order has all that was acknowledged while it was an owner, and is asked for it
+ * (cluster/layout.h); what it misses begins to count when it owns again. */
+static void goes_away(struct node *n, uint64_t version)
+{
+    n->gone_since = version;
+    if (n->state == NODE_UNREACHABLE)
+        misses(n, version);
+}
+
+static void forgets(struct node *n)
+{
+    n->lag = LAG_NONE;
+    n->missed_since = 0;
+}
+
+static void is_here(const struct cluster_state *s, const struct node *known, struct node *n)
+{
+    n->gone_since = 0;
+    if (known->state != NODE_ACTIVE)
+        misses(n, known->gone_since);
+    if (!bmd_has_copies(&s->bmd))
+        forgets(n);
+    else if (n->lag == LAG_NONE && strcmp(known->boot, n->boot) != 0)
+        n->lag = LAG_RESTARTED;
+}
+
+void lag_follow(const struct cluster_state *s, const struct node *known, bool lost, struct node *n)
+{
+    n->lag = known != NULL ? known->lag : LAG_NONE;
+    n->missed_since = known != NULL ? known->missed_since : 0;
+    n->gone_since = known != NULL ? known->gone_since : 0;
+    if (n->role != NODE_TARGET || known == NULL)
+        return;
+    if (lost && strcmp(known->boot, n->boot) != 0) {
+        n->lag = LAG_MISSED;
+        n->missed_since = 0;
+    }
+    if (n->state == NODE_ACTIVE)
+        is_here(s, known, n);
+    else if (known->state == NODE_ACTIVE)
+        goes_away(n, s->version + 1);
+}
+
+bool lag_is_news(const struct node *n)
+{
+    return n->lag != LAG_NONE;
+}
+
+/* Has `n` all that `away` may have: did it miss nothing before that was gone? */
+static bool settles(const struct node *n, const struct node *away)
+{
+    return n->lag != LAG_MISSED || n->missed_since >= away->gone_since;
+}
+
+bool lag_may_end(const struct cluster_state *s, const struct node *n)
+{
+    bool may = n->state == NODE_ACTIVE && n->lag != LAG_NONE;
+    for (size_t i = 0; i < s->smap.count && may; i++) {
+        const struct node *away = &s->smap.nodes[i];
+        may = away->role != NODE_TARGET || away->state != NODE_UNREACHABLE || settles(n, away);
+    }
+    return may;
+}

@@ -1,0 +1,29 @@
+/* How far a target's copies may be behind, as the commands on nodes say it in the map.
+ *
+ *   none ──a new run──▶ restarted ──called unreachable, or back from maintenance──▶ missed
+ *     ▲                     │                                                       │
+ *     └─────────────────────┴──── CMD_LAG_DONE: a repair has compared ──────────────┘
+ *
+ * restarted   it has all that was acknowledged, and may have forgotten which writes were under way
+ * missed      writes were acknowledged without it, from `missed_since` on; a target that comes back
+ *             without its disks (--mountpath-lost-ok) has missed all, since 0
+ *
+ * A verdict notes it in any cluster; but where no bucket keeps copies nobody's lag outlives the
+ * return, and a new run has none.  (A bucket whose `copies` is raised brings its own mark:
+ * bucket.filled.)
+ *
+ * smap.lagged is the fence of a repair: the version with which the last target fell behind, or came
+ * back so.  While it stays the same, nobody whom a repair took for good has missed anything since,
+ * and nobody is there whom it has not compared.  Pure. */
+#pragma once
+
+#include "cluster/state.h"
+
+/* `n` is what the next map shall have of the node that is `known` (or NULL) now: sets its lag.
+ * `lost`: it comes without what it had. */
+void lag_follow(const struct cluster_state *s, const struct node *known, bool lost, struct node *n);
+/* Does that move the fence? */
+bool lag_is_news(const struct node *n);
+/* After a repair of all active targets under the present map: may this one's be taken back?  Not
+ * while a target is away that may alone have what this one missed. */
+bool lag_may_end(const struct cluster_state *s, const struct node *n);

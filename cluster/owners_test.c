@@ -1,0 +1,396 @@
+/* The rules of owners.h against a model: targets that die, come back, forget, leave and join, whose
+ * map is made by the real commands; a client who writes and reads by the rules; a repair; a
+ * rebalance. What was acknowledged, or ever seen, must never be gone. */
+#include "cluster/owners.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "cluster/command.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "common/rng.h"
+
+enum { TARGETS = 5, NAMES = 3, STEPS = 400, RUNS = 400, BUCKET_ID = 1 };
+
+static const char *const ids[TARGETS] = {"t0", "t1", "t2", "t3", "t4"};
+static const char *const names[NAMES] = {"a", "b", "c"};
+
+struct copy {
+    uint64_t version; /* 0: none */
+    bool dirty;       /* committed here, and not known to be settled: memory */
+};
+
+struct disk {
+    bool alive; /* the process */
+    bool cut;   /* alive, and nobody hears it */
+    unsigned boot;
+    struct copy copies[NAMES];
+};
+
+struct world {
+    const struct cluster_state *s;
+    struct rng rng;
+    struct disk disks[TARGETS];
+    uint64_t promised[NAMES]; /* the greatest version that was acknowledged or seen */
+    uint64_t last;
+    uint64_t writes, reads, refused, repairs, moves; /* how much happened */
+};
+
+static size_t index_of(const struct node *n)
+{
+    return (size_t)(n->id[1] - '0');
+}
+
+static bool answers(const struct world *w, const struct node *n)
+{
+    const struct disk *d = &w->disks[index_of(n)];
+    return d->alive && !d->cut;
+}
+
+static int apply(struct world *w, struct command cmd)
+{
+    const struct cluster_state *next;
+    int r = command_apply(w->s, &cmd, &next, NULL);
+    if (r != 0)
+        return r;
+    state_unref(w->s);
+    w->s = next;
+    return 0;
+}
+
+static bool join(struct world *w, size_t t, bool lost)
+{
+    char boot[16];
+    snprintf(boot, sizeof boot, "b%u", w->disks[t].boot);
+    const struct node n = {.id = ids[t],
+                           .role = NODE_TARGET,
+                           .public_url = "http://h:1",
+                           .control_url = "http://h:2",
+                           .data_url = "http://h:3",
+                           .weight = 1024,
+                           .boot = boot};
+    bool known = smap_node(&w->s->smap, ids[t]) != NULL;
+    return apply(w, (struct command){
+                        .kind = CMD_NODE_JOIN, .node = &n, .fresh = !known, .lost = lost}) == 0;
+}
+
+static const struct bucket *bucket(const struct world *w)
+{
+    return bmd_bucket_by_id(&w->s->bmd, BUCKET_ID);
+}
+
+/* --- the protocol ----------------------------------------------------------------------------- */
+
+static uint64_t greatest(const struct world *w, size_t name, const struct node *const *nodes,
+                         size_t count, uint64_t so_far)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t version = w->disks[index_of(nodes[i])].copies[name].version;
+        so_far = version > so_far ? version : so_far;
+    }
+    return so_far;
+}
+
+static bool all_answer(const struct world *w, const struct node *const *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!answers(w, nodes[i]))
+            return false;
+    }
+    return true;
+}
+
+static void put(struct world *w, size_t name, const struct node *const *nodes, size_t count,
+                uint64_t version, bool dirty)
+{
+    for (size_t i = 0; i < count; i++)
+        w->disks[index_of(nodes[i])].copies[name] = (struct copy){version, dirty};
+}
+
+/* Where it has to, the acting owner asks, and makes the greatest version that of all active owners.
+ */
+static bool compare(struct world *w, size_t name, const struct owners *o)
+{
+    const struct node *asked[OWNERS_ASKED_MAX], *others[OWNERS_MAX];
+    struct copy *own = &w->disks[index_of(o->acting)].copies[name];
+    if (!owners_must_compare(w->s, o) && !own->dirty)
+        return true;
+    size_t count =
+        bucket(w)->props.copies > 1
+            ? owners_asked(w->s, bucket(w), names[name], o->acting->id, asked)
+            : layout_ask(&w->s->smap, BUCKET_ID, names[name], 1, o->acting->id, false, asked);
+    size_t other_count = owners_others(o, o->acting->id, others);
+    if (!all_answer(w, asked, count))
+        return false;
+    uint64_t version = greatest(w, name, asked, count, own->version);
+    put(w, name, others, other_count, version, false);
+    *own = (struct copy){version, false};
+    return true;
+}
+
+/* The acting owner, if it may go on. */
+static bool begin(struct world *w, size_t name, struct owners *o)
+{
+    owners_of(w->s, bucket(w), names[name], o);
+    bool may =
+        o->acting != NULL && o->awaited == NULL && answers(w, o->acting) && compare(w, name, o);
+    w->refused += !may;
+    return may;
+}
+
+static void write_one(struct world *w, size_t name)
+{
+    struct owners o;
+    const struct node *others[OWNERS_MAX];
+    if (!begin(w, name, &o))
+        return;
+    size_t count = owners_others(&o, o.acting->id, others);
+    uint64_t version = ++w->last;
+    size_t committed = 0;
+    while (committed < count && answers(w, others[committed]) && rng_below(&w->rng, 8) != 0) {
+        put(w, name, &others[committed], 1, version, true);
+        committed++;
+    }
+    if (committed < count) { /* in doubt: it rolls forward later, or another one does */
+        w->disks[index_of(o.acting)].copies[name].dirty = committed > 0;
+        return;
+    }
+    put(w, name, &o.acting, 1, version, false);
+    if (rng_below(&w->rng, 2) == 0) /* else the release does not come */
+        put(w, name, others, count, version, false);
+    w->promised[name] = version;
+    w->writes++;
+}
+
+static void saw(struct world *w, size_t name, const struct node *at)
+{
+    uint64_t version = w->disks[index_of(at)].copies[name].version;
+    if (version < w->promised[name])
+        fail_msg("'%s' is at %llu on %s, and %llu was promised", names[name],
+                 (unsigned long long)version, at->id, (unsigned long long)w->promised[name]);
+    w->promised[name] = version;
+    w->reads++;
+}
+
+static void read_one(struct world *w, size_t name)
+{
+    struct owners o;
+    if (begin(w, name, &o))
+        saw(w, name, o.acting);
+}
+
+/* Any owner that may answer by itself. */
+static void read_any(struct world *w, size_t name)
+{
+    struct owners o;
+    owners_of(w->s, bucket(w), names[name], &o);
+    for (size_t i = 0; i < o.count; i++) {
+        const struct node *n = o.all[i];
+        if (answers(w, n) && owners_is_good(w->s, bucket(w), &o, n->id) &&
+            !w->disks[index_of(n)].copies[name].dirty)
+            saw(w, name, n);
+    }
+}
+
+/* --- repair and rebalance -----------------------------------------------------------------------
+ */
+
+static bool all_active_answer(const struct world *w)
+{
+    for (size_t i = 0; i < w->s->smap.count; i++) {
+        const struct node *n = &w->s->smap.nodes[i];
+        if (n->state == NODE_ACTIVE && !answers(w, n))
+            return false;
+    }
+    return true;
+}
+
+static void repair(struct world *w)
+{
+    struct command done = {.kind = CMD_LAG_DONE,
+                           .lagged = w->s->smap.lagged,
+                           .placed = w->s->smap.placed,
+                           .raised = bucket(w)->raised};
+    if (!all_active_answer(w) || !layout_is_settled(&w->s->smap))
+        return;
+    for (size_t name = 0; name < NAMES; name++) {
+        struct owners o;
+        const struct node *active[OWNERS_MAX];
+        owners_of(w->s, bucket(w), names[name], &o);
+        size_t count = owners_others(&o, "", active);
+        put(w, name, active, count, greatest(w, name, active, count, 0), false);
+    }
+    assert_int_equal(apply(w, done), 0);
+    done.kind = CMD_COPIES_FILLED;
+    assert_int_equal(apply(w, done), 0);
+    w->repairs++;
+}
+
+/* What all targets in the map have comes to the present owners; others drop it. */
+static void rebalance(struct world *w)
+{
+    const struct smap *m = &w->s->smap;
+    if (layout_is_settled(m) || smap_count(m, NODE_TARGET, NODE_UNREACHABLE) > 0 ||
+        !all_active_answer(w))
+        return;
+    for (size_t name = 0; name < NAMES; name++) {
+        struct owners o;
+        const struct node *all[TARGETS];
+        for (size_t i = 0; i < m->count; i++) {
+            if (!answers(w, &m->nodes[i]))
+                return; /* in maintenance, and dead */
+            all[i] = &m->nodes[i];
+        }
+        owners_of(w->s, bucket(w), names[name], &o);
+        uint64_t version = greatest(w, name, all, m->count, 0);
+        for (size_t i = 0; i < m->count; i++)
+            put(w, name, &all[i], 1, owners_has(&o, all[i]->id) ? version : 0, false);
+    }
+    apply(w, (struct command){.kind = CMD_MOVES_DONE, .placed = m->placed});
+    w->moves++;
+}
+
+/* --- trouble ------------------------------------------------------------------------------------
+ */
+
+static void forget(struct world *w, size_t t)
+{
+    for (size_t name = 0; name < NAMES; name++)
+        w->disks[t].copies[name].dirty = false;
+}
+
+static void set(struct world *w, const char *id, enum node_state state)
+{
+    apply(w, (struct command){
+                 .kind = CMD_NODE_STATE, .name = id, .node_state = state, .force = false});
+}
+
+static void comes_back(struct world *w, size_t t)
+{
+    struct disk *d = &w->disks[t];
+    if (d->alive) {
+        d->cut = false;
+        const struct node *n = smap_node(&w->s->smap, ids[t]);
+        if (n != NULL && n->state == NODE_UNREACHABLE)
+            set(w, ids[t], NODE_ACTIVE);
+        return;
+    }
+    d->boot++;
+    d->alive = true;
+    d->cut = false;
+    forget(w, t);
+    if (!join(w, t, false))
+        d->alive = false;
+}
+
+static void trouble(struct world *w)
+{
+    size_t t = rng_below(&w->rng, TARGETS);
+    struct disk *d = &w->disks[t];
+    const struct node *n = smap_node(&w->s->smap, ids[t]);
+    switch (rng_below(&w->rng, 8)) {
+    case 0:
+        d->alive = false;
+        break;
+    case 1:
+        d->cut = true;
+        break;
+    case 2:
+        if (n != NULL && n->state == NODE_ACTIVE && (!d->alive || d->cut))
+            set(w, ids[t], NODE_UNREACHABLE);
+        break;
+    case 3:
+    case 4:
+        comes_back(w, t);
+        break;
+    case 5: /* without its disks, while the others are good */
+        if (n != NULL && n->state == NODE_ACTIVE && bucket(w)->props.copies > 1 &&
+            bucket(w)->filled > 1 && layout_is_settled(&w->s->smap) && all_active_answer(w)) {
+            for (size_t i = 0; i < w->s->smap.count; i++) {
+                const struct node *other = &w->s->smap.nodes[i];
+                if (other->state != NODE_ACTIVE || other->lag != LAG_NONE)
+                    return;
+            }
+            d->boot++;
+            for (size_t name = 0; name < NAMES; name++)
+                d->copies[name] = (struct copy){0};
+            assert_true(join(w, t, true));
+        }
+        break;
+    case 6:
+        set(w, ids[t], rng_below(&w->rng, 2) == 0 ? NODE_MAINTENANCE : NODE_ACTIVE);
+        break;
+    case 7: {
+        _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1 + (int)rng_below(&w->rng, 3));
+        apply(w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
+        break;
+    }
+    }
+}
+
+static void step(struct world *w)
+{
+    size_t name = rng_below(&w->rng, NAMES);
+    switch (rng_below(&w->rng, 8)) {
+    case 0:
+    case 1:
+        write_one(w, name);
+        break;
+    case 2:
+        read_one(w, name);
+        break;
+    case 3:
+        read_any(w, name);
+        break;
+    case 4:
+        repair(w);
+        break;
+    case 5:
+        rebalance(w);
+        break;
+    default:
+        trouble(w);
+    }
+}
+
+static void run(struct world *w, uint64_t seed)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    memset(w->disks, 0, sizeof w->disks);
+    memset(w->promised, 0, sizeof w->promised);
+    rng_seed(&w->rng, seed);
+    w->s = state_new("c");
+    props.copies = 2 + (uint32_t)rng_below(&w->rng, 2);
+    for (size_t t = 0; t < 4; t++) {
+        w->disks[t].alive = true;
+        assert_true(join(w, t, false));
+    }
+    assert_int_equal(
+        apply(w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props}), 0);
+    for (unsigned i = 0; i < STEPS; i++)
+        step(w);
+    state_unref(w->s);
+}
+
+static void nothing_acknowledged_or_seen_is_gone(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    for (uint64_t seed = 1; seed <= RUNS; seed++)
+        run(&w, seed);
+    assert_true(w.writes > RUNS && w.reads > RUNS && w.refused > RUNS && w.repairs > RUNS &&
+                w.moves > RUNS / 4); /* it has tried */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_acknowledged_or_seen_is_gone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
