@@ -164,14 +164,6 @@ int disk_run(struct disk *d, struct disk_op *op)
     return wait.result;
 }
 
-int disk_write_back(int fd)
-{
-    int errnum = fault_errno("disk.sync");
-    if (errnum != 0)
-        return errnum;
-    return sync_file_range(fd, 0, 0, WRITE_BACK_FLAGS) == 0 ? 0 : errno;
-}
-
 void disk_write_begin(int fd)
 {
     (void)sync_file_range(fd, 0, 0, SYNC_FILE_RANGE_WRITE);

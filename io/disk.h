@@ -47,8 +47,6 @@ struct disk_op {
     struct disk_op *next_;
 };
 
-/* DISK_WRITE_BACK at once: 0 or an errno.  Fault point: disk.sync. */
-int disk_write_back(int fd);
 /* The file's bytes begin their way to the disk, and are not waited for: a later sync has less to do,
  * and finds the errors. */
 void disk_write_begin(int fd);

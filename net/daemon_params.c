@@ -70,3 +70,15 @@ int daemon_params_act(const struct daemon_params *p, const char *body, size_t le
                  lstr("value", text));
     return r;
 }
+
+void daemon_params_set(struct http_request *req, const struct daemon_params *p, const char *body,
+                       size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (daemon_params_act(p, body, len, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_json_ json_t *doc = daemon_params_json(p);
+    http_reply_json(req, 200, doc);
+}

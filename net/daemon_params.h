@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "common/param.h"
+#include "net/http_server.h"
 
 struct daemon_params {
     const struct param_row *rows;
@@ -18,3 +19,17 @@ json_t *daemon_params_json(const struct daemon_params *p);
 /* {"action": "setparam", "name": …, "value": …}: the body of PUT /v1/daemon. */
 int daemon_params_act(const struct daemon_params *p, const char *body, size_t len,
                       struct error *err);
+/* Answers that call. */
+void daemon_params_set(struct http_request *req, const struct daemon_params *p, const char *body,
+                       size_t len);
+
+/* Its row in a daemon's route table; begin() collects the body. */
+#define DAEMON_PARAMS_ROUTE(begin_fn)                                                             \
+    {                                                                                             \
+        .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_PUBLIC,    \
+        .begin = (begin_fn),                                                                      \
+        .summary = "Changes a parameter that can change while this daemon runs, until it ends.",  \
+        .query = "", .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",         \
+        .reply = "200 and all parameters",                                                        \
+        .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"    \
+    }

@@ -6,54 +6,30 @@
 #include "sort/formats.h"
 #include "sort/inflow.h"
 
-#define OUT_BYTES (256 * 1024)
 #define PIECE 65536 /* compressed at once */
 
 /* --- reading ------------------------------------------------------------------------------------
  */
 
-static int unlz4_step(struct inflow *f, LZ4F_dctx *z, unsigned char *out, size_t *wants,
-                      size_t *made, struct sink tar, struct error *err)
+static int unlz4_step(struct inflow *f, void *codec, unsigned char *out, size_t room, size_t *made,
+                      size_t *wants, struct error *err)
 {
     size_t taken = inflow_left(f);
-    *made = OUT_BYTES;
-    size_t rc = LZ4F_decompress(z, out, made, inflow_data(f), &taken, NULL);
+    *made = room;
+    size_t rc = LZ4F_decompress(codec, out, made, inflow_data(f), &taken, NULL);
     if (LZ4F_isError(rc))
         return inflow_corrupt(f, LZ4F_getErrorName(rc), err);
     f->at += taken;
     *wants = rc;
-    return *made > 0 ? tar.write(tar.ctx, out, *made, err) : 0;
-}
-
-static int unlz4_all(struct inflow *f, LZ4F_dctx *z, unsigned char *out, struct sink tar,
-                     struct error *err)
-{
-    size_t wants = 0; /* 0 between frames */
-    for (;;) {
-        int rc = inflow_fill(f, err);
-        bool ended = inflow_left(f) == 0;
-        if (rc != 0 || (ended && wants == 0))
-            return rc;
-        size_t made = 0;
-        rc = unlz4_step(f, z, out, &wants, &made, tar, err);
-        if (rc == 0 && ended && made == 0 && wants > 0)
-            rc = inflow_corrupt(f, "the file ends within a frame: it is cut short", err);
-        if (rc != 0)
-            return rc;
-    }
+    return 0;
 }
 
 static int lz4_decode(const struct format_input *in, struct sink tar, struct error *err)
 {
-    struct inflow f;
     LZ4F_dctx *z = NULL;
     if (LZ4F_isError(LZ4F_createDecompressionContext(&z, LZ4F_VERSION)))
         return error_set(err, E_NOMEM, "no memory to decompress with");
-    unsigned char *out = xmalloc(OUT_BYTES);
-    inflow_init(&f, in);
-    int rc = unlz4_all(&f, z, out, tar, err);
-    inflow_done(&f);
-    free(out);
+    int rc = inflow_frames(in, unlz4_step, z, tar, err);
     LZ4F_freeDecompressionContext(z);
     return rc;
 }

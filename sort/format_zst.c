@@ -14,51 +14,28 @@
 /* --- reading ------------------------------------------------------------------------------------
  */
 
-static int unzst_step(struct inflow *f, ZSTD_DStream *z, unsigned char *out, size_t *wants,
-                      size_t *made, struct sink tar, struct error *err)
+static int unzst_step(struct inflow *f, void *codec, unsigned char *out, size_t room, size_t *made,
+                      size_t *wants, struct error *err)
 {
     ZSTD_inBuffer in = {.src = inflow_data(f), .size = inflow_left(f)};
-    ZSTD_outBuffer to = {.dst = out, .size = OUT_BYTES};
-    size_t rc = ZSTD_decompressStream(z, &to, &in);
+    ZSTD_outBuffer to = {.dst = out, .size = room};
+    size_t rc = ZSTD_decompressStream(codec, &to, &in);
     if (ZSTD_isError(rc))
         return inflow_corrupt(f, ZSTD_getErrorName(rc), err);
     f->at += in.pos;
     *wants = rc;
     *made = to.pos;
-    return to.pos > 0 ? tar.write(tar.ctx, out, to.pos, err) : 0;
-}
-
-static int unzst_all(struct inflow *f, ZSTD_DStream *z, unsigned char *out, struct sink tar,
-                     struct error *err)
-{
-    size_t wants = 0; /* 0 between frames */
-    for (;;) {
-        int rc = inflow_fill(f, err);
-        bool ended = inflow_left(f) == 0;
-        if (rc != 0 || (ended && wants == 0))
-            return rc;
-        size_t made = 0;
-        rc = unzst_step(f, z, out, &wants, &made, tar, err);
-        if (rc == 0 && ended && made == 0 && wants > 0)
-            rc = inflow_corrupt(f, "the file ends within a frame: it is cut short", err);
-        if (rc != 0)
-            return rc;
-    }
+    return 0;
 }
 
 static int zst_decode(const struct format_input *in, struct sink tar, struct error *err)
 {
-    struct inflow f;
     ZSTD_DStream *z = ZSTD_createDStream();
     if (z == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG))) {
         ZSTD_freeDStream(z);
         return error_set(err, E_NOMEM, "no memory to decompress with");
     }
-    unsigned char *out = xmalloc(OUT_BYTES);
-    inflow_init(&f, in);
-    int rc = unzst_all(&f, z, out, tar, err);
-    inflow_done(&f);
-    free(out);
+    int rc = inflow_frames(in, unzst_step, z, tar, err);
     ZSTD_freeDStream(z);
     return rc;
 }

@@ -107,3 +107,39 @@ int inflow_copy(struct inflow *f, uint64_t len, struct sink to, struct error *er
     }
     return 0;
 }
+
+/* --- frames ----------------------------------------------------------------------------------- */
+
+#define FRAMES_OUT_BYTES (256 * 1024)
+
+static int frames_all(struct inflow *f, inflow_frame_fn *step, void *codec, unsigned char *out,
+                      struct sink to, struct error *err)
+{
+    size_t wants = 0;
+    for (;;) {
+        int rc = inflow_fill(f, err);
+        bool ended = inflow_left(f) == 0;
+        if (rc != 0 || (ended && wants == 0))
+            return rc;
+        size_t made = 0;
+        rc = step(f, codec, out, FRAMES_OUT_BYTES, &made, &wants, err);
+        if (rc == 0 && made > 0)
+            rc = to.write(to.ctx, out, made, err);
+        if (rc == 0 && ended && made == 0 && wants > 0)
+            rc = inflow_corrupt(f, "the file ends within a frame: it is cut short", err);
+        if (rc != 0)
+            return rc;
+    }
+}
+
+int inflow_frames(const struct format_input *in, inflow_frame_fn *step, void *codec, struct sink to,
+                  struct error *err)
+{
+    struct inflow f;
+    unsigned char *out = xmalloc(FRAMES_OUT_BYTES);
+    inflow_init(&f, in);
+    int rc = frames_all(&f, step, codec, out, to, err);
+    inflow_done(&f);
+    free(out);
+    return rc;
+}

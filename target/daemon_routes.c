@@ -222,11 +222,7 @@ static void daemon_begin(struct http_request *req)
 static void set_body(struct http_request *req, const char *data, size_t len)
 {
     const struct daemon_params params = params_of(http_user(req));
-    struct error err = ERROR_INIT;
-    if (daemon_params_act(&params, data, len, &err) != 0)
-        http_reply_error(req, &err);
-    else
-        reply_json(req, daemon_params_json(&params));
+    daemon_params_set(req, &params, data, len);
 }
 
 static void set_begin(struct http_request *req)
@@ -280,16 +276,7 @@ const struct http_route daemon_routes[] = {
      .body = "",
      .reply = "a JSON object",
      .errors = "invalid_argument"},
-    {.name = "daemon_set",
-     .method = HTTP_PUT,
-     .pattern = "/v1/daemon",
-     .nets = NET_PUBLIC,
-     .begin = set_begin,
-     .summary = "Changes a parameter that can change while this daemon runs, until it ends.",
-     .query = "",
-     .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",
-     .reply = "200 and all parameters",
-     .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"},
+    DAEMON_PARAMS_ROUTE(set_begin),
     {.name = "health",
      .method = HTTP_GET,
      .pattern = "/v1/health",

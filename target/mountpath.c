@@ -410,6 +410,16 @@ int mountpath_has_objects(const struct mountpath *mp, bool *has, struct error *e
     return *has ? 0 : code;
 }
 
+bool mountpath_is_whole(const struct mountpath *mp)
+{
+    static const char *const parts[] = {"format.json", "obj", "index/data.mdb"};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (faccessat(mp->root_fd, parts[i], F_OK, 0) != 0 && errno == ENOENT)
+            return false;
+    }
+    return true;
+}
+
 int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes, uint64_t *available_bytes,
                        struct error *err)
 {

@@ -71,7 +71,7 @@ int commit_ask(struct commit *c, struct error *err)
     return code;
 }
 
-static int step_stamp(struct commit *c, struct error *err)
+int commit_decide(struct commit *c, struct error *err)
 {
     struct stored cur;
     object_lock(&c->place);
@@ -79,6 +79,12 @@ static int step_stamp(struct commit *c, struct error *err)
     if (code == 0)
         code = decide_version(c, &cur, err);
     object_unlock(&c->place);
+    return code;
+}
+
+static int step_stamp(struct commit *c, struct error *err)
+{
+    int code = commit_decide(c, err);
     return code != 0 ? code : object_set_attr(c->place.mp, c->fd, &c->attr, err);
 }
 
@@ -100,16 +106,10 @@ static int stamp_now(struct commit *c, const struct stored *cur, struct error *e
 }
 
 /* Without sync a file system may write the name down before the bytes: over a new name that is a
- * loss nobody was promised not to have, but an old object must not go with it.  Mostly this has
- * been done by now, in a step of its own. */
-static int write_bytes(struct commit *c, struct error *err)
+ * loss nobody was promised not to have, but an old object must not go with it. */
+static bool bytes_come_first(const struct commit *c, const struct stored *cur)
 {
-    if (c->written || c->attr.size == 0)
-        return 0;
-    int errnum = fault_skips("sync.bytes") ? 0 : disk_write_back(c->fd);
-    return errnum == 0
-               ? 0
-               : error_errno(err, errnum, "write '%s/.dfc/tmp/%s'", c->place.mp->path, c->tmp);
+    return !c->sync && c->step != STEP_PUBLISH_WRITTEN && cur->exists && c->attr.size > 0;
 }
 
 /* 0 or an errno. */
@@ -157,8 +157,9 @@ static int publish_locked(struct commit *c, struct error *err)
     const struct object_place *p = &c->place;
     struct stored cur;
     int code = read_and_ask(c, &cur, err);
-    if (code == 0 && !c->sync && cur.exists)
-        code = write_bytes(c, err);
+    c->waits = code == 0 && bytes_come_first(c, &cur);
+    if (c->waits)
+        return 0;
     if (code == 0 && (!c->sync || is_overtaken(c, &cur)))
         code = stamp_now(c, &cur, err);
     if (code != 0)
@@ -204,7 +205,6 @@ static int dir_of(const struct commit *c)
 static int step_publish_unsynced(struct commit *c, struct error *err)
 {
     struct life *life = c->place.mp->life;
-    c->written = c->step == STEP_PUBLISH_WRITTEN;
     life_enter(life);
     int code = step_publish(c, err);
     life_leave(life);
@@ -280,11 +280,15 @@ static void commit_end(struct commit *c)
 
 /* --- the drivers ------------------------------------------------------------------------------ */
 
-static void run_here(struct commit *c)
+/* Without sync, over nothing: true, or what is there has to wait for the bytes. */
+static bool run_here(struct commit *c)
 {
     c->step = STEP_PUBLISH_ALONE;
     (void)steps[c->step].call(c, &c->err);
+    if (c->waits)
+        return false;
     commit_end(c);
+    return true;
 }
 
 static struct commit *commit_of(const struct disk_op *op)
@@ -329,12 +333,6 @@ static void step_done(struct disk_op *op, int result)
     disk_submit_next(c->place.mp->disk, next_op(c));
 }
 
-/* Asked without the lock: publish_locked() makes sure. */
-static bool replaces_bytes(const struct commit *c)
-{
-    return c->attr.size > 0 && faccessat(c->place.mp->obj_fd, c->place.path.text, F_OK, 0) == 0;
-}
-
 /* The first step for the disk; what comes before is done here. */
 static int begin_steps(struct commit *c)
 {
@@ -354,9 +352,10 @@ void commit_run(struct commit *c)
     c->magic = COMMIT_MAGIC;
     c->dir_fd = -1;
     c->err = ERROR_INIT;
-    if (!c->sync && !replaces_bytes(c))
-        run_here(c);
-    else if (begin_steps(c) != 0)
+    c->waits = false;
+    if (!c->sync && run_here(c))
+        return;
+    if (begin_steps(c) != 0)
         commit_end(c);
     else
         disk_submit(c->place.mp->disk, next_op(c));

@@ -38,7 +38,7 @@ struct commit {
     int dir_fd;
     bool exchanged; /* the old object is in the temporary name */
     bool created;   /* there was none */
-    bool written;   /* without sync: the bytes are on the disk, as far as that goes */
+    bool waits;     /* without sync: nothing was done yet, for the bytes are to be written before */
     struct disk_op op;
 };
 
@@ -47,3 +47,5 @@ struct commit {
 void commit_run(struct commit *c);
 /* Asks the rule before the work begins, to refuse early. */
 int commit_ask(struct commit *c, struct error *err);
+/* The same, and decides the version: for a write that others have before it is committed here. */
+int commit_decide(struct commit *c, struct error *err);

@@ -531,6 +531,23 @@ static void test_a_file_that_was_removed_is_told_from_what_never_was(void **stat
     assert_int_equal(atomic_load(&mp->io_errors), 0); /* one lost object takes no disk out */
 }
 
+/* No index tells what a name is, and its files cannot be believed any more. */
+static void test_a_miss_on_a_mountpath_in_pieces_is_no_404(void **state)
+{
+    (void)state;
+    put_text("a", "text");
+    struct mountpath *mp = fixture_pick("a");
+    struct error why;
+    error_set(&why, E_IO, "for the test");
+    index_set_stale(mp->index, &why);
+    assert_int_equal(explained("never"), E_OBJECT_NOT_FOUND);
+    assert_false(mp->suspect);
+    assert_int_equal(unlinkat(mp->root_fd, "format.json", 0), 0);
+    remove_file_of("a");
+    assert_int_equal(explained("a"), E_CORRUPT);
+    assert_true(mp->suspect);
+}
+
 static void test_what_was_removed_can_be_deleted_and_put(void **state)
 {
     (void)state;
@@ -587,6 +604,7 @@ int main(void)
         store_test(test_marked_names_are_found_while_they_go),
         store_test(test_a_pin_keeps_its_version),
         store_test(test_a_file_that_was_removed_is_told_from_what_never_was),
+        store_test(test_a_miss_on_a_mountpath_in_pieces_is_no_404),
         store_test(test_what_was_removed_can_be_deleted_and_put),
         store_test(test_a_removed_tombstone_gives_no_version_twice),
     };

@@ -5,7 +5,9 @@ import json
 import os
 import shutil
 import subprocess
+import time
 import urllib.parse
+from pathlib import Path
 
 from benchlib import ROOT, children, free_port, log, wait_for_port
 
@@ -153,7 +155,16 @@ class Cluster:
         put(self.proxy["url"] + prefix + "first")
 
     def remove_place(self, name):
+        """Until its files are gone: the sweeper's work is not the next run's."""
+        buckets = self.call("GET", "/v1/buckets")["buckets"]
+        number = next(b["id"] for b in buckets if b["name"] == name)
         self.call("DELETE", f"/v1/buckets/{name}")
+        deadline = time.monotonic() + 600
+        while any(next(Path(self.dir).glob(f"*/mp*/.dfc/{place}"), None) is not None
+                  for place in (f"obj/{number}", "trash/*")):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"the files of bucket {name} are still there")
+            time.sleep(0.01)
 
 
 def request(method, url, body=None):

@@ -129,8 +129,7 @@ def test_a_mountpath_that_was_removed_is_taken_out(c):
     def is_out():
         for name in sorted(names):  # somebody has to meet it
             reply = c.get("b", name)
-            # 404: its index has been found to be gone, too (docs/known-issues.md)
-            check(reply.status in (404, 500, 503), f"{name}: {reply!r}")
+            check(reply.status in (500, 503), f"{name}: {reply!r}")
         return state_of(c, 2)["state"] == "disabled"
 
     wait_for(is_out, "the mountpath to be taken out")
