@@ -1,5 +1,6 @@
 #include "target/admit.h"
 
+#include "cluster/owners.h"
 #include "common/parse.h"
 
 int admit_parse_state_version(const char *text, uint64_t *term, uint64_t *version,
@@ -69,9 +70,30 @@ static int find_bucket(const struct admit_question *q, const struct bucket **buc
     return 0;
 }
 
+/* Of several: the one that acts, unless the call is for what every owner has. */
+static int find_acting(const struct admit_question *q, const struct bucket *bucket,
+                       const struct node **owner, struct error *err)
+{
+    struct owners o;
+    owners_of(q->state, bucket, q->object, &o);
+    *owner = o.acting;
+    if (q->copy && owners_has(&o, q->self))
+        *owner = smap_node(&q->state->smap, q->self);
+    else if (q->copy)
+        return error_set(err, E_STALE_MAP, "target '%s' does not own '%s/%s'", q->self, q->bucket,
+                         q->object);
+    else if (o.awaited != NULL || o.acting == NULL)
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "the newest of '%s/%s' may be on target '%s' alone, which is unreachable",
+                         q->bucket, q->object, o.awaited != NULL ? o.awaited->id : "?");
+    return 0;
+}
+
 static int find_owner(const struct admit_question *q, const struct bucket *bucket,
                       const struct node **owner, struct error *err)
 {
+    if (bucket->props.copies > 1)
+        return find_acting(q, bucket, owner, err);
     if (smap_owners(&q->state->smap, bucket->id, q->object, 1, owner) == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no target");
     if (strcmp((*owner)->id, q->self) != 0 && (*owner)->state != NODE_ACTIVE)

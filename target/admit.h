@@ -9,6 +9,7 @@
  *                                    the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
  *   another target owns the object   redirect to it, unless a peer asks for what we hold (earlier.h)
+ *   several own it                   the one that acts counts (cluster/owners.h), but for its copies
  *   we own it                        go on */
 #pragma once
 
@@ -29,6 +30,7 @@ struct admit_question {
     const char *dfcv;
     bool refreshed; /* it was asked before: a state that is still older is refused */
     bool holder;    /* whoever owns it: we are asked for what we have */
+    bool copy;      /* from one owner to another */
 };
 
 struct admit_answer {

@@ -7,6 +7,7 @@
 #include "target/attr.h"
 #include "target/keeper.h"
 #include "target/member.h"
+#include "target/object_routes.h"
 #include "target/target.h"
 
 #define CALL_MAGIC 0x0b1ec7ca
@@ -47,7 +48,8 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcb = http_query(call->req, "dfcb"),
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
-                               .holder = call->holder};
+                               .holder = call->holder,
+                               .copy = call->from_peer && object_is_copy(call->req)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;

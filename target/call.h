@@ -10,6 +10,7 @@
 #include "target/copy_rule.h"
 #include "target/object.h"
 
+struct fan;
 struct target;
 
 struct object_call {
@@ -24,6 +25,10 @@ struct object_call {
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
+    bool compared; /* with the other owners, of a bucket with several copies (copies.h) */
+    bool acts;     /* a PUT that this target has the other owners take part in: … */
+    struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
+    struct object_condition condition; /* … and what is asked when it is this write's turn */
     bool asked;            /* the earlier owners (earlier.h) … */
     struct object_held earlier; /* … and what they have */
     void (*here)(struct object_call *call); /* where a GET goes on that found it here after all */

@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/call.h"
+#include "target/copies.h"
 #include "target/member.h"
 #include "target/object_routes.h"
 #include "target/target.h"
@@ -237,7 +238,7 @@ void earlier_serve(struct object_call *call, void (*here)(struct object_call *ca
 
 static bool take_miss(struct object_call *call)
 {
-    if (call->asked ||
+    if (call->asked || copies_are_several(call->bucket) ||
         !earlier_is_asked(call->target, call->state, call->bucket, call->name, false))
         return false;
     earlier_serve(call, object_read_serve);

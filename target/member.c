@@ -1,8 +1,10 @@
 #include "target/member.h"
 
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/copies.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
 #include "target/space_watch.h"
@@ -33,6 +35,7 @@ struct attempt {
     struct member *m;
     enum member_action action;
     size_t candidates;
+    uint64_t sent_ms;
     char *url; /* of the proxy */
     char *body;
     char *state_text; /* what register gave */
@@ -126,14 +129,17 @@ static void register_done(struct attempt *a, struct http_result *r)
 static int keepalive_done(struct attempt *a, struct http_result *r)
 {
     _cleanup_json_ json_t *doc = NULL;
-    uint64_t term = 0, version = 0;
+    uint64_t term = 0, version = 0, lease_ms = 0;
     int code = json_parse(buf_str(&r->body), r->body.len, &doc, &a->err);
     if (code == 0)
         code = json_need_u64(doc, "", "term", &term, &a->err);
     if (code == 0)
         code = json_need_u64(doc, "", "version", &version, &a->err);
+    if (code == 0)
+        code = json_get_u64(doc, "", "lease_ms", &lease_ms, &a->err);
     if (code != 0)
         return code;
+    copies_lease(a->m->target->copies, a->sent_ms, lease_ms);
     _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
     if (term > s->term || (term == s->term && version > s->version))
         fetch(a->m);
@@ -240,6 +246,7 @@ static void tick(void *arg)
                                    .body_len = strlen(a->body),
                                    .reply_max = t->params.state_max,
                                    .total_timeout_ms = timeout_of(t, a->action)};
+    a->sent_ms = clock_ms();
     http_call_start(t->control_client, &call, attempt_done, a);
 }
 

@@ -181,6 +181,29 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
                    enum durability durability, const struct object_condition *condition,
                    const struct object_held *earlier, object_done_fn *done, void *arg);
 
+/* Writes that other owners have before this one (copies.h): what a commit does in one is decided
+ * here first, then told to the others, and at last done.  Between the two the name is written by
+ * nobody else.
+ *
+ * All bytes have come: E_LENGTH, E_CHECKSUM. */
+int object_put_finish(struct object_put *p, struct error *err);
+/* Size, checksum and time, once it is finished. */
+const struct attr *object_put_attr(const struct object_put *p);
+/* May it take the name's place, as things stand?  The version that it is to have. */
+int object_put_decide(struct object_put *p, const struct object_condition *condition,
+                      struct version *version, struct error *err);
+/* Ends the put as object_put_commit() does, with what was decided here or elsewhere.  E_NOT_MODIFIED
+ * where something as new is there.  The condition is asked right before the rename. */
+void object_put_commit_as(struct object_put *p, const struct object_moved *as,
+                          const struct object_condition *condition, object_done_fn *done,
+                          void *arg);
+int object_put_commit_as_wait(struct object_put *p, const struct object_moved *as,
+                              const struct object_condition *condition, struct error *err);
+/* May the object be deleted, as things stand?  The version of its tombstone. */
+int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
+                         const struct object_condition *condition, struct version *version,
+                         struct error *err);
+
 /* Removes the name's tombstone if it is older than this (blocking); 0 also where it is not. */
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
                             int64_t older_than_ms, struct error *err);

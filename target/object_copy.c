@@ -6,6 +6,7 @@
 #include "cluster/location.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/copies.h"
 #include "target/copy_rule.h"
 #include "target/earlier.h"
 #include "target/object_routes.h"
@@ -319,11 +320,27 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
 /* --- which --------------------------------------------------------------------------------------
  */
 
-static int find_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
-                      const struct node **owner, struct error *err)
+static bool find_node(const struct cluster_state *s, const struct bucket *b,
+                      const struct object_copy *copy, const struct node **node)
 {
-    if (smap_owners(&s->smap, b->id, name, 1, owner) == 0)
-        return error_set(err, E_NO_TARGETS, "the cluster has no target");
+    struct owners o;
+    if (copy->to != NULL) {
+        *node = smap_node(&s->smap, copy->to);
+    } else if (copies_are_several(b)) {
+        owners_of(s, b, copy->name, &o);
+        *node = o.acting;
+    } else if (smap_owners(&s->smap, b->id, copy->name, 1, node) == 0) {
+        *node = NULL;
+    }
+    return *node != NULL;
+}
+
+static int find_owner(const struct cluster_state *s, const struct bucket *b,
+                      const struct object_copy *copy, const struct node **owner, struct error *err)
+{
+    const char *name = copy->name;
+    if (!find_node(s, b, copy, owner))
+        return error_set(err, E_NO_TARGETS, "the cluster has no target for it");
     if ((*owner)->state != NODE_ACTIVE)
         return error_set(err, E_NODE_UNREACHABLE, "target '%s', the owner of '%s/%s', is %s",
                          (*owner)->id, b->name, name, node_state_name((*owner)->state));
@@ -339,10 +356,10 @@ int object_copy(struct object_copier *c, const struct object_copy *copy, struct 
     if (code == 0 && b == NULL)
         code = error_set(err, E_BUCKET_NOT_FOUND, "the destination was destroyed meanwhile");
     if (code == 0)
-        code = find_owner(s, b, copy->name, &owner, err);
+        code = find_owner(s, b, copy, &owner, err);
     if (code != 0)
         return code;
-    if (strcmp(owner->id, c->target->id) == 0)
+    if (strcmp(owner->id, c->target->id) == 0 && !copies_are_several(b))
         return copy_here(c, copy, s, b, err);
     return copy_to_peer(c, copy, s, b, owner, err);
 }

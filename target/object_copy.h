@@ -7,6 +7,10 @@
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
  *                              Dfc-Copy: move               the object itself, with its version (rebalance.h)
+ *                              Dfc-Copy: stage              bytes that are not visible yet (staged.h)
+ *
+ * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its copy by a
+ * call, too, where it is this target.
  *
  * Whatever may be different a moment later (the owner does not answer, or has another map) is said by
  * object_copy_may_pass(): the caller tries again.
@@ -22,6 +26,8 @@
 #define OBJECT_COPY_HEADER "Dfc-Copy"
 #define OBJECT_COPY_DURABLE "durable"
 #define OBJECT_COPY_MOVE "move" /* with Dfc-Version, and: */
+#define OBJECT_COPY_STAGE "stage" /* with Dfc-Stage */
+#define OBJECT_STAGE_HEADER "Dfc-Stage"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 
@@ -42,6 +48,7 @@ struct object_copy {
     bool has_rule;
     uint64_t term, version; /* the rule's */
     bool moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
+    const char *to; /* NULL, or to this target */
 };
 
 /* E_BUCKET_NOT_FOUND; E_CHECKSUM where the original's bytes are damaged; E_NO_SPACE,

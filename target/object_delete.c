@@ -81,6 +81,22 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
         deletion_done(c);
 }
 
+int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
+                         const struct object_condition *condition, struct version *version,
+                         struct error *err)
+{
+    struct deletion *d = xcalloc(1, sizeof *d);
+    d->condition = *condition;
+    d->commit.rule = delete_rule;
+    int code = object_place_set(&d->commit.place, s, bucket_id, name, err);
+    if (code == 0)
+        code = commit_decide(&d->commit, err);
+    *version = d->commit.attr.version;
+    object_place_done(&d->commit.place);
+    free(d);
+    return code;
+}
+
 /* --- removing for good ------------------------------------------------------------------------ */
 
 int object_remove_locked(const struct object_place *p, struct error *err)

@@ -31,6 +31,8 @@ struct object_put {
     struct checksum_value expect;       /* type NONE: nothing was promised */
     char *buffer;
     size_t buffer_size, buffered;
+    bool finished; /* all bytes have come, and are what they should be */
+    bool decided;  /* a write of our own, whose version other owners have */
     object_done_fn *done;
     void *arg;
 };
@@ -101,8 +103,8 @@ static int put_rule(struct commit *c, const struct stored *cur, struct error *er
         return code;
     if (stored_hidden(s, cur))
         return object_reserved(cur, err);
-    if (c->moved)
-        return moved_rule(c, cur, err);
+    if (c->moved && (code = moved_rule(c, cur, err)) != 0)
+        return code;
     if (p->condition.check == NULL)
         return 0;
     return p->condition.check(p->condition.ctx,
@@ -335,8 +337,10 @@ static int put_check_sum(struct object_put *p, struct error *err)
                      (unsigned long long)p->written, got_hex, want_hex);
 }
 
-static int put_finish(struct object_put *p, struct error *err)
+int object_put_finish(struct object_put *p, struct error *err)
 {
+    if (p->finished)
+        return 0;
     if (p->size != OBJECT_SIZE_UNKNOWN && p->written != p->size)
         return error_set(err, E_LENGTH, "%llu of the announced %llu bytes have come",
                          (unsigned long long)p->written, (unsigned long long)p->size);
@@ -348,13 +352,31 @@ static int put_finish(struct object_put *p, struct error *err)
     p->commit.attr.size = p->written;
     if (!p->commit.moved)
         p->commit.attr.modified_ms = clock_wall_ms();
+    p->finished = code == 0;
+    return code;
+}
+
+const struct attr *object_put_attr(const struct object_put *p)
+{
+    return &p->commit.attr;
+}
+
+int object_put_decide(struct object_put *p, const struct object_condition *condition,
+                      struct version *version, struct error *err)
+{
+    int code = object_put_finish(p, err);
+    p->condition = *condition;
+    if (code == 0)
+        code = commit_decide(&p->commit, err);
+    p->decided = code == 0;
+    *version = p->commit.attr.version;
     return code;
 }
 
 static void put_committed(struct commit *c)
 {
     struct object_put *p = put_of(c);
-    if (c->err.code == 0 && !c->moved) {
+    if (c->err.code == 0 && (!c->moved || p->decided)) {
         metric_add(c->place.store->puts, 1);
         metric_add(c->place.store->put_bytes, p->written);
     }
@@ -366,7 +388,7 @@ static void put_committed(struct commit *c)
 void object_put_commit(struct object_put *p, object_done_fn *done, void *arg)
 {
     struct error err = ERROR_INIT;
-    if (put_finish(p, &err) != 0) {
+    if (object_put_finish(p, &err) != 0) {
         object_put_abort(p);
         done(arg, NULL, &err);
         return;
@@ -375,6 +397,17 @@ void object_put_commit(struct object_put *p, object_done_fn *done, void *arg)
     p->arg = arg;
     p->commit.done = put_committed;
     commit_run(&p->commit);
+}
+
+void object_put_commit_as(struct object_put *p, const struct object_moved *as,
+                          const struct object_condition *condition, object_done_fn *done, void *arg)
+{
+    p->commit.moved = true;
+    p->commit.attr.version = as->version;
+    p->commit.attr.modified_ms = as->modified_ms;
+    p->commit.attr.flags |= as->tombstone ? ATTR_TOMBSTONE : 0;
+    p->condition = *condition;
+    object_put_commit(p, done, arg);
 }
 
 struct put_wait {
@@ -390,15 +423,29 @@ static void put_wait_done(void *arg, const struct attr *attr, const struct error
     sem_post(&w->ended);
 }
 
+static int put_wait_end(struct put_wait *w, struct error *err)
+{
+    while (sem_wait(&w->ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&w->ended);
+    if (w->err.code != 0 && err != NULL)
+        *err = w->err;
+    return w->err.code;
+}
+
 int object_put_commit_wait(struct object_put *p, struct error *err)
 {
     struct put_wait w = {.err = ERROR_INIT};
     sem_init(&w.ended, 0, 0);
     object_put_commit(p, put_wait_done, &w);
-    while (sem_wait(&w.ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&w.ended);
-    if (w.err.code != 0 && err != NULL)
-        *err = w.err;
-    return w.err.code;
+    return put_wait_end(&w, err);
+}
+
+int object_put_commit_as_wait(struct object_put *p, const struct object_moved *as,
+                              const struct object_condition *condition, struct error *err)
+{
+    struct put_wait w = {.err = ERROR_INIT};
+    sem_init(&w.ended, 0, 0);
+    object_put_commit_as(p, as, condition, put_wait_done, &w);
+    return put_wait_end(&w, err);
 }

@@ -17,6 +17,7 @@
 #include "io/reader.h"
 #include "target/access.h"
 #include "target/call.h"
+#include "target/copies.h"
 #include "target/earlier.h"
 #include "target/miss.h"
 #include "target/read_range.h"
@@ -350,8 +351,19 @@ static void serve_waiting(void *arg)
 /* What is here may not be the newest, where this target has been an owner before. */
 static bool must_ask(const struct object_call *call)
 {
-    return !call->asked && !call->holder &&
+    return !call->asked && !call->holder && !copies_are_several(call->bucket) &&
            earlier_is_asked(call->target, call->state, call->bucket, call->name, true);
+}
+
+/* Asked when it has been looked, so that what was seen is what there was then. */
+static bool must_compare(const struct object_call *call, int code)
+{
+    if (call->holder || !copies_are_several(call->bucket) ||
+        (code != 0 && code != E_OBJECT_NOT_FOUND))
+        return false;
+    bool lost = code != 0 && !call->compared &&
+                object_seems_lost(call->target->store, call->bucket->id, call->name);
+    return lost || !copies_may_answer(call);
 }
 
 static void serve_here(struct object_call *call)
@@ -361,6 +373,13 @@ static void serve_here(struct object_call *call)
     struct error err = ERROR_INIT;
     int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
                                &o, &reader, &err);
+    if (must_compare(call, code)) {
+        if (o.fd >= 0)
+            close(o.fd);
+        reader_unref(reader);
+        copies_read(call, serve_here);
+        return;
+    }
     if (code == 0)
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_WAITS)

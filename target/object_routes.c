@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "target/call.h"
+#include "target/copies.h"
 #include "target/earlier.h"
 #include "target/target.h"
 
@@ -47,12 +48,16 @@ static void serve_delete(struct object_call *call)
         object_call_fail(call, "delete", &err);
         return;
     }
+    const struct object_condition condition = {.check = check_conditions, .ctx = call};
+    if (copies_are_several(call->bucket)) {
+        copies_delete(call->target, call->bucket->id, call->name, &condition, deleted, call);
+        return;
+    }
     if (!call->asked &&
         earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
         earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
         return;
     }
-    const struct object_condition condition = {.check = check_conditions, .ctx = call};
     object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
                   &condition, &call->earlier, deleted, call);
 }
@@ -114,7 +119,8 @@ const struct http_route object_routes[] = {
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
              "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
              "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone`: as it is, unless what is "
-             "there is as new (304)",
+             "there is as new (304); `Dfc-Copy: stage`, with `Dfc-Stage`: kept, and not visible "
+             "until it is committed",
      .reply = "as of PUT; 304",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space"},

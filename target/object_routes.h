@@ -1,6 +1,8 @@
 /* The calls for objects, and one target's page of a list. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "net/http_server.h"
 
 #define OBJECT_META_PREFIX "dfc-meta-"
@@ -17,3 +19,5 @@ void object_read_serve(struct object_call *call);  /* GET, HEAD, admitted; any t
 void object_write_begin(struct http_request *req); /* PUT: object_write.c */
 void object_rename_begin(struct http_request *req); /* POST: object_rename.c */
 void object_copy_begin(struct http_request *req);  /* PUT from another target: the same */
+/* Of such a PUT: is it for what every owner has, rather than a write? */
+bool object_is_copy(const struct http_request *req);

@@ -10,6 +10,9 @@
  *     └───▶ WAITING ───────┘
  *            (takes no byte; a worker goes on when the state has come, or the owners' answer)
  *
+ * Of a bucket with several copies the pieces go to the other owners, too (fan.h), and the commit is
+ * one of all of them (copies.h).
+ *
  * An upload outlives its request while a worker may still come for it: `req` is NULL once the
  * request has been answered, or has gone. */
 #include "target/object_routes.h"
@@ -18,14 +21,20 @@
 #include <pthread.h>
 #include <strings.h>
 
+#include "common/clock.h"
+#include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/call.h"
+#include "target/copies.h"
 #include "target/earlier.h"
+#include "target/fan.h"
 #include "target/member.h"
 #include "target/object_copy.h"
+#include "target/staged.h"
 #include "target/target.h"
+#include "target/unsettled.h"
 
 #define UPLOAD_MAGIC 0x0b1ec7b0
 
@@ -35,6 +44,7 @@ struct upload {
     unsigned magic;
     struct target *target;
     struct object_put *put; /* while STORING: the HTTP thread's */
+    struct fan *fan;        /* the same; NULL: there is one copy, or it is one */
     pthread_mutex_t lock;   /* of what follows; the request's own locks are taken below it */
     enum upload_state state;
     struct object_call *call; /* NULL once the request may have ended */
@@ -57,13 +67,17 @@ static void upload_unref(struct upload *u)
     if (!last)
         return;
     object_put_abort(u->put);
+    fan_unref(u->fan);
     pthread_mutex_destroy(&u->lock);
     free(u);
 }
 
+/* A body that is not over now never will be, and the others wake the request no more. */
 static void request_ended(void *arg)
 {
-    upload_unref(upload_of(arg));
+    struct upload *u = upload_of(arg);
+    fan_unref(steal(u->fan));
+    upload_unref(u);
 }
 
 /* --- what the headers say --------------------------------------------------------------------- */
@@ -128,6 +142,17 @@ static bool is_move(const struct http_request *req)
 {
     const char *text = http_header(req, OBJECT_COPY_HEADER);
     return text != NULL && strcmp(text, OBJECT_COPY_MOVE) == 0;
+}
+
+static bool is_stage(const struct http_request *req)
+{
+    const char *text = http_header(req, OBJECT_COPY_HEADER);
+    return text != NULL && strcmp(text, OBJECT_COPY_STAGE) == 0;
+}
+
+bool object_is_copy(const struct http_request *req)
+{
+    return is_move(req) || is_stage(req);
 }
 
 static int parse_move(const struct object_call *call, struct object_moved *moved, struct error *err)
@@ -214,12 +239,24 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .earlier = &call->earlier,
     };
     struct object_moved moved;
-    if (call->from_peer)
+    if (call->from_peer && !is_stage(req))
         code = is_move(req) ? put_move_spec(call, &spec, &moved, err)
                             : put_copy_spec(call, &spec, err);
     if (code != 0)
         return code;
-    return object_put_begin(call->target->store, &spec, put, err);
+    if (copies_are_several(call->bucket) && call->from_peer && is_move(req))
+        unsettled_mark(call->target->copies->unsettled, call->bucket->id, call->name,
+                       &moved.version, clock_ms());
+    if (!call->acts)
+        return object_put_begin(call->target->store, &spec, put, err);
+    call->condition = spec.condition;
+    spec.condition = (struct object_condition){.check = NULL};
+    code = object_put_begin(call->target->store, &spec, put, err);
+    if (code == 0)
+        code = copies_begin_put(call, spec.content_type, spec.meta, spec.meta_len, err);
+    if (code != 0)
+        object_put_abort(steal(*put));
+    return code;
 }
 
 static int put_begin(struct object_call *call, struct object_put **put, struct error *err)
@@ -229,20 +266,33 @@ static int put_begin(struct object_call *call, struct object_put **put, struct e
         return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
+    call->acts =
+        copies_are_several(call->bucket) && !(call->from_peer && object_is_copy(call->req));
     int code = put_begin_with(call, &meta, put, err);
     buf_done(&meta.pairs);
     return code;
 }
 
+static json_t *checksum_doc(const struct attr *a)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(&a->checksum, hex);
+    return json_pack("{ss ss}", "type", checksum_name(a->checksum.type), "value", hex);
+}
+
+static json_t *staged_doc(const struct attr *a)
+{
+    return json_pack("{sI so}", "size", (json_int_t)a->size, "checksum", checksum_doc(a));
+}
+
 static void reply_stored(struct http_request *req, const struct attr *a)
 {
-    char version[VERSION_TEXT_MAX], etag[VERSION_TEXT_MAX + 2], hex[2 * CHECKSUM_MAX + 1];
+    char version[VERSION_TEXT_MAX], etag[VERSION_TEXT_MAX + 2];
     version_format(&a->version, version);
     snprintf(etag, sizeof etag, "\"%s\"", version);
-    checksum_hex(&a->checksum, hex);
-    json_t *doc =
-        json_pack("{sI s{ss ss} ss ss}", "size", (json_int_t)a->size, "checksum", "type",
-                  checksum_name(a->checksum.type), "value", hex, "version", version, "etag", etag);
+    json_t *doc = staged_doc(a);
+    json_object_set_new(doc, "version", json_string(version));
+    json_object_set_new(doc, "etag", json_string(etag));
     http_reply_header(req, "ETag", etag);
     http_reply_json(req, 200, doc);
     json_decref(doc);
@@ -271,10 +321,43 @@ static struct object_call *take_call(struct upload *u)
     return call;
 }
 
+/* What another owner stages here waits for its word. */
+static void stage(struct object_call *call, struct object_put *put)
+{
+    struct error err = ERROR_INIT;
+    const char *id = http_header(call->req, OBJECT_STAGE_HEADER);
+    int errnum = fault_errno("copies.stage");
+    if (errnum != 0)
+        error_errno(&err, errnum, "stage");
+    else if (id == NULL)
+        error_set(&err, E_INVALID, "a staged copy has " OBJECT_STAGE_HEADER);
+    else if (object_put_finish(put, &err) == 0) {
+        json_t *doc = staged_doc(object_put_attr(put));
+        if (staged_keep(call->target->copies->staged, id, clock_ms(), put, &err) == 0) {
+            http_reply_json(call->req, 200, doc);
+            put = NULL;
+        }
+        json_decref(doc);
+    }
+    object_put_abort(put);
+    if (err.code != 0)
+        object_call_fail(call, "stage", &err);
+}
+
 static void commit(struct upload *u)
 {
+    struct fan *fan = steal(u->fan);
     struct object_call *call = take_call(u);
-    if (call != NULL)
+    if (fan != NULL)
+        fan_finish(fan, NULL);
+    if (call == NULL)
+        fan_unref(fan);
+    else if (fan != NULL)
+        copies_put(u->target, call->bucket->id, call->name, steal(u->put), fan, &call->condition,
+                   stored, call);
+    else if (call->from_peer && is_stage(call->req))
+        stage(call, steal(u->put));
+    else
         object_put_commit(steal(u->put), stored, call);
 }
 
@@ -288,9 +371,12 @@ static size_t body_data(struct http_request *req, void *ctx, const char *data, s
     if (state == UPLOAD_WAITING)
         return 0;
     struct error err = ERROR_INIT;
-    if (state == UPLOAD_OVER || object_put_write(u->put, data, len, &err) == 0)
+    if (u->fan != NULL)
+        len = fan_take(u->fan, data, len);
+    if (state == UPLOAD_OVER || len == 0 || object_put_write(u->put, data, len, &err) == 0)
         return len;
     object_put_abort(steal(u->put));
+    fan_unref(steal(u->fan));
     struct object_call *call = take_call(u);
     if (call != NULL)
         object_call_fail(call, "put", &err);
@@ -331,7 +417,8 @@ static bool upload_start(struct object_call *call, struct object_put **put)
 /* A mover has asked them itself. */
 static bool must_ask(const struct object_call *call)
 {
-    return !call->asked && !(call->from_peer && is_move(call->req)) &&
+    return !call->asked && !copies_are_several(call->bucket) &&
+           !(call->from_peer && is_move(call->req)) &&
            earlier_is_asked(call->target, call->state, call->bucket, call->name, false);
 }
 
@@ -351,6 +438,7 @@ static void start_locked(struct upload *u)
 {
     struct object_call *call = u->call;
     bool started = upload_start(call, &u->put);
+    u->fan = steal(call->fan);
     u->state = started ? UPLOAD_STORING : UPLOAD_OVER;
     if (!started)
         u->call = NULL; /* it has been answered */
@@ -434,6 +522,7 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
     *u = (struct upload){.magic = UPLOAD_MAGIC,
                          .target = call->target,
                          .put = put,
+                         .fan = steal(call->fan),
                          .state = state,
                          .call = call,
                          .refs = state == UPLOAD_WAITING ? 2 : 1};

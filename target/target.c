@@ -7,6 +7,7 @@
 
 #include "cluster/job.h"
 #include "cluster/layout.h"
+#include "cluster/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -18,6 +19,7 @@
 #include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
 #include "target/cold.h"
+#include "target/copies.h"
 #include "target/copy_job.h"
 #include "target/evict.h"
 #include "target/daemon_routes.h"
@@ -36,6 +38,8 @@
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
 #include "target/resilver_job.h"
+#include "target/settle.h"
+#include "target/staged.h"
 #include "target/sweep.h"
 #include "target/validate_job.h"
 #include "target/xaction_routes.h"
@@ -44,9 +48,19 @@
 /* Streams between targets wait for each other's other streams: they are not limited. */
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
-const struct http_route *const target_routes[] = {
-    object_routes,  daemon_routes,      mountpath_routes, cluster_routes, index_routes, list_routes,
-    xaction_routes, sort_stream_routes, earlier_routes,   session_routes, NULL};
+const struct http_route *const target_routes[] = {object_routes,
+                                                  daemon_routes,
+                                                  mountpath_routes,
+                                                  cluster_routes,
+                                                  index_routes,
+                                                  list_routes,
+                                                  xaction_routes,
+                                                  sort_stream_routes,
+                                                  earlier_routes,
+                                                  staged_routes,
+                                                  settle_routes,
+                                                  session_routes,
+                                                  NULL};
 
 static const struct xaction_ops *const kinds[] = {
     &sort_xaction,      &delete_xaction,   &copy_xaction,
@@ -73,12 +87,20 @@ static bool env_job_committed(void *ctx, const char *job_id)
     return job != NULL && (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
 }
 
+/* Of several copies each owner writes its own, told by the one that acts. */
 static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
 {
     struct target *t = ctx;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct node *owner;
-    return smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 && strcmp(owner->id, t->id) == 0;
+    struct owners owners;
+    if (smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 && strcmp(owner->id, t->id) == 0)
+        return true;
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    if (b == NULL || !copies_are_several(b))
+        return false;
+    owners_of(s, b, name, &owners);
+    return owners_has(&owners, t->id);
 }
 
 /* --- a new state ------------------------------------------------------------------------------ */
@@ -269,6 +291,9 @@ static int start_jobs(struct target *t, struct error *err)
         .abandoned_ms = t->params.abandoned_after,
     };
     t->copier = object_copier_new(t);
+    int copies = copies_new(t, &t->copies, err);
+    if (copies != 0)
+        return copies;
     const struct health_config health = {
         .mountpaths = t->mountpaths,
         .tests = t->params.health,
@@ -378,10 +403,13 @@ void target_free(struct target *t)
         object_copier_stop(t->copier);
     if (t->cold != NULL)
         cold_stop(t->cold);
+    if (t->copies != NULL)
+        copies_stop(t->copies);
     stop_servers(t);
     xactions_free(t->xactions);
     pool_free(t->movers);
     cold_free(t->cold);
+    copies_free(t->copies);
     http_client_free(t->data_client);
     object_copier_free(t->copier);
     http_client_free(t->control_client);

@@ -27,6 +27,7 @@
 struct auth;
 struct access;
 struct cold;
+struct copies;
 struct evictor;
 struct health;
 struct keeper;
@@ -57,6 +58,7 @@ struct target {
     struct http_client *data_client;
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
+    struct copies *copies;        /* of buckets with several */
     struct cold *cold;            /* reads from the backends of buckets */
     struct access *access;        /* when objects of buckets with a backend were used */
     struct evictor *evictor;      /* makes room for them */

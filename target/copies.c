@@ -1,0 +1,436 @@
+#include "target/copies.h"
+
+#include <semaphore.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/pool.h"
+#include "target/call.h"
+#include "target/copies_commit.h"
+#include "target/copies_compare.h"
+#include "target/fan.h"
+#include "target/settle.h"
+#include "target/staged.h"
+#include "target/target.h"
+#include "target/turns.h"
+#include "target/unsettled.h"
+
+enum { TURNS_MAX = 4096 };
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int copies_new(struct target *t, struct copies **out, struct error *err)
+{
+    struct copies *c = xcalloc(1, sizeof *c);
+    *out = c;
+    c->target = t;
+    job_stop_init(&c->stop);
+    c->unsettled = unsettled_new();
+    c->staged = staged_new();
+    int code = pool_new("copies", (unsigned)t->params.copies_parallel, TURNS_MAX, &c->pool, err);
+    if (code != 0)
+        return code;
+    c->turns = turns_new(c->pool, TURNS_MAX);
+    return settler_new(t, &c->settler, err);
+}
+
+void copies_stop(struct copies *c)
+{
+    job_stop_now(&c->stop);
+}
+
+void copies_free(struct copies *c)
+{
+    if (c == NULL)
+        return;
+    settler_free(c->settler);
+    pool_free(c->pool);
+    turns_free(c->turns);
+    staged_free(c->staged);
+    unsettled_free(c->unsettled);
+    job_stop_done(&c->stop);
+    free(c);
+}
+
+void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms)
+{
+    atomic_store(&c->lease_until_ms, lease_ms > 0 ? sent_ms + lease_ms : 0);
+}
+
+/* --- who acts --------------------------------------------------------------------------------- */
+
+/* Did the map let in this run? */
+static bool is_let_in(const struct target *t, const struct cluster_state *s)
+{
+    const struct node *self = smap_node(&s->smap, t->id);
+    return self != NULL && strcmp(self->boot, t->boot) == 0;
+}
+
+static bool must_compare(const struct target *t, const struct cluster_state *s,
+                         const struct owners *o, uint64_t bucket_id, const char *name)
+{
+    return owners_must_compare(s, o) || !is_let_in(t, s) ||
+           unsettled_has(t->copies->unsettled, bucket_id, name);
+}
+
+static int check_acting(const struct target *t, const struct owners *o, const char *name,
+                        struct error *err)
+{
+    if (o->awaited != NULL)
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "target '%s', which is unreachable, may alone have the newest of '%s'",
+                         o->awaited->id, name);
+    if (o->acting == NULL || strcmp(o->acting->id, t->id) != 0)
+        return error_set(err, E_STALE_MAP,
+                         "object '%s' is written and read through another owner by now; ask the "
+                         "proxy again",
+                         name);
+    return 0;
+}
+
+/* The state in force, by which this target acts for the name.  *s is a reference. */
+static int take_state(struct target *t, uint64_t bucket_id, const char *name,
+                      const struct cluster_state **s, const struct bucket **b, struct owners *o,
+                      struct error *err)
+{
+    *s = state_current(t->state);
+    *b = bmd_bucket_by_id(&(*s)->bmd, bucket_id);
+    if (*b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    owners_of(*s, *b, name, o);
+    return check_acting(t, o, name, err);
+}
+
+/* --- writes ----------------------------------------------------------------------------------- */
+
+struct write {
+    struct target *target;
+    uint64_t bucket_id;
+    char *name;
+    struct object_put *put; /* NULL: a deletion */
+    struct fan *fan;        /* of a put */
+    struct object_condition condition;
+    object_done_fn *done;
+    void *arg;
+    /* in its turn */
+    struct copies_order order;
+    sem_t ended;
+};
+
+static void write_free(struct write *w)
+{
+    object_put_abort(w->put);
+    fan_unref(w->fan);
+    state_unref(w->order.state);
+    sem_destroy(&w->ended);
+    free(w->name);
+    free(w);
+}
+
+static void write_fails(struct write *w, const struct error *err)
+{
+    w->done(w->arg, NULL, err);
+    write_free(w);
+}
+
+/* Whoever has to have it has it staged: owners may have come since it began. */
+static int check_staged(const struct write *w, struct error *err)
+{
+    const struct copies_order *o = &w->order;
+    int code = object_put_finish(w->put, err);
+    if (code == 0)
+        code = fan_check(w->fan, object_put_attr(w->put), err);
+    for (size_t i = 0; i < o->count && code == 0; i++) {
+        if (!fan_has(w->fan, o->others[i]->id))
+            code = error_set(err, E_STALE_MAP,
+                             "target '%s' owns '%s', too, since the request began; send it again",
+                             o->others[i]->id, w->name);
+    }
+    return code;
+}
+
+static int write_prepare(struct write *w, struct error *err)
+{
+    struct target *t = w->target;
+    struct copies_order *o = &w->order;
+    const struct bucket *b;
+    struct owners owners;
+    int code = take_state(t, w->bucket_id, w->name, &o->state, &b, &owners, err);
+    if (code != 0)
+        return code;
+    o->count = owners_others(&owners, t->id, o->others);
+    if (w->put != NULL && (code = check_staged(w, err)) != 0)
+        return code;
+    if (!must_compare(t, o->state, &owners, w->bucket_id, w->name))
+        return 0;
+    return copies_compare_all(t, o->state, b, w->name, err);
+}
+
+static int tombstone_begin(struct write *w, struct error *err)
+{
+    const struct bucket *b = bmd_bucket_by_id(&w->order.state->bmd, w->bucket_id);
+    const struct object_put_spec spec = {.bucket_id = w->bucket_id,
+                                         .name = w->name,
+                                         .durability = b->props.durability,
+                                         .checksum = CHECKSUM_NONE,
+                                         .moved = &w->order.as};
+    return object_put_begin(w->target->store, &spec, &w->put, err);
+}
+
+static int write_decide(struct write *w, struct error *err)
+{
+    struct object_moved *as = &w->order.as;
+    if (w->put != NULL) {
+        int code = object_put_decide(w->put, &w->condition, &as->version, err);
+        as->modified_ms = object_put_attr(w->put)->modified_ms;
+        w->order.stage = fan_stage(w->fan);
+        return code;
+    }
+    int code = object_delete_decide(w->target->store, w->bucket_id, w->name, &w->condition,
+                                    &as->version, err);
+    as->modified_ms = clock_wall_ms();
+    as->tombstone = true;
+    return code != 0 ? code : tombstone_begin(w, err);
+}
+
+/* Under the name's lock, right before it is seen: does this target still act, for nobody who has
+ * not got it? Who has acted since, and has asked here, has been told that this write is not there.
+ */
+static int check_own(void *ctx, const struct attr *current, struct error *err)
+{
+    const struct write *w = ctx;
+    const struct copies_order *o = &w->order;
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners owners;
+    const struct node *others[OWNERS_MAX];
+    (void)current;
+    int code = take_state(w->target, w->bucket_id, w->name, &s, &b, &owners, err);
+    size_t count = code == 0 ? owners_others(&owners, w->target->id, others) : 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
+        if (!copies_order_has(o, others[i]->id))
+            code = error_set(err, E_STALE_MAP, "target '%s' owns '%s', too, by now", others[i]->id,
+                             w->name);
+    }
+    state_unref(s);
+    return code;
+}
+
+static void own_done(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct write *w = arg;
+    struct error copy = *err;
+    if (attr != NULL && fault_errno("copies.answer") != 0)
+        error_set(&copy, E_IN_DOUBT, "the answer was lost");
+    else if (copy.code == E_NOT_MODIFIED || (copy.code != 0 && w->order.made))
+        error_recode(&copy, E_IN_DOUBT, "others have '%s', or what came after it", w->name);
+    w->done(w->arg, copy.code == 0 ? attr : NULL, &copy);
+    sem_post(&w->ended);
+}
+
+static void write_own(struct write *w)
+{
+    const struct object_condition fence = {.check = check_own, .ctx = w};
+    struct error err = ERROR_INIT;
+    int errnum = fault_errno("copies.own");
+    if (errnum != 0) {
+        error_errno(&err, errnum, "commit");
+        own_done(w, NULL, &err);
+        return;
+    }
+    object_put_commit_as(steal(w->put), &w->order.as, &fence, own_done, w);
+    while (sem_wait(&w->ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+}
+
+/* In its turn. */
+static void write_run(void *arg)
+{
+    struct write *w = arg;
+    struct error err = ERROR_INIT;
+    int code = write_prepare(w, &err);
+    if (code == 0)
+        code = write_decide(w, &err);
+    if (code == 0)
+        code = copies_commit_others(&w->order, &err);
+    if (code != 0) {
+        write_fails(w, &err);
+        return;
+    }
+    if (w->fan != NULL)
+        fan_keep(w->fan);
+    write_own(w);
+    write_free(w);
+}
+
+/* All have staged it, or failed: in the data loop's thread, or the caller's. */
+static void write_enter(void *arg)
+{
+    struct write *w = arg;
+    struct error err = ERROR_INIT;
+    if (turns_enter(w->target->copies->turns, w->bucket_id, w->name, write_run, w, &err) != 0)
+        write_fails(w, &err);
+}
+
+static struct write *write_new(struct target *t, uint64_t bucket_id, const char *name,
+                               const struct object_condition *condition, object_done_fn *done,
+                               void *arg)
+{
+    struct write *w = xcalloc(1, sizeof *w);
+    *w = (struct write){.target = t,
+                        .bucket_id = bucket_id,
+                        .name = xstrdup(name),
+                        .condition = *condition,
+                        .done = done,
+                        .arg = arg};
+    w->order.target = t;
+    w->order.bucket_id = bucket_id;
+    w->order.name = w->name;
+    sem_init(&w->ended, 0, 0);
+    return w;
+}
+
+void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
+                struct fan *fan, const struct object_condition *condition, object_done_fn *done,
+                void *arg)
+{
+    struct write *w = write_new(t, bucket_id, name, condition, done, arg);
+    w->put = put;
+    w->fan = fan;
+    fan_await(fan, write_enter, w);
+}
+
+void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
+                   const struct object_condition *condition, object_done_fn *done, void *arg)
+{
+    write_enter(write_new(t, bucket_id, name, condition, done, arg));
+}
+
+static void resume(void *arg)
+{
+    http_resume_body(arg);
+}
+
+int copies_begin_put(struct object_call *call, const char *content_type, const char *meta,
+                     size_t meta_len, struct error *err)
+{
+    struct target *t = call->target;
+    const struct node *others[OWNERS_MAX];
+    struct owners owners;
+    owners_of(call->state, call->bucket, call->name, &owners);
+    int code = check_acting(t, &owners, call->name, err);
+    if (code != 0)
+        return code;
+    const struct fan_spec spec = {.target = t,
+                                  .state = call->state,
+                                  .bucket = call->bucket,
+                                  .name = call->name,
+                                  .others = others,
+                                  .count = owners_others(&owners, t->id, others),
+                                  .length = http_content_length(call->req),
+                                  .content_type = content_type,
+                                  .meta = meta,
+                                  .meta_len = meta_len,
+                                  .resume = resume,
+                                  .arg = call->req};
+    call->fan = fan_new(&spec);
+    return 0;
+}
+
+/* --- reads ------------------------------------------------------------------------------------ */
+
+bool copies_may_answer(const struct object_call *call)
+{
+    struct target *t = call->target;
+    if (unsettled_has(t->copies->unsettled, call->bucket->id, call->name))
+        return false;
+    if (call->compared)
+        return true;
+    if (clock_ms() >= atomic_load(&t->copies->lease_until_ms))
+        return false;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct owners o;
+    owners_of(s, call->bucket, call->name, &o);
+    return check_acting(t, &o, call->name, NULL) == 0 && is_let_in(t, s) &&
+           !owners_must_compare(s, &o);
+}
+
+struct reading {
+    struct object_call *call;
+    void (*here)(struct object_call *call);
+};
+
+/* In its turn. */
+static void read_run(void *arg)
+{
+    struct reading *r = arg;
+    struct object_call *call = r->call;
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners o;
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    int code = take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
+    if (code == 0)
+        code = copies_compare_all(call->target, s, b, call->name, &err);
+    call->compared = true;
+    if (code == 0)
+        r->here(call);
+    else
+        object_call_fail(call, "get", &err);
+    state_unref(s);
+    log_set_request(NULL);
+    free(r);
+}
+
+void copies_read(struct object_call *call, void (*here)(struct object_call *call))
+{
+    struct error err = ERROR_INIT;
+    struct reading *r = xcalloc(1, sizeof *r);
+    *r = (struct reading){.call = call, .here = here};
+    if (turns_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, r, &err) ==
+        0)
+        return;
+    free(r);
+    object_call_fail(call, "get", &err);
+}
+
+/* --- settling --------------------------------------------------------------------------------- */
+
+struct settling {
+    struct target *target;
+    uint64_t bucket_id;
+    char name[];
+};
+
+static void settle_run(void *arg)
+{
+    struct settling *g = arg;
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners o;
+    struct error err = ERROR_INIT;
+    int code = take_state(g->target, g->bucket_id, g->name, &s, &b, &o, &err);
+    if (code == 0)
+        code = copies_compare_all(g->target, s, b, g->name, &err);
+    if (code != 0)
+        log_debug("not settled", lstr("name", g->name), lerr(&err));
+    state_unref(s);
+    free(g);
+}
+
+int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
+{
+    size_t len = strlen(name);
+    struct settling *g = xcalloc(1, sizeof *g + len + 1);
+    g->target = t;
+    g->bucket_id = bucket_id;
+    memcpy(g->name, name, len + 1);
+    int code = turns_enter(t->copies->turns, bucket_id, name, settle_run, g, err);
+    if (code != 0)
+        free(g);
+    return code;
+}

@@ -1,0 +1,81 @@
+/* Objects of buckets with several copies: what the acting owner of a name does (cluster/owners.h
+ * says who that is; docs/copies.md has the whole, and why it suffices).
+ *
+ *   write    stage    the other active owners have all bytes, checked; nothing is seen (fan.h)
+ *            turn     the writes of one name go one after the other (turns.h)
+ *            compare  where this target may lack something: see below
+ *            decide   the conditions, and a version greater than any before
+ *            others   commit it, under this target's map or not at all (copies_commit.h)
+ *            own      last: only now anybody sees it
+ *   read     what is here, while the lease holds and nothing of the name is unsettled; else
+ *            after a comparison, in the name's turn
+ *   compare  whoever may have something is asked; the greatest is brought here, and to whoever
+ *            lacks it, before it is answered or written over (copies_compare.h)
+ *
+ * A write that fails before anybody was told to commit has failed for certain.  Later it is in
+ * doubt (503 in_doubt), unless all others have refused: whoever has it has marked it as unsettled,
+ * and asks the acting owner until it is everywhere, or overwritten (settle.h).
+ *
+ * The lease: the primary's word, with each keepalive, that it calls this target unreachable not
+ * before some time is over.  Counted from when the keepalive was sent.
+ *
+ * Any thread; nobody waits but where it says so: what waits does so in a pool of its own. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "cluster/owners.h"
+#include "common/cleanup.h"
+#include "target/job_stop.h"
+#include "target/object.h"
+
+struct fan;
+struct object_call;
+struct pool;
+struct settler;
+struct staged;
+struct target;
+struct turns;
+struct unsettled;
+
+struct copies {
+    struct target *target;
+    struct pool *pool;
+    struct turns *turns;
+    struct unsettled *unsettled;
+    struct staged *staged;
+    struct settler *settler;
+    struct job_stop stop;
+    atomic_ullong lease_until_ms;
+};
+
+int copies_new(struct target *t, struct copies **out, struct error *err);
+void copies_stop(struct copies *c); /* whoever waits here goes on, with an error */
+void copies_free(struct copies *c); /* NULL is fine */
+
+static inline bool copies_are_several(const struct bucket *b)
+{
+    return b->props.copies > 1;
+}
+
+void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms);
+
+/* --- the acting owner's ----------------------------------------------------------------------- */
+
+/* The others, who are sent an upload from now on. */
+int copies_begin_put(struct object_call *call, const char *content_type, const char *meta,
+                     size_t meta_len, struct error *err);
+/* All bytes have come.  Takes put and fan over. */
+void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
+                struct fan *fan, const struct object_condition *condition, object_done_fn *done,
+                void *arg);
+void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
+                   const struct object_condition *condition, object_done_fn *done, void *arg);
+
+/* Asked when a GET or HEAD has looked: is what it has seen all that there is? */
+bool copies_may_answer(const struct object_call *call);
+/* here(call), when it is. */
+void copies_read(struct object_call *call, void (*here)(struct object_call *call));
+/* Sees to it in the background that all owners have what the greatest of them has. */
+int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

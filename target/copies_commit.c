@@ -1,0 +1,270 @@
+#include "target/copies_commit.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/mem.h"
+#include "target/copies.h"
+#include "target/earlier.h"
+#include "target/member.h"
+#include "target/staged.h"
+#include "target/target.h"
+
+enum { PAUSE_MS = 100 };
+
+/* One of the others, over all rounds. */
+struct told {
+    struct round *round;
+    char *id;   /* of the node */
+    char *url;  /* of the call that is under way */
+    bool over;  /* its fate is known */
+    bool maybe; /* a call had no answer: it may have it */
+    enum copy_fate fate;
+    int code; /* of the last call … */
+    bool not_sent;
+    struct error err; /* … and why */
+};
+
+struct round {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t pending;
+    size_t count;
+    struct told told[OWNERS_MAX];
+};
+
+bool copies_order_has(const struct copies_order *o, const char *node_id)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        if (strcmp(o->others[i]->id, node_id) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+static void answered(void *arg, struct http_result *r)
+{
+    struct told *t = arg;
+    struct round *round = t->round;
+    pthread_mutex_lock(&round->lock);
+    t->code = r->code == 0 && r->status == 304 ? 0 : http_result_error(r, t->url, &t->err);
+    t->not_sent = r->not_sent;
+    round->pending--;
+    pthread_cond_broadcast(&round->changed);
+    pthread_mutex_unlock(&round->lock);
+}
+
+static char *commit_url(const struct copies_order *o, const struct node *n)
+{
+    char version[VERSION_TEXT_MAX];
+    _cleanup_free_ char *url = staged_url(n, o->bucket_id, o->name, o->state, o->stage);
+    return xprintf("%s&version=%s&modified=%lld", url, version_format(&o->as.version, version),
+                   (long long)o->as.modified_ms);
+}
+
+static void tell(const struct copies_order *o, struct told *t)
+{
+    const struct node *n = smap_node(&o->state->smap, t->id);
+    free(t->url);
+    t->url = commit_url(o, n);
+    t->err = ERROR_INIT;
+    const struct http_call call = {
+        .method = HTTP_POST, .url = t->url, .total_timeout_ms = o->target->params.call_timeout};
+    pthread_mutex_lock(&t->round->lock);
+    t->round->pending++;
+    pthread_mutex_unlock(&t->round->lock);
+    http_call_start(o->target->data_client, &call, answered, t);
+}
+
+static void await(struct round *r)
+{
+    pthread_mutex_lock(&r->lock);
+    while (r->pending > 0)
+        pthread_cond_wait(&r->changed, &r->lock);
+    pthread_mutex_unlock(&r->lock);
+}
+
+/* --- what an answer means --------------------------------------------------------------------- */
+
+static void settle(struct told *t, enum copy_fate fate)
+{
+    t->over = true;
+    t->fate = fate;
+}
+
+static bool is_for_later(const struct told *t)
+{
+    return t->code == E_STALE_MAP || t->code == E_NOT_READY || t->code == E_OVERLOAD || t->not_sent;
+}
+
+/* Its stage is gone: was that by our commit? */
+static void look_there(const struct copies_order *o, struct told *t)
+{
+    const struct node *n = smap_node(&o->state->smap, t->id);
+    struct object_held held;
+    if (!t->maybe)
+        settle(t, COPY_REFUSED);
+    else if (earlier_ask_node(o->target, o->state, n, o->bucket_id, o->name, &held, &t->err) == 0 &&
+             held.found && version_compare(&held.version, &o->as.version) >= 0)
+        settle(t, COPY_MADE);
+}
+
+static void take_answer(const struct copies_order *o, struct told *t)
+{
+    if (t->over)
+        return;
+    if (t->code == 0)
+        settle(t, COPY_MADE);
+    else if (t->code == E_NOT_FOUND)
+        look_there(o, t);
+    else if (!is_for_later(t))
+        t->maybe = true;
+}
+
+/* --- the rounds ------------------------------------------------------------------------------- */
+
+static void posted(void *arg)
+{
+    sem_post(arg);
+}
+
+/* The newest state that can be had, for somebody else has a newer one. */
+static void refresh(struct copies_order *o)
+{
+    sem_t over;
+    sem_init(&over, 0, 0);
+    member_refresh(o->target->member, posted, &over);
+    while (sem_wait(&over) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&over);
+}
+
+static bool any_says(const struct round *r, int code)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->told[i].over && r->told[i].code == code)
+            return true;
+    }
+    return false;
+}
+
+/* By the state in force: does this target still act?  Those that the map passes over by now are out
+ * of it. */
+static int go_on(struct copies_order *o, struct round *r, struct error *err)
+{
+    struct owners owners;
+    const struct cluster_state *old = o->state;
+    o->state = state_current(o->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&o->state->bmd, o->bucket_id);
+    bool acts = false;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct node *n = smap_node(&o->state->smap, r->told[i].id);
+        if (!r->told[i].over && (n == NULL || n->state != NODE_ACTIVE))
+            settle(&r->told[i], COPY_PASSED_OVER);
+        o->others[i] = n != NULL ? n : smap_node(&old->smap, r->told[i].id);
+    }
+    if (b != NULL) {
+        owners_of(o->state, b, o->name, &owners);
+        acts = owners.acting != NULL && strcmp(owners.acting->id, o->target->id) == 0;
+    }
+    if (!acts)
+        return error_set(err, E_STALE_MAP, "another owner acts for '%s' by now", o->name);
+    return 0;
+}
+
+static bool is_over(const struct round *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->told[i].over)
+            return false;
+    }
+    return true;
+}
+
+static int run_rounds(struct copies_order *o, struct round *r, struct error *err)
+{
+    uint64_t until_ms = clock_ms() + o->target->params.call_timeout;
+    for (;;) {
+        for (size_t i = 0; i < r->count; i++) {
+            if (!r->told[i].over)
+                tell(o, &r->told[i]);
+        }
+        await(r);
+        for (size_t i = 0; i < r->count; i++)
+            take_answer(o, &r->told[i]);
+        if (is_over(r))
+            return 0;
+        if (any_says(r, E_STALE_MAP))
+            refresh(o);
+        int code = go_on(o, r, err);
+        if (code != 0 || is_over(r))
+            return code;
+        if (clock_ms() >= until_ms || !job_stop_pause(&o->target->copies->stop, PAUSE_MS))
+            return error_set(err, E_NODE_UNREACHABLE, "not all owners of '%s' have answered",
+                             o->name);
+    }
+}
+
+/* --- the outcome ------------------------------------------------------------------------------ */
+
+static const struct told *first_failure(const struct round *r)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->told[i].code != 0)
+            return &r->told[i];
+    }
+    return &r->told[0];
+}
+
+static int judge(struct copies_order *o, struct round *r, const struct error *why,
+                 struct error *err)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct told *t = &r->told[i];
+        o->fates[i] = t->over ? t->fate : t->maybe ? COPY_UNKNOWN : COPY_REFUSED;
+        o->made = o->made || o->fates[i] == COPY_MADE || t->maybe;
+    }
+    enum copies_outcome outcome = copies_judge(o->fates, r->count);
+    if (outcome == COPIES_DONE && why->code == 0)
+        return 0;
+    if (outcome != COPIES_FAILED && o->made)
+        return error_set(err, E_IN_DOUBT,
+                         "not all owners of '%s' are known to have it; repeating it is safe: %s",
+                         o->name, first_failure(r)->err.message);
+    if (why->code == E_STALE_MAP)
+        return error_set(err, why->code, "%s", why->message);
+    return error_set(err, E_NODE_UNREACHABLE, "target '%s' could not commit its copy: %s",
+                     first_failure(r)->id, first_failure(r)->err.message);
+}
+
+int copies_commit_others(struct copies_order *o, struct error *err)
+{
+    struct round *r = xcalloc(1, sizeof *r);
+    struct error why = ERROR_INIT;
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_cond_init(&r->changed, NULL);
+    r->count = o->count;
+    for (size_t i = 0; i < r->count; i++) {
+        r->told[i].round = r;
+        r->told[i].id = xstrdup(o->others[i]->id);
+    }
+    int errnum = fault_errno("copies.decided");
+    int code = errnum != 0 ? error_errno(err, errnum, "commit") : 0;
+    if (code == 0 && r->count > 0) {
+        (void)run_rounds(o, r, &why);
+        code = judge(o, r, &why, err);
+    }
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->told[i].id);
+        free(r->told[i].url);
+    }
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    free(r);
+    return code;
+}

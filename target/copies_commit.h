@@ -1,0 +1,37 @@
+/* Telling the other owners of a name to commit a write (copies.h), and going on until each of them
+ * has, or has refused for good, or is passed over by the map, or patience ends (call_timeout).
+ *
+ *   answer                       what it means
+ *   204, 304                     it has it, or something later
+ *   stale_map, not_ready,        not now: once more, with a newer state where there is one, for
+ *   overloaded, not sent         as long as this target acts by it
+ *   not_found                    its stage is gone: by a commit, which is asked, or for good
+ *   others, or none              it may have it: once more
+ *
+ * Waits: for threads of the copies' pool. */
+#pragma once
+
+#include "cluster/owners.h"
+#include "target/copies_plan.h"
+#include "target/object.h"
+
+struct target;
+
+struct copies_order {
+    struct target *target;
+    uint64_t bucket_id;
+    const char *name;
+    const struct cluster_state *state; /* a reference; the newest that it was sent under */
+    const char *stage;                 /* NULL: a tombstone */
+    struct object_moved as;
+    size_t count;
+    const struct node *others[OWNERS_MAX];
+    /* Outcome. */
+    enum copy_fate fates[OWNERS_MAX];
+    bool made; /* somebody has it, or may have it */
+};
+
+/* 0: each of the others has it, or is passed over.  E_IN_DOUBT; or why it has failed for certain.
+ */
+int copies_commit_others(struct copies_order *o, struct error *err);
+bool copies_order_has(const struct copies_order *o, const char *node_id);

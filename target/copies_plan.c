@@ -1,0 +1,40 @@
+#include "target/copies_plan.h"
+
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count)
+{
+    bool made = false, refused = false, unknown = false;
+    for (size_t i = 0; i < count; i++) {
+        made = made || fates[i] == COPY_MADE;
+        refused = refused || fates[i] == COPY_REFUSED;
+        unknown = unknown || fates[i] == COPY_UNKNOWN;
+    }
+    if (!refused && !unknown)
+        return COPIES_DONE;
+    return made || unknown ? COPIES_IN_DOUBT : COPIES_FAILED;
+}
+
+/* Has `a` less than `b`? */
+static bool is_less(const struct object_held *a, const struct object_held *b)
+{
+    return b->found && (!a->found || version_compare(&a->version, &b->version) < 0);
+}
+
+void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
+                    struct copies_verdict *out, bool *lacks)
+{
+    const struct object_held *best = self;
+    *out = (struct copies_verdict){.best = COPIES_SELF};
+    for (size_t i = 0; i < count; i++) {
+        if (is_less(best, &others[i])) {
+            best = &others[i];
+            out->best = (int)i;
+        }
+    }
+    out->found = best->found;
+    out->version = best->version;
+    out->self_lacks = is_less(self, best);
+    for (size_t i = 0; i < count; i++) {
+        lacks[i] = is_less(&others[i], best);
+        out->lacking += lacks[i];
+    }
+}

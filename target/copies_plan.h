@@ -1,0 +1,42 @@
+/* What the acting owner of a name decides from what the others have said.  Pure.
+ *
+ * A write: each of the others was told to commit it.
+ *
+ *   all have it (or were passed over by the map since)    the acting owner makes it its own: done
+ *   nobody has it, and nobody may have it                 a failure that is certain
+ *   else                                                  in doubt: what somebody has may win yet
+ *
+ * A comparison: what each has of the name.  The greatest version is what the name stands for;
+ * whoever has less is sent it, the others before the acting owner, so that nobody sees it before
+ * all have it. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "target/object.h"
+
+enum copy_fate {
+    COPY_PASSED_OVER, /* the map calls it unreachable by now */
+    COPY_MADE,        /* it has this write, or a later one */
+    COPY_REFUSED,     /* it has it not, and never will */
+    COPY_UNKNOWN,
+};
+
+enum copies_outcome { COPIES_DONE, COPIES_FAILED, COPIES_IN_DOUBT };
+
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count);
+
+enum { COPIES_SELF = -1 };
+
+struct copies_verdict {
+    bool found; /* anybody has anything */
+    int best;   /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
+    struct version version;
+    size_t lacking; /* of the others, how many have less … */
+    bool self_lacks;
+};
+
+/* lacks[i]: the others' i-th has to be sent it. */
+void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
+                    struct copies_verdict *out, bool *lacks);

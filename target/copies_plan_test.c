@@ -1,0 +1,96 @@
+#include "target/copies_plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+static struct object_held has(uint64_t counter)
+{
+    return (struct object_held){.found = counter > 0,
+                                .visible = true,
+                                .version = {.term = 1, .map = 2, .counter = counter}};
+}
+
+/* Every combination of three fates against the rule said in words. */
+static void test_every_combination_of_fates(void **state)
+{
+    (void)state;
+    for (int n = 0; n < 64; n++) {
+        enum copy_fate fates[3];
+        int count[4] = {0};
+        for (int i = 0; i < 3; i++) {
+            fates[i] = (enum copy_fate)((n >> (2 * i)) & 3);
+            count[fates[i]]++;
+        }
+        enum copies_outcome got = copies_judge(fates, 3);
+        bool all = count[COPY_MADE] + count[COPY_PASSED_OVER] == 3;
+        bool none = count[COPY_MADE] == 0 && count[COPY_UNKNOWN] == 0;
+        assert_int_equal(got == COPIES_DONE, all);
+        if (!all)
+            assert_int_equal(got == COPIES_FAILED, none);
+    }
+    assert_int_equal(copies_judge(NULL, 0), COPIES_DONE);
+}
+
+static void test_a_failure_is_certain_only_where_nobody_may_have_it(void **state)
+{
+    (void)state;
+    const enum copy_fate refused[] = {COPY_REFUSED, COPY_REFUSED};
+    const enum copy_fate passed[] = {COPY_PASSED_OVER, COPY_REFUSED};
+    const enum copy_fate one[] = {COPY_MADE, COPY_REFUSED};
+    const enum copy_fate unknown[] = {COPY_REFUSED, COPY_UNKNOWN};
+    assert_int_equal(copies_judge(refused, 2), COPIES_FAILED);
+    assert_int_equal(copies_judge(passed, 2), COPIES_FAILED);
+    assert_int_equal(copies_judge(one, 2), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(unknown, 2), COPIES_IN_DOUBT);
+}
+
+static void test_the_greatest_wins_and_who_lacks_it_is_named(void **state)
+{
+    (void)state;
+    const struct object_held self = has(3), others[] = {has(5), has(0), has(4)};
+    struct copies_verdict v;
+    bool lacks[3];
+    copies_compare(&self, others, 3, &v, lacks);
+    assert_true(v.found && v.self_lacks);
+    assert_int_equal(v.best, 0);
+    assert_int_equal(v.version.counter, 5);
+    assert_int_equal(v.lacking, 2);
+    assert_false(lacks[0]);
+    assert_true(lacks[1] && lacks[2]);
+}
+
+static void test_what_self_has_is_taken_where_it_is_as_good(void **state)
+{
+    (void)state;
+    const struct object_held self = has(5), others[] = {has(5), has(4)};
+    struct copies_verdict v;
+    bool lacks[2];
+    copies_compare(&self, others, 2, &v, lacks);
+    assert_int_equal(v.best, COPIES_SELF);
+    assert_false(v.self_lacks || lacks[0]);
+    assert_true(lacks[1]);
+}
+
+static void test_a_name_that_nobody_has(void **state)
+{
+    (void)state;
+    const struct object_held self = has(0), others[] = {has(0)};
+    struct copies_verdict v;
+    bool lacks[1];
+    copies_compare(&self, others, 1, &v, lacks);
+    assert_false(v.found || v.self_lacks || lacks[0]);
+    assert_int_equal(v.lacking, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_combination_of_fates),
+        cmocka_unit_test(test_a_failure_is_certain_only_where_nobody_may_have_it),
+        cmocka_unit_test(test_the_greatest_wins_and_who_lacks_it_is_named),
+        cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),
+        cmocka_unit_test(test_a_name_that_nobody_has),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,25 @@
+/* Turns: what is done to one name goes one after the other, to several side by side.
+ *
+ *   enter(a)  enter(a)  enter(b)         a: first ─▶ second        b: only
+ *
+ * A job whose turn it is runs in a thread of a pool, and may wait there; those of one name run in
+ * the order in which they came, in one thread.  Any thread may enter. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+struct pool;
+struct turns;
+
+/* No more than `most` jobs wait, all names together. */
+struct turns *turns_new(struct pool *pool, size_t most);
+void turns_free(struct turns *t); /* none waits or runs; NULL is fine */
+DEFINE_CLEANUP(struct turns, turns_free);
+
+/* E_OVERLOAD: fn() will not be called. */
+int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
+                void *arg, struct error *err);
