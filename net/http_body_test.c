@@ -17,28 +17,12 @@
 #include "io/pool.h"
 #include "net/http_pipe.h"
 #include "net/server.h"
-#include "net/wire_testing.h"
+#include "net/server_fixture.h"
 
 enum { COLLECT_MEMORY = 1700000 }; /* 17 bodies of the largest size */
 
-static enum http_layer layer;
-static struct http_server *server;
-static struct pool *pool;
-static uint16_t port;
 static atomic_uint begun;
 static atomic_uint cut;
-static atomic_uint ended;
-
-static char pattern(uint64_t at)
-{
-    return (char)('a' + at * 31 / 7 % 26);
-}
-
-static void on_end(void *arg)
-{
-    (void)arg;
-    ended++;
-}
 
 static void reply_number(struct http_request *req, uint64_t n)
 {
@@ -60,7 +44,7 @@ static void collected(struct http_request *req, const char *data, size_t len)
 static void collect(struct http_request *req)
 {
     begun++;
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     http_collect_body(req, 100000, collected);
 }
 
@@ -97,12 +81,12 @@ static size_t taker_data(struct http_request *req, void *ctx, const char *data, 
         if (!t->fail_elsewhere)
             fail_from_pool(req);
         else
-            assert_int_equal(pool_submit(pool, fail_from_pool, req, NULL), 0);
+            assert_int_equal(pool_submit(fx.pool, fail_from_pool, req, NULL), 0);
         return t->fail_elsewhere ? 0 : len;
     }
     if (t->taken - t->paused_at >= 100000) {
         t->paused_at = t->taken;
-        assert_int_equal(pool_submit(pool, resume_from_pool, req, NULL), 0);
+        assert_int_equal(pool_submit(fx.pool, resume_from_pool, req, NULL), 0);
         return 0;
     }
     size_t n = len < 3000 ? len : len - 1; /* sometimes not all */
@@ -125,7 +109,7 @@ static void reply_taken(void *arg)
 static void taker_end(struct http_request *req, void *ctx)
 {
     (void)req;
-    assert_int_equal(pool_submit(pool, reply_taken, ctx, NULL), 0);
+    assert_int_equal(pool_submit(fx.pool, reply_taken, ctx, NULL), 0);
 }
 
 static void taker_cut(struct http_request *req, void *ctx)
@@ -141,7 +125,7 @@ static const struct http_body_ops taker_ops = {
 static void take(struct http_request *req)
 {
     begun++;
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     struct taker *t = arena_alloc(http_arena(req), sizeof *t);
     t->req = req;
     t->fail_at = UINT64_MAX;
@@ -162,7 +146,7 @@ static void refuse(struct http_request *req)
 
 static void refuse_later(struct http_request *req)
 {
-    assert_int_equal(pool_submit(pool, fail_from_pool, req, NULL), 0);
+    assert_int_equal(pool_submit(fx.pool, fail_from_pool, req, NULL), 0);
 }
 
 /* The body goes into a pipe, a worker reads the pipe, and the reply is a pipe of the same bytes. */
@@ -201,14 +185,14 @@ static void echo_unref(void *arg)
 static void echo(struct http_request *req)
 {
     begun++;
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     struct echo *e = xcalloc(1, sizeof *e);
     e->in = bpipe_new(10000);
     e->out = bpipe_new(2 << 20); /* takes the whole, since the reply begins after the body */
     struct bpipe *in = bpipe_ref(e->in);
     struct bpipe *out = bpipe_ref(e->out);
     http_on_end(req, echo_unref, out);
-    assert_int_equal(pool_submit(pool, echo_work, e, NULL), 0);
+    assert_int_equal(pool_submit(fx.pool, echo_work, e, NULL), 0);
     http_body_to_pipe(req, in, echo_ended, out);
     bpipe_unref(in);
 }
@@ -225,33 +209,10 @@ static const struct http_route routes[] = {
 static int setup(void **state)
 {
     (void)state;
-    static const struct http_route *const tables[] = {routes, NULL};
-    const struct http_server_config config = {
-        .node = "n1",
-        .address = "127.0.0.1",
-        .net = NET_DATA,
-        .threads = 2,
-        .connections_max = 1000,
-        .connection_memory = 32 * 1024,
-        .idle_timeout_s = 30,
-        .collect_memory = COLLECT_MEMORY,
-        .layer = layer,
-        .routes = tables,
-    };
-    begun = cut = ended = 0;
-    struct error err = ERROR_INIT;
-    if (pool_new("worker", 3, 1000, &pool, &err) != 0 ||
-        http_server_new(&config, &server, &err) != 0)
-        fail_msg("%s", err.message);
-    port = http_server_port(server);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    pool_free(pool);
+    struct http_server_config config = fixture_config(NET_DATA);
+    config.collect_memory = COLLECT_MEMORY;
+    begun = cut = 0;
+    fixture_start(config, routes);
     return 0;
 }
 
@@ -322,7 +283,7 @@ static void test_bodies_of_all_sizes(void **state)
         {"/collect", 0}, {"/collect", 1}, {"/collect", 50000}, {"/collect", 100000},
         {"/take", 0},    {"/take", 1},    {"/take", 99999},    {"/take", 3000000},
     };
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (size_t i = 0; i < 2 * sizeof rows / sizeof rows[0]; i++) {
         struct wire_reply r;
         put(&w, rows[i / 2].target, rows[i / 2].len, i % 2 == 1, 200, &r);
@@ -338,7 +299,7 @@ static void test_bodies_of_all_sizes(void **state)
 static void test_byte_by_byte(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     static const char request[] = "PUT /collect HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked"
                                   "\r\n\r\n3\r\n";
     for (size_t i = 0; i < sizeof request - 1; i++)
@@ -359,13 +320,13 @@ static void test_too_large(void **state)
 {
     (void)state;
     struct wire_reply r;
-    struct wire w = wire_open(port); /* a little too large: the connection goes on */
+    struct wire w = wire_open(fx.port); /* a little too large: the connection goes on */
     put(&w, "/collect", 100001, false, 413, &r);
     assert_code(&r, "too_large");
     wire_reply_done(&r);
     wire_close(&w);
 
-    w = wire_open(port); /* announced: refused before a byte of it */
+    w = wire_open(fx.port); /* announced: refused before a byte of it */
     put_head(&w, "/collect", 1ull << 40, false, "");
     wire_read(&w, false, &r);
     assert_int_equal(r.status, 413);
@@ -374,7 +335,7 @@ static void test_too_large(void **state)
     wire_reply_done(&r);
     wire_close(&w);
 
-    w = wire_open(port); /* not announced: refused when it is */
+    w = wire_open(fx.port); /* not announced: refused when it is */
     put_head(&w, "/collect", 0, true, "");
     send_pattern(&w, 10000000, true);
     wire_read(&w, false, &r);
@@ -392,15 +353,15 @@ static void test_collected_bodies_together(void **state)
     struct wire held[MANY];
     struct wire_reply r;
     for (int i = 0; i < MANY; i++) {
-        held[i] = wire_open(port);
+        held[i] = wire_open(fx.port);
         put_head(&held[i], "/collect", LEN, false, "");
         assert_true(send_pattern(&held[i], LEN - 1, false));
     }
-    for (uint64_t end = clock_ms() + 20000; server->collected != MANY * (LEN - 1);) {
+    for (uint64_t end = clock_ms() + 20000; fx.server->collected != MANY * (LEN - 1);) {
         assert_true(clock_ms() < end);
         sched_yield();
     }
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     put_head(&w, "/collect", LEN, false, "");
     send_pattern(&w, LEN, false); /* refused before all of it is sent, or after */
     wire_read(&w, false, &r);
@@ -416,7 +377,7 @@ static void test_collected_bodies_together(void **state)
         wire_reply_done(&r);
         wire_close(&held[i]);
     }
-    w = wire_open(port); /* and there is room again */
+    w = wire_open(fx.port); /* and there is room again */
     put(&w, "/collect", LEN, false, 200, &r);
     wire_reply_done(&r);
     wire_close(&w);
@@ -425,7 +386,7 @@ static void test_collected_bodies_together(void **state)
 static void test_short_unwanted_body_keeps_the_connection(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (int i = 0; i < 20; i++) {
         struct wire_reply r;
         put(&w, i % 2 == 0 ? "/refuse" : "/nowhere", 1000 + (uint64_t)i * 3000, false, 404, &r);
@@ -445,7 +406,7 @@ static void test_reply_survives_a_long_unwanted_body(void **state)
     static const char *const targets[] = {"/refuse", "/refuse_later", "/take?fail_at=200000",
                                           "/take?fail_at=200000&elsewhere"};
     for (int i = 0; i < 40; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         put_head(&w, targets[i % 4], 64 << 20, i / 4 % 2 == 1, "");
         send_pattern(&w, 1 << 20, i / 4 % 2 == 1); /* the server may have closed: no matter */
         send_pattern(&w, 1 << 20, i / 4 % 2 == 1);
@@ -465,7 +426,7 @@ static void test_reply_survives_a_long_unwanted_body(void **state)
 static void test_reply_near_the_end_keeps_the_connection(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (int i = 0; i < 10; i++) {
         struct wire_reply r;
         put(&w, i % 2 == 0 ? "/take?fail_at=200000" : "/take?fail_at=200000&elsewhere", 230000,
@@ -480,7 +441,7 @@ static void test_reply_near_the_end_keeps_the_connection(void **state)
 static void test_expect(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     struct wire_reply r;
     put_head(&w, "/take", 500000, false, "Expect: 100-continue\r\n");
     wire_read(&w, false, &r);
@@ -493,7 +454,7 @@ static void test_expect(void **state)
     wire_reply_done(&r);
     static const char *const targets[] = {"/refuse", "/refuse_later", "/nowhere"};
     for (int i = 0; i < 3; i++) {
-        struct wire refused = wire_open(port);
+        struct wire refused = wire_open(fx.port);
         put_head(&refused, targets[i], i == 0 ? 10 : 1 << 20, false, "Expect: 100-Continue\r\n");
         wire_read(&refused, false, &r); /* without a byte of the body, and without a 100 */
         assert_int_equal(r.status, i == 1 ? 507 : 404);
@@ -509,7 +470,7 @@ static void test_cut_bodies(void **state)
     static const char *const targets[] = {"/collect", "/take", "/echo"};
     enum { CLIENTS = 120 };
     for (int i = 0; i < CLIENTS; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         put_head(&w, targets[i % 3], 90000, i % 2 == 0, "");
         if (i % 2 == 1)
             send_pattern(&w, 1 + (uint64_t)i * 600, false);
@@ -518,14 +479,14 @@ static void test_cut_bodies(void **state)
         wait_for(&begun, (unsigned)i + 1);
         wire_close(&w);
     }
-    wait_for(&ended, CLIENTS);
+    wait_for(&fx.ended, CLIENTS);
     assert_int_equal(cut, CLIENTS / 3);
 }
 
 static void test_echo(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (int i = 0; i < 20; i++) {
         struct wire_reply r;
         put(&w, "/echo", (uint64_t)i * 50000, i % 2 == 1, 200, &r);
@@ -551,7 +512,7 @@ static void test_smuggling_is_refused(void **state)
         {"Transfer-Encoding: gzip, chunked\r\n", 501},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         wire_print(&w, "PUT /collect HTTP/1.1\r\nHost: x\r\n%s\r\nhello", rows[i].headers);
         struct wire_reply r;
         wire_read(&w, false, &r);
@@ -566,7 +527,7 @@ static void test_smuggling_is_refused(void **state)
 static void *put_many(void *arg)
 {
     (void)arg;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (int i = 0; i < 30; i++) {
         struct wire_reply r;
         put(&w, i % 3 == 0 ? "/echo" : "/take", 150000, i % 2 == 0, 200, &r);
@@ -587,7 +548,7 @@ static void test_many_uploads(void **state)
     assert_int_equal(begun, 16 * 30);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_stop)
 
 int main(void)
 {
@@ -605,8 +566,8 @@ int main(void)
         TEST(test_smuggling_is_refused),
         TEST(test_many_uploads),
     };
-    layer = HTTP_LAYER_EPOLL;
+    fx.layer = HTTP_LAYER_EPOLL;
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);
-    layer = HTTP_LAYER_MICROHTTPD;
+    fx.layer = HTTP_LAYER_MICROHTTPD;
     return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
 }

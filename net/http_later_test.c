@@ -14,36 +14,10 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "common/parse.h"
 #include "io/pool.h"
-#include "net/wire_testing.h"
+#include "net/server_fixture.h"
 
-static enum http_layer layer;
-static struct http_server *server;
-static struct pool *pool;
-static uint16_t port;
-static atomic_uint ended; /* requests whose hooks have run */
 static atomic_uint freed; /* streams */
-
-static void on_end(void *arg)
-{
-    (void)arg;
-    ended++;
-}
-
-static uint64_t query_u64(struct http_request *req, const char *name, uint64_t fallback)
-{
-    uint64_t value = fallback;
-    const char *text = http_query(req, name);
-    if (text != NULL)
-        assert_int_equal(parse_u64(text, &value, NULL), 0);
-    return value;
-}
-
-static char pattern(uint64_t at)
-{
-    return (char)('a' + at * 31 / 7 % 26);
-}
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
@@ -55,7 +29,7 @@ static void hello(struct http_request *req)
 /* More than the socket takes at once. */
 static void big(struct http_request *req)
 {
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     enum { BIG = 16 << 20 };
     char *data = xcalloc(1, BIG);
     http_reply_data(req, 200, "text/plain", data, BIG);
@@ -70,9 +44,9 @@ static void reply_from_pool(void *arg)
 
 static void parked(struct http_request *req)
 {
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     struct error err = ERROR_INIT;
-    if (pool_submit(pool, reply_from_pool, req, &err) != 0)
+    if (pool_submit(fx.pool, reply_from_pool, req, &err) != 0)
         http_reply_error(req, &err);
 }
 
@@ -124,7 +98,7 @@ static ssize_t feed_read(void *ctx, char *out, size_t max)
         f->refs++;
     pthread_mutex_unlock(&f->lock);
     if (!full) {
-        assert_int_equal(pool_submit(pool, feed_fill, f, NULL), 0);
+        assert_int_equal(pool_submit(fx.pool, feed_fill, f, NULL), 0);
         return 0;
     }
     uint64_t end = f->at + 5000 < f->size ? f->at + 5000 : f->size;
@@ -155,7 +129,7 @@ static void stream(struct http_request *req)
     f->size = query_u64(req, "size", 0);
     f->cut_at = query_u64(req, "cut", UINT64_MAX);
     pthread_mutex_init(&f->lock, NULL);
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     http_reply_stream(req, 200, http_query(req, "length") != NULL ? (int64_t)f->size : -1, &ops, f);
 }
 
@@ -170,55 +144,9 @@ static const struct http_route routes[] = {
 static int setup(void **state)
 {
     (void)state;
-    static const struct http_route *const tables[] = {routes, NULL};
-    const struct http_server_config config = {
-        .node = "n1",
-        .address = "127.0.0.1",
-        .net = NET_PUBLIC,
-        .threads = 2,
-        .connections_max = 1000,
-        .connection_memory = 32 * 1024,
-        .idle_timeout_s = 30,
-        .layer = layer,
-        .routes = tables,
-    };
-    ended = 0;
     freed = 0;
-    struct error err = ERROR_INIT;
-    if (pool_new("worker", 3, 1000, &pool, &err) != 0 ||
-        http_server_new(&config, &server, &err) != 0)
-        fail_msg("%s", err.message);
-    port = http_server_port(server);
+    fixture_start(fixture_config(NET_PUBLIC), routes);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    pool_free(pool);
-    return 0;
-}
-
-static void get(struct wire *w, const char *target, int status, const char *body)
-{
-    struct wire_reply r;
-    wire_get(w, "GET", target, &r);
-    assert_int_equal(r.status, status);
-    assert_true(r.complete);
-    if (body != NULL)
-        assert_string_equal(r.body.data, body);
-    assert_null(wire_header(&r, "Connection"));
-    wire_reply_done(&r);
-}
-
-static void assert_pattern(const struct buf *body, uint64_t from, size_t len)
-{
-    assert_int_equal(body->len, len);
-    for (size_t i = 0; i < len; i++) {
-        if (body->data[i] != pattern(from + i))
-            fail_msg("byte %zu differs", i);
-    }
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -226,7 +154,7 @@ static void assert_pattern(const struct buf *body, uint64_t from, size_t len)
 static void test_parked(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (int i = 0; i < 200; i++)
         get(&w, "/parked?q=later", 200, "later");
     wire_close(&w);
@@ -235,7 +163,7 @@ static void test_parked(void **state)
 static void test_streams(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     static const size_t sizes[] = {0, 1, 4999, 5000, 300000};
     for (size_t i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
         char target[64];
@@ -258,7 +186,7 @@ static void test_cut_streams(void **state)
         "/stream?size=50000&cut=12345", "/stream?size=50000&cut=12345&length",
         "/stream?size=50000&cut=0&length", "/stream?size=50000&cut=0"};
     for (size_t i = 0; i < 4; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         struct wire_reply r;
         wire_get(&w, "GET", targets[i], &r);
         assert_int_equal(r.status, 200);
@@ -284,7 +212,7 @@ static void test_clients_that_leave(void **state)
     static const char *const targets[] = {"/parked?q=x", "/stream?size=5000000",
                                           "/stream?size=5000000&length", "/big"};
     for (int i = 0; i < CLIENTS; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         wire_print(&w, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", targets[i % 4]);
         if (i % 3 == 0) {
             char byte;
@@ -292,7 +220,7 @@ static void test_clients_that_leave(void **state)
         }
         wire_close(&w);
     }
-    wait_for(&ended, CLIENTS);
+    wait_for(&fx.ended, CLIENTS);
     assert_int_equal(freed, CLIENTS / 2);
 }
 
@@ -304,7 +232,7 @@ struct asker {
 static void *ask(void *arg)
 {
     const struct asker *a = arg;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     char expected[16];
     char target[32];
     snprintf(expected, sizeof expected, "%d", a->number);
@@ -324,7 +252,7 @@ static void test_many_connections(void **state)
     enum { ASKERS = 32, IDLE = 468 };
     static struct wire idle[IDLE];
     for (int i = 0; i < IDLE; i++)
-        idle[i] = wire_open(port);
+        idle[i] = wire_open(fx.port);
     static struct asker askers[ASKERS];
     for (int i = 0; i < ASKERS; i++) {
         askers[i].number = i;
@@ -338,7 +266,7 @@ static void test_many_connections(void **state)
     }
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_stop)
 
 int main(void)
 {
@@ -347,8 +275,8 @@ int main(void)
         TEST(test_cut_streams),      TEST(test_clients_that_leave),
         TEST(test_many_connections),
     };
-    layer = HTTP_LAYER_EPOLL;
+    fx.layer = HTTP_LAYER_EPOLL;
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);
-    layer = HTTP_LAYER_MICROHTTPD;
+    fx.layer = HTTP_LAYER_MICROHTTPD;
     return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
 }

@@ -18,11 +18,8 @@
 #include "common/rng.h"
 #include "io/pool.h"
 #include "net/http_pipe.h"
-#include "net/wire_testing.h"
+#include "net/server_fixture.h"
 
-static struct http_server *server;
-static struct pool *pool;
-static uint16_t port;
 static atomic_int open_requests;
 
 static void on_end(void *arg)
@@ -74,7 +71,7 @@ static void get_now(struct http_request *req)
 static void get_later(struct http_request *req)
 {
     count(req);
-    assert_int_equal(pool_submit(pool, reply_letters, req, NULL), 0);
+    assert_int_equal(pool_submit(fx.pool, reply_letters, req, NULL), 0);
 }
 
 struct source {
@@ -155,7 +152,7 @@ static void put_echo(struct http_request *req)
     struct bpipe *in = bpipe_ref(e->in);
     struct bpipe *out = bpipe_ref(e->out);
     http_on_end(req, echo_unref, out);
-    assert_int_equal(pool_submit(pool, echo_work, e, NULL), 0);
+    assert_int_equal(pool_submit(fx.pool, echo_work, e, NULL), 0);
     http_body_to_pipe(req, in, echo_ended, out);
     bpipe_unref(in);
 }
@@ -291,7 +288,7 @@ static void converse(uint64_t seed)
     for (size_t i = 0; i < requests; i++)
         talk_add(&t, &rng);
     bool stops = rng_below(&rng, 4) == 0;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     struct sender s = {.wire = &w, .text = &t.text, .len = t.text.len};
     if (stops)
         s.len = rng_below(&rng, t.text.len);
@@ -322,37 +319,15 @@ static void test_conversations(void **state)
 static int setup(void **state)
 {
     (void)state;
-    static const struct http_route *const tables[] = {routes, NULL};
-    const struct http_server_config config = {
-        .node = "n1",
-        .address = "127.0.0.1",
-        .net = NET_ALL,
-        .threads = 2,
-        .connections_max = 1000,
-        .connection_memory = 32 * 1024,
-        .idle_timeout_s = 30,
-        .routes = tables,
-    };
     open_requests = 0;
-    if (pool_new("worker", 4, 1000, &pool, NULL) != 0 ||
-        http_server_new(&config, &server, NULL) != 0)
-        return 1;
-    port = http_server_port(server);
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    pool_free(pool);
+    fixture_start(fixture_config(NET_ALL), routes);
     return 0;
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_conversations, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_conversations, setup, fixture_stop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,40 +15,14 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"
-#include "common/parse.h"
 #include "common/jsonx.h"
-#include "net/wire_testing.h"
-
-static enum http_layer layer;
-static struct http_server *server;
-static uint16_t port;
-static atomic_uint ended; /* requests whose hooks have run */
-
-static void on_end(void *arg)
-{
-    (void)arg;
-    ended++;
-}
-
-static uint64_t query_u64(struct http_request *req, const char *name, uint64_t fallback)
-{
-    uint64_t value = fallback;
-    const char *text = http_query(req, name);
-    if (text != NULL)
-        assert_int_equal(parse_u64(text, &value, NULL), 0);
-    return value;
-}
-
-static char pattern(uint64_t at)
-{
-    return (char)('a' + at * 31 / 7 % 26);
-}
+#include "net/server_fixture.h"
 
 /* --- handlers --------------------------------------------------------------------------------- */
 
 static void hello(struct http_request *req)
 {
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     http_reply_header(req, "X-Note", "two\r\nlines: no");
     http_reply_data(req, 200, "text/plain", "hello", 5);
 }
@@ -75,7 +49,7 @@ static void file(struct http_request *req)
     for (uint64_t i = 0; i < size; i++)
         data[i] = pattern(i);
     assert_int_equal(write(fd, data, size), (ssize_t)size);
-    http_on_end(req, on_end, NULL);
+    fixture_count_end(req);
     http_reply_header(req, "Content-Type", "x/file");
     http_reply_header(req, "content-length", "1"); /* the connection knows better */
     http_reply_file(req, offset > 0 ? 206 : 200, fd, offset,
@@ -126,52 +100,8 @@ static const struct http_route routes[] = {
 static int setup(void **state)
 {
     (void)state;
-    static const struct http_route *const tables[] = {routes, NULL};
-    const struct http_server_config config = {
-        .node = "n1",
-        .address = "127.0.0.1",
-        .net = NET_PUBLIC,
-        .threads = 2,
-        .connections_max = 1000,
-        .connection_memory = 32 * 1024,
-        .idle_timeout_s = 30,
-        .layer = layer,
-        .routes = tables,
-    };
-    ended = 0;
-    struct error err = ERROR_INIT;
-    if (http_server_new(&config, &server, &err) != 0)
-        fail_msg("%s", err.message);
-    port = http_server_port(server);
+    fixture_start(fixture_config(NET_PUBLIC), routes);
     return 0;
-}
-
-static int teardown(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    return 0;
-}
-
-static void get(struct wire *w, const char *target, int status, const char *body)
-{
-    struct wire_reply r;
-    wire_get(w, "GET", target, &r);
-    assert_int_equal(r.status, status);
-    assert_true(r.complete);
-    if (body != NULL)
-        assert_string_equal(r.body.data, body);
-    assert_null(wire_header(&r, "Connection"));
-    wire_reply_done(&r);
-}
-
-static void assert_pattern(const struct buf *body, uint64_t from, size_t len)
-{
-    assert_int_equal(body->len, len);
-    for (size_t i = 0; i < len; i++) {
-        if (body->data[i] != pattern(from + i))
-            fail_msg("byte %zu differs", i);
-    }
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
@@ -179,7 +109,7 @@ static void assert_pattern(const struct buf *body, uint64_t from, size_t len)
 static void test_hello(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     struct wire_reply r;
     for (int i = 0; i < 3; i++) {
         wire_get(&w, "GET", "/hello", &r);
@@ -216,7 +146,7 @@ static void test_request_id(void **state)
         {"", false},
         {"\xc3\xa4", false},
     };
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         wire_print(&w, "GET /hello HTTP/1.1\r\nHost: x\r\nx-request-ID: %s\r\n\r\n", rows[i].sent);
         struct wire_reply r;
@@ -256,7 +186,7 @@ static void assert_error(struct wire *w, const char *method, const char *target,
 static void test_errors(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     assert_error(&w, "GET", "/nothing", 404, "no_such_route", "no call has the path '/nothing'");
     assert_error(&w, "GET", "/secret", 404, "no_such_route", "no call has the path '/secret'");
     assert_error(&w, "DELETE", "/hello", 405, "method_not_allowed", "'/hello' takes GET, HEAD");
@@ -304,7 +234,7 @@ static void test_names(void **state)
         {"/show/\xc3\xa4/%C3%A4?%71=%C3%A4", "\xc3\xa4", "\xc3\xa4", "\xc3\xa4"},
         {"http://host:1/show/a?q=b", "a", NULL, "b"},
     };
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct wire_reply r;
         wire_get(&w, "GET", rows[i].target, &r);
@@ -330,7 +260,7 @@ static void test_files(void **state)
 {
     (void)state;
     static const size_t sizes[] = {0, 1, 1000, 32 * 1024, 32 * 1024 + 1, 1 << 20, 20 << 20};
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         char target[64];
         snprintf(target, sizeof target, "/file?size=%zu", sizes[i]);
@@ -366,7 +296,7 @@ static void test_short_file(void **state)
         const char *target, *code;
     } rows[] = {{"/file?size=10&promise=20", "corrupt"},
                 {"/file?size=100000&promise=200000", "corrupt"}};
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     for (size_t i = 0; i < 2; i++) {
         struct wire_reply r;
         wire_get(&w, "GET", rows[i].target, &r);
@@ -381,7 +311,7 @@ static void test_short_file(void **state)
 static void test_pipelining(void **state)
 {
     (void)state;
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     enum { DEPTH = 50 };
     for (int i = 0; i < DEPTH; i++)
         wire_print(&w,
@@ -410,7 +340,7 @@ static void test_close_and_http_1_0(void **state)
         "GET /hello HTTP/1.0\r\n\r\n",
     };
     for (size_t i = 0; i < 2; i++) {
-        struct wire w = wire_open(port);
+        struct wire w = wire_open(fx.port);
         wire_print(&w, "%s", requests[i]);
         struct wire_reply r;
         wire_read(&w, false, &r);
@@ -431,21 +361,21 @@ static void test_metrics(void **state)
     uint64_t ok_before = metric_value(ok);
     uint64_t none_before = metric_value(none);
     uint64_t sent_before = metric_value(sent);
-    struct wire w = wire_open(port);
+    struct wire w = wire_open(fx.port);
     get(&w, "/hello", 200, "hello");
     get(&w, "/hello", 200, "hello");
     get(&w, "/nowhere", 404, NULL);
     get(&w, "/file?size=70000", 200, NULL);
     wire_close(&w);
-    http_server_free(server);
-    server = NULL;
+    http_server_free(fx.server);
+    fx.server = NULL;
     assert_int_equal(metric_value(ok) - ok_before, 2);
     assert_int_equal(metric_value(none) - none_before, 1);
     assert_true(metric_value(sent) - sent_before > 70010);
     assert_int_equal(metric_value(metric_get(M_http_connections, "listener=\"public\"")), 0);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_stop)
 
 int main(void)
 {
@@ -456,8 +386,8 @@ int main(void)
         TEST(test_pipelining), TEST(test_close_and_http_1_0),
         TEST(test_metrics),
     };
-    layer = HTTP_LAYER_EPOLL;
+    fx.layer = HTTP_LAYER_EPOLL;
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);
-    layer = HTTP_LAYER_MICROHTTPD;
+    fx.layer = HTTP_LAYER_MICROHTTPD;
     return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
 }
