@@ -37,7 +37,7 @@ static void reply_bucket(struct http_request *req, const struct cluster_state *s
     if (bucket_name_check(name, &err) != 0) {
         http_reply_error(req, &err);
     } else if (b == NULL) {
-        error_set(&err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+        proxy_no_bucket(http_user(req), name, &err);
         http_reply_error(req, &err);
     } else {
         _cleanup_json_ json_t *doc = bucket_view(b);

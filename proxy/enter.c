@@ -31,6 +31,15 @@ bool proxy_is_primary(struct proxy *p)
            (!p->is_shared || p->metastore->ops->election(p->metastore) != 0);
 }
 
+int proxy_no_bucket(struct proxy *p, const char *name, struct error *err)
+{
+    if (atomic_load(&p->heard) || proxy_is_primary(p))
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    return error_set(err, E_NOT_READY,
+                     "proxy '%s' knows no bucket '%s', and has not heard of the primary yet", p->id,
+                     name);
+}
+
 static bool primary_of_state(struct proxy *p, struct metastore_primary *out)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);

@@ -189,6 +189,7 @@ static void registered(struct follower *f, json_t *reply, struct error *err)
         note_failure(f, "not registered", err);
     } else {
         log_info("registered");
+        atomic_store(&f->proxy->heard, true);
         note_success(f);
     }
     note_end(f, FOLLOWER_REGISTER, code, false);

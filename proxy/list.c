@@ -334,7 +334,7 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
         return code;
     const struct bucket *b = bmd_bucket(&s->bmd, r->bucket);
     if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", r->bucket);
+        return proxy_no_bucket(p, r->bucket, err);
     if (r->token != NULL && r->token[0] != '\0')
         code = list_token_parse(r->token, &texts, &position, err);
     if (code != 0 || (code = check_targets(&s->smap, r->partial, &count, err)) != 0)

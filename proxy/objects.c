@@ -14,12 +14,13 @@ static int check_names(const char *bucket, const char *object, struct error *err
     return r != 0 ? r : object_name_check(object, strlen(object), err);
 }
 
-static int find_owner(const struct cluster_state *s, const char *bucket, const char *object,
-                      const struct bucket **b, const struct node **owner, struct error *err)
+static int find_owner(struct proxy *p, const struct cluster_state *s, const char *bucket,
+                      const char *object, const struct bucket **b, const struct node **owner,
+                      struct error *err)
 {
     *b = bmd_bucket(&s->bmd, bucket);
     if (*b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", bucket);
+        return proxy_no_bucket(p, bucket, err);
     if (smap_owners(&s->smap, (*b)->id, object, 1, owner) == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
     if ((*owner)->state != NODE_ACTIVE)
@@ -48,7 +49,7 @@ static void object_begin(struct http_request *req)
     const struct node *owner;
     struct error err = ERROR_INIT;
     if (check_names(bucket, object, &err) != 0 ||
-        find_owner(s, bucket, object, &b, &owner, &err) != 0) {
+        find_owner(p, s, bucket, object, &b, &owner, &err) != 0) {
         http_reply_error(req, &err);
         return;
     }

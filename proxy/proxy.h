@@ -77,6 +77,7 @@ struct proxy {
     atomic_bool moved;        /* they have been: see proxy/moved.h */
     struct error start_error; /* set before started_fd is written to */
     int started_fd;           /* eventfd: serving, or failed */
+    atomic_bool heard; /* in this run, of a primary: what it does not know is not there */
     atomic_bool started;
     atomic_bool ready; /* requests are let in */
 };
@@ -102,6 +103,9 @@ struct proxy *proxy_enter(struct http_request *req);
 /* True where the request is taken care of: by the primary, which is another proxy, or by
  * proxy_enter().  False: this proxy is the primary and answers. */
 bool proxy_passed_to_primary(struct http_request *req);
+/* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a gateway whose state is
+ * still that of its last life. */
+int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
 /* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though it
  * has not taken note of that yet.  Any thread. */
 bool proxy_is_primary(struct proxy *p);

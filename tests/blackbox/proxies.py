@@ -60,5 +60,22 @@ def test_without_the_primary_objects_are_served_and_changes_are_not(c):
              in (201, 409), "changes are taken again")
 
 
+def test_one_that_has_not_heard_of_the_primary_denies_no_bucket(c):
+    """It began from what it had seen in its last life; what was made since is there all the same."""
+    c.stop("p2")
+    c.create("later")
+    c.put("later", "o", b"x")
+    c.kill("p1")
+    c.start("p2")
+    for method, path in (("GET", "/v1/objects/later/o"), ("PUT", "/v1/objects/later/o"),
+                         ("GET", "/v1/objects/later"), ("GET", "/v1/buckets/later")):
+        c.call(method, path, node="p2").expect(503, "not_ready", "'later'")
+    equal(c.get("by-p1", "from-p1", node="p2").expect(200).body, b"p1", "GET of what it knows")
+    c.start("p1")
+    wait_for(lambda: c.get("none", "o", node="p2").status == 404, "it has heard")
+    equal(c.get("later", "o", node="p2").expect(200).body, b"x", "GET of what was made since")
+
+
 if __name__ == "__main__":
-    main(proxies=3, targets=2)
+    # Nobody is given up while it is away for a moment.
+    main(proxies=3, targets=2, args=["--proxy-arg=--keepalive-timeout=60s"])
