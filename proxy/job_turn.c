@@ -8,7 +8,8 @@
 /* Only jobs that hide what they make hold its names from others. */
 static bool takes_turns(const struct job *job)
 {
-    return json_object_get(job->spec, "output_format") != NULL;
+    return json_object_get(job->spec, "output_format") != NULL ||
+           json_object_get(job->spec, "ekm_file") != NULL;
 }
 
 static json_int_t output_bucket(const struct job *job)

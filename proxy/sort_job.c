@@ -17,6 +17,18 @@ static int find_bucket(const struct cluster_state *s, const char *name, const ch
     return 0;
 }
 
+static int plan_add_key_map(const struct cluster_state *s, const struct sort_spec *spec,
+                            struct sort_plan *p, struct error *err)
+{
+    const struct bucket *b;
+    int code = find_bucket(s, spec->ekm_bucket, "ekm_file", &b, err);
+    if (code == 0)
+        code = bucket_refuse_cold(b, "sort", err);
+    if (code == 0)
+        p->ekm_bucket_id = b->id;
+    return code;
+}
+
 static int plan_add_buckets(const struct cluster_state *s, const struct sort_spec *spec,
                             struct sort_plan *p, struct error *err)
 {
@@ -28,6 +40,8 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
         return code;
     if ((code = bucket_refuse_cold(in, "sort", err)) != 0 ||
         (code = bucket_refuse_cold(out, "sort", err)) != 0)
+        return code;
+    if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)
         return code;
     p->input_bucket_id = in->id;
     p->output_bucket_id = out->id;

@@ -203,7 +203,9 @@ static void test_refusals(void **state)
     (void)state;
     assert_refused("{}", E_SPEC, "input_bck");
     assert_refused("[]", E_SPEC, "object");
-    assert_refused(SPEC(", \"ekm_file\": \"x\""), E_UNSUPPORTED, "ekm_file");
+    assert_refused(SPEC(", \"dsorter_type\": \"x\""), E_UNSUPPORTED, "dsorter_type");
+    assert_refused(SPEC(", \"ekm_file\": \"dfc://no/o\""), E_BUCKET_NOT_FOUND,
+                   "field 'ekm_file': bucket 'no'");
     apply(&(struct command){.kind = CMD_BUCKET_DESTROY, .name = "out"});
     assert_refused(SPEC(""), E_BUCKET_NOT_FOUND, "field 'output_bck': bucket 'out'");
     apply(&(struct command){.kind = CMD_BUCKET_DESTROY, .name = "in"});

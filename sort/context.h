@@ -6,6 +6,7 @@
 
 #include "sort/arrangement.h"
 #include "sort/env.h"
+#include "sort/keymap.h"
 #include "sort/links.h"
 #include "sort/notes.h"
 #include "sort/order.h"
@@ -34,13 +35,14 @@ struct sort_figures {
 
 /* How the memory of the tables is shared out, in parts of the whole. */
 struct sort_memory {
-    uint64_t rows;    /* rows, before they become runs */
-    uint64_t contents; /* decoded shards, before they go to work files */
-    uint64_t index;   /* where the records lie */
-    uint64_t book;    /* the orders that this target builds */
-    uint64_t cutting; /* records of the output shard that is being cut */
-    uint64_t repeats; /* record names of that shard */
-    uint64_t scanning; /* for each thread that reads a shard: its members */
+    uint64_t rows;       /* rows, before they become runs */
+    uint64_t contents;   /* decoded shards, before they go to work files */
+    uint64_t index;      /* where the records lie */
+    uint64_t book;       /* the orders that this target builds */
+    uint64_t cutting;    /* records of the output shard that is being cut */
+    uint64_t repeats;    /* record names of that shard */
+    uint64_t scanning;   /* for each thread that reads a shard: its members */
+    uint64_t key_map;    /* it cannot spill either */
     uint64_t one_record; /* the members of a single record: this cannot spill */
 };
 
@@ -53,6 +55,7 @@ struct sort_context {
     unsigned participants;
     struct arrangement *arrangement;
     struct sort_order order;
+    struct keymap *map; /* the request's external key map, once it has been read; or NULL */
     struct sort_memory memory;
     unsigned extract_threads;
     unsigned create_threads;

@@ -17,9 +17,9 @@ struct sort_spec;
 /* One input shard that this target owns.  Texts live until the callback returns. */
 struct sort_shard_info {
     const char *name;
-    uint64_t place;  /* in the request: index in the template or list; 0 with a prefix */
+    uint64_t place; /* in the request: index in the template or list; 0 with a prefix */
     uint64_t size;
-    bool missing;    /* it should be here and is not (templates and lists) */
+    bool missing; /* it should be here and is not (templates and lists) */
 };
 
 enum sort_channel {
@@ -39,11 +39,15 @@ struct sort_env {
      * calls each() for every one of them, and for missing ones, in any order.  each() returns 0 or
      * a code that ends the listing. */
     int (*pin_shards)(void *ctx, const struct sort_spec *spec,
-                      int (*each)(void *arg, const struct sort_shard_info *info,
-                                  struct error *err),
+                      int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
                       void *arg, struct error *err);
     /* The pinned version, for pread.  The caller closes it. */
     int (*open_shard)(void *ctx, const char *name, int *fd, struct error *err);
+    /* Gives the bytes of the request's external key map (spec->ekm_file) to feed(), in order, in
+     * pieces of any size; feed() returns 0 or a code that ends the reading. */
+    int (*read_key_map)(void *ctx, const struct sort_spec *spec,
+                        int (*feed)(void *arg, const void *data, size_t len, struct error *err),
+                        void *arg, struct error *err);
     /* A file for intermediate data, open for reading and writing, already unlinked. */
     int (*open_work_file)(void *ctx, int *fd, struct error *err);
 
@@ -66,8 +70,9 @@ struct sort_env {
     unsigned (*owner)(void *ctx, const char *name);
     /* E_OBJECT_EXISTS where this target (the owner) has an object of that name already. */
     int (*output_check)(void *ctx, const char *name, struct error *err);
-    /* A new output shard of exactly `size` bytes (SORT_SIZE_UNKNOWN: as many as are written), hidden
-     * until the job commits.  Not visible before output_finish() (durable, by the bucket's rule); output_discard() takes it back. */
+    /* A new output shard of exactly `size` bytes (SORT_SIZE_UNKNOWN: as many as are written),
+     * hidden until the job commits.  Not visible before output_finish() (durable, by the bucket's
+     * rule); output_discard() takes it back. */
     int (*output_begin)(void *ctx, const char *name, uint64_t size, struct sort_output **out,
                         struct error *err);
     int (*output_write)(void *ctx, struct sort_output *out, const void *data, size_t len,

@@ -42,6 +42,7 @@ static int exchange_own(struct exchange *x, const struct catalog *catalog,
     x->head = (struct table_head){
         .job = x->c->job,
         .order = x->c->order,
+        .map = x->c->map != NULL ? keymap_checksum(x->c->map) : 0,
         .rows = rowset_count(rows),
         .bytes = rowset_bytes(rows),
     };

@@ -127,6 +127,7 @@ struct drain {
     size_t count;         /* of rows */
     uint64_t keys[BATCH]; /* of a shuffle */
     struct content_key content;
+    struct keymap_search *map; /* or NULL */
 };
 
 /* *left_out: the request puts up with a record that has no key, without the record. */
@@ -167,17 +168,44 @@ static int record_key(struct drain *d, const struct group_record *r, uint64_t *k
     return 0;
 }
 
+/* Where the external key map sends the record. */
+static int record_group(struct drain *d, const struct group_record *r, uint32_t *group,
+                        bool *left_out, struct error *err)
+{
+    struct sort_context *c = d->x->c;
+    if (d->map == NULL)
+        return 0;
+    int rc = keymap_find(d->map, r->name, r->name_len, group, err);
+    if (rc != 0)
+        return rc < 0 ? rc : 0;
+    const char *shard = catalog_shard(d->x->catalog, d->shard)->name;
+    *left_out = true;
+    if (c->spec->ekm_missing_key == SORT_ABORT)
+        return error_set(err, E_KEY_MISSING,
+                         "shard '%s': the external key map says nothing of record '%.*s'", shard,
+                         shown(r->name_len), r->name);
+    if (c->spec->ekm_missing_key == SORT_WARN)
+        notes_add(&c->notes,
+                  "shard '%s': the external key map says nothing of record '%.*s', which is left "
+                  "out",
+                  shard, shown(r->name_len), r->name);
+    return 0;
+}
+
 static int drain_record(struct drain *d, uint64_t key, struct error *err)
 {
     struct group_record r;
     bool left_out = false;
     size_t begin = d->names.len;
     uint32_t position = d->position++;
+    uint32_t group_number = 0;
     int rc = group_next(d->group, &r, err);
     if (rc <= 0)
         return rc != 0 ? rc : error_set(err, E_INTERNAL, "fewer records than were counted");
     rc = catalog_writer_add(&d->writer, r.pieces, r.piece_count, r.inlines, err);
     if (rc == 0)
+        rc = record_group(d, &r, &group_number, &left_out, err);
+    if (rc == 0 && !left_out)
         rc = record_key(d, &r, &key, &left_out, err);
     if (rc != 0 || left_out)
         return rc;
@@ -187,6 +215,7 @@ static int drain_record(struct drain *d, uint64_t key, struct error *err)
         .name_len = (uint32_t)(d->names.len - begin),
         .shard = d->shard,
         .position = position,
+        .group = group_number,
         .size = r.size,
         .key = key,
     };
@@ -235,11 +264,14 @@ static int add_records(struct extract *x, uint32_t shard, const struct tar_place
     d->shard = shard;
     d->tar = tar;
     d->group = group;
+    if (x->c->map != NULL)
+        d->map = keymap_search_new(x->c->map);
     catalog_writer_init(&d->writer, x->catalog, shard);
     int rc = drain_all(d, err);
     catalog_writer_done(&d->writer);
     buf_done(&d->names);
     buf_done(&d->content.text);
+    keymap_search_free(d->map);
     progress_add(&x->c->progress.records, d->records);
     progress_add(&x->c->progress.record_bytes, d->bytes);
     sort_count("extract", d->records, d->bytes);

@@ -93,6 +93,8 @@ static int compare_first(const struct sort_order *o, const struct sort_row *a,
 
 int order_compare(const struct sort_order *o, const struct sort_row *a, const struct sort_row *b)
 {
+    if (o->grouped && a->group != b->group)
+        return compare_numbers(a->group, b->group);
     if (o->algorithm == SORT_NONE)
         return order_compare_places(a, b);
     int names = order_compare_names(a->name, a->name_len, b->name, b->name_len);

@@ -11,6 +11,9 @@
  *
  * A content key that is a text stands in the row's name, before the record's own and a NUL.
  *
+ * Before all these comes the group, where there are any: the format of names of the output shards
+ * that an external key map sends the record to.
+ *
  * `decreasing` reverses the comparison of the first of these alone.  Shards are
  * numbered by their place in the request, so that comparing numbers compares places; within one
  * (shard, position) there is one record, so that no two rows are ever equal. */
@@ -22,10 +25,10 @@
 
 #include "sort/spec.h"
 
-#define SORT_BLOCK 512           /* tar's: every record is a whole number of these */
-#define SORT_TAR_END 1024        /* the two zero blocks at the end of a tar */
-#define SORT_NAME_MAX 65535      /* bytes of a record's name */
-#define SORT_CONTENT_MAX 4096    /* bytes of a key that is a text */
+#define SORT_BLOCK 512        /* tar's: every record is a whole number of these */
+#define SORT_TAR_END 1024     /* the two zero blocks at the end of a tar */
+#define SORT_NAME_MAX 65535   /* bytes of a record's name */
+#define SORT_CONTENT_MAX 4096 /* bytes of a key that is a text */
 #define SORT_POSITION_MAX (UINT32_MAX - 1)
 
 struct sort_row {
@@ -33,6 +36,7 @@ struct sort_row {
     uint32_t name_len;
     uint32_t shard;
     uint32_t position; /* of the record in its shard, from 0 */
+    uint32_t group;    /* where they are grouped, else 0 */
     uint64_t size;     /* bytes in a tar: headers, contents and padding of all members */
     uint64_t key;      /* where order_has_key() */
 };
@@ -41,6 +45,7 @@ struct sort_order {
     enum sort_algorithm algorithm;
     bool decreasing;
     bool text_keys; /* with SORT_CONTENT */
+    bool grouped;
 };
 
 /* Rows have a number that comes first. */

@@ -15,10 +15,13 @@ json_t *sort_plan_json(const struct sort_plan *p)
                                                  p->data_urls[i]));
     char salt[17];
     snprintf(salt, sizeof salt, "%016llx", (unsigned long long)p->salt);
-    return json_pack("{s:s, s:I, s:I, s:O, s:o}", "salt", salt, "input_bucket_id",
-                     (json_int_t)p->input_bucket_id, "output_bucket_id",
-                     (json_int_t)p->output_bucket_id, "output_props", p->output_props, "targets",
-                     targets);
+    json_t *doc = json_pack("{s:s, s:I, s:I, s:O, s:o}", "salt", salt, "input_bucket_id",
+                            (json_int_t)p->input_bucket_id, "output_bucket_id",
+                            (json_int_t)p->output_bucket_id, "output_props", p->output_props,
+                            "targets", targets);
+    if (p->ekm_bucket_id != 0)
+        json_object_set_new(doc, "ekm_bucket_id", json_integer((json_int_t)p->ekm_bucket_id));
+    return doc;
 }
 
 static int plan_parse_salt(json_t *doc, uint64_t *salt, struct error *err)
@@ -86,6 +89,8 @@ int sort_plan_parse(json_t *doc, struct sort_plan **out, struct error *err)
         code = json_need_u64(doc, "plan", "input_bucket_id", &p->input_bucket_id, err);
     if (code == 0)
         code = json_need_u64(doc, "plan", "output_bucket_id", &p->output_bucket_id, err);
+    if (code == 0)
+        code = json_get_u64(doc, "plan", "ekm_bucket_id", &p->ekm_bucket_id, err);
     if (code == 0)
         code = json_get_object(doc, "plan", "output_props", &props, err);
     if (code == 0 && props == NULL)

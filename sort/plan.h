@@ -1,9 +1,10 @@
 /* What the primary fixes when it accepts a job, so that every participant computes the same: the
- * participants with their weights (placement of inputs and outputs), the bucket ids, the salt of the
- * arrangement.  It travels in the job's document as `plan`:
+ * participants with their weights (placement of inputs and outputs), the bucket ids, the salt of
+ * the arrangement.  It travels in the job's document as `plan`:
  *
  *   {"salt": "1b8f…16 hex digits", "input_bucket_id": 3, "output_bucket_id": 4,
- *    "output_props": {…}, "targets": [{"id": "t1", "weight": 1024, "data_url": "http://…"}, …]}
+ *    "ekm_bucket_id": 5 (of an external key map that is an object), "output_props": {…}, "targets":
+ * [{"id": "t1", "weight": 1024, "data_url": "http://…"}, …]}
  *
  * The number of a target is its place in `targets`.  `output_props` are the output bucket's
  * properties, which sort/ only carries.  Pure. */
@@ -21,6 +22,7 @@ struct sort_plan {
     uint64_t salt;
     uint64_t input_bucket_id;
     uint64_t output_bucket_id;
+    uint64_t ekm_bucket_id; /* 0: none */
     size_t count;
     json_t *output_props;
     char **ids;

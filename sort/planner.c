@@ -28,6 +28,8 @@ struct planner {
     struct repeats *repeats;
     struct buf last_name;
     bool repeats_full;
+    uint32_t group;           /* of the shard that is being cut */
+    struct repeats *names;    /* of output shards: two formats may make the same */
     struct channel *channels; /* by target; this one's is not used */
     struct book *own;
     struct sort_figures *figures;
@@ -98,6 +100,24 @@ static int check_repeat(struct planner *p, const struct sort_row *row, struct er
 /* --- shards -------------------------------------------------------------------------------------
  */
 
+/* Formats of an external key map may make each other's names. */
+static int check_name(struct planner *p, struct error *err)
+{
+    const char *name = buf_str(&p->shard.name);
+    switch (repeats_add(p->names, name, p->shard.name.len)) {
+    case REPEATS_SEEN:
+        return error_set(err, E_SPEC, "two formats of the external key map make the name '%s'",
+                         name);
+    case REPEATS_FULL:
+        return error_set(err, E_NOMEM,
+                         "there are more output shards than max_mem_usage lets be compared "
+                         "(ekm_file)");
+    case REPEATS_NEW:
+        break;
+    }
+    return 0;
+}
+
 static int shard_begin(struct planner *p, struct error *err)
 {
     buf_clear(&p->shard.name);
@@ -107,7 +127,8 @@ static int shard_begin(struct planner *p, struct error *err)
     blob_reset(p->records);
     repeats_clear(p->repeats);
     p->repeats_full = false;
-    return cut_begin(&p->cut, &p->shard.name, err);
+    int rc = cut_begin(&p->cut, &p->shard.name, err);
+    return rc != 0 || p->c->map == NULL ? rc : check_name(p, err);
 }
 
 static int shard_send(struct planner *p, unsigned builder, struct error *err)
@@ -141,9 +162,24 @@ static int shard_end(struct planner *p, struct error *err)
     return shard_send(p, where.builder, err);
 }
 
+/* The row belongs to another format than the one before: shards of that one begin. */
+static int group_begin(struct planner *p, uint32_t group, struct error *err)
+{
+    if (group >= keymap_formats(p->c->map))
+        return error_set(err, E_CORRUPT, "a row of format %u, which there is not", group);
+    int rc = p->cut.open ? shard_end(p, err) : 0;
+    p->group = group;
+    cut_init(&p->cut, keymap_template(p->c->map, group), p->c->spec->output_shard_size, 0);
+    return rc;
+}
+
 static int add_row(struct planner *p, const struct sort_row *row, struct error *err)
 {
-    int rc = p->cut.open ? 0 : shard_begin(p, err);
+    int rc = 0;
+    if (p->c->map != NULL && row->group != p->group)
+        rc = group_begin(p, row->group, err);
+    if (rc == 0 && !p->cut.open)
+        rc = shard_begin(p, err);
     if (rc == 0)
         rc = check_repeat(p, row, err);
     if (rc != 0)
@@ -260,17 +296,21 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
         .records = blob_new(c->env, c->memory.cutting),
         .held = xcalloc(c->participants, sizeof *p.held),
         .repeats = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
+        .names = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
+        .group = UINT32_MAX,
         .channels = xcalloc(c->participants, sizeof *p.channels),
         .own = own,
         .figures = figures,
     };
-    cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, total_bytes);
+    if (c->map == NULL)
+        cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, total_bytes);
     encoder_init(&p.encoder, sink_blob(p.records));
     int rc = channels_close(&p, planner_work(&p, rows, err), err);
     encoder_done(&p.encoder);
     buf_done(&p.shard.name);
     buf_done(&p.last_name);
     repeats_free(p.repeats);
+    repeats_free(p.names);
     blob_free(p.records);
     free(p.channels);
     free(p.held);

@@ -38,6 +38,8 @@ int row_writer_put(struct row_writer *w, const struct sort_row *row, struct erro
         rc = encoder_put_varint(e, row->size / SORT_BLOCK, err);
     if (rc == 0 && order_has_key(w->order))
         rc = encoder_put_u64(e, row->key, err);
+    if (rc == 0 && w->order->grouped)
+        rc = encoder_put_varint(e, row->group, err);
     w->last.len = shared;
     buf_append(&w->last, rest, rest_len);
     return rc;
@@ -78,6 +80,7 @@ static int reader_numbers(struct row_reader *r, struct sort_row *row, struct err
     uint64_t shard = 0;
     uint64_t position = 0;
     uint64_t blocks = 0;
+    uint64_t group = 0;
     uint64_t most = (UINT64_MAX - r->bytes) / SORT_BLOCK;
     if (r->shards == 0)
         return error_set(err, E_CORRUPT, "a row without any shard");
@@ -88,6 +91,9 @@ static int reader_numbers(struct row_reader *r, struct sort_row *row, struct err
         rc = decoder_get_bounded(r->decoder, most, "a size in blocks", &blocks, err);
     if (rc == 0 && order_has_key(r->order))
         rc = decoder_get_u64(r->decoder, &row->key, err);
+    if (rc == 0 && r->order->grouped)
+        rc = decoder_get_bounded(r->decoder, UINT32_MAX, "a group", &group, err);
+    row->group = (uint32_t)group;
     row->shard = (uint32_t)shard;
     row->position = (uint32_t)position;
     row->size = blocks * SORT_BLOCK;

@@ -7,6 +7,7 @@
  *           position   varint
  *           blocks     varint   size / 512
  *           key        8 bytes, low first; where order_has_key()
+ *           group      varint; where rows are grouped
  *
  * The number of rows is known beforehand (a header, a run's own count), so that there is no end
  * mark.  A reader checks everything: numbers within their bounds, sizes that do not overflow, and

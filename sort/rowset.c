@@ -100,6 +100,7 @@ static void rowset_row(const struct rowset *s, size_t i, struct sort_row *row)
         .name_len = slot->name_len,
         .shard = slot->shard,
         .position = slot->position,
+        .group = slot->group,
         .size = slot->size,
         .key = slot->key,
     };
@@ -226,6 +227,7 @@ int rowset_add(struct rowset *s, const struct sort_row *row, struct error *err)
         .name_len = row->name_len,
         .shard = row->shard,
         .position = row->position,
+        .group = row->group,
     };
     s->count++;
     s->bytes += row->size;

@@ -16,6 +16,7 @@
 #include "sort/task.h"
 
 #define RELAY_BYTES 65536
+#define KEY_MAP_MAX (1024 * 1024 * 1024)
 
 struct output {
     char *name;
@@ -123,6 +124,25 @@ static int sim_open_shard(void *ctx, const char *name, int *fd, struct error *er
     _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.in_dir, name);
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     return *fd < 0 ? error_errno(err, errno, "open '%s'", path) : 0;
+}
+
+/* The object is a file beside the shards. */
+static int sim_read_key_map(void *ctx, const struct sort_spec *spec,
+                            int (*feed)(void *arg, const void *data, size_t len, struct error *err),
+                            void *arg, struct error *err)
+{
+    struct node *n = ctx;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    if (spec->ekm_object == NULL)
+        return error_set(err, E_UNSUPPORTED, "there is no network to read '%s'", spec->ekm_file);
+    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.in_dir, spec->ekm_object);
+    int rc = file_read_all(path, KEY_MAP_MAX, &text, err);
+    for (size_t at = 0; rc == 0 && at < text.len; at += RELAY_BYTES) {
+        size_t left = text.len - at;
+        rc = feed(arg, text.data + at, left < RELAY_BYTES ? left : RELAY_BYTES, err);
+    }
+    return rc;
 }
 
 static int sim_open_work_file(void *ctx, int *fd, struct error *err)
@@ -379,6 +399,7 @@ static int sim_output_finish(void *ctx, struct sort_output *out, struct error *e
 static const struct sort_env sim_env = {
     .pin_shards = sim_pin,
     .open_shard = sim_open_shard,
+    .read_key_map = sim_read_key_map,
     .open_work_file = sim_open_work_file,
     .target_name = sim_target_name,
     .send_begin = sim_send_begin,
@@ -454,6 +475,7 @@ static int sim_tasks(struct sim *s, struct error *err)
             .participants = s->config.targets,
             .salt = s->config.salt,
             .memory_bytes = s->config.memory_bytes,
+            .key_map_bytes = KEY_MAP_MAX,
             .extract_threads = s->config.threads,
             .create_threads = s->config.threads,
         };

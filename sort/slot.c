@@ -55,6 +55,8 @@ static void make_keys(struct slot *slots, size_t count, const struct sorting *s)
 
 static int slot_compare(const struct sorting *s, const struct slot *a, const struct slot *b)
 {
+    if (a->group != b->group)
+        return a->group < b->group ? -1 : 1;
     if (a->key != b->key) {
         int c = a->key < b->key ? -1 : 1;
         bool reversed = s->order->decreasing && s->order->algorithm != SORT_NONE;
@@ -68,6 +70,7 @@ static int slot_compare(const struct sorting *s, const struct slot *a, const str
             .name_len = slots[i]->name_len,
             .shard = slots[i]->shard,
             .position = slots[i]->position,
+            .group = slots[i]->group,
             .key = slots[i]->key,
         };
     return order_compare(s->order, &rows[0], &rows[1]);

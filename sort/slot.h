@@ -1,7 +1,8 @@
 /* The form that a row has in memory, and the sorting of those: rowset.c's own.
  *
- * The key is what decides most comparisons without touching a name: for alphanumeric the eight bytes
- * that follow what all names have in common, for none the place, else the row's own, if it has one. */
+ * The key is what decides most comparisons without touching a name: for alphanumeric the eight
+ * bytes that follow what all names have in common, for none the place, else the row's own, if it
+ * has one. */
 #pragma once
 
 #include <stddef.h>
@@ -16,6 +17,7 @@ struct slot {
     uint32_t name_len;
     uint32_t shard;
     uint32_t position;
+    uint32_t group;
 };
 
 /* In place: quicksort, with heapsort where it goes wrong. */

@@ -33,6 +33,7 @@ static const char *const fields[] = {"input_bck",
                                      "duplicated_output_records",
                                      "ekm_file",
                                      "ekm_file_sep",
+                                     "ekm_keys",
                                      "ekm_malformed_line",
                                      "ekm_missing_key",
                                      "order_file",
@@ -41,9 +42,8 @@ static const char *const fields[] = {"input_bck",
                                      "stream_multiplier",
                                      "extended_metrics",
                                      NULL};
-static const char *const refused_fields[] = {
-    "ekm_file",       "ekm_file_sep", "ekm_malformed_line", "ekm_missing_key",  "order_file",
-    "order_file_sep", "dsorter_type", "stream_multiplier",  "extended_metrics", NULL};
+static const char *const refused_fields[] = {"dsorter_type", "stream_multiplier",
+                                             "extended_metrics", NULL};
 
 static const char *const config_fields[] = {"missing_shards",
                                             "unreadable_shards",
@@ -59,8 +59,8 @@ static const char *const config_fields[] = {"missing_shards",
                                             "missing_keys",
                                             NULL};
 static const char *const refused_config_fields[] = {
-    "ekm_malformed_line", "ekm_missing_key", "default_max_mem_usage", "dsorter_mem_threshold",
-    "call_timeout",       "compression",     "bundle_multiplier",     NULL};
+    "default_max_mem_usage", "dsorter_mem_threshold", "call_timeout",
+    "compression",           "bundle_multiplier",     NULL};
 
 static const char *const algorithm_fields[] = {
     "kind", "decreasing", "seed", "extension", "content_key_type", "format_type", NULL};
@@ -363,6 +363,8 @@ static int parse_policies(json_t *doc, struct sort_spec *s, struct error *err)
         {"missing_shards", &s->missing_shards},
         {"unreadable_shards", &s->unreadable_shards},
         {"missing_keys", &s->missing_keys},
+        {"ekm_malformed_line", &s->ekm_malformed_line},
+        {"ekm_missing_key", &s->ekm_missing_key},
         {"duplicated_records", &s->duplicated_records},
         {"duplicated_output_records", &s->duplicated_output_records},
     };
@@ -405,8 +407,8 @@ static int check_document(json_t *doc, struct sort_spec *s, struct error *err)
 }
 
 static int (*const steps[])(json_t *doc, struct sort_spec *s, struct error *err) = {
-    check_document, parse_buckets, spec_parse_input, spec_parse_output, parse_algorithm,
-    parse_key_rule, parse_limits,  parse_policies,   parse_rest};
+    check_document,  parse_buckets,  spec_parse_input, spec_parse_ekm, spec_parse_output,
+    parse_algorithm, parse_key_rule, parse_limits,     parse_policies, parse_rest};
 
 int sort_spec_parse(json_t *doc, struct sort_spec **out, struct error *err)
 {
@@ -441,6 +443,10 @@ void sort_spec_free(struct sort_spec *s)
     free(s->input_extension);
     free(s->output_extension);
     template_free(s->output_template);
+    free(s->ekm_file);
+    free(s->ekm_bucket);
+    free(s->ekm_object);
+    free(s->ekm_separator);
     free(s->description);
     free(s);
 }

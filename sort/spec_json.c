@@ -12,6 +12,8 @@ const char *const spec_algorithm_names[] = {[SORT_ALPHANUMERIC] = "alphanumeric"
                                             [SORT_CONTENT] = "content"};
 const char *const spec_content_names[] = {
     [SORT_CONTENT_INT] = "int", [SORT_CONTENT_FLOAT] = "float", [SORT_CONTENT_STRING] = "string"};
+const char *const spec_ekm_names[] = {
+    [SORT_EKM_AUTO] = "auto", [SORT_EKM_EXACT] = "exact", [SORT_EKM_REGEX] = "regex"};
 const char *const spec_policy_names[] = {
     [SORT_ABORT] = "abort", [SORT_WARN] = "warn", [SORT_IGNORE] = "ignore"};
 
@@ -57,21 +59,37 @@ static json_t *memory_json(const struct sort_spec *s)
     return json_string(text);
 }
 
+/* Where the output's names come from. */
+static void add_output_names(const struct sort_spec *s, json_t *doc)
+{
+    if (s->ekm_file == NULL) {
+        json_object_set_new(doc, "output_format", json_string(template_text(s->output_template)));
+        return;
+    }
+    json_object_set_new(doc, "ekm_file", json_string(s->ekm_file));
+    json_object_set_new(doc, "ekm_file_sep", json_string(s->ekm_separator));
+    json_object_set_new(doc, "ekm_keys", json_string(spec_ekm_names[s->ekm_keys]));
+    json_object_set_new(doc, "ekm_malformed_line",
+                        json_string(spec_policy_names[s->ekm_malformed_line]));
+    json_object_set_new(doc, "ekm_missing_key", json_string(spec_policy_names[s->ekm_missing_key]));
+}
+
 json_t *sort_spec_json(const struct sort_spec *s)
 {
-    return json_pack(
-        "{s:{s:s}, s:{s:s}, s:o, s:s, s:s, s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, "
+    json_t *doc = json_pack(
+        "{s:{s:s}, s:{s:s}, s:o, s:s, s:s, s:I, s:o, s:s, s:o, s:i, s:i, s:b, s:s, s:s, s:s, "
         "s:s, s:s, s:s}",
         "input_bck", "name", s->input_bucket, "output_bck", "name", s->output_bucket,
         "input_format", input_json(s), "input_extension", s->input_extension, "output_extension",
-        s->output_extension, "output_format", template_text(s->output_template),
-        "output_shard_size", (json_int_t)s->output_shard_size, "algorithm", algorithm_json(s),
-        "key_rule", s->key_rule == SORT_KEY_LAST_DOT ? "last_dot" : "first_dot", "max_mem_usage",
-        memory_json(s), "extract_concurrency_max_limit", (int)s->extract_concurrency,
-        "create_concurrency_max_limit", (int)s->create_concurrency, "dry_run", (int)s->dry_run,
-        "description", s->description, "missing_shards", spec_policy_names[s->missing_shards],
-        "missing_keys", spec_policy_names[s->missing_keys], "unreadable_shards",
-        spec_policy_names[s->unreadable_shards], "duplicated_records",
+        s->output_extension, "output_shard_size", (json_int_t)s->output_shard_size, "algorithm",
+        algorithm_json(s), "key_rule", s->key_rule == SORT_KEY_LAST_DOT ? "last_dot" : "first_dot",
+        "max_mem_usage", memory_json(s), "extract_concurrency_max_limit",
+        (int)s->extract_concurrency, "create_concurrency_max_limit", (int)s->create_concurrency,
+        "dry_run", (int)s->dry_run, "description", s->description, "missing_shards",
+        spec_policy_names[s->missing_shards], "missing_keys", spec_policy_names[s->missing_keys],
+        "unreadable_shards", spec_policy_names[s->unreadable_shards], "duplicated_records",
         spec_policy_names[s->duplicated_records], "duplicated_output_records",
         spec_policy_names[s->duplicated_output_records]);
+    add_output_names(s, doc);
+    return doc;
 }

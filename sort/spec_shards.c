@@ -253,16 +253,26 @@ int spec_parse_input(json_t *doc, struct sort_spec *s, struct error *err)
 /* --- output -------------------------------------------------------------------------------------
  */
 
-static int parse_output_template(struct sort_spec *s, const char *text, struct error *err)
+int spec_output_template(const char *field, const char *text, const char *extension,
+                         struct name_template **out, struct error *err)
 {
-    int rc = template_parse(text, &s->output_template, err);
+    _cleanup_free_ char *whole = NULL;
+    _cleanup_(template_freep)
+    struct name_template *t = NULL;
+    int rc = extension_apply(field, text, extension, &whole, err);
     if (rc != 0)
-        return error_wrap(err, "field 'output_format'");
-    if (template_kind(s->output_template) == TEMPLATE_PREFIX)
+        return rc;
+    rc = template_parse(whole, &t, err);
+    if (rc != 0)
+        return error_wrap(err, "field '%s'", field);
+    if (template_kind(t) == TEMPLATE_PREFIX)
         return error_set(err, E_SPEC,
-                         "field 'output_format': '%s' has no range, such as %%06d or {0000..9999}",
-                         text);
-    return check_template_names("output_format", s->output_template, err);
+                         "field '%s': '%s' has no range, such as %%06d or {0000..9999}", field,
+                         whole);
+    rc = check_template_names(field, t, err);
+    if (rc == 0)
+        *out = steal(t);
+    return rc;
 }
 
 static int parse_output_size(json_t *doc, struct sort_spec *s, struct error *err)
@@ -275,6 +285,8 @@ static int parse_output_size(json_t *doc, struct sort_spec *s, struct error *err
     }
     if (s->output_shard_size > SPEC_SIZE_MAX)
         return error_set(err, E_SPEC, "field '%s' exceeds 4 EiB", field);
+    if (s->output_shard_size == 0 && s->ekm_file != NULL)
+        return error_set(err, E_SPEC, "field '%s' is needed with 'ekm_file'", field);
     if (s->output_shard_size == 0 && template_kind(s->output_template) == TEMPLATE_FMT)
         return error_set(err, E_SPEC,
                          "field '%s' is needed, since '%s' does not say how many shards there are",
@@ -286,7 +298,7 @@ int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
 {
     const char *text = NULL;
     const char *given = "";
-    int rc = json_need_str(doc, "", "output_format", &text, err);
+    int rc = s->ekm_file != NULL ? 0 : json_need_str(doc, "", "output_format", &text, err);
     if (rc == 0)
         rc = json_get_str(doc, "", "output_extension", &given, err);
     if (rc == 0)
@@ -295,9 +307,8 @@ int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
     if (rc != 0)
         return rc;
     s->output_shards = format_of_extension(s->output_extension);
-    _cleanup_free_ char *whole = NULL;
-    rc = extension_apply("output_format", text, s->output_extension, &whole, err);
-    if (rc == 0)
-        rc = parse_output_template(s, whole, err);
+    if (text != NULL)
+        rc = spec_output_template("output_format", text, s->output_extension, &s->output_template,
+                                  err);
     return rc != 0 ? rc : parse_output_size(doc, s, err);
 }

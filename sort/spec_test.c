@@ -122,6 +122,44 @@ static void test_an_aistore_request(void **state)
     sort_spec_free(s);
 }
 
+/* AIStore's example of records that are packed by category; the form of 2020 in its last fields. */
+static void test_an_external_key_map(void **state)
+{
+    (void)state;
+    struct sort_spec *s =
+        parsed("{\"input_extension\": \".tar\", \"input_bck\": {\"name\": \"dsort-testing\"},"
+               " \"input_format\": {\"template\": \"shard-{0..9}\"},"
+               " \"output_shard_size\": \"200KB\", \"description\": \"pack by category\","
+               " \"order_file\": \"http://website.web/static/order_file.txt\","
+               " \"order_file_sep\": \" \"}");
+    assert_string_equal(s->ekm_file, "http://website.web/static/order_file.txt");
+    assert_string_equal(s->ekm_separator, " ");
+    assert_null(s->ekm_bucket);
+    assert_null(s->output_template);
+    assert_int_equal(s->ekm_missing_key, SORT_ABORT);
+    assert_string_equal(s->output_extension, ".tar");
+    sort_spec_free(s);
+    s = parsed(
+        "{\"input_bck\": \"b\", \"input_format\": \"s-{0..9}.tgz\", \"output_format\": \"?\","
+        " \"output_shard_size\": 1000, \"ekm_file\": \"ais://maps/a/b.json\","
+        " \"ekm_keys\": \"exact\", \"config\": {\"ekm_missing_key\": \"warn\"},"
+        " \"ekm_malformed_line\": \"ignore\"}");
+    assert_string_equal(s->ekm_bucket, "maps");
+    assert_string_equal(s->ekm_object, "a/b.json");
+    assert_string_equal(s->ekm_separator, "\t");
+    assert_string_equal(s->output_extension, ".tgz");
+    assert_int_equal(s->ekm_keys, SORT_EKM_EXACT);
+    assert_int_equal(s->ekm_missing_key, SORT_WARN);
+    assert_int_equal(s->ekm_malformed_line, SORT_IGNORE);
+    _cleanup_json_ json_t *doc = sort_spec_json(s);
+    struct sort_spec *again = NULL;
+    assert_int_equal(sort_spec_parse(doc, &again, NULL), 0);
+    _cleanup_json_ json_t *same = sort_spec_json(again);
+    assert_true(json_equal(doc, same));
+    sort_spec_free(again);
+    sort_spec_free(s);
+}
+
 /* The form of 2020. */
 static void test_old_names(void **state)
 {
@@ -280,14 +318,20 @@ static const struct {
     {BASE(", \"algorithm\": {\"kind\": \"none\", \"decreasing\": true}"), E_SPEC,
      "'none' has none"},
     {BASE(", \"key_rule\": \"all_dots\""), E_SPEC, "key_rule"},
-    {BASE(", \"ekm_file\": \"http://x\""), E_UNSUPPORTED, "field 'ekm_file'"},
-    {BASE(", \"ekm_missing_key\": \"abort\""), E_UNSUPPORTED, "field 'ekm_missing_key'"},
-    {BASE(", \"config\": {\"ekm_malformed_line\": \"abort\"}"), E_UNSUPPORTED,
-     "field 'config.ekm_malformed_line'"},
+    {BASE(", \"ekm_file\": \"x\""), E_SPEC, "neither http://"},
+    {BASE(", \"ekm_file\": \"dfc://b\""), E_SPEC, "does not name an object"},
+    {BASE(", \"ekm_file\": \"dfc:///o\""), E_SPEC, "does not name an object"},
+    {BASE(", \"ekm_file\": \"http://x\", \"order_file\": \"http://y\""), E_SPEC, "given twice"},
+    {BASE(", \"ekm_file\": \"http://x\", \"ekm_file_sep\": \"\\n\""), E_SPEC, "line feed"},
+    {BASE(", \"ekm_keys\": \"all\""), E_SPEC, "not one of auto, exact, regex"},
+    {BASE(", \"ekm_missing_key\": \"skip\""), E_SPEC, "field 'ekm_missing_key'"},
+    {BASE(", \"config\": {\"ekm_malformed_line\": 1}"), E_SPEC, "ekm_malformed_line"},
+    {"{\"input_bck\": \"b\", \"input_format\": \"s-{0..9}\", \"ekm_file\": \"http://x\"}", E_SPEC,
+     "field 'output_shard_size' is needed"},
     {BASE(", \"config\": {\"compression\": \"always\"}"), E_UNSUPPORTED, "config.compression"},
     {BASE(", \"config\": {\"colour\": 1}"), E_SPEC, "colour"},
     {BASE(", \"config\": 1"), E_SPEC, "config"},
-    {BASE(", \"order_file\": \"x\""), E_UNSUPPORTED, "order_file"},
+    {BASE(", \"order_file\": \"x\""), E_SPEC, "neither http://"},
     {BASE(", \"dsorter_type\": \"dsort_mem\""), E_UNSUPPORTED, "dsorter_type"},
     {BASE(", \"max_mem_usage\": \"0%\""), E_SPEC, "max_mem_usage"},
     {BASE(", \"max_mem_usage\": \"101%\""), E_SPEC, "max_mem_usage"},
@@ -341,6 +385,7 @@ int main(void)
         cmocka_unit_test(test_formats),
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_an_aistore_request),
+        cmocka_unit_test(test_an_external_key_map),
         cmocka_unit_test(test_old_names),
         cmocka_unit_test(test_inputs),
         cmocka_unit_test(test_every_form_comes_back),

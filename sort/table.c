@@ -12,14 +12,23 @@ struct table_reader {
     bool ended;
 };
 
+static void order_bytes(const struct sort_order *o, unsigned char out[2])
+{
+    out[0] = (unsigned char)o->algorithm;
+    out[1] = (unsigned char)(o->decreasing | o->grouped << 1);
+}
+
 static int head_write(struct encoder *e, const struct table_head *head, struct error *err)
 {
-    unsigned char order[2] = {(unsigned char)head->order.algorithm, head->order.decreasing};
+    unsigned char order[2];
+    order_bytes(&head->order, order);
     int rc = encoder_put(e, magic, sizeof magic, err);
     if (rc == 0)
         rc = encoder_put_u64(e, head->job, err);
     if (rc == 0)
         rc = encoder_put(e, order, sizeof order, err);
+    if (rc == 0 && head->order.grouped)
+        rc = encoder_put_u64(e, head->map, err);
     if (rc == 0)
         rc = encoder_put_varint(e, head->rows, err);
     if (rc == 0)
@@ -59,31 +68,47 @@ int table_write(struct sink sink, const struct table_head *head, const struct di
     return rc;
 }
 
+/* Whose table it is, and how it is sorted. */
+static int identity_read(struct decoder *d, const struct table_head *expected, struct error *err)
+{
+    unsigned char order[2] = {0};
+    unsigned char wanted[2];
+    uint64_t job = 0;
+    uint64_t map = expected->map;
+    order_bytes(&expected->order, wanted);
+    int rc = decoder_get_u64(d, &job, err);
+    if (rc == 0)
+        rc = decoder_get(d, order, sizeof order, err);
+    if (rc != 0)
+        return rc;
+    if (job != expected->job || memcmp(order, wanted, sizeof order) != 0)
+        return error_set(err, E_CORRUPT, "the sorted table belongs to another job");
+    if (expected->order.grouped)
+        rc = decoder_get_u64(d, &map, err);
+    if (rc == 0 && map != expected->map)
+        return error_set(err, E_SPEC,
+                         "the external key map changed while the job began: not every target read "
+                         "the same");
+    return rc;
+}
+
 static int head_read(struct table_reader *t, const struct table_head *expected, struct error *err)
 {
     struct decoder *d = &t->decoder;
     char found[sizeof magic] = {0};
-    unsigned char order[2] = {0};
     uint64_t blocks = 0;
     int rc = decoder_get(d, found, sizeof found, err);
     if (rc == 0 && memcmp(found, magic, sizeof magic) != 0)
         return error_set(err, E_CORRUPT, "the stream is not a sorted table");
+    t->head = *expected;
     if (rc == 0)
-        rc = decoder_get_u64(d, &t->head.job, err);
-    if (rc == 0)
-        rc = decoder_get(d, order, sizeof order, err);
+        rc = identity_read(d, expected, err);
     if (rc == 0)
         rc = decoder_get_varint(d, &t->head.rows, err);
     if (rc == 0)
         rc = decoder_get_bounded(d, UINT64_MAX / SORT_BLOCK, "the sum of sizes", &blocks, err);
-    if (rc != 0)
-        return rc;
-    t->head.order = expected->order;
     t->head.bytes = blocks * SORT_BLOCK;
-    if (t->head.job != expected->job || order[0] != (unsigned char)expected->order.algorithm ||
-        order[1] != expected->order.decreasing)
-        return error_set(err, E_CORRUPT, "the sorted table belongs to another job");
-    return 0;
+    return rc;
 }
 
 int table_reader_open(struct source source, const struct table_head *expected,

@@ -2,7 +2,8 @@
  *
  *     magic      "DFCTABL1"
  *     job        8 bytes: the job's hash, so that no stream goes into another job
- *     order      2 bytes: algorithm, decreasing
+ *     order      2 bytes: algorithm; decreasing, and 2 for grouped
+ *     map        8 bytes, where grouped: the external key map's checksum, so that all have the same
  *     rows       varint
  *     blocks     varint: the sum of all sizes / 512
  *     dictionary (sort/dict.h)
@@ -20,6 +21,7 @@
 struct table_head {
     uint64_t job;
     struct sort_order order;
+    uint64_t map;
     uint64_t rows;
     uint64_t bytes;
 };

@@ -91,13 +91,15 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
         .order = {.algorithm = config->spec->algorithm,
                   .decreasing = config->spec->decreasing,
                   .text_keys = config->spec->algorithm == SORT_CONTENT &&
-                               config->spec->content_type == SORT_CONTENT_STRING},
+                               config->spec->content_type == SORT_CONTENT_STRING,
+                  .grouped = config->spec->ekm_file != NULL},
         .extract_threads =
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),
     };
     bool decodes = config->spec->input_shards->decode != NULL;
     c->memory = share_memory(choose_memory(config), c->extract_threads, decodes);
+    c->memory.key_map = config->key_map_bytes;
     notes_init(&c->notes);
     /* A slot for the table of each round, and one for the orders. */
     c->links = links_new(c->arrangement->rounds + 1);
@@ -105,6 +107,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
 
 static void context_done(struct sort_context *c)
 {
+    keymap_free(c->map);
     links_free(c->links);
     notes_done(&c->notes);
     arrangement_free(c->arrangement);
@@ -188,12 +191,38 @@ static void enter(struct sort_task *t, enum sort_phase phase)
     atomic_store(&t->c.progress.phase, (int)phase);
 }
 
+static void note_malformed(void *ctx, const char *text)
+{
+    struct sort_context *c = ctx;
+    notes_add(&c->notes, "%s", text);
+}
+
+static int feed_map(void *arg, const void *data, size_t len, struct error *err)
+{
+    struct sort_context *c = arg;
+    int rc = links_check(c->links, err);
+    return rc != 0 ? rc : keymap_feed(c->map, data, len, err);
+}
+
+static int read_map(struct sort_context *c, struct error *err)
+{
+    if (c->spec->ekm_file == NULL)
+        return 0;
+    const struct keymap_config config = {
+        .spec = c->spec, .memory_bytes = c->memory.key_map, .warn = note_malformed, .ctx = c};
+    c->map = keymap_new(&config);
+    int rc = c->env->read_key_map(c->env->ctx, c->spec, feed_map, c, err);
+    return rc != 0 ? rc : keymap_finish(c->map, err);
+}
+
 /* The first name is used if any is: where it is taken, that can be said before any work. */
 static int check_first_name(struct sort_task *t, struct error *err)
 {
     const struct sort_env *env = t->c.env;
     _cleanup_(buf_done)
     struct buf name = BUF_INIT;
+    if (t->c.map != NULL)
+        return 0; /* which of its formats are used is not known yet */
     template_name(t->c.spec->output_template, 0, &name);
     if (env->owner(env->ctx, buf_str(&name)) != t->c.self)
         return 0;
@@ -204,7 +233,9 @@ static int run_extract(struct sort_task *t, struct error *err)
 {
     enter(t, SORT_EXTRACTING);
     uint64_t begun = clock_ms();
-    int rc = check_first_name(t, err);
+    int rc = read_map(&t->c, err);
+    if (rc == 0)
+        rc = check_first_name(t, err);
     if (rc == 0)
         rc = extract_run(&t->c, t->catalog, t->contents, t->rows, err);
     if (rc == 0)

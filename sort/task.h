@@ -43,17 +43,17 @@ struct sort_task_config {
     const struct sort_env *env;   /* outlives the task */
     unsigned self;                /* this target's number */
     unsigned participants;
-    uint64_t salt;                /* of the arrangement; the primary's */
-    uint64_t memory_bytes;        /* budget of the tables before they spill to work files; the
-                                   * request may lower it, not below SORT_MEMORY_MIN */
+    uint64_t salt;            /* of the arrangement; the primary's */
+    uint64_t memory_bytes;    /* budget of the tables before they spill to work files; the
+                               * request may lower it, not below SORT_MEMORY_MIN */
+    uint64_t key_map_bytes;   /* limit of an external key map's memory */
     unsigned extract_threads; /* what the target allows; the request may lower it */
     unsigned create_threads;
 };
 
 enum sort_phase { SORT_QUEUED, SORT_EXTRACTING, SORT_MERGING, SORT_CREATING, SORT_DONE };
 
-int sort_task_new(const struct sort_task_config *config, struct sort_task **out,
-                  struct error *err);
+int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err);
 int sort_task_run(struct sort_task *t, struct error *err);
 void sort_task_stop(struct sort_task *t);
 void sort_task_free(struct sort_task *t); /* run() has returned, streams are ended */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "cluster/location.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "sort/format.h"
@@ -205,6 +206,37 @@ static int env_open_shard(void *ctx, const char *name, int *fd, struct error *er
     return code != 0 ? error_wrap(err, "open pinned shard '%s'", name) : 0;
 }
 
+/* An object of the cluster is read from its owner as it is, be that this target. */
+static char *key_map_url(const struct sort_host *h, const struct sort_spec *spec)
+{
+    if (spec->ekm_bucket == NULL)
+        return xstrdup(spec->ekm_file);
+    struct buf url = BUF_INIT;
+    unsigned owner = sort_plan_owner(h->plan, h->plan->ekm_bucket_id, spec->ekm_object);
+    buf_puts(&url, h->plan->data_urls[owner]);
+    location_put_object(&url, spec->ekm_bucket, spec->ekm_object);
+    return buf_steal(&url);
+}
+
+static int env_read_key_map(void *ctx, const struct sort_spec *spec,
+                            int (*feed)(void *arg, const void *data, size_t len, struct error *err),
+                            void *arg, struct error *err)
+{
+    struct sort_host *h = ctx;
+    _cleanup_free_ char *url = key_map_url(h, spec);
+    _cleanup_free_ char *piece = xmalloc(PEER_PIPE_MIN);
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *pipe = NULL;
+    int code = sort_peers_get(h->peers, url, spec->ekm_bucket == NULL, &pipe, err);
+    for (ssize_t n = 1; code == 0 && n > 0;) {
+        n = bpipe_read(pipe, piece, PEER_PIPE_MIN, err);
+        code = n < 0 ? (int)n : feed(arg, piece, (size_t)n, err);
+    }
+    if (code != 0 && pipe != NULL)
+        bpipe_cancel(pipe, err);
+    return code != 0 ? error_wrap(err, "external key map '%s'", spec->ekm_file) : 0;
+}
+
 static int env_open_work_file(void *ctx, int *fd, struct error *err)
 {
     struct sort_host *h = ctx;
@@ -273,9 +305,8 @@ static int env_output_begin(void *ctx, const char *name, uint64_t size, struct s
                          name, h->target->id, h->plan->ids[env_owner(h, name)]);
     const struct object_put_spec spec = {.bucket_id = h->plan->output_bucket_id,
                                          .name = name,
-                                         .size = size != SORT_SIZE_UNKNOWN
-                                                     ? size
-                                                     : OBJECT_SIZE_UNKNOWN,
+                                         .size =
+                                             size != SORT_SIZE_UNKNOWN ? size : OBJECT_SIZE_UNKNOWN,
                                          .durability = h->output_props.durability,
                                          .checksum = h->output_props.checksum,
                                          .content_type = h->spec->output_shards->content_type,
@@ -368,6 +399,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .participants = (unsigned)h->plan->count,
         .salt = h->plan->salt,
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
+        .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
         .extract_threads = threads_of(h, h->spec->extract_concurrency),
         .create_threads = threads_of(h, h->spec->create_concurrency),
     };
@@ -386,6 +418,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
     h->env = (struct sort_env){.ctx = h,
                                .pin_shards = env_pin_shards,
                                .open_shard = env_open_shard,
+                               .read_key_map = env_read_key_map,
                                .open_work_file = env_open_work_file,
                                .target_name = env_target_name,
                                .send_begin = env_send_begin,
@@ -438,7 +471,9 @@ static int settle_outputs(struct sort_host *h, struct error *err)
 static int host_run(void *self, struct error *err)
 {
     struct sort_host *h = self;
-    int code = each_page(h, h->plan->output_bucket_id, template_prefix(h->spec->output_template),
+    int code = 0;
+    if (h->spec->output_template != NULL) /* those of a key map are looked at when they are known */
+        code = each_page(h, h->plan->output_bucket_id, template_prefix(h->spec->output_template),
                          refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);

@@ -179,6 +179,22 @@ static void fetch_done(void *arg, struct http_result *r)
     pthread_mutex_unlock(&p->lock);
 }
 
+int sort_peers_get(struct sort_peers *p, const char *url, bool to_public, struct bpipe **pipe,
+                   struct error *err)
+{
+    pthread_mutex_lock(&p->lock);
+    int code = p->stopped ? error_set(err, E_ABORTED, "job '%s' was stopped", p->job_id) : 0;
+    if (code == 0) {
+        struct peer_call *c = call_new(p, xstrdup(url));
+        *pipe = bpipe_new(p->pipe_bytes);
+        const struct http_call call = {
+            .method = HTTP_GET, .url = c->url, .to_public = to_public, .download = *pipe};
+        c->number = http_call_start(p->client, &call, fetch_done, c);
+    }
+    pthread_mutex_unlock(&p->lock);
+    return code;
+}
+
 int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *request, size_t len,
                              struct bpipe **pipe, struct error *err)
 {

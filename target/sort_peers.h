@@ -34,4 +34,8 @@ int sort_peers_send_end(struct sort_peers *p, void *handle, struct error *err);
 int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *request, size_t len,
                              struct bpipe **pipe, struct error *err);
 
+/* The body of a GET comes out of *pipe, as that of a fetch. */
+int sort_peers_get(struct sort_peers *p, const char *url, bool to_public, struct bpipe **pipe,
+                   struct error *err);
+
 const char *sort_channel_name(enum sort_channel channel); /* "merge", "orders": the path's word */

@@ -121,7 +121,8 @@ SPECS = [
     ({"max_mem_usage": "200%"}, 400, "", "max_mem_usage"),
     ({"extract_concurrency_max_limit": -1}, 400, "", "extract_concurrency_max_limit"),
     ({"dry_run": "perhaps"}, 400, "invalid_spec", "dry_run"),
-    ({"ekm_file": "http://x/y"}, 501, "not_supported", "ekm_file"),
+    ({"dsorter_type": "dsort_mem"}, 501, "not_supported", "dsorter_type"),
+    ({"ekm_file": "ftp://x/y"}, 400, "invalid_spec", "ekm_file"),
     ({"colour": "blue"}, 400, "", "colour"),
 ]
 

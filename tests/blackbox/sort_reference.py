@@ -40,9 +40,12 @@ def compare(c, seed, directory):
     source, result = f"in-{seed}", f"out-{seed}"
     c.create(source, durability="async")
     c.create(result, durability="async")
-    upload(c, source, inputs, shards)
-    job = c.wait_job(c.sort({**spec, "input_bck": {"name": source},
-                             "output_bck": {"name": result}}))
+    maps = ["keys.map"] if "ekm_file" in spec else []
+    upload(c, source, inputs, shards + maps)
+    asked = {**spec, "input_bck": {"name": source}, "output_bck": {"name": result}}
+    if maps:
+        asked["ekm_file"] = f"dfc://{source}/{maps[0]}"
+    job = c.wait_job(c.sort(asked))
     try:
         wanted = list(sortref.sort_dataset(spec, inputs))
     except sortref.SortError as e:
@@ -56,7 +59,7 @@ def compare(c, seed, directory):
     download(c, result, outputs)
     difference = sortref.compare_output(wanted, outputs)
     check(difference is None, f"{difference}; the spec: {spec}")
-    equal(c.names(source), sorted(shards), "the input shards after the sort")
+    equal(c.names(source), sorted(shards + maps), "the input shards after the sort")
     c.destroy(source)
     c.destroy(result)
 

@@ -1,9 +1,12 @@
 """Random requests for a data set of make_dataset.py, the same for the same seed."""
 
+import json
 import os
 import random
+import re
 
 import formats
+import sortref
 
 
 def random_extension(seed):
@@ -58,6 +61,62 @@ def random_algorithm(rng):
     return fields
 
 
+def known_names(directory, shards, spec):
+    """Names of records; those of shards that can be read."""
+    names = set()
+    for place, name in enumerate(shards):
+        try:
+            path = os.path.join(directory, name)
+            names |= {r.name for r in sortref.read_shard(spec, name, place, path, None)}
+        except sortref.SortError:
+            pass
+    return sorted(names)
+
+
+def random_keys(rng, names, separator):
+    """Most of the names, some in other words; or patterns that part them."""
+    names = [n for n in names if n and not set(n) & set(b"\n\r\0" + separator) and
+             sortref.raw_name(n.decode("utf-8", "ignore")) == n]
+    keys = [n for n in names if rng.random() < 0.95]
+    keys = [re.escape(n) + rng.choice((b"$", b"")) if rng.random() < 0.05 else n for n in keys]
+    if rng.random() < 0.3:
+        keys += rng.choice(((b"^[a-m].*", b"^[^a-m]"), (rb"^\w", rb"^\W"), (b"(?:a|b)+?", b"[0-5]{2,}"),
+                            (b".*",), (b"^", b"x?$"), (b"((", b"a**", b"[z-a]")))
+    return keys
+
+
+def random_map(rng, directory, shards, spec):
+    """Writes an external key map beside the shards; the fields for it."""
+    separator = rng.choice((b"\t", b"\t", b" ", b"::"))
+    texts = rng.choice((["all-%04d"], ["a-%d", "b-{000..999}", "c/d-@2000"], ["a-%d", "b-{0..0}"],
+                        ["x-%d", "x-{2..9}"], ["k%d-%%03d" % i for i in range(20)], ["é-%d", "bad"]))
+    keys = random_keys(rng, known_names(directory, shards, {**spec, "missing_keys": "ignore"}),
+                       separator)
+    pairs = [(k, rng.choice(texts)) for k in keys]
+    if rng.random() < 0.4:
+        byform = {}
+        for key, text in pairs:
+            byform.setdefault(text, []).append(key.decode())
+        data = json.dumps(byform, ensure_ascii=rng.random() < 0.5,
+                          indent=rng.choice((None, 2))).encode()
+    else:
+        end = rng.choice((b"\n", b"\r\n", b"\n\n"))
+        data = end.join(k + separator + t.encode() for k, t in pairs) + rng.choice((end, b""))
+        data += rng.choice((b"",) * 8 + (b"\nno separator", b"\na" + separator + b"b" + separator))
+    with open(os.path.join(directory, "keys.map"), "wb") as f:
+        f.write(data)
+    fields = {"ekm_file": rng.choice(("dfc://in/keys.map", "ais://in/keys.map")),
+              "output_shard_size": rng.choice((1024, 10240, "64KiB", "1MiB"))}
+    if separator != b"\t":
+        fields["ekm_file_sep"] = separator.decode()
+    for field in ("ekm_missing_key", "ekm_malformed_line"):
+        if rng.random() < 0.8:
+            fields[field] = rng.choice(("warn", "ignore"))
+    if rng.random() < 0.2:
+        fields["ekm_keys"] = rng.choice(("exact", "auto"))
+    return fields
+
+
 def random_spec(seed, directory, shards, extension=".tar"):
     """The body of POST /v1/sort, without its buckets."""
     rng = random.Random(f"spec {seed}")
@@ -78,4 +137,9 @@ def random_spec(seed, directory, shards, extension=".tar"):
         spec["key_rule"] = "last_dot"
     if rng.random() < 0.2:
         spec["duplicated_output_records"] = rng.choice(("warn", "ignore", "abort"))
+    if rng.random() < 0.3:
+        spec["output_extension"] = output
+        spec.update(random_map(rng, directory, shards, spec))
+        if rng.random() < 0.8:  # which is not looked at
+            del spec["output_format"]
     return spec

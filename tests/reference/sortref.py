@@ -88,6 +88,7 @@ class Record:
     place: int     # the shard's, in the request
     position: int  # in the shard
     members: list  # (TarInfo, path, bytes in a tar, contents)
+    group: int = 0  # format of the external key map
 
     @property
     def size(self):
@@ -256,7 +257,7 @@ def input_names(spec, directory):
                    if n.startswith(prefix) and n.endswith(extension)), key=raw_name)
 
 
-def read_shard(spec, name, place, path):
+def read_shard(spec, name, place, path, key_map):
     """Its records; none where the request puts up with a shard that cannot be read."""
     extension = spec.get("input_extension") or ".tar"
     try:
@@ -269,23 +270,27 @@ def read_shard(spec, name, place, path):
                 spec.get("unreadable_shards", "abort") == "abort":
             raise
         return []
-    return with_keys(records, spec)
+    return with_keys(with_groups(records, key_map, spec), spec)
 
 
 def reading_codes(spec, directory):
     """What reading each of the shards by itself fails with."""
     codes = set()
+    try:
+        key_map = read_key_map(spec, directory)
+    except SortError as e:
+        return {e.code}
     for place, name in enumerate(input_names(spec, directory)):
         path = os.path.join(directory, name)
         try:
             if os.path.exists(path):
-                read_shard(spec, name, place, path)
+                read_shard(spec, name, place, path, key_map)
         except SortError as e:
             codes.add(e.code)
     return codes
 
 
-def read_records(spec, directory):
+def read_records(spec, directory, key_map=None):
     """Missing shards are known before any is read."""
     shards = [(place, name, os.path.join(directory, name))
               for place, name in enumerate(input_names(spec, directory))]
@@ -293,7 +298,105 @@ def read_records(spec, directory):
     if missing and spec.get("missing_shards", "abort") == "abort":
         raise SortError("shard_missing", missing[0])
     return [record for place, name, path in shards if os.path.exists(path)
-            for record in read_shard(spec, name, place, path)]
+            for record in read_shard(spec, name, place, path, key_map)]
+
+
+# --- external key map ----------------------------------------------------------------------------
+
+class KeyMap:
+    """Which format of names each record goes to."""
+
+    def __init__(self, spec, text):
+        self.spec = spec
+        self.formats = []   # as they first appear
+        self.exact = {}     # name: number of a format
+        self.patterns = []  # (compiled, number)
+        entries = json_entries if text.lstrip(b" \t\r\n").startswith(b"{") else line_entries
+        for entry in entries(text, (spec.get("ekm_file_sep") or "\t").encode()):
+            if not (entry and self.add(*entry)) and \
+                    spec.get("ekm_malformed_line", "abort") == "abort":
+                raise SortError("invalid_spec", f"external key map: {entry}")
+
+    def add(self, key, text):
+        """False where that is malformed."""
+        number = self.format_number(text) if key else None
+        kind = self.spec.get("ekm_keys") or "auto"
+        if number is None:
+            return False
+        if kind == "regex" or kind == "auto" and any(c in key for c in b"\\^$*+?()[]{}|"):
+            return self.add_pattern(key, number)
+        if self.spec.get("key_rule", "first_dot") == "first_dot":
+            key = record_key(key, "first_dot")
+        return self.exact.setdefault(key, number) == number
+
+    def add_pattern(self, key, number):
+        # '$' is the very end here, not before a last line feed.
+        text = re.sub(rb"\\.|\$", lambda m: rb"\Z" if m[0] == b"$" else m[0], key, flags=re.S)
+        try:
+            self.patterns.append((re.compile(text), number))
+        except re.error:
+            return False
+        return True
+
+    def format_number(self, text):
+        text = text.decode()
+        extension = output_extension(self.spec)
+        known = formats_of(text)
+        if template_names(text) is None or known not in (None, extension):
+            return None
+        text = text if known else text + extension
+        if text not in self.formats:
+            self.formats.append(text)
+        return self.formats.index(text)
+
+    def find(self, name):
+        """None where there is none."""
+        if name in self.exact:
+            return self.exact[name]
+        found = {number for pattern, number in self.patterns if pattern.search(name)}
+        if len(found) > 1:
+            raise SortError("invalid_spec", f"external key map: {name} goes to several formats")
+        return found.pop() if found else None
+
+
+def line_entries(text, separator):
+    """(key, format) of each line, or None."""
+    for line in text.split(b"\n"):
+        line = line.removesuffix(b"\r")
+        if line.strip(b" \t\r"):
+            parts = line.split(separator)
+            yield parts if len(parts) == 2 else None
+
+
+def json_entries(text, _):
+    try:
+        doc = json.loads(text, object_pairs_hook=list)
+    except ValueError as e:
+        raise SortError("invalid_spec", f"external key map: {e}") from e
+    for form, keys in doc:
+        for key in keys:
+            yield key.encode(), form.encode()
+
+
+def read_key_map(spec, directory):
+    """None where the request has none.  It is a file beside the shards."""
+    if not spec.get("ekm_file"):
+        return None
+    name = spec["ekm_file"].split("://")[1].partition("/")[2]
+    with open(os.path.join(directory, name), "rb") as f:
+        return KeyMap(spec, f.read())
+
+
+def with_groups(records, key_map, spec):
+    """Those records that the map knows, with their formats."""
+    if key_map is None:
+        return records
+    for record in records:
+        record.group = key_map.find(record.name)
+    found = [r for r in records if r.group is not None]
+    if len(found) < len(records) and spec.get("ekm_missing_key", "abort") == "abort":
+        raise SortError("key_missing", records[0].shard)
+    return found
 
 
 # --- order ---------------------------------------------------------------------------------------
@@ -371,8 +474,8 @@ def parse_size(value):
     return int(float(m[1]) * 1024 ** " KMGT".index(m[2].upper() or " "))
 
 
-def output_names(spec):
-    names = template_names(spec["output_format"])
+def output_names(spec, text=None):
+    names = template_names(text or spec["output_format"])
     return with_extension(names, output_extension(spec))
 
 
@@ -415,13 +518,25 @@ def sort_dataset(spec, directory):
 
 def plan_shards(spec, directory):
     """Yields (name, records) of each output shard."""
-    records = in_order(read_records(spec, directory), spec.get("algorithm", {}))
-    names = output_names(spec)
+    key_map = read_key_map(spec, directory)
+    records = in_order(read_records(spec, directory, key_map), spec.get("algorithm", {}))
+    used = set()
+    for group, text in enumerate(key_map.formats if key_map else [spec["output_format"]]):
+        for name, shard in named([r for r in records if r.group == group], spec, text):
+            if name in used:
+                raise SortError("invalid_spec", f"{name} is made by two formats")
+            used.add(name)
+            yield name, shard
+
+
+def named(records, spec, text):
+    """(name, records) of each output shard of one format of names."""
+    names = output_names(spec, text)
     limit = shard_limit(spec, sum(r.size for r in records)) if records else 1
     for shard in cut(records, limit):
         name = next(names, None)
         if name is None:
-            raise SortError("template_too_small", spec["output_format"])
+            raise SortError("template_too_small", text)
         check_repeats(name, shard, spec.get("duplicated_output_records", "warn"))
         yield name, shard
 
@@ -489,7 +604,7 @@ def compare_shard(name, got, wanted):
 
 
 def formats_of(name):
-    return max((e for e in formats.EXTENSIONS if name.endswith(e)), key=len)
+    return max((e for e in formats.EXTENSIONS if name.endswith(e)), key=len, default=None)
 
 
 def compare_output(wanted, directory):
