@@ -291,6 +291,11 @@ int backend_check(const char *url, struct error *err)
     return code;
 }
 
+bool backend_is_written(const char *url)
+{
+    return begins_with(url, "s3://");
+}
+
 bool backend_same_objects(const char *a, const char *b)
 {
     struct backend_spec x, y;

@@ -51,6 +51,29 @@ bool bmd_has_copies(const struct bmd *b)
     return false;
 }
 
+static const char *const write_policy_names[] = {
+    [WRITE_POLICY_NONE] = "none",
+    [WRITE_POLICY_THROUGH] = "through",
+    [WRITE_POLICY_BACK] = "back",
+};
+
+const char *write_policy_name(enum write_policy p)
+{
+    return write_policy_names[p];
+}
+
+static int write_policy_from_name(const char *name, enum write_policy *p, struct error *err)
+{
+    for (size_t i = 0; i < sizeof write_policy_names / sizeof write_policy_names[0]; i++) {
+        if (strcmp(write_policy_names[i], name) == 0) {
+            *p = (enum write_policy)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID,
+                     "field 'props.write_policy': '%.32s' is not none, through or back", name);
+}
+
 static size_t bmd_find(const struct bmd *b, const char *name, bool *found)
 {
     return document_find(b->buckets, b->count, sizeof b->buckets[0], offsetof(struct bucket, name),
@@ -83,7 +106,26 @@ bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props 
     return a->copies == b->copies && a->durability == b->durability && a->checksum == b->checksum &&
            a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend) &&
            a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms &&
-           a->write_quorum == b->write_quorum && a->read_from == b->read_from;
+           a->write_quorum == b->write_quorum && a->read_from == b->read_from &&
+           a->write_policy == b->write_policy;
+}
+
+/* Can what is written here get to the backend? */
+static int check_write_policy(const struct bucket_props *p, struct error *err)
+{
+    if (p->write_policy == WRITE_POLICY_NONE)
+        return 0;
+    if (p->backend == NULL)
+        return error_set(err, E_INVALID,
+                         "field 'write_policy' is of buckets with a backend, and this bucket has "
+                         "none");
+    if (p->write_policy == WRITE_POLICY_BACK)
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'write_policy': this release writes through, not back");
+    if (!backend_is_written(p->backend))
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'write_policy': this release writes to s3 alone");
+    return 0;
 }
 
 int bucket_props_check(const struct bucket_props *p, struct error *err)
@@ -110,7 +152,8 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
         return error_set(err, E_INVALID,
                          "field 'lru': only objects that can be read again from a "
                          "backend are evicted, and this bucket has none");
-    return p->backend != NULL ? backend_check(p->backend, err) : 0;
+    int r = p->backend != NULL ? backend_check(p->backend, err) : 0;
+    return r != 0 ? r : check_write_policy(p, err);
 }
 
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)
@@ -119,6 +162,16 @@ int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *e
         return 0;
     return error_set(err, E_UNSUPPORTED,
                      "bucket '%s' has a backend, and this release only reads through it: no %s",
+                     b->name, what);
+}
+
+int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL || b->props.write_policy != WRITE_POLICY_NONE)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' has a backend and is only read: no %s, unless its property "
+                     "write_policy is 'through'",
                      b->name, what);
 }
 
@@ -198,6 +251,7 @@ json_t *bucket_props_to_json(const struct bucket_props *p)
     json_object_set_new(doc, "backend", json_string(p->backend));
     json_object_set_new(doc, "lru", json_boolean(!p->lru_off));
     json_object_set_new(doc, "lru_min_age", json_integer((json_int_t)p->lru_min_age_ms));
+    json_object_set_new(doc, "write_policy", json_string(write_policy_name(p->write_policy)));
     return doc;
 }
 
@@ -265,6 +319,13 @@ static int lru_from_json(json_t *doc, struct bucket_props *p, struct error *err)
     return r != 0 ? r : json_get_duration_ms(doc, "props", "lru_min_age", &p->lru_min_age_ms, err);
 }
 
+static int write_policy_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    const char *name = write_policy_name(p->write_policy);
+    int r = json_get_str(doc, "props", "write_policy", &name, err);
+    return r != 0 ? r : write_policy_from_name(name, &p->write_policy, err);
+}
+
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err)
 {
     const char *durability = durability_name(p->durability);
@@ -274,7 +335,8 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
         (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
-        (r = backend_from_json(doc, p, err)) != 0 || (r = lru_from_json(doc, p, err)) != 0)
+        (r = backend_from_json(doc, p, err)) != 0 || (r = lru_from_json(doc, p, err)) != 0 ||
+        (r = write_policy_from_json(doc, p, err)) != 0)
         return r;
     if ((r = durability_from_name(durability, &p->durability, err)) != 0)
         error_wrap(err, "field 'props.durability'");

@@ -101,6 +101,13 @@ enum read_from { READ_ANY, READ_ACTING };
 
 enum { COPIES_MAX = 8 };
 
+/* What becomes of writes to a bucket with a backend. */
+enum write_policy {
+    WRITE_POLICY_NONE,    /* they are refused */
+    WRITE_POLICY_THROUGH, /* the backend has them before they are answered */
+    WRITE_POLICY_BACK,    /* they are uploaded later */
+};
+
 struct bucket_props {
     uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
     enum write_quorum write_quorum;
@@ -111,6 +118,7 @@ struct bucket_props {
     const char *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
     bool lru_off;            /* with a backend: its objects are not evicted … */
     uint64_t lru_min_age_ms; /* … or not before they have been unused for so long */
+    enum write_policy write_policy; /* with a backend */
 };
 
 struct bucket {
@@ -219,6 +227,9 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where the bucket has a backend that is only read from. */
+int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err);
+const char *write_policy_name(enum write_policy p);
 json_t *bucket_to_json(const struct bucket *b);
 /* One node, as it stands in the smap and as it registers; `path` goes before the fields' names in
  * messages ("" at the top).  Texts are copied into the arena. */

@@ -117,8 +117,9 @@ struct action_body {
 /* Unlike in a state document, what is not known here is a mistake. */
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
-    static const char *const fields[] = {"copies",  "durability", "checksum",    "verify_on_read",
-                                         "backend", "lru",        "lru_min_age", NULL};
+    static const char *const fields[] = {"copies",         "durability",   "checksum",
+                                         "verify_on_read", "backend",      "lru",
+                                         "lru_min_age",    "write_policy", NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "target/lanes.h"
 #include "target/miss.h"
 
 enum { QUEUE_MAX = 65536, HURRY_MS = 2000, CONNECTIONS_PER_HOST = 256 };
@@ -91,6 +92,8 @@ static struct cold *cold_make(struct target *t)
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
     c->bytes = metric_get(M_cold_fetch_bytes_total, NULL);
     c->passed = metric_get(M_cold_pass_total, NULL);
+    c->written = metric_get(M_cold_write_total, "outcome=\"done\"");
+    c->not_written = metric_get(M_cold_write_total, "outcome=\"failed\"");
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
@@ -114,6 +117,10 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = pool_new("asker", (unsigned)p->cold_parallel, QUEUE_MAX, &c->askers, err);
     if (code == 0)
+        code = pool_new("writer", (unsigned)p->cold_writes, QUEUE_MAX, &c->writers, err);
+    if (code == 0)
+        c->lanes = lanes_new(c->writers);
+    if (code == 0)
         code = loop_new("backend", &c->loop, err);
     if (code == 0)
         code = http_client_new(c->loop, &config, &c->client, err);
@@ -135,8 +142,10 @@ void cold_free(struct cold *c)
 {
     if (c == NULL)
         return;
+    pool_free(c->writers);
     pool_free(c->fetchers);
     pool_free(c->askers);
+    lanes_free(c->lanes);
     http_client_free(c->client);
     if (c->loop != NULL)
         loop_free(c->loop);

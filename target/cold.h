@@ -1,5 +1,5 @@
 /* Cold reads: what a bucket with a backend does not have here is read from there, while the client
- * waits for it.
+ * waits for it.  (Writes: cold_write.c.)
  *
  *   GET ─▶ store ── miss ─▶ cold ─┬─ whole object ─▶ fetch: one for all who want it; stored while
  *                                 │                  it comes, read from the file as it grows
@@ -24,10 +24,14 @@
  * neither is held while a request is answered. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/error.h"
 
 struct cold;
 struct miss_source;
+struct object_call;
+struct object_put;
 struct target;
 
 enum { COLD_HELD_BYTES = 64 * 1024 };
@@ -39,3 +43,9 @@ int cold_new(struct target *t, struct cold **out, struct error *err);
  */
 void cold_stop(struct cold *c);
 void cold_free(struct cold *c); /* after the servers; NULL is fine */
+
+/* Writes (cold_write.c).  Is the backend to have this one before it is answered? */
+bool cold_writes_through(const struct object_call *call);
+/* The put's bytes have all come: replies, later, and takes the put. */
+void cold_write_put(struct object_call *call, struct object_put *put);
+void cold_write_delete(struct object_call *call);

@@ -18,6 +18,7 @@
 #include "common/rng.h"
 #include "hrw/hrw.h"
 #include "io/reader.h"
+#include "target/lanes.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
 
@@ -81,6 +82,16 @@ static struct fetch *table_find(struct cold *c, const struct object_call *call, 
     atomic_fetch_add(&f->refs, 1);
     pthread_mutex_unlock(&c->lock);
     return f;
+}
+
+void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name)
+{
+    pthread_mutex_lock(&c->lock);
+    for (struct fetch *f = *slot_of(c, bucket_id, name); f != NULL; f = f->next) {
+        if (f->bucket_id == bucket_id && strcmp(f->name, name) == 0)
+            atomic_store(&f->overtaken, true);
+    }
+    pthread_mutex_unlock(&c->lock);
 }
 
 /* The table's reference becomes the caller's. */
@@ -191,6 +202,16 @@ static int not_whole(const struct fetch *f, struct error *err)
                      (unsigned long long)f->stored, (long long)f->facts.length);
 }
 
+/* Under the name's lock: a write that came between has the last word. */
+static int check_overtaken(void *ctx, const struct attr *current, struct error *err)
+{
+    struct fetch *f = ctx;
+    (void)current;
+    if (!atomic_load(&f->overtaken) && !lanes_busy(f->cold->lanes, f->bucket_id, f->name))
+        return 0;
+    return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
+}
+
 static int put_begin(struct storing *s, struct error *err)
 {
     struct fetch *f = s->f;
@@ -209,6 +230,7 @@ static int put_begin(struct storing *s, struct error *err)
         .content_type = *f->facts.content_type != '\0' ? f->facts.content_type : NULL,
         .meta = tagged ? meta : NULL,
         .meta_len = tagged ? name_len + tag_len : 0,
+        .condition = {.check = check_overtaken, .ctx = f},
     };
     int code = object_put_begin(f->cold->target->store, &spec, &s->put, err);
     return code != 0 ? code : object_put_share(s->put, &f->fd, &f->reader, err);
@@ -317,6 +339,8 @@ static int fetch_store(struct storing *s, struct error *err)
         code = object_put_commit_wait(steal(s->put), err);
     if (code == E_CHECKSUM || code == E_LENGTH)
         error_recode(err, E_BACKEND, "the backend's bytes are not those that it announced");
+    if (code == E_PRECONDITION) /* overtaken: whole and right, for those who read it */
+        *err = ERROR_INIT;
     return err->code;
 }
 
@@ -360,7 +384,8 @@ static void fetch_run(void *arg)
         fetch_from_backend(f, &err);
         say_end(f, &err);
     }
-    if (err.code == E_NO_SPACE && f->state == FETCH_WAITS)
+    bool not_kept = err.code == E_NO_SPACE || err.code == E_PRECONDITION;
+    if (not_kept && f->state == FETCH_WAITS)
         end = FETCH_NO_ROOM;
     else if (err.code != 0)
         end = FETCH_FAILED;

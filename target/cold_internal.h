@@ -25,11 +25,13 @@ struct cold {
     struct exchange_env env;
     struct pool *fetchers; /* each runs one fetch at a time */
     struct pool *askers;   /* for ranges and HEAD: until the head of the answer has come */
+    struct pool *writers;  /* each runs the writes to one name (cold_write.c) */
+    struct lanes *lanes;   /* of the writers */
     pthread_mutex_t lock;  /* of what follows */
     pthread_cond_t changed;
     bool stopping;
     struct fetch *slots[COLD_SLOTS]; /* those under way */
-    metric_t *stored, *failed, *bytes, *passed;
+    metric_t *stored, *failed, *bytes, *passed, *written, *not_written;
 };
 
 bool cold_is_stopping(struct cold *c);
@@ -64,7 +66,12 @@ struct fetch {
     struct reader *reader;
     uint64_t stored;
     struct error err;
+    atomic_bool overtaken; /* the name is being written: what it reads is not kept */
 };
+
+/* Who reads this name from the backend just now does not keep it: it is about to be written.  Once
+ * this has returned no such fetch becomes the object. */
+void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name);
 
 /* The call gets its answer from the fetch of its object, which may begin with this; NULL: nobody
  * waits, the object is to be here.  `patient`: when it is here. */
@@ -86,6 +93,9 @@ void cold_stream_wake_all(struct fetch *f);
 void cold_pass(struct cold *c, struct object_call *call); /* submits to the askers */
 /* The headers that a reply has from the backend. */
 void cold_put_headers(struct http_request *req, const struct backend_facts *facts);
+/* The request's conditions against what the backend has; facts NULL: nothing. */
+int cold_check_conditions(const struct object_call *call, const struct backend_facts *facts,
+                          struct error *err);
 /* Is there one range, to be asked of the backend?  Its text; E_INVALID, E_RANGE. */
 enum { COLD_RANGE_MAX = 64 };
 int cold_pick_range(const struct object_call *call, bool *ranged, char text[static COLD_RANGE_MAX],

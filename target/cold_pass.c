@@ -250,8 +250,8 @@ static void reply_head(struct object_call *call, const struct backend_facts *fac
 
 /* --- the question ----------------------------------------------------------------------------- */
 
-static int check_conditions(const struct object_call *call, const struct backend_facts *facts,
-                            struct error *err)
+int cold_check_conditions(const struct object_call *call, const struct backend_facts *facts,
+                          struct error *err)
 {
     const struct http_conditions c = {
         .if_match = http_header_list(call->req, "If-Match"),
@@ -259,10 +259,12 @@ static int check_conditions(const struct object_call *call, const struct backend
         .if_modified_since = http_header(call->req, "If-Modified-Since"),
         .if_unmodified_since = http_header(call->req, "If-Unmodified-Since"),
     };
-    const char *etag = backend_etag_is_strong(facts->etag) ? facts->etag : "\"?\"";
-    int code = http_conditions_check(&c, http_method(call->req), etag,
-                                     facts->modified_s > 0 ? facts->modified_s : 0);
-    if (code == E_NOT_MODIFIED && backend_etag_is_strong(facts->etag))
+    bool strong = facts != NULL && backend_etag_is_strong(facts->etag);
+    const char *etag = strong ? facts->etag : facts != NULL ? "\"?\"" : NULL;
+    int code =
+        http_conditions_check(&c, http_method(call->req), etag,
+                              facts != NULL && facts->modified_s > 0 ? facts->modified_s : 0);
+    if (code == E_NOT_MODIFIED && strong)
         http_reply_header(call->req, "ETag", facts->etag);
     return code == 0 ? 0
                      : error_set(err, code,
@@ -349,7 +351,7 @@ static void ask_whole(struct cold *c, struct object_call *call)
     int code = exchange_begin(&c->env, call->bucket->props.backend, &ask, COLD_PIPE_BYTES, &facts,
                               &pipe, &err);
     if (code == 0)
-        code = check_conditions(call, &facts, &err);
+        code = cold_check_conditions(call, &facts, &err);
     if (code != 0) {
         drop_pipe(&pipe);
         pass_fail(call, &err);

@@ -169,6 +169,8 @@ int object_put_flush(struct object_put *p, struct error *err);
  * reader of its disk.  Both stay good whatever becomes of the put. */
 int object_put_share(const struct object_put *p, int *fd, struct reader **reader,
                      struct error *err);
+/* One more pair of metadata.  E_INVALID beyond the limits. */
+int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err);
 /* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */
 void object_put_commit(struct object_put *p, object_done_fn *done, void *arg);
 /* The same, waiting. */
@@ -203,6 +205,10 @@ int object_put_commit_as_wait(struct object_put *p, const struct object_moved *a
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
                          const struct object_condition *condition, struct version *version,
                          struct error *err);
+/* As object_delete(), waiting. */
+int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                       enum durability durability, const struct object_condition *condition,
+                       const struct object_held *earlier, struct error *err);
 
 /* Removes the name's tombstone if it is older than this (blocking); 0 also where it is not. */
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,

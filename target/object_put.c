@@ -309,6 +309,22 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
     return put_store(p, data, len, err);
 }
 
+int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err)
+{
+    struct attr *a = &p->commit.attr;
+    size_t name_len = strlen(name) + 1, value_len = strlen(value) + 1;
+    if (a->meta_len + name_len + value_len > ATTR_META_MAX)
+        return error_set(err, E_INVALID, "metadata has more than %d bytes", ATTR_META_MAX);
+    char *meta = arena_bytes(p->texts, a->meta_len + name_len + value_len);
+    if (a->meta_len > 0)
+        memcpy(meta, a->meta, a->meta_len);
+    memcpy(meta + a->meta_len, name, name_len);
+    memcpy(meta + a->meta_len + name_len, value, value_len);
+    a->meta = meta;
+    a->meta_len += name_len + value_len;
+    return 0;
+}
+
 int object_put_share(const struct object_put *p, int *fd, struct reader **reader, struct error *err)
 {
     *fd = fcntl(p->commit.fd, F_DUPFD_CLOEXEC, 0);

@@ -12,7 +12,6 @@
  * loss of power must not take an object that was there for long. */
 #include "target/object_routes.h"
 
-#include <semaphore.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -39,34 +38,16 @@ static int check_version(void *ctx, const struct attr *current, struct error *er
                      current->name);
 }
 
-struct wait {
-    sem_t ended;
-    struct error err;
-};
-
-static void wait_ended(void *arg, const struct attr *attr, const struct error *err)
-{
-    struct wait *w = arg;
-    (void)attr;
-    w->err = *err;
-    sem_post(&w->ended);
-}
-
 /* Gone meanwhile is as good. */
 static int delete_old(const struct object_call *call, struct version *copied, struct error *err)
 {
     const struct object_condition condition = {.check = check_version, .ctx = copied};
-    struct wait w = {.err = ERROR_INIT};
-    sem_init(&w.ended, 0, 0);
-    object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
-                  &condition, NULL, wait_ended, &w);
-    while (sem_wait(&w.ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&w.ended);
-    if (w.err.code == 0 || w.err.code == E_OBJECT_NOT_FOUND)
+    struct error why = ERROR_INIT;
+    int code = object_delete_wait(call->target->store, call->bucket->id, call->name,
+                                  call->bucket->props.durability, &condition, NULL, &why);
+    if (code == 0 || code == E_OBJECT_NOT_FOUND)
         return 0;
-    *err = w.err;
-    return err->code;
+    return error_set(err, code, "%s", why.message);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "target/call.h"
+#include "target/cold.h"
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/target.h"
@@ -44,7 +45,7 @@ static void delete_asked(void *arg, const struct earlier_answer *a, const struct
 static void serve_delete(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (bucket_refuse_cold(call->bucket, "DELETE", &err) != 0) {
+    if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0) {
         object_call_fail(call, "delete", &err);
         return;
     }
@@ -56,6 +57,10 @@ static void serve_delete(struct object_call *call)
     if (!call->asked &&
         earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
         earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
+        return;
+    }
+    if (cold_writes_through(call)) {
+        cold_write_delete(call);
         return;
     }
     object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,

@@ -27,6 +27,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/call.h"
+#include "target/cold.h"
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/fan.h"
@@ -212,6 +213,12 @@ static int put_copy_spec(struct object_call *call, struct object_put_spec *spec,
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
+/* Of a bucket whose backend has the last word the conditions are asked there (cold_write.c). */
+static bool asks_here(const struct object_call *call)
+{
+    return has_conditions(call->req) && !cold_writes_through(call);
+}
+
 static int put_begin_with(struct object_call *call, const struct meta *meta,
                           struct object_put **put, struct error *err)
 {
@@ -235,7 +242,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .content_type = http_header(req, "Content-Type"),
         .meta = meta->pairs.data,
         .meta_len = meta->pairs.len,
-        .condition = {.check = has_conditions(req) ? check_conditions : NULL, .ctx = call},
+        .condition = {.check = asks_here(call) ? check_conditions : NULL, .ctx = call},
         .earlier = &call->earlier,
     };
     struct object_moved moved;
@@ -259,16 +266,28 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     return code;
 }
 
+/* It would be gone with the object's eviction. */
+static int check_meta(const struct object_call *call, struct error *err)
+{
+    if (call->from_peer || call->bucket->props.backend == NULL)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' has a backend, where this release sends no user metadata",
+                     call->bucket->name);
+}
+
 static int put_begin(struct object_call *call, struct object_put **put, struct error *err)
 {
-    int refused = call->from_peer ? 0 : bucket_refuse_cold(call->bucket, "PUT", err);
+    int refused = call->from_peer ? 0 : bucket_refuse_write(call->bucket, "PUT", err);
     if (refused != 0)
         return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
     call->acts =
         copies_are_several(call->bucket) && !(call->from_peer && object_is_copy(call->req));
-    int code = put_begin_with(call, &meta, put, err);
+    int code = meta.pairs.len > 0 ? check_meta(call, err) : 0;
+    if (code == 0)
+        code = put_begin_with(call, &meta, put, err);
     buf_done(&meta.pairs);
     return code;
 }
@@ -285,16 +304,30 @@ static json_t *staged_doc(const struct attr *a)
     return json_pack("{sI so}", "size", (json_int_t)a->size, "checksum", checksum_doc(a));
 }
 
-static void reply_stored(struct http_request *req, const struct attr *a)
+static void reply_stored(const struct object_call *call, const struct attr *a)
 {
-    char version[VERSION_TEXT_MAX], etag[VERSION_TEXT_MAX + 2];
+    struct http_request *req = call->req;
+    char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX];
     version_format(&a->version, version);
-    snprintf(etag, sizeof etag, "\"%s\"", version);
+    object_call_etag(call, a, etag);
     json_t *doc = staged_doc(a);
     json_object_set_new(doc, "version", json_string(version));
     json_object_set_new(doc, "etag", json_string(etag));
     http_reply_header(req, "ETag", etag);
     http_reply_json(req, 200, doc);
+    json_decref(doc);
+}
+
+void object_reply_stored(const struct object_call *call, const struct attr *attr, const char *etag)
+{
+    if (attr != NULL) {
+        reply_stored(call, attr);
+        return;
+    }
+    json_t *doc = json_pack("{ss}", "etag", etag);
+    if (*etag != '\0')
+        http_reply_header(call->req, "ETag", etag);
+    http_reply_json(call->req, 200, doc);
     json_decref(doc);
 }
 
@@ -304,7 +337,7 @@ static void stored(void *arg, const struct attr *attr, const struct error *err)
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
     if (attr != NULL)
-        reply_stored(call->req, attr);
+        reply_stored(call, attr);
     else
         object_call_fail(call, "put", &copy);
     log_set_request(NULL);
@@ -357,6 +390,8 @@ static void commit(struct upload *u)
                    stored, call);
     else if (call->from_peer && is_stage(call->req))
         stage(call, steal(u->put));
+    else if (cold_writes_through(call))
+        cold_write_put(call, steal(u->put));
     else
         object_put_commit(steal(u->put), stored, call);
 }

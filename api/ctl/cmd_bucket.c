@@ -35,6 +35,8 @@ static char *props_of_flags(const struct args *a)
     if (a->given[F_lru_min_age])
         json_object_set_new(props, "lru_min_age",
                             json_integer((json_int_t)a->number[F_lru_min_age]));
+    if (a->given[F_write_policy])
+        json_object_set_new(props, "write_policy", json_string(a->text[F_write_policy]));
     return json_object_size(props) > 0 ? json_text(props) : NULL;
 }
 

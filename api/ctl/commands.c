@@ -147,13 +147,14 @@ const struct command commands[] = {
         .min_words = 1,
         .max_words = 1,
         .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend, F_lru,
-                       F_lru_min_age),
+                       F_lru_min_age, F_write_policy),
         .run = bucket_create,
         .summary = "Create a bucket",
         .text =
             "With --backend the bucket is a cache of another store: objects that are not here are\n"
             "read from there at the first GET, kept, and read here from then on. Keys are not part\n"
-            "of the URL: the targets find them in their environment or in ~/.aws/credentials.",
+            "of the URL: the targets find them in their environment or in ~/.aws/credentials.\n"
+            "Writes are refused, unless --write-policy through has them go to the backend (S3).",
         .examples = {"bucket create train", "bucket create scratch --durability async",
                      "bucket create cache --backend 's3://name/prefix?endpoint=http://store:9000'",
                      "bucket create web --backend https://data.example.org/sets"},
@@ -175,7 +176,7 @@ const struct command commands[] = {
         .max_words = 1,
         .kinds = {WORD_BUCKET},
         .flags = FLAGS(F_copies, F_durability, F_checksum, F_verify_on_read, F_backend, F_lru,
-                       F_lru_min_age),
+                       F_lru_min_age, F_write_policy),
         .run = bucket_props,
         .summary = "Show a bucket's properties; change those that flags name",
         .examples = {"bucket props train", "bucket props train --durability async"},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cluster/state.h"
 #include "common/clock.h"
 #include "common/parse.h"
 
@@ -17,6 +18,59 @@ const struct backend_ops *backend_ops_of(const char *provider)
     }
     return NULL;
 }
+
+bool backend_can(const struct backend_ops *ops, enum backend_verb verb)
+{
+    return verb == BACKEND_READ || (ops->verbs & BACKEND_VERB(verb)) != 0;
+}
+
+enum http_method backend_method(const struct backend_ask *ask)
+{
+    static const enum http_method methods[] = {
+        [BACKEND_PUT] = HTTP_PUT,          [BACKEND_DELETE] = HTTP_DELETE,
+        [BACKEND_PARTS_BEGIN] = HTTP_POST, [BACKEND_PART] = HTTP_PUT,
+        [BACKEND_PARTS_END] = HTTP_POST,   [BACKEND_PARTS_ABORT] = HTTP_DELETE,
+        [BACKEND_LIST] = HTTP_GET,
+    };
+    return ask->verb == BACKEND_READ ? ask->method : methods[ask->verb];
+}
+
+/* --- pages of lists --------------------------------------------------------------------------- */
+
+/* An array in an arena, twice as long when it is full. */
+static void *grown(struct arena *a, void *items, size_t count, size_t *room, size_t size)
+{
+    if (count < *room)
+        return items;
+    *room = *room > 0 ? 2 * *room : 64;
+    void *more = arena_alloc(a, *room * size);
+    if (count > 0)
+        memcpy(more, items, count * size);
+    return more;
+}
+
+void backend_page_add_entry(struct backend_page *page, const struct backend_entry *entry)
+{
+    if (object_name_check(entry->name, strlen(entry->name), NULL) != 0)
+        return;
+    page->entries = grown(page->arena, page->entries, page->entry_count, &page->entry_room,
+                          sizeof page->entries[0]);
+    struct backend_entry *e = &page->entries[page->entry_count++];
+    *e = *entry;
+    e->name = arena_strdup(page->arena, entry->name);
+    e->etag = arena_strdup(page->arena, entry->etag);
+}
+
+void backend_page_add_prefix(struct backend_page *page, const char *name)
+{
+    if (object_name_check(name, strlen(name), NULL) != 0)
+        return;
+    page->prefixes = grown(page->arena, page->prefixes, page->prefix_count, &page->prefix_room,
+                           sizeof page->prefixes[0]);
+    page->prefixes[page->prefix_count++] = arena_strdup(page->arena, name);
+}
+
+/* --- heads ------------------------------------------------------------------------------------ */
 
 /* Digits from *at on, which moves behind them. */
 static bool take_number(const char **at, uint64_t *out)
@@ -82,6 +136,13 @@ bool backend_parse_digest(enum checksum_type type, const char *base64, struct ch
     *out = (struct checksum_value){.type = type};
     memcpy(out->bytes, bytes, want);
     return true;
+}
+
+const char *backend_format_digest(const struct checksum_value *sum,
+                                  char out[static BACKEND_DIGEST_MAX])
+{
+    EVP_EncodeBlock((unsigned char *)out, sum->bytes, (int)checksum_size(sum->type));
+    return out;
 }
 
 static void keep_text(char *out, size_t size, const char *text)

@@ -4,7 +4,9 @@
  * exchange.h.
  *
  *   spec (the bucket's URL) + ask ──request()──▶ URL, headers ──exchange──▶ head ──sums()──▶ facts
- */
+ *
+ * A row says which verbs it knows besides reading: who cannot write, or list, leaves them out, and
+ * nobody else asks which provider it is. */
 #pragma once
 
 #include <stdbool.h>
@@ -18,17 +20,54 @@
 
 enum { BACKEND_ETAG_MAX = 256, BACKEND_TYPE_MAX = 256 };
 
+enum backend_verb {
+    BACKEND_READ, /* an object, a range of it, or its head */
+    BACKEND_PUT,
+    BACKEND_DELETE,
+    BACKEND_PARTS_BEGIN, /* an object in parts (upload.h) … */
+    BACKEND_PART,
+    BACKEND_PARTS_END,
+    BACKEND_PARTS_ABORT,
+    BACKEND_LIST, /* a page of names */
+};
+
+struct backend_part {
+    struct checksum_value md5;
+    char etag[BACKEND_ETAG_MAX];
+};
+
+/* Of what is written. */
+struct backend_write {
+    const char *content_type;         /* or NULL */
+    struct checksum_value md5;        /* of these bytes; type NONE: not known */
+    const char *upload_id;            /* of parts: what BACKEND_PARTS_BEGIN was answered with */
+    unsigned part;                    /* 1, 2, … */
+    const struct backend_part *parts; /* of BACKEND_PARTS_END */
+    size_t part_count;
+};
+
+/* Of a list: names that the bucket here has for them, that is, without the backend's prefix. */
+struct backend_list_ask {
+    const char *prefix, *delimiter, *start_after; /* "" for none */
+    const char *token;                            /* of the page before, or NULL */
+    size_t limit;
+};
+
 struct backend_ask {
-    enum http_method method; /* GET or HEAD */
-    const char *name;        /* of the object */
-    const char *range;       /* "bytes=0-99", or NULL */
-    const char *if_match;    /* an entity tag, or NULL */
-    int64_t wall_ms;         /* now: signatures have a time */
+    enum backend_verb verb;
+    enum http_method method;             /* of BACKEND_READ: GET or HEAD */
+    const char *name;                    /* of the object */
+    const char *range;                   /* "bytes=0-99", or NULL */
+    const char *if_match;                /* an entity tag, or NULL */
+    int64_t wall_ms;                     /* now: signatures have a time */
+    const struct backend_write *write;   /* or NULL */
+    const struct backend_list_ask *list; /* or NULL */
 };
 
 struct backend_request {
     const char *url;
     const char *const *headers; /* "Name: value", NULL-terminated */
+    const char *body;           /* or NULL: the object's bytes, or none */
 };
 
 /* What is known of an object from a reply's head. */
@@ -43,8 +82,27 @@ struct backend_facts {
     struct checksum_value sum; /* of the whole object; type NONE: none is given */
 };
 
+/* A page of a backend's list: what is not a name of ours (empty, too long, no UTF-8) is left out.
+ */
+struct backend_entry {
+    const char *name;
+    const char *etag; /* with its quotes; "" for none */
+    uint64_t size;
+    int64_t modified_ms;
+};
+
+struct backend_page {
+    struct arena *arena; /* of all texts; the caller's, before it is read */
+    struct backend_entry *entries;
+    size_t entry_count, entry_room;
+    const char **prefixes;
+    size_t prefix_count, prefix_room;
+    const char *token; /* leads to the next page; NULL: the last */
+};
+
 struct backend_ops {
     const char *provider;
+    unsigned verbs; /* BACKEND_VERB() of those that it knows besides BACKEND_READ */
     /* Texts are the arena's.  E_OBJECT_NOT_FOUND for a name that this backend cannot have;
      * E_BACKEND_DENIED without keys. */
     int (*request)(const struct backend_spec *spec, const struct backend_ask *ask, struct arena *a,
@@ -54,10 +112,30 @@ struct backend_ops {
     /* What the service itself says of a failure: "NoSuchKey: …", from the reply's body.  NULL: its
      * bodies say nothing. */
     void (*words)(const char *body, size_t len, struct buf *out);
+    /* Of PARTS_BEGIN's answer: the upload's id.  With BACKEND_PARTS_BEGIN. */
+    int (*upload_id)(const char *body, size_t len, struct buf *out, struct error *err);
+    /* Of PARTS_END's answer, which may be an error in spite of its status: the entity tag. */
+    int (*parts_etag)(const char *body, size_t len, struct buf *out, struct error *err);
+    /* With BACKEND_LIST. */
+    int (*page)(const struct backend_spec *spec, const char *body, size_t len,
+                struct backend_page *out, struct error *err);
     bool redirects; /* are they followed? */
 };
 
 extern const struct backend_ops backend_dfc, backend_http, backend_s3;
+
+#define BACKEND_VERB(verb) (1u << (verb))
+#define BACKEND_WRITES (BACKEND_VERB(BACKEND_PUT) | BACKEND_VERB(BACKEND_DELETE))
+#define BACKEND_PARTS                                                 \
+    (BACKEND_VERB(BACKEND_PARTS_BEGIN) | BACKEND_VERB(BACKEND_PART) | \
+     BACKEND_VERB(BACKEND_PARTS_END) | BACKEND_VERB(BACKEND_PARTS_ABORT))
+
+bool backend_can(const struct backend_ops *ops, enum backend_verb verb);
+/* With which method HTTP says it. */
+enum http_method backend_method(const struct backend_ask *ask);
+/* Adds to the page, as far as these are names of ours: `name` without the backend's prefix. */
+void backend_page_add_entry(struct backend_page *page, const struct backend_entry *entry);
+void backend_page_add_prefix(struct backend_page *page, const char *name);
 
 /* NULL for a provider that this release has not. */
 const struct backend_ops *backend_ops_of(const char *provider);
@@ -71,3 +149,6 @@ bool backend_parse_content_range(const char *text, uint64_t *offset, uint64_t *l
 bool backend_etag_is_strong(const char *etag);
 /* base64 of a digest of this type, as headers have it. */
 bool backend_parse_digest(enum checksum_type type, const char *base64, struct checksum_value *out);
+enum { BACKEND_DIGEST_MAX = (CHECKSUM_MAX + 2) / 3 * 4 + 1 };
+const char *backend_format_digest(const struct checksum_value *sum,
+                                  char out[static BACKEND_DIGEST_MAX]);

@@ -1,8 +1,10 @@
 #include "target/backend/exchange.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
@@ -11,7 +13,14 @@
 
 #define ATTEMPT_MAGIC 0xba0cced0u
 
-enum { REDIRECTS_MAX = 5, LOCATION_MAX = 8192 };
+enum {
+    REDIRECTS_MAX = 5,
+    LOCATION_MAX = 8192,
+    ANSWER_MAX =
+        16 << 20, /* a page of a list: 1000 names, each escaped, and what is said of them */
+    SEND_PIPE_BYTES = 512 << 10,
+    SEND_PIECE_BYTES = 128 << 10,
+};
 
 /* One request on its way: shared by who waits for its head and the HTTP client, until both have
  * left. */
@@ -29,6 +38,7 @@ struct attempt {
     int transport; /* code of a transport error, or 0 */
     char why[200];
     struct buf words;
+    struct buf body; /* of a good answer that has no pipe */
 };
 
 static struct attempt *attempt_of(void *arg)
@@ -48,6 +58,7 @@ static void attempt_unref(struct attempt *t)
     pthread_mutex_destroy(&t->lock);
     pthread_cond_destroy(&t->changed);
     buf_done(&t->words);
+    buf_done(&t->body);
     free(t->location);
     free(t);
 }
@@ -89,6 +100,8 @@ static void take_end(void *arg, struct http_result *r)
         keep_why(t, r->err.message);
     else if (r->status >= 300 && t->ops->words != NULL && r->body.len > 0)
         t->ops->words(r->body.data, r->body.len, &t->words);
+    else if (r->status < 300)
+        buf_append(&t->body, buf_str(&r->body), r->body.len);
     t->over = true;
     pthread_cond_broadcast(&t->changed);
     pthread_mutex_unlock(&t->lock);
@@ -103,20 +116,16 @@ static bool is_good(const struct attempt *t)
 }
 
 static struct attempt *attempt_start(const struct exchange_env *env, const struct backend_ops *ops,
-                                     const struct backend_request *request, enum http_method method,
-                                     struct bpipe *pipe)
+                                     const struct http_call *call)
 {
     struct attempt *t = xcalloc(1, sizeof *t);
     *t = (struct attempt){.magic = ATTEMPT_MAGIC, .ops = ops, .refs = 2, .facts = {.status = 0}};
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
-    const struct http_call call = {.method = method,
-                                   .url = request->url,
-                                   .headers = request->headers,
-                                   .download = pipe,
-                                   .on_head = take_head};
+    struct http_call watched = *call;
+    watched.on_head = take_head;
     metric_add(metric_get(M_backend_requests_total, NULL), 1);
-    http_call_start(env->client, &call, take_end, t);
+    http_call_start(env->client, &watched, take_end, t);
     return t;
 }
 
@@ -191,7 +200,11 @@ static void try_once(struct course *c, struct attempt **out, struct bpipe **pipe
 {
     bool has_body = c->ask.method == HTTP_GET;
     *pipe = has_body ? bpipe_new(c->pipe_bytes) : NULL;
-    *out = attempt_start(c->env, c->ops, &c->request, c->ask.method, *pipe);
+    const struct http_call call = {.method = c->ask.method,
+                                   .url = c->request.url,
+                                   .headers = c->request.headers,
+                                   .download = *pipe};
+    *out = attempt_start(c->env, c->ops, &call);
     attempt_wait(*out, has_body);
 }
 
@@ -227,19 +240,32 @@ static int course_run(struct course *c, struct backend_facts *facts, struct bpip
 {
     for (;;) {
         struct attempt *t;
+        struct error why = ERROR_INIT;
         int code = prepare(c, err);
         if (code != 0)
             return code;
         try_once(c, &t, pipe);
-        bool good = is_good(t), again = !good && goes_on(c, t, err);
+        bool good = is_good(t), again = !good && goes_on(c, t, &why);
         *facts = t->facts;
         attempt_unref(t);
         if (good)
             return 0;
         bpipe_unref(steal(*pipe));
         if (!again)
-            return err->code;
+            return error_set(err, why.code, "%s", why.message);
     }
+}
+
+static int course_set(struct course *c, const struct exchange_env *env, const char *backend_url,
+                      const struct backend_ask *ask, struct arena *a, struct backend_spec *spec,
+                      struct error *err)
+{
+    int code = backend_parse(backend_url, a, spec, err);
+    if (code != 0)
+        return code;
+    *c = (struct course){
+        .env = env, .ops = backend_ops_of(spec->provider), .spec = spec, .ask = *ask, .arena = a};
+    return 0;
 }
 
 int exchange_begin(const struct exchange_env *env, const char *backend_url,
@@ -247,17 +273,102 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
                    struct bpipe **pipe, struct error *err)
 {
     struct backend_spec spec;
+    struct course c;
     _cleanup_(arena_freep)
     struct arena *a = arena_new(4096);
     *pipe = NULL;
-    int code = backend_parse(backend_url, a, &spec, err);
-    if (code != 0)
-        return code;
-    struct course c = {.env = env,
-                       .ops = backend_ops_of(spec.provider),
-                       .spec = &spec,
-                       .ask = *ask,
-                       .arena = a,
-                       .pipe_bytes = pipe_bytes};
-    return course_run(&c, facts, pipe, err);
+    int code = course_set(&c, env, backend_url, ask, a, &spec, err);
+    c.pipe_bytes = pipe_bytes;
+    return code != 0 ? code : course_run(&c, facts, pipe, err);
+}
+
+/* --- sending ---------------------------------------------------------------------------------- */
+
+/* Into the pipe, until all is there or nobody takes it any more. */
+static int feed(struct bpipe *pipe, const struct exchange_file *file, struct error *err)
+{
+    _cleanup_free_ char *piece = xmalloc(SEND_PIECE_BYTES);
+    for (uint64_t at = 0; at < file->length;) {
+        uint64_t left = file->length - at;
+        size_t len = left < SEND_PIECE_BYTES ? (size_t)left : SEND_PIECE_BYTES;
+        ssize_t got = pread(file->fd, piece, len, (off_t)(file->offset + at));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return error_errno(err, got < 0 ? errno : EIO, "read the object's bytes");
+        if (bpipe_write(pipe, piece, (size_t)got, NULL) != 0)
+            return 0; /* the call has ended, and says why */
+        at += (uint64_t)got;
+    }
+    return 0;
+}
+
+static int send_once(struct course *c, const struct exchange_file *file, struct attempt **out,
+                     struct error *err)
+{
+    bool streams = file != NULL && file->length > 0;
+    bool has_body = c->request.body != NULL || backend_method(&c->ask) == HTTP_POST || file != NULL;
+    const char *body = c->request.body != NULL ? c->request.body : "";
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *pipe = streams ? bpipe_new(SEND_PIPE_BYTES) : NULL;
+    const struct http_call call = {.method = backend_method(&c->ask),
+                                   .url = c->request.url,
+                                   .headers = c->request.headers,
+                                   .upload = pipe,
+                                   .upload_length = streams ? (int64_t)file->length : 0,
+                                   .body = has_body && !streams ? body : NULL,
+                                   .body_len = has_body && !streams ? strlen(body) : 0,
+                                   .reply_max = ANSWER_MAX};
+    *out = attempt_start(c->env, c->ops, &call);
+    int code = streams ? feed(pipe, file, err) : 0;
+    if (streams)
+        bpipe_finish(pipe, code != 0 ? err : NULL);
+    attempt_wait(*out, false);
+    return code;
+}
+
+/* 2xx is what was wanted, whichever. */
+static bool is_done(const struct attempt *t)
+{
+    return t->transport == 0 && t->facts.status >= 200 && t->facts.status < 300;
+}
+
+static int course_send(struct course *c, const struct exchange_file *file,
+                       struct exchange_reply *reply, struct error *err)
+{
+    for (;;) {
+        struct attempt *t;
+        struct error why = ERROR_INIT;
+        int code = prepare(c, err);
+        if (code != 0)
+            return code;
+        code = send_once(c, file, &t, &why);
+        bool good = code == 0 && is_done(t), again = code == 0 && !good && goes_on(c, t, &why);
+        reply->facts = t->facts;
+        if (good) {
+            reply->body = t->body;
+            t->body = BUF_INIT;
+        }
+        attempt_unref(t);
+        if (good)
+            return 0;
+        if (!again)
+            return error_set(err, why.code, "%s", why.message);
+    }
+}
+
+int exchange_send(const struct exchange_env *env, const char *backend_url,
+                  const struct backend_ask *ask, const struct exchange_file *file,
+                  struct exchange_reply *reply, struct error *err)
+{
+    struct backend_spec spec;
+    struct course c;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(4096);
+    *reply = (struct exchange_reply){.facts = {.status = 0}};
+    int code = course_set(&c, env, backend_url, ask, a, &spec, err);
+    if (code == 0 && !backend_can(c.ops, ask->verb))
+        return error_set(err, E_UNSUPPORTED, "a backend of the kind '%s' cannot be %s",
+                         spec.provider, ask->verb == BACKEND_LIST ? "listed" : "written to");
+    return code != 0 ? code : course_send(&c, file, reply, err);
 }

@@ -9,9 +9,13 @@
  * pipe that knows what to do.  Messages name neither URLs, which may carry a redirect's signature,
  * nor keys.
  *
- * Threads: exchange_begin() blocks (never in an HTTP thread or a loop). */
+ * What is written, and lists, are asked by exchange_send(), whose answer is read whole.  Its bytes
+ * come from a file, so that each try can send them anew, by a pipe: memory does not grow with them.
+ *
+ * Threads: both block (never in an HTTP thread or a loop). */
 #pragma once
 
+#include "common/buf.h"
 #include "io/bpipe.h"
 #include "target/backend/backend.h"
 #include "target/backend/failure.h"
@@ -32,3 +36,20 @@ struct exchange_env {
 int exchange_begin(const struct exchange_env *env, const char *backend_url,
                    const struct backend_ask *ask, size_t pipe_bytes, struct backend_facts *facts,
                    struct bpipe **pipe, struct error *err);
+
+/* A piece of a file that is sent. */
+struct exchange_file {
+    int fd;
+    uint64_t offset, length;
+};
+
+struct exchange_reply {
+    struct backend_facts facts;
+    struct buf body; /* the caller's to end, also after an error */
+};
+
+/* Any verb but BACKEND_READ.  `file` is NULL where the request has no bytes of an object.  Errors:
+ * failure.h's; E_UNSUPPORTED where this backend knows no such thing; the file's. */
+int exchange_send(const struct exchange_env *env, const char *backend_url,
+                  const struct backend_ask *ask, const struct exchange_file *file,
+                  struct exchange_reply *reply, struct error *err);

@@ -1,14 +1,19 @@
-/* S3 and what speaks it: GET and HEAD of an object, signed by Signature Version 4 (or not, for
- * public buckets), path style or virtual-host style. */
+/* S3 and what speaks it: objects, objects in parts ("Multipart upload") and lists (ListObjectsV2),
+ * signed by Signature Version 4 (or not, for public buckets), path style or virtual-host style.
+ *
+ * The bytes of an object are not part of the signature, which would have to be made before the
+ * first of them is sent: their MD5 is, and the service compares it. */
 #include "target/backend/backend.h"
 
+#include <openssl/evp.h>
 #include <string.h>
 
+#include "common/parse.h"
 #include "target/backend/aws_keys.h"
 #include "target/backend/s3_xml.h"
 #include "target/backend/sigv4.h"
 
-enum { HEADERS_MAX = 12, SIGNED_MAX = 6 };
+enum { HEADERS_MAX = 12, SIGNED_MAX = 7, SHA256_BYTES = 32, LIST_PAGE_MAX = 1000 };
 
 /* --- where ------------------------------------------------------------------------------------ */
 
@@ -16,6 +21,7 @@ struct place {
     const char *scheme; /* "https://" */
     const char *host;   /* as the header Host has it */
     const char *path;   /* encoded, with the key */
+    const char *query;  /* encoded, in the order of names; "" for none */
 };
 
 /* The port that the scheme means anyway is not sent. */
@@ -28,9 +34,70 @@ static const char *host_header(struct arena *a, const char *scheme, const char *
     return arena_strndup(a, host, len);
 }
 
-static struct place find_place(const struct backend_spec *spec, const char *name, struct arena *a)
+/* --- the query, in the order of names, as the signature wants it */
+
+static void put_pair(struct buf *out, const char *name, const char *value)
 {
-    struct place p = {.scheme = strncmp(spec->endpoint, "https", 5) == 0 ? "https://" : "http://"};
+    buf_printf(out, "%s%s=", out->len > 0 ? "&" : "", name);
+    buf_put_url_escaped(out, value, strlen(value), "");
+}
+
+static void put_text_pair(struct buf *out, const char *name, const char *value)
+{
+    if (*value != '\0')
+        put_pair(out, name, value);
+}
+
+/* A name here is the key without the prefix. */
+static void put_key_pair(struct buf *out, const char *name, const char *prefix, const char *value)
+{
+    _cleanup_(buf_done)
+    struct buf key = BUF_INIT;
+    buf_printf(&key, "%s%s", prefix, value);
+    put_text_pair(out, name, buf_str(&key));
+}
+
+static void put_list_query(struct buf *out, const struct backend_spec *spec,
+                           const struct backend_list_ask *list)
+{
+    char limit[24];
+    snprintf(limit, sizeof limit, "%zu", list->limit < LIST_PAGE_MAX ? list->limit : LIST_PAGE_MAX);
+    put_text_pair(out, "continuation-token", list->token != NULL ? list->token : "");
+    put_text_pair(out, "delimiter", list->delimiter);
+    put_pair(out, "encoding-type", "url");
+    put_pair(out, "list-type", "2");
+    put_pair(out, "max-keys", limit);
+    put_key_pair(out, "prefix", spec->prefix, list->prefix);
+    if (*list->start_after != '\0')
+        put_key_pair(out, "start-after", spec->prefix, list->start_after);
+}
+
+static const char *find_query(const struct backend_spec *spec, const struct backend_ask *ask,
+                              struct arena *a)
+{
+    _cleanup_(buf_done)
+    struct buf query = BUF_INIT;
+    char part[16];
+    if (ask->verb == BACKEND_LIST)
+        put_list_query(&query, spec, ask->list);
+    if (ask->verb == BACKEND_PARTS_BEGIN)
+        put_pair(&query, "uploads", "");
+    if (ask->verb == BACKEND_PART) {
+        snprintf(part, sizeof part, "%u", ask->write->part);
+        put_pair(&query, "partNumber", part);
+    }
+    if (ask->verb == BACKEND_PART || ask->verb == BACKEND_PARTS_END ||
+        ask->verb == BACKEND_PARTS_ABORT)
+        put_pair(&query, "uploadId", ask->write->upload_id);
+    return arena_strdup(a, buf_str(&query));
+}
+
+/* A list is of the bucket, whatever prefix it asks for. */
+static struct place find_place(const struct backend_spec *spec, const struct backend_ask *ask,
+                               struct arena *a)
+{
+    struct place p = {.scheme = strncmp(spec->endpoint, "https", 5) == 0 ? "https://" : "http://",
+                      .query = find_query(spec, ask, a)};
     const char *host = spec->endpoint + strlen(p.scheme);
     size_t host_len = strcspn(host, "/");
     _cleanup_(buf_done)
@@ -42,8 +109,10 @@ static struct place find_place(const struct backend_spec *spec, const char *name
     else
         p.host = arena_printf(a, "%s.%s", spec->bucket, p.host);
     buf_putc(&path, '/');
-    buf_put_url_escaped(&path, spec->prefix, strlen(spec->prefix), "/");
-    buf_put_url_escaped(&path, name, strlen(name), "/");
+    if (ask->verb != BACKEND_LIST) {
+        buf_put_url_escaped(&path, spec->prefix, strlen(spec->prefix), "/");
+        buf_put_url_escaped(&path, ask->name, strlen(ask->name), "/");
+    }
     p.path = arena_strdup(a, buf_str(&path));
     return p;
 }
@@ -71,17 +140,17 @@ static void add_signed(struct headers *h, const char *name, const char *value)
 
 static void sign(const struct backend_spec *spec, const struct backend_ask *ask,
                  const struct place *place, const struct aws_keys *keys, const char *time,
-                 struct headers *h)
+                 const char *payload, struct headers *h)
 {
     _cleanup_(buf_done)
     struct buf authorization = BUF_INIT;
     const struct sigv4_keys k = {.access = keys->access, .secret = keys->secret};
-    const struct sigv4_request r = {.method = http_method_name(ask->method),
+    const struct sigv4_request r = {.method = http_method_name(backend_method(ask)),
                                     .path = place->path,
-                                    .query = "",
+                                    .query = place->query,
                                     .headers = h->named,
                                     .header_count = h->named_count,
-                                    .payload_sha256 = SIGV4_EMPTY_SHA256,
+                                    .payload_sha256 = payload,
                                     .time = time,
                                     .region = spec->region,
                                     .service = "s3"};
@@ -89,44 +158,76 @@ static void sign(const struct backend_spec *spec, const struct backend_ask *ask,
     add_line(h, "authorization", buf_str(&authorization));
 }
 
+/* What the signature says of the body. */
+static const char *payload_of(const struct backend_ask *ask, const char *body, struct arena *a)
+{
+    unsigned char digest[SHA256_BYTES];
+    if (ask->verb == BACKEND_PUT || ask->verb == BACKEND_PART)
+        return "UNSIGNED-PAYLOAD";
+    if (body == NULL)
+        return SIGV4_EMPTY_SHA256;
+    EVP_Digest(body, strlen(body), digest, NULL, EVP_sha256(), NULL);
+    char *hex = arena_bytes(a, 2 * sizeof digest + 1);
+    format_hex(digest, sizeof digest, hex);
+    return hex;
+}
+
 /* In the order of their names, as the signature wants it. */
 static int add_signed_headers(const struct backend_spec *spec, const struct backend_ask *ask,
-                              const struct place *place, struct headers *h, struct error *err)
+                              const struct place *place, const char *body, struct headers *h,
+                              struct error *err)
 {
     struct aws_keys keys = {.token = ""};
-    char time[SIGV4_TIME_MAX];
+    char time[SIGV4_TIME_MAX], md5[BACKEND_DIGEST_MAX];
     int code = spec->is_signed ? aws_keys_load(spec->profile, &keys, err) : 0;
     if (code != 0)
         return code;
     sigv4_time(ask->wall_ms / 1000, time);
+    if (ask->write != NULL && ask->write->md5.type != CHECKSUM_NONE)
+        add_signed(h, "content-md5",
+                   arena_strdup(h->arena, backend_format_digest(&ask->write->md5, md5)));
     add_signed(h, "host", place->host);
-    add_signed(h, "x-amz-checksum-mode", "ENABLED");
+    if (ask->verb == BACKEND_READ)
+        add_signed(h, "x-amz-checksum-mode", "ENABLED");
     if (spec->is_signed) {
-        add_signed(h, "x-amz-content-sha256", SIGV4_EMPTY_SHA256);
+        const char *payload = payload_of(ask, body, h->arena);
+        add_signed(h, "x-amz-content-sha256", payload);
         add_signed(h, "x-amz-date", time);
         if (*keys.token != '\0')
             add_signed(h, "x-amz-security-token", keys.token);
-        sign(spec, ask, place, &keys, time, h);
+        sign(spec, ask, place, &keys, time, payload, h);
     }
     aws_keys_wipe(&keys);
     return 0;
 }
 
+static bool takes_type(const struct backend_ask *ask)
+{
+    return (ask->verb == BACKEND_PUT || ask->verb == BACKEND_PARTS_BEGIN) &&
+           ask->write->content_type != NULL;
+}
+
 static int s3_request(const struct backend_spec *spec, const struct backend_ask *ask,
                       struct arena *a, struct backend_request *out, struct error *err)
 {
-    const struct place place = find_place(spec, ask->name, a);
+    const struct place place = find_place(spec, ask, a);
     struct headers h = {.arena = a, .lines = arena_alloc(a, HEADERS_MAX * sizeof(char *))};
-    int code = add_signed_headers(spec, ask, &place, &h, err);
+    const char *body = ask->verb == BACKEND_PARTS_END ? s3_xml_parts(ask->write, a) : NULL;
+    int code = add_signed_headers(spec, ask, &place, body, &h, err);
     if (code != 0)
         return code;
     add_line(&h, "accept-encoding", "identity");
+    if (takes_type(ask))
+        add_line(&h, "content-type", ask->write->content_type);
     if (ask->range != NULL)
         add_line(&h, "range", ask->range);
     if (ask->if_match != NULL)
         add_line(&h, "if-match", ask->if_match);
-    *out = (struct backend_request){
-        .url = arena_printf(a, "%s%s%s", place.scheme, place.host, place.path), .headers = h.lines};
+    *out = (struct backend_request){.url = arena_printf(a, "%s%s%s%s%s", place.scheme, place.host,
+                                                        place.path, *place.query != '\0' ? "?" : "",
+                                                        place.query),
+                                    .headers = h.lines,
+                                    .body = body};
     return 0;
 }
 
@@ -169,7 +270,11 @@ static void s3_sum(const struct http_head *head, struct checksum_value *out)
 
 const struct backend_ops backend_s3 = {
     .provider = "s3",
+    .verbs = BACKEND_WRITES | BACKEND_PARTS | BACKEND_VERB(BACKEND_LIST),
     .request = s3_request,
     .sum = s3_sum,
     .words = s3_xml_error,
+    .upload_id = s3_xml_upload_id,
+    .parts_etag = s3_xml_parts_etag,
+    .page = s3_xml_page,
 };

@@ -2,73 +2,291 @@
 
 #include <expat.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <time.h>
 
-enum { TEXT_MAX = 256 };
+#include "common/parse.h"
 
-struct error_parse {
+enum { WORDS_MAX = 256, TEXT_MAX = 8192, NAME_MAX_LEN = 48, DEPTH_MAX = 4 };
+
+/* --- a document as a row of leaves ------------------------------------------------------------ */
+
+/* What is read of it: its elements' texts, with the element around them. */
+struct document {
+    const char *root;
+    /* `in` is the root's name at the second level. */
+    void (*leaf)(void *ctx, const char *in, const char *name, const char *text);
+    void (*leave)(void *ctx, const char *name); /* an element of the second level ends; or NULL */
+    void *ctx;
+    /* the reader's own */
     XML_Parser parser;
     unsigned depth;
-    bool is_error;
-    struct buf *into; /* of the element that is open, or NULL */
-    struct buf code, message;
+    char names[DEPTH_MAX][NAME_MAX_LEN]; /* of the open elements */
+    bool is_root, text_cut;
+    struct buf text;
 };
 
 /* A document type is where XML's bombs are. */
 static void no_doctype(void *arg, const char *name, const char *system_id, const char *public_id,
                        int has_internal)
 {
-    struct error_parse *p = arg;
+    struct document *d = arg;
     (void)name;
     (void)system_id;
     (void)public_id;
     (void)has_internal;
-    XML_StopParser(p->parser, XML_FALSE);
+    XML_StopParser(d->parser, XML_FALSE);
 }
 
 static void begin_element(void *arg, const char *name, const char **attributes)
 {
-    struct error_parse *p = arg;
+    struct document *d = arg;
     (void)attributes;
-    p->depth++;
-    if (p->depth == 1)
-        p->is_error = strcmp(name, "Error") == 0;
-    if (p->depth == 2 && p->is_error)
-        p->into = strcmp(name, "Code") == 0      ? &p->code
-                  : strcmp(name, "Message") == 0 ? &p->message
-                                                 : NULL;
+    d->depth++;
+    if (d->depth == 1)
+        d->is_root = strcmp(name, d->root) == 0;
+    if (d->depth <= DEPTH_MAX)
+        snprintf(d->names[d->depth - 1], NAME_MAX_LEN, "%s", name);
+    buf_clear(&d->text);
+    d->text_cut = false;
+}
+
+static void give_leaf(struct document *d)
+{
+    if (d->is_root && d->depth >= 2 && d->depth <= 3 && !d->text_cut)
+        d->leaf(d->ctx, d->names[d->depth - 2], d->names[d->depth - 1], buf_str(&d->text));
 }
 
 static void end_element(void *arg, const char *name)
 {
-    struct error_parse *p = arg;
-    (void)name;
-    p->depth--;
-    p->into = NULL;
+    struct document *d = arg;
+    give_leaf(d);
+    if (d->is_root && d->depth == 2 && d->leave != NULL)
+        d->leave(d->ctx, name);
+    d->depth--;
+    d->text_cut = true; /* what stands behind it is nobody's text */
 }
 
 static void take_text(void *arg, const char *text, int len)
 {
-    struct error_parse *p = arg;
-    for (int i = 0; p->into != NULL && i < len && p->into->len < TEXT_MAX; i++) {
-        if (text[i] >= ' ' && text[i] <= '~')
-            buf_putc(p->into, text[i]);
+    struct document *d = arg;
+    if (d->text_cut)
+        return;
+    if (d->text.len + (size_t)len > TEXT_MAX)
+        d->text_cut = true;
+    else
+        buf_append(&d->text, text, (size_t)len);
+}
+
+/* False: it is not whole, or another one.  What came before a mistake has been given. */
+static bool document_read(struct document *d, const char *body, size_t len)
+{
+    d->parser = XML_ParserCreate("UTF-8");
+    if (d->parser == NULL)
+        return false;
+    XML_SetUserData(d->parser, d);
+    XML_SetElementHandler(d->parser, begin_element, end_element);
+    XML_SetCharacterDataHandler(d->parser, take_text);
+    XML_SetStartDoctypeDeclHandler(d->parser, no_doctype);
+    bool whole = XML_Parse(d->parser, body, (int)len, XML_TRUE) == XML_STATUS_OK;
+    if (!whole && d->depth > 0)
+        give_leaf(d);
+    XML_ParserFree(d->parser);
+    buf_done(&d->text);
+    return whole && d->is_root;
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+struct words {
+    struct buf code, message;
+};
+
+static void put_printable(struct buf *out, const char *text)
+{
+    for (; *text != '\0' && out->len < WORDS_MAX; text++) {
+        if (*text >= ' ' && *text <= '~')
+            buf_putc(out, *text);
     }
+}
+
+static void error_leaf(void *ctx, const char *in, const char *name, const char *text)
+{
+    struct words *w = ctx;
+    if (strcmp(in, "Error") == 0 && strcmp(name, "Code") == 0)
+        put_printable(&w->code, text);
+    if (strcmp(in, "Error") == 0 && strcmp(name, "Message") == 0)
+        put_printable(&w->message, text);
 }
 
 void s3_xml_error(const char *body, size_t len, struct buf *out)
 {
-    struct error_parse p = {.parser = XML_ParserCreate("UTF-8")};
-    if (p.parser == NULL)
-        return;
-    XML_SetUserData(p.parser, &p);
-    XML_SetElementHandler(p.parser, begin_element, end_element);
-    XML_SetCharacterDataHandler(p.parser, take_text);
-    XML_SetStartDoctypeDeclHandler(p.parser, no_doctype);
-    (void)XML_Parse(p.parser, body, (int)len, XML_TRUE); /* what came before a mistake counts */
-    XML_ParserFree(p.parser);
-    if (p.code.len > 0)
-        buf_printf(out, "%s: %s", buf_str(&p.code), buf_str(&p.message));
-    buf_done(&p.code);
-    buf_done(&p.message);
+    struct words w = {.code = BUF_INIT};
+    struct document d = {.root = "Error", .leaf = error_leaf, .ctx = &w};
+    (void)document_read(&d, body, len);
+    if (w.code.len > 0)
+        buf_printf(out, "%s: %s", buf_str(&w.code), buf_str(&w.message));
+    buf_done(&w.code);
+    buf_done(&w.message);
+}
+
+/* --- objects in parts ------------------------------------------------------------------------- */
+
+struct wanted_leaf {
+    const char *name;
+    struct buf *out;
+};
+
+static void wanted_leaf(void *ctx, const char *in, const char *name, const char *text)
+{
+    struct wanted_leaf *w = ctx;
+    (void)in;
+    if (strcmp(name, w->name) == 0 && w->out->len == 0)
+        buf_puts(w->out, text);
+}
+
+static int read_wanted(const char *root, const char *name, const char *body, size_t len,
+                       struct buf *out, struct error *err)
+{
+    struct wanted_leaf w = {.name = name, .out = out};
+    struct document d = {.root = root, .leaf = wanted_leaf, .ctx = &w};
+    if (document_read(&d, body, len) && out->len > 0)
+        return 0;
+    _cleanup_(buf_done)
+    struct buf words = BUF_INIT;
+    s3_xml_error(body, len, &words);
+    return error_set(err, E_BACKEND, "the backend's answer is no %s%s%s", root,
+                     words.len > 0 ? ": " : "", buf_str(&words));
+}
+
+int s3_xml_upload_id(const char *body, size_t len, struct buf *out, struct error *err)
+{
+    return read_wanted("InitiateMultipartUploadResult", "UploadId", body, len, out, err);
+}
+
+int s3_xml_parts_etag(const char *body, size_t len, struct buf *out, struct error *err)
+{
+    return read_wanted("CompleteMultipartUploadResult", "ETag", body, len, out, err);
+}
+
+static void put_escaped(struct buf *out, const char *text)
+{
+    for (; *text != '\0'; text++) {
+        if (*text == '"')
+            buf_puts(out, "&quot;");
+        else if (*text == '&')
+            buf_puts(out, "&amp;");
+        else if (*text == '<')
+            buf_puts(out, "&lt;");
+        else
+            buf_putc(out, *text);
+    }
+}
+
+const char *s3_xml_parts(const struct backend_write *write, struct arena *a)
+{
+    _cleanup_(buf_done)
+    struct buf out = BUF_INIT;
+    buf_puts(&out, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
+    for (size_t i = 0; i < write->part_count; i++) {
+        buf_printf(&out, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);
+        put_escaped(&out, write->parts[i].etag);
+        buf_puts(&out, "</ETag></Part>");
+    }
+    buf_puts(&out, "</CompleteMultipartUpload>");
+    return arena_strdup(a, buf_str(&out));
+}
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+struct list_read {
+    const struct backend_spec *spec;
+    struct backend_page *page;
+    struct backend_entry entry; /* the one that is being read; its texts are the arena's */
+    bool has_size, is_truncated, is_damaged;
+};
+
+/* "a%20b" and "a+b" are "a b": both are found.  NULL where it is no name. */
+static const char *decode_key(struct list_read *l, const char *text)
+{
+    size_t len = strlen(text), prefix = strlen(l->spec->prefix);
+    char *spaced = arena_strndup(l->page->arena, text, len);
+    char *key = arena_bytes(l->page->arena, len + 1);
+    for (char *at = spaced; *at != '\0'; at++) {
+        if (*at == '+')
+            *at = ' ';
+    }
+    if (parse_url_unescape(spaced, len, key, NULL) < 0)
+        return NULL;
+    return strncmp(key, l->spec->prefix, prefix) == 0 ? key + prefix : NULL;
+}
+
+/* "2009-10-12T17:50:30.000Z"; a fraction is left out. */
+static int64_t decode_time_ms(const char *text)
+{
+    struct tm tm = {.tm_isdst = 0};
+    char z = '\0';
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &z) != 7 ||
+        (z != 'Z' && z != '.'))
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    int64_t seconds = (int64_t)timegm(&tm);
+    return seconds > 0 ? seconds * 1000 : 0;
+}
+
+static void entry_leaf(struct list_read *l, const char *name, const char *text)
+{
+    if (strcmp(name, "Key") == 0)
+        l->entry.name = decode_key(l, text);
+    else if (strcmp(name, "ETag") == 0 && strlen(text) < BACKEND_ETAG_MAX)
+        l->entry.etag = arena_strdup(l->page->arena, text);
+    else if (strcmp(name, "LastModified") == 0)
+        l->entry.modified_ms = decode_time_ms(text);
+    else if (strcmp(name, "Size") == 0)
+        l->has_size = parse_u64(text, &l->entry.size, NULL) == 0 && l->entry.size <= INT64_MAX;
+}
+
+static void list_leaf(void *ctx, const char *in, const char *name, const char *text)
+{
+    struct list_read *l = ctx;
+    if (strcmp(in, "Contents") == 0)
+        entry_leaf(l, name, text);
+    else if (strcmp(in, "CommonPrefixes") == 0 && strcmp(name, "Prefix") == 0)
+        l->entry.name = decode_key(l, text);
+    else if (strcmp(in, "ListBucketResult") == 0 && strcmp(name, "IsTruncated") == 0)
+        l->is_truncated = strcmp(text, "true") == 0;
+    else if (strcmp(in, "ListBucketResult") == 0 && strcmp(name, "NextContinuationToken") == 0)
+        l->page->token = arena_strdup(l->page->arena, text);
+}
+
+static void list_leave(void *ctx, const char *name)
+{
+    struct list_read *l = ctx;
+    bool is_entry = strcmp(name, "Contents") == 0;
+    if (is_entry && l->entry.name != NULL && l->has_size)
+        backend_page_add_entry(l->page, &l->entry);
+    else if (is_entry && !l->has_size)
+        l->is_damaged = true;
+    else if (strcmp(name, "CommonPrefixes") == 0 && l->entry.name != NULL)
+        backend_page_add_prefix(l->page, l->entry.name);
+    l->entry = (struct backend_entry){.etag = ""};
+    l->has_size = false;
+}
+
+int s3_xml_page(const struct backend_spec *spec, const char *body, size_t len,
+                struct backend_page *out, struct error *err)
+{
+    struct list_read l = {.spec = spec, .page = out, .entry = {.etag = ""}};
+    struct document d = {
+        .root = "ListBucketResult", .leaf = list_leaf, .leave = list_leave, .ctx = &l};
+    if (!document_read(&d, body, len) || l.is_damaged)
+        return error_set(err, E_BACKEND, "the backend's answer is no list of a bucket");
+    if (l.is_truncated && out->token == NULL)
+        return error_set(err, E_BACKEND, "the backend's list goes on, and does not say where");
+    if (!l.is_truncated)
+        out->token = NULL;
+    return 0;
 }

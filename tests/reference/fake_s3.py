@@ -1,4 +1,5 @@
-"""An S3 service, and a plain HTTP server, that can be told to fail: for the tests of cold reads.
+"""An S3 service, and a plain HTTP server, that can be told to fail: for the tests of cold reads and
+writes.
 
     with FakeS3(keys={"AKID": "secret"}) as s3:
         s3.put("bucket", "a/b", b"bytes")
@@ -10,7 +11,12 @@ computed here once more, from Amazon's description and not from the code that is
 without a right one is 403.  Without keys nothing is signed.  With plain=True it is an HTTP server:
 the path is the name.
 
-Faults of one answer, in the order of fail() calls, each once:
+Objects are written, deleted, written in parts and listed as S3 has it; Content-MD5 is compared, and what
+was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in parts
+are open.  With page_max a list's pages have no more names than that.
+
+Faults of one answer, in the order of fail() calls, each once; `method` and `part` say of which request
+(default: the next one for the key):
 
     status=503, retry_after="1"   an error document, and that header
     cut_at=N          the connection is reset after N bytes of the body; who has not read them, or the
@@ -24,8 +30,12 @@ Faults of one answer, in the order of fail() calls, each once:
     no_ranges=True    a Range is passed over
     chunked=True      no Content-Length
     change=BYTES      the object has these bytes from now on
+    read_at=N         of a request with a body: the connection is reset when N bytes of it were read
+    deaf=True         what was asked is done, and the connection is reset instead of an answer
+    late_error=True   of the end of an upload in parts: 200, and an error in the body
 """
 
+import base64
 import email.utils
 import hashlib
 import hmac
@@ -85,11 +95,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_HEAD(self):
         self.answer()
 
+    def do_PUT(self):
+        self.answer()
+
+    def do_POST(self):
+        self.answer()
+
+    def do_DELETE(self):
+        self.answer()
+
     def answer(self):
         service = self.server.service
         bucket, key = service.locate(self)
+        self.query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query,
+                                                 keep_blank_values=True))
         fault = service.note(key, self)
         try:
+            self.body = self.read_body(fault)
             if "stall" in fault:
                 fault["stall"].wait()
             if "redirect" in fault:
@@ -101,7 +123,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             service.authorize(self)
             if "change" in fault:
                 service.put(bucket, key, fault["change"])
-            if not key:
+            if self.command in ("PUT", "POST", "DELETE"):
+                self.write(service, bucket, key, fault)
+            elif not key:
                 self.list(service, bucket)
             else:
                 self.send_object(service.get(bucket, key), fault)
@@ -111,6 +135,56 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_error_document(e.status, e.code, e.message, {})
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+
+    # What is written.
+
+    def read_body(self, fault):
+        length = int(self.headers.get("Content-Length") or 0)
+        if "read_at" in fault:
+            self.rfile.read(min(length, fault["read_at"]))
+            self.reset()
+        body = self.rfile.read(length)
+        if len(body) < length:
+            raise ConnectionResetError
+        return body
+
+    def check_body(self):
+        md5 = self.headers.get("Content-MD5")
+        if md5 is not None and base64.b64decode(md5) != hashlib.md5(self.body).digest():
+            raise Refused(400, "BadDigest", "The Content-MD5 did not match what was received")
+        sha = self.headers.get("x-amz-content-sha256", "UNSIGNED-PAYLOAD")
+        if sha != "UNSIGNED-PAYLOAD" and sha != hashlib.sha256(self.body).hexdigest():
+            raise Refused(400, "XAmzContentSHA256Mismatch", "The payload is not what was signed")
+
+    def write(self, service, bucket, key, fault):
+        self.check_body()
+        status, headers, body = 200, {}, b""
+        upload = self.query.get("uploadId")
+        if self.command == "POST" and "uploads" in self.query:
+            name = service.begin(bucket, key, self.headers.get("Content-Type"))
+            body = (f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket>"
+                    f"<UploadId>{name}</UploadId></InitiateMultipartUploadResult>").encode()
+        elif self.command == "POST":
+            if "late_error" in fault:
+                body = (b"<?xml version=\"1.0\"?>\n  <Error><Code>InternalError</Code>"
+                        b"<Message>late</Message></Error>")
+            else:
+                etag = service.end(bucket, key, upload, self.body.decode())
+                body = (f"<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult><ETag>"
+                        f"{xml.sax.saxutils.escape(etag)}</ETag></CompleteMultipartUploadResult>").encode()
+        elif self.command == "DELETE" and upload is not None:
+            service.abort(upload)
+            status = 204
+        elif self.command == "DELETE":
+            service.delete(bucket, key)
+            status = 204
+        elif upload is not None:
+            headers["ETag"] = service.part(upload, int(self.query["partNumber"]), self.body)
+        else:
+            headers["ETag"] = service.store(bucket, key, self.body, self.headers.get("Content-Type"))
+        if "deaf" in fault:
+            self.reset()
+        self.send_whole(status, body, headers)
 
     # Replies.
 
@@ -143,7 +217,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return 206, start, end
 
     def send_object(self, data, fault):
-        etag = fault.get("etag", f'"{hashlib.md5(data).hexdigest()}"')
+        etag = fault.get("etag", self.server.service.etag(*self.server.service.locate(self)))
         wanted = self.headers.get("If-Match")
         if wanted not in (None, "*", etag):
             raise Refused(412, "PreconditionFailed", "At least one condition did not hold")
@@ -153,7 +227,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
         self.send_header("ETag", etag)
-        self.send_header("Content-Type", "application/x-test")
+        self.send_header("Content-Type",
+                         self.server.service.type_of(*self.server.service.locate(self)))
         self.send_header("Last-Modified", email.utils.formatdate(MODIFIED, usegmt=True))
         if "chunked" in fault:
             self.send_header("Transfer-Encoding", "chunked")
@@ -163,7 +238,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.send_body(body, fault)
 
-    def write(self, data, fault):
+    def write_out(self, data, fault):
         for at in range(0, len(data), 1 << 20):
             piece = data[at:at + (1 << 20)]
             if "chunked" in fault:
@@ -175,17 +250,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             body = body[:-1] + bytes([body[-1] ^ 1])
         if "hold" in fault:
             first = fault["held_bytes"]
-            self.write(body[:first], fault)
+            self.write_out(body[:first], fault)
             fault["hold"].wait()
             body = body[first:]
         if "cut_at" in fault:
-            self.write(body[:fault["cut_at"]], fault)
+            self.write_out(body[:fault["cut_at"]], fault)
             self.reset()
         elif "short" in fault:
-            self.write(body[:len(body) - fault["short"]], fault)
+            self.write_out(body[:len(body) - fault["short"]], fault)
             self.close_connection = True
         else:
-            self.write(body, fault)
+            self.write_out(body, fault)
             if "chunked" in fault:
                 self.wfile.write(b"0\r\n\r\n")
 
@@ -196,21 +271,29 @@ class Handler(http.server.BaseHTTPRequestHandler):
         raise ConnectionResetError
 
     def list(self, service, bucket):
-        query = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query,
-                                            keep_blank_values=True))
-        prefix, limit = query.get("prefix", ""), int(query.get("max-keys", 1000))
-        after = query.get("continuation-token") or query.get("start-after", "")
-        names = sorted((n for n in service.names(bucket) if n.startswith(prefix) and n > after),
-                       key=str.encode)
-        page, rest = names[:limit], names[limit:]
-        body = "<?xml version=\"1.0\" encoding=\"UTF-8\"?><ListBucketResult>"
-        for name in page:
-            data = service.get(bucket, name)
-            body += (f"<Contents><Key>{urllib.parse.quote(name)}</Key><Size>{len(data)}</Size>"
-                     f"<ETag>&quot;{hashlib.md5(data).hexdigest()}&quot;</ETag></Contents>")
-        body += f"<IsTruncated>{'true' if rest else 'false'}</IsTruncated>"
-        if rest:
-            body += f"<NextContinuationToken>{xml.sax.saxutils.escape(page[-1])}</NextContinuationToken>"
+        """ListObjectsV2; a token is the last item of the page before."""
+        query, quote = self.query, urllib.parse.quote
+        if query.get("encoding-type") != "url":
+            quote = xml.sax.saxutils.escape
+        prefix, delimiter = query.get("prefix", ""), query.get("delimiter", "")
+        limit = min(int(query.get("max-keys", 1000)), service.page_max)
+        token = query.get("continuation-token")
+        after = token if token is not None else query.get("start-after", "")
+        page, more = service.page(bucket, prefix, delimiter, after, token is not None, limit)
+        body = ("<?xml version=\"1.0\" encoding=\"UTF-8\"?>"
+                "<ListBucketResult xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">")
+        for name, is_prefix in page:
+            if is_prefix:
+                body += f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
+                continue
+            etag = xml.sax.saxutils.escape(service.etag(bucket, name), {'"': "&quot;"})
+            body += (f"<Contents><Key>{quote(name)}</Key><LastModified>2023-11-14T22:13:20.000Z"
+                     f"</LastModified><ETag>{etag}</ETag><Size>{len(service.get(bucket, name))}</Size>"
+                     f"<Owner><ID>x</ID></Owner></Contents>")
+        body += f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>"
+        if more:
+            last = xml.sax.saxutils.escape(page[-1][0])
+            body += f"<NextContinuationToken>{last}</NextContinuationToken>"
         self.send_whole(200, (body + "</ListBucketResult>").encode(),
                         {"Content-Type": "application/xml"})
 
@@ -230,10 +313,13 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class FakeS3:
-    def __init__(self, keys=None, token=None, region="us-east-1", plain=False):
+    def __init__(self, keys=None, token=None, region="us-east-1", plain=False, page_max=1000):
         self.keys, self.token, self.region, self.plain = keys or {}, token, region, plain
         self.lock = threading.Lock()
+        self.page_max = page_max
         self.objects, self.faults, self.seen = {}, {}, {}
+        self.etags, self.types = {}, {}  # (bucket, key): of objects that came in parts; content types
+        self.open, self.puts, self.last = {}, [], 0
         self.requests = []  # (method, key, headers)
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.service = self
@@ -259,10 +345,25 @@ class FakeS3:
     def put(self, bucket, key, data):
         with self.lock:
             self.objects.setdefault(bucket, {})[key] = data
+            self.etags.pop((bucket, key), None)
+            self.types.pop((bucket, key), None)
 
     def remove(self, bucket, key):
         with self.lock:
             del self.objects[bucket][key]
+
+    def has(self, bucket, key):
+        with self.lock:
+            return self.objects.get(bucket, {}).get(key)
+
+    def written(self, key):
+        """What the key was put to and deleted (None), in order."""
+        with self.lock:
+            return [data for _, k, data in self.puts if k == key]
+
+    def uploads(self):
+        with self.lock:
+            return dict(self.open)
 
     def fail(self, key, times=1, **fault):
         with self.lock:
@@ -296,12 +397,93 @@ class FakeS3:
         with self.lock:
             self.seen[key] = self.seen.get(key, 0) + 1
             self.requests.append((request.command, key, dict(request.headers.items())))
-            faults = self.faults.get(key)
-            return faults.pop(0) if faults else {}
+            faults = self.faults.get(key, [])
+            part = int(request.query.get("partNumber", 0))
+            for i, f in enumerate(faults):
+                if f.get("method", request.command) == request.command and f.get("part", part) == part:
+                    return faults.pop(i)
+            return {}
 
-    def names(self, bucket):
+    def page(self, bucket, prefix, delimiter, after, from_token, limit):
+        """Items (name, is it a common prefix) greater than `after`; with a token, behind that item."""
         with self.lock:
-            return list(self.objects.get(bucket, {}))
+            if bucket not in self.objects:
+                raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
+            names = sorted(self.objects[bucket], key=str.encode)
+        page, last = [], None
+        for name in names:
+            if not name.startswith(prefix) or name.encode() <= after.encode():
+                continue
+            cut = name.find(delimiter, len(prefix)) if delimiter else -1
+            item = (name, False) if cut < 0 else (name[:cut + len(delimiter)], True)
+            if item == last or (from_token and item == (after, True)):
+                continue
+            if len(page) == limit:
+                return page, True
+            page.append(item)
+            last = item
+        return page, False
+
+    def etag(self, bucket, key):
+        data = self.get(bucket, key)
+        with self.lock:
+            return self.etags.get((bucket, key), f'"{hashlib.md5(data).hexdigest()}"')
+
+    def type_of(self, bucket, key):
+        with self.lock:
+            return self.types.get((bucket, key)) or "application/x-test"
+
+    def store(self, bucket, key, data, content_type, etag=None):
+        with self.lock:
+            if bucket not in self.objects:
+                raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
+            self.objects[bucket][key] = data
+            self.types[bucket, key] = content_type
+            self.etags[bucket, key] = etag or f'"{hashlib.md5(data).hexdigest()}"'
+            self.puts.append((bucket, key, data))
+            return self.etags[bucket, key]
+
+    def delete(self, bucket, key):
+        with self.lock:
+            self.objects.get(bucket, {}).pop(key, None)
+            self.puts.append((bucket, key, None))
+
+    def begin(self, bucket, key, content_type):
+        with self.lock:
+            self.last += 1
+            name = f"up/load+{self.last}=="
+            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "parts": {}}
+            return name
+
+    def upload(self, name):
+        with self.lock:
+            if name not in self.open:
+                raise Refused(404, "NoSuchUpload", "The specified upload does not exist")
+            return self.open[name]
+
+    def part(self, name, number, data):
+        self.upload(name)["parts"][number] = data
+        return f'"{hashlib.md5(data).hexdigest()}"'
+
+    def abort(self, name):
+        self.upload(name)
+        with self.lock:
+            del self.open[name]
+
+    def end(self, bucket, key, name, document):
+        upload = self.upload(name)
+        said = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>&quot;([0-9a-f]{32})&quot;</ETag>", document)
+        parts = [upload["parts"].get(int(number)) for number, _ in said]
+        if not parts or [int(n) for n, _ in said] != sorted(upload["parts"]) or any(
+                p is None or hashlib.md5(p).hexdigest() != tag for p, (_, tag) in zip(parts, said)):
+            raise Refused(400, "InvalidPart", "One or more of the parts could not be found")
+        if any(len(p) < 5 << 20 for p in parts[:-1]):
+            raise Refused(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum")
+        digest_of_all = hashlib.md5(b"".join(hashlib.md5(p).digest() for p in parts)).hexdigest()
+        etag = self.store(bucket, key, b"".join(parts), upload["type"], f'"{digest_of_all}-{len(parts)}"')
+        with self.lock:
+            del self.open[name]
+        return etag
 
     def get(self, bucket, key):
         with self.lock:

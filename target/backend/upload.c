@@ -1,0 +1,225 @@
+#include "target/backend/upload.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/pool.h"
+
+enum { READ_BYTES = 256 << 10 };
+
+/* --- pure ------------------------------------------------------------------------------------- */
+
+uint64_t upload_part_bytes(uint64_t size, uint64_t wanted)
+{
+    uint64_t least = size / UPLOAD_PARTS_MAX + (size % UPLOAD_PARTS_MAX != 0);
+    return wanted > least ? wanted : least;
+}
+
+void upload_parts_etag(const struct backend_part *parts, size_t count,
+                       char etag[static BACKEND_ETAG_MAX])
+{
+    struct checksum_value sum;
+    char hex[2 * CHECKSUM_MAX + 1];
+    struct checksum *all = checksum_new(CHECKSUM_MD5);
+    for (size_t i = 0; i < count; i++)
+        checksum_update(all, parts[i].md5.bytes, checksum_size(CHECKSUM_MD5));
+    checksum_final(all, &sum);
+    checksum_free(all);
+    checksum_hex(&sum, hex);
+    snprintf(etag, BACKEND_ETAG_MAX, "\"%s-%zu\"", hex, count);
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+static int md5_of(const struct exchange_file *file, struct checksum_value *out, struct error *err)
+{
+    _cleanup_(checksum_freep)
+    struct checksum *sum = checksum_new(CHECKSUM_MD5);
+    _cleanup_free_ char *piece = xmalloc(READ_BYTES);
+    for (uint64_t at = 0; at < file->length;) {
+        uint64_t left = file->length - at;
+        size_t len = left < READ_BYTES ? (size_t)left : READ_BYTES;
+        ssize_t got = pread(file->fd, piece, len, (off_t)(file->offset + at));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got <= 0)
+            return error_errno(err, got < 0 ? errno : EIO, "read the object's bytes");
+        checksum_update(sum, piece, (size_t)got);
+        at += (uint64_t)got;
+    }
+    checksum_final(sum, out);
+    return 0;
+}
+
+static int put_whole(const struct exchange_env *env, const struct upload *u,
+                     char etag[static BACKEND_ETAG_MAX], struct error *err)
+{
+    const struct exchange_file file = {.fd = u->fd, .length = u->size};
+    struct backend_write write = {.content_type = u->content_type};
+    const struct backend_ask ask = {.verb = BACKEND_PUT, .name = u->name, .write = &write};
+    struct exchange_reply reply;
+    int code = md5_of(&file, &write.md5, err);
+    if (code != 0)
+        return code;
+    code = exchange_send(env, u->backend_url, &ask, &file, &reply, err);
+    memcpy(etag, reply.facts.etag, BACKEND_ETAG_MAX);
+    buf_done(&reply.body);
+    return code;
+}
+
+/* --- in parts --------------------------------------------------------------------------------- */
+
+struct parts {
+    const struct exchange_env *env;
+    const struct upload *u;
+    const struct backend_ops *ops;
+    char *upload_id;
+    uint64_t part_bytes;
+    size_t count;
+    struct backend_part *parts;
+};
+
+/* 404: the upload is no longer known, which is no answer to somebody who asks for the object. */
+static int upload_is_gone(int code, struct error *err)
+{
+    return code == E_OBJECT_NOT_FOUND ? error_recode(err, E_BACKEND, "upload in parts") : code;
+}
+
+static int parts_begin(struct parts *p, struct error *err)
+{
+    const struct backend_write write = {.content_type = p->u->content_type};
+    const struct backend_ask ask = {
+        .verb = BACKEND_PARTS_BEGIN, .name = p->u->name, .write = &write};
+    struct exchange_reply reply;
+    struct buf id = BUF_INIT;
+    int code = exchange_send(p->env, p->u->backend_url, &ask, NULL, &reply, err);
+    if (code == 0)
+        code = p->ops->upload_id(buf_str(&reply.body), reply.body.len, &id, err);
+    buf_done(&reply.body);
+    p->upload_id = buf_steal(&id);
+    return upload_is_gone(code, err);
+}
+
+static int send_part(void *ctx, size_t i, struct error *err)
+{
+    struct parts *p = ctx;
+    uint64_t at = i * p->part_bytes, left = p->u->size - at;
+    const struct exchange_file file = {
+        .fd = p->u->fd, .offset = at, .length = left < p->part_bytes ? left : p->part_bytes};
+    struct backend_write write = {.upload_id = p->upload_id, .part = (unsigned)i + 1};
+    const struct backend_ask ask = {.verb = BACKEND_PART, .name = p->u->name, .write = &write};
+    struct exchange_reply reply;
+    int code = md5_of(&file, &write.md5, err);
+    if (code != 0)
+        return code;
+    code = exchange_send(p->env, p->u->backend_url, &ask, &file, &reply, err);
+    p->parts[i].md5 = write.md5;
+    memcpy(p->parts[i].etag, reply.facts.etag, BACKEND_ETAG_MAX);
+    buf_done(&reply.body);
+    if (code == 0 && *p->parts[i].etag == '\0')
+        code = error_set(err, E_BACKEND, "the backend gave part %zu no entity tag", i + 1);
+    return upload_is_gone(code, err);
+}
+
+/* The end may have been said more than once (also by curl alone, on a connection that was kept),
+ * and the first time been heard: is it ours that is there? */
+static bool is_there_already(const struct parts *p, char etag[static BACKEND_ETAG_MAX])
+{
+    struct backend_facts facts;
+    struct bpipe *none;
+    struct error err = ERROR_INIT;
+    const struct backend_ask ask = {.method = HTTP_HEAD, .name = p->u->name};
+    upload_parts_etag(p->parts, p->count, etag);
+    return exchange_begin(p->env, p->u->backend_url, &ask, 0, &facts, &none, &err) == 0 &&
+           strcmp(facts.etag, etag) == 0;
+}
+
+static int parts_end(struct parts *p, char etag[static BACKEND_ETAG_MAX], struct error *err)
+{
+    const struct backend_write write = {
+        .upload_id = p->upload_id, .parts = p->parts, .part_count = p->count};
+    const struct backend_ask ask = {.verb = BACKEND_PARTS_END, .name = p->u->name, .write = &write};
+    struct exchange_reply reply;
+    _cleanup_(buf_done)
+    struct buf tag = BUF_INIT;
+    *etag = '\0';
+    int code = exchange_send(p->env, p->u->backend_url, &ask, NULL, &reply, err);
+    if (code == E_OBJECT_NOT_FOUND && is_there_already(p, etag))
+        code = 0;
+    else if (code == 0)
+        code = p->ops->parts_etag(buf_str(&reply.body), reply.body.len, &tag, err);
+    buf_done(&reply.body);
+    if (tag.len > 0)
+        snprintf(etag, BACKEND_ETAG_MAX, "%s", tag.len < BACKEND_ETAG_MAX ? buf_str(&tag) : "");
+    return upload_is_gone(code, err);
+}
+
+/* What is not aborted stays at the backend, and may cost, until its own rules remove it. */
+static void parts_abort(const struct parts *p)
+{
+    const struct backend_write write = {.upload_id = p->upload_id};
+    const struct backend_ask ask = {
+        .verb = BACKEND_PARTS_ABORT, .name = p->u->name, .write = &write};
+    struct exchange_reply reply;
+    struct error err = ERROR_INIT;
+    int code = exchange_send(p->env, p->u->backend_url, &ask, NULL, &reply, &err);
+    buf_done(&reply.body);
+    if (code != 0 && code != E_OBJECT_NOT_FOUND)
+        log_warn("upload not aborted: its parts stay at the backend", lstr("name", p->u->name),
+                 lerr(&err));
+}
+
+static int put_parts(const struct exchange_env *env, const struct backend_ops *ops,
+                     const struct upload *u, char etag[static BACKEND_ETAG_MAX], struct error *err)
+{
+    struct parts p = {
+        .env = env, .u = u, .ops = ops, .part_bytes = upload_part_bytes(u->size, u->part_bytes)};
+    p.count = (size_t)(u->size / p.part_bytes + (u->size % p.part_bytes != 0));
+    p.parts = xcalloc(p.count, sizeof p.parts[0]);
+    int code = parts_begin(&p, err);
+    if (code == 0) {
+        code = parallel_for("part", u->parallel, p.count, send_part, &p, err);
+        if (code == 0)
+            code = parts_end(&p, etag, err);
+        if (code != 0)
+            parts_abort(&p);
+    }
+    free(p.parts);
+    free(p.upload_id);
+    return code;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int upload_object(const struct exchange_env *env, const struct upload *u,
+                  char etag[static BACKEND_ETAG_MAX], struct error *err)
+{
+    struct backend_spec spec;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    *etag = '\0';
+    int code = backend_parse(u->backend_url, a, &spec, err);
+    if (code != 0)
+        return code;
+    const struct backend_ops *ops = backend_ops_of(spec.provider);
+    if (u->size > u->part_bytes && backend_can(ops, BACKEND_PARTS_BEGIN))
+        return put_parts(env, ops, u, etag, err);
+    return put_whole(env, u, etag, err);
+}
+
+int upload_delete(const struct exchange_env *env, const char *backend_url, const char *name,
+                  struct error *err)
+{
+    const struct backend_ask ask = {.verb = BACKEND_DELETE, .name = name};
+    struct exchange_reply reply;
+    struct error why = ERROR_INIT;
+    int code = exchange_send(env, backend_url, &ask, NULL, &reply, &why);
+    buf_done(&reply.body);
+    if (code != 0 && code != E_OBJECT_NOT_FOUND)
+        return error_set(err, code, "%s", why.message);
+    return 0;
+}
