@@ -265,11 +265,16 @@ class Cluster:
         self.ports = Ports()
         atexit.register(self.remove)
         self.run("up", "--proxies", proxies, "--targets", targets, "--mountpaths", mountpaths,
-                 "--metastore", metastore, "--base-port", self.ports.base, *args)
+                 "--metastore", metastore, "--base-port", self.ports.base, *args,
+                 *self.args_of_up())
         self.nodes = {n["name"]: n for n in self.status()}
         self.endpoint = self.nodes["p1"]["url"]
         self.key_file = os.path.join(self.dir, "cluster.key")
         self.member = Member(self.http, self.key_file) if os.path.exists(self.key_file) else None
+
+    def args_of_up(self):
+        """What a kind of cluster of its own (wires.py) adds to them."""
+        return ()
 
     # The script that everybody uses.
 
@@ -478,7 +483,7 @@ def origin(error):
     return "; ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in own)
 
 
-def main(**shape):
+def main(make=Cluster, **shape):
     """Runs the test_ functions of the calling script on a cluster of this shape.
 
     Arguments: --targets=N in place of the script's own number, and names of tests to run alone."""
@@ -489,7 +494,7 @@ def main(**shape):
                                              if a.startswith("--")))
     tests = [(n, f) for n, f in vars(script).items()
              if n.startswith("test_") and callable(f) and (not only or n in only)]
-    cluster = Cluster(**shape)
+    cluster = make(**shape)
     failed = [name for name, function in tests if not run_one(name, function, cluster)]
     if failed:
         cluster.print_logs()
