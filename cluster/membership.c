@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/lease.h"
 #include "common/mem.h"
 
 /* What is known of the process that has, or asks for, an id. */
@@ -12,6 +13,8 @@ struct member {
     char *control_url;
     char *replaced_boot; /* the run before this one, or NULL */
     uint64_t heard_ms;
+    unsigned given_up; /* verdicts that are given out, and not known to have ended */
+    uint64_t doubted;  /* the map's version from which on one that failed is out of the way */
     bool reported;
     struct keepalive last;
 };
@@ -218,11 +221,34 @@ size_t membership_tick(struct membership *m, const struct smap *map, uint64_t no
     size_t count = 0;
     for (size_t i = 0; i < map->count; i++) {
         const struct node *n = &map->nodes[i];
-        if (strcmp(n->id, m->self) != 0)
-            count += judge(m, n, member_find(m, n->id), now_ms, &out[count]);
+        if (strcmp(n->id, m->self) == 0 || !judge(m, n, member_find(m, n->id), now_ms, &out[count]))
+            continue;
+        member_of_node(m, n)->given_up += out[count].state == NODE_UNREACHABLE;
+        count++;
     }
     forget_strangers(m, map, now_ms);
     return count;
+}
+
+uint64_t membership_lease_ms(const struct membership *m, const struct smap *map, const char *id)
+{
+    const struct node *n = smap_node(map, id);
+    const struct member *e = member_find(m, id);
+    bool counted_on = n != NULL && e != NULL && n->state == NODE_ACTIVE &&
+                      strcmp(n->boot, e->boot) == 0 && e->given_up == 0 &&
+                      map->version >= e->doubted;
+    return counted_on ? lease_for(m->timeout_ms) : 0;
+}
+
+void membership_judged(struct membership *m, const struct smap *map, const char *id, bool failed)
+{
+    struct member *e = member_find(m, id);
+    if (e == NULL)
+        return;
+    if (e->given_up > 0)
+        e->given_up--;
+    if (failed)
+        e->doubted = map->version + 1;
 }
 
 bool membership_last(const struct membership *m, const char *id, struct keepalive *out)

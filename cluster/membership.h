@@ -60,5 +60,12 @@ int membership_keepalive(struct membership *m, const struct smap *map, const str
  * verdicts; returns how many there are. */
 size_t membership_tick(struct membership *m, const struct smap *map, uint64_t now_ms,
                        struct verdict *out);
+/* For how long, from when it sent the keepalive that has just been taken, the node may count on not
+ * being given up (cluster/lease.h); 0 where the map passes it over, or a verdict is on its way that
+ * does.  Only for a primary that is sure to be one after this was called. */
+uint64_t membership_lease_ms(const struct membership *m, const struct smap *map, const char *id);
+/* A verdict that a node is unreachable is committed, and the map shows it; or it has failed: then it
+ * may be found durable all the same until the map has changed. */
+void membership_judged(struct membership *m, const struct smap *map, const char *id, bool failed);
 /* The last keepalive of a node; false where none has come.  The texts are NULL. */
 bool membership_last(const struct membership *m, const char *id, struct keepalive *out);

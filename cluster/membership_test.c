@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "cluster/command.h"
+#include "cluster/lease.h"
 
 enum { TIMEOUT = 5000 };
 
@@ -211,6 +212,88 @@ static void the_last_report_is_kept(void **unused)
     membership_free(m);
 }
 
+static void a_lease_is_for_who_is_not_given_up(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    assert_int_equal(membership_register(m, &s->smap, &t, 100, NULL), 0);
+    joins(&s, &t);
+    assert_int_equal(keepalive(m, s, "a", 200), 0);
+    uint64_t lease_ms = membership_lease_ms(m, &s->smap, "t1");
+    assert_true(lease_ms > 0 && lease_ms < TIMEOUT);
+
+    /* Heard again while the verdict is on its way; twice, for a tick gives it out again. */
+    assert_int_equal(ticks_until(m, s, 200, 200 + TIMEOUT), NODE_ACTIVE);
+    assert_int_equal(verdict(m, s, 201 + TIMEOUT), NODE_UNREACHABLE);
+    assert_int_equal(verdict(m, s, 202 + TIMEOUT), NODE_UNREACHABLE);
+    assert_int_equal(keepalive(m, s, "a", 203 + TIMEOUT), 0);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    membership_judged(m, &s->smap, "t1", false);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    commit(&s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_UNREACHABLE});
+    membership_judged(m, &s->smap, "t1", false);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    commit(&s, &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_ACTIVE});
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), lease_ms);
+    membership_free(m);
+}
+
+/* A write that failed may have been one: what it said may be found when the primary starts again.
+ */
+static void a_failed_verdict_is_doubted_until_the_map_changes(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t, 100, NULL), 0);
+    joins(&s, &t);
+    assert_int_equal(ticks_until(m, s, 200, 200 + TIMEOUT), NODE_UNREACHABLE);
+    unsigned verdicts = 0;
+    do {
+        membership_judged(m, &s->smap, "t1", true);
+    } while (++verdicts < 20);
+    assert_int_equal(keepalive(m, s, "a", 300 + TIMEOUT), 0);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    struct node other = target("a", "http://h:9");
+    other.id = "t2";
+    joins(&s, &other);
+    assert_true(membership_lease_ms(m, &s->smap, "t1") > 0);
+    membership_free(m);
+}
+
+/* Another run of the target, whose join is not in the map yet. */
+static void a_lease_is_not_for_an_earlier_run(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t, 100, NULL), 0);
+    joins(&s, &t);
+    t = target("b", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t, 200, NULL), 0);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    membership_free(m);
+}
+
+static void a_lease_counts_from_when_it_was_asked_for(void **unused)
+{
+    (void)unused;
+    struct lease l = {0};
+    assert_false(lease_holds(&l, 0));
+    lease_grant(&l, 1000, lease_for(4000));
+    assert_true(lease_holds(&l, 3999));
+    assert_false(lease_holds(&l, 4000));
+    lease_grant(&l, 500, lease_for(4000)); /* an answer that comes late */
+    lease_grant(&l, 1500, 0);
+    assert_true(lease_holds(&l, 3999));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -223,6 +306,10 @@ int main(void)
         cmocka_unit_test(after_a_restart_of_the_primary_the_old_node_may_still_live),
         cmocka_unit_test(the_primary_guards_its_own_id),
         cmocka_unit_test(the_last_report_is_kept),
+        cmocka_unit_test(a_lease_is_for_who_is_not_given_up),
+        cmocka_unit_test(a_failed_verdict_is_doubted_until_the_map_changes),
+        cmocka_unit_test(a_lease_is_not_for_an_earlier_run),
+        cmocka_unit_test(a_lease_counts_from_when_it_was_asked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -121,7 +121,8 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
     return json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
 }
 
-static int take_keepalive(struct proxy *p, const char *data, size_t len, struct error *err)
+static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,
+                          struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
@@ -129,7 +130,7 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, struct 
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;
-    r = members_keepalive(p, &k, err);
+    r = members_keepalive(p, &k, lease_ms, err);
     const struct node *known = smap_node(&s->smap, k.id);
     const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
     return known != NULL ? note_refused(p, known, &past, r, err) : r;
@@ -137,11 +138,18 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, struct 
 
 static void keepalive_body(struct http_request *req, const char *data, size_t len)
 {
+    struct proxy *p = http_user(req);
     struct error err = ERROR_INIT;
-    if (take_keepalive(http_user(req), data, len, &err) != 0)
+    uint64_t lease_ms;
+    if (take_keepalive(p, data, len, &lease_ms, &err) != 0) {
         proxy_reply_error(req, &err);
-    else
-        reply_version(req);
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:I, s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version,
+                  "lease_ms", (json_int_t)lease_ms);
+    http_reply_json(req, 200, doc);
 }
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -247,7 +255,8 @@ const struct http_route control_routes[] = {
      .query = "",
      .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
              "\"available_bytes\"}}`",
-     .reply = "`{\"term\", \"version\"}`; a newer one than the node's: fetch the state",
+     .reply = "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
+              "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
      .errors = "node_not_found (register again) stale_map"},
     {.name = "state_get",
      .method = HTTP_GET,

@@ -16,12 +16,28 @@ struct members {
     struct membership *membership;
 };
 
+/* A verdict on its way. */
+struct judging {
+    struct proxy *proxy;
+    char *id;
+    bool gives_up;
+};
+
+/* All that a primary has begun ends before it does: these are the members that gave the verdict. */
 static void verdict_committed(void *arg, const struct error *err)
 {
-    char *id = arg;
+    struct judging *j = arg;
+    struct members *m = j->proxy->members;
     if (err != NULL)
-        log_warn("node's state not changed", lstr("node", id), lerr(err));
-    free(id);
+        log_warn("node's state not changed", lstr("node", j->id), lerr(err));
+    if (m != NULL && j->gives_up) {
+        _cleanup_state_ const struct cluster_state *s = state_current(j->proxy->state);
+        pthread_mutex_lock(&m->lock);
+        membership_judged(m->membership, &s->smap, j->id, err != NULL);
+        pthread_mutex_unlock(&m->lock);
+    }
+    free(j->id);
+    free(j);
 }
 
 static void commit_verdict(struct proxy *p, const struct verdict *v)
@@ -36,7 +52,10 @@ static void commit_verdict(struct proxy *p, const struct verdict *v)
         log_info("node is back", lstr("node", v->id));
     else
         log_warn("node unreachable", lstr("node", v->id), lu64("silent_ms", v->silent_ms));
-    proxy_commit(p, &cmd, verdict_committed, xstrdup(v->id));
+    struct judging *j = xcalloc(1, sizeof *j);
+    *j = (struct judging){
+        .proxy = p, .id = xstrdup(v->id), .gives_up = v->state == NODE_UNREACHABLE};
+    proxy_commit(p, &cmd, verdict_committed, j);
 }
 
 static void tick(void *arg)
@@ -108,16 +127,23 @@ int members_register(struct proxy *p, const struct node *spec, const struct node
     return r;
 }
 
-int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *err)
+/* The map is read under the lock: a verdict that has ended is in it. */
+int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *lease_ms,
+                      struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     struct members *m = members_enter(p, err);
+    *lease_ms = 0;
     if (m == NULL)
         return E_NOT_PRIMARY;
     pthread_mutex_lock(&m->lock);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     int r = admission_keepalive(s, m->membership, k, clock_ms(), err);
+    if (r == 0)
+        *lease_ms = membership_lease_ms(m->membership, &s->smap, k->id);
     pthread_mutex_unlock(&m->lock);
     pthread_rwlock_unlock(&p->role_lock);
+    if (!proxy_is_primary(p))
+        *lease_ms = 0;
     return r;
 }
 

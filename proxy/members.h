@@ -16,5 +16,7 @@ void members_stop(struct members *m);
 /* Any thread; E_NOT_PRIMARY (false) where the proxy is not the primary. */
 int members_register(struct proxy *p, const struct node *spec, const struct node_past *past,
                      struct command *join, struct error *err);
-int members_keepalive(struct proxy *p, const struct keepalive *k, struct error *err);
+/* *lease_ms: cluster/lease.h. */
+int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *lease_ms,
+                      struct error *err);
 bool members_last(struct proxy *p, const char *id, struct keepalive *out);

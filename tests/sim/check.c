@@ -53,6 +53,7 @@ static uint64_t digest_of(const struct cluster_state *s)
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
         h = mix(mix_text(mix_text(h, n->id), n->boot), n->state);
+        h = mix(mix(h, n->lag), n->missed_since);
     }
     for (size_t i = 0; i < s->bmd.count; i++)
         h = mix(mix_text(h, s->bmd.buckets[i].name), s->bmd.buckets[i].id);
@@ -111,6 +112,27 @@ static const char *changed_part(const struct cluster_state *from, const struct c
                                                     : "settings";
 }
 
+/* A primary whose lease was ended by hand grants leases until its next renewal; and clocks may be a
+ * quarter apart, no more (cluster/lease.h). */
+static bool leases_count(const struct world *w)
+{
+    if (w->mutant == MUTANT_wild_clocks)
+        return false;
+    return w->leases_ended_ms == 0 || w->now >= w->leases_ended_ms + 2 * KEEPALIVE_TIMEOUT;
+}
+
+static void check_leases(struct world *w, const struct cluster_state *s)
+{
+    for (unsigned i = 0; i < w->targets && leases_count(w); i++) {
+        const struct place *place = &w->places[target_place(i)];
+        const struct node *n = smap_node(&s->smap, place->name);
+        if (n != NULL && n->state == NODE_UNREACHABLE && strcmp(n->boot, place->boot) == 0 &&
+            target_sim_has_lease(w, i))
+            world_fail(w, "who has a lease is not passed over: %s, by %llu.%llu", n->id,
+                       VERSION(s));
+    }
+}
+
 void check_durable(struct world *w, int place, uint64_t life, const struct cluster_state *from,
                    const struct cluster_state *to)
 {
@@ -130,6 +152,7 @@ void check_durable(struct world *w, int place, uint64_t life, const struct clust
                           VERSION(to));
     note_term(w, place, life, to);
     objects_check(w, to);
+    check_leases(w, to);
     versions_put(c, to);
     client_note_made(w, head, to);
     state_unref(c->head);

@@ -2,6 +2,7 @@
  * admission.h, cluster/membership.h. */
 #include <string.h>
 
+#include "cluster/lease.h"
 #include "common/jsonx.h"
 #include "proxy/admission.h"
 #include "proxy/rebalance_job.h"
@@ -335,9 +336,38 @@ static int64_t env_wall(void *ctx)
 
 /* --- verdicts -------------------------------------------------------------------------------- */
 
-static void verdict_told(void *arg, const struct error *err)
+/* A verdict that gives a node up. */
+struct judging {
+    struct proxy_sim *proxy;
+    char id[8];
+};
+
+static void taken_back(void *arg, const struct error *err)
 {
     (void)arg, (void)err; /* one that was not committed comes again */
+}
+
+static void given_up(void *arg, const struct error *err)
+{
+    struct judging *j = arg;
+    _cleanup_state_ const struct cluster_state *s = state_current(j->proxy->holder);
+    if (j->proxy->membership != NULL)
+        membership_judged(j->proxy->membership, &s->smap, j->id, err != NULL);
+    free(j);
+}
+
+static struct change *verdict_change(struct proxy_sim *p, const struct verdict *v)
+{
+    const struct command cmd = {.kind = CMD_NODE_STATE,
+                                .name = v->id,
+                                .node_state = v->state,
+                                .wall_ms = place_wall_ms(p->w, p->place)};
+    if (v->state != NODE_UNREACHABLE)
+        return change_new(&cmd, taken_back, NULL);
+    struct judging *j = xcalloc(1, sizeof *j);
+    j->proxy = p;
+    snprintf(j->id, sizeof j->id, "%s", v->id);
+    return change_new(&cmd, given_up, j);
 }
 
 static void judge(struct proxy_sim *p, uint64_t now)
@@ -350,11 +380,7 @@ static void judge(struct proxy_sim *p, uint64_t now)
     for (size_t i = 0; i < count; i++) {
         const struct verdict *v = &verdicts[i];
         check_verdict(p->w, p->place, v->id, v->state == NODE_ACTIVE);
-        const struct command cmd = {.kind = CMD_NODE_STATE,
-                                    .name = v->id,
-                                    .node_state = v->state,
-                                    .wall_ms = place_wall_ms(p->w, p->place)};
-        proxy_post(p, change_new(&cmd, verdict_told, NULL));
+        proxy_post(p, verdict_change(p, v));
     }
 }
 
@@ -502,6 +528,13 @@ void primary_serve_register(struct proxy_sim *p, struct call *c)
     proxy_post(p, change_new(&join, registered, r));
 }
 
+static uint64_t lease_of(struct proxy_sim *p, const struct cluster_state *s, const char *id)
+{
+    if (p->w->mutant == MUTANT_long_lease)
+        return 2 * KEEPALIVE_TIMEOUT;
+    return membership_lease_ms(p->membership, &s->smap, id);
+}
+
 void primary_serve_keepalive(struct proxy_sim *p, struct call *c)
 {
     const struct request *req = call_request(c);
@@ -516,6 +549,8 @@ void primary_serve_keepalive(struct proxy_sim *p, struct call *c)
         a.code = admission_keepalive(s, p->membership, &k, place_ms(w, p->place), NULL);
     if (a.code == 0)
         check_heard(w, p->place, req->node);
+    if (a.code == 0 && proxy_leads(p))
+        a.lease_ms = lease_of(p, s, k.id);
     if (w->mutant == MUTANT_lost_news)
         a.term = a.version = 0;
     call_reply(w, c, &a);

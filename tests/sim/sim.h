@@ -96,6 +96,8 @@ struct world {
     uint64_t event_order;
     struct place places[PLACES];
     bool cut[PLACES][PLACES]; /* from, to */
+    int apart;                /* a target that the proxies do not hear … */
+    uint64_t apart_until;     /* … until then */
     unsigned loss;            /* of 1000 messages */
     struct proxy_sim *proxy[PROXIES_MAX];
     struct target_sim *target[TARGETS_MAX];
@@ -172,6 +174,7 @@ struct request {
 struct answer {
     int code;
     uint64_t term, version;
+    uint64_t lease_ms;                 /* to a keepalive */
     const struct cluster_state *state; /* a reference */
     json_t *body;                      /* a reference */
 };
@@ -232,6 +235,7 @@ void target_sim_free(struct world *w, unsigned index);
 void target_sim_start(struct world *w, unsigned index);
 void target_sim_crash(struct world *w, unsigned index);
 const struct cluster_state *target_sim_state(struct world *w, unsigned index); /* borrowed */
+bool target_sim_has_lease(struct world *w, unsigned index);
 /* What lies there of a job. */
 struct target_outcome {
     bool begun;   /* the job's directory */

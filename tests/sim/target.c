@@ -3,6 +3,7 @@
  * visible. */
 #include <string.h>
 
+#include "cluster/lease.h"
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
 #include "target/member_plan.h"
@@ -29,6 +30,7 @@ struct target_sim {
     const struct cluster_state *saved;
     const struct cluster_state *last; /* that was in force, over all its lives */
     struct member_plan plan;
+    struct lease lease; /* of its present life */
     bool fetching;
     struct part *parts;
 };
@@ -284,6 +286,7 @@ struct attempt {
     struct target_sim *target;
     enum member_action action;
     size_t candidates;
+    uint64_t sent_ms;
 };
 
 static void attempt_ended(void *arg, const struct answer *a)
@@ -296,6 +299,8 @@ static void attempt_ended(void *arg, const struct answer *a)
         return;
     }
     int code = a->code;
+    if (code == 0 && attempt->action == MEMBER_KEEPALIVE)
+        lease_grant(&t->lease, attempt->sent_ms, a->lease_ms);
     _cleanup_state_ const struct cluster_state *s = state_current(t->holder);
     if (code == 0 && attempt->action == MEMBER_REGISTER)
         code = take(t, a->state);
@@ -311,7 +316,8 @@ static void member_tick(struct world *w, void *arg)
     struct target_sim *t = arg;
     _cleanup_state_ const struct cluster_state *s = state_current(t->holder);
     struct attempt *attempt = xmalloc(sizeof *attempt);
-    *attempt = (struct attempt){.target = t, .action = member_plan_action(&t->plan)};
+    *attempt = (struct attempt){
+        .target = t, .action = member_plan_action(&t->plan), .sent_ms = place_ms(w, t->place)};
     int to = candidate(t, &attempt->candidates);
     bool registers = attempt->action == MEMBER_REGISTER;
     struct request req = {.kind = registers ? ASK_REGISTER : ASK_KEEPALIVE,
@@ -422,12 +428,19 @@ void target_sim_start(struct world *w, unsigned index)
 {
     struct target_sim *t = w->target[index];
     t->plan = (struct member_plan){0};
+    t->lease = (struct lease){0};
     t->fetching = false;
     state_holder_free(t->holder);
     t->holder = state_holder_new(t->saved != NULL ? state_ref(t->saved) : state_new(""));
     if (t->saved != NULL)
         check_in_force(w, t->place, t->last, t->saved);
     world_after(w, t->place, world_draw(w, 100), member_tick, t, NULL);
+}
+
+bool target_sim_has_lease(struct world *w, unsigned index)
+{
+    const struct target_sim *t = w->target[index];
+    return w->places[t->place].up && lease_holds(&t->lease, place_ms(w, t->place));
 }
 
 /* The place is down already. */

@@ -109,11 +109,19 @@ static void freeze(struct world *w)
 
 /* --- the network ----------------------------------------------------------------------------- */
 
+static void cut_apart(struct world *w)
+{
+    for (int i = 0; i < PROXIES_MAX; i++)
+        w->cut[w->apart][i] = w->cut[i][w->apart] = true;
+}
+
 static void heal(struct world *w, void *arg)
 {
     (void)arg;
     world_note(w, NOBODY, "the network is whole");
     memset(w->cut, 0, sizeof w->cut);
+    if (w->now < w->apart_until)
+        cut_apart(w);
 }
 
 static void cut_for(struct world *w, uint64_t ms)
@@ -153,6 +161,19 @@ static void cut_in_two(struct world *w)
     cut_for(w, world_draw(w, 7000));
 }
 
+/* For about as long as it takes to be given up. */
+static void lose_touch(struct world *w)
+{
+    uint64_t ms = KEEPALIVE_TIMEOUT - 1000 + world_draw(w, 3000);
+    if (w->now < w->apart_until)
+        return;
+    w->apart = target_place((unsigned)world_draw(w, w->targets));
+    w->apart_until = w->now + ms;
+    world_note(w, NOBODY, "%s and the proxies lose each other", w->places[w->apart].name);
+    cut_apart(w);
+    cut_for(w, ms);
+}
+
 static void lose(struct world *w)
 {
     w->loss = world_draw(w, 3) == 0 ? 0 : (unsigned)world_draw(w, 200);
@@ -190,9 +211,10 @@ static const struct {
     unsigned weight;
     void (*begin)(struct world *w);
 } troubles[] = {
-    {8, crash},     {1, crash_all},   {4, crash_primary},    {6, freeze},
-    {5, cut_link},  {3, cut_off},     {2, cut_in_two},       {4, lose},
-    {2, jump_wall}, {6, store_fails}, {1, store_end_leases}, {2, resign},
+    {8, crash},      {1, crash_all},   {4, crash_primary},    {6, freeze},
+    {5, cut_link},   {3, cut_off},     {2, cut_in_two},       {4, lose},
+    {2, jump_wall},  {6, store_fails}, {1, store_end_leases}, {2, resign},
+    {2, lose_touch},
 };
 
 static void next_trouble(struct world *w, void *arg)
@@ -220,6 +242,7 @@ void trouble_end(struct world *w)
 {
     w->calm = true;
     w->loss = 0;
+    w->apart_until = 0;
     memset(w->cut, 0, sizeof w->cut);
     store_set_mood(w, STORE_WELL);
     world_note(w, NOBODY, "all is well from now on");
