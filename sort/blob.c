@@ -1,19 +1,30 @@
 /* Memory comes in chunks that never move, listed in a table allocated whole for the limit: that is
- * what lets readers go on while a writer appends. */
+ * what lets readers go on while a writer appends.  Where the disk of a work file gets full, what
+ * comes next goes to another one. */
 #include "sort/blob.h"
 
 #include <assert.h>
+#include <stdatomic.h>
 
 #include "common/mem.h"
 #include "io/file.h"
 
 #define CHUNK (256 * 1024)
+#define PARTS_MAX 32
+#define TRIES_MAX 4 /* work files in a row that take nothing */
+
+/* A work file, and where its bytes begin among those beyond the memory. */
+struct part {
+    int fd;
+    uint64_t from;
+};
 
 struct blob {
     const struct sort_env *env;
     uint64_t memory_limit; /* a multiple of CHUNK */
     unsigned char **chunks;
-    int fd; /* holds what is beyond memory_limit; -1 until needed */
+    struct part parts[PARTS_MAX]; /* have what is beyond memory_limit */
+    atomic_uint part_count;
     uint64_t size;
 };
 
@@ -25,9 +36,17 @@ struct blob *blob_new(const struct sort_env *env, uint64_t memory_limit)
         .env = env,
         .memory_limit = (uint64_t)count * CHUNK,
         .chunks = xcalloc(count + 1, sizeof *b->chunks),
-        .fd = -1,
     };
     return b;
+}
+
+/* Closes all but the first `kept` of them. */
+static void parts_drop(struct blob *b, unsigned kept)
+{
+    unsigned count = atomic_load(&b->part_count);
+    for (unsigned i = kept; i < count; i++)
+        cleanup_close_(&b->parts[i].fd);
+    atomic_store(&b->part_count, count < kept ? count : kept);
 }
 
 void blob_free(struct blob *b)
@@ -37,7 +56,7 @@ void blob_free(struct blob *b)
     for (size_t i = 0; i < b->memory_limit / CHUNK; i++)
         free(b->chunks[i]);
     free(b->chunks);
-    cleanup_close_(&b->fd);
+    parts_drop(b, 0);
     free(b);
 }
 
@@ -49,6 +68,7 @@ uint64_t blob_size(const struct blob *b)
 void blob_reset(struct blob *b)
 {
     b->size = 0;
+    parts_drop(b, 1);
 }
 
 /* Bytes at `offset` that lie in one chunk. */
@@ -68,15 +88,45 @@ static size_t append_memory(struct blob *b, const unsigned char *data, size_t le
     return n;
 }
 
+/* A work file for what comes from here on. */
+static int part_begin(struct blob *b, uint64_t from, struct error *err)
+{
+    unsigned count = atomic_load(&b->part_count);
+    if (count == PARTS_MAX)
+        return error_set(err, E_NO_SPACE, "%d work files are full", PARTS_MAX);
+    int rc = b->env->open_work_file(b->env->ctx, &b->parts[count].fd, err);
+    if (rc != 0)
+        return error_wrap(err, "open a work file");
+    b->parts[count].from = from;
+    atomic_store(&b->part_count, count + 1);
+    return 0;
+}
+
+/* One that is full is left as it is; one that is full with nothing in it was not worth it. */
+static int part_next(struct blob *b, uint64_t at, struct error *err)
+{
+    struct part *last = &b->parts[atomic_load(&b->part_count) - 1];
+    if (last->from != at)
+        return part_begin(b, at, err);
+    cleanup_close_(&last->fd);
+    last->fd = -1;
+    return b->env->open_work_file(b->env->ctx, &last->fd, err);
+}
+
 static int append_file(struct blob *b, const void *data, size_t len, struct error *err)
 {
-    if (b->fd < 0) {
-        int rc = b->env->open_work_file(b->env->ctx, &b->fd, err);
-        if (rc != 0)
-            return error_wrap(err, "open a work file");
+    uint64_t at = b->size - b->memory_limit;
+    int rc = atomic_load(&b->part_count) == 0 ? part_begin(b, at, err) : 0;
+    for (unsigned tries = 0; rc == 0; tries++) {
+        const struct part *last = &b->parts[atomic_load(&b->part_count) - 1];
+        rc = file_pwrite_all(last->fd, data, len, at - last->from, err);
+        if (rc == 0)
+            return 0;
+        if (rc != E_NO_SPACE || tries == TRIES_MAX)
+            return error_wrap(err, "write a work file");
+        rc = part_next(b, at, err);
     }
-    int rc = file_pwrite_all(b->fd, data, len, b->size - b->memory_limit, err);
-    return rc != 0 ? error_wrap(err, "write a work file") : 0;
+    return rc;
 }
 
 int blob_append(struct blob *b, const void *data, size_t len, struct error *err)
@@ -98,6 +148,23 @@ int blob_append(struct blob *b, const void *data, size_t len, struct error *err)
     return 0;
 }
 
+/* `at` counts from the end of the memory. */
+static int read_files(const struct blob *b, uint64_t at, unsigned char *out, size_t len,
+                      struct error *err)
+{
+    int rc = 0;
+    for (unsigned i = atomic_load(&b->part_count); rc == 0 && len > 0 && i-- > 0;) {
+        const struct part *p = &b->parts[i];
+        if (at + len <= p->from)
+            continue;
+        uint64_t from = at > p->from ? at : p->from;
+        size_t n = (size_t)(at + len - from);
+        rc = file_pread_full(p->fd, out + (from - at), n, from - p->from, err);
+        len -= n;
+    }
+    return rc != 0 ? error_wrap(err, "read a work file") : 0;
+}
+
 int blob_read(const struct blob *b, uint64_t offset, void *out, size_t len, struct error *err)
 {
     unsigned char *at = out;
@@ -108,10 +175,7 @@ int blob_read(const struct blob *b, uint64_t offset, void *out, size_t len, stru
         offset += n;
         len -= n;
     }
-    if (len == 0)
-        return 0;
-    int rc = file_pread_full(b->fd, at, len, offset - b->memory_limit, err);
-    return rc != 0 ? error_wrap(err, "read a work file") : 0;
+    return len == 0 ? 0 : read_files(b, offset - b->memory_limit, at, len, err);
 }
 
 static int sink_blob_write(void *ctx, const void *data, size_t len, struct error *err)

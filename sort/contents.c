@@ -20,10 +20,13 @@ struct contents_writer {
     struct contents *contents;
     struct pile memory, work;
     struct pile *now; /* where the present shard goes */
-    char *shard;      /* NULL: nothing is being written */
-    uint64_t limit;   /* of the present shard */
-    uint64_t size;    /* of it, the buffer included */
-    uint64_t written; /* of it, into `now` */
+    int *full;        /* work files on full disks: what is in them stays there */
+    size_t full_count;
+    uint64_t full_bytes; /* in them */
+    char *shard;         /* NULL: nothing is being written */
+    uint64_t limit;      /* of the present shard */
+    uint64_t size;       /* of it, the buffer included */
+    uint64_t written;    /* of it, into `now` */
     unsigned char *buffer;
     size_t used;
     bool ended;
@@ -63,6 +66,9 @@ void contents_free(struct contents *c)
         assert(!c->taken[i]);
         cleanup_close_(&c->writers[i].memory.fd);
         cleanup_close_(&c->writers[i].work.fd);
+        for (size_t k = 0; k < c->writers[i].full_count; k++)
+            close(c->writers[i].full[k]);
+        free(c->writers[i].full);
         free(c->writers[i].buffer);
     }
     pthread_mutex_destroy(&c->lock);
@@ -75,7 +81,7 @@ uint64_t contents_spilled(struct contents *c)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < c->count; i++)
-        sum += c->writers[i].work.size;
+        sum += c->writers[i].work.size + c->writers[i].full_bytes;
     return sum;
 }
 
@@ -125,32 +131,54 @@ static int work_open(struct contents_writer *w, struct error *err)
     return rc != 0 ? error_wrap(err, "open a work file") : 0;
 }
 
-/* Takes the present shard back out of the pile where it is. */
-static int pile_cut(struct contents_writer *w, struct error *err)
+/* Takes the present shard back out of a pile. */
+static int pile_cut(const struct pile *p, struct error *err)
 {
-    struct pile *p = w->now;
     if (p->fd >= 0 && ftruncate(p->fd, (off_t)p->size) != 0)
         return error_errno(err, errno, "shorten a work file");
     return 0;
 }
 
-/* What has been written of the shard goes from memory to the work file. */
-static int move_out(struct contents_writer *w, struct error *err)
+/* What has been written of the shard goes from another pile to the work file. */
+static int move_out(struct contents_writer *w, const struct pile *from, struct error *err)
 {
     int rc = work_open(w, err);
     unsigned char piece[16384];
     for (uint64_t done = 0; rc == 0 && done < w->written;) {
         uint64_t left = w->written - done;
         size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
-        rc = file_pread_full(w->memory.fd, piece, n, w->memory.size + done, err);
+        rc = file_pread_full(from->fd, piece, n, from->size + done, err);
         if (rc == 0)
             rc = file_pwrite_all(w->work.fd, piece, n, w->work.size + done, err);
         done += n;
     }
     if (rc == 0)
-        rc = pile_cut(w, err);
+        rc = pile_cut(from, err);
     w->now = &w->work;
     return rc;
+}
+
+/* The disk of the work file is full: the shard goes on in another one. */
+static int work_renew(struct contents_writer *w, struct error *err)
+{
+    struct pile old = w->work;
+    w->full = xrealloc(w->full, (w->full_count + 1) * sizeof *w->full);
+    w->full[w->full_count++] = old.fd;
+    w->full_bytes += old.size;
+    w->work = (struct pile){.fd = -1};
+    return move_out(w, &old, err);
+}
+
+/* Work files are opened where there is room: one that is full at once says that there is none. */
+static int write_buffer(struct contents_writer *w, struct error *err)
+{
+    int rc = file_pwrite_all(w->now->fd, w->buffer, w->used, w->now->size + w->written, err);
+    if (rc != E_NO_SPACE || w->now != &w->work || w->work.size + w->written == 0)
+        return rc;
+    rc = work_renew(w, err);
+    return rc != 0
+               ? rc
+               : file_pwrite_all(w->now->fd, w->buffer, w->used, w->now->size + w->written, err);
 }
 
 static int writer_flush(struct contents_writer *w, struct error *err)
@@ -160,10 +188,10 @@ static int writer_flush(struct contents_writer *w, struct error *err)
         return 0;
     if (w->now == &w->memory) {
         bool fits = w->memory.size + w->written + w->used <= w->contents->share;
-        rc = fits ? memory_open(&w->memory, err) : move_out(w, err);
+        rc = fits ? memory_open(&w->memory, err) : move_out(w, &w->memory, err);
     }
     if (rc == 0)
-        rc = file_pwrite_all(w->now->fd, w->buffer, w->used, w->now->size + w->written, err);
+        rc = write_buffer(w, err);
     if (rc != 0)
         return error_wrap(err, "write the contents of shard '%s'", w->shard);
     w->written += w->used;
@@ -222,7 +250,7 @@ void contents_release(struct contents_writer *w)
     struct contents *c = w->contents;
     /* Where this fails the next shard is written over what was left. */
     if (!w->ended)
-        pile_cut(w, NULL);
+        pile_cut(w->now, NULL);
     free(w->shard);
     w->shard = NULL;
     pthread_mutex_lock(&c->lock);

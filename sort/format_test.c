@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "common/fault.h"
 #include "common/mem.h"
 #include "sort/contents.h"
 #include "sort/fixture.h"
@@ -364,6 +365,29 @@ static void test_contents_spill(void **state)
     contents_free(c);
 }
 
+/* The shard at hand goes on in another work file; those before stay where they are. */
+static void test_contents_on_disks_that_get_full(void **state)
+{
+    (void)state;
+    enum { SHARDS = 4, SIZE = 3 * CONTENTS_BUFFER };
+    struct contents *c = contents_new(&env, 1, 0);
+    int fds[SHARDS];
+    uint64_t at[SHARDS];
+    put_shard(c, SIZE, 'a', &fds[0], &at[0]);
+    for (int i = 1; i < SHARDS; i++) {
+        char fault[64];
+        snprintf(fault, sizeof fault, "disk.write=ENOSPC@%d", i);
+        assert_int_equal(fault_configure(fault, NULL), 0);
+        put_shard(c, SIZE, (char)('a' + i), &fds[i], &at[i]);
+        assert_true(fds[i] != fds[i - 1] && at[i] == 0);
+    }
+    fault_configure("", NULL);
+    for (int i = 0; i < SHARDS; i++)
+        expect_letters(fds[i], at[i], SIZE, (char)('a' + i));
+    assert_int_equal(contents_spilled(c), SHARDS * SIZE);
+    contents_free(c);
+}
+
 static void test_contents_bomb(void **state)
 {
     (void)state;
@@ -471,6 +495,7 @@ int main(void)
         cmocka_unit_test(test_dos_times),
         cmocka_unit_test(test_many_entries),
         cmocka_unit_test(test_contents_spill),
+        cmocka_unit_test(test_contents_on_disks_that_get_full),
         cmocka_unit_test(test_contents_bomb),
         cmocka_unit_test(test_untar),
     };

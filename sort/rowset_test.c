@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/fault.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "sort/blob.h"
@@ -69,6 +70,45 @@ static void test_blob(void **state)
         }
         blob_free(b);
     }
+}
+
+/* Each time a disk gets full what comes next goes elsewhere, and all can be read. */
+static void test_blob_on_disks_that_get_full(void **state)
+{
+    (void)state;
+    struct blob *b = blob_new(&env, 1);
+    struct buf all = BUF_INIT;
+    char piece[30000];
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < 100; i++) {
+            memset(piece, i, sizeof piece);
+            if (i % 10 == 9)
+                assert_int_equal(fault_configure("disk.write=ENOSPC@1", NULL), 0);
+            assert_int_equal(blob_append(b, piece, sizeof piece, NULL), 0);
+            buf_append(&all, piece, sizeof piece);
+        }
+        assert_int_equal(opened, again == 0 ? 11 : 21);
+        char *out = xmalloc(all.len);
+        assert_int_equal(blob_read(b, 0, out, all.len, NULL), 0);
+        assert_memory_equal(out, all.data, all.len);
+        for (size_t at = 0; at + 70000 < all.len; at += 11111) {
+            assert_int_equal(blob_read(b, at, out, 70000, NULL), 0);
+            assert_memory_equal(out, all.data + at, 70000);
+        }
+        free(out);
+        blob_reset(b);
+        buf_clear(&all);
+    }
+    buf_done(&all);
+    assert_int_equal(fault_configure("disk.write=ENOSPC@1+", NULL), 0);
+    memset(piece, 0, sizeof piece);
+    struct error err = ERROR_INIT;
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < 20; i++)
+        rc = blob_append(b, piece, sizeof piece, &err);
+    assert_int_equal(rc, E_NO_SPACE);
+    fault_configure("", NULL);
+    blob_free(b);
 }
 
 static uint64_t fill(struct rowset *s, uint32_t count, uint64_t seed)
@@ -374,6 +414,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_blob, setup),
+        cmocka_unit_test_setup(test_blob_on_disks_that_get_full, setup),
         cmocka_unit_test_setup(test_rowset_with_any_number_of_runs, setup),
         cmocka_unit_test_setup(test_rowset_of_longest_names, setup),
         cmocka_unit_test_setup(test_no_room_for_a_work_file, setup),
