@@ -392,6 +392,25 @@ const struct command commands[] = {
     },
     {
         .noun = "sort",
+        .verb = "plan",
+        .words = "[SPEC|-]",
+        .max_words = 1,
+        .kinds = {WORD_FILE},
+        .flags = FLAGS(F_input_bucket, F_output_bucket, F_template, F_prefix, F_output_format,
+                       F_shard_size, F_algorithm, F_seed, F_decreasing, F_key_rule,
+                       F_input_extension, F_output_extension, F_missing_shards,
+                       F_duplicated_records, F_max_mem, F_description, F_timeout),
+        .run = sort_plan,
+        .summary = "Say what a sort would come to, without storing anything",
+        .text = "Waits for a dry run: headers of tars are read, other formats and members that are "
+                "keys\n"
+                "are decoded. Prints the output's shards, records and bytes, and what would go over "
+                "the\n"
+                "network; an interrupted one leaves its dry run to end by itself.",
+        .examples = {"sort plan spec.yaml"},
+    },
+    {
+        .noun = "sort",
         .verb = "status",
         .words = "[ID]",
         .max_words = 1,

@@ -792,6 +792,33 @@ extract_concurrency_max_limit: 0
         self.assertIn("21 more warnings: dfcctl job show srt-", self.err)
         self.run_ctl("job", "wait", "srt-none", code=3)
 
+    def test_sort_plan(self):
+        shown = self.text("sort", "plan", "--input-bucket", "b")
+        self.assertIn("dry run", shown)
+        self.assertEqual(self.spec(), {"input_bck": {"name": "b"}, "dry_run": True})
+        self.assertEqual(self.json("sort", "plan", "--input-bucket", "b")["state"], "finished")
+        self.mock.job_end = "failed"
+        self.run_ctl("sort", "plan", "--input-bucket", "b", code=1)
+        self.assertIn("failed: shard 'a.tar' is missing (shard_missing)", self.err)
+        self.run_ctl("sort", "plan", "--input-bucket", "b", "--wait", code=2)
+
+    def test_what_a_sort_shows(self):
+        ident = self.text("sort", "start", "--input-bucket", "b").strip()
+        self.mock.jobs[ident]["plan"] = {
+            "shards": 3, "records": 60, "bytes": 3 << 20, "moved_bytes": 1 << 20,
+            "moved_bytes_hrw": 2 << 20, "moved_bytes_locality": 5 << 20}
+        self.mock.jobs[ident]["targets"] = {"t1": {"status": {
+            "phase": "creating",
+            "extract": {"shards": {"done": 4, "total": 5}, "records": 77, "spilled_bytes": 2048},
+            "create": {"shards": {"done": 1, "total": 2},
+                       "bytes": {"local": 1024, "remote": 3 << 20}}}}}
+        shown = self.text("sort", "status", ident)
+        self.assertIn("3 shards, 60 records, 3 MiB", shown)
+        self.assertIn("1 MiB between targets (built by owners: 2 MiB; where most of it lies: "
+                      "5 MiB)", shown)
+        self.assertIn("creating: read 4/5 shards (77 records), built 1/2 (1 KiB of here, 3 MiB "
+                      "of others), 2 KiB in work files", shown)
+
     def test_what_a_job_shows(self):
         self.mock.job_end = "failed"
         ident = self.text("sort", "start", "--input-bucket", "b", "--dry-run").strip()

@@ -115,8 +115,48 @@ static void print_messages(struct table *t, const char *title, json_t *messages)
     }
 }
 
+/* What a sort comes to, and what its placement spares the network. */
+static void print_plan(struct ctl *ctl, struct table *t, json_t *plan)
+{
+    char bytes[24], moved[24], owner[24], locality[24];
+    if (plan == NULL)
+        return;
+    table_cell(t, "output");
+    table_cellf(t, "%lld shards, %lld records, %s", (long long)int_at(plan, "shards"),
+                (long long)int_at(plan, "records"),
+                ctl_size(ctl, (uint64_t)int_at(plan, "bytes"), bytes));
+    table_cell(t, "network");
+    table_cellf(t, "%s between targets (built by owners: %s; where most of it lies: %s)",
+                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes"), moved),
+                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_hrw"), owner),
+                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_locality"), locality));
+}
+
+/* ": read 3/4 shards (1200 records), built 2/5 (10 MiB here, 20 MiB from others)" of a sort. */
+static void put_phases(struct ctl *ctl, json_t *status, struct buf *out)
+{
+    char local[24], remote[24], spilled[24];
+    json_t *extract = json_object_get(status, "extract");
+    json_t *create = json_object_get(status, "create");
+    json_t *read = json_object_get(extract, "shards");
+    json_t *built = json_object_get(create, "shards");
+    json_t *bytes = json_object_get(create, "bytes");
+    if (extract == NULL || create == NULL)
+        return;
+    buf_printf(out, ": read %lld/%lld shards (%lld records)", (long long)int_at(read, "done"),
+               (long long)int_at(read, "total"), (long long)int_at(extract, "records"));
+    if (int_at(built, "total") > 0)
+        buf_printf(out, ", built %lld/%lld (%s of here, %s of others)",
+                   (long long)int_at(built, "done"), (long long)int_at(built, "total"),
+                   ctl_size(ctl, (uint64_t)int_at(bytes, "local"), local),
+                   ctl_size(ctl, (uint64_t)int_at(bytes, "remote"), remote));
+    if (int_at(extract, "spilled_bytes") > 0)
+        buf_printf(out, ", %s in work files",
+                   ctl_size(ctl, (uint64_t)int_at(extract, "spilled_bytes"), spilled));
+}
+
 /* A target of a job that broke off says no more than how far it had come. */
-static void print_targets(struct table *t, json_t *job)
+static void print_targets(struct ctl *ctl, struct table *t, json_t *job)
 {
     json_t *targets = json_object_get(job, "targets");
     const char *state = text_at(job, "state");
@@ -127,9 +167,12 @@ static void print_targets(struct table *t, json_t *job)
     {
         json_t *status = json_object_get(report, "status");
         const char *phase = text_at(status != NULL ? status : report, "phase");
+        _cleanup_(buf_done)
+        struct buf detail = BUF_INIT;
+        put_phases(ctl, status, &detail);
         table_cellf(t, "target %s", id);
-        table_cellf(t, "%s%s", phase[0] != '\0' ? phase : text_at(report, "state"),
-                    broken ? ", when it ended" : "");
+        table_cellf(t, "%s%s%s", phase[0] != '\0' ? phase : text_at(report, "state"),
+                    broken ? ", when it ended" : "", buf_str(&detail));
     }
 }
 
@@ -158,8 +201,9 @@ void job_print(struct ctl *ctl, json_t *job)
         table_cell(t, "redone");
         table_cellf(t, "%lld shards", (long long)int_at(redone, "shards"));
     }
+    print_plan(ctl, t, json_object_get(job, "plan"));
     print_messages(t, "warning", json_object_get(job, "warnings"));
     print_messages(t, "error", json_object_get(job, "errors"));
-    print_targets(t, job);
+    print_targets(ctl, t, job);
     table_print(t, ctl->out, ctl->headers, ctl->colour);
 }

@@ -4,6 +4,7 @@
 import http.server
 import io
 import json
+import os
 import tarfile
 import threading
 
@@ -85,6 +86,18 @@ def test_published_specs(c):
     equal(list(records(c, "sorted-").values()), list(records(c, "new-").values()),
           "what both forms of the spec come to")
     equal(sorted(sum(records(c, "shuffled-").values(), [])), sorted(NAMES), "records, shuffled")
+
+
+def test_a_plan_stores_nothing(c):
+    before = c.names("dsort-testing")
+    c.put("maps", "plan.txt", b".* planned-%d\n")
+    spec = os.path.join(c.dir, "plan.json")
+    with open(spec, "w", encoding="utf-8") as f:
+        json.dump({**PACK, "ekm_file": "dfc://maps/plan.txt"}, f)
+    done = c.dfcctl("sort", "plan", spec)
+    check(f"1 shards, {len(NAMES)} records" in done.stdout, f"plan: {done}")
+    check("between targets (built by owners:" in done.stdout, f"plan: {done}")
+    equal(c.names("dsort-testing"), before, "names afterwards")
 
 
 def test_a_map_from_an_object(c):
