@@ -355,6 +355,11 @@ DFC_API int dfc_job_start(struct dfc_client *client, const char *kind, char **id
  * it goes).  Its document says what differs: targets.ID.status.found and .differences. */
 DFC_API int dfc_validate_start(struct dfc_client *client, bool checksums, uint64_t rate_bytes_s,
                                char **id, struct dfc_error *err);
+/* A job that reads everything on the disks of the targets that answer, checks it, and moves aside what is
+ * damaged; at no more than *rate_bytes_s at each mountpath, or, with NULL, as the setting scrub_rate
+ * says.  DFC_CONFLICT while there is one.  Its document: as a validation's, and targets.ID.status.mended. */
+DFC_API int dfc_scrub_start(struct dfc_client *client, const uint64_t *rate_bytes_s, char **id,
+                            struct dfc_error *err);
 DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);
 /* Asks until the job has ended, at growing intervals of at most a second; `watch` (or NULL) sees
  * every answer.  DFC_OK whatever the end was: look at job->state.  timeout_ms 0: no limit;

@@ -192,6 +192,18 @@ int dfc_validate_start(struct dfc_client *c, bool checksums, uint64_t rate_bytes
     return start(c, body, id, err);
 }
 
+int dfc_scrub_start(struct dfc_client *c, const uint64_t *rate_bytes_s, char **id,
+                    struct dfc_error *err)
+{
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:s, s:s, s:{}}", "action", "start", "name", "scrub", "value");
+    if (rate_bytes_s != NULL)
+        json_object_set_new(json_object_get(doc, "value"), "rate",
+                            json_integer((json_int_t)*rate_bytes_s));
+    _cleanup_free_ char *body = json_text(doc);
+    return start(c, body, id, err);
+}
+
 int dfc_job_abort(struct dfc_client *c, const char *id, struct dfc_error *err)
 {
     const struct call_small what = {.method = "DELETE", .twice_is_harmless = true};

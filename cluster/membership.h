@@ -36,6 +36,7 @@ struct keepalive {
     uint64_t available_bytes;
     uint64_t mountpaths_high; /* of its mountpaths, those above space_high … */
     uint64_t mountpaths_out;  /* … and above space_out */
+    uint64_t quarantined;     /* damaged files that were moved aside, and are there still */
     uint64_t resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
 };
 

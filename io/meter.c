@@ -124,6 +124,12 @@ void meter_sent(struct meter *m, uint64_t bytes)
         metric_add(m->sent, bytes);
 }
 
+uint64_t meter_queue(const struct meter *m)
+{
+    int64_t now = m != NULL ? (int64_t)metric_value(m->queue) : 0;
+    return now > 0 ? (uint64_t)now : 0;
+}
+
 /* --- looking ---------------------------------------------------------------------------------- */
 
 void meter_look(struct meter *m, uint64_t now_ms)

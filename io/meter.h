@@ -29,6 +29,9 @@ void meter_leave(struct meter *m);
 void meter_count(struct meter *m, enum meter_op op, uint64_t began_us, uint64_t bytes);
 void meter_sent(struct meter *m, uint64_t bytes);
 
+/* What is under way now; 0 of NULL.  Quick. */
+uint64_t meter_queue(const struct meter *m);
+
 const char *meter_op_name(enum meter_op op);
 
 /* Of the time since the last look but one, which lies METER_WINDOW_MS to twice that back where

@@ -5,6 +5,7 @@
 #include "common/mem.h"
 #include "proxy/job_make.h"
 #include "proxy/rebalance_job.h"
+#include "proxy/scrub_job.h"
 #include "xaction/kinds.h"
 
 static int refuse_kind(const char *name, struct error *err)
@@ -21,6 +22,14 @@ static int refuse_kind(const char *name, struct error *err)
                      name, buf_str(&bare));
 }
 
+static int get_rate(json_t *value, uint64_t *rate, struct error *err)
+{
+    int code = json_get_size(value, "value", "rate", rate, err);
+    if (code == 0 && *rate > INT64_MAX)
+        code = error_set(err, E_INVALID, "field 'value.rate' is too large");
+    return code;
+}
+
 static int validate_spec(json_t *value, json_t **spec, struct error *err)
 {
     static const char *const fields[] = {"checksums", "rate", NULL};
@@ -30,12 +39,23 @@ static int validate_spec(json_t *value, json_t **spec, struct error *err)
     if (code == 0)
         code = json_get_bool(value, "value", "checksums", &checksums, err);
     if (code == 0)
-        code = json_get_size(value, "value", "rate", &rate, err);
-    if (code == 0 && rate > INT64_MAX)
-        code = error_set(err, E_INVALID, "field 'value.rate' is too large");
+        code = get_rate(value, &rate, err);
     if (code == 0)
         *spec =
             json_pack("{s:b, s:I}", "checksums", (int)checksums, "rate_bytes_s", (json_int_t)rate);
+    return code;
+}
+
+static int scrub_spec(json_t *value, json_t **spec, struct error *err)
+{
+    static const char *const fields[] = {"rate", NULL};
+    uint64_t rate = UINT64_MAX;
+    int code = json_only_fields(value, "value", fields, err);
+    if (code == 0 && json_object_get(value, "rate") != NULL)
+        code = get_rate(value, &rate, err);
+    if (code == 0)
+        *spec = rate == UINT64_MAX ? json_object()
+                                   : json_pack("{s:I}", "rate_bytes_s", (json_int_t)rate);
     return code;
 }
 
@@ -43,7 +63,7 @@ static int validate_spec(json_t *value, json_t **spec, struct error *err)
 static const struct {
     const char *kind;
     int (*spec)(json_t *value, json_t **spec, struct error *err);
-} takers[] = {{"validate", validate_spec}};
+} takers[] = {{"validate", validate_spec}, {"scrub", scrub_spec}};
 
 static int make_spec(const char *kind, json_t *value, json_t **spec, struct error *err)
 {
@@ -57,12 +77,14 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-/* A rebalance has a plan. */
+/* A rebalance has a plan, and a scrub leaves out who does not answer. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
 {
     if (strcmp(kind, "rebalance") == 0)
         return rebalance_job_make(s, wall_ms, out, err);
+    if (strcmp(kind, "scrub") == 0)
+        return scrub_job_make(s, wall_ms, out, err);
     return job_make(s, kind, wall_ms, out, err);
 }
 

@@ -29,11 +29,12 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     if (n->role == NODE_TARGET)
         json_object_set_new(doc, "capacity",
-                            json_pack("{s:I, s:I, s:I, s:I}", "total_bytes",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "total_bytes",
                                       (json_int_t)last.total_bytes, "available_bytes",
                                       (json_int_t)last.available_bytes, "mountpaths_high",
                                       (json_int_t)last.mountpaths_high, "mountpaths_out",
-                                      (json_int_t)last.mountpaths_out));
+                                      (json_int_t)last.mountpaths_out, "quarantined",
+                                      (json_int_t)last.quarantined));
     return doc;
 }
 

@@ -118,7 +118,9 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
             0 ||
         (r = json_get_u64(capacity, "capacity", "mountpaths_high", &k->mountpaths_high, err)) != 0)
         return r;
-    return json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
+    r = json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
+    return r != 0 ? r
+                  : json_get_u64(capacity, "capacity", "quarantined", &k->quarantined, err);
 }
 
 static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,

@@ -12,6 +12,7 @@
 #include "proxy/proxy.h"
 #include "proxy/rebalance_job.h"
 #include "proxy/resilver_job.h"
+#include "proxy/scrub_job.h"
 #include "proxy/sort_job.h"
 
 struct job_glue {
@@ -171,11 +172,32 @@ static void step_rebalance(struct job_glue *g)
     job_unref((struct job *)cmd.job);
 }
 
+static void scrub_begun(void *arg, const struct error *err)
+{
+    struct job_glue *g = arg;
+    g->beginning = false;
+    if (err != NULL)
+        log_warn("scrub not begun", lerr(err));
+}
+
+static void step_scrub(struct job_glue *g)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    struct command cmd;
+    if (g->beginning || !scrub_next(s, clock_wall_ms(), &cmd))
+        return;
+    log_info("scrub begins", lstr("job", cmd.name));
+    g->beginning = true;
+    proxy_commit(g->proxy, &cmd, scrub_begun, g);
+    job_unref((struct job *)cmd.job);
+}
+
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
     begin_resilvers(g);
     step_rebalance(g);
+    step_scrub(g);
     jobs_driver_tick(g->driver);
 }
 
@@ -227,6 +249,7 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         {"delete", objects_job_fits},
         {"copy", objects_job_fits},
         {"rebalance", rebalance_job_fits},
+        {"scrub", scrub_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

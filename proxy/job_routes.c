@@ -364,11 +364,12 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = start_bare_begin,
      .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
-                "validate.",
+                "scrub, validate.",
      .query = "",
      .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`); "
              "`{\"action\": \"start\", "
-             "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`",
+             "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`; "
+             "`{\"action\": \"start\", \"name\": \"scrub\", \"value\": {\"rate\": size}}`",
      .reply = "202 `{\"id\": \"cln-…\"}`",
      .errors = "invalid_argument invalid_json no_targets node_unreachable overloaded"},
     {.name = "job_get",

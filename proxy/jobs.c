@@ -9,6 +9,7 @@
 #include "proxy/job_turn.h"
 #include "proxy/rebalance_job.h"
 #include "proxy/resilver_job.h"
+#include "proxy/scrub_job.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
 enum { PATIENCE_TICKS = 5 };
@@ -291,7 +292,7 @@ static int check_fits(const struct tracked *t, const struct job *job, const stru
 {
     size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
     size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
-    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job);
+    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job) && !scrub_job_is(job);
     if (fixed && (active + silent != t->peer_count || job_must_wait_for_moves(job, s)))
         return error_set(err, E_STALE_MAP,
                          "the cluster's targets changed while the job ran; start it again");
@@ -420,7 +421,7 @@ static struct ended find_ended(struct jobs_driver *d, const struct jobs *jobs)
     bool measured = d->measured_version == jobs->version;
     for (size_t i = 0; i < jobs->count; i++) {
         const struct job *job = jobs->jobs[i];
-        if (!job_ended(job->state))
+        if (!job_ended(job->state) || scrub_job_is_last(jobs, job))
             continue;
         e.count++;
         e.bytes += measured ? 0 : job_bytes(job);
@@ -449,11 +450,13 @@ static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
     d->env.commit(d->env.ctx, &cmd, forget_done, d);
 }
 
-/* Jobs that are stopping or committing do no work that counts, and may wait for a target for long.
- */
+/* Jobs that are stopping or committing do no work that counts, and may wait for a target for long;
+ * nor does one that takes what is left over. */
 static bool job_waits(const struct jobs_driver *d, const struct job *job,
                       const struct cluster_state *s, uint64_t *working)
 {
+    if (scrub_job_is(job))
+        return false;
     if (job->state == JOB_QUEUED && (*working >= d->limits.running_max || job_must_wait(job, s)))
         return true;
     *working += job->state == JOB_QUEUED || job->state == JOB_RUNNING;

@@ -9,6 +9,7 @@
 #include "io/meter.h"
 #include "net/daemon_params.h"
 #include "target/keeper.h"
+#include "target/quarantine.h"
 #include "target/summary.h"
 #include "target/target.h"
 
@@ -76,6 +77,9 @@ static void add_open_json(json_t *doc, struct mountpath *mp)
                            json_pack("{ss sI sI sI}", "io", disk_backend(mp->disk), "total_bytes",
                                      (json_int_t)total, "available_bytes", (json_int_t)available,
                                      "io_errors", (json_int_t)metric_value(mp->errors)));
+    uint64_t quarantined;
+    if (quarantine_count(mp, &quarantined, NULL) == 0)
+        json_object_set_new(doc, "quarantined", json_integer((json_int_t)quarantined));
     json_object_set_new(doc, "load", load_json(mp));
     if (code != 0)
         json_object_set_new(doc, "error", json_string_escaped(err.message));

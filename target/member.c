@@ -7,6 +7,7 @@
 #include "target/copies.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
+#include "target/quarantine.h"
 #include "target/space_watch.h"
 #include "target/target.h"
 
@@ -176,6 +177,15 @@ static json_t *node_doc(const struct target *t)
                      t->params.mountpath_lost_ok);
 }
 
+/* A disk that does not say has its errors counted elsewhere. */
+static uint64_t quarantine_sum(const struct mountpath_set *set)
+{
+    uint64_t sum = 0, files;
+    for (size_t i = 0; i < set->count; i++)
+        sum += quarantine_count(set->all[i], &files, NULL) == 0 ? files : 0;
+    return sum;
+}
+
 static json_t *keepalive_doc(struct target *t)
 {
     uint64_t total = 0, available = 0;
@@ -186,11 +196,12 @@ static json_t *keepalive_doc(struct target *t)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     uint64_t resilver = set->settled ? 0 : set->roster->generation;
-    return json_pack("{ss ss sI sI s{sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
+    return json_pack("{ss ss sI sI s{sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
                      "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
                      "mountpaths_high", (json_int_t)full.high, "mountpaths_out",
-                     (json_int_t)full.out, "resilver", (json_int_t)resilver);
+                     (json_int_t)full.out, "quarantined",
+                     (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
 }
 
 /* The URL to ask, or NULL where nobody is known. */

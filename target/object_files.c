@@ -6,7 +6,7 @@
 
 #include "common/mem.h"
 
-enum { AT_ONCE = 16 << 10 /* files of a directory that are put in order */, FANS = 256 };
+enum { AT_ONCE = 16 << 10 /* files of a directory that are put in order */ };
 
 struct walk {
     const atomic_bool *stop;
@@ -77,16 +77,23 @@ static int walk_fan(const struct walk *w, const char *path, struct error *err)
     return code;
 }
 
+int object_files_each_of(const struct mountpath *mp, uint64_t bucket_id, unsigned fan,
+                         const atomic_bool *stop,
+                         int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
+                         struct error *err)
+{
+    const struct walk w = {.stop = stop, .fn = fn, .ctx = ctx};
+    _cleanup_free_ char *path =
+        xprintf("%s/.dfc/obj/%llu/%02x", mp->path, (unsigned long long)bucket_id, fan);
+    return walk_fan(&w, path, err);
+}
+
 int object_files_each(const struct mountpath *mp, uint64_t bucket_id, const atomic_bool *stop,
                       int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
                       struct error *err)
 {
-    const struct walk w = {.stop = stop, .fn = fn, .ctx = ctx};
     int code = 0;
-    for (unsigned i = 0; i < FANS && code == 0; i++) {
-        _cleanup_free_ char *path =
-            xprintf("%s/.dfc/obj/%llu/%02x", mp->path, (unsigned long long)bucket_id, i);
-        code = walk_fan(&w, path, err);
-    }
+    for (unsigned i = 0; i < OBJECT_FANS && code == 0; i++)
+        code = object_files_each_of(mp, bucket_id, i, stop, fn, ctx, err);
     return code;
 }

@@ -9,9 +9,16 @@
 #include "common/error.h"
 #include "target/mountpath.h"
 
+enum { OBJECT_FANS = 256 }; /* directories of a bucket */
+
 /* fn() for each, with its whole path, until one fails.  With `stop` others are at work meanwhile: a
  * bucket that goes is no error, and E_CANCELLED comes when *stop becomes true.  NULL: nobody else
  * touches the mountpath. */
 int object_files_each(const struct mountpath *mp, uint64_t bucket_id, const atomic_bool *stop,
                       int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
                       struct error *err);
+/* Those of one directory, whose number is below OBJECT_FANS. */
+int object_files_each_of(const struct mountpath *mp, uint64_t bucket_id, unsigned fan,
+                         const atomic_bool *stop,
+                         int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
+                         struct error *err);

@@ -76,18 +76,19 @@ static int explain_locked(const struct object_place *p, struct error *err)
 {
     struct stored cur;
     int code = stored_read(p, &cur, err);
-    struct lost lost = code == 0 && !cur.exists ? look(p) : (struct lost){0};
-    if (code != 0 || !is_lost(&lost))
+    /* Another object lies there, and this one is known: no two of one hash, but a file that was
+     * moved. */
+    const bool moved = code == E_HASH_COLLISION;
+    struct lost lost = moved || (code == 0 && !cur.exists) ? look(p) : (struct lost){0};
+    if (moved ? !lost.object : code != 0 || !is_lost(&lost))
         return code != 0 ? code : object_not_found(p->name, err);
     atomic_store(&lost.mp->suspect, true);
     log_error("object has lost its file", lstr("mountpath", lost.mp->path), lstr("name", p->name));
-    error_set(err, E_CORRUPT,
-              lost.unknown
-                  ? "the file of object '%s' on '%s' may be gone: the mountpath itself was "
-                    "damaged behind the target's back"
-                  : "the file of object '%s' on '%s' is gone: it was removed behind the "
-                    "target's back",
-              p->name, lost.mp->path);
+    error_set(err, E_CORRUPT, "the file of object '%s' on '%s' %s behind the target's back",
+              p->name, lost.mp->path,
+              moved          ? "is gone: it was replaced by another object's"
+              : lost.unknown ? "may be gone: the mountpath itself was damaged"
+                             : "is gone: it was removed");
     return mountpath_failed(lost.mp, E_CORRUPT);
 }
 

@@ -35,6 +35,7 @@
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
+#include "target/quarantine.h"
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
 #include "target/resilver_job.h"
@@ -65,7 +66,8 @@ const struct http_route *const target_routes[] = {object_routes,
 static const struct xaction_ops *const kinds[] = {
     &sort_xaction,      &delete_xaction,   &copy_xaction,
     &cleanup_xaction,   &lru_xaction,      &resilver_xaction,
-    &rebalance_xaction, &validate_xaction, NULL};
+    &rebalance_xaction, &validate_xaction, &scrub_xaction,
+    NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -445,5 +447,8 @@ void target_update_gauges(struct target *t)
         mountpath_labels(mp, &labels);
         metric_set(metric_get(M_mountpath_capacity_bytes, labels.data), (int64_t)total);
         metric_set(metric_get(M_mountpath_available_bytes, labels.data), (int64_t)available);
+        uint64_t quarantined = 0;
+        (void)quarantine_count(mp, &quarantined, NULL); /* a disk that does not say has said so above */
+        metric_set(metric_get(M_mountpath_quarantined, labels.data), (int64_t)quarantined);
     }
 }

@@ -5,8 +5,12 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "common/fault.h"
 #include "common/rng.h"
+#include "io/file.h"
 #include "target/object_path.h"
+#include "target/quarantine.h"
+#include "target/scrub_cursor.h"
 #include "target/validate.h"
 
 static bool all_live(void *ctx, uint64_t bucket_id)
@@ -121,6 +125,8 @@ static void test_an_attribute_that_is_damaged(void **state)
     put_some();
     path_to("a", path);
     assert_int_equal(setxattr(path, ATTR_XATTR, "nonsense", 8, 0), 0);
+    assert_found("unknown_format a, ");
+    assert_int_equal(setxattr(path, ATTR_XATTR, "\1onsense", 8, 0), 0);
     assert_found("attribute_damaged a, "); /* the index knows its name */
     assert_int_equal(removexattr(path, ATTR_XATTR), 0);
     assert_found("attribute_damaged a, ");
@@ -204,10 +210,11 @@ static void test_more_than_are_shown(void **state)
 {
     (void)state;
     struct validate_report *r = validate_report_new();
+    struct validate_part *part = validate_report_part(r, "/d1");
     char *longest = xcalloc(1, ATTR_NAME_MAX + 1);
     memset(longest, 'n', ATTR_NAME_MAX);
     for (int i = 0; i < 3 * VALIDATE_SHOWN; i++)
-        validate_report_add(r, VALIDATE_file_missing, "/d1", 7, longest, longest);
+        validate_part_add(part, VALIDATE_file_missing, 7, longest, longest);
     validate_report_end(r);
     json_t *status = validate_report_status(r);
     assert_int_equal(json_array_size(json_object_get(status, "differences")), VALIDATE_SHOWN);
@@ -220,6 +227,244 @@ static void test_more_than_are_shown(void **state)
     free(longest);
     json_decref(status);
     validate_report_free(r);
+}
+
+/* --- a scrub ---------------------------------------------------------------------------------- */
+
+static char wanted[200]; /* "a b ": of what good copies were asked for */
+static pthread_mutex_t wanted_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void want(void *ctx, uint64_t bucket_id, const char *name)
+{
+    (void)ctx;
+    assert_int_equal(bucket_id, BUCKET);
+    pthread_mutex_lock(&wanted_lock);
+    size_t len = strlen(wanted);
+    snprintf(wanted + len, sizeof wanted - len, "%s ", name);
+    pthread_mutex_unlock(&wanted_lock);
+}
+
+static char *scrub_as(const char *job_id)
+{
+    const struct validate_scrub scrub = {.job_id = job_id, .save_ms = 0, .repair_wanted = want};
+    wanted[0] = '\0';
+    return validate_with((struct validate_config){.checksums = true, .scrub = &scrub});
+}
+
+static void assert_scrubbed(const char *job_id, const char *found, const char *asked)
+{
+    _cleanup_free_ char *got = scrub_as(job_id);
+    assert_string_equal(got, found);
+    assert_string_equal(wanted, asked);
+}
+
+static uint64_t in_quarantine(void)
+{
+    uint64_t sum = 0, files;
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(quarantine_count(fixture_mp(i), &files, NULL), 0);
+        sum += files;
+    }
+    return sum;
+}
+
+/* Reading it is an error, and no 404. */
+static void assert_corrupt(const char *name)
+{
+    struct object o;
+    struct error err = ERROR_INIT;
+    assert_int_equal(object_open(fx.store, BUCKET, name, &o, &err), E_CORRUPT);
+}
+
+static void flip(const char *name)
+{
+    char path[200];
+    path_to(name, path);
+    int fd = open(path, O_WRONLY);
+    assert_int_equal(pwrite(fd, "\xff", 1, 1), 1);
+    close(fd);
+}
+
+static void test_a_scrub_of_a_sound_disk(void **state)
+{
+    (void)state;
+    put_some();
+    assert_scrubbed("scr-1", "", "");
+    assert_int_equal(in_quarantine(), 0);
+}
+
+static void test_damaged_bytes_go_into_quarantine(void **state)
+{
+    (void)state;
+    char path[200];
+    put_some();
+    flip("b");
+    path_to("a", path);
+    assert_int_equal(truncate(path, 1), 0);
+    _cleanup_free_ char *got = scrub_as("scr-1");
+    assert_non_null(strstr(got, "checksum_differs b, "));
+    assert_non_null(strstr(got, "size_differs a, "));
+    assert_true(strstr(wanted, "a ") != NULL && strstr(wanted, "b ") != NULL);
+    assert_int_equal(in_quarantine(), 2);
+    assert_corrupt("a");
+    assert_corrupt("b");
+    /* What comes in its place is served, and nobody but the operator empties the quarantine. */
+    put_text("a", "again");
+    assert_scrubbed("scr-2", "quarantined b, ", "b ");
+    assert_int_equal(in_quarantine(), 2);
+    assert_int_equal(delete_name("b"), 0);
+    assert_scrubbed("scr-3", "", "");
+    assert_found("");
+}
+
+static void test_a_stub_outlives_the_index(void **state)
+{
+    (void)state;
+    put_some();
+    flip("b");
+    assert_scrubbed("scr-1", "checksum_differs b, ", "b ");
+    fixture_close();
+    fixture_forget_markers();
+    fixture_open();
+    assert_corrupt("b");
+    assert_scrubbed("scr-2", "quarantined b, ", "b ");
+}
+
+static void test_a_damaged_attribute_goes_into_quarantine(void **state)
+{
+    (void)state;
+    char path[200];
+    put_some();
+    path_to("a", path);
+    assert_int_equal(setxattr(path, ATTR_XATTR, "nonsense", 8, 0), 0);
+    assert_scrubbed("scr-0", "unknown_format a, ", "");
+    assert_int_equal(in_quarantine(), 0);
+    assert_int_equal(setxattr(path, ATTR_XATTR, "\1onsense", 8, 0), 0);
+    assert_scrubbed("scr-1", "attribute_damaged a, ", "a ");
+    assert_int_equal(in_quarantine(), 1);
+    assert_corrupt("a");
+    assert_scrubbed("scr-2", "quarantined a, ", "a ");
+    put_text("a", "again");
+    assert_scrubbed("scr-3", "", "");
+}
+
+static void test_a_swapped_pair_goes_into_quarantine(void **state)
+{
+    (void)state;
+    char a[200], b[200];
+    put_some();
+    path_to("a", a);
+    path_to("b", b);
+    assert_int_equal(renameat2(AT_FDCWD, a, AT_FDCWD, b, RENAME_EXCHANGE), 0);
+    _cleanup_free_ char *got = scrub_as("scr-1");
+    assert_non_null(strstr(got, "misplaced a, "));
+    assert_non_null(strstr(got, "misplaced b, "));
+    assert_int_equal(strlen(wanted), strlen("a b "));
+    assert_int_equal(in_quarantine(), 2);
+    assert_corrupt("a");
+    assert_corrupt("b");
+    put_text("a", "again");
+    assert_scrubbed("scr-2", "quarantined b, ", "b ");
+}
+
+static void test_a_file_that_is_gone_is_asked_for(void **state)
+{
+    (void)state;
+    char path[200];
+    put_some();
+    path_to("a", path);
+    assert_int_equal(unlink(path), 0);
+    path_to("c", path); /* a tombstone: nobody misses it */
+    assert_int_equal(unlink(path), 0);
+    _cleanup_free_ char *got = scrub_as("scr-1");
+    assert_non_null(strstr(got, "file_missing a, "));
+    assert_non_null(strstr(got, "file_missing c, "));
+    assert_string_equal(wanted, "a ");
+    assert_int_equal(in_quarantine(), 0);
+}
+
+static void test_rows_of_the_index_are_mended(void **state)
+{
+    (void)state;
+    struct index_record rec;
+    char job[ATTR_JOB_MAX + 1];
+    put_some();
+    struct index *x = fixture_pick("b")->index;
+    assert_int_equal(index_find(x, BUCKET, "b", &rec, job, NULL), 1);
+    rec.size++;
+    assert_int_equal(index_put(x, BUCKET, "b", &rec, NULL), 0);
+    assert_scrubbed("scr-1", "index_differs b, ", "");
+    assert_found("");
+    assert_int_equal(index_delete(x, BUCKET, "b", NULL), 0);
+    assert_scrubbed("scr-2", "not_indexed b, ", "");
+    assert_found("");
+}
+
+static void test_what_cannot_be_moved_aside_stays(void **state)
+{
+    (void)state;
+    put_some();
+    flip("b");
+    assert_int_equal(fault_configure("scrub.quarantine=EIO@1", NULL), 0);
+    assert_scrubbed("scr-1", "checksum_differs b, ", "b ");
+    fault_configure(NULL, NULL);
+    assert_scrubbed("scr-2", "checksum_differs b, ", "b "); /* it is linked already */
+    assert_int_equal(in_quarantine(), 1);
+    assert_corrupt("b");
+}
+
+/* It is what a restart finds: of another job it is nothing. */
+static void test_a_scrub_goes_on_where_it_was(void **state)
+{
+    (void)state;
+    char first[200], again[200];
+    put_some();
+    struct validate_report *report = validate_report_new();
+    struct mountpath *mp = fixture_pick("b");
+    struct validate_part *part = validate_report_part(report, mp->path);
+    validate_part_add(part, VALIDATE_unreadable, BUCKET, "seen before", "");
+    struct scrub_cursor at = {.phase = SCRUB_NAMES, .bucket_id = BUCKET, .name = "b"};
+    at.nameless[at.nameless_count++] = (struct scrub_nameless){.path = strdup("/nowhere/of/it"),
+                                                               .why = strdup("damaged"),
+                                                               .bucket_id = BUCKET,
+                                                               .what = VALIDATE_attribute_damaged};
+    flip("b"); /* it is behind */
+    assert_int_equal(scrub_cursor_save(&at, mp, "scr-1", part, NULL), 0);
+    scrub_cursor_done(&at);
+    validate_report_free(report);
+    _cleanup_free_ char *got = scrub_as("scr-1");
+    assert_non_null(strstr(got, "unreadable seen before, "));
+    assert_non_null(strstr(got, "attribute_damaged , "));
+    assert_null(strstr(got, "checksum_differs"));
+    path_to("b", first);
+    assert_scrubbed("scr-2", "checksum_differs b, ", "b ");
+    path_to("b", again);
+    assert_string_equal(first, again);
+    _cleanup_free_ char *done = scrub_as("scr-2"); /* through already: the same report */
+    assert_string_equal(done, "checksum_differs b, ");
+    assert_string_equal(wanted, "");
+}
+
+static void test_a_cursor_that_cannot_be_read(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "", "{}", "nonsense", "{\"format\": 1, \"job\": \"scr-1\"}",
+        "{\"format\": 1, \"job\": \"scr-1\", \"phase\": \"files\", \"bucket_id\": 1, \"fan\": 999, "
+        "\"name\": \"\", \"report\": {}}"};
+    put_some();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct mountpath *mp = fixture_pick("b");
+        _cleanup_free_ char *path = xprintf("%s/.dfc/scrub.json", mp->path);
+        assert_int_equal(file_replace(path, texts[i], strlen(texts[i]), 0600, NULL), 0);
+        put_text("b", "bbbbbbbb");
+        flip("b");
+        assert_scrubbed("scr-1", "checksum_differs b, ", "b ");
+        for (size_t m = 0; m < 2; m++) {
+            _cleanup_free_ char *left = xprintf("%s/.dfc/scrub.json", fixture_mp(m)->path);
+            assert_int_equal(unlink(left), 0);
+        }
+    }
 }
 
 /* --- beside writers --------------------------------------------------------------------------- */
@@ -260,8 +505,12 @@ static void test_nothing_is_found_under_writers(void **state)
         writers[i] = (struct writer){.number = i};
         assert_int_equal(pthread_create(&writers[i].thread, NULL, write_on, &writers[i]), 0);
     }
-    for (int i = 0; i < RUNS; i++)
+    for (int i = 0; i < RUNS; i++) {
+        char id[16];
+        snprintf(id, sizeof id, "scr-%d", i);
         assert_found("");
+        assert_scrubbed(id, "", "");
+    }
     for (unsigned i = 0; i < WRITERS; i++) {
         writers[i].stop = true;
         pthread_join(writers[i].thread, NULL);
@@ -281,6 +530,16 @@ int main(void)
         store_test(test_what_cannot_be_looked_at),
         store_test(test_an_index_that_is_not_to_be_relied_on),
         store_test(test_more_than_are_shown),
+        store_test(test_a_scrub_of_a_sound_disk),
+        store_test(test_damaged_bytes_go_into_quarantine),
+        store_test(test_a_stub_outlives_the_index),
+        store_test(test_a_damaged_attribute_goes_into_quarantine),
+        store_test(test_a_swapped_pair_goes_into_quarantine),
+        store_test(test_a_file_that_is_gone_is_asked_for),
+        store_test(test_rows_of_the_index_are_mended),
+        store_test(test_what_cannot_be_moved_aside_stays),
+        store_test(test_a_scrub_goes_on_where_it_was),
+        store_test(test_a_cursor_that_cannot_be_read),
         store_test(test_nothing_is_found_under_writers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

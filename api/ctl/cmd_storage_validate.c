@@ -1,4 +1,5 @@
-/* storage validate: a job that compares indexes with files; waits, and says what differs. */
+/* storage validate, storage scrub: jobs that compare indexes with files, and files with what they were
+ * stored as; what differs is said. */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/job_wait.h"
@@ -142,5 +143,26 @@ int storage_validate(struct ctl *ctl, const struct args *args)
         return ctl_fail(ctl, &err, "validate");
     ctl_remark(ctl, "%s", id);
     int code = job_wait_for(ctl, id, args->number[F_timeout], &job);
+    return code == EXIT_OK ? print_result(ctl, job) : code;
+}
+
+int storage_scrub(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *id = NULL;
+    _cleanup_(dfc_job_freep)
+    struct dfc_job *job = NULL;
+    const uint64_t *rate = args->given[F_rate] ? &args->number[F_rate] : NULL;
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (dfc_scrub_start(ctl->client, rate, &id, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "scrub");
+    if (!args->given[F_wait]) {
+        fprintf(ctl->out, "%s\n", id);
+        return EXIT_OK;
+    }
+    ctl_remark(ctl, "%s", id);
+    code = job_wait_for(ctl, id, args->number[F_timeout], &job);
     return code == EXIT_OK ? print_result(ctl, job) : code;
 }

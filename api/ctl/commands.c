@@ -700,6 +700,21 @@ const struct command commands[] = {
                      "storage validate -o json"},
     },
     {
+        .noun = "storage",
+        .verb = "scrub",
+        .words = "",
+        .flags = FLAGS(F_rate, F_wait, F_timeout),
+        .run = storage_scrub,
+        .summary = "Read everything on the disks, check it, and move aside what is damaged",
+        .text = "As 'storage validate --checksums', and what is damaged is moved into the mountpath's\n"
+                ".dfc/quarantine, whence nobody removes it; the object gives 500 until it is put again.\n"
+                "Rows of the indexes are mended. It begins by itself every scrub_interval, reads at\n"
+                "scrub_rate at each mountpath (or --rate), lets clients go first, and goes on where it\n"
+                "was after a restart. 'job show' has what it has found. With --wait it says that at the\n"
+                "end, and exits with 1 where there is anything.",
+        .examples = {"storage scrub", "storage scrub --rate=200MiB --wait"},
+    },
+    {
         .noun = "help",
         .words = "[NOUN [VERB]]",
         .max_words = 2,

@@ -58,6 +58,7 @@ int storage_summary(struct ctl *ctl, const struct args *args);
 int storage_mountpath(struct ctl *ctl, const struct args *args);
 int storage_reindex(struct ctl *ctl, const struct args *args);
 int storage_validate(struct ctl *ctl, const struct args *args);
+int storage_scrub(struct ctl *ctl, const struct args *args);
 
 int show_help(struct ctl *ctl, const struct args *args);
 int show_version(struct ctl *ctl, const struct args *args);

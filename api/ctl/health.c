@@ -63,6 +63,18 @@ static void judge_space(struct verdict *v, json_t *node)
                     high - out > 1 ? "s" : "", id));
 }
 
+static void judge_damage(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    long long files = json_integer_value(
+        json_object_get(json_object_get(node, "capacity"), "quarantined"));
+    if (files > 0)
+        say(v, YELLOW, id,
+            xprintf("%lld damaged file%s of '%s' in quarantine: see what they are in the mountpaths' "
+                    ".dfc/quarantine, and remove them there when that is dealt with",
+                    files, files > 1 ? "s" : "", id));
+}
+
 static void judge_nodes(struct verdict *v, json_t *nodes)
 {
     size_t i, active = 0;
@@ -73,6 +85,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes)
         active += is_target && strcmp(text_at(node, "state"), "active") == 0;
         judge_state(v, node, is_target);
         judge_space(v, node);
+        judge_damage(v, node);
     }
     if (active == 0)
         say(v, RED, NULL, xstrdup("no target is active: no object can be read or stored"));

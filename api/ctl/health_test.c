@@ -63,6 +63,9 @@ static void what_wants_looking_after(void **unused)
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
                    "{\"mountpaths_high\": 2, \"mountpaths_out\": 0}}",
            NULL, "yellow", 1, "2 mountpaths of 't1' above space_high");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"quarantined\": 3}}",
+           NULL, "yellow", 1, "3 damaged files of 't1' in quarantine");
 }
 
 static void what_is_refused(void **unused)
