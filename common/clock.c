@@ -3,6 +3,7 @@
 #include <stdbool.h>
 
 #include "common/error.h"
+#include "common/fault.h"
 
 static const char *const clock_days[] = {"Sunday",   "Monday", "Tuesday", "Wednesday",
                                          "Thursday", "Friday", "Saturday"};
@@ -31,7 +32,7 @@ uint64_t clock_ms(void)
 int64_t clock_wall_ms(void)
 {
     struct timespec now = clock_read(CLOCK_REALTIME);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000 + fault_shift_ms("clock.wall");
 }
 
 static struct tm clock_utc(int64_t unix_s)

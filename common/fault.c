@@ -9,12 +9,21 @@
 #include "common/mem.h"
 #include "common/parse.h"
 
-enum fault_action { FAULT_NONE, FAULT_ERRNO, FAULT_KILL, FAULT_DELAY, FAULT_CUT, FAULT_SKIP };
+enum fault_action {
+    FAULT_NONE,
+    FAULT_ERRNO,
+    FAULT_KILL,
+    FAULT_DELAY,
+    FAULT_CUT,
+    FAULT_SKIP,
+    FAULT_AHEAD,
+    FAULT_BEHIND,
+};
 
 struct fault_setting {
     enum fault_action action;
     int errnum;
-    uint64_t amount; /* ms of a delay, bytes of a cut */
+    uint64_t amount; /* ms of a delay or of a clock that is wrong, bytes of a cut */
     uint64_t first;  /* the pass that it begins with, counting from 1 */
     uint64_t last;
     char place[64]; /* "": everywhere; else what a place must have */
@@ -85,6 +94,21 @@ static int parse_passes(char *text, struct fault_setting *s, struct error *err)
     return 0;
 }
 
+static const struct {
+    const char *name;
+    enum fault_action action;
+} timed_actions[] = {{"delay", FAULT_DELAY}, {"ahead", FAULT_AHEAD}, {"behind", FAULT_BEHIND}};
+
+/* FAULT_NONE where it is none that has a time. */
+static enum fault_action timed_action(const char *name)
+{
+    for (size_t i = 0; i < sizeof timed_actions / sizeof timed_actions[0]; i++) {
+        if (strcmp(timed_actions[i].name, name) == 0)
+            return timed_actions[i].action;
+    }
+    return FAULT_NONE;
+}
+
 /* "EIO@3+", "kill", "delay:50", "cut@64k" */
 static int parse_setting(char *text, struct fault_setting *s, struct error *err)
 {
@@ -95,8 +119,7 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
         s->action = FAULT_CUT;
         return parse_size(after, &s->amount, err);
     }
-    if (strcmp(text, "delay") == 0 && amount != NULL) {
-        s->action = FAULT_DELAY;
+    if (amount != NULL && (s->action = timed_action(text)) != FAULT_NONE) {
         int rc = parse_duration_ms(amount, &s->amount, err);
         if (rc != 0)
             return rc;
@@ -109,7 +132,8 @@ static int parse_setting(char *text, struct fault_setting *s, struct error *err)
         s->errnum = amount == NULL ? find_errno(text) : 0;
         if (s->errnum == 0)
             return error_set(err, E_INVALID,
-                             "'%s' is none of kill, skip, delay:MS, cut@SIZE and the errno names",
+                             "'%s' is none of kill, skip, delay:MS, ahead:MS, behind:MS, cut@SIZE "
+                             "and the errno names",
                              text);
     }
     return after != NULL ? parse_passes(after, s, err) : 0;
@@ -215,6 +239,8 @@ int fault_pass(const char *point, const char *place)
     case FAULT_NONE:
     case FAULT_CUT:
     case FAULT_SKIP:
+    case FAULT_AHEAD:
+    case FAULT_BEHIND:
         return 0;
     }
     return 0;
@@ -239,4 +265,15 @@ bool fault_skip_pass(const char *point)
     if (at < 0)
         abort(); /* as above */
     return fault_take(at, "").action == FAULT_SKIP;
+}
+
+int64_t fault_shift_pass(const char *point)
+{
+    int at = find_point(point);
+    if (at < 0)
+        abort(); /* as above */
+    struct fault_setting s = fault_take(at, "");
+    if (s.action != FAULT_AHEAD && s.action != FAULT_BEHIND)
+        return 0;
+    return s.action == FAULT_AHEAD ? (int64_t)s.amount : -(int64_t)s.amount;
 }

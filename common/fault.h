@@ -12,8 +12,8 @@
  *     name=kill[@N]  the process kills itself with SIGKILL (a crash at exactly this point)
  *     name=delay:MS  the pass waits MS milliseconds first; also delay:MS@N, delay:MS@N+
  *     net.*=cut@64k  the byte-counting points: the stream is cut after so many bytes
- *     sync.*=skip    the points that can be left out (also index.intend): nothing is done, and it is
- *                    said to be well
+ *     sync.*=skip    the points that can be left out (also index.intend): nothing is done, and it
+ * is said to be well clock.*=ahead:MS, clock.*=behind:MS   the clock is wrong by so much
  *     name[TEXT]=…   only where the place (a path, say) has TEXT; others do not count as passes
  *
  * With nothing armed a pass costs one relaxed load. */
@@ -33,6 +33,7 @@ int fault_configure(const char *spec, struct error *err);
 int fault_pass(const char *point, const char *place); /* use fault_errno, fault_errno_at */
 uint64_t fault_cut_bytes(const char *point);          /* armed limit, UINT64_MAX when not */
 bool fault_skip_pass(const char *point);              /* use fault_skips */
+int64_t fault_shift_pass(const char *point);          /* use fault_shift_ms */
 
 static inline int fault_errno(const char *point)
 {
@@ -48,4 +49,10 @@ static inline int fault_errno_at(const char *point, const char *place)
 static inline bool fault_skips(const char *point)
 {
     return atomic_load_explicit(&fault_armed, memory_order_relaxed) && fault_skip_pass(point);
+}
+
+/* By how much a clock is to be wrong: 0 when not armed. */
+static inline int64_t fault_shift_ms(const char *point)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_shift_pass(point) : 0;
 }

@@ -122,6 +122,22 @@ static void a_delay_waits(void **state)
     assert_int_equal(fault_errno("sort.create"), 0); /* the first pass does not wait an hour */
 }
 
+static void a_clock_is_wrong(void **state)
+{
+    (void)state;
+    assert_int_equal(fault_shift_ms("clock.wall"), 0);
+    arm("clock.wall=ahead:1h");
+    assert_int_equal(fault_shift_ms("clock.wall"), 3600000);
+    assert_int_equal(fault_errno("clock.wall"), 0);
+    arm("clock.wall=behind:250");
+    assert_int_equal(fault_shift_ms("clock.wall"), -250);
+    arm("clock.wall=behind:1h@2");
+    assert_int_equal(fault_shift_ms("clock.wall"), 0);
+    assert_int_equal(fault_shift_ms("clock.wall"), -3600000);
+    arm("index.write=EIO");
+    assert_int_equal(fault_shift_ms("clock.wall"), 0);
+}
+
 static void kill_is_a_crash_at_the_pass(void **state)
 {
     (void)state;
@@ -151,14 +167,15 @@ static void bad_specs_say_why_and_change_nothing(void **state)
         {"disk.wrote=EIO", "no fault point is called 'disk.wrote'"},
         {"=EIO", "no fault point is called ''"},
         {"disk.write", "fault 'disk.write' lacks '=' and an action"},
-        {"disk.write=EFOO", "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, cut@SIZE "
+        {"disk.write=EFOO", "fault 'disk.write': 'EFOO' is none of kill, skip, delay:MS, ahead:MS, "
+                            "behind:MS, cut@SIZE "
                             "and the errno names"},
-        {"disk.write=",
-         "fault 'disk.write': '' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
-        {"disk.write=EIO:5",
-         "fault 'disk.write': 'EIO' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
-        {"net.send=cut",
-         "fault 'net.send': 'cut' is none of kill, skip, delay:MS, cut@SIZE and the errno names"},
+        {"disk.write=", "fault 'disk.write': '' is none of kill, skip, delay:MS, ahead:MS, "
+                        "behind:MS, cut@SIZE and the errno names"},
+        {"disk.write=EIO:5", "fault 'disk.write': 'EIO' is none of kill, skip, delay:MS, ahead:MS, "
+                             "behind:MS, cut@SIZE and the errno names"},
+        {"net.send=cut", "fault 'net.send': 'cut' is none of kill, skip, delay:MS, ahead:MS, "
+                         "behind:MS, cut@SIZE and the errno names"},
         {"net.send=cut@x", "fault 'net.send': 'x' is not a size such as 512, 64KiB or 1.5GiB"},
         {"disk.write[x=EIO", "fault 'disk.write': '[x' is not a place in brackets"},
         {"disk.write[]=EIO", "fault 'disk.write': '[]' is not a place in brackets"},
@@ -256,6 +273,7 @@ int main(void)
         cmocka_unit_test_teardown(arming_counts_anew_and_disarms_the_rest, disarm),
         cmocka_unit_test_teardown(streams_are_cut, disarm),
         cmocka_unit_test_teardown(a_delay_waits, disarm),
+        cmocka_unit_test_teardown(a_clock_is_wrong, disarm),
         cmocka_unit_test_teardown(kill_is_a_crash_at_the_pass, disarm),
         cmocka_unit_test_teardown(bad_specs_say_why_and_change_nothing, disarm),
         cmocka_unit_test_teardown(every_row_of_the_table_can_be_armed, disarm),
