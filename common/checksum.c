@@ -188,6 +188,24 @@ int checksum_parse(enum checksum_type type, const char *hex, struct checksum_val
     return rc != 0 ? error_wrap(err, "%s checksum", checksum_name(type)) : 0;
 }
 
+bool checksum_parse_base64(enum checksum_type type, const char *base64, struct checksum_value *v)
+{
+    unsigned char bytes[3 * ((2 * CHECKSUM_MAX) / 4)];
+    size_t len = strlen(base64), want = checksum_size(type);
+    if (want == 0 || len != (want + 2) / 3 * 4 || len > sizeof bytes / 3 * 4)
+        return false;
+    size_t padding = (3 - want % 3) % 3;
+    for (size_t i = 0; i < padding; i++) {
+        if (base64[len - 1 - i] != '=')
+            return false;
+    }
+    if (EVP_DecodeBlock(bytes, (const unsigned char *)base64, (int)len) != (int)(want + padding))
+        return false;
+    *v = (struct checksum_value){.type = type};
+    memcpy(v->bytes, bytes, want);
+    return true;
+}
+
 bool checksum_equal(const struct checksum_value *a, const struct checksum_value *b)
 {
     return a->type == b->type && memcmp(a->bytes, b->bytes, checksum_size(a->type)) == 0;

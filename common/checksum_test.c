@@ -154,9 +154,31 @@ static void a_computation_may_be_given_up(void **state)
     checksum_free(NULL);
 }
 
+static void test_base64(void **state)
+{
+    (void)state;
+    struct checksum_value v;
+    char hex[2 * CHECKSUM_MAX + 1];
+    assert_true(checksum_parse_base64(CHECKSUM_MD5, "kAFQmDzST7DWlj99KOF/cg==", &v)); /* "abc" */
+    checksum_hex(&v, hex);
+    assert_int_equal(v.type, CHECKSUM_MD5);
+    assert_string_equal(hex, "900150983cd24fb0d6963f7d28e17f72");
+    static const char *const bad[] = {"",
+                                      "=",
+                                      "kAFQmDzST7DWlj99KOF/cg=",
+                                      "kAFQmDzST7DWlj99KOF/cg",
+                                      "kAFQmDzST7DWlj99KOF/cg===",
+                                      "kAFQmDzST7DWlj99KOF/c!==",
+                                      "kAFQmDzST7DWlj99KOF/cgaa"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        assert_false(checksum_parse_base64(CHECKSUM_MD5, bad[i], &v));
+    assert_false(checksum_parse_base64(CHECKSUM_NONE, "", &v));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_base64),
         cmocka_unit_test(published_vectors),
         cmocka_unit_test(crc32c_of_rfc3720),
         cmocka_unit_test(pieces_give_the_same_as_the_whole),

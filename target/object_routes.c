@@ -108,8 +108,8 @@ const struct http_route object_routes[] = {
      .begin = object_write_begin,
      .summary = "Stores an object.",
      .query = FROM_PROXY,
-     .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, "
-             "`Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
+             "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
                          "no_space"},

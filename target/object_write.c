@@ -104,13 +104,21 @@ static void collect_meta(void *ctx, const char *name, const char *value)
     buf_append(&m->pairs, value, strlen(value) + 1);
 }
 
+/* What the bytes must have: Dfc-Checksum-Type and -Value, or Content-MD5. */
 static int parse_expected(const struct http_request *req, struct checksum_value *sum,
                           const struct checksum_value **expect, struct error *err)
 {
     const char *type_name = http_header(req, "Dfc-Checksum-Type");
     const char *value = http_header(req, "Dfc-Checksum-Value");
+    const char *md5 = http_header(req, "Content-MD5");
     enum checksum_type type;
     *expect = NULL;
+    if (md5 != NULL && (type_name != NULL || value != NULL))
+        return error_set(err, E_INVALID, "Content-MD5 and Dfc-Checksum: send one of them");
+    if (md5 != NULL && !checksum_parse_base64(CHECKSUM_MD5, md5, sum))
+        return error_set(err, E_INVALID, "Content-MD5: '%.64s' is not the base64 of an MD5", md5);
+    if (md5 != NULL)
+        *expect = sum;
     if (type_name == NULL && value == NULL)
         return 0;
     if (type_name == NULL || value == NULL)

@@ -120,24 +120,6 @@ bool backend_etag_is_strong(const char *etag)
     return len >= 2 && etag[0] == '"' && etag[len - 1] == '"';
 }
 
-bool backend_parse_digest(enum checksum_type type, const char *base64, struct checksum_value *out)
-{
-    unsigned char bytes[3 * ((2 * CHECKSUM_MAX) / 4)];
-    size_t len = strlen(base64), want = checksum_size(type);
-    if (want == 0 || len != (want + 2) / 3 * 4 || len > sizeof bytes / 3 * 4)
-        return false;
-    size_t padding = (3 - want % 3) % 3;
-    for (size_t i = 0; i < padding; i++) {
-        if (base64[len - 1 - i] != '=')
-            return false;
-    }
-    if (EVP_DecodeBlock(bytes, (const unsigned char *)base64, (int)len) != (int)(want + padding))
-        return false;
-    *out = (struct checksum_value){.type = type};
-    memcpy(out->bytes, bytes, want);
-    return true;
-}
-
 const char *backend_format_digest(const struct checksum_value *sum,
                                   char out[static BACKEND_DIGEST_MAX])
 {

@@ -147,8 +147,7 @@ bool backend_parse_content_range(const char *text, uint64_t *offset, uint64_t *l
                                  int64_t *size);
 /* Is this tag one that tells bytes apart (not weak), and so good for If-Match? */
 bool backend_etag_is_strong(const char *etag);
-/* base64 of a digest of this type, as headers have it. */
-bool backend_parse_digest(enum checksum_type type, const char *base64, struct checksum_value *out);
+/* In base64, as headers have it. */
 enum { BACKEND_DIGEST_MAX = (CHECKSUM_MAX + 2) / 3 * 4 + 1 };
 const char *backend_format_digest(const struct checksum_value *sum,
                                   char out[static BACKEND_DIGEST_MAX]);

@@ -46,7 +46,7 @@ static void http_sum(const struct http_head *head, struct checksum_value *out)
 {
     const char *md5 = head->header(head, "Content-MD5");
     if (md5 != NULL && head->status == 200)
-        backend_parse_digest(CHECKSUM_MD5, md5, out);
+        checksum_parse_base64(CHECKSUM_MD5, md5, out);
 }
 
 const struct backend_ops backend_http = {

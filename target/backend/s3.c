@@ -259,9 +259,9 @@ static void s3_sum(const struct http_head *head, struct checksum_value *out)
     const char *crc32c = head->header(head, "x-amz-checksum-crc32c");
     const char *sha256 = head->header(head, "x-amz-checksum-sha256");
     const char *etag = head->header(head, "ETag");
-    if (crc32c != NULL && backend_parse_digest(CHECKSUM_CRC32C, crc32c, out))
+    if (crc32c != NULL && checksum_parse_base64(CHECKSUM_CRC32C, crc32c, out))
         return;
-    if (sha256 != NULL && backend_parse_digest(CHECKSUM_SHA256, sha256, out))
+    if (sha256 != NULL && checksum_parse_base64(CHECKSUM_SHA256, sha256, out))
         return;
     if (etag != NULL && etag_is_md5(head) && parse_md5_etag(etag, out))
         return;

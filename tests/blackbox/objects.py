@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Objects: what is stored comes back, with its headers; overwriting, deleting, metadata."""
 
+import base64
 import hashlib
 import http.client
 import os
@@ -112,6 +113,17 @@ def test_checksums_that_are_sent_are_verified(c):
                  {"Dfc-Checksum-Type": kind, "Dfc-Checksum-Value": wrong}
                  ).expect(422, "checksum_mismatch")
         c.get("b", f"bad-{kind}").expect(404)
+    md5 = base64.b64encode(hashlib.md5(data).digest()).decode()
+    c.put("b", "content-md5", data, {"Content-MD5": md5})
+    c.object("PUT", "b", "content-md5", data + b"x", {"Content-MD5": md5}
+             ).expect(422, "checksum_mismatch")
+    for wrong in ("", "abc", "0" * 24, md5 + "="):
+        c.object("PUT", "b", "content-md5", data, {"Content-MD5": wrong}
+                 ).expect(400, "invalid_argument", "Content-MD5")
+    c.object("PUT", "b", "content-md5", data,
+             {"Content-MD5": md5, "Dfc-Checksum-Type": "md5", "Dfc-Checksum-Value": sums["md5"]}
+             ).expect(400, "invalid_argument", "one of them")
+    equal(c.get("b", "content-md5").expect(200).body, data, "what was verified")
     # The published values of the empty string and of "123456789".
     c.put("b", "sum-xxh3", b"", {"Dfc-Checksum-Type": "xxh3",
                                  "Dfc-Checksum-Value": "2d06800538d394c2"})
