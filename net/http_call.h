@@ -47,7 +47,7 @@ struct call {
     uint64_t began_ms;
 
     struct http_result result;
-    bool fresh; /* on a connection of its own: a kept one has died under it */
+    bool fresh; /* on a connection of its own: a kept one has died under it, or could */
     bool again; /* another signature, or another connection: the reply does not count */
     bool head_seen;
     bool framed;         /* the reply's end can be told from a cut */

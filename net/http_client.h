@@ -83,6 +83,9 @@ struct http_call {
                                  * let us wait (it applies backpressure): one that is gone is then
                                  * found by TCP's keepalive */
     bool to_public;             /* to a public listener, where nobody asks for a signature */
+    bool once;                  /* what it does must not be done twice: it goes out on a connection of
+                                 * its own.  (A kept one may die under a call that was carried out,
+                                 * and then the call is repeated, as HTTP allows, where its body can be) */
     bool any_status_streams;    /* a proxy: the download pipe gets the body whatever the status */
     void (*on_head)(void *arg, const struct http_head *head); /* in the loop's thread, or NULL */
     const char *request_id;     /* sent as X-Request-Id, or NULL */

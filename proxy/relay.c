@@ -253,6 +253,17 @@ static bool relay_admitted(struct proxy *p, struct http_request *req)
     return false;
 }
 
+static bool reads(const struct http_request *req)
+{
+    return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+}
+
+/* Could it be repeated after it was carried out?  A body that has begun to be sent could not. */
+static bool is_repeatable_change(const struct http_request *req, const struct relay *r)
+{
+    return !reads(req) && (r->upload == NULL || http_content_length(req) == 0);
+}
+
 static void start(struct proxy *p, struct http_request *req, const char *url, const char *header,
                   bool to_public, int silence)
 {
@@ -277,6 +288,7 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
         .upload_length = http_content_length(req),
         .download = r->download,
         .to_public = to_public,
+        .once = is_repeatable_change(req, r),
         .any_status_streams = true,
         .stall_timeout_ms = silence != 0 ? p->params.call_timeout : 0,
         .on_head = call_answered,
@@ -298,6 +310,5 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url, con
 void relay_to_primary(struct proxy *p, struct http_request *req, const char *url, bool to_public,
                       const char *header)
 {
-    bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
-    start(p, req, url, header, to_public, reads ? E_NOT_PRIMARY : E_IN_DOUBT);
+    start(p, req, url, header, to_public, reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT);
 }
