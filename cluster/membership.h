@@ -26,6 +26,8 @@ struct membership_rules {
     uint64_t timeout_ms; /* silence for longer than this is unreachable */
 };
 
+#define ROOM_UNKNOWN UINT64_MAX
+
 /* What a node says of itself with each keepalive. */
 struct keepalive {
     const char *id;
@@ -34,6 +36,7 @@ struct keepalive {
     uint64_t version;
     uint64_t total_bytes; /* capacity; 0 for a proxy */
     uint64_t available_bytes;
+    uint64_t room_bytes; /* that a target takes before it refuses PUT; ROOM_UNKNOWN: not said */
     uint64_t mountpaths_high; /* of its mountpaths, those above space_high … */
     uint64_t mountpaths_out;  /* … and above space_out */
     uint64_t quarantined;     /* damaged files that were moved aside, and are there still */

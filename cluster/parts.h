@@ -14,8 +14,6 @@ void smap_with(const struct smap *old, const struct node *n, struct smap *next);
 void smap_without(const struct smap *old, const char *id, struct smap *next);
 /* The same nodes, and no earlier owners. */
 void smap_settled(const struct smap *old, struct smap *next);
-/* Is it one of those that objects are placed on? */
-bool node_owns(const struct node *n);
 bool node_equal(const struct node *a, const struct node *b);
 json_t *smap_to_json(const struct smap *m);
 int smap_from_json(json_t *doc, struct smap *out, struct error *err);

@@ -209,6 +209,8 @@ uint64_t state_next_term(const struct cluster_state *s, int64_t wall_ms, bool ne
 
 const struct node *smap_node(const struct smap *m, const char *id); /* or NULL */
 size_t smap_count(const struct smap *m, enum node_role role, enum node_state state);
+/* Is it one of those that objects are placed on? */
+bool node_owns(const struct node *n);
 /* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
  * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are (<= n). */
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,

@@ -268,6 +268,6 @@ const struct http_route cluster_routes[] = {
              "\"removenode\", \"name\": id}`, `{\"action\": \"startmaintenance\", \"name\": id, "
              "\"value\": {\"force\": false}}` (also stopmaintenance and decommission)",
      .reply = "200 and the document that was changed: config or smap",
-     .errors = "not_found invalid_argument invalid_json node_not_found node_state"},
+     .errors = "not_found invalid_argument invalid_json node_not_found node_state no_space"},
     {.name = NULL},
 };

@@ -116,6 +116,7 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
     if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0 ||
         (r = json_get_u64(capacity, "capacity", "available_bytes", &k->available_bytes, err)) !=
             0 ||
+        (r = json_get_u64(capacity, "capacity", "room_bytes", &k->room_bytes, err)) != 0 ||
         (r = json_get_u64(capacity, "capacity", "mountpaths_high", &k->mountpaths_high, err)) != 0)
         return r;
     r = json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
@@ -128,7 +129,7 @@ static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = NULL;
-    struct keepalive k = {0};
+    struct keepalive k = {.room_bytes = ROOM_UNKNOWN};
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
         return r;

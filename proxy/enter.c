@@ -19,6 +19,19 @@ struct proxy *proxy_enter(struct http_request *req)
     return NULL;
 }
 
+/* Those of its last life, or of the cluster that it has heard of; not those that it is to replace. */
+static bool has_documents(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return s->cluster_id[0] != '\0' && p->params.import[0] == '\0';
+}
+
+struct proxy *proxy_enter_objects(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    return has_documents(p) ? p : proxy_enter(req);
+}
+
 static char *url_at(const char *base, const struct http_request *req)
 {
     const char *query = http_raw_query(req);

@@ -428,7 +428,7 @@ static int parse_query(const struct http_request *req, struct list_request *r, s
 
 static void list_begin(struct http_request *req)
 {
-    if (proxy_enter(req) == NULL)
+    if (proxy_enter_objects(req) == NULL)
         return;
     struct list_request r = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
     struct error err = ERROR_INIT;

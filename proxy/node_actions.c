@@ -4,6 +4,7 @@
 
 #include "common/clock.h"
 #include "common/jsonx.h"
+#include "proxy/leave.h"
 #include "proxy/proxy.h"
 
 static const struct action {
@@ -70,7 +71,10 @@ static int commit_action(struct http_request *req, const struct action *a, const
                                 .node_state = a->state,
                                 .force = force,
                                 .wall_ms = clock_wall_ms()};
-    proxy_commit_settled(p, &cmd, changed, req);
+    if (leave_moves(s, &cmd))
+        leave_begin(p, req, n, &cmd, changed);
+    else
+        proxy_commit_settled(p, &cmd, changed, req);
     return 0;
 }
 

@@ -39,7 +39,7 @@ static bool wants_no_redirect(const struct http_request *req)
 
 static void object_begin(struct http_request *req)
 {
-    struct proxy *p = proxy_enter(req);
+    struct proxy *p = proxy_enter_objects(req);
     if (p == NULL)
         return;
     const char *bucket = http_path_param(req, "bucket");

@@ -100,6 +100,9 @@ extern const struct http_route *const proxy_routes[];
 
 /* The proxy; NULL where the request was answered already: this proxy is starting or stopping. */
 struct proxy *proxy_enter(struct http_request *req);
+/* The same for calls of objects, which need nothing but documents: they are answered also while it
+ * starts or stops, for who has connected then has nobody else to ask. */
+struct proxy *proxy_enter_objects(struct http_request *req);
 /* True where the request is taken care of: by the primary, which is another proxy, or by
  * proxy_enter().  False: this proxy is the primary and answers. */
 bool proxy_passed_to_primary(struct http_request *req);

@@ -32,7 +32,9 @@ bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint
             return false;
         if (generation_of(job) != generation)
             continue;
-        if (job->state == JOB_ABORTED || wall_ms - job->ended_ms < RESILVER_RETRY_MS)
+        /* One that ended later than now did so by the clock of another primary. */
+        int64_t age_ms = wall_ms - job->ended_ms;
+        if (job->state == JOB_ABORTED || (age_ms >= 0 && age_ms < RESILVER_RETRY_MS))
             return false;
     }
     return true;

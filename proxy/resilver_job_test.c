@@ -56,6 +56,15 @@ static void test_a_failed_one_is_tried_again_later(void **state)
     check(JOB_FINISHED, "t1", 7, 2001, false); /* its end has not reached the keepalive */
 }
 
+/* Its end was written down by a primary whose clock is ahead of this one's. */
+static void test_an_end_in_the_future_holds_up_nothing(void **state)
+{
+    (void)state;
+    check(JOB_FAILED, "t1", 7, 2000 - 3600000, true);
+    check(JOB_FINISHED, "t1", 7, 1999, true);
+    check(JOB_ABORTED, "t1", 7, 2000 - 3600000, false);
+}
+
 static void test_a_job_is_of_one_target(void **state)
 {
     (void)state;
@@ -77,6 +86,7 @@ int main(void)
         cmocka_unit_test(test_one_at_a_time),
         cmocka_unit_test(test_what_was_aborted_stays_so_until_there_is_a_change),
         cmocka_unit_test(test_a_failed_one_is_tried_again_later),
+        cmocka_unit_test(test_an_end_in_the_future_holds_up_nothing),
         cmocka_unit_test(test_a_job_is_of_one_target),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "target/docs.h"
+#include "target/entry.h"
 
 struct keeper {
     struct mountpaths *mountpaths;
@@ -103,6 +104,8 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
      * after a restart the newest is fetched again. */
     if (docs_save(k->mountpaths, s) == 0)
         log_error("cluster state saved nowhere", lu64("version", s->version));
+    else if (old->version == 0)
+        entry_forget(k->mountpaths);
     state_advance(k->holder, s);
     if (!places_alike(s, old))
         set_placement(k, s);

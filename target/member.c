@@ -1,6 +1,7 @@
 #include "target/member.h"
 
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -114,6 +115,7 @@ static void take_registered_state(void *arg)
 {
     struct attempt *a = arg;
     struct target *t = a->m->target;
+    (void)fault_errno("member.let_in"); /* a place to be killed at */
     if (keeper_take_json(t->keeper, a->state_text, a->state_len, &a->err) == 0)
         a->err = ERROR_INIT;
     loop_post(t->control, attempt_end_posted, a);
@@ -196,23 +198,23 @@ static json_t *keepalive_doc(struct target *t)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     uint64_t resilver = set->settled ? 0 : set->roster->generation;
-    return json_pack("{ss ss sI sI s{sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
+    return json_pack("{ss ss sI sI s{sI sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
                      "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
-                     "mountpaths_high", (json_int_t)full.high, "mountpaths_out",
-                     (json_int_t)full.out, "quarantined",
+                     "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
+                     (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out, "quarantined",
                      (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
 }
 
-/* The URL to ask, or NULL where nobody is known. */
-static char *choose_candidate(struct member *m, size_t *count)
+/* The URL to ask, those of `count` candidates in turn; NULL where nobody is known. */
+static char *choose_candidate(struct member *m, size_t turn, size_t *count)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
     char **urls;
     char *chosen = NULL;
     *count = member_candidates(s, m->target->params.join, &urls);
     for (size_t i = 0; i < *count; i++) {
-        if (i == m->plan.next % *count)
+        if (i == turn % *count)
             chosen = urls[i];
         else
             free(urls[i]);
@@ -237,7 +239,7 @@ static void tick(void *arg)
     struct attempt *a = xcalloc(1, sizeof *a);
     a->m = m;
     a->action = member_plan_action(&m->plan);
-    char *proxy = choose_candidate(m, &a->candidates);
+    char *proxy = choose_candidate(m, m->plan.next, &a->candidates);
     if (proxy == NULL) {
         a->url = xstrdup("");
         error_set(&a->err, E_INVALID, "no proxy is known: --join is empty");
@@ -261,13 +263,18 @@ static void tick(void *arg)
     http_call_start(t->control_client, &call, attempt_done, a);
 }
 
-/* --- fetching the state ----------------------------------------------------------------------- */
+/* --- fetching the state -------------------------------------------------------------------------
+ *
+ * The primary first.  Where it does not answer, or has nothing newer though somebody waits for
+ * that, the other proxies: a primary may have died when only they had got its last change. */
 
 struct fetched {
     struct member *m;
+    size_t asked, candidates; /* proxies */
     char *url;
     char *text;
     size_t len;
+    bool news;
     struct error err;
 };
 
@@ -282,18 +289,30 @@ static void waiters_go_on(struct member *m, struct waiter *list)
     }
 }
 
+static void fetch_ask(struct fetched *f);
+
+static bool fetch_goes_on(const struct fetched *f)
+{
+    bool served = f->err.code == 0 && (f->news || f->m->served == NULL);
+    return !served && !f->m->closing && f->asked < f->candidates;
+}
+
 static void fetch_end(struct fetched *f)
 {
     struct member *m = f->m;
     if (f->err.code != 0 && !m->closing)
         log_warn("cluster state not fetched", lstr("url", f->url), lerr(&f->err));
+    free(steal(f->url));
+    free(steal(f->text));
+    if (fetch_goes_on(f)) {
+        fetch_ask(f);
+        return;
+    }
     m->fetching = false;
     struct waiter *served = steal(m->served);
     waiters_go_on(m, served);
     if (m->late != NULL && !m->closing)
         fetch(m);
-    free(f->url);
-    free(f->text);
     free(f);
 }
 
@@ -306,8 +325,11 @@ static void take_fetched_state(void *arg)
 {
     struct fetched *f = arg;
     struct target *t = f->m->target;
+    _cleanup_state_ const struct cluster_state *before = state_current(t->state);
     if (keeper_renew_json(t->keeper, f->text, f->len, &f->err) == 0)
         f->err = ERROR_INIT;
+    _cleanup_state_ const struct cluster_state *after = state_current(t->state);
+    f->news = state_compare(after, before) > 0;
     loop_post(t->control, fetch_end_posted, f);
 }
 
@@ -324,16 +346,11 @@ static void fetch_done(void *arg, struct http_result *r)
         fetch_end(f);
 }
 
-static void fetch(struct member *m)
+static void fetch_ask(struct fetched *f)
 {
-    size_t candidates;
-    if (m->fetching || m->closing)
-        return;
-    struct fetched *f = xcalloc(1, sizeof *f);
-    f->m = m;
-    m->fetching = true;
-    m->served = steal(m->late);
-    char *proxy = choose_candidate(m, &candidates);
+    const struct target *t = f->m->target;
+    char *proxy = choose_candidate(f->m, f->asked++, &f->candidates);
+    f->err = ERROR_INIT;
     f->url = xprintf("%s/v1/cluster/state", proxy != NULL ? proxy : "");
     if (proxy == NULL) {
         error_set(&f->err, E_NOT_READY, "no proxy is known");
@@ -343,9 +360,20 @@ static void fetch(struct member *m)
     free(proxy);
     const struct http_call call = {.method = HTTP_GET,
                                    .url = f->url,
-                                   .reply_max = m->target->params.state_max,
-                                   .total_timeout_ms = m->target->params.call_timeout};
-    http_call_start(m->target->control_client, &call, fetch_done, f);
+                                   .reply_max = t->params.state_max,
+                                   .total_timeout_ms = t->params.call_timeout};
+    http_call_start(t->control_client, &call, fetch_done, f);
+}
+
+static void fetch(struct member *m)
+{
+    if (m->fetching || m->closing)
+        return;
+    struct fetched *f = xcalloc(1, sizeof *f);
+    f->m = m;
+    m->fetching = true;
+    m->served = steal(m->late);
+    fetch_ask(f);
 }
 
 struct refresh {

@@ -46,13 +46,26 @@ enum space_state space_state(const struct space_limits *l, const struct space *s
                                                                               : SPACE_FINE;
 }
 
+static uint64_t reserve_of(const struct space_limits *l, const struct space *s)
+{
+    uint64_t most = s->total / RESERVE_DIVISOR;
+    return l->reserve_bytes < most ? l->reserve_bytes : most;
+}
+
+uint64_t space_room(const struct space_limits *l, const struct space *s)
+{
+    uint64_t kept = reserve_of(l, s);
+    uint64_t above_out = l->out == 0 ? 0 : s->total / 100 * (100 - l->out);
+    if (above_out > kept)
+        kept = above_out;
+    return s->available > kept ? s->available - kept : 0;
+}
+
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err)
 {
     char left[16];
-    uint64_t reserve = l->reserve_bytes;
-    if (reserve > s->total / RESERVE_DIVISOR)
-        reserve = s->total / RESERVE_DIVISOR;
+    uint64_t reserve = reserve_of(l, s);
     format_size(s->available, left);
     if (s->available < reserve || s->available - reserve < size)
         return error_set(err, E_NO_SPACE,

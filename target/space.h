@@ -31,6 +31,8 @@ unsigned space_percent(const struct space *s); /* used, rounded down */
 enum space_state space_state(const struct space_limits *l, const struct space *s,
                              enum space_state before);
 const char *space_state_name(enum space_state state); /* "fine", "high", "out" */
+/* What may still be written before PUT is refused. */
+uint64_t space_room(const struct space_limits *l, const struct space *s);
 /* May `size` more bytes go to the disk at `path`?  E_NO_SPACE with what to do. */
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err);

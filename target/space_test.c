@@ -101,12 +101,29 @@ static void test_percent(void **state)
     assert_int_equal(space_state(&limits, &empty, SPACE_FINE), SPACE_FINE);
 }
 
+static void test_room(void **state)
+{
+    (void)state;
+    struct error err;
+    for (uint64_t percent = 0; percent <= 100; percent += 5) {
+        const struct space s = used(percent);
+        uint64_t room = space_room(&limits, &s);
+        assert_int_equal(room, percent < 95 ? 950 - 10 * percent : 0);
+        assert_int_equal(admit(&limits, percent, room, &err), percent <= 95 ? 0 : E_NO_SPACE);
+        assert_int_equal(admit(&limits, percent, room + 1, &err), E_NO_SPACE);
+    }
+    const struct space_limits reserve_alone = {.reserve_bytes = 500};
+    const struct space half = used(50);
+    assert_int_equal(space_room(&reserve_alone, &half), 500 - 1000 / 16);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_a_warning_ends_at_low),
         cmocka_unit_test(test_admission),
+        cmocka_unit_test(test_room),
         cmocka_unit_test(test_the_reserve_is_left_whatever_the_percentages),
         cmocka_unit_test(test_limits_must_grow),
         cmocka_unit_test(test_percent),

@@ -18,11 +18,13 @@ static void say(const struct mountpath *mp, const struct space *s, enum space_st
         log_info("mountpath has room again: below space_low", path, percent, available);
 }
 
-static enum space_state look(struct mountpath *mp, const struct space_limits *limits)
+static enum space_state look(struct mountpath *mp, const struct space_limits *limits,
+                             uint64_t *room)
 {
     struct space s;
     if (mountpath_capacity(mp, &s.total, &s.available, NULL) != 0)
         return (enum space_state)mp->space; /* its errors are counted elsewhere */
+    *room += space_room(limits, &s);
     enum space_state now = space_state(limits, &s, (enum space_state)mp->space);
     if (now != (enum space_state)mp->space)
         say(mp, &s, now);
@@ -39,7 +41,7 @@ struct space_count space_watch(struct mountpaths *m, const struct space_limits *
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     struct space_count count = {0};
     for (size_t i = 0; i < set->count; i++) {
-        enum space_state state = look(set->all[i], limits);
+        enum space_state state = look(set->all[i], limits, &count.room_bytes);
         count.high += state != SPACE_FINE;
         count.out += state == SPACE_OUT;
     }

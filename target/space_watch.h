@@ -8,6 +8,7 @@
 struct space_count {
     unsigned high; /* mountpaths above space_high, those above space_out too */
     unsigned out;
+    uint64_t room_bytes; /* that the mountpaths take before PUT is refused */
 };
 
 /* In one thread at a time. */

@@ -26,6 +26,7 @@
 #include "target/mountpath_routes.h"
 #include "target/delete_job.h"
 #include "target/earlier.h"
+#include "target/entry.h"
 #include "target/health.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
@@ -207,7 +208,10 @@ static int start_mountpaths(struct target *t, struct error *err)
 static int start_state(struct target *t, struct error *err)
 {
     const struct keeper_hooks hooks = {.ctx = t, .changed = state_changed};
-    return keeper_new(t->mountpaths, &hooks, &t->keeper, &t->state, err);
+    int code = keeper_new(t->mountpaths, &hooks, &t->keeper, &t->state, err);
+    if (code == 0 && !keeper_has_state(t->keeper))
+        entry_boot(t->mountpaths, t->boot);
+    return code;
 }
 
 static void stamp_of(void *ctx, struct auth_stamp *out)

@@ -40,7 +40,7 @@ enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTENERS };
 struct target {
     struct target_params params;
     const char *id; /* params.id */
-    char boot[16];  /* id of this run */
+    char boot[16];  /* id of this run, or of the first that asked to be let in (entry.h) */
     int ready_fd;   /* an eventfd: readable once requests are served */
     int lock_fd;    /* of params.dir: no other daemon uses it */
     metric_t *reads, *read_bytes;

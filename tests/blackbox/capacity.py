@@ -92,6 +92,16 @@ def test_who_looks_is_told(c):
     equal(len(lines), 2, "one line for each mountpath")
 
 
+def test_nobody_leaves_for_whose_objects_there_is_no_room(c):
+    for action in ("startmaintenance", "decommission"):
+        reply = c.call("PUT", "/v1/cluster", {"action": action, "name": "t2"})
+        message = reply.expect(507, "no_space", "target 't1'").json()["message"]
+        check("target 't2' has" in message and "force" in message, message)
+        equal(node(c, "t2")["state"], "active", f"t2 after {action}")
+    done = c.dfcctl("node", "maintenance", "start", "t2")
+    check(done.returncode != 0 and "add a target" in done.stderr, f"{done}")
+
+
 def test_only_a_warning(c):
     restart(c, "t1", "--space-low=1", "--space-high=2")
     c.put("b", owned_by(c, "t1", "n"), b"x")
