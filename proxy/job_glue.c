@@ -11,6 +11,7 @@
 #include "proxy/objects_job.h"
 #include "proxy/proxy.h"
 #include "proxy/rebalance_job.h"
+#include "proxy/repair_job.h"
 #include "proxy/resilver_job.h"
 #include "proxy/scrub_job.h"
 #include "proxy/sort_job.h"
@@ -21,7 +22,9 @@ struct job_glue {
     struct loop_timer *timer;
     bool beginning;             /* a job that nobody asked for is being committed */
     uint64_t placed, placed_ms; /* the owners, and when this primary first saw them */
-    bool closed;                /* asks no more: the client is being closed */
+    struct repair_fence fence;  /* the same of what a repair is made for */
+    uint64_t fence_ms;
+    bool closed; /* asks no more: the client is being closed */
 };
 
 /* One message to a target. */
@@ -192,11 +195,40 @@ static void step_scrub(struct job_glue *g)
     job_unref((struct job *)cmd.job);
 }
 
+static void repair_stepped(void *arg, const struct error *err)
+{
+    struct job_glue *g = arg;
+    g->beginning = false;
+    if (err != NULL)
+        log_warn("repair does not get on", lerr(err));
+}
+
+static void step_repair(struct job_glue *g)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    const struct repair_fence fence = repair_fence(s);
+    uint64_t now_ms = clock_ms();
+    struct command cmd;
+    if (g->fence_ms == 0 || !repair_fence_equal(&g->fence, &fence)) {
+        g->fence = fence;
+        g->fence_ms = now_ms;
+    }
+    if (g->beginning || !repair_next(s, now_ms - g->fence_ms, clock_wall_ms(), &cmd))
+        return;
+    log_info("repair", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
+             lu64("lagged", fence.lagged), lu64("placed", fence.placed),
+             lu64("raised", fence.raised));
+    g->beginning = true;
+    proxy_commit(g->proxy, &cmd, repair_stepped, g);
+    job_unref((struct job *)cmd.job);
+}
+
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
     begin_resilvers(g);
     step_rebalance(g);
+    step_repair(g);
     step_scrub(g);
     jobs_driver_tick(g->driver);
 }
@@ -245,11 +277,9 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         const char *kind;
         int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
     } kinds[] = {
-        {"sort", sort_job_fits},
-        {"delete", objects_job_fits},
-        {"copy", objects_job_fits},
-        {"rebalance", rebalance_job_fits},
-        {"scrub", scrub_job_fits},
+        {"sort", sort_job_fits},    {"delete", objects_job_fits},
+        {"copy", objects_job_fits}, {"rebalance", rebalance_job_fits},
+        {"scrub", scrub_job_fits},  {"repair", repair_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

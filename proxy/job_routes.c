@@ -364,9 +364,9 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = start_bare_begin,
      .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
-                "scrub, validate.",
+                "repair, scrub, validate.",
      .query = "",
-     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`); "
+     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`, `repair`); "
              "`{\"action\": \"start\", "
              "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`; "
              "`{\"action\": \"start\", \"name\": \"scrub\", \"value\": {\"rate\": size}}`",
