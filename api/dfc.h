@@ -217,6 +217,7 @@ struct dfc_list_options {
     const char *start_after; /* names greater than this, bytewise */
     uint32_t page_size;      /* entries asked for at once; 0: 1000 */
     bool partial;            /* go on without targets that cannot be asked, see _incomplete() */
+    bool cached;             /* of a bucket with a backend: what is here, alone */
 };
 
 struct dfc_entry {
@@ -227,6 +228,7 @@ struct dfc_entry {
     const char *version;
     const char *checksum_type;
     const char *checksum;
+    bool cold; /* the bucket's backend has it, and no target: no version, no checksum */
 };
 
 struct dfc_list;

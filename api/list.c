@@ -20,6 +20,7 @@ struct dfc_list {
     char *start_after;
     uint32_t page_size;
     bool partial;
+    bool cached;
 
     json_t *page;
     json_t *entries;  /* of the page */
@@ -52,6 +53,7 @@ int dfc_list_open(struct dfc_client *client, const char *bucket,
         .start_after = xstrdup(o->start_after),
         .page_size = o->page_size != 0 ? o->page_size : PAGE_SIZE,
         .partial = o->partial,
+        .cached = o->cached,
     };
     *list = l;
     return DFC_OK;
@@ -87,6 +89,8 @@ static int list_path(const struct dfc_list *l, struct buf *path, struct dfc_erro
     uri_query_u64(path, "limit", l->page_size);
     if (l->partial)
         uri_query(path, "partial", "true");
+    if (l->cached)
+        uri_query(path, "cached", "true");
     return DFC_OK;
 }
 
@@ -149,12 +153,15 @@ static void entry_checksum(struct dfc_entry *out, json_t *sum)
 static int entry_read(struct dfc_list *l, json_t *one, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
+    bool cached = true;
     l->entry = (struct dfc_entry){.version = ""};
     if (json_need_str(one, "entries", "name", &l->entry.name, &e) != 0 ||
         json_get_u64(one, "entries", "size", &l->entry.size, &e) != 0 ||
         json_get_i64(one, "entries", "modified_ms", &l->entry.modified_ms, &e) != 0 ||
-        json_get_str(one, "entries", "version", &l->entry.version, &e) != 0)
+        json_get_str(one, "entries", "version", &l->entry.version, &e) != 0 ||
+        json_get_bool(one, "entries", "cached", &cached, &e) != 0)
         return failure_common(err, DFC_FAILED, &e);
+    l->entry.cold = !cached;
     entry_checksum(&l->entry, json_object_get(one, "checksum"));
     return 1;
 }

@@ -296,6 +296,11 @@ bool backend_is_written(const char *url)
     return begins_with(url, "s3://");
 }
 
+bool backend_is_listed(const char *url)
+{
+    return begins_with(url, "s3://");
+}
+
 bool backend_same_objects(const char *a, const char *b)
 {
     struct backend_spec x, y;

@@ -51,5 +51,6 @@ int backend_url_from_json(json_t *doc, struct buf *out, struct error *err);
 /* Do both lead to the same objects, so that what is kept of the one holds for the other?  An
  * endpoint may move; provider, bucket and prefix may not (of http: the URL). */
 bool backend_same_objects(const char *a, const char *b);
-/* Does this release write to it? */
+/* Does this release write to it, and list it? */
 bool backend_is_written(const char *url);
+bool backend_is_listed(const char *url);

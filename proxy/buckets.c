@@ -186,7 +186,7 @@ static int rename_bucket(struct http_request *req, const struct action_body *bod
 static int list_objects(struct http_request *req, const struct action_body *body, struct error *err)
 {
     static const char *const fields[] = {"prefix", "delimiter", "start_after", "token",
-                                         "limit",  "partial",   NULL};
+                                         "limit",  "partial",   "cached",      NULL};
     struct list_request l = LIST_REQUEST_DEFAULT(http_path_param(req, "bucket"));
     json_t *value = body->value;
     int r;
@@ -197,7 +197,8 @@ static int list_objects(struct http_request *req, const struct action_body *body
          (r = json_get_str(value, "value", "start_after", &l.start_after, err)) != 0 ||
          (r = json_get_str(value, "value", "token", &l.token, err)) != 0 ||
          (r = json_get_u64(value, "value", "limit", &l.limit, err)) != 0 ||
-         (r = json_get_bool(value, "value", "partial", &l.partial, err)) != 0))
+         (r = json_get_bool(value, "value", "partial", &l.partial, err)) != 0 ||
+         (r = json_get_bool(value, "value", "cached", &l.cached, err)) != 0))
         return r;
     list_start(req, &l);
     return 0;

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "cluster/backend.h"
 #include "cluster/layout.h"
 #include "cluster/location.h"
 #include "common/clock.h"
@@ -23,18 +24,21 @@ enum {
     ENTRY_TEXT_MAX =
         7 << 10, /* one entry as JSON: a name of 1024 bytes, each escaped, and the rest */
     PAGE_TEXT_MAX = 64 << 10,
-    AGAIN_MS = 50, /* before a page is begun anew; and for how long that is tried: */
+    BACKEND_MS = 120000, /* for a page of a backend, with its retries */
+    AGAIN_MS = 50,       /* before a page is begun anew; and for how long that is tried: */
     AGAIN_MAX_MS = 15000,
 };
 
 struct listing;
 
-/* One target. */
+/* One target, with what it holds, or with what the bucket's backend has: that is one source more,
+ * which one target asks for all.  Its entries have the least version, so that what is here wins. */
 struct source {
     struct listing *listing;
     size_t index;
     char *id;
     char *data_url;
+    bool backend;
     bool asking;
 };
 
@@ -145,11 +149,17 @@ static void put_parameter(struct buf *url, const char *name, const char *value)
     buf_put_url_escaped(url, value, strlen(value), "/");
 }
 
+/* A backend has all names, and not its share of them. */
+static size_t question_limit(const struct source *s, const struct list_question *q)
+{
+    return s->backend ? s->listing->wanted->request.limit : q->limit;
+}
+
 static void put_page_url(struct buf *url, const struct source *s, const struct list_question *q)
 {
     const struct listing *l = s->listing;
-    buf_printf(url, "%s/v1/list/%llu?limit=%zu&%s", s->data_url, (unsigned long long)l->bucket_id,
-               q->limit, l->version);
+    buf_printf(url, "%s/v1/list/%llu%s?limit=%zu&%s", s->data_url, (unsigned long long)l->bucket_id,
+               s->backend ? "/backend" : "", question_limit(s, q), l->version);
     put_parameter(url, "prefix", l->prefix);
     put_parameter(url, "delimiter", l->delimiter);
     put_parameter(url, "start_after", q->position.after);
@@ -207,8 +217,8 @@ static void source_ask(struct source *s, const struct list_question *q)
     const struct http_call call = {
         .method = HTTP_GET,
         .url = buf_str(&url),
-        .reply_max = PAGE_TEXT_MAX + q->limit * ENTRY_TEXT_MAX,
-        .total_timeout_ms = l->proxy->params.call_timeout,
+        .reply_max = PAGE_TEXT_MAX + (question_limit(s, q) + 1) * ENTRY_TEXT_MAX,
+        .total_timeout_ms = s->backend ? BACKEND_MS : l->proxy->params.call_timeout,
         .request_id = http_request_id(l->req),
     };
     s->asking = true;
@@ -288,17 +298,43 @@ static int check_targets(const struct smap *m, bool partial, size_t *count, stru
     return 0;
 }
 
-static struct listing *listing_new(struct proxy *p, const struct cluster_state *s,
-                                   const struct list_request *r, uint64_t bucket_id, size_t count,
-                                   const struct list_position *position)
+/* The target that asks the bucket's backend, the same for every page; NULL: nobody has to. */
+static const struct node *backend_asker(const struct cluster_state *s, const struct bucket *b,
+                                        const struct list_request *r)
 {
-    struct listing *l = xcalloc(1, sizeof *l + count * sizeof l->sources[0]);
+    const struct node *asker = NULL;
+    if (b->props.backend != NULL && !r->cached && backend_is_listed(b->props.backend))
+        (void)smap_owners(&s->smap, b->id, "", 1, &asker);
+    return asker;
+}
+
+static void add_source(struct listing *l, const struct node *n, bool backend)
+{
+    l->sources[l->count] = (struct source){
+        .listing = l,
+        .index = l->count,
+        .id = xstrdup(n->id),
+        .data_url = xstrdup(n->data_url),
+        .backend = backend,
+    };
+    if (n->state == NODE_UNREACHABLE)
+        list_merge_lose(l->merge, l->count);
+    l->count++;
+}
+
+static struct listing *listing_new(struct proxy *p, const struct cluster_state *s,
+                                   const struct list_request *r, const struct bucket *b,
+                                   size_t count, const struct list_position *position)
+{
+    const struct node *asker = backend_asker(s, b, r);
+    size_t sources = count + (asker != NULL);
+    struct listing *l = xcalloc(1, sizeof *l + sources * sizeof l->sources[0]);
     l->proxy = p;
-    l->merge = list_merge_new(count, position, r->limit);
+    l->merge = list_merge_new(sources, position, r->limit);
     l->prefix = xstrdup(r->prefix);
     l->delimiter = xstrdup(r->delimiter);
     l->partial = r->partial;
-    l->bucket_id = bucket_id;
+    l->bucket_id = b->id;
     l->begun_ms = clock_ms();
     l->placed = s->smap.placed;
     l->moving = !layout_is_settled(&s->smap);
@@ -306,18 +342,11 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
              (unsigned long long)s->version);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (!may_hold(&s->smap, n))
-            continue;
-        l->sources[l->count] = (struct source){
-            .listing = l,
-            .index = l->count,
-            .id = xstrdup(n->id),
-            .data_url = xstrdup(n->data_url),
-        };
-        if (n->state == NODE_UNREACHABLE)
-            list_merge_lose(l->merge, l->count);
-        l->count++;
+        if (may_hold(&s->smap, n))
+            add_source(l, n, false);
     }
+    if (asker != NULL)
+        add_source(l, asker, true);
     return l;
 }
 
@@ -344,7 +373,7 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
         return error_set(err, E_OVERLOAD, "%llu lists are being made, this proxy's limit",
                          (unsigned long long)param_live(p->params.lists_max));
     }
-    *out = listing_new(p, s, r, b->id, count, &position);
+    *out = listing_new(p, s, r, b, count, &position);
     return 0;
 }
 
@@ -414,6 +443,7 @@ static int parse_query(const struct http_request *req, struct list_request *r, s
 {
     const char *limit = http_query(req, "limit");
     const char *partial = http_query(req, "partial");
+    const char *cached = http_query(req, "cached");
     int code = 0;
     query_text(req, "prefix", &r->prefix);
     query_text(req, "delimiter", &r->delimiter);
@@ -423,6 +453,8 @@ static int parse_query(const struct http_request *req, struct list_request *r, s
         error_wrap(err, "parameter 'limit'");
     else if (partial != NULL && (code = parse_bool(partial, &r->partial, err)) != 0)
         error_wrap(err, "parameter 'partial'");
+    else if (cached != NULL && (code = parse_bool(cached, &r->cached, err)) != 0)
+        error_wrap(err, "parameter 'cached'");
     return code;
 }
 
@@ -447,11 +479,15 @@ const struct http_route list_routes[] = {
      .summary = "A page of a bucket's objects, in bytewise order of names.",
      .query = "prefix=text; delimiter=text: what lies behind it is one entry of prefixes; "
               "start_after=name; token=next of the page before; limit=1 to 10000 (default 1000); "
-              "partial=true: without targets that cannot be asked",
+              "partial=true: without targets that cannot be asked; cached=true: of a bucket with a "
+              "backend what is here, alone",
      .body = "",
      .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", "
               "\"modified_ms\"}], \"prefixes\": [\"a/\"], \"next\": \"\", \"incomplete\": "
-              "false}`",
-     .errors = "bucket_not_found invalid_name node_unreachable no_targets"},
+              "false}`; what only the backend has comes as `{\"name\", \"size\", \"version\": "
+              "\"0.0.0\", "
+              "\"etag\", \"modified_ms\", \"cached\": false}`",
+     .errors = "bucket_not_found invalid_name node_unreachable no_targets backend_denied "
+               "backend_error backend_unavailable backend_timeout"},
     {.name = NULL},
 };

@@ -14,6 +14,7 @@ struct list_request {
     const char *token;       /* of an earlier page, or NULL */
     uint64_t limit;
     bool partial; /* go on without targets that cannot be asked */
+    bool cached;  /* of a bucket with a backend: what is here, alone */
 };
 
 #define LIST_REQUEST_DEFAULT(name) \

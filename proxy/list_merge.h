@@ -9,7 +9,8 @@
  * What a target says (list_page.h) is checked: names that do not grow, or a page that leads
  * nowhere, would make the merge drop names or run for ever.  Every item of the result is greater
  * than start_after; a name that two targets have (one is moved to the other) comes once, with the
- * greatest version, and not at all where that is a tombstone.
+ * greatest version, and not at all where that is a tombstone.  A backend is a source as any other, whose
+ * names have the least version.
  *
  * Why nothing falls between the pages of two targets while objects are moved from one to the other.
  * The questions of one page are asked within LAYOUT_PAGE_MS (list.c), or it is begun anew.  An object

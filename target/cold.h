@@ -29,6 +29,7 @@
 #include "common/error.h"
 
 struct cold;
+struct http_route;
 struct miss_source;
 struct object_call;
 struct object_put;
@@ -37,6 +38,7 @@ struct target;
 enum { COLD_HELD_BYTES = 64 * 1024 };
 
 extern const struct miss_source cold_miss; /* for miss.c */
+extern const struct http_route cold_list_routes[]; /* a page of the backend's names: cold_list.c */
 
 int cold_new(struct target *t, struct cold **out, struct error *err);
 /* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.

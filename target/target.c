@@ -62,7 +62,7 @@ const struct http_route *const target_routes[] = {object_routes,
                                                   staged_routes,
                                                   settle_routes,
                                                   session_routes,
-                                                  NULL};
+                                                  cold_list_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
     &sort_xaction,      &delete_xaction,   &copy_xaction,

@@ -37,6 +37,8 @@ static void json_entry(struct listing *l, const struct dfc_entry *e)
         json_pack("{s:s, s:I, s:I, s:s, s:{s:s, s:s}}", "name", e->name, "size",
                   (json_int_t)e->size, "modified_ms", (json_int_t)e->modified_ms, "version",
                   e->version, "checksum", "type", e->checksum_type, "value", e->checksum);
+    if (e->cold)
+        json_object_set_new(one, "cached", json_false());
     _cleanup_free_ char *text = json_text(one);
     fprintf(l->ctl->out, "%s\n    %s", l->comma ? "," : "", text);
     l->comma = true;
@@ -116,6 +118,7 @@ int object_ls(struct ctl *ctl, const struct args *args)
         .delimiter = args->text[F_delimiter],
         .start_after = args->text[F_start_after],
         .partial = args->given[F_partial],
+        .cached = args->given[F_cached],
     };
     if (args->given[F_limit] && args->number[F_limit] > 0 && args->number[F_limit] < 1000)
         options.page_size = (uint32_t)args->number[F_limit];

@@ -290,9 +290,141 @@ static void words_of_xml(void **unused)
     }
 }
 
+/* --- what is written, and lists --------------------------------------------------------------- */
+
+static void requests_that_write(void **unused)
+{
+    (void)unused;
+    static const struct backend_part parts[2] = {{.etag = "\"t1\""}, {.etag = "\"t2\""}};
+    const struct backend_write write = {
+        .content_type = "a/b", .upload_id = "u+/=", .part = 2, .parts = parts, .part_count = 2};
+    static const struct {
+        enum backend_verb verb;
+        enum http_method method;
+        const char *url, *body;
+    } rows[] = {
+        {BACKEND_PUT, HTTP_PUT, "http://h/b/p/n%20a", NULL},
+        {BACKEND_DELETE, HTTP_DELETE, "http://h/b/p/n%20a", NULL},
+        {BACKEND_PARTS_BEGIN, HTTP_POST, "http://h/b/p/n%20a?uploads=", NULL},
+        {BACKEND_PART, HTTP_PUT, "http://h/b/p/n%20a?partNumber=2&uploadId=u%2B%2F%3D", NULL},
+        {BACKEND_PARTS_ABORT, HTTP_DELETE, "http://h/b/p/n%20a?uploadId=u%2B%2F%3D", NULL},
+        {BACKEND_PARTS_END, HTTP_POST, "http://h/b/p/n%20a?uploadId=u%2B%2F%3D",
+         "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">"
+         "<Part><PartNumber>1</PartNumber><ETag>&quot;t1&quot;</ETag></Part>"
+         "<Part><PartNumber>2</PartNumber><ETag>&quot;t2&quot;</ETag></Part>"
+         "</CompleteMultipartUpload>"},
+    };
+    struct backend_spec spec;
+    struct backend_request r;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    assert_int_equal(backend_parse("s3://b/p?endpoint=http://h&auth=none", a, &spec, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct backend_ask ask = {.verb = rows[i].verb, .name = "n a", .write = &write};
+        assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
+        assert_string_equal(r.url, rows[i].url);
+        assert_int_equal(backend_method(&ask), rows[i].method);
+        if (rows[i].body != NULL)
+            assert_string_equal(r.body, rows[i].body);
+    }
+}
+
+static void requests_that_list(void **unused)
+{
+    (void)unused;
+    struct backend_list_ask list = {
+        .prefix = "a/", .delimiter = "/", .start_after = "a/b c", .limit = 50};
+    const struct backend_ask ask = {.verb = BACKEND_LIST, .name = "", .list = &list};
+    struct backend_spec spec;
+    struct backend_request r;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    assert_int_equal(backend_parse("s3://b/p?endpoint=http://h&auth=none", a, &spec, NULL), 0);
+    assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
+    assert_string_equal(r.url, "http://h/b/?delimiter=%2F&encoding-type=url&list-type=2&max-keys=50"
+                               "&prefix=p%2Fa%2F&start-after=p%2Fa%2Fb%20c");
+    list = (struct backend_list_ask){
+        .prefix = "", .delimiter = "", .start_after = "", .token = "t=", .limit = 5000};
+    assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
+    assert_string_equal(r.url, "http://h/b/?continuation-token=t%3D&encoding-type=url&list-type=2"
+                               "&max-keys=1000&prefix=p%2F");
+}
+
+static int read_page(const char *text, struct arena *a, struct backend_page *page)
+{
+    struct backend_spec spec;
+    *page = (struct backend_page){.arena = a};
+    assert_int_equal(backend_parse("s3://b/p?endpoint=http://h&auth=none", a, &spec, NULL), 0);
+    return backend_s3.page(&spec, text, strlen(text), page, NULL);
+}
+
+static void pages_of_names(void **unused)
+{
+    (void)unused;
+    struct backend_page page;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    static const char *const text =
+        "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"x\"><Prefix>p/</Prefix>"
+        "<Contents><Key>p/a%2Bb+c%20d</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified>"
+        "<ETag>&quot;e&quot;</ETag><Size>12</Size><Owner><ID>7</ID></Owner></Contents>"
+        "<Contents><Key>p/</Key><Size>0</Size></Contents>"
+        "<Contents><Key>other</Key><Size>0</Size></Contents>"
+        "<Contents><Key>p/%FF</Key><Size>0</Size></Contents>"
+        "<CommonPrefixes><Prefix>p/x/</Prefix></CommonPrefixes>"
+        "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken>"
+        "</ListBucketResult>";
+    assert_int_equal(read_page(text, a, &page), 0);
+    assert_int_equal(page.entry_count, 1);
+    assert_string_equal(page.entries[0].name, "a+b c d");
+    assert_string_equal(page.entries[0].etag, "\"e\"");
+    assert_int_equal(page.entries[0].size, 12);
+    assert_int_equal(page.entries[0].modified_ms, 1255369830000);
+    assert_int_equal(page.prefix_count, 1);
+    assert_string_equal(page.prefixes[0], "x/");
+    assert_string_equal(page.token, "t");
+    /* Cut anywhere, it is no page. */
+    for (size_t len = 0; len < strlen(text); len++) {
+        _cleanup_free_ char *cut = strndup(text, len);
+        assert_int_equal(read_page(cut, a, &page), E_BACKEND);
+    }
+    assert_int_equal(read_page("<ListBucketResult><IsTruncated>true</IsTruncated>"
+                               "</ListBucketResult>",
+                               a, &page),
+                     E_BACKEND);
+    assert_int_equal(read_page("<ListBucketResult><Contents><Key>p/a</Key><Size>x</Size>"
+                               "</Contents></ListBucketResult>",
+                               a, &page),
+                     E_BACKEND);
+}
+
+/* What the cluster lets a bucket's properties promise is what the rows can do. */
+static void who_can_what(void **unused)
+{
+    (void)unused;
+    static const char *const urls[] = {"s3://b", "dfc://b?endpoint=http://h", "http://h",
+                                       "https://h"};
+    for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
+        struct backend_spec spec;
+        _cleanup_(arena_freep)
+        struct arena *a = arena_new(1024);
+        assert_int_equal(backend_parse(urls[i], a, &spec, NULL), 0);
+        const struct backend_ops *ops = backend_ops_of(spec.provider);
+        assert_int_equal(backend_is_written(urls[i]), backend_can(ops, BACKEND_PUT));
+        assert_int_equal(backend_is_written(urls[i]), backend_can(ops, BACKEND_DELETE));
+        assert_int_equal(backend_is_listed(urls[i]), backend_can(ops, BACKEND_LIST));
+        assert_true(ops->page != NULL || !backend_can(ops, BACKEND_LIST));
+        assert_true(ops->upload_id != NULL || !backend_can(ops, BACKEND_PARTS_BEGIN));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(requests_that_write),
+        cmocka_unit_test(requests_that_list),
+        cmocka_unit_test(pages_of_names),
+        cmocka_unit_test(who_can_what),
         cmocka_unit_test(keys_of_a_file),
         cmocka_unit_test(urls_of_objects),
         cmocka_unit_test(public_buckets_are_not_signed),

@@ -41,15 +41,15 @@ def test_what_is_cached_here(c):
         c.put("own", name, name.encode() * 100)
     for bucket in ("cold", "kept", "young"):
         read_all(c, bucket)
-        equal(c.names(bucket), NAMES, f"what {bucket} has")
+        equal(c.names(bucket, cached="true"), NAMES, f"what {bucket} has")
 
 
 def test_the_job(c):
     done = c.dfcctl("job", "start", "lru", "--wait")
     equal(done.returncode, 0, done.stderr)
-    equal(c.names("cold"), [], "what is left")
+    equal(c.names("cold", cached="true"), [], "what is left")
     for bucket in ("kept", "young", "own"):
-        equal(c.names(bucket), NAMES, f"what {bucket} has")
+        equal(c.names(bucket, cached="true"), NAMES, f"what {bucket} has")
     jobs = c.get_json("/v1/jobs?kind=lru")["jobs"]
     equal([j["state"] for j in jobs], ["finished"], "the job")
     job = c.get_json("/v1/jobs/" + jobs[0]["id"])
@@ -60,15 +60,15 @@ def test_it_is_read_again(c):
     before = WEB.count("base/" + NAMES[0])
     read_all(c, "cold")
     equal(WEB.count("base/" + NAMES[0]), before + 1, "requests to the backend")
-    equal(c.names("cold"), NAMES, "what cold has")
+    equal(c.names("cold", cached="true"), NAMES, "what cold has")
 
 
 def test_by_itself(c):
     restart(c, "--arg=--space-low=1%", "--arg=--space-high=2%", "--arg=--space-out=100%",
             "--arg=--evict-interval=50ms")
-    wait_for(lambda: c.names("cold") == [], "cold is empty")
+    wait_for(lambda: c.names("cold", cached="true") == [], "cold is empty")
     for bucket in ("kept", "young", "own"):
-        equal(c.names(bucket), NAMES, f"what {bucket} has")
+        equal(c.names(bucket, cached="true"), NAMES, f"what {bucket} has")
     for _ in range(5):  # while it goes on
         read_all(c, "cold")
     read_all(c, "own")

@@ -30,6 +30,11 @@ def put(c, bucket, name, data, headers=None):
     return c.object("PUT", bucket, name, data, headers)
 
 
+def metric(c, name):
+    text = c.call("GET", "/metrics", node=c.targets()[0]).expect(200).body.decode()
+    return sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
 def restart_target(c):
     node = c.targets()[0]
     c.stop(node)
@@ -256,10 +261,10 @@ def test_a_read_that_a_write_overtakes(c):
     go = threading.Event()
     S3.put("data", "pre/race", LARGE)
     S3.fail("pre/race", method="GET", hold=go, held_bytes=200_000)
-    got = []
+    got, before = [], metric(c, "dfc_cold_fetch_bytes_total")
     reader = threading.Thread(target=lambda: got.append(c.get("s3", "race")))
     reader.start()
-    wait_for(lambda: S3.count("pre/race") == 1, "the read is under way")
+    wait_for(lambda: metric(c, "dfc_cold_fetch_bytes_total") > before, "the read is under way")
     put(c, "s3", "race", b"new").expect(200)
     go.set()
     reader.join()

@@ -30,6 +30,7 @@ Faults of one answer, in the order of fail() calls, each once; `method` and `par
     no_ranges=True    a Range is passed over
     chunked=True      no Content-Length
     change=BYTES      the object has these bytes from now on
+    text=BYTES        that is the answer, with status 200
     read_at=N         of a request with a body: the connection is reset when N bytes of it were read
     deaf=True         what was asked is done, and the connection is reset instead of an answer
     late_error=True   of the end of an upload in parts: 200, and an error in the body
@@ -85,6 +86,7 @@ class Refused(Exception):
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 0
+    disable_nagle_algorithm = True  # heads and bodies are written one after the other
 
     def log_message(self, *_):
         pass
@@ -121,6 +123,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 extra = {"Retry-After": fault["retry_after"]} if "retry_after" in fault else {}
                 raise InjectedError(fault["status"], extra)
             service.authorize(self)
+            if "text" in fault:
+                self.send_whole(200, fault["text"], {"Content-Type": "application/xml"})
+                return
             if "change" in fault:
                 service.put(bucket, key, fault["change"])
             if self.command in ("PUT", "POST", "DELETE"):
@@ -319,7 +324,7 @@ class FakeS3:
         self.page_max = page_max
         self.objects, self.faults, self.seen = {}, {}, {}
         self.etags, self.types = {}, {}  # (bucket, key): of objects that came in parts; content types
-        self.open, self.puts, self.last = {}, [], 0
+        self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.service = self
@@ -404,8 +409,20 @@ class FakeS3:
                     return faults.pop(i)
             return {}
 
+    def many(self, bucket, count):
+        """The bucket lists so many names, %09d, of no object."""
+        with self.lock:
+            self.objects[bucket], self.counted[bucket] = {}, count
+
+    def page_of_many(self, count, after, limit):
+        first = int(after) + 1 if after else 0
+        names = [(f"{i:09d}", False) for i in range(first, min(count, first + limit))]
+        return names, first + limit < count
+
     def page(self, bucket, prefix, delimiter, after, from_token, limit):
         """Items (name, is it a common prefix) greater than `after`; with a token, behind that item."""
+        if bucket in self.counted:
+            return self.page_of_many(self.counted[bucket], after, limit)
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
@@ -489,6 +506,8 @@ class FakeS3:
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
+            if bucket in self.counted:
+                return b""
             if key not in self.objects[bucket]:
                 raise Refused(404, "NoSuchKey", "The specified key does not exist.")
             return self.objects[bucket][key]
