@@ -349,7 +349,7 @@ bool copies_may_answer(const struct object_call *call)
         return false;
     if (call->compared)
         return true;
-    if (clock_ms() >= atomic_load(&t->copies->lease_until_ms))
+    if (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease"))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
