@@ -11,6 +11,7 @@ that no order explains, and what had been done to whom.
     DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority)
     DFC_FAULTS=cuts,moves                           only such faults
     DFC_METASTORE=etcd                              three proxies, one of which is elected
+    DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
 
 What `copies: 1` does not promise is left out (docs/known-issues.md, "With one copy"): where owners change
 while a target that is cut off, or stands still, goes on by what it knew."""
@@ -44,6 +45,8 @@ HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-int
          "--proxy-arg=--keepalive-interval=100ms"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
           for name in ("connect-timeout=500ms", "call-timeout=2s", "stall-timeout=4s")]
+if os.environ.get("DFC_MUTANT"):
+    HASTE.append(f"--target-arg=--faults={os.environ['DFC_MUTANT']}=skip")
 
 
 def seeds():

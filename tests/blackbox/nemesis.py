@@ -24,7 +24,7 @@ import signal
 import threading
 import time
 
-from lib import wait_for
+from lib import Failed, wait_for
 
 HOLD_SECONDS = (0.05, 3.5)  # around the time after which a node is called unreachable
 SPREAD_SECONDS = 2.0  # within which the steps of a plan begin
@@ -156,7 +156,7 @@ def join(n, step):
     if len(n.c.targets()) >= n.targets_max:
         return maintenance(n, step)
     n.say(step, "a target joins")
-    n.in_background(n.c.add_target)
+    n.in_background(n.begin, n.c.add_target)
     return lambda: None
 
 
@@ -252,9 +252,17 @@ class Nemesis:
             self.await_end(node, pid)
             with self.lock:
                 if self.pid(node) is None:
-                    self.c.start(node, *args)
+                    self.begin(self.c.start, node, *args)
+                    self.c.ended_by_test.discard(node)
 
         self.in_background(started)
+
+    @staticmethod
+    def begin(function, *args):
+        """A start that does not insist on being through soon: it may need what another step has ended, and
+        keeps others from starting that."""
+        with contextlib.suppress(Failed):
+            function(*args, "--ready-seconds=3")
 
     def in_background(self, function, *args):
         def guarded():
@@ -304,6 +312,7 @@ class Nemesis:
 
     def bring_back(self):
         """Everybody lives, and the map says so."""
+        self.c.nodes = {n["name"]: n for n in self.c.status()}
         for node in self.members():
             if self.pid(node) is None:
                 self.c.start(node)

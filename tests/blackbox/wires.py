@@ -4,7 +4,7 @@ Each node of a WiredCluster listens on 127.0.0.1, as always, and tells the other
 of its own, 127.0.1.N, with the same ports.  There this program listens and passes bytes on:
 
     t1 ──▶ 127.0.1.4:control of t2 ─ wires ─▶ 127.0.0.1:control of t2
-           who is it?  /proc/net/tcp has the socket, /proc/PID/fd its process
+           who is it?  the kernel's sock_diag has the socket, /proc/PID/fd its process
 
 A cut link (from, to) swallows what is sent that way, on the connections of either side, as a network
 does that loses packets in one direction: a request does not arrive, or its answer does not; nobody is
@@ -24,6 +24,7 @@ import contextlib
 import json
 import os
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -62,19 +63,23 @@ class Processes:
         return next((name for name, pid in self.pids.items() if has_descriptor(pid, link)), None)
 
 
-def hexed(address):
-    packed = socket.inet_aton(address[0])
-    return f"{int.from_bytes(packed, sys.byteorder):08X}:{address[1]:04X}"
+# inet_diag_req_v2 and inet_diag_sockid of linux/inet_diag.h: the socket of exactly these addresses.
+NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, REQUEST, NO_COOKIE = 4, 20, 1, 0xFFFFFFFF
+HEADER, QUESTION = struct.Struct("=IHHII"), struct.Struct("=BBBxI2s2s4s12x4s12xIII")
+INODE_AT = HEADER.size + 4 + 48 + 16  # in the answer's inet_diag_msg
 
 
 def inode_of(inside, outside):
-    wanted = [hexed(inside), hexed(outside)]
-    with open("/proc/net/tcp", encoding="ascii") as f:
-        for line in f:
-            fields = line.split()
-            if fields[1:3] == wanted:
-                return fields[9]
-    return None
+    question = QUESTION.pack(
+        socket.AF_INET, socket.IPPROTO_TCP, 0, NO_COOKIE, inside[1].to_bytes(2, "big"),
+        outside[1].to_bytes(2, "big"), socket.inet_aton(inside[0]), socket.inet_aton(outside[0]), 0,
+        NO_COOKIE, NO_COOKIE)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as s:
+        s.send(HEADER.pack(HEADER.size + len(question), SOCK_DIAG_BY_FAMILY, REQUEST, 1, 0) + question)
+        answer = s.recv(4096)
+    if HEADER.unpack_from(answer)[1] != SOCK_DIAG_BY_FAMILY:
+        return None  # an error: it has gone already
+    return int.from_bytes(answer[INODE_AT:INODE_AT + 4], sys.byteorder)
 
 
 def has_descriptor(pid, link):
