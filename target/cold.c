@@ -6,8 +6,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "target/lanes.h"
 #include "target/miss.h"
+#include "target/turns.h"
 
 enum { QUEUE_MAX = 65536, HURRY_MS = 2000, CONNECTIONS_PER_HOST = 256 };
 
@@ -119,7 +119,7 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = pool_new("writer", (unsigned)p->cold_writes, QUEUE_MAX, &c->writers, err);
     if (code == 0)
-        c->lanes = lanes_new(c->writers);
+        c->turns = turns_new(c->writers, QUEUE_MAX);
     if (code == 0)
         code = loop_new("backend", &c->loop, err);
     if (code == 0)
@@ -145,7 +145,7 @@ void cold_free(struct cold *c)
     pool_free(c->writers);
     pool_free(c->fetchers);
     pool_free(c->askers);
-    lanes_free(c->lanes);
+    turns_free(c->turns);
     http_client_free(c->client);
     if (c->loop != NULL)
         loop_free(c->loop);

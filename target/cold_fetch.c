@@ -18,9 +18,9 @@
 #include "common/rng.h"
 #include "hrw/hrw.h"
 #include "io/reader.h"
-#include "target/lanes.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
+#include "target/turns.h"
 
 struct waiter {
     struct object_call *call;
@@ -207,7 +207,7 @@ static int check_overtaken(void *ctx, const struct attr *current, struct error *
 {
     struct fetch *f = ctx;
     (void)current;
-    if (!atomic_load(&f->overtaken) && !lanes_busy(f->cold->lanes, f->bucket_id, f->name))
+    if (!atomic_load(&f->overtaken) && !turns_busy(f->cold->turns, f->bucket_id, f->name))
         return 0;
     return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
 }

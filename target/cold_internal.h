@@ -26,7 +26,7 @@ struct cold {
     struct pool *fetchers; /* each runs one fetch at a time */
     struct pool *askers;   /* for ranges and HEAD: until the head of the answer has come */
     struct pool *writers;  /* each runs the writes to one name (cold_write.c) */
-    struct lanes *lanes;   /* of the writers */
+    struct turns *turns;   /* of the writers */
     pthread_mutex_t lock;  /* of what follows */
     pthread_cond_t changed;
     bool stopping;

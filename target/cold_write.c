@@ -5,7 +5,7 @@
  * upload ─▶ the file becomes the object here, with the backend's entity tag ─▶ 200 DELETE
  * conditions ─▶ tombstone over what is here ─▶ delete at the backend ─▶ 204
  *
- * Order.  Writes to one name go one after the other (lanes.h), so that they reach the backend in
+ * Order.  Writes to one name go one after the other (turns.h), so that they reach the backend in
  * the order of their ends here.  Conditions are asked of the backend, in the name's lane: nothing
  * of ours comes between the answer and the write.
  *
@@ -22,8 +22,8 @@
 #include "common/mem.h"
 #include "io/reader.h"
 #include "target/backend/upload.h"
-#include "target/lanes.h"
 #include "target/object_routes.h"
+#include "target/turns.h"
 
 struct cold_write {
     struct object_call *call;
@@ -217,7 +217,7 @@ static void submit(struct object_call *call, struct object_put *put, void (*run)
     struct error err = ERROR_INIT;
     struct cold_write *w = xcalloc(1, sizeof *w);
     *w = (struct cold_write){.call = call, .put = put};
-    if (lanes_submit(call->target->cold->lanes, call->bucket->id, call->name, run, w, &err) == 0)
+    if (turns_enter(call->target->cold->turns, call->bucket->id, call->name, run, w, &err) == 0)
         return;
     free(w);
     object_put_abort(put);

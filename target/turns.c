@@ -141,3 +141,12 @@ int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn
         free(turn);
     return code;
 }
+
+bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name)
+{
+    size_t slot = hrw_key(bucket_id, name, strlen(name)) % SLOTS;
+    pthread_mutex_lock(&t->lock);
+    bool busy = *find(t, slot, bucket_id, name) != NULL;
+    pthread_mutex_unlock(&t->lock);
+    return busy;
+}

@@ -6,6 +6,7 @@
  * the order in which they came, in one thread.  Any thread may enter. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -20,6 +21,8 @@ struct turns *turns_new(struct pool *pool, size_t most);
 void turns_free(struct turns *t); /* none waits or runs; NULL is fine */
 DEFINE_CLEANUP(struct turns, turns_free);
 
+/* Does anybody wait or run for this name? */
+bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name);
 /* E_OVERLOAD: fn() will not be called. */
 int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
                 void *arg, struct error *err);

@@ -100,12 +100,16 @@ static void test_a_limit_to_those_who_wait(void **state)
     while (entered < JOBS && turns_enter(turns, 1, "a", wait_at_gate, &gate, &err) == 0)
         entered++;
     assert_int_equal(err.code, E_OVERLOAD);
+    assert_true(turns_busy(turns, 1, "a"));
+    assert_false(turns_busy(turns, 2, "a"));
+    assert_false(turns_busy(turns, 1, "b"));
     assert_in_range(entered, 3, 4); /* the first may have been taken by the thread, or not yet */
     pthread_mutex_lock(&gate.lock);
     gate.open = true;
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
     pool_free(pool);
+    assert_false(turns_busy(turns, 1, "a"));
     turns_free(turns);
 }
 
