@@ -425,17 +425,6 @@ static int apply_bucket_props(const struct cluster_state *s, const struct comman
     return 0;
 }
 
-/* Had each name an owner, among those that had all, which the repair could ask? */
-static bool had_source(const struct cluster_state *s, const struct bucket *b)
-{
-    size_t without = 0;
-    for (size_t i = 0; i < s->smap.count; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        without += node_owns(n) && n->lag == LAG_MISSED;
-    }
-    return without < b->filled;
-}
-
 static int apply_copies_filled(const struct cluster_state *s, const struct command *cmd,
                                const struct cluster_state **next, struct error *err)
 {
@@ -447,7 +436,7 @@ static int apply_copies_filled(const struct cluster_state *s, const struct comma
     for (size_t i = 0; i < s->bmd.count; i++) {
         struct bucket b = s->bmd.buckets[i];
         struct bmd changed;
-        if (b.filled == b.props.copies || b.raised > cmd->raised || !had_source(s, &b))
+        if (b.filled == b.props.copies || b.raised > cmd->raised || !lag_spares_an_owner(s, &b))
             continue;
         b.filled = b.props.copies;
         b.raised = 0;

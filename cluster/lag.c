@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cluster/parts.h"
+
 static void misses(struct node *n, uint64_t since)
 {
     if (n->lag != LAG_MISSED)
@@ -71,4 +73,15 @@ bool lag_may_end(const struct cluster_state *s, const struct node *n)
         may = away->role != NODE_TARGET || away->state != NODE_UNREACHABLE || settles(n, away);
     }
     return may;
+}
+
+bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b)
+{
+    size_t owners = 0, without = 0;
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        owners += node_owns(n);
+        without += node_owns(n) && n->lag == LAG_MISSED;
+    }
+    return without < b->filled && without < owners;
 }

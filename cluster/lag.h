@@ -24,6 +24,8 @@
 void lag_follow(const struct cluster_state *s, const struct node *known, bool lost, struct node *n);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);
+/* Has every name of the bucket, among its first `filled` owners, one that has missed nothing? */
+bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b);
 /* After a repair of all active targets under the present map: may this one's be taken back?  Not
  * while a target is away that may alone have what this one missed. */
 bool lag_may_end(const struct cluster_state *s, const struct node *n);

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "cluster/lag.h"
+
 /* How an owner stands in one bucket. */
 struct standing {
     enum node_lag lag;
@@ -104,6 +106,11 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
                    standing_of(b, o->all[i], i).lag == LAG_NONE;
     }
     return false;
+}
+
+bool owners_good_suffice(const struct cluster_state *s, const struct bucket *b)
+{
+    return b->props.copies > 1 && layout_is_settled(&s->smap) && lag_spares_an_owner(s, b);
 }
 
 size_t owners_others(const struct owners *o, const char *self, const struct node **out)

@@ -38,7 +38,7 @@ struct world {
     struct disk disks[TARGETS];
     uint64_t promised[NAMES]; /* the greatest version that was acknowledged or seen */
     uint64_t last;
-    uint64_t writes, reads, refused, repairs, moves; /* how much happened */
+    uint64_t writes, reads, lists, refused, repairs, moves; /* how much happened */
 };
 
 static size_t index_of(const struct node *n)
@@ -175,6 +175,23 @@ static void saw(struct world *w, size_t name, const struct node *at)
                  (unsigned long long)version, at->id, (unsigned long long)w->promised[name]);
     w->promised[name] = version;
     w->reads++;
+}
+
+/* Every name, as a list would show it. */
+static void list_good(struct world *w)
+{
+    for (size_t name = 0; name < NAMES && owners_good_suffice(w->s, bucket(w)); name++) {
+        uint64_t version = 0;
+        for (size_t i = 0; i < w->s->smap.count; i++) {
+            const struct node *n = &w->s->smap.nodes[i];
+            if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED)
+                version = greatest(w, name, &n, 1, version);
+        }
+        if (version < w->promised[name])
+            fail_msg("a list has '%s' at %llu, and %llu was promised", names[name],
+                     (unsigned long long)version, (unsigned long long)w->promised[name]);
+        w->lists++;
+    }
 }
 
 static void read_one(struct world *w, size_t name)
@@ -346,6 +363,7 @@ static void step(struct world *w)
         break;
     case 3:
         read_any(w, name);
+        list_good(w);
         break;
     case 4:
         repair(w);
@@ -383,8 +401,8 @@ static void nothing_acknowledged_or_seen_is_gone(void **unused)
     struct world w = {0};
     for (uint64_t seed = 1; seed <= RUNS; seed++)
         run(&w, seed);
-    assert_true(w.writes > RUNS && w.reads > RUNS && w.refused > RUNS && w.repairs > RUNS &&
-                w.moves > RUNS / 4); /* it has tried */
+    assert_true(w.writes > RUNS && w.reads > RUNS && w.lists > RUNS && w.refused > RUNS &&
+                w.repairs > RUNS && w.moves > RUNS / 4); /* it has tried */
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "cluster/backend.h"
 #include "cluster/layout.h"
 #include "cluster/location.h"
+#include "cluster/owners.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -52,8 +53,9 @@ struct listing {
     struct proxy *proxy;
     struct wanted *wanted;
     uint64_t begun_ms;
-    uint64_t placed;          /* the owners that were asked, since this version of the map, … */
-    bool moving;              /* … while objects were moved */
+    uint64_t placed; /* the owners that were asked, since this version of the map, … */
+    bool moving;     /* … while objects were moved */
+    bool tombstones; /* are asked for: one target may have a name that another knows as deleted */
     struct http_request *req; /* NULL once it has been replied to */
     struct list_merge *merge;
     char *prefix;
@@ -164,7 +166,7 @@ static void put_page_url(struct buf *url, const struct source *s, const struct l
     put_parameter(url, "delimiter", l->delimiter);
     put_parameter(url, "start_after", q->position.after);
     put_parameter(url, "from", q->position.from);
-    put_parameter(url, "tombstones", l->moving ? "true" : "");
+    put_parameter(url, "tombstones", l->tombstones ? "true" : "");
 }
 
 static void listing_step(void *arg);
@@ -271,20 +273,23 @@ static int check_request(const struct list_request *r, struct error *err)
 }
 
 /* Every target may hold objects, but for those that own none once what they had has been moved off:
- * such a one may well be down. */
-static bool may_hold(const struct smap *m, const struct node *n)
+ * such a one may well be down; and with copies those that others can stand in for. */
+static bool is_asked(const struct cluster_state *s, const struct bucket *b, const struct node *n)
 {
     bool owns = n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE;
-    return n->role == NODE_TARGET && (owns || !layout_is_settled(m));
+    if (owners_good_suffice(s, b))
+        return n->role == NODE_TARGET && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
+    return n->role == NODE_TARGET && (owns || !layout_is_settled(&s->smap));
 }
 
 /* One that is missing makes the list incomplete. */
-static int check_targets(const struct smap *m, bool partial, size_t *count, struct error *err)
+static int check_targets(const struct cluster_state *s, const struct bucket *b, bool partial,
+                         size_t *count, struct error *err)
 {
     *count = 0;
-    for (size_t i = 0; i < m->count; i++) {
-        const struct node *n = &m->nodes[i];
-        if (!may_hold(m, n))
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (!is_asked(s, b, n))
             continue;
         if (n->state == NODE_UNREACHABLE && !partial)
             return error_set(err, E_NODE_UNREACHABLE,
@@ -338,11 +343,12 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
     l->begun_ms = clock_ms();
     l->placed = s->smap.placed;
     l->moving = !layout_is_settled(&s->smap);
+    l->tombstones = l->moving || b->props.copies > 1;
     snprintf(l->version, sizeof l->version, "dfcv=%llu.%llu", (unsigned long long)s->term,
              (unsigned long long)s->version);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (may_hold(&s->smap, n))
+        if (is_asked(s, b, n))
             add_source(l, n, false);
     }
     if (asker != NULL)
@@ -366,7 +372,7 @@ static int listing_make(struct proxy *p, const struct list_request *r, struct li
         return proxy_no_bucket(p, r->bucket, err);
     if (r->token != NULL && r->token[0] != '\0')
         code = list_token_parse(r->token, &texts, &position, err);
-    if (code != 0 || (code = check_targets(&s->smap, r->partial, &count, err)) != 0)
+    if (code != 0 || (code = check_targets(s, b, r->partial, &count, err)) != 0)
         return code;
     if (atomic_fetch_add(&p->lists, 1) >= param_live(p->params.lists_max)) {
         atomic_fetch_sub(&p->lists, 1);

@@ -1,10 +1,11 @@
-/* Object calls: the owner is computed from the snapshot, and the client is sent there, or the bytes
- * stream through. */
+/* Object calls: the owner that acts is computed from the snapshot, and the client is sent there, or
+ * the bytes stream through. */
 #include "proxy/objects.h"
 
 #include <string.h>
 
 #include "cluster/location.h"
+#include "cluster/owners.h"
 #include "proxy/proxy.h"
 #include "proxy/relay.h"
 
@@ -14,6 +15,16 @@ static int check_names(const char *bucket, const char *object, struct error *err
     return r != 0 ? r : object_name_check(object, strlen(object), err);
 }
 
+/* Who is not there, and nobody can stand in for it; NULL: the acting owner answers. */
+static const struct node *owner_away(const struct owners *o)
+{
+    if (o->awaited != NULL || o->count == 0)
+        return o->awaited;
+    if (o->acting == NULL)
+        return o->all[0];
+    return o->acting->state != NODE_ACTIVE ? o->acting : NULL;
+}
+
 static int find_owner(struct proxy *p, const struct cluster_state *s, const char *bucket,
                       const char *object, const struct bucket **b, const struct node **owner,
                       struct error *err)
@@ -21,11 +32,16 @@ static int find_owner(struct proxy *p, const struct cluster_state *s, const char
     *b = bmd_bucket(&s->bmd, bucket);
     if (*b == NULL)
         return proxy_no_bucket(p, bucket, err);
-    if (smap_owners(&s->smap, (*b)->id, object, 1, owner) == 0)
+    struct owners o;
+    owners_of(s, *b, object, &o);
+    const struct node *away = owner_away(&o);
+    if (o.count == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
-    if ((*owner)->state != NODE_ACTIVE)
-        return error_set(err, E_NODE_UNREACHABLE, "target '%s', the owner of '%s/%.128s', is %s",
-                         (*owner)->id, bucket, object, node_state_name((*owner)->state));
+    if (away != NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
+                         o.count == 1 ? "the owner of" : "who may alone have the last of", bucket,
+                         object, node_state_name(away->state));
+    *owner = o.acting;
     return 0;
 }
 
@@ -46,7 +62,7 @@ static void object_begin(struct http_request *req)
     const char *object = http_path_param(req, "object");
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     const struct bucket *b;
-    const struct node *owner;
+    const struct node *owner = NULL;
     struct error err = ERROR_INIT;
     if (check_names(bucket, object, &err) != 0 ||
         find_owner(p, s, bucket, object, &b, &owner, &err) != 0) {
