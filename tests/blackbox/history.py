@@ -9,7 +9,7 @@ that no order explains, and what had been done to whom.
 
     DFC_SEEDS=1-500 tests/blackbox/history.py       a campaign; 17 alone repeats that plan
     DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority)
-    DFC_FAULTS=cuts,moves                           only such faults
+    DFC_TROUBLE=cuts,moves                           only such faults
     DFC_METASTORE=etcd                              three proxies, one of which is elected
     DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
 
@@ -150,8 +150,8 @@ def cases(c):
 
 
 def kinds_of(rng, props):
-    if "DFC_FAULTS" in os.environ:
-        return os.environ["DFC_FAULTS"].split(",")
+    if "DFC_TROUBLE" in os.environ:
+        return os.environ["DFC_TROUBLE"].split(",")
     if props["copies"] == 1:
         return rng.choice(ALONE)
     return rng.choice(TOGETHER)

@@ -24,7 +24,7 @@ SEEDS_MOST = int(os.environ.get("DFC_ROUNDS", 12))
 
 def run(point, copies, faults):
     """The seed that found it and the sentence, or None."""
-    env = dict(os.environ, DFC_SEEDS=f"1-{SEEDS_MOST}", DFC_COPIES=copies, DFC_FAULTS=faults)
+    env = dict(os.environ, DFC_SEEDS=f"1-{SEEDS_MOST}", DFC_COPIES=copies, DFC_TROUBLE=faults)
     if point != "none":
         env["DFC_MUTANT"] = point
     script = os.path.join(os.path.dirname(os.path.realpath(__file__)), "history.py")

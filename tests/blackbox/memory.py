@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Memory seen from outside: a target that serves 256 clients of 16 MiB objects stays below 300 MiB."""
+"""Memory seen from outside: a target that serves 256 clients of 16 MiB objects stays below 300 MiB;
+one that takes 64 uploads of 1 GiB at once, below 512 MiB (DFC_UPLOAD_MIB=1023 sends nearly all of each)."""
 
+import os
 import socket
 import threading
 
@@ -9,6 +11,9 @@ from lib import WAIT_SECONDS, check, equal, in_parallel, main
 CLIENTS = 256
 SIZE = 16 << 20
 LIMIT_KIB = 300 * 1024
+UPLOADS = 64
+UPLOAD_MIB = int(os.environ.get("DFC_UPLOAD_MIB", 4))  # of each gigabyte, that is sent
+LARGE_LIMIT_KIB = 512 * 1024
 
 
 def peak_kib(pid):
@@ -69,6 +74,42 @@ def test_through_the_proxy(c):
     in_parallel(read, range(32), workers=16)
     peak = peak_kib(c.pid("p1"))
     check(peak < LIMIT_KIB, f"the proxy needed {peak} KiB")
+
+
+def large_uploads(c, bucket):
+    """UPLOADS of 1 GiB, all under way at once; then their clients leave."""
+    piece, ready = b"L" * (1 << 20), threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
+
+    def write(i):
+        address = c.address(c.owner(bucket, f"l{i}"))
+        with socket.create_connection(address, timeout=4 * WAIT_SECONDS) as s:
+            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+                      % (bucket.encode(), i, 1 << 30))
+            for _ in range(UPLOAD_MIB):
+                s.sendall(piece)
+            ready.wait()
+
+    in_parallel(write, range(UPLOADS), workers=UPLOADS)
+    equal(c.names(bucket, prefix="l"), [], "objects of uploads that were cut")
+    for target in c.targets():
+        peak = peak_kib(c.pid(target))
+        print(f"        {bucket}: {target} needed {peak >> 10} MiB")
+        check(peak < LARGE_LIMIT_KIB, f"{target} needed {peak} KiB")
+
+
+def test_large_uploads(c):
+    large_uploads(c, "b")
+
+
+def test_large_uploads_of_several_copies(c):
+    reply = c.call("POST", "/v1/buckets/two", {"action": "create", "value": {
+        "copies": 2, "durability": "async"}})
+    if reply.status == 501:
+        print("        this build keeps one copy")
+        return
+    reply.expect(201)
+    c.add_target()
+    large_uploads(c, "two")
 
 
 if __name__ == "__main__":
