@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Memory seen from outside: a target that serves 256 clients of 16 MiB objects stays below 300 MiB;
-one that takes 64 uploads of 1 GiB at once, below 512 MiB (DFC_UPLOAD_MIB=1023 sends nearly all of each)."""
+one that takes 64 large uploads at once, below 512 MiB (DFC_UPLOAD_MIB=1023 makes each nearly a gigabyte)."""
 
 import os
+import select
 import socket
 import threading
 
@@ -12,7 +13,7 @@ CLIENTS = 256
 SIZE = 16 << 20
 LIMIT_KIB = 300 * 1024
 UPLOADS = 64
-UPLOAD_MIB = int(os.environ.get("DFC_UPLOAD_MIB", 4))  # of each gigabyte, that is sent
+UPLOAD_MIB = int(os.environ.get("DFC_UPLOAD_MIB", 4))  # that are sent of each
 LARGE_LIMIT_KIB = 512 * 1024
 
 
@@ -77,17 +78,19 @@ def test_through_the_proxy(c):
 
 
 def large_uploads(c, bucket):
-    """UPLOADS of 1 GiB, all under way at once; then their clients leave."""
-    piece, ready = b"L" * (1 << 20), threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
+    """UPLOADS without an end, all under way at once; then their clients leave.  (With a length the
+    targets would take the whole room from the disk at once.)"""
+    piece, ready = b"100000\r\n" + b"L" * (1 << 20) + b"\r\n", threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
 
     def write(i):
         address = c.address(c.owner(bucket, f"l{i}"))
         with socket.create_connection(address, timeout=4 * WAIT_SECONDS) as s:
-            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
-                      % (bucket.encode(), i, 1 << 30))
+            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+                      % (bucket.encode(), i))
             for _ in range(UPLOAD_MIB):
                 s.sendall(piece)
             ready.wait()
+            check(not select.select([s], [], [], 0)[0], f"an answer before the end of upload {i}")
 
     in_parallel(write, range(UPLOADS), workers=UPLOADS)
     equal(c.names(bucket, prefix="l"), [], "objects of uploads that were cut")
