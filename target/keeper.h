@@ -33,6 +33,10 @@ int keeper_take_json(struct keeper *k, const char *text, size_t len, struct erro
  * nothing. */
 int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err);
 
+/* Tells of the state in force once more: something else has changed that it is to be acted on with,
+ * such as the mountpaths.  Nothing where none has come since this node began. */
+void keeper_tell_again(struct keeper *k);
+
 bool keeper_has_state(struct keeper *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later
  * one, places objects as this node does. */

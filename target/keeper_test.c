@@ -146,6 +146,22 @@ static void spoil(const char *mountpath, const char *text)
     assert_int_equal(file_replace(path, text, strlen(text), 0640, NULL), 0);
 }
 
+/* But never what was found on the disks: it may be old. */
+static void test_what_is_in_force_is_told_again(void **state)
+{
+    (void)state;
+    keeper_tell_again(keeper);
+    assert_int_equal(changes, 0);
+    assert_int_equal(take("c-1", 1, 2, 1), 0);
+    assert_int_equal(changes, 1);
+    keeper_tell_again(keeper);
+    assert_int_equal(changes, 2);
+    restart();
+    keeper_tell_again(keeper);
+    assert_int_equal(changes, 2);
+    assert_holds_state(1, 2);
+}
+
 static void test_one_good_copy_is_enough(void **state)
 {
     (void)state;
@@ -198,6 +214,7 @@ int main(void)
         keeper_unit_test(test_another_cluster_is_refused_for_ever),
         keeper_unit_test(test_what_is_no_state_is_refused),
         keeper_unit_test(test_placement_ages_with_map_and_buckets_only),
+        keeper_unit_test(test_what_is_in_force_is_told_again),
         keeper_unit_test(test_one_good_copy_is_enough),
         keeper_unit_test(test_a_foreign_copy_is_refused_at_the_start),
         keeper_unit_test(test_full_disks_do_not_stop_the_state),

@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/daemon_routes.h"
+#include "target/keeper.h"
 #include "target/sweep.h"
 #include "target/target.h"
 
@@ -117,7 +118,9 @@ static void make_change(void *arg)
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
     if (call->action->make(t->mountpaths, call, &err) == 0) {
-        sweeper_wake(t->sweeper); /* buckets may have been destroyed while one was away */
+        /* Buckets may have been destroyed, and jobs have ended, while one was away. */
+        sweeper_wake(t->sweeper);
+        keeper_tell_again(t->keeper);
         _cleanup_json_ json_t *doc = daemon_mountpaths_json(t);
         http_reply_json(call->req, 200, doc);
     } else {
