@@ -274,6 +274,7 @@ def test_the_primary_is_killed_under_load(c):
             made.append(f"after-{i}")
             create_by(c, rng.choice(down.left())[0], made[-1])
             seconds.append(time.monotonic() - began)
+            print(f"        {victim} killed: a change after {seconds[-1]:.2f} s", flush=True)
             wait_for(lambda v=victim: c.pid(v) is None, f"{victim} is gone")
             c.start(victim)
             down.back(victim)
@@ -311,6 +312,7 @@ def test_all_proxies_are_killed_at_once(c):
             in_parallel(c.start, PROXIES)
             create_by(c, "p2", f"again-{i}")
             seconds.append(time.monotonic() - began)
+            print(f"        all killed: a change {seconds[-1]:.2f} s after the start", flush=True)
             for proxy in PROXIES:
                 down.back(proxy)
         said = load.check_all()
