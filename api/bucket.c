@@ -100,6 +100,24 @@ int dfc_bucket_copy_objects(struct dfc_client *c, const char *bucket, const char
     return bucket_job(c, bucket, "copy", value, id, err);
 }
 
+int dfc_bucket_prefetch(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                        struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "prefetch", value, id, err);
+}
+
+int dfc_bucket_evict(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                     struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "evict", value, id, err);
+}
+
+int dfc_bucket_download(struct dfc_client *c, const char *bucket, const char *value, char **id,
+                        struct dfc_error *err)
+{
+    return bucket_job(c, bucket, "download", value, id, err);
+}
+
 int dfc_bucket_show(struct dfc_client *c, const char *bucket, char **document,
                     struct dfc_error *err)
 {

@@ -266,6 +266,14 @@ DFC_API int dfc_bucket_delete_objects(struct dfc_client *client, const char *buc
                                       const char *value, char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_copy_objects(struct dfc_client *client, const char *bucket,
                                     const char *value, char **id, struct dfc_error *err);
+/* Of a bucket with a backend: its objects are brought here, or let go of here. */
+DFC_API int dfc_bucket_prefetch(struct dfc_client *client, const char *bucket, const char *value,
+                                char **id, struct dfc_error *err);
+DFC_API int dfc_bucket_evict(struct dfc_client *client, const char *bucket, const char *value,
+                             char **id, struct dfc_error *err);
+/* http(s) URLs become objects of the bucket: "list" or "template", "prepend". */
+DFC_API int dfc_bucket_download(struct dfc_client *client, const char *bucket, const char *value,
+                                char **id, struct dfc_error *err);
 
 /* ---- cluster ---- */
 

@@ -7,6 +7,7 @@
 #include "common/jsonx.h"
 
 #define LRU_MIN_AGE_MAX_MS (3650ULL * 24 * 3600 * 1000)
+#define VALIDATE_INTERVAL_MAX_MS (3650ULL * 24 * 3600 * 1000)
 
 static const char *const durability_names[] = {
     [DURABILITY_SYNC] = "sync",
@@ -107,7 +108,9 @@ bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props 
            a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend) &&
            a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms &&
            a->write_quorum == b->write_quorum && a->read_from == b->read_from &&
-           a->write_policy == b->write_policy;
+           a->write_policy == b->write_policy &&
+           a->validate == b->validate && a->validate_interval_ms == b->validate_interval_ms &&
+           a->stale_off == b->stale_off && a->range_fetch == b->range_fetch;
 }
 
 /* Can what is written here get to the backend? */
@@ -126,6 +129,12 @@ static int check_write_policy(const struct bucket_props *p, struct error *err)
         return error_set(err, E_UNSUPPORTED,
                          "field 'write_policy': this release writes to s3 alone");
     return 0;
+}
+
+static bool is_of_backends(const struct bucket_props *p)
+{
+    return p->validate != VALIDATE_NEVER || p->validate_interval_ms > 0 || p->stale_off ||
+           p->range_fetch != RANGE_FETCH_SIZE;
 }
 
 int bucket_props_check(const struct bucket_props *p, struct error *err)
@@ -152,6 +161,16 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
         return error_set(err, E_INVALID,
                          "field 'lru': only objects that can be read again from a "
                          "backend are evicted, and this bucket has none");
+    if (p->backend == NULL && is_of_backends(p))
+        return error_set(err, E_INVALID,
+                         "fields 'validate', 'stale' and 'range_fetch' are for buckets with a "
+                         "backend, and this one has none");
+    if (p->validate_interval_ms > VALIDATE_INTERVAL_MAX_MS)
+        return error_set(err, E_INVALID, "field 'validate_interval' is more than ten years");
+    if (p->validate == VALIDATE_INTERVAL && p->validate_interval_ms == 0)
+        return error_set(err, E_INVALID, "field 'validate_interval' says how long what the "
+                                         "backend was asked about counts as fresh; give it with "
+                                         "'validate': \"interval\"");
     int r = p->backend != NULL ? backend_check(p->backend, err) : 0;
     return r != 0 ? r : check_write_policy(p, err);
 }
@@ -237,6 +256,9 @@ void bmd_renamed(const struct bmd *old, const char *name, const char *new_name, 
         bmd_append(next, &renamed);
 }
 
+static const char *const validate_words[VALIDATE_MODES] = {"never", "open", "interval"};
+static const char *const range_fetch_words[RANGE_FETCHES] = {"size", "never", "prefetch"};
+
 json_t *bucket_props_to_json(const struct bucket_props *p)
 {
     json_t *doc = json_pack("{s:I, s:s, s:s, s:b}", "copies", (json_int_t)p->copies, "durability",
@@ -252,6 +274,11 @@ json_t *bucket_props_to_json(const struct bucket_props *p)
     json_object_set_new(doc, "lru", json_boolean(!p->lru_off));
     json_object_set_new(doc, "lru_min_age", json_integer((json_int_t)p->lru_min_age_ms));
     json_object_set_new(doc, "write_policy", json_string(write_policy_name(p->write_policy)));
+    json_object_set_new(doc, "validate", json_string(validate_words[p->validate]));
+    json_object_set_new(doc, "validate_interval",
+                        json_integer((json_int_t)p->validate_interval_ms));
+    json_object_set_new(doc, "stale", json_boolean(!p->stale_off));
+    json_object_set_new(doc, "range_fetch", json_string(range_fetch_words[p->range_fetch]));
     return doc;
 }
 
@@ -267,30 +294,33 @@ static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *e
     return 0;
 }
 
-/* The field's value as the place of its name among two. */
-static int word_from_json(json_t *doc, const char *field, const char *const words[2], unsigned *at,
-                          struct error *err)
+/* The field's value as the place of its name among the words; what is absent stays. */
+static int word_from_json(json_t *doc, const char *field, const char *const *words, size_t count,
+                          unsigned *at, struct error *err)
 {
     const char *word = words[*at];
+    _cleanup_(buf_done)
+    struct buf known = BUF_INIT;
     int r = json_get_str(doc, "props", field, &word, err);
     if (r != 0)
         return r;
-    for (unsigned i = 0; i < 2; i++) {
-        if (strcmp(word, words[i]) == 0) {
-            *at = i;
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(words[i], word) == 0) {
+            *at = (unsigned)i;
             return 0;
         }
+        buf_printf(&known, "%s%s", i > 0 ? " or " : "", words[i]);
     }
-    return error_set(err, E_INVALID, "field 'props.%s': '%.32s' is not %s or %s", field, word,
-                     words[0], words[1]);
+    return error_set(err, E_INVALID, "field 'props.%s': '%.32s' is not %s", field, word,
+                     buf_str(&known));
 }
 
 static int who_from_json(json_t *doc, struct bucket_props *p, struct error *err)
 {
     unsigned quorum = p->write_quorum, from = p->read_from;
-    int r = word_from_json(doc, "write_quorum", quorum_names, &quorum, err);
+    int r = word_from_json(doc, "write_quorum", quorum_names, 2, &quorum, err);
     if (r == 0)
-        r = word_from_json(doc, "read_from", read_names, &from, err);
+        r = word_from_json(doc, "read_from", read_names, 2, &from, err);
     p->write_quorum = (enum write_quorum)quorum;
     p->read_from = (enum read_from)from;
     return r;
@@ -326,6 +356,25 @@ static int write_policy_from_json(json_t *doc, struct bucket_props *p, struct er
     return r != 0 ? r : write_policy_from_name(name, &p->write_policy, err);
 }
 
+static int freshness_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    unsigned validate = p->validate, range_fetch = p->range_fetch;
+    bool stale = !p->stale_off;
+    int r;
+    if ((r = word_from_json(doc, "validate", validate_words, VALIDATE_MODES, &validate, err)) !=
+            0 ||
+        (r = json_get_duration_ms(doc, "props", "validate_interval", &p->validate_interval_ms,
+                                  err)) != 0 ||
+        (r = json_get_bool(doc, "props", "stale", &stale, err)) != 0 ||
+        (r = word_from_json(doc, "range_fetch", range_fetch_words, RANGE_FETCHES, &range_fetch,
+                            err)) != 0)
+        return r;
+    p->validate = validate;
+    p->stale_off = !stale;
+    p->range_fetch = range_fetch;
+    return 0;
+}
+
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err)
 {
     const char *durability = durability_name(p->durability);
@@ -336,7 +385,8 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||
         (r = backend_from_json(doc, p, err)) != 0 || (r = lru_from_json(doc, p, err)) != 0 ||
-        (r = write_policy_from_json(doc, p, err)) != 0)
+        (r = write_policy_from_json(doc, p, err)) != 0 ||
+        (r = freshness_from_json(doc, p, err)) != 0)
         return r;
     if ((r = durability_from_name(durability, &p->durability, err)) != 0)
         error_wrap(err, "field 'props.durability'");

@@ -108,6 +108,12 @@ enum write_policy {
     WRITE_POLICY_BACK,    /* they are uploaded later */
 };
 
+/* When is the backend asked whether it still has what is kept here? */
+enum validate_mode { VALIDATE_NEVER, VALIDATE_OPEN, VALIDATE_INTERVAL, VALIDATE_MODES };
+
+/* Does a ranged read of what is not here bring the whole, too? */
+enum range_fetch { RANGE_FETCH_SIZE, RANGE_FETCH_NEVER, RANGE_FETCH_ALWAYS, RANGE_FETCHES };
+
 struct bucket_props {
     uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
     enum write_quorum write_quorum;
@@ -119,6 +125,10 @@ struct bucket_props {
     bool lru_off;            /* with a backend: its objects are not evicted … */
     uint64_t lru_min_age_ms; /* … or not before they have been unused for so long */
     enum write_policy write_policy; /* with a backend */
+    enum validate_mode validate;
+    uint64_t validate_interval_ms;
+    bool stale_off; /* what the backend cannot be asked about is not served … */
+    enum range_fetch range_fetch;
 };
 
 struct bucket {

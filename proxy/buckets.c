@@ -117,9 +117,11 @@ struct action_body {
 /* Unlike in a state document, what is not known here is a mistake. */
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
-    static const char *const fields[] = {"copies",         "durability",   "checksum",
-                                         "verify_on_read", "backend",      "lru",
-                                         "lru_min_age",    "write_policy", NULL};
+    static const char *const fields[] = {
+        "copies",      "durability",  "checksum",     "verify_on_read",
+        "backend",     "lru",         "lru_min_age",  "write_policy",
+        "validate",    "stale",       "range_fetch",  "validate_interval",
+        NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
@@ -230,6 +232,24 @@ static int copy_objects(struct http_request *req, const struct action_body *body
     return start_job(req, "copy", body->value, err);
 }
 
+static int prefetch_objects(struct http_request *req, const struct action_body *body,
+                            struct error *err)
+{
+    return start_job(req, "prefetch", body->value, err);
+}
+
+static int evict_objects(struct http_request *req, const struct action_body *body,
+                         struct error *err)
+{
+    return start_job(req, "evict", body->value, err);
+}
+
+static int download_objects(struct http_request *req, const struct action_body *body,
+                            struct error *err)
+{
+    return start_job(req, "download", body->value, err);
+}
+
 /* --- actions --------------------------------------------------------------------------------- */
 
 /* {"action": name, "value": {…}}; the second names are DFC's. */
@@ -243,7 +263,9 @@ struct action {
 static const struct action post_actions[] = {
     {"create", "createlb", create},        {"listobjects", "listobjects", list_objects},
     {"delete", "delete", delete_objects},  {"copy", "copy", copy_objects},
-    {"rename", "renamelb", rename_bucket}, {NULL},
+    {"rename", "renamelb", rename_bucket}, {"prefetch", "prefetch", prefetch_objects},
+    {"evict", "evict", evict_objects},     {"download", "download", download_objects},
+    {NULL},
 };
 static const struct action put_actions[] = {
     {"setprops", "setprops", setprops},
@@ -377,7 +399,7 @@ const struct http_route bucket_routes[] = {
      .begin = post_begin,
      .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
                 "starts a job "
-                "that deletes or copies them.",
+                "that deletes, copies, prefetches, evicts or downloads them.",
      .query = "",
      .body =
          "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
@@ -385,6 +407,10 @@ const struct http_route bucket_routes[] = {
          "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
          "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
          "\"copy\", \"value\": {the same, \"to\": bucket, \"prepend\": text}}`; `{\"action\": "
+         "\"prefetch\", \"value\": {the same as delete, \"parallel\", \"rate\"}}`; "
+         "`{\"action\": \"evict\", \"value\": {the same as delete}}`; `{\"action\": "
+         "\"download\", \"value\": {\"list\": [URL or {\"url\", \"name\"}, …] or "
+         "\"template\": text, \"prepend\", \"parallel\", \"rate\"}}`; `{\"action\": "
          "\"rename\", \"name\": new name}` (also `renamelb`)",
      .reply = "201 and the bucket's document; or a page of the list; or 202 `{\"id\": \"del-…\"}`, "
               "the job; or 204",

@@ -277,9 +277,15 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         const char *kind;
         int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
     } kinds[] = {
-        {"sort", sort_job_fits},    {"delete", objects_job_fits},
-        {"copy", objects_job_fits}, {"rebalance", rebalance_job_fits},
-        {"scrub", scrub_job_fits},  {"repair", repair_job_fits},
+        {"sort", sort_job_fits},
+        {"delete", objects_job_fits},
+        {"copy", objects_job_fits},
+        {"prefetch", objects_job_fits},
+        {"evict", objects_job_fits},
+        {"download", objects_job_fits},
+        {"rebalance", rebalance_job_fits},
+        {"scrub", scrub_job_fits},
+        {"repair", repair_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

@@ -24,6 +24,8 @@ struct object_call {
     const char *new_name;  /* of a rename */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
+    bool validated;        /* the backend need not be asked (cold_fresh.h) */
+    struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
     bool compared; /* with the other owners, of a bucket with several copies (copies.h) */
     bool acts;     /* a PUT that this target has the other owners take part in: … */

@@ -26,14 +26,12 @@ static bool needs_attributes(const struct object_call *call, bool ranged)
            (!ranged && has(call, "If-Match"));
 }
 
-static bool cold_take(struct object_call *call)
+void cold_serve(struct object_call *call)
 {
     struct cold *c = call->target->cold;
     bool head = http_method(call->req) == HTTP_HEAD, ranged = false;
     char range[COLD_RANGE_MAX];
     struct error err = ERROR_INIT;
-    if (call->bucket->props.backend == NULL)
-        return false;
     if (!head && cold_pick_range(call, &ranged, range, &err) != 0)
         object_call_fail(call, "get", &err);
     else if (!head && needs_attributes(call, ranged))
@@ -42,6 +40,13 @@ static bool cold_take(struct object_call *call)
         cold_pass(c, call);
     else
         fetch_join(c, call, call, false);
+}
+
+static bool cold_take(struct object_call *call)
+{
+    if (call->bucket->props.backend == NULL)
+        return false;
+    cold_serve(call);
     return true;
 }
 

@@ -25,11 +25,16 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
+#include "net/http_server.h"
+#include "target/version.h"
 
+struct bucket;
 struct cold;
-struct http_route;
+struct job_pace;
 struct miss_source;
 struct object_call;
 struct object_put;
@@ -39,6 +44,22 @@ enum { COLD_HELD_BYTES = 64 * 1024 };
 
 extern const struct miss_source cold_miss; /* for miss.c */
 extern const struct http_route cold_list_routes[]; /* a page of the backend's names: cold_list.c */
+
+/* An object that a job wants to be here, whatever clients want. */
+struct cold_wanted {
+    const struct bucket *bucket;
+    const char *name;
+    struct version replaces; /* what is here, where it is to be replaced; 0: nothing is, or it stays */
+    /* Where it comes from: NULL, the bucket's backend; or any http(s) URL, and then the metadata that
+     * is kept of it has `source` as OBJECT_SOURCE. */
+    const char *url, *source;
+    /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it does
+     * not wait for that. */
+    struct job_pace *pace;
+};
+/* Blocks (a job's thread) until it is here, whoever fetches it.  *bytes: what was fetched for this. */
+int cold_bring(struct cold *c, const struct cold_wanted *wanted, uint64_t *bytes,
+               struct error *err);
 
 int cold_new(struct target *t, struct cold **out, struct error *err);
 /* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.

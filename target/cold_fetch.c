@@ -18,9 +18,12 @@
 #include "common/rng.h"
 #include "hrw/hrw.h"
 #include "io/reader.h"
+#include "target/job_pace.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
 #include "target/turns.h"
+
+enum { PACE_SLICE_MS = 50 };
 
 struct waiter {
     struct object_call *call;
@@ -35,20 +38,38 @@ static struct fetch **slot_of(struct cold *c, uint64_t bucket_id, const char *na
     return &c->slots[hrw_key(bucket_id, name, strlen(name)) % COLD_SLOTS];
 }
 
-static struct fetch *fetch_new(struct cold *c, const struct object_call *call)
+static char *copy_of(const char *text)
 {
-    const struct bucket *b = call->bucket;
+    return text != NULL ? xstrdup(text) : NULL;
+}
+
+/* "http://host:port" */
+static char *origin_of(const char *url)
+{
+    const char *host = strstr(url, "://");
+    size_t len = host != NULL ? (size_t)(host - url) + 3 : 0;
+    return xprintf("%.*s", (int)(len + strcspn(url + len, "/?#")), url);
+}
+
+static struct fetch *fetch_new(struct cold *c, const struct cold_wanted *w)
+{
+    const struct bucket *b = w->bucket;
     struct fetch *f = xcalloc(1, sizeof *f);
     *f = (struct fetch){.cold = c,
                         .bucket_id = b->id,
                         .bucket = xstrdup(b->name),
-                        .name = xstrdup(call->name),
-                        .backend = xstrdup(b->props.backend),
+                        .name = xstrdup(w->name),
+                        .backend = w->url != NULL ? origin_of(w->url) : xstrdup(b->props.backend),
+                        .url = copy_of(w->url),
+                        .source = copy_of(w->source),
+                        .pace = w->pace,
                         .durability = b->props.durability,
                         .checksum = b->props.checksum,
+                        .replaces = w->replaces,
                         .fd = -1};
     atomic_init(&f->refs, 1);
     pthread_mutex_init(&f->lock, NULL);
+    pthread_cond_init(&f->ended, NULL);
     return f;
 }
 
@@ -60,6 +81,9 @@ void fetch_unref(struct fetch *f)
         close(f->fd);
     reader_unref(f->reader);
     pthread_mutex_destroy(&f->lock);
+    pthread_cond_destroy(&f->ended);
+    free(f->url);
+    free(f->source);
     free(f->backend);
     free(f->bucket);
     free(f->name);
@@ -67,15 +91,15 @@ void fetch_unref(struct fetch *f)
 }
 
 /* A reference.  *fresh: it has to be run. */
-static struct fetch *table_find(struct cold *c, const struct object_call *call, bool *fresh)
+static struct fetch *table_find(struct cold *c, const struct cold_wanted *w, bool *fresh)
 {
     pthread_mutex_lock(&c->lock);
-    struct fetch **slot = slot_of(c, call->bucket->id, call->name), *f = *slot;
-    while (f != NULL && (f->bucket_id != call->bucket->id || strcmp(f->name, call->name) != 0))
+    struct fetch **slot = slot_of(c, w->bucket->id, w->name), *f = *slot;
+    while (f != NULL && (f->bucket_id != w->bucket->id || strcmp(f->name, w->name) != 0))
         f = f->next;
     *fresh = f == NULL;
     if (f == NULL) {
-        f = fetch_new(c, call);
+        f = fetch_new(c, w);
         f->next = *slot;
         *slot = f;
     }
@@ -148,6 +172,7 @@ static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_s
         atomic_fetch_add(&f->refs, 1);
         cold_stream_reply(f, call);
     } else if (state == FETCH_WHOLE) {
+        call->validated = true; /* just now */
         object_read_serve(call);
     } else if (state == FETCH_NO_ROOM) {
         cold_pass(f->cold, call);
@@ -173,6 +198,7 @@ static void fetch_set_state(struct fetch *f, enum fetch_state state, const struc
     f->state = state;
     if (err != NULL)
         f->err = *err;
+    pthread_cond_broadcast(&f->ended);
     cold_stream_wake_all(f);
     pthread_mutex_unlock(&f->lock);
     fetch_serve_waiters(f);
@@ -212,14 +238,34 @@ static int check_overtaken(void *ctx, const struct attr *current, struct error *
     return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
 }
 
+static void put_pair(struct buf *meta, const char *name, const char *value)
+{
+    buf_append(meta, name, strlen(name) + 1);
+    buf_append(meta, value, strlen(value) + 1);
+}
+
+/* How the backend names these bytes, and what they are an encoding of. */
+static void put_meta(const struct fetch *f, struct buf *meta)
+{
+    const struct backend_facts *facts = &f->facts;
+    char seconds[24];
+    snprintf(seconds, sizeof seconds, "%lld", (long long)facts->modified_s);
+    if (backend_etag_is_strong(facts->etag))
+        put_pair(meta, OBJECT_BACKEND_ETAG, facts->etag);
+    else if (facts->modified_s > 0)
+        put_pair(meta, OBJECT_BACKEND_MODIFIED, seconds);
+    if (f->source != NULL)
+        put_pair(meta, OBJECT_SOURCE, f->source);
+    if (*facts->encoding != '\0')
+        put_pair(meta, OBJECT_BACKEND_ENCODING, facts->encoding);
+}
+
 static int put_begin(struct storing *s, struct error *err)
 {
     struct fetch *f = s->f;
-    char meta[sizeof OBJECT_BACKEND_ETAG + BACKEND_ETAG_MAX];
-    size_t name_len = sizeof OBJECT_BACKEND_ETAG, tag_len = strlen(f->facts.etag) + 1;
-    memcpy(meta, OBJECT_BACKEND_ETAG, name_len);
-    memcpy(meta + name_len, f->facts.etag, tag_len);
-    bool tagged = backend_etag_is_strong(f->facts.etag);
+    _cleanup_(buf_done)
+    struct buf meta = BUF_INIT;
+    put_meta(f, &meta);
     const struct object_put_spec spec = {
         .bucket_id = f->bucket_id,
         .name = f->name,
@@ -228,8 +274,8 @@ static int put_begin(struct storing *s, struct error *err)
         .checksum = f->checksum,
         .expect = f->facts.sum.type != CHECKSUM_NONE ? &f->facts.sum : NULL,
         .content_type = *f->facts.content_type != '\0' ? f->facts.content_type : NULL,
-        .meta = tagged ? meta : NULL,
-        .meta_len = tagged ? name_len + tag_len : 0,
+        .meta = meta.len > 0 ? meta.data : NULL,
+        .meta_len = meta.len,
         .condition = {.check = check_overtaken, .ctx = f},
     };
     int code = object_put_begin(f->cold->target->store, &spec, &s->put, err);
@@ -252,6 +298,21 @@ static int store_piece(struct storing *s, size_t len, struct error *err)
     return 0;
 }
 
+/* False: the job that wanted it has ended, and nobody else wants it. */
+static bool keep_pace(struct fetch *f, size_t bytes)
+{
+    if (f->pace == NULL || !nobody_wants(f))
+        return true;
+    uint64_t left_ms = job_pace_take(f->pace, bytes);
+    do {
+        uint64_t slice_ms = left_ms < PACE_SLICE_MS ? left_ms : PACE_SLICE_MS;
+        if (!job_stop_pause(f->pace->stop, slice_ms))
+            return !nobody_wants(f);
+        left_ms -= slice_ms;
+    } while (left_ms > 0 && nobody_wants(f));
+    return true;
+}
+
 /* Until the pipe ends, whichever way: *broken. */
 static int store_pipe(struct storing *s, bool *broken, struct error *err)
 {
@@ -261,6 +322,8 @@ static int store_pipe(struct storing *s, bool *broken, struct error *err)
         int code = store_piece(s, (size_t)n, err);
         if (code != 0)
             return code;
+        if (!keep_pace(s->f, (size_t)n))
+            return error_set(err, E_ABORTED, "the job that wanted it has ended");
         if (cold_is_stopping(s->f->cold) && nobody_wants(s->f))
             return error_set(err, E_NOT_READY, "this node is stopping");
     }
@@ -284,7 +347,7 @@ static int ask_for_rest(struct storing *s, struct error *err)
     char range[COLD_RANGE_MAX];
     snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)f->stored);
     const struct backend_ask ask = {
-        .method = HTTP_GET, .name = f->name, .range = range, .if_match = f->facts.etag};
+        .method = HTTP_GET, .name = f->name, .url = f->url, .range = range, .if_match = f->facts.etag};
     int code =
         exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &facts, &s->pipe, err);
     if (code != 0)
@@ -347,7 +410,7 @@ static int fetch_store(struct storing *s, struct error *err)
 static int fetch_from_backend(struct fetch *f, struct error *err)
 {
     struct storing s = {.f = f};
-    const struct backend_ask ask = {.method = HTTP_GET, .name = f->name};
+    const struct backend_ask ask = {.method = HTTP_GET, .name = f->name, .url = f->url};
     int code =
         exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &f->facts, &s.pipe, err);
     if (code == 0) {
@@ -365,7 +428,8 @@ static int fetch_from_backend(struct fetch *f, struct error *err)
 static bool is_there(const struct fetch *f)
 {
     struct object o;
-    return object_head(f->cold->target->store, f->bucket_id, f->name, &o, NULL) == 0;
+    return object_head(f->cold->target->store, f->bucket_id, f->name, &o, NULL) == 0 &&
+           version_compare(&o.attr.version, &f->replaces) > 0;
 }
 
 static void say_end(const struct fetch *f, const struct error *err)
@@ -411,7 +475,9 @@ void fetch_join(struct cold *c, const struct object_call *names, struct object_c
 {
     bool fresh;
     struct error err = ERROR_INIT;
-    struct fetch *f = table_find(c, names, &fresh);
+    const struct cold_wanted wanted = {
+        .bucket = names->bucket, .name = names->name, .replaces = names->replaces};
+    struct fetch *f = table_find(c, &wanted, &fresh);
     if (call != NULL)
         add_waiter(f, call, patient);
     if (fresh && pool_submit(c->fetchers, fetch_run, f, &err) != 0) {
@@ -422,4 +488,20 @@ void fetch_join(struct cold *c, const struct object_call *names, struct object_c
         fetch_serve_waiters(f);
     }
     fetch_unref(f);
+}
+
+int cold_bring(struct cold *c, const struct cold_wanted *wanted, uint64_t *bytes, struct error *err)
+{
+    bool fresh;
+    struct fetch *f = table_find(c, wanted, &fresh);
+    if (fresh)
+        fetch_run(f);
+    pthread_mutex_lock(&f->lock);
+    while (f->state <= FETCH_STORING)
+        pthread_cond_wait(&f->ended, &f->lock);
+    *err = f->err;
+    *bytes = fresh && f->state == FETCH_WHOLE ? f->stored : 0;
+    pthread_mutex_unlock(&f->lock);
+    fetch_unref(f);
+    return err->code;
 }

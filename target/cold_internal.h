@@ -35,6 +35,8 @@ struct cold {
 };
 
 bool cold_is_stopping(struct cold *c);
+/* As for one that is not here; the bucket has a backend. */
+void cold_serve(struct object_call *call);
 
 /* --- a fetch: cold_fetch.c -------------------------------------------------------------------- */
 
@@ -56,7 +58,11 @@ struct fetch {
     char *bucket, *name, *backend;
     enum durability durability;
     enum checksum_type checksum;
+    struct version replaces; /* what is here of this version or an earlier one does not count */
+    char *url, *source;      /* of a download, or NULL */
+    struct job_pace *pace;   /* of the job that has begun it, or NULL */
     pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t ended;
     enum fetch_state state;
     struct waiter *waiters;       /* calls that nothing was replied to */
     struct cold_stream *sleepers; /* streams that want to be woken */

@@ -90,6 +90,8 @@ void cold_put_headers(struct http_request *req, const struct backend_facts *fact
     http_reply_header(req, "Content-Type",
                       *facts->content_type != '\0' ? facts->content_type
                                                    : "application/octet-stream");
+    if (*facts->encoding != '\0')
+        http_reply_header(req, "Content-Encoding", facts->encoding);
 }
 
 static void put_content_range(struct http_request *req, const struct backend_facts *facts)
@@ -303,7 +305,10 @@ static bool wants_whole(const char *range, int code, const struct backend_facts 
 /* Its next reading is a local one. */
 static void keep_whole(struct cold *c, struct object_call *call, const struct backend_facts *facts)
 {
-    if (facts->size >= 0 && (uint64_t)facts->size <= call->target->params.cold_range_fetch)
+    enum range_fetch how = call->bucket->props.range_fetch;
+    bool small = facts->size >= 0 &&
+                 (uint64_t)facts->size <= call->target->params.cold_range_fetch;
+    if (how == RANGE_FETCH_ALWAYS || (how == RANGE_FETCH_SIZE && small))
         fetch_join(c, call, NULL, false);
 }
 

@@ -22,7 +22,7 @@ struct batch {
     size_t count;
 };
 
-static bool is_ours(const struct job_names *n, const struct cluster_state *s, const char *name)
+bool job_names_is_ours(const struct job_names *n, const struct cluster_state *s, const char *name)
 {
     const struct node *owner;
     return smap_owners(&s->smap, n->bucket_id, name, 1, &owner) == 1 &&
@@ -40,7 +40,7 @@ static int fill_named(const struct job_names *n, uint64_t *at, struct batch *b, 
     arena_reset(b->arena);
     for (; *at < count && b->count < JOB_NAMES_BATCH && !*n->stop; ++*at) {
         const char *name = objects_spec_name(n->spec, *at, &text);
-        if (is_ours(n, s, name))
+        if (job_names_is_ours(n, s, name))
             b->names[b->count++] = arena_strdup(b->arena, name);
     }
     return check_stop(n, err);

@@ -22,6 +22,9 @@ struct job_names {
     const atomic_bool *stop; /* ends it with E_ABORTED */
 };
 
+/* Is this target the owner of the name? */
+bool job_names_is_ours(const struct job_names *n, const struct cluster_state *s, const char *name);
+
 typedef int job_names_fn(void *ctx, const char *const *names, size_t count, struct error *err);
 
 /* fn() for batch after batch of at most JOB_NAMES_BATCH names, until it fails. */

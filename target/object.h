@@ -88,6 +88,12 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 /* In the metadata of what was read from a backend: the entity tag that it had there, which is its
  * tag here, too. */
 #define OBJECT_BACKEND_ETAG "backend-etag"
+/* Where it had none that tells bytes apart: its Last-Modified, in seconds. */
+#define OBJECT_BACKEND_MODIFIED "backend-modified"
+/* Of what a job downloaded: its URL, without the query. */
+#define OBJECT_SOURCE "source"
+/* Its Content-Encoding: of what the bytes are an encoding. */
+#define OBJECT_BACKEND_ENCODING "backend-encoding"
 
 /* What a name has here, whatever it is; of hidden objects and damaged ones nothing is said. */
 struct object_held {
@@ -223,6 +229,9 @@ bool object_used_at(struct mountpath *mp, uint64_t bucket_id, const char *name, 
 /* Removes the object, without a tombstone, unless it was used after used_s.  *gone: it was there. */
 int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
                  bool *gone, struct error *err);
+/* The same of one that has this version, whenever it was used. */
+int object_evict_version(struct object_store *s, uint64_t bucket_id, const char *name,
+                         const struct version *version, bool *gone, struct error *err);
 
 /* --- jobs (blocking) -------------------------------------------------------------------------- */
 /* Takes the mark of this job off; 0 also where the object has another mark, none, or is gone. */

@@ -37,14 +37,27 @@ bool object_used_at(struct mountpath *mp, uint64_t bucket_id, const char *name, 
     return used_at(&path, mp, used_s);
 }
 
+/* What goes. */
+struct evicted {
+    int64_t used_s;                /* not after this … */
+    const struct version *version; /* … and of this version; NULL: of any */
+};
+
+static bool may_go(const struct object_place *p, const struct evicted *e, const struct stored *cur)
+{
+    int64_t now_s;
+    return used_at(&p->path, p->mp, &now_s) && now_s <= e->used_s &&
+           (e->version == NULL || version_compare(e->version, &cur->attr.version) == 0);
+}
+
 /* Its version must not come again for other bytes. */
-static int evict_locked(const struct object_place *p, int64_t used_s, bool *gone, struct error *err)
+static int evict_locked(const struct object_place *p, const struct evicted *e, bool *gone,
+                        struct error *err)
 {
     struct stored cur;
-    int64_t now_s;
     int code = stored_read(p, &cur, err);
     if (code != 0 || cur.mp != p->mp || !stored_visible(p->store, &cur) ||
-        !used_at(&p->path, p->mp, &now_s) || now_s > used_s)
+        !may_go(p, e, &cur))
         return code;
     code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
     if (code == 0)
@@ -53,8 +66,8 @@ static int evict_locked(const struct object_place *p, int64_t used_s, bool *gone
     return code;
 }
 
-int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
-                 bool *gone, struct error *err)
+static int evict(struct object_store *s, uint64_t bucket_id, const char *name,
+                 const struct evicted *e, bool *gone, struct error *err)
 {
     _cleanup_place_ struct object_place p = {0};
     *gone = false;
@@ -62,7 +75,20 @@ int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, i
     if (code == E_MOUNTPATH_DISABLED || !p.set->settled) /* there may be another copy elsewhere */
         return 0;
     object_lock(&p);
-    code = evict_locked(&p, used_s, gone, err);
+    code = evict_locked(&p, e, gone, err);
     object_unlock(&p);
     return code;
+}
+
+int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
+                 bool *gone, struct error *err)
+{
+    return evict(s, bucket_id, name, &(struct evicted){.used_s = used_s}, gone, err);
+}
+
+int object_evict_version(struct object_store *s, uint64_t bucket_id, const char *name,
+                         const struct version *version, bool *gone, struct error *err)
+{
+    const struct evicted e = {.used_s = INT64_MAX, .version = version};
+    return evict(s, bucket_id, name, &e, gone, err);
 }

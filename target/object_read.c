@@ -8,6 +8,7 @@
 #include "target/object_routes.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -18,6 +19,7 @@
 #include "target/access.h"
 #include "target/call.h"
 #include "target/copies.h"
+#include "target/cold_fresh.h"
 #include "target/earlier.h"
 #include "target/miss.h"
 #include "target/read_range.h"
@@ -57,6 +59,17 @@ static void put_headers(struct http_request *req, const struct attr *a)
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
     put_meta_headers(req, a);
+}
+
+/* What the backend said of the bytes: nothing is ever decoded here. */
+static void put_encoding(const struct object_call *call, const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (call->bucket->props.backend != NULL && attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
+            http_reply_header(call->req, "Content-Encoding", value);
+    }
 }
 
 /* --- verify_on_read --------------------------------------------------------------------------- */
@@ -211,6 +224,7 @@ static void put_object_headers(const struct object_call *call, const struct attr
 {
     put_headers(call->req, a);
     http_reply_header(call->req, "Content-Type", content_type(a));
+    put_encoding(call, a);
 }
 
 static void reply_verified_stream(const struct object_call *call, const struct object *o,
@@ -231,6 +245,7 @@ static void reply_verified_whole(const struct object_call *call, const struct ob
     _cleanup_free_ char *data = xmalloc(v->size + 1);
     if (verified_next(v, data, v->size, &err) == 0) {
         put_headers(call->req, &o->attr);
+        put_encoding(call, &o->attr);
         http_reply_data(call->req, 200, content_type(&o->attr), data, v->size);
     } else {
         object_call_fail(call, "get", &err);
@@ -366,6 +381,17 @@ static bool must_compare(const struct object_call *call, int code)
     return lost || !copies_may_answer(call);
 }
 
+/* Is what was opened to be compared with the backend's?  Then it is closed, and the call goes on when
+ * the answer is there. */
+static bool is_validated_first(struct object_call *call, const struct object *o)
+{
+    if (!cold_fresh_is_due(call, &o->attr))
+        return false;
+    close(o->fd);
+    cold_fresh_ask(call, &o->attr);
+    return true;
+}
+
 static void serve_here(struct object_call *call)
 {
     struct object o;
@@ -380,7 +406,7 @@ static void serve_here(struct object_call *call)
         copies_read(call, serve_here);
         return;
     }
-    if (code == 0)
+    if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);

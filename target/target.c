@@ -20,11 +20,14 @@
 #include "target/cluster_routes.h"
 #include "target/cold.h"
 #include "target/copies.h"
+#include "target/cold_fresh.h"
 #include "target/copy_job.h"
 #include "target/evict.h"
+#include "target/evict_job.h"
 #include "target/daemon_routes.h"
 #include "target/mountpath_routes.h"
 #include "target/delete_job.h"
+#include "target/download_job.h"
 #include "target/earlier.h"
 #include "target/entry.h"
 #include "target/health.h"
@@ -36,6 +39,7 @@
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
+#include "target/prefetch_job.h"
 #include "target/quarantine.h"
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
@@ -65,7 +69,8 @@ const struct http_route *const target_routes[] = {object_routes,
                                                   cold_list_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction,      &delete_xaction,   &copy_xaction,
+    &sort_xaction,      &delete_xaction,   &copy_xaction,     &prefetch_xaction,
+    &evict_xaction,     &download_xaction,
     &cleanup_xaction,   &lru_xaction,      &resilver_xaction,
     &rebalance_xaction, &validate_xaction, &scrub_xaction,
     NULL};
@@ -312,6 +317,7 @@ static int start_jobs(struct target *t, struct error *err)
     int code = health_new(&health, &t->health, err);
     if (code == 0)
         code = cold_new(t, &t->cold, err);
+    t->fresh = cold_fresh_new(t);
     if (code == 0)
         code = start_evictor(t, err);
     if (code != 0)
@@ -416,6 +422,7 @@ void target_free(struct target *t)
     pool_free(t->movers);
     cold_free(t->cold);
     copies_free(t->copies);
+    cold_fresh_free(t->fresh);
     http_client_free(t->data_client);
     object_copier_free(t->copier);
     http_client_free(t->control_client);

@@ -28,6 +28,7 @@ struct auth;
 struct access;
 struct cold;
 struct copies;
+struct cold_fresh;
 struct evictor;
 struct health;
 struct keeper;
@@ -60,6 +61,7 @@ struct target {
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
     struct cold *cold;            /* reads from the backends of buckets */
+    struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */
     struct access *access;        /* when objects of buckets with a backend were used */
     struct evictor *evictor;      /* makes room for them */
     struct xactions *xactions;    /* background jobs */

@@ -126,20 +126,66 @@ static int parse_copy(json_t *value, struct objects_spec *s, struct error *err)
     return 0;
 }
 
+int objects_parse_speed(json_t *value, uint64_t *parallel, uint64_t *rate_bytes_s,
+                        struct error *err)
+{
+    int r;
+    *parallel = *rate_bytes_s = 0;
+    if ((r = json_get_u64(value, "value", "parallel", parallel, err)) != 0 ||
+        (r = json_get_size(value, "value", "rate", rate_bytes_s, err)) != 0)
+        return r;
+    if (*parallel > OBJECTS_PARALLEL_MAX)
+        return error_set(err, E_SPEC, "field 'value.parallel' is at most %d", OBJECTS_PARALLEL_MAX);
+    return 0;
+}
+
+static int parse_prefetch(json_t *value, struct objects_spec *s, struct error *err)
+{
+    return objects_parse_speed(value, &s->parallel, &s->rate_bytes_s, err);
+}
+
+static int parse_no_more(json_t *value, struct objects_spec *s, struct error *err)
+{
+    (void)value;
+    (void)s;
+    (void)err;
+    return 0;
+}
+
+static const struct row {
+    const char *kind;
+    const char *fields[9];
+    bool may_be_all;
+    int (*parse)(json_t *value, struct objects_spec *s, struct error *err);
+} rows[] = {
+    {"delete", {"list", "template", "prefix", "description"}, false, parse_no_more},
+    {"copy", {"list", "template", "prefix", "description", "to", "prepend"}, true, parse_copy},
+    {"prefetch",
+     {"list", "template", "prefix", "description", "parallel", "rate"},
+     true,
+     parse_prefetch},
+    {"evict", {"list", "template", "prefix", "description"}, false, parse_no_more},
+};
+
+static const struct row *row_of(const char *kind)
+{
+    size_t i = 0;
+    while (i + 1 < sizeof rows / sizeof *rows && strcmp(rows[i].kind, kind) != 0)
+        i++;
+    return &rows[i];
+}
+
 static int spec_parse(const char *kind, json_t *value, struct objects_spec *s, struct error *err)
 {
-    static const char *const delete_fields[] = {"list", "template", "prefix", "description", NULL};
-    static const char *const copy_fields[] = {"list",    "template",    "prefix", "to",
-                                              "prepend", "description", NULL};
-    bool copy = strcmp(kind, "copy") == 0;
+    const struct row *row = row_of(kind);
     const char *description = "";
     int r;
-    if ((r = json_only_fields(value, "value", copy ? copy_fields : delete_fields, err)) != 0 ||
+    if ((r = json_only_fields(value, "value", row->fields, err)) != 0 ||
         (r = json_get_str(value, "value", "description", &description, err)) != 0 ||
-        (r = parse_which(value, copy, s, err)) != 0)
+        (r = parse_which(value, row->may_be_all, s, err)) != 0)
         return r;
     s->description = xstrdup(description);
-    return copy ? parse_copy(value, s, err) : 0;
+    return row->parse(value, s, err);
 }
 
 int objects_spec_parse(const char *kind, json_t *value, struct objects_spec **out,

@@ -104,6 +104,27 @@ static void test_refusals(void **state)
     refuse("copy", "{\"to\": \"-no\"}", E_NAME, "value.to");
 }
 
+static void test_prefetch_and_evict(void **state)
+{
+    (void)state;
+    struct objects_spec *s = accept("prefetch", "{\"parallel\": 32, \"rate\": \"2MiB\"}");
+    assert_int_equal(s->which, OBJECTS_PREFIX);
+    assert_string_equal(s->prefix, "");
+    assert_int_equal(s->parallel, 32);
+    assert_int_equal(s->rate_bytes_s, 2 << 20);
+    objects_spec_free(s);
+    s = accept("prefetch", "{\"template\": \"s-{0..9}\"}");
+    assert_int_equal(s->rate_bytes_s, 0);
+    objects_spec_free(s);
+    refuse("prefetch", "{\"parallel\": 257}", E_SPEC, "256");
+    refuse("prefetch", "{\"to\": \"b\"}", E_JSON, "to");
+    s = accept("evict", "{\"list\": [\"a\"]}");
+    assert_int_equal(s->which, OBJECTS_LIST);
+    objects_spec_free(s);
+    refuse("evict", "{}", E_SPEC, "must be given");
+    refuse("evict", "{\"prefix\": \"\", \"rate\": 1}", E_JSON, "rate");
+}
+
 static void test_plan_round_trip(void **state)
 {
     (void)state;
@@ -128,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_an_empty_list_is_one),
         cmocka_unit_test(test_copy),
         cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_prefetch_and_evict),
         cmocka_unit_test(test_plan_round_trip),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,15 @@ static char *props_of_flags(const struct args *a)
                             json_integer((json_int_t)a->number[F_lru_min_age]));
     if (a->given[F_write_policy])
         json_object_set_new(props, "write_policy", json_string(a->text[F_write_policy]));
+    if (a->given[F_validate])
+        json_object_set_new(props, "validate", json_string(a->text[F_validate]));
+    if (a->given[F_validate_interval])
+        json_object_set_new(props, "validate_interval",
+                            json_integer((json_int_t)a->number[F_validate_interval]));
+    if (a->given[F_stale])
+        json_object_set_new(props, "stale", json_boolean(strcmp(a->text[F_stale], "true") == 0));
+    if (a->given[F_range_fetch])
+        json_object_set_new(props, "range_fetch", json_string(a->text[F_range_fetch]));
     return json_object_size(props) > 0 ? json_text(props) : NULL;
 }
 

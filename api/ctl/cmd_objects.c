@@ -1,4 +1,5 @@
-/* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp. */
+/* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp, prefetch,
+ * evict, download. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -82,6 +83,15 @@ static int put_flags(json_t *value, const struct args *args, struct error *err)
     if (code == 0 && args->given[F_list])
         code = put_list(value, args->text[F_list], err);
     return code;
+}
+
+/* Of jobs that fetch. */
+static void put_speed(json_t *value, const struct args *args)
+{
+    if (args->given[F_parallel])
+        json_object_set_new(value, "parallel", json_integer((json_int_t)args->number[F_parallel]));
+    if (args->given[F_rate])
+        json_object_set_new(value, "rate", json_integer((json_int_t)args->number[F_rate]));
 }
 
 /* --- starting -----------------------------------------------------------------------------------
@@ -172,4 +182,58 @@ int bucket_cp(struct ctl *ctl, const struct args *args)
     if (put_flags(value, args, &e) != 0)
         return fail_flags(ctl, &e);
     return copy(ctl, args, args->words[0], value);
+}
+
+int bucket_prefetch(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    put_speed(value, args);
+    return start(ctl, args, args->words[0], value, dfc_bucket_prefetch, "prefetch");
+}
+
+int bucket_evict(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (put_flags(value, args, &e) != 0)
+        return fail_flags(ctl, &e);
+    if (!args->given[F_template] && !args->given[F_prefix] && !args->given[F_list])
+        return ctl_usage(ctl, "one of --template, --prefix and --list is needed (--prefix '': all)");
+    return start(ctl, args, args->words[0], value, dfc_bucket_evict, "evict");
+}
+
+static int put_urls(json_t *value, const struct args *args, struct error *err)
+{
+    json_t *list = json_array();
+    json_object_set_new(value, "list", list);
+    for (size_t i = 1; i < args->word_count; i++) {
+        if (json_array_append_new(list, json_string(args->words[i])) != 0)
+            return error_set(err, E_INVALID, "'%s' is not UTF-8", args->words[i]);
+    }
+    return 0;
+}
+
+int bucket_download(struct ctl *ctl, const struct args *args)
+{
+    struct error e = ERROR_INIT;
+    _cleanup_json_ json_t *value = json_object();
+    bool by_flag = args->given[F_template] || args->given[F_list];
+    int code = job_check_wait(ctl, args);
+    if (code != EXIT_OK)
+        return code;
+    if (by_flag == (args->word_count > 1))
+        return ctl_usage(ctl, "name URLs, or give --template or --list");
+    if (put_flags(value, args, &e) != 0 || (!by_flag && put_urls(value, args, &e) != 0))
+        return fail_flags(ctl, &e);
+    put_speed(value, args);
+    return start(ctl, args, args->words[0], value, dfc_bucket_download, "download");
 }

@@ -30,6 +30,9 @@ int bucket_props(struct ctl *ctl, const struct args *args);
 int bucket_rm(struct ctl *ctl, const struct args *args);
 int bucket_mv(struct ctl *ctl, const struct args *args);
 int bucket_cp(struct ctl *ctl, const struct args *args);
+int bucket_prefetch(struct ctl *ctl, const struct args *args);
+int bucket_evict(struct ctl *ctl, const struct args *args);
+int bucket_download(struct ctl *ctl, const struct args *args);
 
 int object_put(struct ctl *ctl, const struct args *args);
 int object_get(struct ctl *ctl, const struct args *args);

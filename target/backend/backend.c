@@ -133,6 +133,34 @@ static void keep_text(char *out, size_t size, const char *text)
         memcpy(out, text, strlen(text) + 1);
 }
 
+/* "aws-chunked" is how the object was once sent, and no encoding of its bytes. */
+static void keep_encoding(struct backend_facts *out, const char *text)
+{
+    if (text != NULL && strcmp(text, "identity") != 0 && strcmp(text, "aws-chunked") != 0)
+        keep_text(out->encoding, sizeof out->encoding, text);
+}
+
+size_t backend_ask_lines(const struct backend_ask *ask, struct arena *a, const char **out)
+{
+    char date[32];
+    size_t n = 0;
+    if (ask->range != NULL)
+        out[n++] = arena_printf(a, "range: %s", ask->range);
+    if (ask->if_match != NULL)
+        out[n++] = arena_printf(a, "if-match: %s", ask->if_match);
+    if (ask->if_none_match != NULL)
+        out[n++] = arena_printf(a, "if-none-match: %s", ask->if_none_match);
+    else if (ask->if_modified_since_s > 0)
+        out[n++] = arena_printf(a, "if-modified-since: %s",
+                                clock_format_http(ask->if_modified_since_s, date));
+    return n;
+}
+
+bool backend_ask_compares(const struct backend_ask *ask)
+{
+    return ask->if_none_match != NULL || ask->if_modified_since_s > 0;
+}
+
 void backend_read_head(const struct backend_ops *ops, const struct http_head *head,
                        struct backend_facts *out)
 {
@@ -145,6 +173,7 @@ void backend_read_head(const struct backend_ops *ops, const struct http_head *he
     keep_text(out->content_type, sizeof out->content_type, head->header(head, "Content-Type"));
     if (modified == NULL || clock_parse_http(modified, &out->modified_s) != 0)
         out->modified_s = -1;
+    keep_encoding(out, head->header(head, "Content-Encoding"));
     if (out->status == 200)
         out->size = out->length;
     else if (out->status == 206 && range != NULL &&

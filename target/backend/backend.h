@@ -18,7 +18,7 @@
 #include "common/error.h"
 #include "net/http_client.h"
 
-enum { BACKEND_ETAG_MAX = 256, BACKEND_TYPE_MAX = 256 };
+enum { BACKEND_ETAG_MAX = 256, BACKEND_TYPE_MAX = 256, BACKEND_ENCODING_MAX = 64 };
 
 enum backend_verb {
     BACKEND_READ, /* an object, a range of it, or its head */
@@ -62,6 +62,9 @@ struct backend_ask {
     int64_t wall_ms;                     /* now: signatures have a time */
     const struct backend_write *write;   /* or NULL */
     const struct backend_list_ask *list; /* or NULL */
+    const char *url;                     /* http: this, not the base and the name; or NULL */
+    const char *if_none_match;           /* what is here: 304 where it is that still; or NULL … */
+    int64_t if_modified_since_s;         /* … and then the same by time; 0: not asked so */
 };
 
 struct backend_request {
@@ -78,6 +81,7 @@ struct backend_facts {
     uint64_t offset;             /* of a 206: where it begins */
     char etag[BACKEND_ETAG_MAX]; /* as it came, quotes included; "": none, or too long */
     char content_type[BACKEND_TYPE_MAX];
+    char encoding[BACKEND_ENCODING_MAX]; /* Content-Encoding; "": the bytes are the object's */
     int64_t modified_s;        /* -1: unknown */
     struct checksum_value sum; /* of the whole object; type NONE: none is given */
 };
@@ -139,6 +143,11 @@ void backend_page_add_prefix(struct backend_page *page, const char *name);
 
 /* NULL for a provider that this release has not. */
 const struct backend_ops *backend_ops_of(const char *provider);
+/* The lines that all rows have in common: Range, If-Match, If-None-Match, If-Modified-Since. */
+enum { BACKEND_ASK_LINES = 4 };
+size_t backend_ask_lines(const struct backend_ask *ask, struct arena *a, const char **out);
+/* Is it a question whose answer may be 304? */
+bool backend_ask_compares(const struct backend_ask *ask);
 /* What all heads have in common, and the row's checksum. */
 void backend_read_head(const struct backend_ops *ops, const struct http_head *head,
                        struct backend_facts *out);

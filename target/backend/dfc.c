@@ -13,12 +13,8 @@ static int dfc_request(const struct backend_spec *spec, const struct backend_ask
     struct buf url = BUF_INIT;
     buf_puts(&url, spec->endpoint);
     location_put_object(&url, spec->bucket, arena_printf(a, "%s%s", spec->prefix, ask->name));
-    const char **headers = arena_alloc(a, 3 * sizeof *headers);
-    size_t count = 0;
-    if (ask->range != NULL)
-        headers[count++] = arena_printf(a, "Range: %s", ask->range);
-    if (ask->if_match != NULL)
-        headers[count++] = arena_printf(a, "If-Match: %s", ask->if_match);
+    const char **headers = arena_alloc(a, (1 + BACKEND_ASK_LINES) * sizeof *headers);
+    backend_ask_lines(ask, a, headers);
     *out = (struct backend_request){.url = arena_strdup(a, buf_str(&url)), .headers = headers};
     return 0;
 }

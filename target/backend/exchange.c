@@ -31,6 +31,7 @@ struct attempt {
     pthread_cond_t changed;
     unsigned refs;
     bool head_seen, over;
+    bool compares; /* 304 is an answer, too */
     struct backend_facts facts;
     char *location; /* of a redirect */
     char region[72];
@@ -112,14 +113,19 @@ static void take_end(void *arg, struct http_result *r)
 
 static bool is_good(const struct attempt *t)
 {
-    return t->head_seen && (t->facts.status == 200 || t->facts.status == 206);
+    return t->head_seen && (t->facts.status == 200 || t->facts.status == 206 ||
+                            (t->facts.status == 304 && t->compares));
 }
 
 static struct attempt *attempt_start(const struct exchange_env *env, const struct backend_ops *ops,
-                                     const struct http_call *call)
+                                     bool compares, const struct http_call *call)
 {
     struct attempt *t = xcalloc(1, sizeof *t);
-    *t = (struct attempt){.magic = ATTEMPT_MAGIC, .ops = ops, .refs = 2, .facts = {.status = 0}};
+    *t = (struct attempt){.magic = ATTEMPT_MAGIC,
+                          .ops = ops,
+                          .refs = 2,
+                          .compares = compares,
+                          .facts = {.status = 0}};
     pthread_mutex_init(&t->lock, NULL);
     pthread_cond_init(&t->changed, NULL);
     struct http_call watched = *call;
@@ -204,7 +210,7 @@ static void try_once(struct course *c, struct attempt **out, struct bpipe **pipe
                                    .url = c->request.url,
                                    .headers = c->request.headers,
                                    .download = *pipe};
-    *out = attempt_start(c->env, c->ops, &call);
+    *out = attempt_start(c->env, c->ops, backend_ask_compares(&c->ask), &call);
     attempt_wait(*out, has_body);
 }
 
@@ -319,7 +325,7 @@ static int send_once(struct course *c, const struct exchange_file *file, struct 
                                    .body = has_body && !streams ? body : NULL,
                                    .body_len = has_body && !streams ? strlen(body) : 0,
                                    .reply_max = ANSWER_MAX};
-    *out = attempt_start(c->env, c->ops, &call);
+    *out = attempt_start(c->env, c->ops, false, &call);
     int code = streams ? feed(pipe, file, err) : 0;
     if (streams)
         bpipe_finish(pipe, code != 0 ? err : NULL);

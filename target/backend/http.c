@@ -20,22 +20,22 @@ static bool has_dot_segment(const char *name)
 static int http_request(const struct backend_spec *spec, const struct backend_ask *ask,
                         struct arena *a, struct backend_request *out, struct error *err)
 {
-    if (has_dot_segment(ask->name))
+    if (ask->url == NULL && has_dot_segment(ask->name))
         return error_set(err, E_OBJECT_NOT_FOUND,
                          "object '%s' does not exist: an HTTP backend has no names with the "
                          "segments . and ..",
                          ask->name);
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    buf_printf(&url, "%s/", spec->endpoint);
-    buf_put_url_escaped(&url, ask->name, strlen(ask->name), "/");
-    const char **headers = arena_alloc(a, 4 * sizeof *headers);
-    size_t count = 0;
-    headers[count++] = "Accept-Encoding: identity";
-    if (ask->range != NULL)
-        headers[count++] = arena_printf(a, "Range: %s", ask->range);
-    if (ask->if_match != NULL)
-        headers[count++] = arena_printf(a, "If-Match: %s", ask->if_match);
+    if (ask->url != NULL) {
+        buf_puts(&url, ask->url);
+    } else {
+        buf_printf(&url, "%s/", spec->endpoint);
+        buf_put_url_escaped(&url, ask->name, strlen(ask->name), "/");
+    }
+    const char **headers = arena_alloc(a, (2 + BACKEND_ASK_LINES) * sizeof *headers);
+    headers[0] = "accept-encoding: identity";
+    backend_ask_lines(ask, a, headers + 1);
     *out = (struct backend_request){.url = arena_strdup(a, buf_str(&url)), .headers = headers};
     return 0;
 }

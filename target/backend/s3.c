@@ -219,10 +219,7 @@ static int s3_request(const struct backend_spec *spec, const struct backend_ask 
     add_line(&h, "accept-encoding", "identity");
     if (takes_type(ask))
         add_line(&h, "content-type", ask->write->content_type);
-    if (ask->range != NULL)
-        add_line(&h, "range", ask->range);
-    if (ask->if_match != NULL)
-        add_line(&h, "if-match", ask->if_match);
+    h.count += backend_ask_lines(ask, a, h.lines + h.count);
     *out = (struct backend_request){.url = arena_printf(a, "%s%s%s%s%s", place.scheme, place.host,
                                                         place.path, *place.query != '\0' ? "?" : "",
                                                         place.query),

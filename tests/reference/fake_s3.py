@@ -34,9 +34,15 @@ Faults of one answer, in the order of fail() calls, each once; `method` and `par
     read_at=N         of a request with a body: the connection is reset when N bytes of it were read
     deaf=True         what was asked is done, and the connection is reset instead of an answer
     late_error=True   of the end of an upload in parts: 200, and an error in the body
+    trickle=SECONDS   each KiB of the body takes so long
+    encoding="gzip"   that is its Content-Encoding, whatever the bytes
+    no_tag=True       no entity tag; Last-Modified alone tells versions apart
+    modified=SECONDS  Last-Modified
+    no_conditions=True  If-None-Match and If-Modified-Since are passed over
 """
 
 import base64
+import contextlib
 import email.utils
 import hashlib
 import hmac
@@ -221,20 +227,41 @@ class Handler(http.server.BaseHTTPRequestHandler):
             raise Refused(416, "InvalidRange", "The requested range is not satisfiable")
         return 206, start, end
 
+    def modified(self, fault):
+        return fault.get("modified", MODIFIED)
+
+    def is_not_modified(self, etag, fault):
+        if "no_conditions" in fault:
+            return False
+        if "no_tag" not in fault and self.headers.get("If-None-Match") is not None:
+            return self.headers["If-None-Match"] == etag
+        since = self.headers.get("If-Modified-Since")
+        return (since is not None and
+                email.utils.parsedate_to_datetime(since).timestamp() >= self.modified(fault))
+
     def send_object(self, data, fault):
         etag = fault.get("etag", self.server.service.etag(*self.server.service.locate(self)))
         wanted = self.headers.get("If-Match")
         if wanted not in (None, "*", etag):
             raise Refused(412, "PreconditionFailed", "At least one condition did not hold")
+        if self.is_not_modified(etag, fault):
+            self.send_response(304)
+            self.send_header("ETag", etag)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         status, start, end = self.range_of(len(data), fault)
         body = data[start:end]
         self.send_response(status)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
-        self.send_header("ETag", etag)
+        if "no_tag" not in fault:
+            self.send_header("ETag", etag)
+        if "encoding" in fault:
+            self.send_header("Content-Encoding", fault["encoding"])
         self.send_header("Content-Type",
                          self.server.service.type_of(*self.server.service.locate(self)))
-        self.send_header("Last-Modified", email.utils.formatdate(MODIFIED, usegmt=True))
+        self.send_header("Last-Modified", email.utils.formatdate(self.modified(fault), usegmt=True))
         if "chunked" in fault:
             self.send_header("Transfer-Encoding", "chunked")
         else:
@@ -264,6 +291,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif "short" in fault:
             self.write_out(body[:len(body) - fault["short"]], fault)
             self.close_connection = True
+        elif "trickle" in fault:
+            for at in range(0, len(body), 1024):
+                self.write_out(body[at:at + 1024], fault)
+                if self.server.service.ended.wait(fault["trickle"]):
+                    break
         else:
             self.write_out(body, fault)
             if "chunked" in fault:
@@ -313,6 +345,27 @@ class Server(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.connections, self.connections_lock = set(), threading.Lock()
+
+    def process_request(self, request, client_address):
+        with self.connections_lock:
+            self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        with self.connections_lock:
+            self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def cut_connections(self):
+        """Also those that a client keeps."""
+        with self.connections_lock:
+            for request in self.connections:
+                with contextlib.suppress(OSError):
+                    request.shutdown(socket.SHUT_RDWR)
+
     def handle_error(self, request, client_address):
         pass  # a client that leaves is what tests do
 
@@ -326,6 +379,8 @@ class FakeS3:
         self.etags, self.types = {}, {}  # (bucket, key): of objects that came in parts; content types
         self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
+        self.always = {}  # faults of every answer for a key
+        self.ended = threading.Event()
         self.server = Server(("127.0.0.1", 0), Handler)
         self.server.service = self
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
@@ -336,6 +391,7 @@ class FakeS3:
         return self
 
     def __exit__(self, *_):
+        self.ended.set()
         with self.lock:
             for faults in self.faults.values():
                 for event in (f.get(n) for f in faults for n in ("hold", "stall")):
@@ -344,6 +400,7 @@ class FakeS3:
         self.server.shutdown()
         self.thread.join()
         self.server.server_close()
+        self.server.cut_connections()
 
     # What tests say and ask.
 
@@ -374,9 +431,15 @@ class FakeS3:
         with self.lock:
             self.faults.setdefault(key, []).extend([fault] * times)
 
+    def is_so(self, key, **fault):
+        """Every answer for the key, until calm()."""
+        with self.lock:
+            self.always[key] = fault
+
     def calm(self):
         with self.lock:
             self.faults.clear()
+            self.always.clear()
 
     def count(self, key):
         with self.lock:
@@ -402,12 +465,12 @@ class FakeS3:
         with self.lock:
             self.seen[key] = self.seen.get(key, 0) + 1
             self.requests.append((request.command, key, dict(request.headers.items())))
-            faults = self.faults.get(key, [])
+            faults, always = self.faults.get(key, []), self.always.get(key, {})
             part = int(request.query.get("partNumber", 0))
             for i, f in enumerate(faults):
                 if f.get("method", request.command) == request.command and f.get("part", part) == part:
-                    return faults.pop(i)
-            return {}
+                    return {**always, **faults.pop(i)}
+            return always
 
     def many(self, bucket, count):
         """The bucket lists so many names, %09d, of no object."""

@@ -1,0 +1,253 @@
+#include "target/download_job.h"
+
+#include <string.h>
+
+#include "common/mem.h"
+#include "io/pool.h"
+#include "target/cold.h"
+#include "target/cold_fresh.h"
+#include "target/job_pace.h"
+#include "target/job_tally.h"
+#include "target/target.h"
+#include "xaction/download_spec.h"
+#include "xaction/objects_spec.h"
+
+enum { BATCH = 1000 };
+
+struct download_job {
+    struct target *target;
+    struct job *job;
+    struct download_spec *spec;
+    struct objects_plan plan;
+    struct job_tally *tally;
+    struct job_stop stop;
+    struct job_pace pace;
+};
+
+static void job_free(void *self)
+{
+    struct download_job *j = self;
+    job_pace_done(&j->pace);
+    job_tally_free(j->tally);
+    download_spec_free(j->spec);
+    job_unref(j->job);
+    job_stop_done(&j->stop);
+    free(j);
+}
+
+static int job_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    struct download_job *j = xcalloc(1, sizeof *j);
+    *j = (struct download_job){
+        .target = host, .job = job_ref(job), .tally = job_tally_new("downloaded")};
+    job_stop_init(&j->stop);
+    int code = download_spec_parse(job->spec, &j->spec, err);
+    job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->stop);
+    if (code == 0)
+        code = objects_plan_parse(job->plan, &j->plan, err);
+    if (code == 0) {
+        *self = j;
+        return 0;
+    }
+    job_free(j);
+    return error_wrap(err, "job '%s'", job->id);
+}
+
+/* --- one object ---------------------------------------------------------------------------------
+ */
+
+static const char *source_of(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_SOURCE) == 0)
+            return value;
+    }
+    return "";
+}
+
+/* What is there: is it to stay?  *old: what is to be replaced. */
+static int look(struct download_job *j, const struct cold_wanted *w, bool *stays,
+                struct version *old, struct error *err)
+{
+    struct object o;
+    int code = object_head(j->target->store, w->bucket->id, w->name, &o, err);
+    *stays = false;
+    if (code == E_OBJECT_NOT_FOUND) {
+        *err = ERROR_INIT;
+        return 0;
+    }
+    if (code != 0)
+        return code;
+    *old = o.attr.version;
+    *stays = version_is_after(old, j->plan.term, j->plan.version);
+    if (*stays || strcmp(source_of(&o.attr), w->source) != 0)
+        return 0;
+    struct error why = ERROR_INIT; /* who cannot be asked is asked for the bytes next */
+    *stays = cold_fresh_of_url(j->target, w->url, &o.attr, &why) == FRESH;
+    return 0;
+}
+
+static void count(struct download_job *j, const char *name, bool stays, uint64_t bytes, int code,
+                  const struct error *err)
+{
+    if (code == E_OBJECT_NOT_FOUND)
+        job_tally_missing(j->tally);
+    else if (code != 0)
+        job_tally_fail(j->tally, name, err);
+    else if (stays)
+        job_tally_skipped(j->tally);
+    else
+        job_tally_done(j->tally, bytes);
+}
+
+static void download_one(struct download_job *j, const struct bucket *b, const char *url,
+                         const char *name)
+{
+    struct error err = ERROR_INIT;
+    bool stays = false;
+    uint64_t bytes = 0;
+    _cleanup_(buf_done)
+    struct buf source = BUF_INIT;
+    download_source(url, &source);
+    struct cold_wanted wanted = {.bucket = b,
+                                 .name = name,
+                                 .url = url,
+                                 .source = buf_str(&source),
+                                 .pace = &j->pace};
+    int code = look(j, &wanted, &stays, &wanted.replaces, &err);
+    if (code == 0 && !stays)
+        code = cold_bring(j->target->cold, &wanted, &bytes, &err);
+    if (!j->stop.wanted || code == 0)
+        count(j, name, stays, bytes, code, &err);
+}
+
+/* --- all of them --------------------------------------------------------------------------------
+ */
+
+struct batch {
+    struct download_job *job;
+    const struct bucket *bucket;
+    uint64_t items[BATCH];
+    size_t count;
+};
+
+static int check_stop(const struct download_job *j, struct error *err)
+{
+    return j->stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
+}
+
+static bool is_ours(const struct download_job *j, const struct cluster_state *s, const char *name)
+{
+    const struct node *owner;
+    return smap_owners(&s->smap, j->plan.input_bucket_id, name, 1, &owner) == 1 &&
+           strcmp(owner->id, j->target->id) == 0;
+}
+
+static int download_nth(void *ctx, size_t i, struct error *err)
+{
+    const struct batch *b = ctx;
+    struct download_job *j = b->job;
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    int code = check_stop(j, err);
+    if (code == 0)
+        code = download_spec_item(j->spec, b->items[i], &url, &name, err);
+    if (code != 0)
+        return code;
+    download_one(j, b->bucket, buf_str(&url), buf_str(&name));
+    return job_tally_hopeless(j->tally) ? job_tally_end(j->tally, err) : 0;
+}
+
+/* The next items of ours from *at on; a batch that is not full is the last. */
+static int fill(struct download_job *j, const struct cluster_state *s, uint64_t *at,
+                struct batch *b, struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    int code = 0;
+    b->count = 0;
+    for (; code == 0 && *at < download_spec_count(j->spec) && b->count < BATCH; ++*at) {
+        code = check_stop(j, err);
+        if (code == 0)
+            code = download_spec_item(j->spec, *at, &url, &name, err);
+        if (code == 0 && is_ours(j, s, buf_str(&name)))
+            b->items[b->count++] = *at;
+    }
+    return code;
+}
+
+/* fn() for batch after batch. */
+static int each_batch(struct download_job *j,
+                      int (*fn)(struct batch *b, struct error *err), struct error *err)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    uint64_t at = 0;
+    int code;
+    b->job = j;
+    do {
+        _cleanup_state_ const struct cluster_state *s = state_current(j->target->state);
+        b->bucket = bmd_bucket_by_id(&s->bmd, j->plan.input_bucket_id);
+        code = b->bucket != NULL
+                   ? fill(j, s, &at, b, err)
+                   : error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+        if (code == 0 && b->count > 0)
+            code = fn(b, err);
+    } while (code == 0 && b->count == BATCH);
+    free(b);
+    return code;
+}
+
+static int count_batch(struct batch *b, struct error *err)
+{
+    (void)err;
+    job_tally_expect(b->job->tally, b->count);
+    return 0;
+}
+
+static int download_batch(struct batch *b, struct error *err)
+{
+    struct download_job *j = b->job;
+    uint64_t parallel = j->spec->parallel;
+    if (parallel == 0)
+        parallel = j->target->params.prefetch_parallel;
+    return parallel_for("download", (unsigned)parallel, b->count, download_nth, b, err);
+}
+
+static int job_run(void *self, struct error *err)
+{
+    struct download_job *j = self;
+    int code = each_batch(j, count_batch, err);
+    if (code == 0)
+        code = each_batch(j, download_batch, err);
+    return code != 0 ? code : job_tally_end(j->tally, err);
+}
+
+static void job_stop(void *self)
+{
+    struct download_job *j = self;
+    job_stop_now(&j->stop);
+}
+
+static json_t *job_status(void *self)
+{
+    const struct download_job *j = self;
+    return job_tally_status(j->tally);
+}
+
+const struct xaction_ops download_xaction = {
+    .kind = "download",
+    .open = job_open,
+    .prepare = xaction_nothing,
+    .run = job_run,
+    .stop = job_stop,
+    .commit = xaction_nothing,
+    .undo = xaction_nothing,
+    .status = job_status,
+    .free = job_free,
+};
