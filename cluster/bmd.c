@@ -175,6 +175,15 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     return r != 0 ? r : check_write_policy(p, err);
 }
 
+int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.copies <= 1)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' keeps %u copies of each object, and this release has no %s there",
+                     b->name, b->props.copies, what);
+}
+
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)
 {
     if (b->props.backend == NULL)

@@ -239,6 +239,8 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where the bucket has several copies: `what` makes or takes one alone. */
+int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend that is only read from. */
 int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err);
 const char *write_policy_name(enum write_policy p);

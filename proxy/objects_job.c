@@ -11,6 +11,9 @@
 /* prefetch and evict are of what a backend has, all others of what is the bucket's own. */
 static int check_backend(const struct bucket *b, const char *kind, struct error *err)
 {
+    int code = bucket_refuse_copies(b, "jobs over its objects", err);
+    if (code != 0)
+        return code;
     if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)
         return bucket_refuse_cold(b, "jobs over its objects", err);
     if (b->props.backend != NULL)

@@ -25,6 +25,8 @@ static int plan_add_key_map(const struct cluster_state *s, const struct sort_spe
     if (code == 0)
         code = bucket_refuse_cold(b, "sort", err);
     if (code == 0)
+        code = bucket_refuse_copies(b, "sort", err);
+    if (code == 0)
         p->ekm_bucket_id = b->id;
     return code;
 }
@@ -39,7 +41,9 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
     if (code != 0)
         return code;
     if ((code = bucket_refuse_cold(in, "sort", err)) != 0 ||
-        (code = bucket_refuse_cold(out, "sort", err)) != 0)
+        (code = bucket_refuse_cold(out, "sort", err)) != 0 ||
+        (code = bucket_refuse_copies(in, "sort", err)) != 0 ||
+        (code = bucket_refuse_copies(out, "sort", err)) != 0)
         return code;
     if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)
         return code;

@@ -37,6 +37,14 @@ void object_store_free(struct object_store *s)
     free(s);
 }
 
+void object_store_settle(struct object_store *s)
+{
+    for (size_t i = 0; i < OBJECT_STRIPES; i++) {
+        pthread_mutex_lock(&s->stripes[i]);
+        pthread_mutex_unlock(&s->stripes[i]);
+    }
+}
+
 struct mountpaths *object_store_mountpaths(const struct object_store *s)
 {
     return s->config.mountpaths;

@@ -62,6 +62,9 @@ struct object_store_config {
 struct object_store *object_store_new(const struct object_store_config *config);
 void object_store_free(struct object_store *s); /* nothing is under way */
 DEFINE_CLEANUP(struct object_store, object_store_free);
+/* Whoever was about to give a file its name has done so, or asks object_env anew: what follows sees
+ * all that was done by an older state.  Waits for no disk but theirs. */
+void object_store_settle(struct object_store *s);
 struct mountpaths *object_store_mountpaths(const struct object_store *s);
 /* Does this record's mark still hide it? */
 bool object_job_hides(const struct object_store *s, const char *job_or_null);

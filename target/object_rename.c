@@ -110,12 +110,12 @@ static void rename_run(void *arg)
 
 static void serve_rename(struct object_call *call)
 {
-    struct error cold = ERROR_INIT;
-    if (bucket_refuse_cold(call->bucket, "rename", &cold) != 0) {
-        object_call_fail(call, "rename", &cold);
+    struct error err = ERROR_INIT;
+    if (bucket_refuse_cold(call->bucket, "rename", &err) != 0 ||
+        bucket_refuse_copies(call->bucket, "rename", &err) != 0) {
+        object_call_fail(call, "rename", &err);
         return;
     }
-    struct error err = ERROR_INIT;
     if (pool_submit(call->target->movers, rename_run, call, &err) != 0)
         http_reply_error(call->req, &err);
 }

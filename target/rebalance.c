@@ -12,7 +12,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/copies.h"
 #include "target/earlier.h"
+#include "target/spread.h"
 #include "target/target.h"
 
 enum {
@@ -346,6 +348,34 @@ static int walk_bucket(struct run *run, const struct cluster_state *s, struct mo
     return code;
 }
 
+/* --- several copies: each owner has what is here (spread.h), then what is not ours is dropped ---
+ */
+
+static int check_spread(void *ctx, const struct cluster_state *s, struct error *err)
+{
+    return check_placed(ctx, s, err);
+}
+
+static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
+{
+    struct run *run = ctx;
+    atomic_store(&run->found, true);
+    keep(run, bucket_id, name, v);
+}
+
+static int spread_several(struct run *run, struct mountpath *mp, uint64_t bucket_id,
+                          struct error *err)
+{
+    const struct spread spread = {.target = run->r->target,
+                                  .stop = run->r->stop,
+                                  .tally = run->r->tally,
+                                  .check = check_spread,
+                                  .strange = strange,
+                                  .ctx = run};
+    int code = spread_bucket(&spread, mp, bucket_id, err);
+    return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
+}
+
 static int walk_mountpath(struct run *run, const struct cluster_state *s, struct mountpath *mp,
                           struct error *err)
 {
@@ -357,7 +387,10 @@ static int walk_mountpath(struct run *run, const struct cluster_state *s, struct
     }
     while (code == 0 && !run->r->stop->wanted &&
            (found = index_next_bucket(mp->index, id, &id, err)) == 1) {
-        if (bmd_bucket_by_id(&s->bmd, id) != NULL)
+        const struct bucket *b = bmd_bucket_by_id(&s->bmd, id);
+        if (b != NULL && copies_are_several(b))
+            code = spread_several(run, mp, id, err);
+        else if (b != NULL)
             code = walk_bucket(run, s, mp, id, err);
     }
     return code == 0 && found < 0 ? found : code;
@@ -391,6 +424,7 @@ static int run_pass(struct run *run, bool *done, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(run->r->target->state);
     int code = check_placed(run, s, err);
+    object_store_settle(run->r->target->store);
     cluster_settings_get(&s->config, &run->settings);
     atomic_store(&run->found, false);
     atomic_store(&run->waits, false);

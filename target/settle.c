@@ -20,9 +20,11 @@
 enum {
     TICK_MS = 500,
     OLD_MS = 1000, /* until then a write is under way */
-    AT_ONCE = 500,
-    BODY_MAX = AT_ONCE * 4096,
+    BODY_MAX = SETTLE_AT_ONCE * 4096,
 };
+
+static const char *const questions[] = {
+    [SETTLE_IS_SETTLED] = "settled", [SETTLE_IS_HELD] = "held", [SETTLE_WANTED] = "wanted"};
 
 struct settler {
     struct target *target;
@@ -31,51 +33,65 @@ struct settler {
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+static json_t *list_of(const struct unsettled_name *const *names, size_t count)
+{
+    char version[VERSION_TEXT_MAX];
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct unsettled_name *n = names[i];
+        json_array_append_new(list,
+                              json_pack("{sI ss ss}", "bucket", (json_int_t)n->bucket_id, "name",
+                                        n->name, "version", version_format(&n->version, version)));
+    }
+    return list;
+}
+
+static int take_answer(json_t *answer, size_t count, bool *yes, struct error *err)
+{
+    json_t *settled = NULL;
+    int code = json_get_array(answer, "", "settled", &settled, err);
+    memset(yes, 0, count * sizeof *yes);
+    for (size_t i = 0; code == 0 && i < json_array_size(settled); i++) {
+        json_int_t at = json_integer_value(json_array_get(settled, i));
+        if (at >= 0 && (size_t)at < count)
+            yes[at] = true;
+    }
+    return code;
+}
+
+int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
+               enum settle_question question, const struct unsettled_name *const *names,
+               size_t count, bool *yes, struct error *err)
+{
+    _cleanup_json_ json_t *list = list_of(names, count);
+    _cleanup_json_ json_t *answer = NULL;
+    _cleanup_free_ char *url =
+        xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
+                (unsigned long long)s->term, (unsigned long long)s->version, questions[question]);
+    int code =
+        http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, &answer, err);
+    return code != 0 ? code : take_answer(answer, count, yes, err);
+}
+
 /* Names that one owner acts for. */
 struct batch {
     const struct node *acting;
     size_t count;
-    const struct unsettled_name *names[AT_ONCE];
+    const struct unsettled_name *names[SETTLE_AT_ONCE];
+    bool settled[SETTLE_AT_ONCE];
 };
 
-static json_t *question(const struct batch *b)
-{
-    char version[VERSION_TEXT_MAX];
-    json_t *list = json_array();
-    for (size_t i = 0; i < b->count; i++)
-        json_array_append_new(list,
-                              json_pack("{sI ss ss}", "bucket", (json_int_t)b->names[i]->bucket_id,
-                                        "name", b->names[i]->name, "version",
-                                        version_format(&b->names[i]->version, version)));
-    return list;
-}
-
-static void take_answer(struct target *t, const struct batch *b, json_t *answer)
-{
-    json_t *settled = NULL;
-    if (json_get_array(answer, "", "settled", &settled, NULL) != 0)
-        return;
-    for (size_t i = 0; i < json_array_size(settled); i++) {
-        json_int_t at = json_integer_value(json_array_get(settled, i));
-        if (at < 0 || (size_t)at >= b->count)
-            continue;
-        const struct unsettled_name *n = b->names[at];
-        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
-    }
-}
-
-static void ask(struct target *t, const struct cluster_state *s, const struct batch *b)
+static void ask(struct target *t, const struct cluster_state *s, struct batch *b)
 {
     struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *list = question(b);
-    _cleanup_json_ json_t *answer = NULL;
-    _cleanup_free_ char *url = xprintf("%s/v1/settled?dfcv=%llu.%llu", b->acting->data_url,
-                                       (unsigned long long)s->term, (unsigned long long)s->version);
-    if (http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, &answer,
-                       &err) == 0)
-        take_answer(t, b, answer);
-    else
+    int code = settle_ask(t, s, b->acting, SETTLE_IS_SETTLED, b->names, b->count, b->settled, &err);
+    if (code != 0)
         log_debug("unsettled names not asked about", lstr("target", b->acting->id), lerr(&err));
+    for (size_t i = 0; i < b->count && code == 0; i++) {
+        const struct unsettled_name *n = b->names[i];
+        if (b->settled[i])
+            unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+    }
 }
 
 /* Whom to ask about it; NULL: nobody now, or nobody any more. */
@@ -119,11 +135,12 @@ static void ask_all(struct target *t, const struct cluster_state *s,
 
 static void work_off(struct target *t)
 {
-    struct unsettled_name names[AT_ONCE];
+    struct unsettled_name names[SETTLE_AT_ONCE];
     size_t count;
     uint64_t now_ms = clock_ms(), before_ms = now_ms > OLD_MS ? now_ms - OLD_MS : 0;
-    while (!t->copies->stop.wanted && (count = unsettled_due(t->copies->unsettled, before_ms,
-                                                             clock_ms(), names, AT_ONCE)) > 0) {
+    while (!t->copies->stop.wanted &&
+           (count = unsettled_due(t->copies->unsettled, before_ms, clock_ms(), names,
+                                  SETTLE_AT_ONCE)) > 0) {
         _cleanup_state_ const struct cluster_state *s = state_current(t->state);
         ask_all(t, s, names, count);
         for (size_t i = 0; i < count; i++)
@@ -169,44 +186,58 @@ struct asked {
     unsigned magic;
     struct http_request *req;
     struct target *target;
+    enum settle_question question;
     const char *data;
     size_t len;
 };
+
+static bool is_held(struct target *t, uint64_t bucket_id, const char *name, const struct version *v)
+{
+    struct object_held held;
+    return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.found &&
+           version_compare(&held.version, v) >= 0;
+}
 
 /* Has the acting owner it, or more, visible and not marked?  Then the others had it before. */
 static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t bucket_id,
                        const char *name, const struct version *v)
 {
     struct owners o;
-    struct object_held held;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
     if (b == NULL)
         return true;
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
            !owners_must_compare(s, &o) && !unsettled_has(t->copies->unsettled, bucket_id, name) &&
-           object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.found &&
-           version_compare(&held.version, v) >= 0;
+           is_held(t, bucket_id, name, v);
 }
 
-static int look_at(struct target *t, const struct cluster_state *s, json_t *item, bool *settled,
+static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
+                      struct error *err)
+{
+    const char *version = NULL;
+    int code = json_need_u64(item, "", "bucket", &out->bucket_id, err);
+    if (code == 0)
+        code = json_need_str(item, "", "name", name, err);
+    if (code == 0)
+        code = json_need_str(item, "", "version", &version, err);
+    return code != 0 ? code : version_parse(version, &out->version, err);
+}
+
+static int look_at(const struct asked *a, const struct cluster_state *s, json_t *item, bool *yes,
                    struct error *err)
 {
-    const char *name = NULL, *text = NULL;
-    struct version v;
-    uint64_t bucket_id = 0;
-    int code = json_need_u64(item, "", "bucket", &bucket_id, err);
-    if (code == 0)
-        code = json_need_str(item, "", "name", &name, err);
-    if (code == 0)
-        code = json_need_str(item, "", "version", &text, err);
-    if (code == 0)
-        code = version_parse(text, &v, err);
+    struct unsettled_name n;
+    const char *name = NULL;
+    int code = parse_item(item, &n, &name, err);
     if (code != 0)
         return code;
-    *settled = is_settled(t, s, bucket_id, name, &v);
-    if (!*settled)
-        (void)copies_settle(t, bucket_id, name, NULL); /* asked again where it was not taken */
+    if (a->question == SETTLE_IS_HELD)
+        *yes = is_held(a->target, n.bucket_id, name, &n.version);
+    else if (a->question == SETTLE_IS_SETTLED)
+        *yes = is_settled(a->target, s, n.bucket_id, name, &n.version);
+    if (!*yes && a->question != SETTLE_IS_HELD)
+        (void)copies_settle(a->target, n.bucket_id, name, NULL); /* or when it is asked again */
     return 0;
 }
 
@@ -220,9 +251,9 @@ static void answer(void *arg)
     struct error err = ERROR_INIT;
     int code = json_parse(a->data, a->len, &doc, &err);
     for (size_t i = 0; code == 0 && i < json_array_size(doc); i++) {
-        bool settled = false;
-        code = look_at(a->target, s, json_array_get(doc, i), &settled, &err);
-        if (settled)
+        bool yes = false;
+        code = look_at(a, s, json_array_get(doc, i), &yes, &err);
+        if (yes)
             json_array_append_new(list, json_integer((json_int_t)i));
     }
     if (code != 0) {
@@ -233,13 +264,27 @@ static void answer(void *arg)
     http_reply_json(a->req, 200, reply);
 }
 
+static int parse_question(const char *text, enum settle_question *out, struct error *err)
+{
+    for (size_t i = 0; text != NULL && i < sizeof questions / sizeof *questions; i++) {
+        if (strcmp(questions[i], text) == 0) {
+            *out = (enum settle_question)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID, "parameter 'question' is settled, held or wanted");
+}
+
 static void answer_body(struct http_request *req, const char *data, size_t len)
 {
     struct asked *a = arena_alloc(http_arena(req), sizeof *a);
     struct error err = ERROR_INIT;
     *a = (struct asked){
         .magic = ASKED_MAGIC, .req = req, .target = http_user(req), .data = data, .len = len};
-    if (pool_submit(a->target->workers, answer, a, &err) != 0)
+    int code = parse_question(http_query(req, "question"), &a->question, &err);
+    if (code == 0)
+        code = pool_submit(a->target->workers, answer, a, &err);
+    if (code != 0)
         http_reply_error(req, &err);
 }
 
@@ -255,9 +300,10 @@ const struct http_route settle_routes[] = {
      .nets = NET_DATA,
      .begin = settled_begin,
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
-     .query = "dfcv=the sender's state version",
+     .query = "question=settled; held: which this target has; wanted: all owners are to have what "
+              "the greatest has; dfcv=the sender's state version",
      .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
      .reply = "200 `{\"settled\": [indices]}`; the others are seen to",
-     .errors = "invalid_json"},
+     .errors = "invalid_json invalid_argument"},
     {.name = NULL},
 };

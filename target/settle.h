@@ -5,15 +5,34 @@
  *
  *   POST /v1/settled   [{"bucket": 3, "name": "a", "version": "1.7.3"}, …]  ─▶  {"settled": [0, 2]}
  *
+ * The same call asks an owner what it has (held), and the acting one to see to names (wanted), for
+ * who compares many of them: spread.h.
+ *
  * A thread of its own. */
 #pragma once
 
+#include <stdbool.h>
+
+#include "cluster/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "net/http_server.h"
 
 struct settler;
 struct target;
+
+enum settle_question {
+    SETTLE_IS_SETTLED, /* do all owners have this version, or more? */
+    SETTLE_IS_HELD,    /* has this target? */
+    SETTLE_WANTED,     /* none: all are to have what the greatest of them has */
+};
+struct unsettled_name;
+
+/* yes[i]: of the i-th name.  Waits; at most SETTLE_AT_ONCE names. */
+enum { SETTLE_AT_ONCE = 500 };
+int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
+               enum settle_question question, const struct unsettled_name *const *names,
+               size_t count, bool *yes, struct error *err);
 
 int settler_new(struct target *t, struct settler **out, struct error *err);
 void settler_free(struct settler *s); /* NULL is fine; after copies_stop() */

@@ -43,6 +43,7 @@
 #include "target/quarantine.h"
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
+#include "target/repair_job.h"
 #include "target/resilver_job.h"
 #include "target/settle.h"
 #include "target/staged.h"
@@ -54,26 +55,26 @@
 /* Streams between targets wait for each other's other streams: they are not limited. */
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
-const struct http_route *const target_routes[] = {object_routes,
-                                                  daemon_routes,
-                                                  mountpath_routes,
-                                                  cluster_routes,
-                                                  index_routes,
-                                                  list_routes,
-                                                  xaction_routes,
-                                                  sort_stream_routes,
-                                                  earlier_routes,
-                                                  staged_routes,
-                                                  settle_routes,
-                                                  session_routes,
-                                                  cold_list_routes, NULL};
+const struct http_route *const target_routes[] = {
+    object_routes,    daemon_routes, mountpath_routes, cluster_routes,
+    index_routes,     list_routes,   xaction_routes,   sort_stream_routes,
+    earlier_routes,   staged_routes, settle_routes,    session_routes,
+    cold_list_routes, NULL};
 
-static const struct xaction_ops *const kinds[] = {
-    &sort_xaction,      &delete_xaction,   &copy_xaction,     &prefetch_xaction,
-    &evict_xaction,     &download_xaction,
-    &cleanup_xaction,   &lru_xaction,      &resilver_xaction,
-    &rebalance_xaction, &validate_xaction, &scrub_xaction,
-    NULL};
+static const struct xaction_ops *const kinds[] = {&sort_xaction,
+                                                  &delete_xaction,
+                                                  &copy_xaction,
+                                                  &prefetch_xaction,
+                                                  &evict_xaction,
+                                                  &download_xaction,
+                                                  &cleanup_xaction,
+                                                  &lru_xaction,
+                                                  &resilver_xaction,
+                                                  &rebalance_xaction,
+                                                  &validate_xaction,
+                                                  &scrub_xaction,
+                                                  &repair_xaction,
+                                                  NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -459,7 +460,8 @@ void target_update_gauges(struct target *t)
         metric_set(metric_get(M_mountpath_capacity_bytes, labels.data), (int64_t)total);
         metric_set(metric_get(M_mountpath_available_bytes, labels.data), (int64_t)available);
         uint64_t quarantined = 0;
-        (void)quarantine_count(mp, &quarantined, NULL); /* a disk that does not say has said so above */
+        (void)quarantine_count(mp, &quarantined,
+                               NULL); /* a disk that does not say has said so above */
         metric_set(metric_get(M_mountpath_quarantined, labels.data), (int64_t)quarantined);
     }
 }

@@ -1,0 +1,56 @@
+#include "target/repair.h"
+
+#include "target/copies.h"
+#include "target/spread.h"
+#include "target/target.h"
+
+enum { WAIT_MS = 200 };
+
+static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
+{
+    const struct repair *r = ctx;
+    if (s->smap.placed == r->placed && s->smap.lagged == r->lagged)
+        return 0;
+    return error_set(err, E_STALE_MAP, "the map has changed: a later repair goes on");
+}
+
+static int wait_for_index(const struct repair *r, struct mountpath *mp, struct error *err)
+{
+    while (index_check(mp->index, err) == E_NOT_READY) {
+        job_tally_wait(r->tally, err);
+        if (!job_stop_pause(r->stop, WAIT_MS))
+            return error_set(err, E_ABORTED, "the repair was stopped");
+        job_tally_wait(r->tally, NULL);
+    }
+    return index_check(mp->index, err);
+}
+
+static int repair_mountpath(const struct repair *r, const struct cluster_state *s,
+                            struct mountpath *mp, struct error *err)
+{
+    const struct spread spread = {.target = r->target,
+                                  .stop = r->stop,
+                                  .tally = r->tally,
+                                  .check = check_map,
+                                  .ctx = (void *)r};
+    int code = wait_for_index(r, mp, err);
+    for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
+        if (copies_are_several(&s->bmd.buckets[i]))
+            code = spread_bucket(&spread, mp, s->bmd.buckets[i].id, err);
+    }
+    return code;
+}
+
+int repair_run(const struct repair *r, struct error *err)
+{
+    struct target *t = r->target;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    int code = check_map((void *)r, s, err);
+    if (code == 0)
+        code = mountpath_set_check_whole(set, err);
+    object_store_settle(t->store);
+    for (size_t i = 0; i < set->count && code == 0; i++)
+        code = repair_mountpath(r, s, set->all[i], err);
+    return code != 0 ? code : job_tally_end(r->tally, err);
+}

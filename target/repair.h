@@ -1,0 +1,24 @@
+/* Repair: what this target has of buckets with several copies is brought to whoever of the owners
+ * lacks it (spread.h).  When all targets have done so under one map, no owner lacks anything that
+ * any other has, and nobody lags any more (cluster/lag.h): the primary says so then.
+ *
+ * It runs under the set of owners, and the lags, that the job was made for, and ends with
+ * E_STALE_MAP when others are in force. */
+#pragma once
+
+#include <stdint.h>
+
+#include "target/job_stop.h"
+#include "target/job_tally.h"
+
+struct target;
+
+struct repair {
+    struct target *target;
+    uint64_t placed, lagged; /* smap.placed, smap.lagged */
+    struct job_stop *stop;
+    struct job_tally *tally;
+};
+
+/* 0: all that is here is on all owners that the map does not pass over. */
+int repair_run(const struct repair *r, struct error *err);

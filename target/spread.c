@@ -1,0 +1,248 @@
+#include "target/spread.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/owners.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/copies.h"
+#include "target/settle.h"
+#include "target/target.h"
+#include "target/unsettled.h"
+
+enum {
+    PAUSE_FIRST_MS = 20,
+    PAUSE_MAX_MS = 2000,
+    TRIES_MAX = 40, /* about a minute: others may be restarting */
+};
+
+struct item {
+    struct unsettled_name name;
+    struct owners owners;
+    uint64_t size;
+    bool over; /* everybody has it, or the bucket is gone */
+    bool lacking;
+    bool mine; /* this target is an owner */
+};
+
+/* Names of one index. */
+struct batch {
+    const struct spread *spread;
+    uint64_t bucket_id;
+    size_t count;
+    struct item items[SETTLE_AT_ONCE];
+    const struct node *away; /* an owner that cannot be asked, and has to */
+    struct error why;        /* somebody could not be asked */
+    char last[ATTR_NAME_MAX + 1];
+    bool more;
+};
+
+/* --- the names -------------------------------------------------------------------------------- */
+
+static void take(struct batch *b, const char *name, const struct index_record *rec)
+{
+    struct item *it = &b->items[b->count];
+    if (rec->job != NULL) /* it is settled when the job has ended */
+        return;
+    *it = (struct item){.size = rec->size};
+    it->name = (struct unsettled_name){
+        .bucket_id = b->bucket_id, .version = rec->version, .name = xstrdup(name)};
+    b->count++;
+}
+
+static int collect(struct batch *b, struct mountpath *mp, struct error *err)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int found = index_cursor_open(mp->index, &c, err);
+    if (found == 0)
+        found = index_cursor_seek(c, b->bucket_id, b->last, *b->last != '\0', err);
+    for (; found == 1 && b->count < SETTLE_AT_ONCE; found = index_cursor_next(c, err)) {
+        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
+        take(b, b->last, index_cursor_record(c));
+    }
+    b->more = found == 1;
+    return found < 0 ? found : 0;
+}
+
+static void forget(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        free(b->items[i].name.name);
+    b->count = 0;
+}
+
+/* --- one round -------------------------------------------------------------------------------- */
+
+static bool owes(const struct item *it, const struct node *n)
+{
+    for (size_t i = 0; i < it->owners.count && !it->over; i++) {
+        if (it->owners.all[i] == n)
+            return true;
+    }
+    return false;
+}
+
+static void ask_node(struct batch *b, const struct cluster_state *s, const struct node *n)
+{
+    const struct unsettled_name *names[SETTLE_AT_ONCE];
+    struct item *asked[SETTLE_AT_ONCE];
+    bool yes[SETTLE_AT_ONCE];
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        if (owes(&b->items[i], n)) {
+            asked[count] = &b->items[i];
+            names[count++] = &b->items[i].name;
+        }
+    }
+    if (count == 0)
+        return;
+    int code = settle_ask(b->spread->target, s, n, SETTLE_IS_HELD, names, count, yes, &b->why);
+    for (size_t i = 0; i < count; i++)
+        asked[i]->lacking = asked[i]->lacking || code != 0 || !yes[i];
+}
+
+/* Those of which somebody lacks what is here, to the owner that acts. */
+static void tell_node(struct batch *b, const struct cluster_state *s, const struct node *n)
+{
+    const struct unsettled_name *names[SETTLE_AT_ONCE];
+    bool yes[SETTLE_AT_ONCE];
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        const struct item *it = &b->items[i];
+        if (!it->over && it->lacking && it->owners.acting == n)
+            names[count++] = &it->name;
+    }
+    if (count > 0)
+        (void)settle_ask(b->spread->target, s, n, SETTLE_WANTED, names, count, yes, &b->why);
+}
+
+static void begin_round(struct batch *b, const struct cluster_state *s)
+{
+    const struct bucket *bucket = bmd_bucket_by_id(&s->bmd, b->bucket_id);
+    b->away = NULL;
+    b->why = ERROR_INIT;
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        it->lacking = false;
+        it->over = it->over || bucket == NULL;
+        if (it->over)
+            continue;
+        owners_of(s, bucket, it->name.name, &it->owners);
+        it->mine = owners_has(&it->owners, b->spread->target->id);
+        it->over = !it->mine && b->spread->strange == NULL; /* the owners have it */
+    }
+}
+
+/* One that is away is passed over where this target keeps what it has. */
+static void take_away(struct batch *b, const struct node *n)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        if (!owes(it, n) || it->mine || b->spread->strange == NULL)
+            continue;
+        it->lacking = true;
+        b->away = n;
+    }
+}
+
+static void run_round(struct batch *b, const struct cluster_state *s)
+{
+    begin_round(b, s);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (strcmp(n->id, b->spread->target->id) == 0)
+            continue;
+        if (n->state == NODE_ACTIVE)
+            ask_node(b, s, n);
+        else
+            take_away(b, n);
+    }
+    for (size_t i = 0; i < s->smap.count; i++) {
+        if (s->smap.nodes[i].state == NODE_ACTIVE)
+            tell_node(b, s, &s->smap.nodes[i]);
+    }
+}
+
+/* How many are left. */
+static size_t end_round(struct batch *b)
+{
+    const struct spread *s = b->spread;
+    size_t left = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        if (it->over)
+            continue;
+        if (it->lacking) {
+            left++;
+            continue;
+        }
+        it->over = true;
+        if (!it->mine && s->strange != NULL)
+            s->strange(s->ctx, b->bucket_id, it->name.name, &it->name.version);
+    }
+    return left;
+}
+
+/* --- rounds ----------------------------------------------------------------------------------- */
+
+static void give_up(struct batch *b)
+{
+    struct error why = b->why;
+    if (why.code == 0 && b->away != NULL)
+        error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
+                  node_state_name(b->away->state));
+    else if (why.code == 0)
+        error_set(&why, E_NOT_READY, "not all owners could be given what is here");
+    for (size_t i = 0; i < b->count; i++) {
+        if (b->items[i].over)
+            continue;
+        log_error("object not on all its owners", lstr("name", b->items[i].name.name), lerr(&why));
+        job_tally_fail(b->spread->tally, b->items[i].name.name, &why);
+    }
+}
+
+static int spread_batch(struct batch *b, struct error *err)
+{
+    const struct spread *s = b->spread;
+    uint64_t pause_ms = PAUSE_FIRST_MS;
+    size_t first_left = 0;
+    for (int i = 0; i < TRIES_MAX; i++) {
+        _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
+        int code = s->check(s->ctx, state, err);
+        if (code != 0)
+            return code;
+        run_round(b, state);
+        size_t left = end_round(b);
+        if (i == 0)
+            job_tally_expect(s->tally, first_left = left);
+        for (; first_left > left; first_left--)
+            job_tally_done(s->tally, 0);
+        if (left == 0)
+            return 0;
+        if (!job_stop_pause(s->stop, pause_ms))
+            return error_set(err, E_ABORTED, "the job was stopped");
+        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+    }
+    give_up(b);
+    return 0;
+}
+
+int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
+                  struct error *err)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    *b = (struct batch){.spread = s, .bucket_id = bucket_id, .more = true};
+    int code = 0;
+    while (code == 0 && b->more && !s->stop->wanted) {
+        code = collect(b, mp, err);
+        if (code == 0 && b->count > 0)
+            code = spread_batch(b, err);
+        forget(b);
+    }
+    free(b);
+    if (code == 0 && s->stop->wanted)
+        return error_set(err, E_ABORTED, "the job was stopped");
+    return code;
+}

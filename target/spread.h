@@ -1,0 +1,40 @@
+/* Sees to it that all owners have what this target has, of one bucket with several copies: for the
+ * repair (repair.h) and the rebalance (rebalance.h).
+ *
+ *   look   the names of an index, with their versions, many at once
+ *   ask    each other active owner which of them it has, as new or newer (settle.h)
+ *   see    what somebody lacks the owner that acts for the name brings to all (copies.h)
+ *   again  until nobody lacks any, or they resist: then they count as failed
+ *
+ * What this target lacks the others find in theirs.  So when all targets have gone through theirs,
+ * under one map, each owner has what the greatest of all has; tombstones go the same way.
+ *
+ * Waits: for a job's thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "target/job_stop.h"
+#include "target/job_tally.h"
+#include "target/mountpath.h"
+#include "target/version.h"
+
+struct target;
+
+struct spread {
+    struct target *target;
+    struct job_stop *stop;
+    struct job_tally *tally;
+    /* May it go on by this state? */
+    int (*check)(void *ctx, const struct cluster_state *s, struct error *err);
+    /* Each owner has this, and this target is none of them.  NULL: nothing is done about it, and an
+     * owner that is away is left out. */
+    void (*strange)(void *ctx, uint64_t bucket_id, const char *name, const struct version *v);
+    void *ctx;
+};
+
+/* E_ABORTED; what check() says. */
+int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
+                  struct error *err);
