@@ -9,6 +9,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/object_move.h"
+#include "target/quarantine.h"
 
 enum { NAMES_AT_ONCE = 500, WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200 };
 
@@ -146,6 +147,19 @@ static int is_dir_empty(const char *path, bool *empty, struct error *err)
     return code;
 }
 
+/* Its directory goes with it, and what is in quarantine is the operator's to remove. */
+static int check_quarantine(const struct mountpath *mp, struct error *err)
+{
+    uint64_t files = 0;
+    int code = quarantine_count(mp, &files, err);
+    if (code != 0 || files == 0)
+        return code;
+    return error_set(err, E_CORRUPT,
+                     "%llu damaged files are in '%s/.dfc/quarantine': remove them, or keep them "
+                     "elsewhere, first",
+                     (unsigned long long)files, mp->path);
+}
+
 /* *waits: jobs that have files there are still to end. */
 static int check_empty(struct mountpath *mp, bool *waits, struct error *err)
 {
@@ -158,6 +172,8 @@ static int check_empty(struct mountpath *mp, bool *waits, struct error *err)
             "it, or give the mountpath up as lost",
             mp->path);
     _cleanup_free_ char *jobs = xprintf("%s/.dfc/jobs", mp->path);
+    if (code == 0)
+        code = check_quarantine(mp, err);
     if (code == 0)
         code = is_dir_empty(jobs, &no_jobs, err);
     *waits = *waits || !no_jobs;

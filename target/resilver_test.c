@@ -152,6 +152,25 @@ static void test_attach_and_detach(void **state)
     assert_settled(3);
 }
 
+/* Nobody but the operator removes what a scrub has moved aside. */
+static void test_quarantine_keeps_a_mountpath(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    char path[120];
+    fill();
+    snprintf(path, sizeof path, "%s/mp1/.dfc/quarantine", fx.dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/mp1/.dfc/quarantine/1-a-2", fx.dir);
+    assert_int_equal(file_replace(path, "x", 1, 0600, NULL), 0);
+    detach(1, false);
+    assert_int_equal(try_resilver(&err), E_CORRUPT);
+    assert_non_null(strstr(err.message, "quarantine"));
+    assert_int_equal(unlink(path), 0);
+    resilver();
+    assert_settled(1);
+}
+
 static void test_an_attach_is_refused(void **state)
 {
     (void)state;
@@ -552,6 +571,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_attach_and_detach),
+        store_test(test_quarantine_keeps_a_mountpath),
         store_test(test_an_attach_is_refused),
         store_test(test_disable_and_enable),
         store_test(test_attach_while_one_is_disabled),
