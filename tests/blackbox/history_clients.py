@@ -52,6 +52,7 @@ class Seen:
     begin: float
     end: float
     who: str
+    note: str
 
 
 def body_of(value):
@@ -232,7 +233,7 @@ class Client(threading.Thread):
             self.note(key, read(known[0], begin, end, note=f"{method} {note}"))
         elif reply.status == 200:
             value = self.value_found(method, key, reply, note)
-            self.learn(key, value, reply, begin, end)
+            self.learn(key, value, reply, begin, end, note)
             self.note(key, read(value, begin, end, note=f"{method} {note} {reply.headers['ETag']}"))
         else:
             self.expect_trouble(reply, f"{method} {key} {note}")
@@ -268,7 +269,7 @@ class Client(threading.Thread):
         done = made(begin, end)
         if status in (200, 204):
             if method == "PUT":
-                self.learn(key, done.effect, reply, begin, end)
+                self.learn(key, done.effect, reply, begin, end, note)
                 note += f" {reply.headers['ETag']}"
         elif status == 412:
             done = refused(need, begin, end, present=method == "DELETE")
@@ -291,11 +292,11 @@ class Client(threading.Thread):
         self.round.trouble(reply.code() or str(reply.status))
         self.round.rest()
 
-    def learn(self, key, value, reply, begin, end):
+    def learn(self, key, value, reply, begin, end, note):
         etag = reply.headers["ETag"]
         self.last[key] = (value, etag)
         version = tuple(map(int, etag.strip('"').split(".")))
-        self.seen.append(Seen(key, value, version, begin, end, self.name))
+        self.seen.append(Seen(key, value, version, begin, end, self.name, note))
 
 
 def check_versions(seen):

@@ -156,7 +156,7 @@ def join(n, step):
     if len(n.c.targets()) >= n.targets_max:
         return maintenance(n, step)
     n.say(step, "a target joins")
-    n.in_background(n.begin, n.c.add_target)
+    n.in_background(n.add_target)
     return lambda: None
 
 
@@ -256,6 +256,12 @@ class Nemesis:
                     self.c.ended_by_test.discard(node)
 
         self.in_background(started)
+
+    def add_target(self):
+        """One at a time: its name and its wires follow from who is there."""
+        with self.lock:
+            self.begin(self.c.add_target)
+            self.c.nodes = {n["name"]: n for n in self.c.status()}
 
     @staticmethod
     def begin(function, *args):
