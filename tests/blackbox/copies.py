@@ -4,7 +4,8 @@ acknowledged; what was acknowledged stays, and nobody reads anything older, whil
 under a mixed load and comes back, while steps of a write fail, and while owners change; a repair
 brings all copies to where they belong.
 
-DFC_SECONDS (2): how long the load runs at each stage; DFC_KILLS (1): steps at which an owner is killed."""
+DFC_SECONDS (2): how long the load runs at each stage; DFC_KILLS (1): at how many steps an owner is
+killed."""
 
 import itertools
 import os
