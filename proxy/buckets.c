@@ -121,7 +121,7 @@ static int props_of_value(json_t *value, struct bucket_props *p, struct error *e
         "copies",      "durability",  "checksum",     "verify_on_read",
         "backend",     "lru",         "lru_min_age",  "write_policy",
         "validate",    "stale",       "range_fetch",  "validate_interval",
-        NULL};
+        "write_quorum", "read_from",  NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/owners.h"
 #include "cluster/settings.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -22,6 +23,8 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
                             (int)is_primary, "public_url", n->public_url, "control_url",
                             n->control_url, "data_url", n->data_url, "weight",
                             (json_int_t)n->weight, "since_ms", (json_int_t)n->since_ms);
+    if (n->lag != LAG_NONE)
+        json_object_set_new(doc, "lag", json_string(node_lag_name(n->lag)));
     if (strcmp(n->id, p->id) == 0)
         last.version = s->version;
     else if (!members_last(p, n->id, &last))
@@ -54,16 +57,25 @@ static bool is_healthy(const struct smap *m)
            smap_count(m, NODE_PROXY, NODE_UNREACHABLE) == 0;
 }
 
+static json_t *protection_view(const struct cluster_state *s)
+{
+    json_int_t buckets[3] = {0};
+    for (size_t i = 0; i < s->bmd.count; i++)
+        buckets[owners_protection(s, &s->bmd.buckets[i])]++;
+    return json_pack("{s:I, s:I, s:I}", "protected", buckets[PROTECTION_WHOLE], "degraded",
+                     buckets[PROTECTION_DEGRADED], "unavailable", buckets[PROTECTION_UNAVAILABLE]);
+}
+
 static json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primary_answers)
 {
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->smap.count; i++)
         json_array_append_new(nodes, node_view(p, s, &s->smap.nodes[i]));
-    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I}", "cluster", s->cluster_id, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version, "primary", s->primary,
-                     "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes", nodes,
-                     "buckets", (json_int_t)s->bmd.count, "jobs_running",
-                     (json_int_t)count_running(&s->jobs));
+    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:o}", "cluster", s->cluster_id,
+                     "term", (json_int_t)s->term, "version", (json_int_t)s->version, "primary",
+                     s->primary, "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes",
+                     nodes, "buckets", (json_int_t)s->bmd.count, "jobs_running",
+                     (json_int_t)count_running(&s->jobs), "protection", protection_view(s));
 }
 
 static void reply_view(struct http_request *req, bool primary_answers)
@@ -251,8 +263,10 @@ const struct http_route cluster_routes[] = {
      .body = "",
      .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "
-              "\"data_url\", \"weight\", \"since_ms\", \"capacity\", \"version\"}], "
-              "\"buckets\", \"jobs_running\"}`",
+              "\"data_url\", \"weight\", \"since_ms\", \"lag\" (restarted or missed: its copies "
+              "are to be "
+              "repaired), \"capacity\", \"version\"}], \"buckets\", \"jobs_running\", "
+              "\"protection\": {\"protected\", \"degraded\", \"unavailable\": buckets}}`",
      .errors = ""},
     {.name = "cluster_action",
      .method = HTTP_PUT,

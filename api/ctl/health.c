@@ -34,17 +34,45 @@ static void say(struct verdict *v, enum colour c, const char *node, char *text)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-static void judge_state(struct verdict *v, json_t *node, bool is_target)
+/* An unreachable target's objects give 503, unless every bucket has others that stand in. */
+static bool others_answer(json_t *protection)
+{
+    return protection != NULL &&
+           json_integer_value(json_object_get(protection, "unavailable")) == 0;
+}
+
+static void judge_state(struct verdict *v, json_t *node, bool is_target, bool replaced)
 {
     const char *id = text_at(node, "id");
     const char *state = text_at(node, "state");
-    if (strcmp(state, "unreachable") == 0 && is_target)
+    if (strcmp(state, "unreachable") == 0 && is_target && replaced)
+        say(v, YELLOW, id,
+            xprintf("target '%s' is unreachable: others have what it has, with a copy less", id));
+    else if (strcmp(state, "unreachable") == 0 && is_target)
         say(v, RED, id, xprintf("target '%s' is unreachable: its objects give 503", id));
     else if (strcmp(state, "unreachable") == 0)
         say(v, YELLOW, id, xprintf("proxy '%s' is unreachable", id));
     else if (strcmp(state, "active") != 0)
         say(v, YELLOW, id,
             xprintf("%s '%s' is in state %s", is_target ? "target" : "proxy", id, state));
+}
+
+static void judge_lag(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    if (strcmp(text_at(node, "state"), "active") == 0 && text_at(node, "lag")[0] != '\0')
+        say(v, YELLOW, id,
+            xprintf("the copies on '%s' are to be compared (%s): 'dfcctl job ls --kind repair'", id,
+                    text_at(node, "lag")));
+}
+
+static void judge_protection(struct verdict *v, json_t *protection)
+{
+    long long degraded = json_integer_value(json_object_get(protection, "degraded"));
+    if (degraded > 0)
+        say(v, YELLOW, NULL,
+            xprintf("%lld bucket%s with copies ha%s fewer of some objects than asked for", degraded,
+                    degraded > 1 ? "s" : "", degraded > 1 ? "ve" : "s"));
 }
 
 static void judge_space(struct verdict *v, json_t *node)
@@ -66,16 +94,17 @@ static void judge_space(struct verdict *v, json_t *node)
 static void judge_damage(struct verdict *v, json_t *node)
 {
     const char *id = text_at(node, "id");
-    long long files = json_integer_value(
-        json_object_get(json_object_get(node, "capacity"), "quarantined"));
+    long long files =
+        json_integer_value(json_object_get(json_object_get(node, "capacity"), "quarantined"));
     if (files > 0)
         say(v, YELLOW, id,
-            xprintf("%lld damaged file%s of '%s' in quarantine: see what they are in the mountpaths' "
-                    ".dfc/quarantine, and remove them there when that is dealt with",
-                    files, files > 1 ? "s" : "", id));
+            xprintf(
+                "%lld damaged file%s of '%s' in quarantine: see what they are in the mountpaths' "
+                ".dfc/quarantine, and remove them there when that is dealt with",
+                files, files > 1 ? "s" : "", id));
 }
 
-static void judge_nodes(struct verdict *v, json_t *nodes)
+static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
 {
     size_t i, active = 0;
     json_t *node;
@@ -83,7 +112,8 @@ static void judge_nodes(struct verdict *v, json_t *nodes)
     {
         bool is_target = strcmp(text_at(node, "role"), "target") == 0;
         active += is_target && strcmp(text_at(node, "state"), "active") == 0;
-        judge_state(v, node, is_target);
+        judge_state(v, node, is_target, replaced);
+        judge_lag(v, node);
         judge_space(v, node);
         judge_damage(v, node);
     }
@@ -131,7 +161,9 @@ json_t *health_judge(json_t *overview, json_t *copies)
 {
     struct verdict v = {.reasons = {json_array(), json_array(), json_array()}};
     judge_primary(&v, overview);
-    judge_nodes(&v, json_object_get(overview, "nodes"));
+    json_t *protection = json_object_get(overview, "protection");
+    judge_nodes(&v, json_object_get(overview, "nodes"), others_answer(protection));
+    judge_protection(&v, protection);
     judge_copies(&v, copies);
     if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
         say(&v, RED, NULL, xstrdup("no primary takes changes"));

@@ -84,12 +84,42 @@ static void what_is_refused(void **unused)
     judged(PRIMARY "," TARGET, "{\"copies\": [{\"node\": \"t9\"}]}", "red", 1, "recover");
 }
 
+static void copies_soften_what_is_missing(void **unused)
+{
+    (void)unused;
+    static const char *const nodes = PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", "
+                                             "\"state\": \"unreachable\", \"lag\": \"missed\"}";
+    static const struct {
+        const char *protection, *health, *words;
+        size_t reasons;
+    } rows[] = {
+        {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}", "yellow", "a copy less", 2},
+        {"{\"protected\": 1, \"degraded\": 0, \"unavailable\": 1}", "red", "give 503", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        _cleanup_free_ char *text = xprintf("{\"primary\": \"p1\", \"healthy\": false, \"nodes\": "
+                                            "[%s], \"protection\": %s}",
+                                            nodes, rows[i].protection);
+        _cleanup_json_ json_t *overview = parse(text);
+        _cleanup_json_ json_t *doc = health_judge(overview, NULL);
+        json_t *list = json_object_get(doc, "reasons");
+        const char *first = json_string_value(json_object_get(json_array_get(list, 0), "text"));
+        assert_string_equal(json_string_value(json_object_get(doc, "health")), rows[i].health);
+        assert_int_equal(json_array_size(list), rows[i].reasons);
+        assert_non_null(strstr(first, rows[i].words));
+    }
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"lag\": "
+                   "\"restarted\"}",
+           NULL, "yellow", 1, "to be compared (restarted)");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everybody_is_there),
         cmocka_unit_test(what_wants_looking_after),
         cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(copies_soften_what_is_missing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
