@@ -34,10 +34,10 @@ static void say(struct verdict *v, enum colour c, const char *node, char *text)
 
 /* --- nodes ------------------------------------------------------------------------------------ */
 
-/* An unreachable target's objects give 503, unless every bucket has others that stand in. */
+/* An unreachable target's objects give 503, unless others stand in, for every bucket. */
 static bool others_answer(json_t *protection)
 {
-    return protection != NULL &&
+    return json_integer_value(json_object_get(protection, "degraded")) > 0 &&
            json_integer_value(json_object_get(protection, "unavailable")) == 0;
 }
 
