@@ -46,7 +46,7 @@ static int plan_make(const struct cluster_state *s, const char *kind,
 {
     int r = plan_begin(s, kind, bucket, p, err);
     if (r == 0 && strcmp(kind, "prefetch") == 0 && spec->which == OBJECTS_PREFIX)
-        return error_set(err, E_UNSUPPORTED, "this release does not ask a backend for its names: "
+        return error_set(err, E_UNSUPPORTED, "this release does not prefetch by the backend's list: "
                                              "give 'list' or 'template'");
     if (r != 0 || spec->to == NULL)
         return r;

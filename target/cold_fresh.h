@@ -5,8 +5,8 @@
  *                                          ├─ changed ─▶ as for one that is not here (cold.h); the
  *                                          │             fetch takes the old one's place
  *                                          ├─ gone ────▶ removed here; 404
- *                                          └─ silence ─▶ served from here with `Dfc-Stale: true`, or
- *                                                        the error, by the bucket's `stale`
+ *                                          └─ silence ─▶ served from here with `Dfc-Stale: true`,
+ * or the error, by the bucket's `stale`
  *
  * One question at a time for each object: who comes while it is under way gets its answer, too.
  * After a question that went unanswered none is asked of that bucket's backend for backend_pause,
@@ -35,7 +35,7 @@ bool cold_fresh_is_due(const struct object_call *call, const struct attr *a);
 /* Asks; the call is replied to then.  Its attribute is not needed any more when this returns. */
 void cold_fresh_ask(struct object_call *call, const struct attr *a);
 
-/* For a job, which may wait: of an object that is here and due; what is gone has been removed.  With
+/* For a job, which may wait: of an object that is here and due; what is gone has been removed. With
  * UNKNOWN and REFUSED *err says why. */
 enum freshness cold_fresh_of_url(struct target *t, const char *url, const struct attr *a,
                                  struct error *err); /* … of a download */

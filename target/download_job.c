@@ -111,11 +111,8 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
     _cleanup_(buf_done)
     struct buf source = BUF_INIT;
     download_source(url, &source);
-    struct cold_wanted wanted = {.bucket = b,
-                                 .name = name,
-                                 .url = url,
-                                 .source = buf_str(&source),
-                                 .pace = &j->pace};
+    struct cold_wanted wanted = {
+        .bucket = b, .name = name, .url = url, .source = buf_str(&source), .pace = &j->pace};
     int code = look(j, &wanted, &stays, &wanted.replaces, &err);
     if (code == 0 && !stays)
         code = cold_bring(j->target->cold, &wanted, &bytes, &err);
@@ -183,8 +180,8 @@ static int fill(struct download_job *j, const struct cluster_state *s, uint64_t 
 }
 
 /* fn() for batch after batch. */
-static int each_batch(struct download_job *j,
-                      int (*fn)(struct batch *b, struct error *err), struct error *err)
+static int each_batch(struct download_job *j, int (*fn)(struct batch *b, struct error *err),
+                      struct error *err)
 {
     struct batch *b = xcalloc(1, sizeof *b);
     uint64_t at = 0;

@@ -6,9 +6,9 @@
  *   open            at every read
  *   interval        where it was neither stored nor asked about within the interval
  *
- * The question is a HEAD with If-None-Match (the entity tag that was kept), or If-Modified-Since where
- * the backend gives no tags that tell bytes apart.  Of an object that has neither, nothing can be
- * said, and it is read again. */
+ * The question is a HEAD with If-None-Match (the entity tag that was kept), or If-Modified-Since
+ * where the backend gives no tags that tell bytes apart.  Of an object that has neither, nothing
+ * can be said, and it is read again. */
 #pragma once
 
 #include <stdbool.h>

@@ -64,7 +64,8 @@ static void test_what_is_kept(void **state)
     assert_null(kept_of(NULL, 0).etag);
 }
 
-static enum freshness verdict(const struct kept *k, int status, const char *etag, int64_t modified_s)
+static enum freshness verdict(const struct kept *k, int status, const char *etag,
+                              int64_t modified_s)
 {
     struct backend_facts facts = {.status = status, .modified_s = modified_s};
     memcpy(facts.etag, etag, strlen(etag) + 1);
@@ -94,7 +95,7 @@ static void test_what_no_answer_means(void **state)
         int code;
         enum freshness wanted;
     } rows[] = {
-        {E_OBJECT_NOT_FOUND, GONE}, {E_BACKEND, UNKNOWN},        {E_BACKEND_BUSY, UNKNOWN},
+        {E_OBJECT_NOT_FOUND, GONE},   {E_BACKEND, UNKNOWN},        {E_BACKEND_BUSY, UNKNOWN},
         {E_BACKEND_TIMEOUT, UNKNOWN}, {E_BACKEND_DENIED, REFUSED}, {E_INVALID, REFUSED},
         {E_NOT_READY, REFUSED},
     };
@@ -105,10 +106,8 @@ static void test_what_no_answer_means(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_when_it_is_asked),
-        cmocka_unit_test(test_a_clock_that_went_back),
-        cmocka_unit_test(test_what_is_kept),
-        cmocka_unit_test(test_what_the_answer_means),
+        cmocka_unit_test(test_when_it_is_asked),     cmocka_unit_test(test_a_clock_that_went_back),
+        cmocka_unit_test(test_what_is_kept),         cmocka_unit_test(test_what_the_answer_means),
         cmocka_unit_test(test_what_no_answer_means),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,10 +72,8 @@ static int look(struct prefetch_job *j, const struct bucket *b, const char *name
 static int bring(struct prefetch_job *j, const struct bucket *b, const char *name,
                  const struct version *old, uint64_t *bytes, struct error *err)
 {
-    const struct cold_wanted wanted = {.bucket = b,
-                                       .name = name,
-                                       .replaces = *old,
-                                       .pace = &j->pace};
+    const struct cold_wanted wanted = {
+        .bucket = b, .name = name, .replaces = *old, .pace = &j->pace};
     return cold_bring(j->base.target->cold, &wanted, bytes, err);
 }
 

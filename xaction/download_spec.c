@@ -30,9 +30,7 @@ void download_spec_free(struct download_spec *s)
 
 static int check_url(const char *url, struct error *err)
 {
-    size_t scheme = strncmp(url, "http://", 7) == 0    ? 7
-                    : strncmp(url, "https://", 8) == 0 ? 8
-                                                       : 0;
+    size_t scheme = strncmp(url, "http://", 7) == 0 ? 7 : strncmp(url, "https://", 8) == 0 ? 8 : 0;
     if (scheme == 0 || strlen(url) > URL_MAX)
         return error_set(err, E_SPEC, "'%.100s' is no URL that begins with http:// or https://",
                          url);
@@ -43,8 +41,7 @@ static int check_url(const char *url, struct error *err)
         return error_set(err, E_SPEC, "the URL has a user or a password in it");
     for (const char *at = url; *at != '\0'; at++) {
         if ((unsigned char)*at <= ' ' || (unsigned char)*at >= 0x7f || *at == '\\' || *at == '"')
-            return error_set(err, E_SPEC,
-                             "the URL has a character that must be percent-encoded");
+            return error_set(err, E_SPEC, "the URL has a character that must be percent-encoded");
     }
     return 0;
 }
@@ -72,8 +69,10 @@ static int name_of_url(const char *url, const char *prepend, struct buf *out, st
         buf_printf(out, "%s%s", prepend, text);
     free(text);
     if (got <= 0)
-        return error_set(err, E_NAME, "'%.100s' has no last segment that could be a name; give it "
-                                      "as {\"url\", \"name\"}", url);
+        return error_set(err, E_NAME,
+                         "'%.100s' has no last segment that could be a name; give it "
+                         "as {\"url\", \"name\"}",
+                         url);
     return object_name_check(buf_str(out), out->len, err);
 }
 
@@ -86,10 +85,9 @@ static int take_item(struct download_spec *s, json_t *item, struct error *err)
     _cleanup_(buf_done)
     struct buf made = BUF_INIT;
     int r = 0;
-    if (json_is_object(item) &&
-        ((r = json_only_fields(item, "value.list[]", fields, err)) != 0 ||
-         (r = json_need_str(item, "value.list[]", "url", &url, err)) != 0 ||
-         (r = json_get_str(item, "value.list[]", "name", &name, err)) != 0))
+    if (json_is_object(item) && ((r = json_only_fields(item, "value.list[]", fields, err)) != 0 ||
+                                 (r = json_need_str(item, "value.list[]", "url", &url, err)) != 0 ||
+                                 (r = json_get_str(item, "value.list[]", "name", &name, err)) != 0))
         return r;
     if (url == NULL)
         return error_set(err, E_JSON, "it must be a URL or an object");
@@ -154,8 +152,8 @@ static int check_names_differ(const struct download_spec *s, const char *first, 
     }
     bool differ = strlen(template_prefix(s->url_template)) > last_slash;
     if (differ && template_count(s->url_template) > 1)
-        differ = download_spec_item(s, 1, &url, &name, NULL) == 0 &&
-                 strcmp(buf_str(&name), first) != 0;
+        differ =
+            download_spec_item(s, 1, &url, &name, NULL) == 0 && strcmp(buf_str(&name), first) != 0;
     return differ ? 0
                   : error_set(err, E_SPEC,
                               "field 'value.template': a range outside the last segment of the "
@@ -172,8 +170,10 @@ static int parse_template(const char *text, struct download_spec *s, struct erro
         return error_wrap(err, "field 'value.template'");
     enum template_kind kind = template_kind(s->url_template);
     if (kind == TEMPLATE_PREFIX || kind == TEMPLATE_FMT)
-        return error_set(err, E_SPEC, "field 'value.template': '%.100s' has no range with an end, "
-                                      "as https://host/s-{00..31}.tar has", text);
+        return error_set(err, E_SPEC,
+                         "field 'value.template': '%.100s' has no range with an end, "
+                         "as https://host/s-{00..31}.tar has",
+                         text);
     if (template_count(s->url_template) > OBJECTS_NAMES_MAX)
         return error_set(err, E_SPEC, "field 'value.template' makes more than %d names",
                          OBJECTS_NAMES_MAX);
@@ -220,8 +220,8 @@ uint64_t download_spec_count(const struct download_spec *s)
     return s->url_template != NULL ? template_count(s->url_template) : s->count;
 }
 
-int download_spec_item(const struct download_spec *s, uint64_t i, struct buf *url,
-                       struct buf *name, struct error *err)
+int download_spec_item(const struct download_spec *s, uint64_t i, struct buf *url, struct buf *name,
+                       struct error *err)
 {
     buf_clear(url);
     buf_clear(name);

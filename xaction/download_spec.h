@@ -5,8 +5,8 @@
  *     both: "prepend": text before the names, "parallel", "rate" (objects_spec.h), "description"
  *
  * Without a name it is the last segment of the URL's path, percent-decoded.  A URL with a user or a
- * password in it is refused, for everybody sees the job; a query (a signed URL's) may be there, and is
- * seen, too.  Each name may come once in a list. */
+ * password in it is refused, for everybody sees the job; a query (a signed URL's) may be there, and
+ * is seen, too.  Each name may come once in a list. */
 #pragma once
 
 #include <jansson.h>
@@ -32,7 +32,7 @@ void download_spec_free(struct download_spec *s);
 DEFINE_CLEANUP(struct download_spec, download_spec_free);
 uint64_t download_spec_count(const struct download_spec *s);
 /* The i-th URL and the object's name; E_NAME where a template's URL has none. */
-int download_spec_item(const struct download_spec *s, uint64_t i, struct buf *url,
-                       struct buf *name, struct error *err);
+int download_spec_item(const struct download_spec *s, uint64_t i, struct buf *url, struct buf *name,
+                       struct error *err);
 /* The URL without its query and fragment. */
 void download_source(const char *url, struct buf *out);

@@ -1,8 +1,8 @@
-/* How fast a job may go: so many bytes a second, whatever the number of its threads.  Pure: who calls
- * waits, and tells the time.
+/* How fast a job may go: so many bytes a second, whatever the number of its threads.  Pure: who
+ * calls waits, and tells the time.
  *
- * What is taken is paid for afterwards, so that a piece may be larger than a second's share; who was
- * idle has saved nothing. */
+ * What is taken is paid for afterwards, so that a piece may be larger than a second's share; who
+ * was idle has saved nothing. */
 #pragma once
 
 #include <stdint.h>
