@@ -206,21 +206,27 @@ static json_t *keepalive_doc(struct target *t)
                      (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
 }
 
-/* The URL to ask, those of `count` candidates in turn; NULL where nobody is known. */
-static char *choose_candidate(struct member *m, size_t turn, size_t *count)
+/* One of them, in turn; the others are freed.  NULL where there is none. */
+static char *take_turn(char **urls, size_t count, size_t turn)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
-    char **urls;
     char *chosen = NULL;
-    *count = member_candidates(s, m->target->params.join, &urls);
-    for (size_t i = 0; i < *count; i++) {
-        if (i == turn % *count)
+    for (size_t i = 0; i < count; i++) {
+        if (i == turn % count)
             chosen = urls[i];
         else
             free(urls[i]);
     }
     free(urls);
     return chosen;
+}
+
+/* The proxy to ask. */
+static char *choose_candidate(struct member *m, size_t *count)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
+    char **urls;
+    *count = member_candidates(s, m->target->params.join, &urls);
+    return take_turn(urls, *count, m->plan.next);
 }
 
 static uint64_t timeout_of(const struct target *t, enum member_action action)
@@ -239,7 +245,7 @@ static void tick(void *arg)
     struct attempt *a = xcalloc(1, sizeof *a);
     a->m = m;
     a->action = member_plan_action(&m->plan);
-    char *proxy = choose_candidate(m, m->plan.next, &a->candidates);
+    char *proxy = choose_candidate(m, &a->candidates);
     if (proxy == NULL) {
         a->url = xstrdup("");
         error_set(&a->err, E_INVALID, "no proxy is known: --join is empty");
@@ -270,7 +276,7 @@ static void tick(void *arg)
 
 struct fetched {
     struct member *m;
-    size_t asked, candidates; /* proxies */
+    size_t asked, candidates;
     char *url;
     char *text;
     size_t len;
@@ -349,15 +355,18 @@ static void fetch_done(void *arg, struct http_result *r)
 static void fetch_ask(struct fetched *f)
 {
     const struct target *t = f->m->target;
-    char *proxy = choose_candidate(f->m, f->asked++, &f->candidates);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    char **urls;
+    f->candidates = member_sources(s, t->params.join, t->id, &urls);
+    char *source = take_turn(urls, f->candidates, f->asked++);
     f->err = ERROR_INIT;
-    f->url = xprintf("%s/v1/cluster/state", proxy != NULL ? proxy : "");
-    if (proxy == NULL) {
+    f->url = xprintf("%s/v1/cluster/state", source != NULL ? source : "");
+    if (source == NULL) {
         error_set(&f->err, E_NOT_READY, "no proxy is known");
         fetch_end(f);
         return;
     }
-    free(proxy);
+    free(source);
     const struct http_call call = {.method = HTTP_GET,
                                    .url = f->url,
                                    .reply_max = t->params.state_max,

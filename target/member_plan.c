@@ -51,20 +51,39 @@ static void list_add(struct list *l, const char *url)
     l->urls[l->count++] = xstrdup(url);
 }
 
-size_t member_candidates(const struct cluster_state *s, const char *join, char ***out)
+static void add_proxies(struct list *l, const struct cluster_state *s, const char *join)
 {
-    struct list l = {0};
     const struct node *primary = s->primary != NULL ? smap_node(&s->smap, s->primary) : NULL;
     if (primary != NULL)
-        list_add(&l, primary->control_url);
+        list_add(l, primary->control_url);
     for (size_t i = 0; i < s->smap.count; i++) {
         if (s->smap.nodes[i].role == NODE_PROXY)
-            list_add(&l, s->smap.nodes[i].control_url);
+            list_add(l, s->smap.nodes[i].control_url);
     }
     _cleanup_free_ char *copy = xstrdup(join);
     char *rest = copy;
     for (char *url; (url = strsep(&rest, ",")) != NULL;)
-        list_add(&l, url);
+        list_add(l, url);
+}
+
+size_t member_candidates(const struct cluster_state *s, const char *join, char ***out)
+{
+    struct list l = {0};
+    add_proxies(&l, s, join);
+    *out = l.urls;
+    return l.count;
+}
+
+size_t member_sources(const struct cluster_state *s, const char *join, const char *self,
+                      char ***out)
+{
+    struct list l = {0};
+    add_proxies(&l, s, join);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->role == NODE_TARGET && n->state == NODE_ACTIVE && strcmp(n->id, self) != 0)
+            list_add(&l, n->control_url);
+    }
     *out = l.urls;
     return l.count;
 }

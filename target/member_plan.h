@@ -35,3 +35,7 @@ uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
 /* Control URLs to ask, in order, each once: the primary's, those of the other proxies of the map,
  * those of `join` (separated by commas).  The caller frees the array and each text. */
 size_t member_candidates(const struct cluster_state *s, const char *join, char ***out);
+/* Who may have a newer state: the same, and then the other targets that are active.  A primary that
+ * died may have told its last change to one of them alone. */
+size_t member_sources(const struct cluster_state *s, const char *join, const char *self,
+                      char ***out);

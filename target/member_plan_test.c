@@ -72,10 +72,13 @@ static const char state_text[] =
     " \"bmd\": {\"version\": 0, \"buckets\": []}, \"config\": {\"version\": 0, \"values\": {}},"
     " \"jobs\": {\"version\": 0, \"jobs\": []}}";
 
-static void assert_candidates(const struct cluster_state *s, const char *join, const char *want)
+/* `self`: of everybody who may have a newer state; NULL: of the proxies. */
+static void assert_urls(const struct cluster_state *s, const char *join, const char *self,
+                        const char *want)
 {
     char **urls, got[256] = "";
-    size_t count = member_candidates(s, join, &urls);
+    size_t count =
+        self != NULL ? member_sources(s, join, self, &urls) : member_candidates(s, join, &urls);
     for (size_t i = 0; i < count; i++) {
         size_t used = strlen(got);
         snprintf(got + used, sizeof got - used, "%s ", urls[i]);
@@ -89,12 +92,14 @@ static void test_the_primary_is_asked_first(void **state)
 {
     (void)state;
     struct cluster_state *empty = state_new(""), *s = NULL;
-    assert_candidates(empty, "", "");
-    assert_candidates(empty, "http://a,http://b,,http://a", "http://a http://b ");
+    assert_urls(empty, "", NULL, "");
+    assert_urls(empty, "http://a,http://b,,http://a", NULL, "http://a http://b ");
     _cleanup_json_ json_t *doc = NULL;
     assert_int_equal(json_parse(state_text, strlen(state_text), &doc, NULL), 0);
     assert_int_equal(state_from_json(doc, &s, NULL), 0);
-    assert_candidates(s, "http://a,http://1", "http://2 http://1 http://a ");
+    assert_urls(s, "http://a,http://1", NULL, "http://2 http://1 http://a ");
+    assert_urls(s, "http://a,http://1", "t1", "http://2 http://1 http://a ");
+    assert_urls(s, "", "t2", "http://2 http://1 http://3 ");
     state_unref(s);
     state_unref(empty);
 }
