@@ -175,6 +175,22 @@ static void only_what_was_sent_is_dropped(void **unused)
     assert_int_equal(object_drop(fx.store, BUCKET, "a", &sent, NULL), 0);
 }
 
+/* One that had to wait for room could never make any. */
+static void a_tombstone_is_taken_where_objects_find_no_room(void **unused)
+{
+    (void)unused;
+    struct object_moved moved = {.version = {1, 8, 1}, .modified_ms = 2};
+    struct object_put_spec spec = spec_of("a", DURABILITY_SYNC);
+    struct object_put *p = NULL;
+    struct error err = ERROR_INIT;
+    spec.size = UINT64_MAX / 4; /* so much there never is */
+    spec.moved = &moved;
+    assert_int_equal(object_put_begin(fx.store, &spec, &p, &err), E_NO_SPACE);
+    moved.tombstone = true;
+    assert_int_equal(object_put_begin(fx.store, &spec, &p, &err), 0);
+    object_put_abort(p);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -186,6 +202,7 @@ int main(void)
         store_test(what_is_elsewhere_can_be_deleted_here),
         store_test(who_has_lost_a_name_writes_it_no_more),
         store_test(only_what_was_sent_is_dropped),
+        store_test(a_tombstone_is_taken_where_objects_find_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -192,16 +192,23 @@ static bool put_is_worth_asking(const struct object_put *p)
            p->size > ASK_FIRST_MIN;
 }
 
+/* A tombstone is let in where there is no room, which it makes: some is kept for it. */
+static bool put_takes_room(const struct object_put *p)
+{
+    return (p->commit.attr.flags & ATTR_TOMBSTONE) == 0;
+}
+
 static int put_begin_steps(struct object_put *p, struct error *err)
 {
     struct commit *c = &p->commit;
     int code;
-    if ((code = put_check_texts(p, err)) != 0 || (code = put_check_space(p, err)) != 0 ||
+    if ((code = put_check_texts(p, err)) != 0 ||
+        (put_takes_room(p) && (code = put_check_space(p, err)) != 0) ||
         (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
         (code = mountpath_make_bucket(c->place.mp, c->place.bucket_id, err)) != 0 ||
         (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
         return code;
-    return put_preallocate(p, err);
+    return put_takes_room(p) ? put_preallocate(p, err) : 0;
 }
 
 int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
