@@ -129,6 +129,13 @@ static void conn_new_request(struct conn *c)
     c->body_left = 0;
 }
 
+static void conn_speaks(struct conn *c)
+{
+    if (!c->spoke)
+        server_connection_spoke(c->reactor->server);
+    c->spoke = true;
+}
+
 /* Where the next request would begin is not certain, so the connection ends with this one. */
 static enum conn_verdict conn_refuse(struct conn *c, const struct error *err)
 {
@@ -139,6 +146,7 @@ static enum conn_verdict conn_refuse(struct conn *c, const struct error *err)
     c->body_left = UINT64_MAX;
     c->state = CONN_REQUEST;
     request_refuse(c->req, err);
+    conn_speaks(c);
     return CONN_AGAIN;
 }
 
@@ -208,6 +216,7 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
         return conn_refuse(c, &err);
     c->state = CONN_REQUEST;
     request_begin(c->req);
+    conn_speaks(c);
     return CONN_AGAIN;
 }
 
@@ -466,6 +475,7 @@ struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, so
 
 void conn_free(struct conn *c, bool linger)
 {
+    conn_speaks(c); /* it will not any more */
     if (c->req != NULL)
         request_end(c->req);
     reactor_forget(c->reactor, c, linger);

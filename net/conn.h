@@ -39,6 +39,7 @@ struct conn {
     bool asleep;    /* waits for request_wake() alone */
     bool dozing;    /* waits for the socket or request_wake() */
     bool is_ready;  /* in the reactor's list */
+    bool spoke;     /* has begun a request */
     uint64_t moved_ms;
     size_t budget; /* of this turn, in bytes */
 

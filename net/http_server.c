@@ -1,9 +1,11 @@
 /* A server: a listener, connections that drive requests, and the list of the requests that live.
  *
- * Ending.  The listener goes first.  Then every new request on a connection that is still there
- * gets 503, and those under way have END_GRACE_MS to finish by themselves.  After that bodies and
- * streams are aborted, whose pace the client sets.  What the handlers owe is waited for, however
- * long it takes: their threads hold the requests. */
+ * Ending.  The listener goes first.  Connections that are still there may ask once more: what has
+ * come in is carried out, every reply is the last one of its connection, those that have asked
+ * nothing yet are waited for a moment (not with libmicrohttpd), and all have END_GRACE_MS to finish
+ * by themselves.  After that new requests get 503, and bodies and streams are aborted,
+ * whose pace the client sets.  What the handlers owe is waited for, however long it takes: their
+ * threads hold the requests. */
 #include "net/server.h"
 
 #include <assert.h>
@@ -20,6 +22,7 @@
 
 enum {
     END_GRACE_MS = 2000,
+    SILENT_GRACE_MS = 500,        /* a first request that is on its way */
     HEADERS_MAX = 64 * 1024,      /* whatever connection_memory says: they are read in one piece */
     MHD_CONNECTIONS_SPARE = 1024, /* above our own limit, which is checked before */
 };
@@ -36,6 +39,21 @@ void server_connection_closed(struct http_server *s)
 {
     atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
     metric_gauge_add(s->connections_gauge, -1);
+}
+
+void server_connection_silent(struct http_server *s)
+{
+    atomic_fetch_add(&s->silent, 1);
+}
+
+void server_connection_spoke(struct http_server *s)
+{
+    atomic_fetch_sub(&s->silent, 1);
+    if (!server_is_draining(s))
+        return;
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
 }
 
 /* One connection too many is told so, and closed. */
@@ -127,6 +145,11 @@ void server_remove_request(struct http_server *s, struct http_request *req)
 bool server_is_draining(struct http_server *s)
 {
     return atomic_load_explicit(&s->draining, memory_order_relaxed);
+}
+
+bool server_is_over(struct http_server *s)
+{
+    return atomic_load_explicit(&s->over, memory_order_relaxed);
 }
 
 void server_lock(struct http_server *s)
@@ -308,19 +331,29 @@ uint16_t http_server_port(const struct http_server *s)
     return listener_port(s->listener);
 }
 
-/* With the lock held: waits until no request is left, no longer than END_GRACE_MS. */
-static void server_wait_for_none(struct http_server *s)
+static bool is_asked(struct http_server *s)
+{
+    return s->request_count > 0;
+}
+
+static bool is_awaited(struct http_server *s)
+{
+    return s->request_count > 0 || atomic_load(&s->silent) > 0;
+}
+
+/* With the lock held: waits while it is so, no longer than this. */
+static void server_wait_while(struct http_server *s, bool (*so)(struct http_server *s), int ms)
 {
     struct timespec end;
     clock_gettime(CLOCK_MONOTONIC, &end);
-    end.tv_sec += END_GRACE_MS / 1000;
-    end.tv_nsec += END_GRACE_MS % 1000 * 1000000;
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000;
     if (end.tv_nsec >= 1000000000) {
         end.tv_sec++;
         end.tv_nsec -= 1000000000;
     }
     int rc = 0;
-    while (s->request_count > 0 && rc != ETIMEDOUT)
+    while (so(s) && rc != ETIMEDOUT)
         rc = pthread_cond_timedwait(&s->changed, &s->lock, &end);
 }
 
@@ -337,14 +370,16 @@ static void server_drain(struct http_server *s)
 {
     atomic_store(&s->draining, true);
     pthread_mutex_lock(&s->lock);
-    server_wait_for_none(s);
+    server_wait_while(s, is_awaited, SILENT_GRACE_MS);
+    server_wait_while(s, is_asked, END_GRACE_MS - SILENT_GRACE_MS);
+    atomic_store(&s->over, true);
     for (struct http_request *req = s->requests; req != NULL; req = req->next)
         request_abort(req);
     bool waited = false;
     for (; server_owes(s); waited = true)
         pthread_cond_wait(&s->changed, &s->lock);
     if (waited)
-        server_wait_for_none(s); /* the last replies go out */
+        server_wait_while(s, is_asked, END_GRACE_MS); /* the last replies go out */
     pthread_mutex_unlock(&s->lock);
 }
 

@@ -51,11 +51,8 @@ static void listener_stand_back(struct listener *l, int errnum)
     loop_timer_start(l->pause, LISTENER_PAUSE_MS, 0);
 }
 
-static void listener_readable(uv_poll_t *poll, int status, int events)
+static void listener_accept(struct listener *l)
 {
-    (void)status;
-    (void)events;
-    struct listener *l = poll->data;
     for (int i = 0; i < LISTENER_BURST; i++) {
         struct sockaddr_storage peer;
         socklen_t len = sizeof peer;
@@ -68,6 +65,13 @@ static void listener_readable(uv_poll_t *poll, int status, int events)
             listener_stand_back(l, errno);
         return; /* nothing there, or a connection that died before it was accepted */
     }
+}
+
+static void listener_readable(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    listener_accept(poll->data);
 }
 
 static int listener_resolve(const char *address, uint16_t port, struct addrinfo **out,
@@ -148,6 +152,7 @@ static void listener_closed(uv_handle_t *handle)
 static void listener_stop(void *arg)
 {
     struct listener *l = arg;
+    listener_accept(l); /* whom the kernel has let in already */
     loop_timer_free(l->pause);
     uv_close((uv_handle_t *)&l->poll, listener_closed);
 }

@@ -95,6 +95,7 @@ void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, sockl
 {
     atomic_fetch_add_explicit(&r->load, 1, memory_order_relaxed);
     server_connection_opened(r->server);
+    server_connection_silent(r->server);
     reactor_post(r, &r->adopted, conn_new(r, fd, peer, peer_len));
 }
 

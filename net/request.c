@@ -228,7 +228,7 @@ static int request_find_route(struct http_request *req, struct error *err)
 
 static int request_prepare(struct http_request *req, struct error *err)
 {
-    if (server_is_draining(req->server))
+    if (server_is_over(req->server))
         return error_set(err, E_NOT_READY, "the node is stopping");
     int rc = request_find_route(req, err);
     if (rc == 0)

@@ -51,9 +51,11 @@ struct http_server {
     char run[16]; /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
+    atomic_uint silent; /* of them, those that have asked nothing yet */
     size_t collect_memory;
     atomic_size_t collected; /* bytes of bodies that are kept whole */
-    atomic_bool draining; /* new requests get 503 */
+    atomic_bool draining; /* each connection has one more reply at most */
+    atomic_bool over;     /* new requests get 503 */
 
     struct loop *loop; /* accepts, and closes slowly */
     struct listener *listener;
@@ -71,7 +73,11 @@ struct http_server {
 void server_add_request(struct http_server *s, struct http_request *req);
 void server_remove_request(struct http_server *s, struct http_request *req);
 /* The server ends: who replies then does so under its lock, and tells it. */
+/* A connection was taken in; it has begun its first request, or is gone without one. */
+void server_connection_silent(struct http_server *s);
+void server_connection_spoke(struct http_server *s);
 bool server_is_draining(struct http_server *s);
+bool server_is_over(struct http_server *s);
 void server_lock(struct http_server *s);
 void server_changed_and_unlock(struct http_server *s);
 void server_count_request(struct http_server *s, const struct http_request *req);

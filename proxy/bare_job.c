@@ -108,7 +108,9 @@ int bare_job_make(const struct cluster_state *s, const char *data, size_t len, i
     if ((code = make_spec(kind->name, value != NULL ? value : none, &spec, err)) != 0 ||
         (code = make(s, kind->name, wall_ms, out, err)) != 0)
         return code;
-    if (spec != NULL)
+    if (spec != NULL) {
+        json_decref((*out)->spec);
         (*out)->spec = steal(spec);
+    }
     return 0;
 }

@@ -18,7 +18,8 @@ struct committer {
     struct pool *pool; /* one thread */
     struct writer *writer;
     const struct cluster_state *from, *to; /* that the thread makes durable */
-    struct error err;                      /* how that ended */
+    int code;                              /* how that ended … */
+    struct error err;                      /* … and why */
 };
 
 /* --- the writer's world: the control loop's thread ---------------------------------------------
@@ -48,14 +49,14 @@ static void written(void *arg)
 {
     struct committer *c = arg;
     struct error err = c->err;
-    writer_written(c->writer, err.code != 0 ? &err : NULL);
+    writer_written(c->writer, c->code != 0 ? &err : NULL);
 }
 
 static void make_durable(void *arg)
 {
     struct committer *c = arg;
     struct metastore *m = c->proxy->metastore;
-    m->ops->commit(m, c->from, c->to, &c->err);
+    c->code = m->ops->commit(m, c->from, c->to, &c->err);
     loop_post(c->proxy->loop, written, c);
 }
 

@@ -45,7 +45,7 @@ struct metastore_ops {
     /* The last state (a new reference); NULL where the store is new. */
     int (*load)(struct metastore *m, struct cluster_state **out, struct error *err);
     /* `from` is the state of the last commit, or of load(); NULL for the first commit of all.
-     * Blocks; one at a time. */
+     * Blocks; one at a time.  0 leaves *err empty, whatever came before. */
     int (*commit)(struct metastore *m, const struct cluster_state *from,
                   const struct cluster_state *to, struct error *err);
     void (*close)(struct metastore *m); /* resigns where it is primary */

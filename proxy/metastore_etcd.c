@@ -500,8 +500,11 @@ static int commit_attempts(struct etcd_store *e, const json_t *body, const struc
         bool leads = etcd_election(&e->base) == e->fence.election;
         outcome = election_change_ended(&change, r, judged ? kind_of(verdict) : VERDICT_NONE, leads,
                                         clock_ms());
-        if (outcome == CHANGE_KNOWN)
+        if (outcome == CHANGE_KNOWN) {
+            if (err != NULL)
+                *err = ERROR_INIT; /* an attempt before may have left one */
             return note_verdict(e, verdict, head, err);
+        }
         if (outcome == CHANGE_REFUSED)
             return refused(r, err);
     } while (outcome == CHANGE_AGAIN && pause_for(e, PAUSE_MS));

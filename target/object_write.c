@@ -77,7 +77,10 @@ static void upload_unref(struct upload *u)
 static void request_ended(void *arg)
 {
     struct upload *u = upload_of(arg);
-    fan_unref(steal(u->fan));
+    pthread_mutex_lock(&u->lock);
+    struct fan *fan = steal(u->fan);
+    pthread_mutex_unlock(&u->lock);
+    fan_unref(fan);
     upload_unref(u);
 }
 
@@ -453,6 +456,7 @@ static bool upload_start(struct object_call *call, struct object_put **put)
     struct error err = ERROR_INIT;
     if (put_begin(call, put, &err) == 0)
         return true;
+    fan_unref(steal(call->fan));
     object_call_fail(call, "put", &err);
     return false;
 }
@@ -480,12 +484,14 @@ static void earlier_answered(void *arg, const struct earlier_answer *a,
 static void start_locked(struct upload *u)
 {
     struct object_call *call = u->call;
-    bool started = upload_start(call, &u->put);
+    if (!upload_start(call, &u->put)) {
+        u->state = UPLOAD_OVER;
+        u->call = NULL; /* it has been answered, and may be gone */
+        return;
+    }
     u->fan = steal(call->fan);
-    u->state = started ? UPLOAD_STORING : UPLOAD_OVER;
-    if (!started)
-        u->call = NULL; /* it has been answered */
-    else if (!u->body_ended)
+    u->state = UPLOAD_STORING;
+    if (!u->body_ended)
         http_resume_body(call->req);
 }
 
