@@ -83,7 +83,7 @@ static void admit_and_serve(struct object_call *call)
     if (verdict == ADMIT_SERVE)
         call->serve(call);
     else if (verdict == ADMIT_REFRESH)
-        member_refresh(call->target->member, refreshed, call);
+        member_refresh(call->target->member, http_query(call->req, "dfcv"), refreshed, call);
 }
 
 int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err)

@@ -196,7 +196,7 @@ static void list_begin(struct http_request *req)
     if (sender_is_ahead(req, &ahead, &err) != 0)
         http_reply_error(req, &err);
     else if (ahead) /* it may know a bucket, or a backend, that we do not know yet */
-        member_refresh(l->target->member, list_start, l);
+        member_refresh(l->target->member, http_query(req, "dfcv"), list_start, l);
     else
         list_start(l);
 }

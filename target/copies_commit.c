@@ -138,7 +138,7 @@ static void refresh(struct copies_order *o)
 {
     sem_t over;
     sem_init(&over, 0, 0);
-    member_refresh(o->target->member, posted, &over);
+    member_refresh(o->target->member, NULL, posted, &over);
     while (sem_wait(&over) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&over);

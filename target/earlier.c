@@ -315,7 +315,7 @@ static void held_begin(struct http_request *req)
     *call = (struct held_call){.magic = HELD_MAGIC, .req = req};
     int code = parse_held(req, &call->bucket_id, &ahead, &err);
     if (code == 0 && ahead)
-        member_refresh(t->member, look, call);
+        member_refresh(t->member, http_query(req, "dfcv"), look, call);
     else if (code == 0)
         code = pool_submit(t->workers, look, call, &err);
     if (code != 0)

@@ -200,7 +200,7 @@ static void list_begin(struct http_request *req)
     if (parse_list(req, &call->list, &err) != 0 || sender_is_ahead(req, &ahead, &err) != 0)
         http_reply_error(req, &err);
     else if (ahead)
-        member_refresh(t->member, refreshed, call);
+        member_refresh(t->member, http_query(req, "dfcv"), refreshed, call);
     else
         reply_page(call);
 }

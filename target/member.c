@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/admit.h"
 #include "target/copies.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
@@ -15,6 +16,7 @@
 /* Who waits for a newer state. */
 struct waiter {
     struct waiter *next;
+    struct member_wish wish;
     void (*fn)(void *arg);
     void *arg;
 };
@@ -271,8 +273,8 @@ static void tick(void *arg)
 
 /* --- fetching the state -------------------------------------------------------------------------
  *
- * The primary first.  Where it does not answer, or has nothing newer though somebody waits for
- * that, the other proxies: a primary may have died when only they had got its last change. */
+ * The primary first.  Where it does not answer, or has not what somebody waits for, the other
+ * proxies and targets: a primary may have died when one of them alone had got its last change. */
 
 struct fetched {
     struct member *m;
@@ -280,7 +282,7 @@ struct fetched {
     char *url;
     char *text;
     size_t len;
-    bool news;
+    bool news; /* by any of those that were asked */
     struct error err;
 };
 
@@ -297,10 +299,20 @@ static void waiters_go_on(struct member *m, struct waiter *list)
 
 static void fetch_ask(struct fetched *f);
 
+static bool all_granted(const struct fetched *f)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(f->m->target->state);
+    for (const struct waiter *w = f->m->served; w != NULL; w = w->next) {
+        if (!member_wish_granted(&w->wish, now, f->news))
+            return false;
+    }
+    return true;
+}
+
 static bool fetch_goes_on(const struct fetched *f)
 {
-    bool served = f->err.code == 0 && (f->news || f->m->served == NULL);
-    return !served && !f->m->closing && f->asked < f->candidates;
+    bool over = f->m->served != NULL ? all_granted(f) : f->err.code == 0;
+    return !over && !f->m->closing && f->asked < f->candidates;
 }
 
 static void fetch_end(struct fetched *f)
@@ -335,7 +347,7 @@ static void take_fetched_state(void *arg)
     if (keeper_renew_json(t->keeper, f->text, f->len, &f->err) == 0)
         f->err = ERROR_INIT;
     _cleanup_state_ const struct cluster_state *after = state_current(t->state);
-    f->news = state_compare(after, before) > 0;
+    f->news = f->news || state_compare(after, before) > 0;
     loop_post(t->control, fetch_end_posted, f);
 }
 
@@ -403,12 +415,15 @@ static void refresh_posted(void *arg)
         fetch(m);
 }
 
-void member_refresh(struct member *m, void (*fn)(void *arg), void *arg)
+void member_refresh(struct member *m, const char *wanted, void (*fn)(void *arg), void *arg)
 {
     struct refresh *r = xcalloc(1, sizeof *r);
     r->m = m;
     r->waiter = xcalloc(1, sizeof *r->waiter);
     *r->waiter = (struct waiter){.fn = fn, .arg = arg};
+    struct member_wish *w = &r->waiter->wish;
+    if (wanted != NULL && admit_parse_state_version(wanted, &w->term, &w->version, NULL) != 0)
+        *w = (struct member_wish){0}; /* who has sent it is told so by whoever looks at it */
     loop_post(m->target->control, refresh_posted, r);
 }
 

@@ -17,5 +17,6 @@ void member_close(struct member *m);
 void member_free(struct member *m);
 
 /* Calls fn(arg) in a worker (or, where the pool is full, in the control loop's thread) after the
- * newest state that can be had has been put in force, or could not be had.  Any thread. */
-void member_refresh(struct member *m, void (*fn)(void *arg), void *arg);
+ * state that is wanted, or a later one, has been put in force, or nobody has it.  `wanted` is a
+ * sender's dfcv ("1.17"); NULL: any that is newer than the present one.  Any thread. */
+void member_refresh(struct member *m, const char *wanted, void (*fn)(void *arg), void *arg);

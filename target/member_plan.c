@@ -1,6 +1,7 @@
 #include "target/member_plan.h"
 
 #include "common/mem.h"
+#include "target/admit.h"
 
 enum { PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 5000 };
 
@@ -86,4 +87,9 @@ size_t member_sources(const struct cluster_state *s, const char *join, const cha
     }
     *out = l.urls;
     return l.count;
+}
+
+bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now, bool news)
+{
+    return w->version == 0 ? news : !admit_is_newer(w->term, w->version, now);
 }

@@ -32,6 +32,13 @@ static inline enum member_action member_plan_action(const struct member_plan *p)
 uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
                             uint64_t keepalive_interval_ms);
 
+/* What somebody waits for: this state or a later one; version 0: any that is newer. */
+struct member_wish {
+    uint64_t term, version;
+};
+/* `news`: `now` is newer than what there was when the asking began. */
+bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now, bool news);
+
 /* Control URLs to ask, in order, each once: the primary's, those of the other proxies of the map,
  * those of `join` (separated by commas).  The caller frees the array and each text. */
 size_t member_candidates(const struct cluster_state *s, const char *join, char ***out);

@@ -104,6 +104,29 @@ static void test_the_primary_is_asked_first(void **state)
     state_unref(empty);
 }
 
+/* The state of state_text is 2.50. */
+static void test_a_wish_is_for_a_state_or_for_any_news(void **state)
+{
+    (void)state;
+    static const struct {
+        struct member_wish wish;
+        bool news, granted;
+    } rows[] = {
+        {{2, 50}, false, true}, /* another fetch brought it meanwhile */
+        {{2, 49}, true, true},  {{1, 99}, true, true},
+        {{2, 51}, true, false},                       /* there are news, but not these */
+        {{3, 1}, true, false},  {{0, 0}, true, true}, /* any will do */
+        {{0, 0}, false, false},
+    };
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s = NULL;
+    assert_int_equal(json_parse(state_text, strlen(state_text), &doc, NULL), 0);
+    assert_int_equal(state_from_json(doc, &s, NULL), 0);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(member_wish_granted(&rows[i].wish, s, rows[i].news), rows[i].granted);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -112,6 +135,7 @@ int main(void)
         cmocka_unit_test(test_who_is_not_known_registers_at_once),
         cmocka_unit_test(test_no_candidate_is_a_refusal_too),
         cmocka_unit_test(test_the_primary_is_asked_first),
+        cmocka_unit_test(test_a_wish_is_for_a_state_or_for_any_news),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

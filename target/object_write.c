@@ -596,7 +596,7 @@ static void write_begin(struct http_request *req, bool from_peer)
     } else if (verdict == ADMIT_REFRESH) {
         struct upload *u = upload_new(call, UPLOAD_WAITING, NULL);
         http_take_body(req, &ops, u);
-        member_refresh(call->target->member, refreshed, u);
+        member_refresh(call->target->member, http_query(req, "dfcv"), refreshed, u);
     }
 }
 

@@ -178,7 +178,7 @@ static void commit_begin(struct http_request *req)
     if (code != 0)
         http_reply_error(req, &err);
     else if (ahead)
-        member_refresh(o->target->member, refreshed, o);
+        member_refresh(o->target->member, http_query(req, "dfcv"), refreshed, o);
     else
         commit(o);
 }

@@ -122,7 +122,7 @@ static void order_body(struct http_request *req, const char *data, size_t len)
     if (code != 0)
         http_reply_error(req, &err);
     else if (ahead)
-        member_refresh(t->member, refreshed, call);
+        member_refresh(t->member, http_query(req, "dfcv"), refreshed, call);
     else
         carry_out(call);
 }

@@ -76,10 +76,14 @@ def others_are_served(c, old):
                   f"{name} by {proxy}")
 
 
+def term_of(c, proxy):
+    return c.get_json("/v1/cluster?what=state", proxy)["term"]
+
+
 def a_primary_is_cut_off(c, kind):
     old = primary_in_the_end(c)
     left = others(old)
-    term = c.get_json("/v1/cluster?what=state", left[0])["term"]
+    term = term_of(c, left[0])
     with Client(c, old, f"{kind}-old") as client:
         wait_for(lambda: client.names(201), "it is at work")
         cut(c, kind, c.host(old))
@@ -88,7 +92,8 @@ def a_primary_is_cut_off(c, kind):
         taken = time.monotonic() - began
         new = primary(c, left)
         check(new, "another one is primary")
-        check(c.get_json("/v1/cluster?what=state", left[0])["term"] > term, "its term is greater")
+        next_term = term_of(c, new)
+        check(next_term > term, "its term is greater")
         change_in_the_end(c, "POST", f"{kind}-new2", left[1])
         wait_for(lambda: primary(c, [old]) is None, f"{old} knows that it is not the primary")
         since = time.monotonic()
@@ -102,6 +107,8 @@ def a_primary_is_cut_off(c, kind):
         healed = time.monotonic()
         wait_for(lambda: any(at > healed and s == 201 for _, at, s, _ in client.asked),
                  f"{old} passes changes on")
+    if primary(c, [old]):
+        check(term_of(c, old) > next_term, f"{old} came back as a primary, and was not elected anew")
     certain = client.names(201) | {f"{kind}-new", f"{kind}-new2"}
     never = client.names(503, "not_primary", "not_ready")
     for proxy in PROXIES:
