@@ -19,7 +19,8 @@ struct proxy *proxy_enter(struct http_request *req)
     return NULL;
 }
 
-/* Those of its last life, or of the cluster that it has heard of; not those that it is to replace. */
+/* Those of its last life, or of the cluster that it has heard of; not those that it is to replace.
+ */
 static bool has_documents(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
@@ -97,6 +98,12 @@ static int need_primary(struct proxy *p, const struct http_request *req,
     return 0;
 }
 
+static uint64_t term_in_force(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return s->term;
+}
+
 bool proxy_passed_to_primary(struct http_request *req)
 {
     struct proxy *p = proxy_enter(req);
@@ -107,6 +114,7 @@ bool proxy_passed_to_primary(struct http_request *req)
     _cleanup_(metastore_primary_done)
     struct metastore_primary primary = {0};
     struct error err = ERROR_INIT;
+    uint64_t term = term_in_force(p);
     if (need_primary(p, req, &primary, &err) != 0) {
         proxy_reply_error(req, &err);
         return true;
@@ -115,7 +123,9 @@ bool proxy_passed_to_primary(struct http_request *req)
     _cleanup_free_ char *url =
         url_at(between_nodes ? primary.control_url : primary.public_url, req);
     _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
-    relay_to_primary(p, req, url, !between_nodes, header);
+    const struct relay_primary to = {
+        .id = primary.id, .term = term, .url = url, .to_public = !between_nodes};
+    relay_to_primary(p, req, &to, header);
     return true;
 }
 

@@ -23,6 +23,7 @@
 #include "proxy/metastore_etcd.h"
 #include "proxy/migration.h"
 #include "proxy/moved.h"
+#include "proxy/overtaken.h"
 #include "proxy/primary.h"
 #include "proxy/publish.h"
 #include "proxy/state_file.h"
@@ -266,14 +267,28 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
     return r;
 }
 
+static void start_overtaken(void *arg)
+{
+    struct proxy *p = arg;
+    p->overtaken = overtaken_new(p->loop, p->data_client, p->state, p->params.overtaken_grace);
+}
+
+/* The data loop's calls end early where the control loop hears of another primary. */
+static int start_data(struct proxy *p, struct error *err)
+{
+    int r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err);
+    if (r == 0)
+        loop_call(p->loop, start_overtaken, p);
+    return r;
+}
+
 static int start_io(struct proxy *p, struct error *err)
 {
     int r;
     if ((r = start_loop(p, "control", PROXY_CONNECTIONS_PER_HOST, &p->loop, &p->client, err)) !=
             0 ||
         (r = committer_new(p, &p->committer, err)) != 0 ||
-        (r = pool_new("overhaul", 1, 1, &p->overhaul, err)) != 0 ||
-        (r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err)) != 0 ||
+        (r = pool_new("overhaul", 1, 1, &p->overhaul, err)) != 0 || (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||
         (r = start_server(p, NET_PUBLIC, p->params.public_port, public_threads(p),
@@ -394,6 +409,7 @@ void proxy_state_changed(struct proxy *p)
     count_nodes(&s->smap);
     if (p->follower != NULL)
         follower_state_changed(p->follower);
+    overtaken_state_changed(p->overtaken);
     if (p->publisher != NULL)
         publisher_state_changed(p->publisher);
 }
@@ -413,6 +429,7 @@ static void stop_parts(void *arg)
 {
     struct proxy *p = arg;
     follower_stop(p->follower);
+    overtaken_free(p->overtaken);
 }
 
 static void hurry(struct http_client *client)

@@ -34,6 +34,7 @@ struct committer;
 struct follower;
 struct job_glue;
 struct members;
+struct overtaken;
 struct pool;
 struct publisher;
 struct strangers;
@@ -55,6 +56,7 @@ struct proxy {
     struct http_client *client;      /* in it */
     struct loop *data_loop;
     struct http_client *data_client;
+    struct overtaken *overtaken; /* of its calls to the primary, when there is another */
     struct loop *list_loop;
     struct http_client *list_client;
     atomic_uint relays; /* under way */

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "net/http_pipe.h"
 #include "proxy/hop.h"
+#include "proxy/overtaken.h"
 
 struct header {
     struct header *next;
@@ -20,9 +21,10 @@ struct header {
 
 struct relay {
     struct proxy *proxy;
-    int silence;          /* the code for a node that does not answer; 0: the transport's */
-    atomic_uint refs;     /* the request's and the call's */
-    struct bpipe *upload; /* NULL without a body */
+    int silence; /* the code for a node that does not answer; 0: the transport's */
+    struct overtaken_wait primary; /* with silence */
+    atomic_uint refs;              /* the request's and the call's */
+    struct bpipe *upload;          /* NULL without a body */
     struct bpipe *download;
     pthread_mutex_t lock; /* guards what follows; nothing that waits is called under it */
     struct http_request *req;
@@ -168,7 +170,10 @@ static void call_answered(void *arg, const struct http_head *head)
 /* Whether the primary had the request when it went away, nobody can say. */
 static void explain_silence(const struct relay *r, bool not_sent, struct error *err)
 {
-    if (err->code == E_CANCELLED) /* by us: the client library is being closed */
+    bool by_us = err->code == E_CANCELLED;
+    if (by_us && atomic_load(&r->proxy->ready))
+        error_set(err, E_TIMEOUT, "'%s' is the primary no longer", r->primary.primary);
+    if (by_us && !atomic_load(&r->proxy->ready))
         error_set(err, E_NOT_READY, "this proxy is stopping");
     else if (r->silence == E_NOT_PRIMARY || (r->silence == E_IN_DOUBT && not_sent))
         error_recode(err, E_NOT_PRIMARY, "the primary does not answer");
@@ -181,6 +186,8 @@ static void explain_silence(const struct relay *r, bool not_sent, struct error *
 static void call_done(void *arg, struct http_result *result)
 {
     struct relay *r = arg;
+    if (r->silence != 0)
+        overtaken_remove(r->proxy->overtaken, &r->primary);
     pthread_mutex_lock(&r->lock);
     if (!r->answered) {
         r->answered = true;
@@ -264,8 +271,9 @@ static bool is_repeatable_change(const struct http_request *req, const struct re
     return !reads(req) && (r->upload == NULL || http_content_length(req) == 0);
 }
 
+/* `primary`: the call goes to it; NULL: to another node's public listener. */
 static void start(struct proxy *p, struct http_request *req, const char *url, const char *header,
-                  bool to_public, int silence)
+                  const struct relay_primary *primary)
 {
     static const struct http_body_ops body_ops = {
         .data = body_data, .end = body_end, .cut = body_cut};
@@ -279,7 +287,8 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
     if (http_header(req, "Content-Type") == NULL)
         add_line(&lines, "Content-Type:"); /* none: curl would make one up for a body */
     struct relay *r = relay_new(p, req);
-    r->silence = silence;
+    if (primary != NULL)
+        r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
     const struct http_call call = {
         .method = http_method(req),
         .url = url,
@@ -287,10 +296,10 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
         .upload = r->upload,
         .upload_length = http_content_length(req),
         .download = r->download,
-        .to_public = to_public,
+        .to_public = primary == NULL || primary->to_public,
         .once = is_repeatable_change(req, r),
         .any_status_streams = true,
-        .stall_timeout_ms = silence != 0 ? p->params.call_timeout : 0,
+        .stall_timeout_ms = primary != NULL ? p->params.call_timeout : 0,
         .on_head = call_answered,
         .request_id = http_request_id(req),
     };
@@ -299,16 +308,22 @@ static void start(struct proxy *p, struct http_request *req, const char *url, co
         bpipe_on_space(r->upload, body_resume, req);
         http_take_body(req, &body_ops, r);
     }
-    http_call_start(p->data_client, &call, call_done, r);
+    if (primary == NULL) {
+        http_call_start(p->data_client, &call, call_done, r);
+        return;
+    }
+    r->primary.term = primary->term;
+    r->primary.primary = arena_strdup(r->arena, primary->id);
+    overtaken_call(p->overtaken, &r->primary, &call, call_done, r);
 }
 
 void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
 {
-    start(p, req, url, header, true, 0);
+    start(p, req, url, header, NULL);
 }
 
-void relay_to_primary(struct proxy *p, struct http_request *req, const char *url, bool to_public,
+void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
                       const char *header)
 {
-    start(p, req, url, header, to_public, reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT);
+    start(p, req, to->url, header, to);
 }

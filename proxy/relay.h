@@ -13,7 +13,16 @@
 
 /* From a route's begin().  `header` is one more "Name: value" for the node, or NULL. */
 void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header);
-/* The same, where the node is the primary: when it does not answer within call_timeout the client
- * gets 503, and is told whether a change is in doubt.  to_public: it goes to its public listener. */
-void relay_to_primary(struct proxy *p, struct http_request *req, const char *url, bool to_public,
+
+struct relay_primary {
+    const char *id;
+    uint64_t term; /* of the state that was in force before it was found (overtaken.h) */
+    const char *url;
+    bool to_public; /* to its public listener */
+};
+
+/* The same, where the node is the primary: when it does not answer within call_timeout, or within
+ * overtaken_grace once another is the primary, the client gets 503, and is told whether a change is
+ * in doubt. */
+void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
                       const char *header);
