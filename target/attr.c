@@ -11,7 +11,8 @@ enum {
     FORMAT = 1,
     CHECK_SIZE = 4,
     FLAGS_OF_CALLERS = ATTR_TOMBSTONE | ATTR_DURABLE | ATTR_OVER_TOMBSTONE,
-    FLAGS_KNOWN = FLAGS_OF_CALLERS | ATTR_HAS_CONTENT_TYPE | ATTR_HAS_JOB | ATTR_HAS_META,
+    FLAGS_KNOWN =
+        FLAGS_OF_CALLERS | ATTR_HAS_CONTENT_TYPE | ATTR_HAS_JOB | ATTR_HAS_META | ATTR_HAS_SLICES,
 };
 
 static uint32_t attr_check(const void *data, size_t len)
@@ -46,6 +47,8 @@ static int attr_check_limits(const struct attr *a, struct error *err)
                          ATTR_CONTENT_TYPE_MAX);
     if (a->job != NULL && (*a->job == '\0' || strlen(a->job) > ATTR_JOB_MAX))
         return error_set(err, E_INVALID, "a job id has 1 to %d bytes", ATTR_JOB_MAX);
+    if (a->slices != NULL && (*a->slices == '\0' || strlen(a->slices) > ATTR_SLICES_MAX))
+        return error_set(err, E_INVALID, "a manifest of slices has 1 to %d bytes", ATTR_SLICES_MAX);
     if (a->modified_ms < 0)
         return error_set(err, E_INVALID, "the time of modification lies before 1970");
     return meta_check(a, err);
@@ -54,7 +57,8 @@ static int attr_check_limits(const struct attr *a, struct error *err)
 static unsigned attr_all_flags(const struct attr *a)
 {
     return (a->flags & FLAGS_OF_CALLERS) | (a->content_type != NULL ? ATTR_HAS_CONTENT_TYPE : 0) |
-           (a->job != NULL ? ATTR_HAS_JOB : 0) | (a->meta_len > 0 ? ATTR_HAS_META : 0);
+           (a->job != NULL ? ATTR_HAS_JOB : 0) | (a->meta_len > 0 ? ATTR_HAS_META : 0) |
+           (a->slices != NULL ? ATTR_HAS_SLICES : 0);
 }
 
 int attr_encode(const struct attr *a, unsigned char out[static ATTR_ENCODED_MAX], size_t *len,
@@ -80,6 +84,8 @@ int attr_encode(const struct attr *a, unsigned char out[static ATTR_ENCODED_MAX]
         at = codec_put_bytes(at, a->meta, a->meta_len);
         *at++ = '\0';
     }
+    if (a->slices != NULL)
+        at = codec_put_text(at, a->slices);
     at = codec_put_u32(at, attr_check(out, (size_t)(at - out)));
     *len = (size_t)(at - out);
     assert(*len <= ATTR_ENCODED_MAX);
@@ -123,6 +129,10 @@ static void attr_read(struct codec_reader *r, struct attr *a)
     }
     if (flags & ATTR_HAS_META)
         get_meta(r, a);
+    if (flags & ATTR_HAS_SLICES) {
+        a->slices = codec_get_text(r, ATTR_SLICES_MAX);
+        r->failed |= *a->slices == '\0';
+    }
 }
 
 int attr_decode(const unsigned char *data, size_t len, struct attr *a, struct error *err)

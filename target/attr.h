@@ -11,6 +11,7 @@
  *   text\0  content type     with ATTR_HAS_CONTENT_TYPE
  *   text\0  job id           with ATTR_HAS_JOB
  *   text\0 text\0 … \0       with ATTR_HAS_META: pairs of name and value, then an empty name
+ *   text\0  manifest         with ATTR_HAS_SLICES: ec_manifest.h
  *   u32     XXH3-64 of all that stands before, its lower half
  *
  * It is small on purpose: ext4 keeps what fits in the rest of a 256-byte inode there (68 bytes:
@@ -35,18 +36,20 @@ enum {
     ATTR_CONTENT_TYPE_MAX = 255,
     ATTR_JOB_MAX = 64,
     ATTR_META_MAX = 2048, /* names, values and their terminators */
-    /* 3 fixed bytes, 5 varints, digest, 4 texts, the end of the pairs, the check. */
+    ATTR_SLICES_MAX = 255,
+    /* 3 fixed bytes, 5 varints, digest, 5 texts, the end of the pairs, the check. */
     ATTR_ENCODED_MAX = 3 + 5 * 10 + CHECKSUM_MAX + ATTR_NAME_MAX + 1 + ATTR_CONTENT_TYPE_MAX + 1 +
-                       ATTR_JOB_MAX + 1 + ATTR_META_MAX + 1 + 4,
+                       ATTR_JOB_MAX + 1 + ATTR_META_MAX + 1 + ATTR_SLICES_MAX + 1 + 4,
 };
 
 enum attr_flags {
     ATTR_TOMBSTONE = 1,        /* the object was deleted by this version; the file is empty */
     ATTR_DURABLE = 2,          /* the bytes had reached the disk before the file got its name */
     ATTR_OVER_TOMBSTONE = 4,   /* with a job: the name held a tombstone before */
-    ATTR_HAS_CONTENT_TYPE = 8, /* the last three are the codec's own */
+    ATTR_HAS_CONTENT_TYPE = 8, /* the last four are the codec's own */
     ATTR_HAS_JOB = 16,
     ATTR_HAS_META = 32,
+    ATTR_HAS_SLICES = 64,
 };
 
 struct attr {
@@ -60,6 +63,7 @@ struct attr {
     const char *job;          /* NULL, or the job whose commit makes the object visible */
     const char *meta;         /* "name\0value\0…", or NULL */
     size_t meta_len;
+    const char *slices; /* NULL, or the file is empty, and the object in slices: their manifest */
 };
 
 static inline bool attr_is_tombstone(const struct attr *a)

@@ -22,6 +22,7 @@ static struct attr full_attr(void)
         .job = "srt-0123456789",
         .meta = meta_pairs,
         .meta_len = sizeof meta_pairs - 1,
+        .slices = "1:2:1:65536:1000:00000000000000ff:none:",
     };
 }
 
@@ -43,6 +44,7 @@ static void assert_attr_equal(const struct attr *a, const struct attr *b)
     assert_int_equal(a->modified_ms, b->modified_ms);
     assert_text_equal(a->content_type, b->content_type);
     assert_text_equal(a->job, b->job);
+    assert_text_equal(a->slices, b->slices);
     assert_int_equal(a->meta_len, b->meta_len);
     if (a->meta_len > 0)
         assert_memory_equal(a->meta, b->meta, a->meta_len);

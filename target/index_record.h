@@ -27,7 +27,8 @@ struct index_record {
     bool tombstone;
 };
 
-/* The record of an object with these attributes; the job's text is borrowed. */
+/* The record of an object with these attributes, as users see it (ec_manifest.h); the job's text is
+ * borrowed. */
 struct index_record index_record_of(const struct attr *a);
 size_t index_record_encode(const struct index_record *rec,
                            unsigned char out[static INDEX_RECORD_MAX]);

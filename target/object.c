@@ -13,6 +13,7 @@
 #include "hrw/hrw.h"
 #include "io/meter.h"
 #include "io/reader.h"
+#include "target/ec_manifest.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -357,19 +358,36 @@ int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name
     return code;
 }
 
+int object_check_whole(const struct object *o, struct error *err)
+{
+    if (o->attr.slices == NULL)
+        return 0;
+    return error_set(
+        err, E_UNSUPPORTED,
+        "object '%s' is in slices, and this release has nothing that reads them but GET",
+        o->attr.name);
+}
+
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {
     struct reader *reader;
     int code = object_open_for(s, bucket_id, name, true, o, &reader, err);
     reader_unref(reader);
+    if (code == 0)
+        code = object_check_whole(o, err);
+    if (code != 0 && o->fd >= 0)
+        close(o->fd);
+    o->fd = code != 0 ? -1 : o->fd;
     return code;
 }
 
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {
-    int code = object_open(s, bucket_id, name, o, err);
+    struct reader *reader;
+    int code = object_open_for(s, bucket_id, name, true, o, &reader, err);
+    reader_unref(reader);
     if (o->fd >= 0)
         close(o->fd);
     o->fd = -1;
@@ -398,7 +416,8 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
                                 .visible = !attr_is_tombstone(&cur.attr),
                                 .version = cur.attr.version,
                                 .size = cur.attr.size,
-                                .modified_ms = cur.attr.modified_ms};
+                                .modified_ms = cur.attr.modified_ms,
+                                .slices = ec_manifest_tag(&cur.attr)};
     return 0;
 }
 

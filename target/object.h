@@ -76,7 +76,8 @@ struct object {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged. */
+/* For its bytes.  E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged; E_UNSUPPORTED
+ * where they are in slices: the calls below open their manifest. */
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 /* As object_open(), for who serves many: *reader is a reference to the reader of the disk that the
@@ -105,6 +106,7 @@ struct object_held {
     struct version version;
     uint64_t size;
     int64_t modified_ms;
+    uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
 };
 /* Under the name's lock: what this target began to write before it lost the name is in it, or is
  * refused afterwards (object_env.owns). */
@@ -162,6 +164,7 @@ struct object_put_spec {
     const struct object_held *earlier;
     /* Or NULL.  Takes the name's place where it is greater than what is there, else E_NOT_MODIFIED. */
     const struct object_moved *moved;
+    const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
 };
 
 struct object_put;

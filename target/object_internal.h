@@ -81,6 +81,8 @@ int object_check_owned(const struct object_place *p, struct error *err);
 const struct attr *object_present(const struct object_place *p, const struct stored *cur,
                                   const struct object_held *earlier, struct attr *scratch);
 
+/* E_UNSUPPORTED where its bytes are in slices. */
+int object_check_whole(const struct object *o, struct error *err);
 int object_not_found(const char *name, struct error *err);
 int object_reserved(const struct stored *cur, struct error *err);
 

@@ -262,6 +262,8 @@ int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, con
         code = pin_locked(&p, job_id, link_name, &link, err);
         if (code == 0)
             code = object_open_at(&p, p.mp, o, err);
+        if (code == 0 && (code = object_check_whole(o, err)) != 0)
+            close(steal_fd(&o->fd));
         object_unlock(&p);
     }
     if (code == 0)

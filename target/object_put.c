@@ -123,6 +123,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     a->name = arena_strdup(p->texts, spec->name);
     a->content_type = copy_text(p->texts, spec->content_type);
     a->job = copy_text(p->texts, spec->job_id);
+    a->slices = copy_text(p->texts, spec->slices);
     if (spec->meta_len > 0) {
         char *meta = arena_bytes(p->texts, spec->meta_len);
         memcpy(meta, spec->meta, spec->meta_len);
