@@ -29,6 +29,7 @@ struct told {
 };
 
 struct round {
+    const struct cluster_state *state; /* a reference; by which it is sent */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     size_t pending;
@@ -59,19 +60,20 @@ static void answered(void *arg, struct http_result *r)
     pthread_mutex_unlock(&round->lock);
 }
 
-static char *commit_url(const struct copies_order *o, const struct node *n)
+static char *commit_url(const struct copies_order *o, const struct told *t)
 {
     char version[VERSION_TEXT_MAX];
-    _cleanup_free_ char *url = staged_url(n, o->bucket_id, o->name, o->state, o->stage);
+    const struct cluster_state *s = t->round->state;
+    const struct node *n = smap_node(&s->smap, t->id);
+    _cleanup_free_ char *url = staged_url(n, o->bucket_id, o->name, s, o->stage);
     return xprintf("%s&version=%s&modified=%lld", url, version_format(&o->as.version, version),
                    (long long)o->as.modified_ms);
 }
 
 static void tell(const struct copies_order *o, struct told *t)
 {
-    const struct node *n = smap_node(&o->state->smap, t->id);
     free(t->url);
-    t->url = commit_url(o, n);
+    t->url = commit_url(o, t);
     t->err = ERROR_INIT;
     const struct http_call call = {
         .method = HTTP_POST, .url = t->url, .total_timeout_ms = o->target->params.call_timeout};
@@ -105,11 +107,12 @@ static bool is_for_later(const struct told *t)
 /* Its stage is gone: was that by our commit? */
 static void look_there(const struct copies_order *o, struct told *t)
 {
-    const struct node *n = smap_node(&o->state->smap, t->id);
+    const struct cluster_state *s = t->round->state;
+    const struct node *n = smap_node(&s->smap, t->id);
     struct object_held held;
     if (!t->maybe)
         settle(t, COPY_REFUSED);
-    else if (earlier_ask_node(o->target, o->state, n, o->bucket_id, o->name, &held, &t->err) == 0 &&
+    else if (earlier_ask_node(o->target, s, n, o->bucket_id, o->name, &held, &t->err) == 0 &&
              held.found && version_compare(&held.version, &o->as.version) >= 0)
         settle(t, COPY_MADE);
 }
@@ -134,7 +137,7 @@ static void posted(void *arg)
 }
 
 /* The newest state that can be had, for somebody else has a newer one. */
-static void refresh(struct copies_order *o)
+static void refresh(const struct copies_order *o)
 {
     sem_t over;
     sem_init(&over, 0, 0);
@@ -155,21 +158,20 @@ static bool any_says(const struct round *r, int code)
 
 /* By the state in force: does this target still act?  Those that the map passes over by now are out
  * of it. */
-static int go_on(struct copies_order *o, struct round *r, struct error *err)
+static int go_on(const struct copies_order *o, struct round *r, struct error *err)
 {
     struct owners owners;
-    const struct cluster_state *old = o->state;
-    o->state = state_current(o->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&o->state->bmd, o->bucket_id);
     bool acts = false;
+    state_unref(r->state);
+    r->state = state_current(o->target->state);
     for (size_t i = 0; i < r->count; i++) {
-        const struct node *n = smap_node(&o->state->smap, r->told[i].id);
+        const struct node *n = smap_node(&r->state->smap, r->told[i].id);
         if (!r->told[i].over && (n == NULL || n->state != NODE_ACTIVE))
             settle(&r->told[i], COPY_PASSED_OVER);
-        o->others[i] = n != NULL ? n : smap_node(&old->smap, r->told[i].id);
     }
+    const struct bucket *b = bmd_bucket_by_id(&r->state->bmd, o->bucket_id);
     if (b != NULL) {
-        owners_of(o->state, b, o->name, &owners);
+        owners_of(r->state, b, o->name, &owners);
         acts = owners.acting != NULL && strcmp(owners.acting->id, o->target->id) == 0;
     }
     if (!acts)
@@ -186,7 +188,7 @@ static bool is_over(const struct round *r)
     return true;
 }
 
-static int run_rounds(struct copies_order *o, struct round *r, struct error *err)
+static int run_rounds(const struct copies_order *o, struct round *r, struct error *err)
 {
     uint64_t until_ms = clock_ms() + o->target->params.call_timeout;
     for (;;) {
@@ -248,6 +250,7 @@ int copies_commit_others(struct copies_order *o, struct error *err)
     struct error why = ERROR_INIT;
     pthread_mutex_init(&r->lock, NULL);
     pthread_cond_init(&r->changed, NULL);
+    r->state = state_ref(o->state);
     r->count = o->count;
     for (size_t i = 0; i < r->count; i++) {
         r->told[i].round = r;
@@ -265,6 +268,7 @@ int copies_commit_others(struct copies_order *o, struct error *err)
     }
     pthread_cond_destroy(&r->changed);
     pthread_mutex_destroy(&r->lock);
+    state_unref(r->state);
     free(r);
     return code;
 }

@@ -21,11 +21,11 @@ struct copies_order {
     struct target *target;
     uint64_t bucket_id;
     const char *name;
-    const struct cluster_state *state; /* a reference; the newest that it was sent under */
+    const struct cluster_state *state; /* a reference; by which it was decided */
     const char *stage;                 /* NULL: a tombstone */
     struct object_moved as;
     size_t count;
-    const struct node *others[OWNERS_MAX];
+    const struct node *others[OWNERS_MAX]; /* the state's */
     /* Outcome. */
     enum copy_fate fates[OWNERS_MAX];
     bool made; /* somebody has it, or may have it */

@@ -34,9 +34,9 @@ static int ask_all(struct comparison *c, struct error *err)
     struct target *t = c->target;
     c->count = owners_asked(c->state, c->bucket, c->name, t->id, c->nodes);
     int code = object_look(t->store, c->bucket->id, c->name, &c->self, err);
-    for (size_t i = 0; i < c->count && code == 0; i++)
-        code = earlier_ask_node(t, c->state, c->nodes[i], c->bucket->id, c->name, &c->held[i], err);
-    return code;
+    if (code != 0)
+        return code;
+    return earlier_ask_nodes(t, c->state, c->nodes, c->count, c->bucket->id, c->name, c->held, err);
 }
 
 static int bring(const struct comparison *c, struct error *err)

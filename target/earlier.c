@@ -83,18 +83,56 @@ static int held_of_result(struct http_result *r, const char *url, const char *no
                      node, why.message);
 }
 
+/* One of several that are under way. */
+struct question {
+    const char *node;
+    char *url;
+    struct object_held *held;
+    struct error err;
+    sem_t *answered;
+};
+
+static void take_held(void *arg, struct http_result *r)
+{
+    struct question *q = arg;
+    held_of_result(r, q->url, q->node, q->held, &q->err);
+    sem_post(q->answered);
+}
+
+int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
+                      const struct node *const *nodes, size_t count, uint64_t bucket_id,
+                      const char *name, struct object_held *held, struct error *err)
+{
+    _cleanup_free_ struct question *all = xcalloc(count + 1, sizeof *all);
+    sem_t answered;
+    int code = 0;
+    sem_init(&answered, 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        struct question *q = &all[i];
+        *q = (struct question){.node = nodes[i]->id, .held = &held[i], .answered = &answered};
+        q->url = held_url(s, nodes[i], bucket_id, name);
+        const struct http_call call = {
+            .method = HTTP_GET, .url = q->url, .total_timeout_ms = t->params.call_timeout};
+        http_call_start(t->data_client, &call, take_held, q);
+    }
+    for (size_t i = 0; i < count; i++) {
+        while (sem_wait(&answered) != 0)
+            ; /* EINTR is the only failure of an initialised semaphore */
+    }
+    sem_destroy(&answered);
+    for (size_t i = 0; i < count; i++) {
+        if (code == 0 && all[i].err.code != 0)
+            code = error_set(err, all[i].err.code, "%s", all[i].err.message);
+        free(all[i].url);
+    }
+    return code;
+}
+
 int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
                      uint64_t bucket_id, const char *name, struct object_held *held,
                      struct error *err)
 {
-    _cleanup_free_ char *url = held_url(s, n, bucket_id, name);
-    const struct http_call call = {
-        .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
-    struct http_result r = {0};
-    (void)http_call_wait(t->data_client, &call, &r, NULL);
-    int code = held_of_result(&r, url, n->id, held, err);
-    http_result_done(&r);
-    return code;
+    return earlier_ask_nodes(t, s, &n, 1, bucket_id, name, held, err);
 }
 
 /* --- all of them, one after the other ----------------------------------------------------------
@@ -192,14 +230,12 @@ int earlier_ask_wait(struct target *t, const struct cluster_state *s, const stru
 {
     _cleanup_free_ const struct node **nodes = NULL;
     size_t count = find_nodes(t, s, b, name, false, &nodes);
-    int code = 0;
+    _cleanup_free_ struct object_held *all = xcalloc(count + 1, sizeof *all);
+    int code = earlier_ask_nodes(t, s, nodes, count, b->id, name, all, err);
     *held = (struct object_held){.found = false};
     for (size_t i = 0; i < count && code == 0; i++) {
-        struct object_held one;
-        code = earlier_ask_node(t, s, nodes[i], b->id, name, &one, err);
-        if (code == 0 && one.found &&
-            (!held->found || version_compare(&one.version, &held->version) > 0))
-            *held = one;
+        if (all[i].found && (!held->found || version_compare(&all[i].version, &held->version) > 0))
+            *held = all[i];
     }
     return code;
 }

@@ -50,6 +50,11 @@ void earlier_ask(struct target *t, const struct cluster_state *s, const struct b
 /* The same, waiting; *held alone.  Not in a loop's thread, an HTTP thread or a worker. */
 int earlier_ask_wait(struct target *t, const struct cluster_state *s, const struct bucket *b,
                      const char *name, struct object_held *held, struct error *err);
+/* These nodes, all at once, waiting: held[i] is the i-th's.  E_NODE_UNREACHABLE where one has not
+ * answered. */
+int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
+                      const struct node *const *nodes, size_t count, uint64_t bucket_id,
+                      const char *name, struct object_held *held, struct error *err);
 /* One node, waiting. */
 int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
                      uint64_t bucket_id, const char *name, struct object_held *held,
