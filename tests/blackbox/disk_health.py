@@ -6,7 +6,7 @@ Skipped (77) without root, loop devices or the programs that make the file syste
 
 import sys
 
-from disks import Disk, DiskCluster, body_of, on_disk, skip_without_disks
+from disks import Disk, DiskCluster, body_of, enter, on_disk
 from lib import Failed, check, end_on_signals, equal, run_one, wait_for
 
 NAMES = [f"o{i:02d}" for i in range(48)]
@@ -125,7 +125,7 @@ def try_on(kind, function):
 
 def main():
     end_on_signals()
-    skip_without_disks()
+    enter()
     trials = [("ext4", dies_and_comes_back), ("xfs", dies_and_comes_back), ("ext4", is_replaced),
               ("ext4", stays_when_read_only)]
     passed = [run_one(f"a disk {f.__name__} ({kind})", try_on, kind, f) for kind, f in trials]

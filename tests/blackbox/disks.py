@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 
+import namespaces
 from lib import Cluster, Failed, check, end_on_signals, equal, run_one, skip, wait_for
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs",
@@ -49,19 +50,18 @@ def unmount(path):
 # --- the disk ------------------------------------------------------------------------------------
 
 class Disk:
-    """A file system of its own on a loop device."""
+    """A file system of its own on a loop device, which is there as long as it is mounted."""
 
     def __init__(self, kind):
         self.kind, self.path = kind, None
         self.image = tempfile.NamedTemporaryFile(prefix="dfc-disk-", dir="/dev/shm")
         self.image.truncate(IMAGE_BYTES)
         run(*MAKE[kind], self.image.name)
-        self.device = run("losetup", "--find", "--show", self.image.name)
 
     def mount(self, path):
         self.path = path
-        options = ["-o", "errors=remount-ro"] if self.kind == "ext4" else []
-        run("mount", *options, self.device, path)
+        options = "loop,errors=remount-ro" if self.kind == "ext4" else "loop"
+        run("mount", "-o", options, self.image.name, path)
 
     def remount(self):
         unmount(self.path)
@@ -72,14 +72,10 @@ class Disk:
         return subprocess.run(["umount", self.path], capture_output=True, check=False).returncode == 0
 
     def remove(self):
-        if self.device is None:
-            return
         with open("/proc/mounts", encoding="utf-8") as f:  # a dead one cannot be looked at
-            mounted = any(line.split()[0] == self.device for line in f)
+            mounted = any(line.split()[1] == self.path for line in f)
         if mounted:
             unmount(self.path)
-        run("losetup", "--detach", self.device)
-        self.device = None
         self.image.close()
 
     def fill(self):
@@ -101,7 +97,9 @@ class Disk:
 
     def protect(self):
         """As the kernel does when it finds the file system damaged."""
-        with open(f"/sys/fs/ext4/{os.path.basename(self.device)}/trigger_fs_error", "w",
+        number = os.stat(self.path).st_dev
+        device = os.path.realpath(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}")
+        with open(f"/sys/fs/ext4/{os.path.basename(device)}/trigger_fs_error", "w",
                   encoding="ascii") as f:
             f.write("a test")
 
@@ -314,6 +312,13 @@ def write_table(text):
         f.write(before + begin + text + end + after)
 
 
+def enter():
+    """A namespace for the mounts, and memory for the images that ends with it."""
+    skip_without_disks()
+    namespaces.enter()
+    run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")
+
+
 def skip_without_disks():
     if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
         skip("only root has loop devices, where there are any")
@@ -324,7 +329,7 @@ def skip_without_disks():
 
 def main():
     end_on_signals()
-    skip_without_disks()
+    enter()
     done, failed = [], 0
     for case in cases():
         if run_one(case.title(), try_case, case):

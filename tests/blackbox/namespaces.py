@@ -2,6 +2,7 @@
 ends with it.  Root alone can make them; a test that cannot have them is skipped."""
 
 import atexit
+import contextlib
 import os
 import secrets
 import shutil
@@ -24,9 +25,18 @@ def run(*argv):
     return done.stdout
 
 
+def mount_namespace(process="self"):
+    return os.readlink(f"/proc/{process}/ns/mnt")
+
+
 def enter(*kinds):
-    """Begins the script anew in namespaces of its own ("--net", "--mount"); returns there."""
-    if os.environ.pop(MARK, None):
+    """Begins the script anew in a mount namespace of its own, and of these `kinds` ("--net"); returns
+    there.  What is mounted then nobody else sees, nor copies when he makes a namespace (a copy would
+    keep a file system alive when it is unmounted here), and it ends with the test, however that ends."""
+    outside = os.environ.pop(MARK, None)
+    if outside is not None:
+        check(mount_namespace() != outside, f"{MARK} is set, and this is no namespace of the test's")
+        end_with_the_test()
         return
     if os.geteuid() != 0:
         skip("needs root, for namespaces")
@@ -34,7 +44,39 @@ def enter(*kinds):
     probe = subprocess.run([*argv, "true"], capture_output=True, text=True, check=False)
     if probe.returncode != 0:
         skip(f"no namespaces are to be had: {probe.stderr.strip()}")
-    os.execvpe("unshare", [*argv, sys.executable, *sys.argv], {**os.environ, MARK: "1"})
+    os.execvpe("unshare", [*argv, sys.executable, *sys.argv],
+               {**os.environ, MARK: mount_namespace()})
+
+
+def end_with_the_test():
+    """Whoever is left in the namespace when the test is over, killed or not, is killed: daemons hold
+    it, and with it the mounts and their loop devices."""
+    watched, held = os.pipe()  # `held` is closed by the end of this process, which alone has it
+    if os.fork() != 0:
+        os.close(watched)
+        return
+    os.setsid()
+    os.close(held)
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for fd in range(3):
+        os.dup2(nowhere, fd)
+    os.read(watched, 1)
+    while left := others_in_the_namespace():
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)
+    os._exit(0)
+
+
+def others_in_the_namespace():
+    """Processes that live; those that have ended, or are not ours to look at, are not in it."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if int(pid) != os.getpid() and mount_namespace(pid) == mount_namespace():
+                found.append(int(pid))
+    return found
 
 
 class Hosts:
