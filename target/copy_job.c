@@ -155,14 +155,5 @@ static void job_stop(void *self)
     object_copier_stop(j->copier);
 }
 
-const struct xaction_ops copy_xaction = {
-    .kind = "copy",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = objects_job_status,
-    .free = job_free,
-};
+const struct xaction_ops copy_xaction =
+    XACTION_WORK("copy", job_open, job_run, job_stop, objects_job_status, job_free);

@@ -126,20 +126,5 @@ static int job_run(void *self, struct error *err)
     return objects_job_run(&d->base, delete_batch, d, err);
 }
 
-static void job_stop(void *self)
-{
-    struct delete_job *d = self;
-    job_stop_now(&d->base.stop);
-}
-
-const struct xaction_ops delete_xaction = {
-    .kind = "delete",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = objects_job_status,
-    .free = job_free,
-};
+const struct xaction_ops delete_xaction =
+    XACTION_WORK("delete", job_open, job_run, objects_job_stop, objects_job_status, job_free);

@@ -7,7 +7,7 @@
 #include "target/cold.h"
 #include "target/cold_fresh.h"
 #include "target/job_pace.h"
-#include "target/job_tally.h"
+#include "target/tally_job.h"
 #include "target/target.h"
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
@@ -15,12 +15,10 @@
 enum { BATCH = 1000 };
 
 struct download_job {
-    struct target *target;
+    struct tally_job base;
     struct job *job;
     struct download_spec *spec;
     struct objects_plan plan;
-    struct job_tally *tally;
-    struct job_stop stop;
     struct job_pace pace;
 };
 
@@ -28,21 +26,18 @@ static void job_free(void *self)
 {
     struct download_job *j = self;
     job_pace_done(&j->pace);
-    job_tally_free(j->tally);
     download_spec_free(j->spec);
     job_unref(j->job);
-    job_stop_done(&j->stop);
-    free(j);
+    tally_job_free(j);
 }
 
 static int job_open(void *host, const struct job *job, void **self, struct error *err)
 {
     struct download_job *j = xcalloc(1, sizeof *j);
-    *j = (struct download_job){
-        .target = host, .job = job_ref(job), .tally = job_tally_new("downloaded")};
-    job_stop_init(&j->stop);
+    tally_job_init(&j->base, host, "downloaded");
+    j->job = job_ref(job);
     int code = download_spec_parse(job->spec, &j->spec, err);
-    job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->stop);
+    job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->base.stop);
     if (code == 0)
         code = objects_plan_parse(job->plan, &j->plan, err);
     if (code == 0) {
@@ -72,7 +67,7 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
                 struct version *old, struct error *err)
 {
     struct object o;
-    int code = object_head(j->target->store, w->bucket->id, w->name, &o, err);
+    int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
     *stays = false;
     if (code == E_OBJECT_NOT_FOUND) {
         *err = ERROR_INIT;
@@ -85,7 +80,7 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
     if (*stays || strcmp(source_of(&o.attr), w->source) != 0)
         return 0;
     struct error why = ERROR_INIT; /* who cannot be asked is asked for the bytes next */
-    *stays = cold_fresh_of_url(j->target, w->url, &o.attr, &why) == FRESH;
+    *stays = cold_fresh_of_url(j->base.target, w->url, &o.attr, &why) == FRESH;
     return 0;
 }
 
@@ -93,13 +88,13 @@ static void count(struct download_job *j, const char *name, bool stays, uint64_t
                   const struct error *err)
 {
     if (code == E_OBJECT_NOT_FOUND)
-        job_tally_missing(j->tally);
+        job_tally_missing(j->base.tally);
     else if (code != 0)
-        job_tally_fail(j->tally, name, err);
+        job_tally_fail(j->base.tally, name, err);
     else if (stays)
-        job_tally_skipped(j->tally);
+        job_tally_skipped(j->base.tally);
     else
-        job_tally_done(j->tally, bytes);
+        job_tally_done(j->base.tally, bytes);
 }
 
 static void download_one(struct download_job *j, const struct bucket *b, const char *url,
@@ -115,8 +110,8 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
         .bucket = b, .name = name, .url = url, .source = buf_str(&source), .pace = &j->pace};
     int code = look(j, &wanted, &stays, &wanted.replaces, &err);
     if (code == 0 && !stays)
-        code = cold_bring(j->target->cold, &wanted, &bytes, &err);
-    if (!j->stop.wanted || code == 0)
+        code = cold_bring(j->base.target->cold, &wanted, &bytes, &err);
+    if (!j->base.stop.wanted || code == 0)
         count(j, name, stays, bytes, code, &err);
 }
 
@@ -132,14 +127,14 @@ struct batch {
 
 static int check_stop(const struct download_job *j, struct error *err)
 {
-    return j->stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
+    return j->base.stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
 }
 
 static bool is_ours(const struct download_job *j, const struct cluster_state *s, const char *name)
 {
     const struct node *owner;
     return smap_owners(&s->smap, j->plan.input_bucket_id, name, 1, &owner) == 1 &&
-           strcmp(owner->id, j->target->id) == 0;
+           strcmp(owner->id, j->base.target->id) == 0;
 }
 
 static int download_nth(void *ctx, size_t i, struct error *err)
@@ -156,7 +151,7 @@ static int download_nth(void *ctx, size_t i, struct error *err)
     if (code != 0)
         return code;
     download_one(j, b->bucket, buf_str(&url), buf_str(&name));
-    return job_tally_hopeless(j->tally) ? job_tally_end(j->tally, err) : 0;
+    return job_tally_hopeless(j->base.tally) ? job_tally_end(j->base.tally, err) : 0;
 }
 
 /* The next items of ours from *at on; a batch that is not full is the last. */
@@ -188,7 +183,7 @@ static int each_batch(struct download_job *j, int (*fn)(struct batch *b, struct 
     int code;
     b->job = j;
     do {
-        _cleanup_state_ const struct cluster_state *s = state_current(j->target->state);
+        _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
         b->bucket = bmd_bucket_by_id(&s->bmd, j->plan.input_bucket_id);
         code = b->bucket != NULL
                    ? fill(j, s, &at, b, err)
@@ -203,7 +198,7 @@ static int each_batch(struct download_job *j, int (*fn)(struct batch *b, struct 
 static int count_batch(struct batch *b, struct error *err)
 {
     (void)err;
-    job_tally_expect(b->job->tally, b->count);
+    job_tally_expect(b->job->base.tally, b->count);
     return 0;
 }
 
@@ -212,7 +207,7 @@ static int download_batch(struct batch *b, struct error *err)
     struct download_job *j = b->job;
     uint64_t parallel = j->spec->parallel;
     if (parallel == 0)
-        parallel = j->target->params.prefetch_parallel;
+        parallel = j->base.target->params.prefetch_parallel;
     return parallel_for("download", (unsigned)parallel, b->count, download_nth, b, err);
 }
 
@@ -222,29 +217,8 @@ static int job_run(void *self, struct error *err)
     int code = each_batch(j, count_batch, err);
     if (code == 0)
         code = each_batch(j, download_batch, err);
-    return code != 0 ? code : job_tally_end(j->tally, err);
+    return code != 0 ? code : job_tally_end(j->base.tally, err);
 }
 
-static void job_stop(void *self)
-{
-    struct download_job *j = self;
-    job_stop_now(&j->stop);
-}
-
-static json_t *job_status(void *self)
-{
-    const struct download_job *j = self;
-    return job_tally_status(j->tally);
-}
-
-const struct xaction_ops download_xaction = {
-    .kind = "download",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = job_status,
-    .free = job_free,
-};
+const struct xaction_ops download_xaction =
+    XACTION_WORK("download", job_open, job_run, tally_job_stop, tally_job_status, job_free);

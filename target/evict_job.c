@@ -81,20 +81,5 @@ static int job_run(void *self, struct error *err)
     return objects_job_run(j, evict_batch, j, err);
 }
 
-static void job_stop(void *self)
-{
-    struct objects_job *j = self;
-    job_stop_now(&j->stop);
-}
-
-const struct xaction_ops evict_xaction = {
-    .kind = "evict",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = objects_job_status,
-    .free = job_free,
-};
+const struct xaction_ops evict_xaction =
+    XACTION_WORK("evict", job_open, job_run, objects_job_stop, objects_job_status, job_free);

@@ -38,6 +38,12 @@ int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct e
     return code != 0 ? code : job_tally_end(o->tally, err);
 }
 
+void objects_job_stop(void *self)
+{
+    struct objects_job *o = self;
+    job_stop_now(&o->stop);
+}
+
 json_t *objects_job_status(void *self)
 {
     const struct objects_job *o = self;

@@ -24,4 +24,6 @@ int objects_job_init(struct objects_job *o, struct target *target, const struct 
 void objects_job_done(struct objects_job *o);
 /* fn() for all names, in batches, once they have been counted; then the tally's verdict. */
 int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct error *err);
+/* Steps of the kinds that need no more than that. */
+void objects_job_stop(void *self);
 json_t *objects_job_status(void *self);

@@ -32,9 +32,5 @@ void once_job_stop(void *self);
 json_t *once_job_status(void *self);
 void once_job_free(void *self);
 
-#define ONCE_JOB_OPS(kind_name, open_fn)                                                          \
-    {                                                                                             \
-        .kind = (kind_name), .open = (open_fn), .prepare = xaction_nothing, .run = once_job_run,  \
-        .stop = once_job_stop, .commit = xaction_nothing, .undo = xaction_nothing,                \
-        .status = once_job_status, .free = once_job_free                                          \
-    }
+#define ONCE_JOB_OPS(kind_name, open_fn) \
+    XACTION_WORK(kind_name, open_fn, once_job_run, once_job_stop, once_job_status, once_job_free)

@@ -138,20 +138,5 @@ static int job_run(void *self, struct error *err)
     return objects_job_run(&j->base, prefetch_batch, j, err);
 }
 
-static void job_stop(void *self)
-{
-    struct prefetch_job *j = self;
-    job_stop_now(&j->base.stop);
-}
-
-const struct xaction_ops prefetch_xaction = {
-    .kind = "prefetch",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = objects_job_status,
-    .free = job_free,
-};
+const struct xaction_ops prefetch_xaction =
+    XACTION_WORK("prefetch", job_open, job_run, objects_job_stop, objects_job_status, job_free);

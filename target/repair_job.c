@@ -2,16 +2,13 @@
 
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "target/job_stop.h"
-#include "target/job_tally.h"
 #include "target/repair.h"
+#include "target/tally_job.h"
 #include "target/target.h"
 
 struct repair_job {
-    struct target *target;
+    struct tally_job base;
     uint64_t placed, lagged;
-    struct job_tally *tally;
-    struct job_stop stop;
 };
 
 static int job_open(void *host, const struct job *job, void **self, struct error *err)
@@ -23,11 +20,9 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     if (code != 0)
         return error_wrap(err, "job '%s'", job->id);
     struct repair_job *r = xcalloc(1, sizeof *r);
-    r->target = host;
+    tally_job_init(&r->base, host, "repaired");
     r->placed = placed;
     r->lagged = lagged;
-    r->tally = job_tally_new("repaired");
-    job_stop_init(&r->stop);
     *self = r;
     return 0;
 }
@@ -35,42 +30,13 @@ static int job_open(void *host, const struct job *job, void **self, struct error
 static int job_run(void *self, struct error *err)
 {
     struct repair_job *r = self;
-    const struct repair run = {.target = r->target,
+    const struct repair run = {.target = r->base.target,
                                .placed = r->placed,
                                .lagged = r->lagged,
-                               .stop = &r->stop,
-                               .tally = r->tally};
+                               .stop = &r->base.stop,
+                               .tally = r->base.tally};
     return repair_run(&run, err);
 }
 
-static void job_stop(void *self)
-{
-    struct repair_job *r = self;
-    job_stop_now(&r->stop);
-}
-
-static json_t *job_status(void *self)
-{
-    const struct repair_job *r = self;
-    return job_tally_status(r->tally);
-}
-
-static void job_free(void *self)
-{
-    struct repair_job *r = self;
-    job_tally_free(r->tally);
-    job_stop_done(&r->stop);
-    free(r);
-}
-
-const struct xaction_ops repair_xaction = {
-    .kind = "repair",
-    .open = job_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = job_status,
-    .free = job_free,
-};
+const struct xaction_ops repair_xaction =
+    XACTION_WORK("repair", job_open, job_run, tally_job_stop, tally_job_status, tally_job_free);

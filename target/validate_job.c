@@ -107,26 +107,8 @@ static json_t *job_status(void *self)
     return validate_report_status(v->report);
 }
 
-const struct xaction_ops validate_xaction = {
-    .kind = "validate",
-    .open = validate_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = job_status,
-    .free = job_free,
-};
+const struct xaction_ops validate_xaction =
+    XACTION_WORK("validate", validate_open, job_run, job_stop, job_status, job_free);
 
-const struct xaction_ops scrub_xaction = {
-    .kind = "scrub",
-    .open = scrub_open,
-    .prepare = xaction_nothing,
-    .run = job_run,
-    .stop = job_stop,
-    .commit = xaction_nothing,
-    .undo = xaction_nothing,
-    .status = job_status,
-    .free = job_free,
-};
+const struct xaction_ops scrub_xaction =
+    XACTION_WORK("scrub", scrub_open, job_run, job_stop, job_status, job_free);

@@ -22,8 +22,8 @@
  * commit() and undo() are called again after an error, at growing distances, until they succeed or
  * the node stops: the state stays `committing` or `stopping`, and the report has the last error.
  *
- * The registry owns the jobs of this node.  Lock: one mutex per registry; open(), stop() and status()
- * run under it, and take no lock under which somebody calls the registry. */
+ * The registry owns the jobs of this node.  Lock: one mutex per registry; open(), stop() and
+ * status() run under it, and take no lock under which somebody calls the registry. */
 #pragma once
 
 #include <jansson.h>
@@ -68,6 +68,13 @@ struct xaction_ops {
 
 /* A step of a kind that has nothing to prepare, to make visible or to undo. */
 int xaction_nothing(void *self, struct error *err);
+/* The row of a kind that only works: nothing has to be there before, or made visible after. */
+#define XACTION_WORK(kind_name, open_fn, run_fn, stop_fn, status_fn, free_fn)                \
+    {                                                                                        \
+        .kind = (kind_name), .open = (open_fn), .prepare = xaction_nothing, .run = (run_fn), \
+        .stop = (stop_fn), .commit = xaction_nothing, .undo = xaction_nothing,               \
+        .status = (status_fn), .free = (free_fn)                                             \
+    }
 
 struct xactions; /* the registry */
 
@@ -101,7 +108,7 @@ json_t *xactions_report(struct xactions *x, const char *job_id);
 void *xactions_hold(struct xactions *x, const char *job_id, const char *kind);
 void xactions_release(struct xactions *x, const char *job_id);
 /* After the documents have come from the primary: what has ended there, or is no longer there, is
- * ordered to be committed or stopped, and dropped once that is done.  Jobs begin here only when they
- * are in the documents. */
+ * ordered to be committed or stopped, and dropped once that is done.  Jobs begin here only when
+ * they are in the documents. */
 struct jobs;
 void xactions_settle(struct xactions *x, const struct jobs *jobs);
