@@ -88,9 +88,11 @@ def test_every_call_between_nodes_asks_for_proof(c):
         used = used_counter(c, origin)
         refused(ask(c, route, url, body,
                     c.member.sign(route["method"], url, body, counter=used)), "replay")
-    check(len(seen) > 12, f"only {seen}")
+    check(len(seen) > 30, f"only {seen}")
     for name in (("p1", "node_register"), ("p1", "state_put"), ("t1", "state_push"),
-                 ("t1", "xaction_order"), ("t1", "object_copy")):
+                 ("t1", "xaction_order"), ("t1", "object_copy"), ("t1", "copy_commit"),
+                 ("t1", "copies_settled"), ("t1", "object_held"), ("t1", "sort_records"),
+                 ("t1", "backend_list")):
         check(name in seen, f"{name} was not asked: {seen}")
     equal(everything(c), before, "what the cluster holds")
 
