@@ -143,9 +143,6 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
         return error_set(err, E_INVALID, "field 'copies' must be at least 1");
     if (p->copies > COPIES_MAX)
         return error_set(err, E_INVALID, "field 'copies' must be at most %d", COPIES_MAX);
-    if (p->copies > 1 && !COPIES_SERVED)
-        return error_set(err, E_UNSUPPORTED, "field 'copies': this release keeps 1 copy, not %u",
-                         p->copies);
     if (p->write_quorum == WRITE_MAJORITY)
         return error_set(
             err, E_UNSUPPORTED,

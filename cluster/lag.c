@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/layout.h"
 #include "cluster/parts.h"
 
 static void misses(struct node *n, uint64_t since)
@@ -52,6 +53,25 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
         is_here(s, known, n);
     else if (known->state == NODE_ACTIVE)
         goes_away(n, s->version + 1);
+}
+
+static bool is_whole(const struct node *n)
+{
+    return n->role != NODE_TARGET || (n->state == NODE_ACTIVE && n->lag == LAG_NONE);
+}
+
+bool lag_lets_forget(const struct cluster_state *s)
+{
+    bool whole = true;
+    if (!layout_is_settled(&s->smap))
+        return false;
+    if (!bmd_has_copies(&s->bmd))
+        return true;
+    for (size_t i = 0; i < s->smap.count; i++)
+        whole = whole && is_whole(&s->smap.nodes[i]);
+    for (size_t i = 0; i < s->bmd.count; i++)
+        whole = whole && s->bmd.buckets[i].filled == s->bmd.buckets[i].props.copies;
+    return whole;
 }
 
 bool lag_is_news(const struct node *n)

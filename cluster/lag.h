@@ -26,6 +26,10 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
 bool lag_is_news(const struct node *n);
 /* Has every name of the bucket, among its first `filled` owners, one that has missed nothing? */
 bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b);
+/* Has every target what was deleted, so that tombstones may go when they are old?  Not while objects are
+ * on their way; nor, where a bucket keeps copies, while a target is away or is to be compared: it may
+ * bring back what was deleted without it. */
+bool lag_lets_forget(const struct cluster_state *s);
 /* After a repair of all active targets under the present map: may this one's be taken back?  Not
  * while a target is away that may alone have what this one missed. */
 bool lag_may_end(const struct cluster_state *s, const struct node *n);

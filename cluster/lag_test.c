@@ -268,6 +268,31 @@ static void raised_copies_are_filled_by_a_repair(void **unused)
     assert_int_equal(bmd_bucket(&s->bmd, "b")->filled, 1);
 }
 
+static void deletions_are_remembered_while_somebody_may_not_know_them(void **unused)
+{
+    (void)unused;
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    create("one", 1);
+    set("t2", NODE_UNREACHABLE);
+    assert_true(lag_lets_forget(s)); /* what t2 has nobody else has */
+    create("b", 2);
+    assert_false(lag_lets_forget(s));
+    set("t2", NODE_ACTIVE);
+    assert_false(lag_lets_forget(s));
+    apply(
+        (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
+    assert_true(lag_lets_forget(s));
+    set_copies("b", 3);
+    assert_false(lag_lets_forget(s));
+    struct command cmd = {
+        .kind = CMD_COPIES_FILLED, .lagged = s->smap.lagged, .placed = s->smap.placed};
+    cmd.raised = bmd_bucket(&s->bmd, "b")->raised;
+    apply(cmd);
+    assert_true(lag_lets_forget(s));
+    join("t4", "a", false);
+    assert_false(lag_lets_forget(s)); /* objects are on their way to it */
+}
+
 #define lag_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -283,6 +308,7 @@ int main(void)
         lag_test(who_comes_back_moves_the_fence),
         lag_test(not_while_somebody_is_away_who_may_know_more),
         lag_test(raised_copies_are_filled_by_a_repair),
+        lag_test(deletions_are_remembered_while_somebody_may_not_know_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -234,8 +234,7 @@ json_t *bucket_props_to_json(const struct bucket_props *p);
 /* Fields that are absent keep their value in *p, so that it can be a default or the old value.
  * p->backend is borrowed from the document; given as an object it becomes a URL there. */
 int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *err);
-/* (Copies: what a build with -Dcopies=true does, until all of it is there.)
- * What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
+/* What this release does not do: E_UNSUPPORTED; what no release does: E_INVALID. */
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);

@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "cluster/layout.h"
+#include "cluster/lag.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -272,12 +272,12 @@ static int buckets(const struct sweeper *s, const atomic_bool *stop, struct swee
     return sweep_dead_buckets(s->config.store, state, stop, count, err);
 }
 
-/* While objects are moved between targets a tombstone may stand against an older copy elsewhere. */
+/* A tombstone may stand against an older copy elsewhere. */
 static int tombstones(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,
                       struct error *err)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(s->config.state);
-    if (!layout_is_settled(&now->smap))
+    if (!lag_lets_forget(now))
         return 0;
     int64_t older_than = clock_wall_ms() - (int64_t)s->config.tombstone_ttl_ms;
     return sweep_tombstones(s->config.store, older_than, stop, count, err);
