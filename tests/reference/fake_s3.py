@@ -19,6 +19,8 @@ Faults of one answer, in the order of fail() calls, each once; `method` and `par
 (default: the next one for the key):
 
     status=503, retry_after="1"   an error document, and that header
+    code="ExpiredToken"           the document's code
+    raw_cut=N         the connection is reset after N bytes of the answer, its head counted
     cut_at=N          the connection is reset after N bytes of the body; who has not read them, or the
                       head, by then does not get them
     short=N           N bytes too few, and a clean end of the connection
@@ -89,6 +91,24 @@ class Refused(Exception):
         self.status, self.code, self.message = status, code, message
 
 
+class Cutter:
+    """Takes so many bytes, and ends the connection then."""
+
+    def __init__(self, out, left, reset):
+        self.out, self.left, self.reset = out, left, reset
+
+    def write(self, data):
+        piece = bytes(data[:self.left])
+        self.out.write(piece)
+        self.left -= len(piece)
+        if self.left == 0:
+            self.reset()
+        return len(piece)
+
+    def __getattr__(self, name):
+        return getattr(self.out, name)
+
+
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     wbufsize = 0
@@ -120,6 +140,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         fault = service.note(key, self)
         try:
             self.body = self.read_body(fault)
+            if "raw_cut" in fault:
+                self.wfile = Cutter(self.wfile, fault["raw_cut"], self.reset)
             if "stall" in fault:
                 fault["stall"].wait()
             if "redirect" in fault:
@@ -127,7 +149,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 return
             if "status" in fault:
                 extra = {"Retry-After": fault["retry_after"]} if "retry_after" in fault else {}
-                raise InjectedError(fault["status"], extra)
+                raise InjectedError(fault["status"], fault.get("code", "InjectedError"), extra)
             service.authorize(self)
             if "text" in fault:
                 self.send_whole(200, fault["text"], {"Content-Type": "application/xml"})
@@ -141,11 +163,15 @@ class Handler(http.server.BaseHTTPRequestHandler):
             else:
                 self.send_object(service.get(bucket, key), fault)
         except InjectedError as e:
-            self.send_error_document(e.status, "InjectedError", "as the test wants it", e.headers)
+            self.send_error_document(e.status, e.code, "as the test wants it", e.headers)
         except Refused as e:
             self.send_error_document(e.status, e.code, e.message, {})
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
+        finally:
+            service.leave()
+            if isinstance(self.wfile, Cutter):
+                self.wfile = self.wfile.out
 
     # What is written.
 
@@ -336,9 +362,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class InjectedError(Exception):
-    def __init__(self, status, headers):
+    def __init__(self, status, code, headers):
         super().__init__(status)
-        self.status, self.headers = status, headers
+        self.status, self.code, self.headers = status, code, headers
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -371,6 +397,8 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class FakeS3:
+    handler = Handler
+
     def __init__(self, keys=None, token=None, region="us-east-1", plain=False, page_max=1000):
         self.keys, self.token, self.region, self.plain = keys or {}, token, region, plain
         self.lock = threading.Lock()
@@ -379,9 +407,10 @@ class FakeS3:
         self.etags, self.types = {}, {}  # (bucket, key): of objects that came in parts; content types
         self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
+        self.running = 0  # requests under way
         self.always = {}  # faults of every answer for a key
         self.ended = threading.Event()
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server(("127.0.0.1", 0), self.handler)
         self.server.service = self
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
@@ -465,12 +494,22 @@ class FakeS3:
         with self.lock:
             self.seen[key] = self.seen.get(key, 0) + 1
             self.requests.append((request.command, key, dict(request.headers.items())))
+            self.running += 1
             faults, always = self.faults.get(key, []), self.always.get(key, {})
             part = int(request.query.get("partNumber", 0))
             for i, f in enumerate(faults):
                 if f.get("method", request.command) == request.command and f.get("part", part) == part:
                     return {**always, **faults.pop(i)}
             return always
+
+    def leave(self):
+        with self.lock:
+            self.running -= 1
+
+    def is_idle(self):
+        """Every request has had its answer, or its end."""
+        with self.lock:
+            return self.running == 0
 
     def many(self, bucket, count):
         """The bucket lists so many names, %09d, of no object."""

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+"""64 clients and a backend: one request for what they all want, and one for each object.
+
+What the first byte takes beside the backend's own is printed, not asserted.  DFC_COLD_MIB (64) is the size
+of the one object."""
+
+import http.client
+import os
+import random
+import socket
+import threading
+import time
+import urllib.parse
+
+from cold_lib import QUICK, FakeS3, metric
+from lib import check, equal, escape, in_parallel, main, wait_for
+
+S3 = FakeS3()
+RANDOM = random.Random(64)
+CLIENTS = 64
+MIB = 1 << 20
+SIZE = int(os.environ.get("DFC_COLD_MIB", 64)) * MIB
+PATTERN = RANDOM.randbytes(MIB + 1)  # no two MiB are the same
+BIG = (PATTERN * (SIZE // MIB))[:SIZE]
+NAMES = [f"o/{i:04d}" for i in range(1000)]
+
+
+def test_buckets(c):
+    S3.put("data", "seed", b"seed")
+    c.create("s3", backend=f"s3://data?endpoint={S3.url}&auth=none")
+    c.get("s3", "seed").expect(200)  # by the proxy: from here on the target knows the bucket
+
+
+def ask(url, path):
+    """A connection with the request sent."""
+    parts = urllib.parse.urlsplit(url)
+    s = socket.create_connection((parts.hostname, parts.port), timeout=600)
+    s.sendall(f"GET {path} HTTP/1.1\r\nHost: {parts.netloc}\r\n\r\n".encode())
+    return s
+
+
+def read_reply(s):
+    response = http.client.HTTPResponse(s, method="GET")
+    response.begin()
+    equal(response.status, 200, "status")
+    return response
+
+
+def is_right(s):
+    response, at = read_reply(s), 0
+    while piece := response.read(MIB):
+        if piece != BIG[at:at + len(piece)]:
+            return False
+        at += len(piece)
+    s.close()
+    return at == SIZE
+
+
+def test_one_object(c):
+    """They ask while the backend has said no more than the head; all of them get all of it."""
+    S3.put("data", "wanted", BIG)
+    go = threading.Event()
+    S3.fail("wanted", hold=go, held_bytes=MIB)
+    before, fetched = metric(c, 'dfc_http_connections{listener="public"}'), metric(c, "dfc_cold_fetch_bytes_total")
+    clients = [ask(c.url("t1"), "/v1/objects/s3/wanted") for _ in range(CLIENTS)]
+    wait_for(lambda: metric(c, 'dfc_http_connections{listener="public"}') >= before + CLIENTS, "all are there")
+    got = []
+    threads = [threading.Thread(target=lambda s=s: got.append(is_right(s))) for s in clients]
+    for thread in threads:
+        thread.start()
+    go.set()
+    for thread in threads:
+        thread.join()
+    equal(got, [True] * CLIENTS, "who got it whole and right")
+    equal(S3.count("wanted"), 1, "requests to the backend")
+    equal(metric(c, "dfc_cold_fetch_bytes_total") - fetched, SIZE, "bytes that were fetched")
+
+
+def body_of(name):
+    return name.encode() * (1 + int(name[2:]) * 3)
+
+
+def test_many_objects(c):
+    for name in NAMES:
+        S3.put("data", name, body_of(name))
+    before = metric(c, "dfc_backend_requests_total")
+    asked = NAMES * 8
+    RANDOM.shuffle(asked)
+    in_parallel(lambda n: check(c.get("s3", n, node="t1").expect(200).body == body_of(n), n), asked, CLIENTS)
+    equal(metric(c, "dfc_backend_requests_total") - before, len(NAMES), "requests to the backend")
+    equal({S3.count(n) for n in NAMES}, {1}, "requests for each")
+
+
+def first_byte_ms(url, path):
+    begun = time.monotonic()
+    s = ask(url, path)
+    response = read_reply(s)
+    response.read(1)
+    took = time.monotonic() - begun
+    while response.read(MIB):
+        pass
+    s.close()
+    return took * 1000
+
+
+def test_first_bytes(c):
+    """Side by side, and the middle of some."""
+    straight, cold = [], []
+    for i in range(15):
+        S3.put("data", f"first/{i}", BIG[:MIB])
+        cold.append(first_byte_ms(c.url("t1"), "/v1/objects/s3/" + escape(f"first/{i}")))
+        straight.append(first_byte_ms(S3.url, f"/data/first/{i}"))
+    own, ours = sorted(straight)[7], sorted(cold)[7]
+    print(f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)")
+
+
+if __name__ == "__main__":
+    with S3:
+        main(targets=1, args=QUICK)
