@@ -9,6 +9,7 @@ that no order explains, and what had been done to whom.
 
     DFC_SEEDS=1-500 tests/blackbox/history.py       a campaign; 17 alone repeats that plan
     DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority)
+    DFC_TARGETS=5                                   in place of four
     DFC_TROUBLE=cuts,moves                          only such faults
     DFC_METASTORE=etcd                              three proxies, one of which is elected
     DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
@@ -40,7 +41,8 @@ CASES = {
 }
 ALONE = (("kills", "freezes", "cuts"), ("moves",))  # with one copy
 TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", "freezes", "moves"),
-            ("kills", "freezes", "cuts", "moves"))
+            ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
+            ("disks", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
          "--proxy-arg=--keepalive-interval=100ms"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
@@ -170,10 +172,11 @@ def judge_all(histories, what):
 def one_round(c, seed, case):
     rng = random.Random(f"{seed} {case}")
     kinds = kinds_of(rng, CASES[case])
-    nemesis = Nemesis(c, draw(rng, kinds))
+    plan = draw(rng, kinds, CASES[case]["copies"])
     what = f"seed {seed}, copies {case}"
-    print(f"        {what}: " + "; ".join(map(str, nemesis.plan)), flush=True)
+    print(f"        {what}: " + "; ".join(map(str, plan)), flush=True)
     round_ = Round(c, seed, CASES[case])
+    nemesis = Nemesis(c, plan, [(round_.bucket, key) for key in round_.keys])
     c.rounds.append(round_)
     try:
         round_.run(nemesis)
@@ -201,5 +204,5 @@ def test_histories(c):
 
 if __name__ == "__main__":
     etcd = os.environ.get("DFC_METASTORE") == "etcd"
-    main(make=WiredCluster, proxies=3 if etcd else 2, targets=4,
+    main(make=WiredCluster, proxies=3 if etcd else 2, targets=int(os.environ.get("DFC_TARGETS", 4)),
          metastore="etcd" if etcd else "embedded", args=HASTE)
