@@ -1,0 +1,179 @@
+/* Commands on buckets. */
+#include "cluster/command_parts.h"
+
+#include <string.h>
+
+#include "cluster/backend.h"
+#include "cluster/lag.h"
+#include "cluster/settings.h"
+
+int command_bucket_create(const struct cluster_state *s, const struct command *cmd,
+                          const struct cluster_state **next, struct error *err)
+{
+    int r;
+    if ((r = bucket_name_check(cmd->name, err)) != 0 ||
+        (r = bucket_props_check(cmd->props, err)) != 0)
+        return r;
+    if (bmd_bucket(&s->bmd, cmd->name) != NULL)
+        return error_set(err, E_BUCKET_EXISTS, "bucket '%s' exists", cmd->name);
+    struct cluster_settings settings;
+    cluster_settings_get(&s->config, &settings);
+    if (s->bmd.count >= settings.buckets_max)
+        return error_set(err, E_OVERLOAD,
+                         "the cluster has %zu buckets, as many as buckets_max allows",
+                         s->bmd.count);
+    struct bucket b = {
+        .id = s->next_bucket_id,
+        .name = cmd->name,
+        .created_ms = cmd->wall_ms,
+        .props = *cmd->props,
+        .filled = cmd->props->copies,
+    };
+    struct bmd m;
+    bmd_with(&s->bmd, &b, &m);
+    struct cluster_state *made = command_next_bmd(s, &m);
+    made->next_bucket_id++;
+    *next = made;
+    return 0;
+}
+
+static int need_bucket(const struct cluster_state *s, const char *name, const struct bucket **out,
+                       struct error *err)
+{
+    *out = bmd_bucket(&s->bmd, name);
+    if (*out != NULL)
+        return 0;
+    return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%.80s' does not exist", name);
+}
+
+int command_bucket_destroy(const struct cluster_state *s, const struct command *cmd,
+                           const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r = need_bucket(s, cmd->name, &known, err);
+    if (r != 0)
+        return r;
+    struct bmd m;
+    bmd_without(&s->bmd, cmd->name, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
+}
+
+/* What is in the bucket came from its backend, or it belongs to the bucket itself; that stays so.
+ */
+static int check_same_backend(const struct bucket_props *old, const struct bucket_props *now,
+                              struct error *err)
+{
+    if (old->backend == NULL && now->backend == NULL)
+        return 0;
+    if (old->backend != NULL && now->backend != NULL &&
+        backend_same_objects(old->backend, now->backend))
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field 'backend' is set when a bucket is created; after that "
+                     "only the way there (endpoint, region, style, auth, profile) can change");
+}
+
+/* The copies that go may be the only ones that are complete. */
+static int check_fewer_copies(const struct cluster_state *s, const struct bucket_props *old,
+                              const struct bucket_props *now, struct error *err)
+{
+    for (size_t i = 0; i < s->smap.count && now->copies < old->copies; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->lag == LAG_MISSED)
+            return error_set(err, E_NODE_STATE,
+                             "target '%s' has missed writes, so that fewer copies might be those "
+                             "that lack them; wait until it is back and repaired",
+                             n->id);
+    }
+    return 0;
+}
+
+int command_bucket_props(const struct cluster_state *s, const struct command *cmd,
+                         const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r = need_bucket(s, cmd->name, &known, err);
+    if (r != 0)
+        return r;
+    struct bucket b = *known;
+    if ((r = bucket_props_from_json(cmd->patch, &b.props, err)) != 0 ||
+        (r = bucket_props_check(&b.props, err)) != 0 ||
+        (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
+        (r = check_fewer_copies(s, &known->props, &b.props, err)) != 0)
+        return r;
+    if (bucket_props_equal(&known->props, &b.props))
+        return command_keep(s, next);
+    if (b.filled > b.props.copies)
+        b.filled = b.props.copies;
+    if (b.props.copies > known->props.copies)
+        b.raised = s->bmd.version + 1;
+    else if (b.filled == b.props.copies)
+        b.raised = 0;
+    struct bmd m;
+    bmd_with(&s->bmd, &b, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
+}
+
+int command_copies_filled(const struct cluster_state *s, const struct command *cmd,
+                          const struct cluster_state **next, struct error *err)
+{
+    int r = command_check_repaired(s, cmd, err);
+    if (r != 0)
+        return r;
+    struct bmd m = s->bmd;
+    document_ref(m.memory);
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        struct bucket b = s->bmd.buckets[i];
+        struct bmd changed;
+        if (b.filled == b.props.copies || b.raised > cmd->raised || !lag_spares_an_owner(s, &b))
+            continue;
+        b.filled = b.props.copies;
+        b.raised = 0;
+        bmd_with(&m, &b, &changed);
+        document_unref(m.memory);
+        m = changed;
+    }
+    if (m.version == s->bmd.version) {
+        document_unref(m.memory);
+        return command_keep(s, next);
+    }
+    m.version = s->bmd.version + 1;
+    *next = command_next_bmd(s, &m);
+    return 0;
+}
+
+/* Jobs go by a bucket's id; but what their users see of them, the spec and messages, has its name.
+ */
+static int check_unused(const struct cluster_state *s, const struct bucket *b, struct error *err)
+{
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *job = s->jobs.jobs[i];
+        if (!job_ended(job->state) && job_uses_bucket(job, b->id))
+            return error_set(err, E_JOB_STATE,
+                             "job '%s' works on bucket '%.80s'; wait for its end, or abort it",
+                             job->id, b->name);
+    }
+    return 0;
+}
+
+int command_bucket_rename(const struct cluster_state *s, const struct command *cmd,
+                          const struct cluster_state **next, struct error *err)
+{
+    const struct bucket *known;
+    int r;
+    if ((r = need_bucket(s, cmd->name, &known, err)) != 0 ||
+        (r = bucket_name_check(cmd->text, err)) != 0)
+        return r;
+    if (strcmp(cmd->name, cmd->text) == 0)
+        return command_keep(s, next);
+    if (bmd_bucket(&s->bmd, cmd->text) != NULL)
+        return error_set(err, E_BUCKET_EXISTS, "bucket '%s' exists", cmd->text);
+    if ((r = check_unused(s, known, err)) != 0)
+        return r;
+    struct bmd m;
+    bmd_renamed(&s->bmd, cmd->name, cmd->text, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
+}

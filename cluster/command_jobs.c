@@ -1,0 +1,117 @@
+/* Commands on jobs. */
+#include "cluster/command_parts.h"
+
+#include <string.h>
+
+#include "cluster/settings.h"
+
+static const struct job *oldest_ended(const struct jobs *j)
+{
+    for (size_t i = 0; i < j->count; i++) {
+        if (job_ended(j->jobs[i]->state))
+            return j->jobs[i];
+    }
+    return NULL;
+}
+
+/* Room for one more job: the document without the oldest ended one where it is full. */
+static int jobs_make_room(const struct cluster_state *s, struct jobs *out, struct error *err)
+{
+    struct cluster_settings settings;
+    cluster_settings_get(&s->config, &settings);
+    *out = s->jobs;
+    document_ref(out->memory);
+    while (out->count >= settings.jobs_max) {
+        const struct job *ended = oldest_ended(out);
+        struct jobs fewer;
+        if (ended == NULL) {
+            document_unref(out->memory);
+            return error_set(err, E_OVERLOAD, "%zu jobs are unfinished, as many as jobs_max allows",
+                             out->count);
+        }
+        jobs_without(out, ended->id, &fewer);
+        document_unref(out->memory);
+        *out = fewer;
+    }
+    return 0;
+}
+
+int command_job_create(const struct cluster_state *s, const struct command *cmd,
+                       const struct cluster_state **next, struct error *err)
+{
+    const struct job *known = jobs_find(&s->jobs, cmd->job->id);
+    if (known != NULL && job_equal(known, cmd->job))
+        return command_keep(s, next);
+    if (known != NULL)
+        return error_set(err, E_EXISTS, "job '%s' exists", cmd->job->id);
+    if (cmd->job->state != JOB_QUEUED)
+        return error_set(err, E_JOB_STATE, "job '%s' must begin as queued, not as %s", cmd->job->id,
+                         job_state_name(cmd->job->state));
+    struct jobs roomy;
+    int r = jobs_make_room(s, &roomy, err);
+    if (r != 0)
+        return r;
+    struct jobs j;
+    jobs_with(&roomy, cmd->job, &j);
+    document_unref(roomy.memory);
+    j.version = s->jobs.version + 1;
+    *next = command_next_jobs(s, &j);
+    return 0;
+}
+
+static int need_job(const struct cluster_state *s, const char *id, const struct job **out,
+                    struct error *err)
+{
+    *out = jobs_find(&s->jobs, id);
+    if (*out != NULL)
+        return 0;
+    return error_set(err, E_JOB_NOT_FOUND, "no job has the id '%.64s'", id);
+}
+
+static int check_job_move(const struct job *from, const struct job *to, struct error *err)
+{
+    if (strcmp(from->kind, to->kind) != 0)
+        return error_set(err, E_JOB_STATE, "job '%s' is of kind %s, not %s", from->id, from->kind,
+                         to->kind);
+    bool as_decided =
+        from->state != JOB_STOPPING || to->state == JOB_STOPPING || to->state == from->stop_as;
+    if (from->state != to->state && (!job_may_move(from->state, to->state) || !as_decided))
+        return error_set(err, E_JOB_STATE, "job '%s' cannot go from %s to %s", from->id,
+                         job_state_name(from->state), job_state_name(to->state));
+    if (to->state == JOB_STOPPING && to->stop_as != JOB_FAILED && to->stop_as != JOB_ABORTED)
+        return error_set(err, E_JOB_STATE, "job '%s' cannot stop as %s", from->id,
+                         job_state_name(to->stop_as));
+    return 0;
+}
+
+int command_job_update(const struct cluster_state *s, const struct command *cmd,
+                       const struct cluster_state **next, struct error *err)
+{
+    const struct job *known;
+    int r;
+    if ((r = need_job(s, cmd->job->id, &known, err)) != 0 ||
+        (r = check_job_move(known, cmd->job, err)) != 0)
+        return r;
+    if (job_equal(known, cmd->job))
+        return command_keep(s, next);
+    struct jobs j;
+    jobs_with(&s->jobs, cmd->job, &j);
+    *next = command_next_jobs(s, &j);
+    return 0;
+}
+
+int command_job_forget(const struct cluster_state *s, const struct command *cmd,
+                       const struct cluster_state **next, struct error *err)
+{
+    const struct job *known;
+    int r = need_job(s, cmd->name, &known, err);
+    if (r != 0)
+        return r;
+    if (!job_ended(known->state))
+        return error_set(err, E_JOB_STATE, "job '%s' is %s; only an ended job can be forgotten",
+                         known->id, job_state_name(known->state));
+    struct jobs j;
+    jobs_without(&s->jobs, cmd->name, &j);
+    *next = command_next_jobs(s, &j);
+    return 0;
+}
