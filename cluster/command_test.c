@@ -266,8 +266,8 @@ static void bucket_props_are_checked(void **unused)
     _cleanup_state_ const struct cluster_state *s = cluster();
     struct bucket_props p = props;
     struct command cmd = {.kind = CMD_BUCKET_CREATE, .name = "b", .props = &p};
-    p.copies = 2;
-    assert_refused(s, cmd, E_UNSUPPORTED);
+    p.copies = COPIES_MAX + 1;
+    assert_refused(s, cmd, E_INVALID);
     p.copies = 0;
     assert_refused(s, cmd, E_INVALID);
     p = props;
@@ -290,7 +290,7 @@ static void a_patch_changes_only_what_it_names(void **unused)
         int code;
     } rows[] = {
         {"{\"durability\": \"async\"}", 0},     {"{\"verify_on_read\": true}", 0},
-        {"{\"copies\": 2}", E_UNSUPPORTED},     {"{\"copies\": 0}", E_INVALID},
+        {"{\"copies\": 99}", E_INVALID},        {"{\"copies\": 0}", E_INVALID},
         {"{\"copies\": \"1\"}", E_JSON},        {"{\"backend\": \"s3://x\"}", E_INVALID},
         {"{\"durability\": \"x\"}", E_INVALID},
     };
