@@ -222,6 +222,24 @@ static int parse_s3(const char *url, struct arena *a, struct backend_spec *s, st
     return code != 0 ? code : take_s3_options(&o, a, s, err);
 }
 
+/* --- gcs -------------------------------------------------------------------------------------- */
+
+static int parse_gcs(const char *url, struct arena *a, struct backend_spec *s, struct error *err)
+{
+    struct options o = {0};
+    int code = take_bucket(url + strlen("gs://"), a, s, &o, err);
+    if (code != 0)
+        return code;
+    if (o.region != NULL || o.style != NULL || o.profile != NULL)
+        return error_set(err, E_INVALID, "backend: gs has no options but endpoint and auth");
+    if (o.endpoint == NULL)
+        o.endpoint = "https://storage.googleapis.com";
+    s->endpoint = without_slashes(a, o.endpoint);
+    s->is_signed = true;
+    code = check_http_url("backend: endpoint", o.endpoint, err);
+    return code != 0 ? code : pick_word("auth", o.auth, "signed", "none", &s->is_signed, err);
+}
+
 /* --- dfc -------------------------------------------------------------------------------------- */
 
 static int parse_dfc(const char *url, struct arena *a, struct backend_spec *s, struct error *err)
@@ -254,10 +272,8 @@ static const struct {
     const char *scheme, *provider;
     int (*parse)(const char *url, struct arena *a, struct backend_spec *s, struct error *err);
 } providers[] = {
-    {"s3://", "s3", parse_s3},
-    {"dfc://", "dfc", parse_dfc},
-    {"http://", "http", parse_http},
-    {"https://", "http", parse_http},
+    {"s3://", "s3", parse_s3},       {"gs://", "gcs", parse_gcs},      {"dfc://", "dfc", parse_dfc},
+    {"http://", "http", parse_http}, {"https://", "http", parse_http},
 };
 
 int backend_parse(const char *url, struct arena *a, struct backend_spec *out, struct error *err)
@@ -273,13 +289,9 @@ int backend_parse(const char *url, struct arena *a, struct backend_spec *out, st
         out->provider = providers[i].provider;
         return providers[i].parse(url, a, out, err);
     }
-    if (begins_with(url, "gs://") || begins_with(url, "gcs://"))
-        return error_set(err, E_UNSUPPORTED,
-                         "backend: this release has s3 (which GCS speaks, too, at the endpoint "
-                         "https://storage.googleapis.com), http, https and dfc");
-    return error_set(err, E_INVALID,
-                     "backend: '%.80s' does not begin with s3://, http://, https:// or dfc://",
-                     url);
+    return error_set(
+        err, E_INVALID,
+        "backend: '%.80s' does not begin with s3://, gs://, http://, https:// or dfc://", url);
 }
 
 int backend_check(const char *url, struct error *err)
@@ -293,12 +305,12 @@ int backend_check(const char *url, struct error *err)
 
 bool backend_is_written(const char *url)
 {
-    return begins_with(url, "s3://");
+    return begins_with(url, "s3://") || begins_with(url, "gs://");
 }
 
 bool backend_is_listed(const char *url)
 {
-    return begins_with(url, "s3://");
+    return backend_is_written(url);
 }
 
 bool backend_same_objects(const char *a, const char *b)
@@ -325,7 +337,7 @@ static int bucket_url_from_json(json_t *doc, const char *provider, struct buf *o
     if (code != 0 || (code = json_need_str(doc, "backend", "bucket", &bucket, err)) != 0 ||
         (code = json_get_str(doc, "backend", "prefix", &prefix, err)) != 0)
         return code;
-    buf_printf(out, "%s://", provider);
+    buf_printf(out, "%s://", strcmp(provider, "gcs") == 0 ? "gs" : provider);
     buf_put_url_escaped(out, bucket, strlen(bucket), "");
     if (*prefix != '\0')
         buf_putc(out, '/');
@@ -361,13 +373,10 @@ int backend_url_from_json(json_t *doc, struct buf *out, struct error *err)
     int code = json_need_str(doc, "backend", "provider", &provider, err);
     if (code != 0)
         return code;
-    if (strcmp(provider, "s3") == 0 || strcmp(provider, "dfc") == 0)
+    if (strcmp(provider, "s3") == 0 || strcmp(provider, "gcs") == 0 || strcmp(provider, "dfc") == 0)
         return bucket_url_from_json(doc, provider, out, err);
     if (strcmp(provider, "http") == 0 || strcmp(provider, "https") == 0)
         return http_url_from_json(doc, out, err);
-    if (strcmp(provider, "gcs") == 0)
-        return error_set(err, E_UNSUPPORTED,
-                         "field 'backend.provider': this release has s3, http and dfc, not gcs");
-    return error_set(err, E_INVALID, "field 'backend.provider': '%.40s' is not s3, http or dfc",
-                     provider);
+    return error_set(err, E_INVALID,
+                     "field 'backend.provider': '%.40s' is not s3, gcs, http or dfc", provider);
 }

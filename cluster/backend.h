@@ -6,6 +6,9 @@
  *   {"provider": "s3", "bucket": NAME, "prefix": …, "endpoint": …, "region": …, "style": …,
  *    "auth": …, "profile": …}
  *
+ *   gs://NAME[/PREFIX][?endpoint=URL&auth=signed|none]
+ *   {"provider": "gcs", "bucket": NAME, "prefix": …, "endpoint": …, "auth": …}
+ *
  *   http://HOST[:PORT][/BASE]    https://HOST[:PORT][/BASE]
  *   {"provider": "http", "url": URL}
  *
@@ -16,6 +19,7 @@
  * where none is given).  style: how the bucket is named in requests; with an endpoint `path`, else
  * `virtual` where the name has no dot.  auth=none: requests are not signed, as public buckets want
  * it.  profile: which section of the targets' AWS files has the keys.
+ * gs: Google Cloud Storage by its own API; without an endpoint it is Google's.
  * http: the object's URL is BASE/name.
  * dfc: a bucket of another cluster, of which the endpoint is a proxy.
  *
@@ -33,10 +37,10 @@
 enum { BACKEND_URL_MAX = 2048 };
 
 struct backend_spec {
-    const char *provider; /* "s3", "http", "dfc" */
+    const char *provider; /* "s3", "gcs", "http", "dfc" */
     const char *endpoint; /* "http://host:port/base", without a slash at the end */
-    const char *bucket;   /* s3, dfc; "" with http */
-    const char *prefix;   /* s3, dfc: "" or "some/prefix/" */
+    const char *bucket;   /* "" with http */
+    const char *prefix;   /* "" or "some/prefix/" */
     const char *region;
     const char *profile; /* "" : the default one */
     bool path_style;

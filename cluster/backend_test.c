@@ -62,6 +62,14 @@ static void urls_of_http(void **unused)
     assert_string_equal(s.provider, "http");
     assert_string_equal(s.endpoint, "https://data.example.org/sets/imagenet");
     assert_string_equal(parse("http://127.0.0.1:8000", a).endpoint, "http://127.0.0.1:8000");
+    s = parse("gs://b/p", a);
+    assert_string_equal(s.provider, "gcs");
+    assert_string_equal(s.endpoint, "https://storage.googleapis.com");
+    assert_string_equal(s.prefix, "p/");
+    assert_true(s.is_signed);
+    s = parse("gs://b?auth=none&endpoint=http://h:1/", a);
+    assert_string_equal(s.endpoint, "http://h:1");
+    assert_false(s.is_signed);
     s = parse("dfc://train/x?endpoint=http://p1:8080/", a);
     assert_string_equal(s.provider, "dfc");
     assert_string_equal(s.bucket, "train");
@@ -79,7 +87,12 @@ static void what_is_refused(void **unused)
         {"", E_INVALID},
         {"b", E_INVALID},
         {"ftp://h/x", E_INVALID},
-        {"gs://b", E_UNSUPPORTED},
+        {"gcs://b", E_INVALID},
+        {"gs://", E_INVALID},
+        {"gs://b?region=x", E_INVALID},
+        {"gs://b?profile=p", E_INVALID},
+        {"gs://b?endpoint=http://me:secret@h", E_INVALID},
+        {"gs://b?auth=maybe", E_INVALID},
         {"dfc://b", E_INVALID},
         {"dfc://b?endpoint=h", E_INVALID},
         {"dfc://b?endpoint=http://h&region=x", E_INVALID},
@@ -137,7 +150,7 @@ static void objects_become_urls(void **unused)
         {"{\"provider\": \"http\", \"url\": \"s3://h/x\"}", NULL, E_INVALID},
         {"{\"provider\": \"s3\"}", NULL, E_JSON},
         {"{\"provider\": \"s3\", \"bucket\": \"b\", \"secret_key\": \"x\"}", NULL, E_JSON},
-        {"{\"provider\": \"gcs\", \"bucket\": \"b\"}", NULL, E_UNSUPPORTED},
+        {"{\"provider\": \"gcs\", \"bucket\": \"b\", \"prefix\": \"p\"}", "gs://b/p", 0},
         {"{\"provider\": \"tape\"}", NULL, E_INVALID},
         {"{\"bucket\": \"b\"}", NULL, E_JSON},
     };
@@ -157,6 +170,8 @@ static void the_same_objects(void **unused)
     assert_false(backend_same_objects("s3://b/x", "s3://b/y"));
     assert_false(backend_same_objects("s3://b", "s3://c"));
     assert_false(backend_same_objects("s3://b", "http://b"));
+    assert_false(backend_same_objects("s3://b", "gs://b"));
+    assert_true(backend_same_objects("gs://b", "gs://b?endpoint=http://h"));
     assert_true(backend_same_objects("http://h/x/", "http://h/x"));
     assert_false(backend_same_objects("http://h/x", "http://i/x"));
 }

@@ -127,7 +127,7 @@ static int check_write_policy(const struct bucket_props *p, struct error *err)
                          "field 'write_policy': this release writes through, not back");
     if (!backend_is_written(p->backend))
         return error_set(err, E_UNSUPPORTED,
-                         "field 'write_policy': this release writes to s3 alone");
+                         "field 'write_policy': this release writes to s3 and gs alone");
     return 0;
 }
 

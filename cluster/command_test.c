@@ -271,7 +271,8 @@ static void bucket_props_are_checked(void **unused)
     p.copies = 0;
     assert_refused(s, cmd, E_INVALID);
     p = props;
-    p.backend = "gs://x";
+    p.backend = "http://h";
+    p.write_policy = WRITE_POLICY_THROUGH;
     assert_refused(s, cmd, E_UNSUPPORTED);
     p = props;
     cmd.name = "-b";

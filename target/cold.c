@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "target/backend/google_token.h"
 #include "target/miss.h"
 #include "target/turns.h"
 
@@ -92,7 +93,8 @@ static struct cold *cold_make(struct target *t)
                                              .backoff_ms = p->backend_backoff,
                                              .backoff_max_ms = p->backend_backoff_max},
                                    .ctx = c,
-                                   .wait = wait_a_while};
+                                   .wait = wait_a_while,
+                                   .tokens = google_tokens_new()};
     c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
     c->bytes = metric_get(M_cold_fetch_bytes_total, NULL);
@@ -152,6 +154,7 @@ void cold_free(struct cold *c)
     pool_free(c->askers);
     turns_free(c->turns);
     http_client_free(c->client);
+    google_tokens_free(c->env.tokens);
     if (c->loop != NULL)
         loop_free(c->loop);
     pthread_cond_destroy(&c->changed);

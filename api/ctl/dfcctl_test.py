@@ -169,7 +169,7 @@ class Buckets(Case):
         self.assertEqual(self.mock.buckets, {})
 
     def test_backend_is_refused_by_name(self):
-        e = self.json_error("bucket", "create", "b", "--backend", "gs://x", code=1)
+        e = self.json_error("bucket", "create", "b", "--backend", "tape://x", code=1)
         self.assertEqual((e["code"], e["status"], e["node"]), ("not_supported", 501, "p1"))
 
     def test_rm_wants_confirmation(self):

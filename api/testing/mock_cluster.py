@@ -274,8 +274,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 raise Failure(409, "bucket_exists", "bucket '%s' exists" % name)
             props = {"copies": 1, "durability": "sync", "checksum": "xxh3",
                      "verify_on_read": False, "backend": None}
-            if ((action.get("value") or {}).get("backend") or "").startswith("gs:"):
-                raise Failure(501, "not_supported", "backend: this release reads s3 and http")
+            if ((action.get("value") or {}).get("backend") or "").startswith("tape:"):
+                raise Failure(501, "not_supported", "backend: this release reads no tapes")
             props.update(action.get("value") or {})
             self.mock.buckets[name] = (props, {})
             self.reply_unless_act(201, {})

@@ -3,12 +3,14 @@
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "cluster/state.h"
 #include "common/clock.h"
 #include "common/parse.h"
 
-static const struct backend_ops *const rows[] = {&backend_dfc, &backend_http, &backend_s3};
+static const struct backend_ops *const rows[] = {&backend_dfc, &backend_gcs, &backend_http,
+                                                 &backend_s3};
 
 const struct backend_ops *backend_ops_of(const char *provider)
 {
@@ -30,7 +32,8 @@ enum http_method backend_method(const struct backend_ask *ask)
         [BACKEND_PUT] = HTTP_PUT,          [BACKEND_DELETE] = HTTP_DELETE,
         [BACKEND_PARTS_BEGIN] = HTTP_POST, [BACKEND_PART] = HTTP_PUT,
         [BACKEND_PARTS_END] = HTTP_POST,   [BACKEND_PARTS_ABORT] = HTTP_DELETE,
-        [BACKEND_LIST] = HTTP_GET,
+        [BACKEND_LIST] = HTTP_GET,         [BACKEND_SESSION_BEGIN] = HTTP_POST,
+        [BACKEND_SESSION_SEND] = HTTP_PUT, [BACKEND_SESSION_ABORT] = HTTP_DELETE,
     };
     return ask->verb == BACKEND_READ ? ask->method : methods[ask->verb];
 }
@@ -114,6 +117,20 @@ bool backend_parse_content_range(const char *text, uint64_t *offset, uint64_t *l
     return true;
 }
 
+int64_t backend_parse_time_ms(const char *text)
+{
+    struct tm tm = {.tm_isdst = 0};
+    char z = '\0';
+    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
+               &tm.tm_min, &tm.tm_sec, &z) != 7 ||
+        (z != 'Z' && z != '.'))
+        return 0;
+    tm.tm_year -= 1900;
+    tm.tm_mon -= 1;
+    int64_t seconds = (int64_t)timegm(&tm);
+    return seconds > 0 ? seconds * 1000 : 0;
+}
+
 bool backend_etag_is_strong(const char *etag)
 {
     size_t len = strlen(etag);
@@ -180,4 +197,6 @@ void backend_read_head(const struct backend_ops *ops, const struct http_head *he
              !backend_parse_content_range(range, &out->offset, &length, &out->size))
         out->size = -1;
     ops->sum(head, &out->sum);
+    if (ops->facts != NULL)
+        ops->facts(head, out);
 }

@@ -1,4 +1,5 @@
-/* What one kind of backend is to the target: one file with one row (dfc.c, http.c, s3.c).  A row is
+/* What one kind of backend is to the target: one file with one row (dfc.c, gcs.c, http.c,
+ * s3.c).  A row is
  * pure: it makes a request out of what is wanted, and reads what the reply's head says of the
  * object. Everything else (connections, retries, timeouts, storing) is the same for all of them:
  * exchange.h.
@@ -28,7 +29,10 @@ enum backend_verb {
     BACKEND_PART,
     BACKEND_PARTS_END,
     BACKEND_PARTS_ABORT,
-    BACKEND_LIST, /* a page of names */
+    BACKEND_LIST,          /* a page of names */
+    BACKEND_SESSION_BEGIN, /* an object in a session (upload_session.h) … */
+    BACKEND_SESSION_SEND,
+    BACKEND_SESSION_ABORT,
 };
 
 struct backend_part {
@@ -44,6 +48,8 @@ struct backend_write {
     unsigned part;                    /* 1, 2, … */
     const struct backend_part *parts; /* of BACKEND_PARTS_END */
     size_t part_count;
+    uint64_t size;             /* of the whole: BACKEND_SESSION_BEGIN */
+    const char *content_range; /* of BACKEND_SESSION_SEND: "bytes 0-9/10" */
 };
 
 /* Of a list: names that the bucket here has for them, that is, without the backend's prefix. */
@@ -62,9 +68,10 @@ struct backend_ask {
     int64_t wall_ms;                     /* now: signatures have a time */
     const struct backend_write *write;   /* or NULL */
     const struct backend_list_ask *list; /* or NULL */
-    const char *url;                     /* http: this, not the base and the name; or NULL */
-    const char *if_none_match;           /* what is here: 304 where it is that still; or NULL … */
-    int64_t if_modified_since_s;         /* … and then the same by time; 0: not asked so */
+    const char *url;   /* http: this, not the base and the name; of sessions: theirs; or NULL */
+    const char *token; /* of who bears_token, where requests are signed */
+    const char *if_none_match;   /* what is here: 304 where it is that still; or NULL … */
+    int64_t if_modified_since_s; /* … and then the same by time; 0: not asked so */
 };
 
 struct backend_request {
@@ -76,14 +83,14 @@ struct backend_request {
 /* What is known of an object from a reply's head. */
 struct backend_facts {
     int status;
-    int64_t length;              /* of this body; -1: unknown */
-    int64_t size;                /* of the whole object; -1: unknown */
-    uint64_t offset;             /* of a 206: where it begins */
+    int64_t length;  /* of this body; -1: unknown */
+    int64_t size;    /* of the whole object; -1: unknown */
+    uint64_t offset; /* of a 206: where it begins; of a session that goes on: what has come */
     char etag[BACKEND_ETAG_MAX]; /* as it came, quotes included; "": none, or too long */
     char content_type[BACKEND_TYPE_MAX];
     char encoding[BACKEND_ENCODING_MAX]; /* Content-Encoding; "": the bytes are the object's */
-    int64_t modified_s;        /* -1: unknown */
-    struct checksum_value sum; /* of the whole object; type NONE: none is given */
+    int64_t modified_s;                  /* -1: unknown */
+    struct checksum_value sum;           /* of the whole object; type NONE: none is given */
 };
 
 /* A page of a backend's list: what is not a name of ours (empty, too long, no UTF-8) is left out.
@@ -113,26 +120,33 @@ struct backend_ops {
                    struct backend_request *out, struct error *err);
     /* The checksum of the whole object, where the head tells one for certain. */
     void (*sum)(const struct http_head *head, struct checksum_value *out);
+    /* What else is this service's own: an entity tag by another name, …  NULL: nothing. */
+    void (*facts)(const struct http_head *head, struct backend_facts *out);
     /* What the service itself says of a failure: "NoSuchKey: …", from the reply's body.  NULL: its
      * bodies say nothing. */
     void (*words)(const char *body, size_t len, struct buf *out);
     /* Of PARTS_BEGIN's answer: the upload's id.  With BACKEND_PARTS_BEGIN. */
     int (*upload_id)(const char *body, size_t len, struct buf *out, struct error *err);
-    /* Of PARTS_END's answer, which may be an error in spite of its status: the entity tag. */
-    int (*parts_etag)(const char *body, size_t len, struct buf *out, struct error *err);
+    /* Of the answer that ends an upload (PARTS_END, which may be an error in spite of its status;
+     * SESSION_SEND): the entity tag. */
+    int (*end_etag)(const char *body, size_t len, struct buf *out, struct error *err);
     /* With BACKEND_LIST. */
     int (*page)(const struct backend_spec *spec, const char *body, size_t len,
                 struct backend_page *out, struct error *err);
-    bool redirects; /* are they followed? */
+    bool redirects;   /* are they followed? */
+    bool bears_token; /* asks with a token (google_token.h), unless it is public */
 };
 
-extern const struct backend_ops backend_dfc, backend_http, backend_s3;
+extern const struct backend_ops backend_dfc, backend_gcs, backend_http, backend_s3;
 
 #define BACKEND_VERB(verb) (1u << (verb))
 #define BACKEND_WRITES (BACKEND_VERB(BACKEND_PUT) | BACKEND_VERB(BACKEND_DELETE))
 #define BACKEND_PARTS                                                 \
     (BACKEND_VERB(BACKEND_PARTS_BEGIN) | BACKEND_VERB(BACKEND_PART) | \
      BACKEND_VERB(BACKEND_PARTS_END) | BACKEND_VERB(BACKEND_PARTS_ABORT))
+#define BACKEND_SESSIONS                                                        \
+    (BACKEND_VERB(BACKEND_SESSION_BEGIN) | BACKEND_VERB(BACKEND_SESSION_SEND) | \
+     BACKEND_VERB(BACKEND_SESSION_ABORT))
 
 bool backend_can(const struct backend_ops *ops, enum backend_verb verb);
 /* With which method HTTP says it. */
@@ -154,6 +168,8 @@ void backend_read_head(const struct backend_ops *ops, const struct http_head *he
 /* "bytes 0-99/1000" */
 bool backend_parse_content_range(const char *text, uint64_t *offset, uint64_t *length,
                                  int64_t *size);
+/* "2009-10-12T17:50:30.000Z", a fraction is left out; 0: it is none. */
+int64_t backend_parse_time_ms(const char *text);
 /* Is this tag one that tells bytes apart (not weak), and so good for If-Match? */
 bool backend_etag_is_strong(const char *etag);
 /* In base64, as headers have it. */

@@ -206,6 +206,17 @@ static void checksums_of_heads(void **unused)
         {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
         {"http", 206, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_NONE},
         {"http", 200, {"Content-MD5", "kAFQmDzST7DWlj99KOF/cg"}, CHECKSUM_NONE},
+        {"gcs", 200, {"x-goog-hash", "crc32c=Nks/tw=="}, CHECKSUM_CRC32C},
+        {"gcs",
+         206,
+         {"x-goog-hash", "crc32c=Nks/tw==,md5=kAFQmDzST7DWlj99KOF/cg=="},
+         CHECKSUM_CRC32C},
+        {"gcs", 200, {"x-goog-hash", "md5=kAFQmDzST7DWlj99KOF/cg=="}, CHECKSUM_MD5},
+        {"gcs", 200, {"x-goog-hash", "crc32c=Nks"}, CHECKSUM_NONE},
+        {"gcs",
+         200,
+         {"x-goog-hash", "crc32c=Nks/tw==", "x-goog-stored-content-encoding", "gzip"},
+         CHECKSUM_NONE},
         {"http", 200, {"Content-MD5", "!!!!!!!!!!!!!!!!!!!!!!=="}, CHECKSUM_NONE},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -402,7 +413,7 @@ static void pages_of_names(void **unused)
 static void who_can_what(void **unused)
 {
     (void)unused;
-    static const char *const urls[] = {"s3://b", "dfc://b?endpoint=http://h", "http://h",
+    static const char *const urls[] = {"s3://b", "gs://b", "dfc://b?endpoint=http://h", "http://h",
                                        "https://h"};
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         struct backend_spec spec;
@@ -410,10 +421,12 @@ static void who_can_what(void **unused)
         struct arena *a = arena_new(1024);
         assert_int_equal(backend_parse(urls[i], a, &spec, NULL), 0);
         const struct backend_ops *ops = backend_ops_of(spec.provider);
-        assert_int_equal(backend_is_written(urls[i]), backend_can(ops, BACKEND_PUT));
+        assert_int_equal(backend_is_written(urls[i]),
+                         backend_can(ops, BACKEND_PUT) || backend_can(ops, BACKEND_SESSION_BEGIN));
         assert_int_equal(backend_is_written(urls[i]), backend_can(ops, BACKEND_DELETE));
         assert_int_equal(backend_is_listed(urls[i]), backend_can(ops, BACKEND_LIST));
         assert_true(ops->page != NULL || !backend_can(ops, BACKEND_LIST));
+        assert_true(ops->end_etag != NULL || !backend_can(ops, BACKEND_SESSION_BEGIN));
         assert_true(ops->upload_id != NULL || !backend_can(ops, BACKEND_PARTS_BEGIN));
     }
 }

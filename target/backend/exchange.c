@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/rng.h"
+#include "target/backend/google_token.h"
 
 #define ATTEMPT_MAGIC 0xba0cced0u
 
@@ -199,6 +200,7 @@ struct course {
     struct arena *arena;
     size_t pipe_bytes;
     unsigned done, redirects;
+    bool renewed;                   /* the token */
     struct backend_request request; /* url NULL: to be made */
 };
 
@@ -214,11 +216,21 @@ static void try_once(struct course *c, struct attempt **out, struct bpipe **pipe
     attempt_wait(*out, has_body);
 }
 
+/* A token may end before its time: once, another one is asked for. */
+static bool renews(struct course *c, const struct attempt *t)
+{
+    if (c->ask.token == NULL || c->renewed || t->transport != 0 || t->facts.status != 401)
+        return false;
+    google_token_refused(c->env->tokens, c->ask.token);
+    c->request.url = NULL;
+    return c->renewed = true;
+}
+
 /* True: try again, now. */
 static bool goes_on(struct course *c, const struct attempt *t, struct error *err)
 {
     uint64_t luck, wait_ms;
-    if (follows(t, c->arena, &c->request, &c->redirects))
+    if (follows(t, c->arena, &c->request, &c->redirects) || renews(c, t))
         return true;
     attempt_failed(t, err);
     random_bytes(&luck, sizeof luck);
@@ -238,6 +250,11 @@ static int prepare(struct course *c, struct error *err)
         return 0;
     c->redirects = 0;
     c->ask.wall_ms = clock_wall_ms();
+    int code = 0;
+    if (c->ops->bears_token && c->spec->is_signed)
+        code = google_token(c->env->tokens, c->env, c->arena, &c->ask.token, err);
+    if (code != 0)
+        return code;
     return c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
 }
 
@@ -355,6 +372,8 @@ static int course_send(struct course *c, const struct exchange_file *file,
             reply->body = t->body;
             t->body = BUF_INIT;
         }
+        if (good && c->ask.verb == BACKEND_SESSION_BEGIN)
+            reply->location = steal(t->location);
         attempt_unref(t);
         if (good)
             return 0;

@@ -20,7 +20,7 @@
 #include "target/backend/backend.h"
 #include "target/backend/failure.h"
 
-struct exchange;
+struct google_tokens;
 
 /* What exchanges share. */
 struct exchange_env {
@@ -29,6 +29,7 @@ struct exchange_env {
     void *ctx;
     /* Waits so long, unless the node stops: then false, at once. */
     bool (*wait)(void *ctx, uint64_t ms);
+    struct google_tokens *tokens; /* of backends that bear them */
 };
 
 /* The bucket's URL and what is wanted.  *facts and *pipe (NULL for HEAD, the caller's reference)
@@ -46,6 +47,7 @@ struct exchange_file {
 struct exchange_reply {
     struct backend_facts facts;
     struct buf body; /* the caller's to end, also after an error */
+    char *location;  /* of SESSION_BEGIN: the session's URL, malloc'ed; or NULL */
 };
 
 /* Any verb but BACKEND_READ.  `file` is NULL where the request has no bytes of an object.  Errors:

@@ -272,6 +272,6 @@ const struct backend_ops backend_s3 = {
     .sum = s3_sum,
     .words = s3_xml_error,
     .upload_id = s3_xml_upload_id,
-    .parts_etag = s3_xml_parts_etag,
+    .end_etag = s3_xml_parts_etag,
     .page = s3_xml_page,
 };

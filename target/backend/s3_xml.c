@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "common/parse.h"
 
@@ -222,21 +221,6 @@ static const char *decode_key(struct list_read *l, const char *text)
     return strncmp(key, l->spec->prefix, prefix) == 0 ? key + prefix : NULL;
 }
 
-/* "2009-10-12T17:50:30.000Z"; a fraction is left out. */
-static int64_t decode_time_ms(const char *text)
-{
-    struct tm tm = {.tm_isdst = 0};
-    char z = '\0';
-    if (sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d%c", &tm.tm_year, &tm.tm_mon, &tm.tm_mday, &tm.tm_hour,
-               &tm.tm_min, &tm.tm_sec, &z) != 7 ||
-        (z != 'Z' && z != '.'))
-        return 0;
-    tm.tm_year -= 1900;
-    tm.tm_mon -= 1;
-    int64_t seconds = (int64_t)timegm(&tm);
-    return seconds > 0 ? seconds * 1000 : 0;
-}
-
 static void entry_leaf(struct list_read *l, const char *name, const char *text)
 {
     if (strcmp(name, "Key") == 0)
@@ -244,7 +228,7 @@ static void entry_leaf(struct list_read *l, const char *name, const char *text)
     else if (strcmp(name, "ETag") == 0 && strlen(text) < BACKEND_ETAG_MAX)
         l->entry.etag = arena_strdup(l->page->arena, text);
     else if (strcmp(name, "LastModified") == 0)
-        l->entry.modified_ms = decode_time_ms(text);
+        l->entry.modified_ms = backend_parse_time_ms(text);
     else if (strcmp(name, "Size") == 0)
         l->has_size = parse_u64(text, &l->entry.size, NULL) == 0 && l->entry.size <= INT64_MAX;
 }

@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/backend/upload_session.h"
 
 enum { READ_BYTES = 256 << 10 };
 
@@ -31,6 +32,11 @@ void upload_parts_etag(const struct backend_part *parts, size_t count,
     checksum_free(all);
     checksum_hex(&sum, hex);
     snprintf(etag, BACKEND_ETAG_MAX, "\"%s-%zu\"", hex, count);
+}
+
+int upload_is_gone(int code, struct error *err)
+{
+    return code == E_OBJECT_NOT_FOUND ? error_recode(err, E_BACKEND, "upload") : code;
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
@@ -82,12 +88,6 @@ struct parts {
     size_t count;
     struct backend_part *parts;
 };
-
-/* 404: the upload is no longer known, which is no answer to somebody who asks for the object. */
-static int upload_is_gone(int code, struct error *err)
-{
-    return code == E_OBJECT_NOT_FOUND ? error_recode(err, E_BACKEND, "upload in parts") : code;
-}
 
 static int parts_begin(struct parts *p, struct error *err)
 {
@@ -151,7 +151,7 @@ static int parts_end(struct parts *p, char etag[static BACKEND_ETAG_MAX], struct
     if (code == E_OBJECT_NOT_FOUND && is_there_already(p, etag))
         code = 0;
     else if (code == 0)
-        code = p->ops->parts_etag(buf_str(&reply.body), reply.body.len, &tag, err);
+        code = p->ops->end_etag(buf_str(&reply.body), reply.body.len, &tag, err);
     buf_done(&reply.body);
     if (tag.len > 0)
         snprintf(etag, BACKEND_ETAG_MAX, "%s", tag.len < BACKEND_ETAG_MAX ? buf_str(&tag) : "");
@@ -193,6 +193,17 @@ static int put_parts(const struct exchange_env *env, const struct backend_ops *o
     return code;
 }
 
+/* --- in a session ----------------------------------------------------------------------------- */
+
+static int put_session(const struct exchange_env *env, const struct upload *u,
+                       char etag[static BACKEND_ETAG_MAX], struct error *err)
+{
+    const struct exchange_file file = {.fd = u->fd, .length = u->size};
+    struct checksum_value md5;
+    int code = md5_of(&file, &md5, err);
+    return code != 0 ? code : upload_session(env, u, &md5, etag, err);
+}
+
 /* --- the whole -------------------------------------------------------------------------------- */
 
 int upload_object(const struct exchange_env *env, const struct upload *u,
@@ -208,6 +219,8 @@ int upload_object(const struct exchange_env *env, const struct upload *u,
     const struct backend_ops *ops = backend_ops_of(spec.provider);
     if (u->size > u->part_bytes && backend_can(ops, BACKEND_PARTS_BEGIN))
         return put_parts(env, ops, u, etag, err);
+    if (backend_can(ops, BACKEND_SESSION_BEGIN))
+        return put_session(env, u, etag, err);
     return put_whole(env, u, etag, err);
 }
 

@@ -1,6 +1,7 @@
 /* An object on its way to a backend, and its end there.
  *
  *   one piece   PUT with the MD5 of the bytes
+ *   a session   of GCS, whatever the size: upload_session.h
  *   in parts    begin ─▶ part, part, part … side by side, each with its MD5 ─▶ end
  *                          └─ one that fails for good: abort, and nothing is there
  *
@@ -33,6 +34,8 @@ int upload_object(const struct exchange_env *env, const struct upload *u,
 int upload_delete(const struct exchange_env *env, const char *backend_url, const char *name,
                   struct error *err);
 
+/* 404: the upload is no longer known, which is no answer to somebody who asks for the object. */
+int upload_is_gone(int code, struct error *err);
 /* The size of parts: what is wanted, or more where the backend takes no such number of them. */
 uint64_t upload_part_bytes(uint64_t size, uint64_t wanted);
 /* The entity tag of an object in parts, as S3 makes it: the MD5 of the parts' MD5s, and their

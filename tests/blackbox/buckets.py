@@ -61,7 +61,7 @@ def test_properties_that_are_none(c):
     for value, status, code in (
             ({"copies": 0}, 400, None), ({"copies": 9}, 400, None),
             ({"write_quorum": "majority"}, 501, "not_supported"),
-            ({"backend": "gs://x"}, 501, "not_supported"), ({"durability": "maybe"}, 400, None),
+            ({"backend": "gcs://x"}, 400, None), ({"durability": "maybe"}, 400, None),
             ({"checksum": "rot13"}, 400, None), ({"verify_on_read": "yes"}, 400, None),
             ({"colour": "blue"}, 400, None)):
         for method, action in (("POST", "create"), ("PUT", "setprops")):
