@@ -28,6 +28,8 @@ struct object_call {
     struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
     bool compared; /* with the other owners, of a bucket with several copies (copies.h) */
+    bool doubted;  /* what is here seems damaged or lost: it is checked first … */
+    bool checked;  /* … and was */
     bool acts;     /* a PUT that this target has the other owners take part in: … */
     struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
     struct object_condition condition; /* … and what is asked when it is this write's turn */

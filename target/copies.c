@@ -12,6 +12,7 @@
 #include "target/copies_commit.h"
 #include "target/copies_compare.h"
 #include "target/fan.h"
+#include "target/mend.h"
 #include "target/settle.h"
 #include "target/staged.h"
 #include "target/target.h"
@@ -34,7 +35,8 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     if (code != 0)
         return code;
     c->turns = turns_new(c->pool, TURNS_MAX);
-    return settler_new(t, &c->settler, err);
+    code = settler_new(t, &c->settler, err);
+    return code != 0 ? code : mender_new(t, &c->mender, err);
 }
 
 void copies_stop(struct copies *c)
@@ -47,6 +49,7 @@ void copies_free(struct copies *c)
     if (c == NULL)
         return;
     settler_free(c->settler);
+    mender_free(c->mender);
     pool_free(c->pool);
     turns_free(c->turns);
     staged_free(c->staged);
@@ -116,6 +119,7 @@ struct write {
     object_done_fn *done;
     void *arg;
     /* in its turn */
+    struct object_held lost; /* what the name stands for, where nobody has its bytes any more */
     struct copies_order order;
     sem_t ended;
 };
@@ -166,7 +170,8 @@ static int write_prepare(struct write *w, struct error *err)
         return code;
     if (!must_compare(t, o->state, &owners, w->bucket_id, w->name))
         return 0;
-    return copies_compare_all(t, o->state, b, w->name, err);
+    code = copies_compare_all(t, o->state, b, w->name, &w->lost, err);
+    return code == E_CORRUPT && w->lost.found ? 0 : code; /* it is written over, or deleted */
 }
 
 static int tombstone_begin(struct write *w, struct error *err)
@@ -184,13 +189,13 @@ static int write_decide(struct write *w, struct error *err)
 {
     struct object_moved *as = &w->order.as;
     if (w->put != NULL) {
-        int code = object_put_decide(w->put, &w->condition, &as->version, err);
+        int code = object_put_decide(w->put, &w->condition, &w->lost, &as->version, err);
         as->modified_ms = object_put_attr(w->put)->modified_ms;
         w->order.stage = fan_stage(w->fan);
         return code;
     }
     int code = object_delete_decide(w->target->store, w->bucket_id, w->name, &w->condition,
-                                    &as->version, err);
+                                    &w->lost, &as->version, err);
     as->modified_ms = clock_wall_ms();
     as->tombstone = true;
     return code != 0 ? code : tombstone_begin(w, err);
@@ -363,6 +368,20 @@ struct reading {
     void (*here)(struct object_call *call);
 };
 
+/* What is damaged here goes out of the way of a good copy, which the comparison brings. */
+static void check_doubted(struct object_call *call)
+{
+    bool lacking;
+    struct error err = ERROR_INIT;
+    struct target *t = call->target;
+    call->doubted = false;
+    call->checked = true;
+    if (object_check(t->store, call->bucket->id, call->name, &lacking, &err) != 0)
+        log_warn("copy not checked", lstr("name", call->name), lerr(&err));
+    else if (lacking)
+        metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
+}
+
 /* In its turn. */
 static void read_run(void *arg)
 {
@@ -373,9 +392,11 @@ static void read_run(void *arg)
     struct owners o;
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
+    if (call->doubted)
+        check_doubted(call);
     int code = take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
     if (code == 0)
-        code = copies_compare_all(call->target, s, b, call->name, &err);
+        code = copies_compare_all(call->target, s, b, call->name, NULL, &err);
     call->compared = true;
     if (code == 0)
         r->here(call);
@@ -415,7 +436,7 @@ static void settle_run(void *arg)
     struct error err = ERROR_INIT;
     int code = take_state(g->target, g->bucket_id, g->name, &s, &b, &o, &err);
     if (code == 0)
-        code = copies_compare_all(g->target, s, b, g->name, &err);
+        code = copies_compare_all(g->target, s, b, g->name, NULL, &err);
     if (code != 0)
         log_debug("not settled", lstr("name", g->name), lerr(&err));
     state_unref(s);

@@ -31,6 +31,7 @@
 #include "target/object.h"
 
 struct fan;
+struct mender;
 struct object_call;
 struct pool;
 struct settler;
@@ -46,6 +47,7 @@ struct copies {
     struct unsettled *unsettled;
     struct staged *staged;
     struct settler *settler;
+    struct mender *mender;
     struct job_stop stop;
     atomic_ullong lease_until_ms;
 };

@@ -9,8 +9,10 @@
 #include "cluster/state.h"
 #include "common/error.h"
 
+struct object_held;
 struct target;
 
-/* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it. */
+/* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it.
+ * E_CORRUPT: nobody has its bytes any more; *lost, unless NULL, says what the name stands for. */
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
-                       const char *name, struct error *err);
+                       const char *name, struct object_held *lost, struct error *err);

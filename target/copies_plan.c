@@ -13,10 +13,13 @@ enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count)
     return made || unknown ? COPIES_IN_DOUBT : COPIES_FAILED;
 }
 
-/* Has `a` less than `b`? */
+/* Has `a` less than `b`?  Of the same version one that is damaged is. */
 static bool is_less(const struct object_held *a, const struct object_held *b)
 {
-    return b->found && (!a->found || version_compare(&a->version, &b->version) < 0);
+    if (!a->found || !b->found)
+        return b->found;
+    int than = version_compare(&a->version, &b->version);
+    return than < 0 || (than == 0 && a->damaged && !b->damaged);
 }
 
 void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
@@ -31,6 +34,7 @@ void copies_compare(const struct object_held *self, const struct object_held *ot
         }
     }
     out->found = best->found;
+    out->damaged = best->damaged;
     out->version = best->version;
     out->self_lacks = is_less(self, best);
     for (size_t i = 0; i < count; i++) {

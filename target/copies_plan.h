@@ -6,8 +6,8 @@
  *   nobody has it, and nobody may have it                 a failure that is certain
  *   else                                                  in doubt: what somebody has may win yet
  *
- * A comparison: what each has of the name.  The greatest version is what the name stands for;
- * whoever has less is sent it, the others before the acting owner, so that nobody sees it before
+ * A comparison: what each has of the name.  The greatest version is what the name stands for, also
+ * where all who have it are damaged; whoever has less, or has it damaged, is sent it, the others before the acting owner, so that nobody sees it before
  * all have it. */
 #pragma once
 
@@ -30,7 +30,8 @@ enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count);
 enum { COPIES_SELF = -1 };
 
 struct copies_verdict {
-    bool found; /* anybody has anything */
+    bool found;   /* anybody has anything */
+    bool damaged; /* whoever has the greatest has not its bytes */
     int best;   /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
     struct version version;
     size_t lacking; /* of the others, how many have less … */

@@ -72,6 +72,39 @@ static void test_what_self_has_is_taken_where_it_is_as_good(void **state)
     assert_true(lacks[1]);
 }
 
+static struct object_held damaged(uint64_t counter)
+{
+    struct object_held held = has(counter);
+    held.damaged = true;
+    return held;
+}
+
+static void test_a_damaged_copy_is_less_than_a_whole_one(void **state)
+{
+    (void)state;
+    const struct object_held self = damaged(5), others[] = {damaged(5), has(5), has(4)};
+    struct copies_verdict v;
+    bool lacks[3];
+    copies_compare(&self, others, 3, &v, lacks);
+    assert_true(v.found && v.self_lacks && !v.damaged);
+    assert_int_equal(v.best, 1);
+    assert_true(lacks[0] && lacks[2]);
+    assert_false(lacks[1]);
+}
+
+/* What was overwritten does not come back for that. */
+static void test_a_damaged_copy_is_more_than_an_older_one(void **state)
+{
+    (void)state;
+    const struct object_held self = has(4), others[] = {damaged(5), has(4)};
+    struct copies_verdict v;
+    bool lacks[2];
+    copies_compare(&self, others, 2, &v, lacks);
+    assert_true(v.found && v.damaged && v.self_lacks);
+    assert_int_equal(v.version.counter, 5);
+    assert_int_equal(v.best, 0);
+}
+
 static void test_a_name_that_nobody_has(void **state)
 {
     (void)state;
@@ -90,6 +123,8 @@ int main(void)
         cmocka_unit_test(test_a_failure_is_certain_only_where_nobody_may_have_it),
         cmocka_unit_test(test_the_greatest_wins_and_who_lacks_it_is_named),
         cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),
+        cmocka_unit_test(test_a_damaged_copy_is_less_than_a_whole_one),
+        cmocka_unit_test(test_a_damaged_copy_is_more_than_an_older_one),
         cmocka_unit_test(test_a_name_that_nobody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

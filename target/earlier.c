@@ -62,6 +62,7 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
         (r = json_get_bool(doc, "", "found", &out->found, err)) != 0 || !out->found)
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
+        (r = json_get_bool(doc, "", "damaged", &out->damaged, err)) != 0 ||
         (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
         (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
         (r = json_need_str(doc, "", "version", &version, err)) != 0)
@@ -305,6 +306,8 @@ static void reply_held(struct http_request *req, const struct object_held *held)
     _cleanup_json_ json_t *doc = json_pack("{s:b}", "found", (int)held->found);
     if (held->found) {
         json_object_set_new(doc, "visible", json_boolean(held->visible));
+        if (held->damaged)
+            json_object_set_new(doc, "damaged", json_true());
         json_object_set_new(doc, "version", json_string(version_format(&held->version, version)));
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
@@ -368,7 +371,7 @@ const struct http_route earlier_routes[] = {
      .query = "dfcv=the sender's state version: the answer is of that state or a later one",
      .body = "",
      .reply = "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
-              "visible: a tombstone",
+              "visible: a tombstone; damaged: true where its bytes are lost",
      .errors = "invalid_argument invalid_name not_ready mountpath_disabled io_error"},
     {.name = NULL},
 };

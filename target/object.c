@@ -407,6 +407,7 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
         return code;
     object_lock(&p);
     code = stored_read(&p, &cur, err);
+    bool hollow = code == 0 && stored_is_hollow(&p, &cur);
     object_unlock(&p);
     if (code == E_HASH_COLLISION)
         return 0;
@@ -414,6 +415,7 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
         return code;
     *out = (struct object_held){.found = true,
                                 .visible = !attr_is_tombstone(&cur.attr),
+                                .damaged = hollow,
                                 .version = cur.attr.version,
                                 .size = cur.attr.size,
                                 .modified_ms = cur.attr.modified_ms,

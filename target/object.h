@@ -103,6 +103,7 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 struct object_held {
     bool found;   /* an object or a tombstone */
     bool visible; /* an object */
+    bool damaged; /* one that has not its bytes any more, as far as its length says */
     struct version version;
     uint64_t size;
     int64_t modified_ms;
@@ -121,6 +122,11 @@ int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
 
 /* Was there an object whose file somebody has removed?  Without a lock: a change may be under way. */
 bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *name);
+/* Is what is here what was stored?  For who doubts it, and may wait: all its bytes are read.  What
+ * is not is moved aside (quarantine.h).  *lacking: there should be an object, and its bytes are not
+ * here (any more). */
+int object_check(struct object_store *s, uint64_t bucket_id, const char *name, bool *lacking,
+                 struct error *err);
 /* For who has found none and may wait: E_CORRUPT where it was lost, which counts as an error of its
  * mountpath and has that tested; else E_OBJECT_NOT_FOUND. */
 int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *name,
@@ -162,7 +168,8 @@ struct object_put_spec {
     /* What an earlier owner has of the name, or NULL: it is what there is where nothing greater is
      * here, and the new version is greater than its own. */
     const struct object_held *earlier;
-    /* Or NULL.  Takes the name's place where it is greater than what is there, else E_NOT_MODIFIED. */
+    /* Or NULL.  Takes the name's place where it is greater than what is there, or the same and what is
+     * there has lost its bytes; else E_NOT_MODIFIED. */
     const struct object_moved *moved;
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
 };
@@ -203,9 +210,11 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
 int object_put_finish(struct object_put *p, struct error *err);
 /* Size, checksum and time, once it is finished. */
 const struct attr *object_put_attr(const struct object_put *p);
-/* May it take the name's place, as things stand?  The version that it is to have. */
+/* May it take the name's place, as things stand (`earlier` as in the spec, or NULL)?  The version that
+ * it is to have. */
 int object_put_decide(struct object_put *p, const struct object_condition *condition,
-                      struct version *version, struct error *err);
+                      const struct object_held *earlier, struct version *version,
+                      struct error *err);
 /* Ends the put as object_put_commit() does, with what was decided here or elsewhere.  E_NOT_MODIFIED
  * where something as new is there.  The condition is asked right before the rename. */
 void object_put_commit_as(struct object_put *p, const struct object_moved *as,
@@ -215,7 +224,8 @@ int object_put_commit_as_wait(struct object_put *p, const struct object_moved *a
                               const struct object_condition *condition, struct error *err);
 /* May the object be deleted, as things stand?  The version of its tombstone. */
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
-                         const struct object_condition *condition, struct version *version,
+                         const struct object_condition *condition,
+                         const struct object_held *earlier, struct version *version,
                          struct error *err);
 /* As object_delete(), waiting. */
 int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,

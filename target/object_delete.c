@@ -83,12 +83,15 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
 }
 
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
-                         const struct object_condition *condition, struct version *version,
+                         const struct object_condition *condition,
+                         const struct object_held *earlier, struct version *version,
                          struct error *err)
 {
     struct deletion *d = xcalloc(1, sizeof *d);
     d->condition = *condition;
     d->commit.rule = delete_rule;
+    if (earlier != NULL)
+        d->commit.earlier = *earlier;
     int code = object_place_set(&d->commit.place, s, bucket_id, name, err);
     if (code == 0)
         code = commit_decide(&d->commit, err);

@@ -62,6 +62,8 @@ bool stored_hidden(const struct object_store *s, const struct stored *cur);
  * object's?  Its file was removed behind our back.  Under the lock. */
 bool stored_lost(const struct object_place *p, const struct stored *cur, struct version *version);
 bool stored_lost_object(const struct object_place *p, const struct stored *cur);
+/* Is there an object whose file has not its length: a stub (quarantine.h), or cut? */
+bool stored_is_hollow(const struct object_place *p, const struct stored *cur);
 void stored_copy(struct stored *to, const struct stored *from);
 
 /* Makes the index say what the file on p->mp says; where that fails, the index is stale. */

@@ -83,10 +83,12 @@ static int hidden_rule(struct commit *c, const struct stored *cur, struct error 
     return 0;
 }
 
-/* A mover never overwrites what is newer. */
+/* A mover never overwrites what is newer, or the same and whole. */
 static int moved_rule(const struct commit *c, const struct stored *cur, struct error *err)
 {
-    if (cur->exists && !cur->damaged && version_compare(&cur->attr.version, &c->attr.version) >= 0)
+    int than =
+        !cur->exists || cur->damaged ? -1 : version_compare(&cur->attr.version, &c->attr.version);
+    if (than > 0 || (than == 0 && !stored_is_hollow(&c->place, cur)))
         return error_set(err, E_NOT_MODIFIED, "object '%s' is there already", c->place.name);
     return 0;
 }
@@ -386,10 +388,12 @@ const struct attr *object_put_attr(const struct object_put *p)
 }
 
 int object_put_decide(struct object_put *p, const struct object_condition *condition,
-                      struct version *version, struct error *err)
+                      const struct object_held *earlier, struct version *version, struct error *err)
 {
     int code = object_put_finish(p, err);
     p->condition = *condition;
+    if (earlier != NULL)
+        p->commit.earlier = *earlier;
     if (code == 0)
         code = commit_decide(&p->commit, err);
     p->decided = code == 0;

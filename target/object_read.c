@@ -4,7 +4,8 @@
  *
  * With verify_on_read whole objects pass through their checksum first: a small one is read, checked
  * and sent; of a large one the last piece is held back until the checksum is right, so that a
- * damaged object cannot look complete. */
+ * damaged object cannot look complete.  Where there are several copies a damaged one is replaced by
+ * another owner's: a small object's before it is sent, a large one's for the next who asks. */
 #include "target/object_routes.h"
 
 #include <pthread.h>
@@ -23,7 +24,11 @@
 #include "target/earlier.h"
 #include "target/miss.h"
 #include "target/read_range.h"
+#include "target/repair_wanted.h"
 #include "target/target.h"
+
+/* Beside OBJECT_WAITS: what is here is damaged, and a good copy can be had. */
+enum { OBJECT_DOUBTED = OBJECT_WAITS + 1 };
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
@@ -79,6 +84,7 @@ static void put_encoding(const struct object_call *call, const struct attr *a)
 struct verified {
     struct http_request *req;
     struct target *target;
+    uint64_t bucket_id;
     char *name;
     struct reader *reader;
     int fd;
@@ -123,6 +129,7 @@ static struct verified *verified_new(const struct object_call *call, const struc
     struct verified *v = xcalloc(1, sizeof *v);
     *v = (struct verified){.req = call->req,
                            .target = call->target,
+                           .bucket_id = call->bucket->id,
                            .name = xstrdup(call->name),
                            .reader = reader_ref(reader),
                            .fd = o->fd,
@@ -149,6 +156,7 @@ static int verified_next(struct verified *v, char *out, size_t len, struct error
     if (checksum_equal(&got, &v->want))
         return 0;
     metric_add(metric_get(M_checksum_errors_total, NULL), 1);
+    repair_wanted(v->target, v->bucket_id, v->name);
     return error_set(err, E_CORRUPT, "object '%s' does not have its checksum any more", v->name);
 }
 
@@ -236,21 +244,23 @@ static void reply_verified_stream(const struct object_call *call, const struct o
     http_reply_stream(call->req, 200, (int64_t)v->size, &ops, v);
 }
 
-/* Whoever calls may wait for the disk, or knows that the object is in memory. */
-static void reply_verified_whole(const struct object_call *call, const struct object *o,
-                                 struct reader *reader)
+/* Whoever calls may wait for the disk, or knows that the object is in memory.  The descriptor is
+ * given away; the caller's to free, or NULL. */
+static char *read_verified(const struct object_call *call, const struct object *o,
+                           struct reader *reader, struct error *err)
 {
     struct verified *v = verified_new(call, o, reader);
-    struct error err = ERROR_INIT;
     _cleanup_free_ char *data = xmalloc(v->size + 1);
-    if (verified_next(v, data, v->size, &err) == 0) {
-        put_headers(call->req, &o->attr);
-        put_encoding(call, &o->attr);
-        http_reply_data(call->req, 200, content_type(&o->attr), data, v->size);
-    } else {
-        object_call_fail(call, "get", &err);
-    }
+    int code = verified_next(v, data, v->size, err);
     verified_free(v);
+    return code == 0 ? steal(data) : NULL;
+}
+
+static void reply_whole(const struct object_call *call, const struct attr *a, const char *data)
+{
+    put_headers(call->req, a);
+    put_encoding(call, a);
+    http_reply_data(call->req, 200, content_type(a), data, a->size);
 }
 
 /* --- GET -------------------------------------------------------------------------------------- */
@@ -317,10 +327,34 @@ static bool is_verified_whole(const struct object_call *call, const struct attr 
     return is_verified(call, a, range) && a->size <= call->target->params.put_buffer;
 }
 
-/* The descriptor in `o` is given away, or closed, and the reader given away or left.  OBJECT_WAITS:
- * nothing was replied. */
-static int reply_object(const struct object_call *call, const struct object *o,
-                        struct reader **reader)
+/* May another owner's copy be had in place of a damaged one, which was not tried yet? */
+static bool may_be_mended(const struct object_call *call)
+{
+    return !call->holder && !call->checked && copies_are_several(call->bucket);
+}
+
+/* A small object that is checked: its bytes, or an answer to its damage. */
+static int reply_checked(struct object_call *call, const struct object *o, const char *etag,
+                         struct reader *reader)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *data = read_verified(call, o, reader, &err);
+    if (data == NULL && err.code == E_CORRUPT && may_be_mended(call)) {
+        call->doubted = true;
+        return OBJECT_DOUBTED;
+    }
+    if (data == NULL) {
+        object_call_fail(call, "get", &err);
+        return 0;
+    }
+    put_validators(call->req, &o->attr, etag);
+    reply_whole(call, &o->attr, data);
+    return 0;
+}
+
+/* The descriptor in `o` is given away, or closed, and the reader given away or left.  OBJECT_WAITS,
+ * OBJECT_DOUBTED: nothing was replied. */
+static int reply_object(struct object_call *call, const struct object *o, struct reader **reader)
 {
     const struct attr *a = &o->attr;
     char etag[OBJECT_ETAG_MAX];
@@ -335,6 +369,10 @@ static int reply_object(const struct object_call *call, const struct object *o,
         close(o->fd);
         return OBJECT_WAITS;
     }
+    if (code == 0 && is_verified_whole(call, a, &range)) {
+        count_read(call, &range, *reader);
+        return reply_checked(call, o, etag, *reader);
+    }
     if (code == 0 || code == E_NOT_MODIFIED)
         put_validators(call->req, a, etag);
     if (code == E_RANGE)
@@ -345,9 +383,7 @@ static int reply_object(const struct object_call *call, const struct object *o,
         return 0;
     }
     count_read(call, &range, *reader);
-    if (is_verified_whole(call, a, &range))
-        reply_verified_whole(call, o, *reader);
-    else if (is_verified(call, a, &range))
+    if (is_verified(call, a, &range))
         reply_verified_stream(call, o, *reader);
     else
         reply_bytes(call, o, &range, steal(*reader));
@@ -371,18 +407,19 @@ static bool must_ask(const struct object_call *call)
 }
 
 /* Asked when it has been looked, so that what was seen is what there was then. */
-static bool must_compare(const struct object_call *call, int code)
+static bool must_compare(struct object_call *call, int code)
 {
     if (call->holder || !copies_are_several(call->bucket) ||
-        (code != 0 && code != E_OBJECT_NOT_FOUND))
+        (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT))
         return false;
-    bool lost = code != 0 && !call->compared &&
-                object_seems_lost(call->target->store, call->bucket->id, call->name);
-    return lost || !copies_may_answer(call);
+    call->doubted =
+        code != 0 && !call->checked &&
+        (code == E_CORRUPT || object_seems_lost(call->target->store, call->bucket->id, call->name));
+    return call->doubted || (code != E_CORRUPT && !copies_may_answer(call));
 }
 
-/* Is what was opened to be compared with the backend's?  Then it is closed, and the call goes on when
- * the answer is there. */
+/* Is what was opened to be compared with the backend's?  Then it is closed, and the call goes on
+ * when the answer is there. */
 static bool is_validated_first(struct object_call *call, const struct object *o)
 {
     if (!cold_fresh_is_due(call, &o->attr))
@@ -408,6 +445,11 @@ static void serve_here(struct object_call *call)
     }
     if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);
+    if (code == OBJECT_DOUBTED) {
+        reader_unref(reader);
+        copies_read(call, serve_here);
+        return;
+    }
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);
     if (code == E_OBJECT_NOT_FOUND && !call->holder)

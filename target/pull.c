@@ -115,6 +115,8 @@ static int store(struct pulling *g, const struct object_moved *moved, struct err
         object_put_abort(put);
     else if (code == 0)
         code = object_put_commit_wait(put, err);
+    if (code == E_CHECKSUM)
+        return error_recode(err, E_CORRUPT, "target '%s'", p->from->id);
     return code == E_NOT_MODIFIED ? 0 : code;
 }
 
@@ -125,6 +127,8 @@ static int check_head(const struct pulling *g, struct error *err)
 {
     struct version v;
     const struct pull *p = g->pull;
+    if (!g->has_head && g->err.code == E_CORRUPT)
+        return error_set(err, E_CORRUPT, "%s", g->err.message);
     if (!g->has_head)
         return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not give '%s': %s", p->from->id,
                          p->name, g->err.message);

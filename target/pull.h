@@ -16,6 +16,6 @@ struct pull {
     const struct object_held *held; /* what it has said that it has; a tombstone needs no more */
 };
 
-/* 0 also where something as new is here.  E_NODE_UNREACHABLE; E_NOT_READY where it has something
- * else by now. */
+/* 0 also where something as new is here.  E_NODE_UNREACHABLE; E_CORRUPT where what it
+ * has is damaged; E_NOT_READY where it has something else by now. */
 int pull_object(const struct pull *p, struct error *err);

@@ -1,5 +1,6 @@
 /* A good copy of an object is wanted: the one that was here is damaged or gone.  Who finds that
- * says so here: the scrub (validate.h). */
+ * says so here: the scrub (validate.h), a read that checks what it sends, another owner that has
+ * got damaged bytes.  Where there are several copies a good one is brought (mend.h). */
 #pragma once
 
 #include <stdint.h>

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "io/thread.h"
 #include "target/copies.h"
+#include "target/repair_wanted.h"
 #include "target/staged.h"
 #include "target/target.h"
 #include "target/unsettled.h"
@@ -24,7 +25,11 @@ enum {
 };
 
 static const char *const questions[] = {
-    [SETTLE_IS_SETTLED] = "settled", [SETTLE_IS_HELD] = "held", [SETTLE_WANTED] = "wanted"};
+    [SETTLE_IS_SETTLED] = "settled",
+    [SETTLE_IS_HELD] = "held",
+    [SETTLE_WANTED] = "wanted",
+    [SETTLE_DOUBTED] = "doubted",
+};
 
 struct settler {
     struct target *target;
@@ -81,10 +86,11 @@ struct batch {
     bool settled[SETTLE_AT_ONCE];
 };
 
-static void ask(struct target *t, const struct cluster_state *s, struct batch *b)
+static void ask(struct target *t, const struct cluster_state *s, enum settle_question question,
+                struct batch *b)
 {
     struct error err = ERROR_INIT;
-    int code = settle_ask(t, s, b->acting, SETTLE_IS_SETTLED, b->names, b->count, b->settled, &err);
+    int code = settle_ask(t, s, b->acting, question, b->names, b->count, b->settled, &err);
     if (code != 0)
         log_debug("unsettled names not asked about", lstr("target", b->acting->id), lerr(&err));
     for (size_t i = 0; i < b->count && code == 0; i++) {
@@ -108,7 +114,7 @@ static const struct node *acting_of(struct target *t, const struct cluster_state
     return o.acting;
 }
 
-static void ask_all(struct target *t, const struct cluster_state *s,
+static void ask_all(struct target *t, const struct cluster_state *s, enum settle_question question,
                     const struct unsettled_name *names, size_t count)
 {
     _cleanup_free_ const struct node **acting = xcalloc(count, sizeof *acting);
@@ -129,8 +135,15 @@ static void ask_all(struct target *t, const struct cluster_state *s,
             acting[k] = NULL;
         }
         if (b->count > 0)
-            ask(t, s, b);
+            ask(t, s, question, b);
     }
+}
+
+void settle_want(struct target *t, const struct unsettled_name *names, size_t count)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (count > 0)
+        ask_all(t, s, SETTLE_WANTED, names, count);
 }
 
 static void work_off(struct target *t)
@@ -142,7 +155,7 @@ static void work_off(struct target *t)
            (count = unsettled_due(t->copies->unsettled, before_ms, clock_ms(), names,
                                   SETTLE_AT_ONCE)) > 0) {
         _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-        ask_all(t, s, names, count);
+        ask_all(t, s, SETTLE_IS_SETTLED, names, count);
         for (size_t i = 0; i < count; i++)
             free(names[i].name);
     }
@@ -195,7 +208,7 @@ static bool is_held(struct target *t, uint64_t bucket_id, const char *name, cons
 {
     struct object_held held;
     return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.found &&
-           version_compare(&held.version, v) >= 0;
+           !held.damaged && version_compare(&held.version, v) >= 0;
 }
 
 /* Has the acting owner it, or more, visible and not marked?  Then the others had it before. */
@@ -232,6 +245,10 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
     int code = parse_item(item, &n, &name, err);
     if (code != 0)
         return code;
+    if (a->question == SETTLE_DOUBTED) {
+        repair_wanted(a->target, n.bucket_id, name);
+        return 0;
+    }
     if (a->question == SETTLE_IS_HELD)
         *yes = is_held(a->target, n.bucket_id, name, &n.version);
     else if (a->question == SETTLE_IS_SETTLED)
@@ -272,7 +289,7 @@ static int parse_question(const char *text, enum settle_question *out, struct er
             return 0;
         }
     }
-    return error_set(err, E_INVALID, "parameter 'question' is settled, held or wanted");
+    return error_set(err, E_INVALID, "parameter 'question' is settled, held, wanted or doubted");
 }
 
 static void answer_body(struct http_request *req, const char *data, size_t len)
@@ -301,7 +318,8 @@ const struct http_route settle_routes[] = {
      .begin = settled_begin,
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
      .query = "question=settled; held: which this target has; wanted: all owners are to have what "
-              "the greatest has; dfcv=the sender's state version",
+              "the greatest has; doubted: its own copies are to be checked; dfcv=the sender's "
+              "state version",
      .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
      .reply = "200 `{\"settled\": [indices]}`; the others are seen to",
      .errors = "invalid_json invalid_argument"},

@@ -6,7 +6,7 @@
  *   POST /v1/settled   [{"bucket": 3, "name": "a", "version": "1.7.3"}, …]  ─▶  {"settled": [0, 2]}
  *
  * The same call asks an owner what it has (held), and the acting one to see to names (wanted), for
- * who compares many of them: spread.h.
+ * who compares many of them: spread.h; and tells an owner to check its copy (doubted).
  *
  * A thread of its own. */
 #pragma once
@@ -25,6 +25,7 @@ enum settle_question {
     SETTLE_IS_SETTLED, /* do all owners have this version, or more? */
     SETTLE_IS_HELD,    /* has this target? */
     SETTLE_WANTED,     /* none: all are to have what the greatest of them has */
+    SETTLE_DOUBTED,    /* none: this target's copy is to be checked (mend.h) */
 };
 struct unsettled_name;
 
@@ -33,6 +34,9 @@ enum { SETTLE_AT_ONCE = 500 };
 int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
                enum settle_question question, const struct unsettled_name *const *names,
                size_t count, bool *yes, struct error *err);
+
+/* Those who act for these names are told to bring what they stand for to all owners. */
+void settle_want(struct target *t, const struct unsettled_name *names, size_t count);
 
 int settler_new(struct target *t, struct settler **out, struct error *err);
 void settler_free(struct settler *s); /* NULL is fine; after copies_stop() */

@@ -1,0 +1,188 @@
+#!/usr/bin/env python3
+"""Damage to one of two copies: a flipped byte, a truncated file, a deleted file, a swapped pair of files, a
+lost attribute are found by a read that checks and by a scrub, never served, and mended from the other
+copy; the bad file stays in quarantine.  Where both copies are damaged nothing older comes back, and the
+name can be written and deleted."""
+
+import http.client
+import json
+import os
+import random
+
+from lib import Failed, check, equal, main, wait_for
+from scrub import ATTRIBUTE, exchange, found_by, quarantine
+
+PATIENCE = 120
+LARGE = 3 << 20
+
+
+def flip(path, _):
+    with open(path, "r+b") as f:
+        f.seek(777)
+        byte = f.read(1)
+        f.seek(777)
+        f.write(bytes([byte[0] ^ 1]))
+
+
+def cut(path, _):
+    os.truncate(path, 7)
+
+
+def delete(path, _):
+    os.unlink(path)
+
+
+def swap(path, other):
+    exchange(path, other)
+
+
+def lose_attribute(path, _):
+    os.removexattr(path, ATTRIBUTE)
+
+
+DAMAGES = {"flip": flip, "cut": cut, "delete": delete, "swap": swap, "attribute": lose_attribute}
+# The others may have been mended before, by an owner that had yet to be told that all have it.
+SURELY_FOUND = ("flip", "swap")
+BODIES = {}
+PLACES = {}  # {name: {target: path}}
+
+
+def named(path, name):
+    """Does the file at this path say that it is this object's?"""
+    try:
+        return f"{name}\0".encode() in os.getxattr(path, ATTRIBUTE)
+    except OSError:
+        return False
+
+
+def put(c, name, size=9000):
+    BODIES[name] = random.Random(name).randbytes(size)
+    c.put("d", name, BODIES[name]).expect(200)
+    PLACES[name] = {node: path for node in c.targets() for path in c.object_files(node)
+                    if named(path, name)}
+    equal(len(PLACES[name]), 2, f"files of {name}")
+
+
+def whole(name):
+    """The targets that have it as it should be, where it belongs."""
+    found = set()
+    for node, path in PLACES[name].items():
+        try:
+            with open(path, "rb") as f:
+                if named(path, name) and f.read() == BODIES[name]:
+                    found.add(node)
+        except OSError:
+            continue
+    return found
+
+
+def wait_whole(name):
+    wait_for(lambda: len(whole(name)) == 2, f"two good copies of {name}", PATIENCE)
+
+
+def acting(c, name):
+    return c.get("d", name).expect(200).headers["Dfc-Node"]
+
+
+def pair_on(c, name, node):
+    """Another object that lies beside this one's copy, and is read there."""
+    def beside(path):
+        return os.path.dirname(os.path.dirname(path))
+
+    for i in range(1000):
+        other = f"{name}/pair{i}"
+        put(c, other)
+        if beside(PLACES[other].get(node, "")) == beside(PLACES[name][node]) and \
+                acting(c, other) == node:
+            return other
+    raise Failed(f"nothing lies beside {name}")
+
+
+def damage(c, kind, name, node):
+    """Damages the copy on this target; the names that have suffered."""
+    suffered = [name] + ([pair_on(c, name, node)] if kind == "swap" else [])
+    paths = [PLACES[n][node] for n in suffered]
+    DAMAGES[kind](paths[0], paths[-1])
+    return suffered
+
+
+def read_whole(c, name):
+    """A client that repeats what failed: what it gets whole is right."""
+    def right():
+        try:
+            reply = c.get("d", name)
+        except (OSError, http.client.HTTPException):
+            return False  # cut off before its end
+        if reply.status == 200:
+            check(reply.body == BODIES[name], f"{name}: damaged bytes were served")
+        else:
+            check(reply.status in (500, 503), f"{name}: {reply!r}")
+        return reply.status == 200
+
+    wait_for(right, f"{name} to be read", PATIENCE)
+
+
+def test_a_read_that_checks_finds_it_and_has_it_mended(c):
+    c.create("d", copies=2, verify_on_read=True)
+    aside = set()
+    for kind in DAMAGES:
+        name = f"read/{kind}"
+        put(c, name)
+        acts = acting(c, name)
+        suffered = damage(c, kind, name, acts)
+        if kind in SURELY_FOUND:
+            aside |= {PLACES[n][acts] for n in suffered}
+        for n in suffered:
+            reply = c.get("d", n).expect(200)
+            check(reply.body == BODIES[n], f"{n}: other bytes")
+            wait_whole(n)
+    equal(aside & set(quarantine(c)), aside, "places of what is in quarantine")
+
+
+def test_a_large_one_is_cut_off_and_mended_for_the_next(c):
+    for kind in ("flip", "cut"):
+        name = f"large/{kind}"
+        put(c, name, LARGE)
+        damage(c, kind, name, acting(c, name))
+        read_whole(c, name)
+        wait_whole(name)
+
+
+def scrub(c):
+    done = c.dfcctl("storage", "scrub", "--wait", "-o", "json")
+    check(done.returncode in (0, 1), done.stderr)
+    return found_by(json.loads(done.stdout))
+
+
+def test_a_scrub_finds_it_and_has_it_mended(c):
+    suffered, surely = [], set()
+    for i, kind in enumerate(DAMAGES):
+        name = f"scrub/{kind}"
+        put(c, name)
+        acts = acting(c, name)
+        other = next(n for n in PLACES[name] if n != acts)
+        names = damage(c, kind, name, acts if i % 2 == 0 else other)
+        suffered += names
+        surely |= set(names if kind in SURELY_FOUND else ())
+    found = {name for _, name in scrub(c)}
+    equal(found & surely, surely, "what the scrub has found")
+    for name in suffered:
+        wait_whole(name)
+    equal(scrub(c), set(), "what the next scrub has found")
+
+
+def test_where_both_are_damaged_nothing_comes_back(c):
+    for name in ("both/put", "both/delete"):
+        put(c, name)
+        for path in PLACES[name].values():
+            flip(path, None)
+        for _ in range(2):
+            c.get("d", name).expect(500, "corrupt")
+    put(c, "both/put", 100)
+    read_whole(c, "both/put")
+    c.object("DELETE", "d", "both/delete").expect(204)
+    c.get("d", "both/delete").expect(404, "object_not_found")
+
+
+if __name__ == "__main__":
+    main(targets=3)
