@@ -131,9 +131,18 @@ static int even_out(struct comparison *c, struct error *err)
         code = bring(c, err);
     if (code == 0 && owners_lack(c))
         code = send_to_lacking(c, err);
-    if (code == 0)
-        unsettled_settle(u, c->bucket->id, c->name, v);
     return code;
+}
+
+/* All owners have what there is.  A mark of more than that, which was here before anybody was
+ * asked, is of a commit that failed: what is marked is seen, or is not, before the name's lock is
+ * given back, and nobody else commits by the map by which this target acts. */
+static void settle(const struct comparison *c, const struct version *marked)
+{
+    struct unsettled *u = c->target->copies->unsettled;
+    const struct version *v = &c->verdict.version;
+    bool more = !c->verdict.found || version_compare(marked, v) > 0;
+    unsettled_settle(u, c->bucket->id, c->name, more ? marked : v);
 }
 
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
@@ -147,6 +156,8 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
     c->bucket = b;
     c->name = name;
     owners_of(s, b, name, &c->owners);
+    struct version marked;
+    (void)unsettled_upto(t->copies->unsettled, b->id, name, &marked);
     int code = ask_all(c, err);
     if (code == 0) {
         copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
@@ -155,6 +166,8 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         if (code == E_CORRUPT && lost != NULL)
             *lost = c->verdict.best == COPIES_SELF ? c->self : c->held[c->verdict.best];
     }
+    if (code == 0)
+        settle(c, &marked);
     free(c);
     return code;
 }

@@ -52,15 +52,18 @@ static struct order *order_of(void *arg)
     return o;
 }
 
-/* Under the name's lock. */
+/* Under the name's lock, right before it is visible; what is refused leaves no mark. */
 static int check_fence(void *ctx, const struct attr *current, struct error *err)
 {
     const struct order *o = order_of(ctx);
     uint64_t term, version;
     (void)current;
     keeper_placement(o->target->keeper, &term, &version);
-    if (o->term > term || (o->term == term && o->version >= version))
+    if (o->term > term || (o->term == term && o->version >= version)) {
+        unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version,
+                       clock_ms());
         return 0;
+    }
     return error_set(err, E_STALE_MAP, "target '%s' has a later map (%llu.%llu)", o->target->id,
                      (unsigned long long)term, (unsigned long long)version);
 }
@@ -113,7 +116,6 @@ static void commit(struct order *o)
         http_reply_error(o->req, &err);
         return;
     }
-    unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version, clock_ms());
     object_put_commit_as(put, &o->as, &fence, committed, o);
 }
 

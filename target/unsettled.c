@@ -92,15 +92,24 @@ void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
     pthread_mutex_unlock(stripe(u, slot));
 }
 
-bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name)
+bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, struct version *out)
 {
+    *out = (struct version){0};
     if (atomic_load(&u->count) == 0)
         return false;
     size_t slot = slot_of(bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
-    bool has = *find(u, slot, bucket_id, name) != NULL;
+    const struct mark *m = *find(u, slot, bucket_id, name);
+    if (m != NULL)
+        *out = m->version;
     pthread_mutex_unlock(stripe(u, slot));
-    return has;
+    return m != NULL;
+}
+
+bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name)
+{
+    struct version upto;
+    return unsettled_upto(u, bucket_id, name, &upto);
 }
 
 static void remove_at(struct unsettled *u, struct mark **at)

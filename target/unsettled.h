@@ -26,6 +26,8 @@ DEFINE_CLEANUP(struct unsettled, unsettled_free);
 void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
                     const struct version *v, uint64_t now_ms);
 bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name);
+/* Up to which version is it marked?  Unmarked: none (the least), and false. */
+bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, struct version *out);
 /* Unless it was marked with a greater one since. */
 void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
                       const struct version *v);

@@ -37,8 +37,13 @@ static void test_a_mark_goes_with_its_version_or_a_greater_one(void **state)
     assert_int_equal(unsettled_count(u), 1);
     settle(u, "a", 4);
     assert_true(unsettled_has(u, 7, "a"));
+    struct version upto;
+    assert_true(unsettled_upto(u, 7, "a", &upto));
+    assert_int_equal(upto.counter, 5);
     settle(u, "a", 5);
     assert_false(unsettled_has(u, 7, "a"));
+    assert_false(unsettled_upto(u, 7, "a", &upto));
+    assert_int_equal(upto.counter, 0);
     assert_int_equal(unsettled_count(u), 0);
 }
 
