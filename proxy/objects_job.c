@@ -11,7 +11,7 @@
 /* prefetch and evict are of what a backend has, all others of what is the bucket's own. */
 static int check_backend(const struct bucket *b, const char *kind, struct error *err)
 {
-    int code = bucket_refuse_copies(b, "jobs over its objects", err);
+    int code = strcmp(kind, "download") == 0 ? bucket_refuse_copies(b, kind, err) : 0;
     if (code != 0)
         return code;
     if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)

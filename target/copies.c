@@ -347,20 +347,27 @@ int copies_begin_put(struct object_call *call, const char *content_type, const c
 
 /* --- reads ------------------------------------------------------------------------------------ */
 
-bool copies_may_answer(const struct object_call *call)
+static bool is_settled(const struct target *t, const struct bucket *b, const char *name)
 {
-    struct target *t = call->target;
-    if (unsettled_has(t->copies->unsettled, call->bucket->id, call->name))
-        return false;
-    if (call->compared)
-        return true;
-    if (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease"))
+    return !unsettled_has(t->copies->unsettled, b->id, name);
+}
+
+bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
+{
+    if (!is_settled(t, b, name) ||
+        (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease")))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
-    owners_of(s, call->bucket, call->name, &o);
-    return check_acting(t, &o, call->name, NULL) == 0 && is_let_in(t, s) &&
-           !owners_must_compare(s, &o);
+    owners_of(s, b, name, &o);
+    return check_acting(t, &o, name, NULL) == 0 && is_let_in(t, s) && !owners_must_compare(s, &o);
+}
+
+bool copies_may_answer(const struct object_call *call)
+{
+    if (call->compared)
+        return is_settled(call->target, call->bucket, call->name);
+    return copies_suffice_here(call->target, call->bucket, call->name);
 }
 
 struct reading {

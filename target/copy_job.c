@@ -6,6 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/copies.h"
 #include "target/object_copy.h"
 #include "target/objects_job.h"
 
@@ -46,15 +47,28 @@ static bool is_meant(const struct copy_job *j, const struct attr *a)
            !version_is_after(&a->version, j->base.plan.term, j->base.plan.version);
 }
 
+static int open_source(struct copy_job *j, const char *name, struct object *o, struct error *err)
+{
+    struct target *t = j->base.target;
+    uint64_t from = j->base.plan.input_bucket_id;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
+    int code = object_open(t->store, from, name, o, err);
+    if (b == NULL || !copies_are_several(b) || copies_suffice_here(t, b, name))
+        return code;
+    if (code == 0)
+        close(o->fd);
+    (void)copies_settle(t, from, name, NULL); /* or the next time */
+    return error_set(err, E_NOT_READY, "not all owners of '%s' are known to have the same", name);
+}
+
 static int try_copy(struct copy_job *j, const char *name, const char *new_name, uint64_t *bytes,
                     struct error *err)
 {
     struct object o;
-    struct object_store *store = j->base.target->store;
-    uint64_t from = j->base.plan.input_bucket_id;
-    int code = object_open(store, from, name, &o, err);
+    int code = open_source(j, name, &o, err);
     if (code == E_OBJECT_NOT_FOUND)
-        code = object_explain_miss(store, from, name, err);
+        code = object_explain_miss(j->base.target->store, j->base.plan.input_bucket_id, name, err);
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,

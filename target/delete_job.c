@@ -3,21 +3,28 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "target/copies.h"
+#include "target/object_copy.h"
 #include "target/objects_job.h"
 
-enum { AT_ONCE = 256 };
+enum { AT_ONCE = 256, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
 
 struct delete_job {
     struct objects_job base; /* the first: objects_job_status() */
-    pthread_mutex_t lock;    /* of `under_way` */
+    pthread_mutex_t lock;    /* of what follows */
     pthread_cond_t fewer;
     unsigned under_way;
+    struct deletion *again; /* that may pass when they are tried again */
 };
 
 /* One deletion; freed by its end. */
 struct deletion {
     struct delete_job *job;
+    struct deletion *next;
     char *name;
+    bool several; /* copies … */
+    bool doubt;   /* … of which some may have been told already */
+    enum durability durability;
 };
 
 static void job_free(void *self)
@@ -67,18 +74,39 @@ static void count(struct delete_job *d, const char *name, const struct error *er
         job_tally_fail(d->base.tally, name, err);
 }
 
+static void deletion_free(struct deletion *x)
+{
+    free(x->name);
+    free(x);
+}
+
+/* Another owner may be away for the moment. */
+static bool may_pass(int code)
+{
+    return code == E_IN_DOUBT || object_copy_may_pass(code);
+}
+
 static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
 {
     struct deletion *x = arg;
     struct delete_job *d = x->job;
+    bool again = x->several && may_pass(err->code);
     (void)attr;
-    count(d, x->name, err);
-    free(x->name);
-    free(x);
+    if (again)
+        job_tally_wait(d->base.tally, err);
+    else
+        count(d, x->name, x->doubt && err->code == E_OBJECT_NOT_FOUND ? &(struct error){0} : err);
     pthread_mutex_lock(&d->lock);
+    if (again) {
+        x->doubt = x->doubt || err->code == E_IN_DOUBT;
+        x->next = d->again;
+        d->again = x;
+    }
     d->under_way--;
     pthread_cond_signal(&d->fewer);
     pthread_mutex_unlock(&d->lock);
+    if (!again)
+        deletion_free(x);
 }
 
 /* Until at most so many are under way; then there is one more, or none is awaited. */
@@ -91,33 +119,65 @@ static void wait_for_others(struct delete_job *d, unsigned at_most, unsigned mor
     pthread_mutex_unlock(&d->lock);
 }
 
-static int durability_of(const struct delete_job *d, enum durability *out, struct error *err)
+static struct deletion *deletion_new(struct delete_job *d, const char *name, const struct bucket *b)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(d->base.target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, d->base.plan.input_bucket_id);
-    if (b == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
-    *out = b->props.durability;
-    return 0;
+    struct deletion *x = xcalloc(1, sizeof *x);
+    *x = (struct deletion){.job = d,
+                           .name = xstrdup(name),
+                           .several = copies_are_several(b),
+                           .durability = b->props.durability};
+    return x;
+}
+
+static void deletion_start(struct deletion *x)
+{
+    struct delete_job *d = x->job;
+    struct target *t = d->base.target;
+    uint64_t bucket_id = d->base.plan.input_bucket_id;
+    const struct object_condition condition = {.check = check_age, .ctx = d};
+    wait_for_others(d, AT_ONCE - 1, 1);
+    if (x->several)
+        copies_delete(t, bucket_id, x->name, &condition, deletion_ended, x);
+    else
+        object_delete(t->store, bucket_id, x->name, x->durability, &condition, NULL, deletion_ended,
+                      x);
+}
+
+static struct deletion *take_again(struct delete_job *d)
+{
+    wait_for_others(d, 0, 0);
+    return steal(d->again);
+}
+
+/* Of several copies what may pass is tried until it has, or the job ends. */
+static void delete_the_rest(struct delete_job *d)
+{
+    uint64_t pause_ms = PAUSE_FIRST_MS;
+    for (struct deletion *x; (x = take_again(d)) != NULL;) {
+        bool goes_on = job_stop_pause(&d->base.stop, pause_ms);
+        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+        for (struct deletion *next; x != NULL; x = next) {
+            next = x->next;
+            if (goes_on)
+                deletion_start(x);
+            else
+                deletion_free(x);
+        }
+    }
+    job_tally_wait(d->base.tally, NULL);
 }
 
 static int delete_batch(void *ctx, const char *const *names, size_t n, struct error *err)
 {
     struct delete_job *d = ctx;
-    const struct object_condition condition = {.check = check_age, .ctx = d};
-    enum durability durability = DURABILITY_SYNC;
-    int code = durability_of(d, &durability, err);
-    for (size_t i = 0; i < n && code == 0 && !d->base.stop.wanted; i++) {
-        struct deletion *x = xcalloc(1, sizeof *x);
-        *x = (struct deletion){.job = d, .name = xstrdup(names[i])};
-        wait_for_others(d, AT_ONCE - 1, 1);
-        object_delete(d->base.target->store, d->base.plan.input_bucket_id, x->name, durability,
-                      &condition, NULL, deletion_ended, x);
-    }
-    wait_for_others(d, 0, 0);
-    if (code == 0 && job_tally_hopeless(d->base.tally))
-        code = job_tally_end(d->base.tally, err);
-    return code;
+    _cleanup_state_ const struct cluster_state *s = state_current(d->base.target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, d->base.plan.input_bucket_id);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
+    for (size_t i = 0; i < n && !d->base.stop.wanted; i++)
+        deletion_start(deletion_new(d, names[i], b));
+    delete_the_rest(d);
+    return job_tally_hopeless(d->base.tally) ? job_tally_end(d->base.tally, err) : 0;
 }
 
 static int job_run(void *self, struct error *err)

@@ -65,13 +65,19 @@ static int each_named(const struct job_names *n, job_names_fn *fn, void *ctx, st
 /* --- a prefix -----------------------------------------------------------------------------------
  */
 
-static int each_on_page(const struct list_page *page, job_names_fn *fn, void *ctx,
-                        struct error *err)
+static int each_on_page(const struct job_names *n, const struct list_page *page, job_names_fn *fn,
+                        void *ctx, struct error *err)
 {
     _cleanup_free_ const char **names = xcalloc(page->entry_count + 1, sizeof *names);
-    for (size_t i = 0; i < page->entry_count; i++)
-        names[i] = page->entries[i].name;
-    return page->entry_count > 0 ? fn(ctx, names, page->entry_count, err) : 0;
+    _cleanup_state_ const struct cluster_state *s = state_current(n->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
+    bool all = b == NULL || b->props.copies <= 1;
+    size_t count = 0;
+    for (size_t i = 0; i < page->entry_count; i++) {
+        if (all || job_names_is_ours(n, s, page->entries[i].name))
+            names[count++] = page->entries[i].name;
+    }
+    return count > 0 ? fn(ctx, names, count, err) : 0;
 }
 
 static int each_with_prefix(const struct job_names *n, job_names_fn *fn, void *ctx,
@@ -90,7 +96,7 @@ static int each_with_prefix(const struct job_names *n, job_names_fn *fn, void *c
         code = list_page(n->store, &request, &page, err);
         if (code != 0)
             break;
-        code = each_on_page(&page, fn, ctx, err);
+        code = each_on_page(n, &page, fn, ctx, err);
         more = page.next[0] != '\0';
         free(after);
         after = xstrdup(page.next);

@@ -1,5 +1,6 @@
 /* The objects that a job (xaction/objects_spec.h) means and that are this target's to work on: of
- * a list or template those whose owner it is by the map in force, of a prefix those that it holds.
+ * a list or template those whose owner it is by the map in force, of a prefix those that it holds;
+ * of a bucket with several copies those of which it is the first owner.
  * In bounded batches; what appears behind the place that was reached is found, too. */
 #pragma once
 

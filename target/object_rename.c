@@ -9,15 +9,20 @@
  * is greater than the old object's.
  *
  * The copy is on the disk before the tombstone is made, also where the bucket's rule is async: a
- * loss of power must not take an object that was there for long. */
+ * loss of power must not take an object that was there for long.
+ *
+ * Of a bucket with several copies the one that acts for the old name does it (copies.h): both the
+ * copy and the deletion are on all owners. */
 #include "target/object_routes.h"
 
+#include <semaphore.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/call.h"
+#include "target/copies.h"
 #include "target/earlier.h"
 #include "target/object_copy.h"
 #include "target/target.h"
@@ -38,13 +43,41 @@ static int check_version(void *ctx, const struct attr *current, struct error *er
                      current->name);
 }
 
+struct deletion {
+    sem_t ended;
+    struct error err;
+};
+
+static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct deletion *d = arg;
+    (void)attr;
+    d->err = *err;
+    sem_post(&d->ended);
+}
+
+static int delete_copies(const struct object_call *call, const struct object_condition *condition,
+                         struct error *err)
+{
+    struct deletion d = {.err = ERROR_INIT};
+    sem_init(&d.ended, 0, 0);
+    copies_delete(call->target, call->bucket->id, call->name, condition, deletion_ended, &d);
+    while (sem_wait(&d.ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&d.ended);
+    *err = d.err;
+    return d.err.code;
+}
+
 /* Gone meanwhile is as good. */
 static int delete_old(const struct object_call *call, struct version *copied, struct error *err)
 {
     const struct object_condition condition = {.check = check_version, .ctx = copied};
     struct error why = ERROR_INIT;
-    int code = object_delete_wait(call->target->store, call->bucket->id, call->name,
-                                  call->bucket->props.durability, &condition, NULL, &why);
+    int code = copies_are_several(call->bucket)
+                   ? delete_copies(call, &condition, &why)
+                   : object_delete_wait(call->target->store, call->bucket->id, call->name,
+                                        call->bucket->props.durability, &condition, NULL, &why);
     if (code == 0 || code == E_OBJECT_NOT_FOUND)
         return 0;
     return error_set(err, code, "%s", why.message);
@@ -57,6 +90,8 @@ static int delete_old(const struct object_call *call, struct version *copied, st
 static int check_is_here(const struct object_call *call, struct error *err)
 {
     struct object_held there, here;
+    if (copies_are_several(call->bucket)) /* they have been compared where that was needed */
+        return 0;
     int code = earlier_ask_wait(call->target, call->state, call->bucket, call->name, &there, err);
     if (code == 0 && there.found)
         code = object_look(call->target->store, call->bucket->id, call->name, &here, err);
@@ -108,16 +143,22 @@ static void rename_run(void *arg)
     log_set_request(NULL);
 }
 
+static void start_rename(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (pool_submit(call->target->movers, rename_run, call, &err) != 0)
+        http_reply_error(call->req, &err);
+}
+
 static void serve_rename(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (bucket_refuse_cold(call->bucket, "rename", &err) != 0 ||
-        bucket_refuse_copies(call->bucket, "rename", &err) != 0) {
+    if (bucket_refuse_cold(call->bucket, "rename", &err) != 0)
         object_call_fail(call, "rename", &err);
-        return;
-    }
-    if (pool_submit(call->target->movers, rename_run, call, &err) != 0)
-        http_reply_error(call->req, &err);
+    else if (copies_are_several(call->bucket) && !copies_may_answer(call))
+        copies_read(call, start_rename);
+    else
+        start_rename(call);
 }
 
 static int parse_rename(struct object_call *call, const char *data, size_t len, struct error *err)

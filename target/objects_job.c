@@ -1,5 +1,12 @@
 #include "target/objects_job.h"
 
+#include <string.h>
+
+#include "cluster/layout.h"
+#include "target/target.h"
+
+enum { WAIT_MS = 200 };
+
 int objects_job_init(struct objects_job *o, struct target *target, const struct job *job,
                      const char *done_word, struct error *err)
 {
@@ -20,6 +27,31 @@ void objects_job_done(struct objects_job *o)
     job_stop_done(&o->stop);
 }
 
+/* Of several copies the first owner of a name works on it, when it has all that was acknowledged.
+ */
+static bool has_all(const struct target *t, uint64_t bucket_id)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    const struct node *self = smap_node(&s->smap, t->id);
+    return b == NULL || b->props.copies <= 1 ||
+           (self != NULL && self->state == NODE_ACTIVE && self->lag == LAG_NONE &&
+            strcmp(self->boot, t->boot) == 0 && layout_is_settled(&s->smap));
+}
+
+static int wait_for_copies(struct objects_job *o, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    error_set(&why, E_NOT_READY, "target '%s' waits for its repair", o->target->id);
+    while (!has_all(o->target, o->plan.input_bucket_id)) {
+        job_tally_wait(o->tally, &why);
+        if (!job_stop_pause(&o->stop, WAIT_MS))
+            return error_set(err, E_ABORTED, "job '%s' was stopped", o->job->id);
+        job_tally_wait(o->tally, NULL);
+    }
+    return 0;
+}
+
 int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct error *err)
 {
     const struct job_names names = {.store = o->target->store,
@@ -30,7 +62,9 @@ int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct e
                                     .job_id = o->job->id,
                                     .stop = &o->stop.wanted};
     uint64_t total;
-    int code = job_names_count(&names, &total, err);
+    int code = wait_for_copies(o, err);
+    if (code == 0)
+        code = job_names_count(&names, &total, err);
     if (code != 0)
         return code;
     job_tally_expect(o->tally, total);
