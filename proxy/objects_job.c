@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/backend.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/job_make.h"
@@ -45,9 +46,11 @@ static int plan_make(const struct cluster_state *s, const char *kind,
                      struct error *err)
 {
     int r = plan_begin(s, kind, bucket, p, err);
-    if (r == 0 && strcmp(kind, "prefetch") == 0 && spec->which == OBJECTS_PREFIX)
-        return error_set(err, E_UNSUPPORTED, "this release does not prefetch by the backend's list: "
-                                             "give 'list' or 'template'");
+    if (r == 0 && strcmp(kind, "prefetch") == 0 && spec->which == OBJECTS_PREFIX &&
+        !backend_is_listed(bmd_bucket(&s->bmd, bucket)->props.backend))
+        return error_set(err, E_UNSUPPORTED,
+                         "the backend of bucket '%s' cannot be listed: give 'list' or 'template'",
+                         bucket);
     if (r != 0 || spec->to == NULL)
         return r;
     if (strcmp(bucket, spec->to) == 0 && *spec->prepend == '\0')

@@ -32,6 +32,7 @@
 #include "net/http_server.h"
 #include "target/version.h"
 
+struct backend_page;
 struct bucket;
 struct cold;
 struct job_pace;
@@ -42,24 +43,31 @@ struct target;
 
 enum { COLD_HELD_BYTES = 64 * 1024 };
 
-extern const struct miss_source cold_miss; /* for miss.c */
+extern const struct miss_source cold_miss;         /* for miss.c */
 extern const struct http_route cold_list_routes[]; /* a page of the backend's names: cold_list.c */
 
 /* An object that a job wants to be here, whatever clients want. */
 struct cold_wanted {
     const struct bucket *bucket;
     const char *name;
-    struct version replaces; /* what is here, where it is to be replaced; 0: nothing is, or it stays */
-    /* Where it comes from: NULL, the bucket's backend; or any http(s) URL, and then the metadata that
-     * is kept of it has `source` as OBJECT_SOURCE. */
+    struct version
+        replaces; /* what is here, where it is to be replaced; 0: nothing is, or it stays */
+    /* Where it comes from: NULL, the bucket's backend; or any http(s) URL, and then the metadata
+     * that is kept of it has `source` as OBJECT_SOURCE. */
     const char *url, *source;
-    /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it does
-     * not wait for that. */
+    /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it
+     * does not wait for that. */
     struct job_pace *pace;
 };
-/* Blocks (a job's thread) until it is here, whoever fetches it.  *bytes: what was fetched for this. */
+/* Blocks (a job's thread) until it is here, whoever fetches it.  *bytes: what was fetched for this.
+ */
 int cold_bring(struct cold *c, const struct cold_wanted *wanted, uint64_t *bytes,
                struct error *err);
+
+/* Blocks (a job's thread): the next page of what a backend calls its own, behind `after` or from it
+ * on; names with the prefix, in bytewise order.  page->token: there are more. */
+int cold_list_names(struct target *t, const char *backend, const char *prefix, const char *after,
+                    struct backend_page *page, struct error *err);
 
 int cold_new(struct target *t, struct cold **out, struct error *err);
 /* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.

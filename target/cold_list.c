@@ -118,6 +118,17 @@ static int ask_page(const struct cold_list *l, struct backend_page *page, struct
                      ASKS_MAX);
 }
 
+int cold_list_names(struct target *t, const char *backend, const char *prefix, const char *after,
+                    struct backend_page *page, struct error *err)
+{
+    const struct cold_list l = {
+        .target = t,
+        .backend = backend,
+        .start_after = after,
+        .ask = {.prefix = prefix, .delimiter = "", .start_after = after, .limit = LIMIT_DEFAULT}};
+    return ask_page(&l, page, err);
+}
+
 static void list_run(void *arg)
 {
     struct cold_list *l = arg;

@@ -1,7 +1,10 @@
 #include "target/prefetch_job.h"
 
+#include <string.h>
+
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/backend/backend.h"
 #include "target/cold.h"
 #include "target/cold_fresh.h"
 #include "target/job_pace.h"
@@ -132,9 +135,76 @@ static int prefetch_batch(void *ctx, const char *const *names, size_t n, struct 
     return parallel_for("prefetch", (unsigned)parallel, n, prefetch_nth, &batch, err);
 }
 
+/* --- what the backend lists ---------------------------------------------------------------------
+ */
+
+/* Each target asks for all names and takes its own; how many there are is known at the end. */
+struct listing {
+    struct job_names names; /* whose they are */
+    char *after;
+    bool more;
+};
+
+static int take_page(struct prefetch_job *j, struct listing *l, const struct backend_page *page,
+                     struct error *err)
+{
+    _cleanup_free_ const char **ours = xcalloc(page->entry_count + 1, sizeof *ours);
+    _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
+    size_t count = 0;
+    for (size_t i = 0; i < page->entry_count; i++) {
+        const char *name = page->entries[i].name;
+        if (strcmp(name, l->after) > 0 && job_names_is_ours(&l->names, s, name))
+            ours[count++] = name;
+    }
+    job_tally_expect(j->base.tally, count);
+    return count > 0 ? prefetch_batch(j, ours, count, err) : 0;
+}
+
+static int next_page(struct prefetch_job *j, struct listing *l, struct error *err)
+{
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(64 << 10);
+    struct backend_page page = {.arena = a};
+    const char *backend = NULL;
+    {
+        _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
+        const struct bucket *b = bmd_bucket_by_id(&s->bmd, j->base.plan.input_bucket_id);
+        if (b != NULL && b->props.backend != NULL)
+            backend = arena_strdup(a, b->props.backend);
+    }
+    if (backend == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
+    int code = cold_list_names(j->base.target, backend, j->base.spec->prefix, l->after, &page, err);
+    if (code == 0)
+        code = take_page(j, l, &page, err);
+    l->more = page.token != NULL;
+    if (page.entry_count > 0) {
+        free(l->after);
+        l->after = xstrdup(page.entries[page.entry_count - 1].name);
+    }
+    return code;
+}
+
+static int prefetch_listed(struct prefetch_job *j, struct error *err)
+{
+    struct listing l = {
+        .names = {.self = j->base.target->id, .bucket_id = j->base.plan.input_bucket_id},
+        .after = xstrdup(""),
+        .more = true};
+    int code = 0;
+    while (code == 0 && l.more && !j->base.stop.wanted)
+        code = next_page(j, &l, err);
+    free(l.after);
+    if (code == 0 && j->base.stop.wanted)
+        code = error_set(err, E_ABORTED, "job '%s' was stopped", j->base.job->id);
+    return code != 0 ? code : job_tally_end(j->base.tally, err);
+}
+
 static int job_run(void *self, struct error *err)
 {
     struct prefetch_job *j = self;
+    if (j->base.spec->which == OBJECTS_PREFIX)
+        return prefetch_listed(j, err);
     return objects_job_run(&j->base, prefetch_batch, j, err);
 }
 

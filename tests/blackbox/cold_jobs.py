@@ -11,7 +11,7 @@ from lib import ENDED, ROOT, check, equal, in_parallel, main, wait_for
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
 
-WEB = FakeS3(plain=True)
+WEB, S3 = FakeS3(plain=True), FakeS3(page_max=7)
 NAMES = [f"s-{i:03d}.tar" for i in range(60)]
 BODY = {name: (name * 200).encode() for name in NAMES}
 
@@ -60,6 +60,27 @@ def test_prefetch(c):
     equal(asked(), 30, "requests")
     in_parallel(lambda n: equal(c.get("cold", n).expect(200).body, BODY[n], n), NAMES[:30])
     equal(asked(), 30, "requests after all were read")
+
+
+def test_prefetch_of_what_the_backend_lists(c):
+    names = [f"l/{i:02d}" for i in range(40)] + ["m/x", "m/ü"]
+    for name in names:
+        S3.put("data", "pre/" + name, name.encode() * 10)
+    S3.put("data", "other", b"x")
+    c.create("listed", backend=f"s3://data/pre?endpoint={S3.url}&auth=none")
+    equal(c.get("listed", names[5]).expect(200).body, names[5].encode() * 10, "one that is read before")
+    equal(run(c, "listed", "prefetch", {"prefix": "l/"})[:5], (39, 1, 0, 0, 40), "by prefix")
+    equal(c.names("listed", cached="true"), names[:40], "what is here")
+    equal(run(c, "listed", "prefetch", {})[:5], (2, 40, 0, 0, 42), "the whole bucket")
+    equal(c.names("listed", cached="true"), names, "what is here")
+    equal({S3.count("pre/" + n) for n in names}, {1}, "requests for each")
+    equal(run(c, "listed", "prefetch", {"prefix": "none/"})[:5], (0, 0, 0, 0, 0), "nothing of that name")
+    in_parallel(lambda n: equal(c.get("listed", n).expect(200).body, n.encode() * 10, n), names)
+    c.call("POST", "/v1/buckets/cold", {"action": "prefetch", "value": {"prefix": ""}}).expect(501, "not_supported")
+    S3.is_so("", status=403)
+    job = ended(c, start(c, "listed", "prefetch", {"prefix": "l/"}), "failed")
+    equal(job["errors"][0]["code"], "backend_denied", "a list that is refused")
+    S3.calm()
 
 
 def test_prefetch_asks_as_a_reader_would(c):
@@ -192,5 +213,5 @@ def test_dfcctl(c):
 
 
 if __name__ == "__main__":
-    with WEB:
+    with WEB, S3:
         main(targets=2, args=[f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-retries=2")])
