@@ -221,9 +221,14 @@ static int settle_intent(void *ctx, uint64_t bucket_id, const char *name, struct
     w->bucket_id = bucket_id;
     enum found found = walk_look(w, path, &f);
     bool there = found != FOUND_NONE && found != FOUND_DAMAGE && strcmp(f.attr.name, name) == 0;
-    struct index_record rec = index_record_of(&f.attr);
-    int code =
-        there ? index_put(x, bucket_id, name, &rec, err) : index_delete(x, bucket_id, name, err);
+    struct index_record rec;
+    int code;
+    if (there) {
+        rec = index_record_of(&f.attr);
+        code = index_put(x, bucket_id, name, &rec, err);
+    } else {
+        code = index_delete(x, bucket_id, name, err);
+    }
     if (code == 0)
         index_settled(x, bucket_id, name);
     w->report->objects++;
