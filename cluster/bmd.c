@@ -4,6 +4,7 @@
 
 #include "cluster/backend.h"
 #include "cluster/document.h"
+#include "common/fault.h"
 #include "common/jsonx.h"
 
 #define LRU_MIN_AGE_MAX_MS (3650ULL * 24 * 3600 * 1000)
@@ -104,11 +105,12 @@ static bool same_text(const char *a, const char *b)
 
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b)
 {
-    return a->copies == b->copies && a->durability == b->durability && a->checksum == b->checksum &&
-           a->verify_on_read == b->verify_on_read && same_text(a->backend, b->backend) &&
-           a->lru_off == b->lru_off && a->lru_min_age_ms == b->lru_min_age_ms &&
-           a->write_quorum == b->write_quorum && a->read_from == b->read_from &&
-           a->write_policy == b->write_policy &&
+    return a->copies == b->copies && a->ec_data == b->ec_data && a->ec_parity == b->ec_parity &&
+           a->ec_min_size == b->ec_min_size && a->durability == b->durability &&
+           a->checksum == b->checksum && a->verify_on_read == b->verify_on_read &&
+           same_text(a->backend, b->backend) && a->lru_off == b->lru_off &&
+           a->lru_min_age_ms == b->lru_min_age_ms && a->write_quorum == b->write_quorum &&
+           a->read_from == b->read_from && a->write_policy == b->write_policy &&
            a->validate == b->validate && a->validate_interval_ms == b->validate_interval_ms &&
            a->stale_off == b->stale_off && a->range_fetch == b->range_fetch;
 }
@@ -137,12 +139,36 @@ static bool is_of_backends(const struct bucket_props *p)
            p->range_fetch != RANGE_FETCH_SIZE;
 }
 
+/* The copies are of what says where the slices are, and of smaller objects: both survive the same.
+ */
+static int check_ec(const struct bucket_props *p, struct error *err)
+{
+    if (p->ec_data == 0 && p->ec_parity == 0)
+        return 0;
+    if (p->ec_data < 1 || p->ec_data > EC_DATA_SLICES_MAX || p->ec_parity < 1 ||
+        p->ec_parity >= COPIES_MAX)
+        return error_set(err, E_INVALID, "field 'ec': data is 1 to %d, parity 1 to %d",
+                         EC_DATA_SLICES_MAX, COPIES_MAX - 1);
+    if (p->copies != p->ec_parity + 1)
+        return error_set(err, E_INVALID,
+                         "field 'copies': objects that are not in slices have as many copies as "
+                         "parity and one more: %u",
+                         p->ec_parity + 1);
+    if (!fault_skips("ec.refuse"))
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'ec': this release keeps whole copies alone: copies");
+    return 0;
+}
+
 int bucket_props_check(const struct bucket_props *p, struct error *err)
 {
     if (p->copies == 0)
         return error_set(err, E_INVALID, "field 'copies' must be at least 1");
     if (p->copies > COPIES_MAX)
         return error_set(err, E_INVALID, "field 'copies' must be at most %d", COPIES_MAX);
+    int sliced = check_ec(p, err);
+    if (sliced != 0)
+        return sliced;
     if (p->write_quorum == WRITE_MAJORITY)
         return error_set(
             err, E_UNSUPPORTED,
@@ -165,9 +191,10 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     if (p->validate_interval_ms > VALIDATE_INTERVAL_MAX_MS)
         return error_set(err, E_INVALID, "field 'validate_interval' is more than ten years");
     if (p->validate == VALIDATE_INTERVAL && p->validate_interval_ms == 0)
-        return error_set(err, E_INVALID, "field 'validate_interval' says how long what the "
-                                         "backend was asked about counts as fresh; give it with "
-                                         "'validate': \"interval\"");
+        return error_set(err, E_INVALID,
+                         "field 'validate_interval' says how long what the "
+                         "backend was asked about counts as fresh; give it with "
+                         "'validate': \"interval\"");
     int r = p->backend != NULL ? backend_check(p->backend, err) : 0;
     return r != 0 ? r : check_write_policy(p, err);
 }
@@ -274,6 +301,11 @@ json_t *bucket_props_to_json(const struct bucket_props *p)
         json_object_set_new(doc, "write_quorum", json_string(write_quorum_name(p->write_quorum)));
         json_object_set_new(doc, "read_from", json_string(read_from_name(p->read_from)));
     }
+    if (p->ec_data > 0)
+        json_object_set_new(doc, "ec",
+                            json_pack("{s:I, s:I, s:I}", "data", (json_int_t)p->ec_data, "parity",
+                                      (json_int_t)p->ec_parity, "min_size",
+                                      (json_int_t)p->ec_min_size));
     if (p->backend == NULL)
         return doc;
     json_object_set_new(doc, "backend", json_string(p->backend));
@@ -297,6 +329,26 @@ static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *e
     if (copies > UINT32_MAX)
         return error_set(err, E_INVALID, "field 'props.copies' is out of range");
     p->copies = (uint32_t)copies;
+    return 0;
+}
+
+/* With it come copies, unless they are given, too: bucket_props_check() looks at these. */
+static int ec_from_json(json_t *doc, struct bucket_props *p, struct error *err)
+{
+    json_t *ec = NULL;
+    uint64_t data = 0, parity = 0, min_size = EC_MIN_SIZE_DEFAULT;
+    int r = json_get_object(doc, "props", "ec", &ec, err);
+    if (r != 0 || ec == NULL)
+        return r;
+    if ((r = json_need_u64(ec, "props.ec", "data", &data, err)) != 0 ||
+        (r = json_need_u64(ec, "props.ec", "parity", &parity, err)) != 0 ||
+        (r = json_get_u64(ec, "props.ec", "min_size", &min_size, err)) != 0)
+        return r;
+    p->ec_data = data < UINT32_MAX ? (uint32_t)data : UINT32_MAX;
+    p->ec_parity = parity < UINT32_MAX ? (uint32_t)parity : UINT32_MAX;
+    p->ec_min_size = min_size;
+    if (json_object_get(doc, "copies") == NULL)
+        p->copies = p->ec_parity < COPIES_MAX ? p->ec_parity + 1 : COPIES_MAX;
     return 0;
 }
 
@@ -386,7 +438,8 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
     const char *durability = durability_name(p->durability);
     const char *checksum = checksum_name(p->checksum);
     int r;
-    if ((r = copies_from_json(doc, p, err)) != 0 || (r = who_from_json(doc, p, err)) != 0 ||
+    if ((r = copies_from_json(doc, p, err)) != 0 || (r = ec_from_json(doc, p, err)) != 0 ||
+        (r = who_from_json(doc, p, err)) != 0 ||
         (r = json_get_str(doc, "props", "durability", &durability, err)) != 0 ||
         (r = json_get_str(doc, "props", "checksum", &checksum, err)) != 0 ||
         (r = json_get_bool(doc, "props", "verify_on_read", &p->verify_on_read, err)) != 0 ||

@@ -74,6 +74,17 @@ static int check_same_backend(const struct bucket_props *old, const struct bucke
                      "only the way there (endpoint, region, style, auth, profile) can change");
 }
 
+/* What is there has been cut so. */
+static int check_same_ec(const struct bucket_props *old, const struct bucket_props *now,
+                         struct error *err)
+{
+    if (old->ec_data == now->ec_data && old->ec_parity == now->ec_parity)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field 'ec' is set when a bucket is created; after that only min_size can "
+                     "change");
+}
+
 /* The copies that go may be the only ones that are complete. */
 static int check_fewer_copies(const struct cluster_state *s, const struct bucket_props *old,
                               const struct bucket_props *now, struct error *err)
@@ -100,6 +111,7 @@ int command_bucket_props(const struct cluster_state *s, const struct command *cm
     if ((r = bucket_props_from_json(cmd->patch, &b.props, err)) != 0 ||
         (r = bucket_props_check(&b.props, err)) != 0 ||
         (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
+        (r = check_same_ec(&known->props, &b.props, err)) != 0 ||
         (r = check_fewer_copies(s, &known->props, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))

@@ -294,6 +294,10 @@ static void a_patch_changes_only_what_it_names(void **unused)
         {"{\"copies\": 99}", E_INVALID},        {"{\"copies\": 0}", E_INVALID},
         {"{\"copies\": \"1\"}", E_JSON},        {"{\"backend\": \"s3://x\"}", E_INVALID},
         {"{\"durability\": \"x\"}", E_INVALID},
+        {"{\"ec\": {\"data\": 2, \"parity\": 1}}", E_UNSUPPORTED},
+        {"{\"ec\": {\"data\": 0, \"parity\": 1}}", E_INVALID},
+        {"{\"ec\": {\"data\": 2, \"parity\": 1}, \"copies\": 3}", E_INVALID},
+        {"{\"ec\": {\"data\": 2}}", E_JSON},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         _cleanup_json_ json_t *patch = NULL;

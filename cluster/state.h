@@ -99,7 +99,8 @@ enum write_quorum { WRITE_ALL, WRITE_MAJORITY };
 /* Who answers reads: whichever owner has all that was acknowledged, or the acting one alone. */
 enum read_from { READ_ANY, READ_ACTING };
 
-enum { COPIES_MAX = 8 };
+enum { COPIES_MAX = 8, EC_DATA_SLICES_MAX = 32 };
+#define EC_MIN_SIZE_DEFAULT (UINT64_C(1) << 20)
 
 /* What becomes of writes to a bucket with a backend. */
 enum write_policy {
@@ -116,6 +117,8 @@ enum range_fetch { RANGE_FETCH_SIZE, RANGE_FETCH_NEVER, RANGE_FETCH_ALWAYS, RANG
 
 struct bucket_props {
     uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
+    uint32_t ec_data, ec_parity; /* 0, or objects above ec_min_size are in slices, `copies` of what says so */
+    uint64_t ec_min_size;
     enum write_quorum write_quorum;
     enum read_from read_from;
     enum durability durability;

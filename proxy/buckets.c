@@ -118,10 +118,10 @@ struct action_body {
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
     static const char *const fields[] = {
-        "copies",      "durability",  "checksum",     "verify_on_read",
-        "backend",     "lru",         "lru_min_age",  "write_policy",
-        "validate",    "stale",       "range_fetch",  "validate_interval",
-        "write_quorum", "read_from",  NULL};
+        "copies",  "ec",          "durability",        "checksum",     "verify_on_read",
+        "backend", "lru",         "lru_min_age",       "write_policy", "validate",
+        "stale",   "range_fetch", "validate_interval", "write_quorum", "read_from",
+        NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
@@ -261,10 +261,14 @@ struct action {
 };
 
 static const struct action post_actions[] = {
-    {"create", "createlb", create},        {"listobjects", "listobjects", list_objects},
-    {"delete", "delete", delete_objects},  {"copy", "copy", copy_objects},
-    {"rename", "renamelb", rename_bucket}, {"prefetch", "prefetch", prefetch_objects},
-    {"evict", "evict", evict_objects},     {"download", "download", download_objects},
+    {"create", "createlb", create},
+    {"listobjects", "listobjects", list_objects},
+    {"delete", "delete", delete_objects},
+    {"copy", "copy", copy_objects},
+    {"rename", "renamelb", rename_bucket},
+    {"prefetch", "prefetch", prefetch_objects},
+    {"evict", "evict", evict_objects},
+    {"download", "download", download_objects},
     {NULL},
 };
 static const struct action put_actions[] = {

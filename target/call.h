@@ -10,6 +10,7 @@
 #include "target/copy_rule.h"
 #include "target/object.h"
 
+struct ec_upload;
 struct fan;
 struct target;
 
@@ -32,6 +33,8 @@ struct object_call {
     bool checked;  /* … and was */
     bool acts;     /* a PUT that this target has the other owners take part in: … */
     struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
+    uint64_t ec_until_ms; /* of a manifest: later its slices may be taken for garbage (ec_write.h) */
+    struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (ec_write.h) … */
     struct object_condition condition; /* … and what is asked when it is this write's turn */
     bool asked;            /* the earlier owners (earlier.h) … */
     struct object_held earlier; /* … and what they have */

@@ -1,6 +1,7 @@
 #include "target/earlier.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <semaphore.h>
 
 #include "cluster/layout.h"
@@ -11,6 +12,7 @@
 #include "common/parse.h"
 #include "target/call.h"
 #include "target/copies.h"
+#include "target/ec_manifest.h"
 #include "target/member.h"
 #include "target/object_routes.h"
 #include "target/target.h"
@@ -54,7 +56,7 @@ static char *held_url(const struct cluster_state *s, const struct node *n, uint6
 static int held_from_json(const char *text, size_t len, struct object_held *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
-    const char *version = NULL;
+    const char *version = NULL, *slices = NULL;
     uint64_t modified_ms = 0;
     int r;
     *out = (struct object_held){.found = false};
@@ -66,6 +68,9 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
         (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
         (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
         (r = json_need_str(doc, "", "version", &version, err)) != 0)
+        return r;
+    if ((r = json_get_str(doc, "", "slices", &slices, err)) != 0 ||
+        (slices != NULL && (r = ec_tag_parse(slices, strlen(slices), &out->slices, err)) != 0))
         return r;
     out->modified_ms = (int64_t)(modified_ms & INT64_MAX);
     return version_parse(version, &out->version, err);
@@ -312,6 +317,11 @@ static void reply_held(struct http_request *req, const struct object_held *held)
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
     }
+    if (held->slices != 0) {
+        char tag[17];
+        snprintf(tag, sizeof tag, "%016" PRIx64, held->slices);
+        json_object_set_new(doc, "slices", json_string(tag));
+    }
     http_reply_json(req, 200, doc);
 }
 
@@ -371,7 +381,8 @@ const struct http_route earlier_routes[] = {
      .query = "dfcv=the sender's state version: the answer is of that state or a later one",
      .body = "",
      .reply = "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
-              "visible: a tombstone; damaged: true where its bytes are lost",
+              "visible: a tombstone; damaged: true where its bytes are lost; \"slices\": the tag "
+              "of those that it is in",
      .errors = "invalid_argument invalid_name not_ready mountpath_disabled io_error"},
     {.name = NULL},
 };

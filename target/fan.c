@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "io/bpipe.h"
+#include "target/ec_manifest.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/staged.h"
@@ -169,6 +170,8 @@ static const char **lines_of(struct arena *arena, const struct fan_spec *spec, c
     lines[count++] = arena_printf(arena, OBJECT_STAGE_HEADER ": %s", stage);
     lines[count++] =
         arena_printf(arena, "Content-Type:%s%s", type != NULL ? " " : "", type != NULL ? type : "");
+    if (spec->slices != NULL)
+        lines[count++] = arena_printf(arena, EC_MANIFEST_HEADER ": %s", spec->slices);
     add_meta(arena, spec, lines, &count);
     lines[count] = NULL;
     return lines;

@@ -382,6 +382,22 @@ int object_open(struct object_store *s, uint64_t bucket_id, const char *name, st
     return code;
 }
 
+static const char *rebase(const struct object *from, struct object *to, const char *text)
+{
+    return text != NULL ? (const char *)to->raw + (text - (const char *)from->raw) : NULL;
+}
+
+void object_clone(const struct object *from, struct object *to)
+{
+    *to = *from;
+    to->fd = -1;
+    to->attr.name = rebase(from, to, from->attr.name);
+    to->attr.content_type = rebase(from, to, from->attr.content_type);
+    to->attr.job = rebase(from, to, from->attr.job);
+    to->attr.meta = rebase(from, to, from->attr.meta);
+    to->attr.slices = rebase(from, to, from->attr.slices);
+}
+
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {

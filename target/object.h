@@ -86,6 +86,8 @@ int object_open(struct object_store *s, uint64_t bucket_id, const char *name, st
 enum { OBJECT_WAITS = 1 };
 int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name, bool wait,
                     struct object *o, struct reader **reader, struct error *err);
+/* The texts borrow from the new one. */
+void object_clone(const struct object *from, struct object *to);
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 

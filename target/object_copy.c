@@ -9,6 +9,7 @@
 #include "target/copies.h"
 #include "target/copy_rule.h"
 #include "target/earlier.h"
+#include "target/ec_manifest.h"
 #include "target/object_routes.h"
 #include "target/target.h"
 
@@ -137,6 +138,8 @@ static void put_headers(struct headers *h, const struct object_copy *copy)
             h, arena_printf(h->arena, "Dfc-Checksum-Type: %s", checksum_name(a->checksum.type)));
         put_header(h, arena_printf(h->arena, "Dfc-Checksum-Value: %s", hex));
     }
+    if (a->slices != NULL)
+        put_header(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
     put_meta(h, a);
 }
 

@@ -22,6 +22,8 @@
 #include "target/copies.h"
 #include "target/cold_fresh.h"
 #include "target/earlier.h"
+#include "target/ec_manifest.h"
+#include "target/ec_read.h"
 #include "target/miss.h"
 #include "target/read_range.h"
 #include "target/repair_wanted.h"
@@ -231,6 +233,8 @@ static ssize_t verified_read(void *ctx, char *out, size_t max)
 static void put_object_headers(const struct object_call *call, const struct attr *a)
 {
     put_headers(call->req, a);
+    if (a->slices != NULL && call->holder)
+        http_reply_header(call->req, EC_MANIFEST_HEADER, a->slices);
     http_reply_header(call->req, "Content-Type", content_type(a));
     put_encoding(call, a);
 }
@@ -317,7 +321,8 @@ static bool is_verified(const struct object_call *call, const struct attr *a,
                         const struct read_range *range)
 {
     return http_method(call->req) == HTTP_GET && range->status == 200 &&
-           call->bucket->props.verify_on_read && a->checksum.type != CHECKSUM_NONE;
+           call->bucket->props.verify_on_read && a->checksum.type != CHECKSUM_NONE &&
+           a->slices == NULL; /* each of their blocks is checked */
 }
 
 /* A small object is read whole before its reply begins. */
@@ -352,6 +357,25 @@ static int reply_checked(struct object_call *call, const struct object *o, const
     return 0;
 }
 
+static void put_slices_head(const struct object_call *call, const struct attr *a,
+                            const struct read_range *range)
+{
+    char etag[OBJECT_ETAG_MAX];
+    object_call_etag(call, a, etag);
+    put_validators(call->req, a, etag);
+    put_object_headers(call, a);
+    if (range->status == 206)
+        put_content_range(call->req, range, a->size);
+}
+
+static void reply_slices(struct object_call *call, const struct object *o,
+                         const struct read_range *range, const struct reader *reader)
+{
+    count_read(call, range, reader);
+    close(o->fd);
+    ec_read_reply(call, o, range, put_slices_head);
+}
+
 /* The descriptor in `o` is given away, or closed, and the reader given away or left.  OBJECT_WAITS,
  * OBJECT_DOUBTED: nothing was replied. */
 static int reply_object(struct object_call *call, const struct object *o, struct reader **reader)
@@ -368,6 +392,10 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         !reader_has(*reader, o->fd, 0, a->size)) {
         close(o->fd);
         return OBJECT_WAITS;
+    }
+    if (code == 0 && a->slices != NULL && !call->holder) {
+        reply_slices(call, o, &range, *reader);
+        return 0;
     }
     if (code == 0 && is_verified_whole(call, a, &range)) {
         count_read(call, &range, *reader);
@@ -429,6 +457,15 @@ static bool is_validated_first(struct object_call *call, const struct object *o)
     return true;
 }
 
+/* As users see it. */
+static int show(struct object *o, struct error *err)
+{
+    int code = ec_manifest_show(&o->attr, err);
+    if (code != 0)
+        close(steal_fd(&o->fd));
+    return code;
+}
+
 static void serve_here(struct object_call *call)
 {
     struct object o;
@@ -443,6 +480,8 @@ static void serve_here(struct object_call *call)
         copies_read(call, serve_here);
         return;
     }
+    if (code == 0 && !call->holder)
+        code = show(&o, &err);
     if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_DOUBTED) {

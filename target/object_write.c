@@ -11,7 +11,8 @@
  *            (takes no byte; a worker goes on when the state has come, or the owners' answer)
  *
  * Of a bucket with several copies the pieces go to the other owners, too (fan.h), and the commit is
- * one of all of them (copies.h).
+ * one of all of them (copies.h).  Of one whose large objects are in slices they go there alone
+ * (ec_write.h).
  *
  * An upload outlives its request while a worker may still come for it: `req` is NULL once the
  * request has been answered, or has gone. */
@@ -30,6 +31,8 @@
 #include "target/cold.h"
 #include "target/copies.h"
 #include "target/earlier.h"
+#include "target/ec_manifest.h"
+#include "target/ec_write.h"
 #include "target/fan.h"
 #include "target/member.h"
 #include "target/object_copy.h"
@@ -46,6 +49,7 @@ struct upload {
     struct target *target;
     struct object_put *put; /* while STORING: the HTTP thread's */
     struct fan *fan;        /* the same; NULL: there is one copy, or it is one */
+    struct ec_upload *ec;   /* the same; NULL: it is kept whole */
     pthread_mutex_t lock;   /* of what follows; the request's own locks are taken below it */
     enum upload_state state;
     struct object_call *call; /* NULL once the request may have ended */
@@ -69,6 +73,7 @@ static void upload_unref(struct upload *u)
         return;
     object_put_abort(u->put);
     fan_unref(u->fan);
+    ec_upload_abort(u->ec);
     pthread_mutex_destroy(&u->lock);
     free(u);
 }
@@ -79,8 +84,10 @@ static void request_ended(void *arg)
     struct upload *u = upload_of(arg);
     pthread_mutex_lock(&u->lock);
     struct fan *fan = steal(u->fan);
+    struct ec_upload *ec = steal(u->ec);
     pthread_mutex_unlock(&u->lock);
     fan_unref(fan);
+    ec_upload_abort(ec);
     upload_unref(u);
 }
 
@@ -257,6 +264,10 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .earlier = &call->earlier,
     };
     struct object_moved moved;
+    struct ec_manifest manifest;
+    spec.slices = call->from_peer ? http_header(req, EC_MANIFEST_HEADER) : NULL;
+    if (spec.slices != NULL && ec_manifest_parse(spec.slices, &manifest, err) != 0)
+        return error_recode(err, E_INVALID, EC_MANIFEST_HEADER);
     if (call->from_peer && !is_stage(req))
         code = is_move(req) ? put_move_spec(call, &spec, &moved, err)
                             : put_copy_spec(call, &spec, err);
@@ -268,6 +279,8 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     if (!call->acts)
         return object_put_begin(call->target->store, &spec, put, err);
     call->condition = spec.condition;
+    if (ec_upload_wanted(call))
+        return ec_upload_begin(call, &spec, &call->ec, err);
     spec.condition = (struct object_condition){.check = NULL};
     code = object_put_begin(call->target->store, &spec, put, err);
     if (code == 0)
@@ -347,8 +360,9 @@ static void stored(void *arg, const struct attr *attr, const struct error *err)
     struct object_call *call = arg;
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
-    if (attr != NULL)
-        reply_stored(call, attr);
+    struct attr shown = attr != NULL ? *attr : (struct attr){.name = ""};
+    if (attr != NULL && ec_manifest_show(&shown, &copy) == 0)
+        reply_stored(call, &shown);
     else
         object_call_fail(call, "put", &copy);
     log_set_request(NULL);
@@ -391,9 +405,15 @@ static void stage(struct object_call *call, struct object_put *put)
 static void commit(struct upload *u)
 {
     struct fan *fan = steal(u->fan);
+    struct ec_upload *ec = steal(u->ec);
     struct object_call *call = take_call(u);
     if (fan != NULL)
         fan_finish(fan, NULL);
+    if (call != NULL && ec != NULL) {
+        ec_upload_commit(ec, call, stored);
+        return;
+    }
+    ec_upload_abort(ec);
     if (call == NULL)
         fan_unref(fan);
     else if (fan != NULL)
@@ -405,6 +425,15 @@ static void commit(struct upload *u)
         cold_write_put(call, steal(u->put));
     else
         object_put_commit(steal(u->put), stored, call);
+}
+
+/* *len: how much of it was taken. */
+static int store_piece(struct upload *u, const char *data, size_t *len, struct error *err)
+{
+    if (u->ec == NULL)
+        return object_put_write(u->put, data, *len, err);
+    *len = ec_upload_take(u->ec, data, *len, err);
+    return err->code;
 }
 
 static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
@@ -419,10 +448,11 @@ static size_t body_data(struct http_request *req, void *ctx, const char *data, s
     struct error err = ERROR_INIT;
     if (u->fan != NULL)
         len = fan_take(u->fan, data, len);
-    if (state == UPLOAD_OVER || len == 0 || object_put_write(u->put, data, len, &err) == 0)
+    if (state == UPLOAD_OVER || len == 0 || store_piece(u, data, &len, &err) == 0)
         return len;
     object_put_abort(steal(u->put));
     fan_unref(steal(u->fan));
+    ec_upload_abort(steal(u->ec));
     struct object_call *call = take_call(u);
     if (call != NULL)
         object_call_fail(call, "put", &err);
@@ -457,6 +487,7 @@ static bool upload_start(struct object_call *call, struct object_put **put)
     if (put_begin(call, put, &err) == 0)
         return true;
     fan_unref(steal(call->fan));
+    ec_upload_abort(steal(call->ec));
     object_call_fail(call, "put", &err);
     return false;
 }
@@ -490,6 +521,7 @@ static void start_locked(struct upload *u)
         return;
     }
     u->fan = steal(call->fan);
+    u->ec = steal(call->ec);
     u->state = UPLOAD_STORING;
     if (!u->body_ended)
         http_resume_body(call->req);
@@ -572,6 +604,7 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
                          .target = call->target,
                          .put = put,
                          .fan = steal(call->fan),
+                         .ec = steal(call->ec),
                          .state = state,
                          .call = call,
                          .refs = state == UPLOAD_WAITING ? 2 : 1};

@@ -7,6 +7,7 @@
 #include "cluster/location.h"
 #include "common/mem.h"
 #include "io/bpipe.h"
+#include "target/ec_manifest.h"
 #include "target/object_routes.h"
 #include "target/target.h"
 
@@ -23,6 +24,7 @@ struct pulling {
     int64_t length;
     char version[VERSION_TEXT_MAX];
     char *content_type;
+    char *slices;
     struct buf meta;
     bool has_checksum;
     struct checksum_value checksum;
@@ -55,6 +57,8 @@ static void on_head(void *arg, const struct http_head *head)
     g->has_head = head->status == 200;
     g->length = head->content_length;
     snprintf(g->version, sizeof g->version, "%s", version != NULL ? version : "");
+    const char *slices = head->header(head, EC_MANIFEST_HEADER);
+    g->slices = slices != NULL ? xstrdup(slices) : NULL;
     g->content_type = xstrdup(content);
     if (type != NULL && value != NULL && checksum_from_name(type, &kind, NULL) == 0 &&
         kind != CHECKSUM_NONE)
@@ -109,6 +113,7 @@ static int store(struct pulling *g, const struct object_moved *moved, struct err
                                          .content_type = g->content_type,
                                          .meta = g->meta.data,
                                          .meta_len = g->meta.len,
+                                         .slices = g->slices,
                                          .moved = moved};
     int code = object_put_begin(p->target->store, &spec, &put, err);
     if (code == 0 && g->pipe != NULL && (code = store_bytes(g, put, err)) != 0)
@@ -171,6 +176,7 @@ static int pull_bytes(const struct pull *p, const struct object_moved *moved, st
     bpipe_unref(g.pipe);
     buf_done(&g.meta);
     free(g.content_type);
+    free(g.slices);
     free(g.url);
     return code;
 }

@@ -14,6 +14,7 @@
 #include "io/pool.h"
 #include "target/copies.h"
 #include "target/earlier.h"
+#include "target/ec_repair.h"
 #include "target/spread.h"
 #include "target/target.h"
 
@@ -363,7 +364,7 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     keep(run, bucket_id, name, v);
 }
 
-static int spread_several(struct run *run, struct mountpath *mp, uint64_t bucket_id,
+static int spread_several(struct run *run, struct mountpath *mp, const struct bucket *b,
                           struct error *err)
 {
     const struct spread spread = {.target = run->r->target,
@@ -372,7 +373,9 @@ static int spread_several(struct run *run, struct mountpath *mp, uint64_t bucket
                                   .check = check_spread,
                                   .strange = strange,
                                   .ctx = run};
-    int code = spread_bucket(&spread, mp, bucket_id, err);
+    int code = spread_bucket(&spread, mp, b->id, err);
+    if (code == 0 && b->props.ec_data > 0)
+        code = ec_repair_bucket(&spread, mp, b->id, err);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 
@@ -389,7 +392,7 @@ static int walk_mountpath(struct run *run, const struct cluster_state *s, struct
            (found = index_next_bucket(mp->index, id, &id, err)) == 1) {
         const struct bucket *b = bmd_bucket_by_id(&s->bmd, id);
         if (b != NULL && copies_are_several(b))
-            code = spread_several(run, mp, id, err);
+            code = spread_several(run, mp, b, err);
         else if (b != NULL)
             code = walk_bucket(run, s, mp, id, err);
     }

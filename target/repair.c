@@ -1,6 +1,7 @@
 #include "target/repair.h"
 
 #include "target/copies.h"
+#include "target/ec_repair.h"
 #include "target/spread.h"
 #include "target/target.h"
 
@@ -37,6 +38,8 @@ static int repair_mountpath(const struct repair *r, const struct cluster_state *
     for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
         if (copies_are_several(&s->bmd.buckets[i]))
             code = spread_bucket(&spread, mp, s->bmd.buckets[i].id, err);
+        if (code == 0 && s->bmd.buckets[i].props.ec_data > 0)
+            code = ec_repair_bucket(&spread, mp, s->bmd.buckets[i].id, err);
     }
     return code;
 }

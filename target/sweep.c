@@ -13,6 +13,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/thread.h"
+#include "target/ec_manifest.h"
 
 enum { DROP_AT_ONCE = 1000, NAMES_AT_ONCE = 500 };
 
@@ -50,7 +51,8 @@ static int on_each(const struct look *look,
 
 static bool is_dead(const struct cluster_state *s, uint64_t bucket_id)
 {
-    return bucket_id < s->next_bucket_id && bmd_bucket_by_id(&s->bmd, bucket_id) == NULL;
+    uint64_t id = ec_bucket_of_slices(bucket_id);
+    return id < s->next_bucket_id && bmd_bucket_by_id(&s->bmd, id) == NULL;
 }
 
 static int drop_from_index(struct index *x, uint64_t bucket_id, const atomic_bool *stop,

@@ -29,6 +29,9 @@
 #include "target/delete_job.h"
 #include "target/download_job.h"
 #include "target/earlier.h"
+#include "target/ec.h"
+#include "target/ec_manifest.h"
+#include "target/ec_slices.h"
 #include "target/entry.h"
 #include "target/health.h"
 #include "target/job_files.h"
@@ -56,25 +59,17 @@
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
 const struct http_route *const target_routes[] = {
-    object_routes,    daemon_routes, mountpath_routes, cluster_routes,
-    index_routes,     list_routes,   xaction_routes,   sort_stream_routes,
-    earlier_routes,   staged_routes, settle_routes,    session_routes,
-    cold_list_routes, NULL};
+    object_routes, daemon_routes,  mountpath_routes,   cluster_routes,  index_routes,
+    list_routes,   xaction_routes, sort_stream_routes, earlier_routes,  staged_routes,
+    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, NULL};
 
-static const struct xaction_ops *const kinds[] = {&sort_xaction,
-                                                  &delete_xaction,
-                                                  &copy_xaction,
-                                                  &prefetch_xaction,
-                                                  &evict_xaction,
-                                                  &download_xaction,
-                                                  &cleanup_xaction,
-                                                  &lru_xaction,
-                                                  &resilver_xaction,
-                                                  &rebalance_xaction,
-                                                  &validate_xaction,
-                                                  &scrub_xaction,
-                                                  &repair_xaction,
-                                                  NULL};
+static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xaction,
+                                                  &copy_xaction,     &prefetch_xaction,
+                                                  &evict_xaction,    &download_xaction,
+                                                  &cleanup_xaction,  &lru_xaction,
+                                                  &resilver_xaction, &rebalance_xaction,
+                                                  &validate_xaction, &scrub_xaction,
+                                                  &repair_xaction,   NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -103,6 +98,8 @@ static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct node *owner;
     struct owners owners;
+    if (ec_is_slices_bucket(bucket_id)) /* who has made it says where it goes */
+        return true;
     if (smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 && strcmp(owner->id, t->id) == 0)
         return true;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
@@ -306,6 +303,9 @@ static int start_jobs(struct target *t, struct error *err)
     int copies = copies_new(t, &t->copies, err);
     if (copies != 0)
         return copies;
+    int slices = ec_new(t, &t->ec, err);
+    if (slices != 0)
+        return slices;
     const struct health_config health = {
         .mountpaths = t->mountpaths,
         .tests = t->params.health,
@@ -418,10 +418,13 @@ void target_free(struct target *t)
         cold_stop(t->cold);
     if (t->copies != NULL)
         copies_stop(t->copies);
+    if (t->ec != NULL)
+        ec_stop(t->ec);
     stop_servers(t);
     xactions_free(t->xactions);
     pool_free(t->movers);
     cold_free(t->cold);
+    ec_free(t->ec);
     copies_free(t->copies);
     cold_fresh_free(t->fresh);
     http_client_free(t->data_client);

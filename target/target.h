@@ -29,6 +29,7 @@ struct access;
 struct cold;
 struct copies;
 struct cold_fresh;
+struct ec;
 struct evictor;
 struct health;
 struct keeper;
@@ -60,6 +61,7 @@ struct target {
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
+    struct ec *ec;                /* of those with objects in slices */
     struct cold *cold;            /* reads from the backends of buckets */
     struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */
     struct access *access;        /* when objects of buckets with a backend were used */

@@ -3,6 +3,7 @@
 #include "cluster/settings.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "target/ec_manifest.h"
 #include "target/repair_wanted.h"
 #include "target/target.h"
 #include "target/validate.h"
@@ -60,7 +61,7 @@ static bool bucket_lives(void *ctx, uint64_t bucket_id)
 {
     const struct validate_job *v = ctx;
     _cleanup_state_ const struct cluster_state *s = state_current(v->target->state);
-    return bmd_bucket_by_id(&s->bmd, bucket_id) != NULL;
+    return bmd_bucket_by_id(&s->bmd, ec_bucket_of_slices(bucket_id)) != NULL;
 }
 
 static uint64_t rate_of(void *ctx)

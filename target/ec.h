@@ -1,0 +1,35 @@
+/* Objects in slices (docs in ec/README.md): what their writes, reads and cleaning up share on a
+ * target.
+ *
+ *   ec_manifest  what the name holds                      ec_plan    which target has what: pure
+ *   ec_slices    slices, as targets keep them             ec_write   PUT
+ *   ec_source    slices of others, read together          ec_read    GET
+ *   ec_repair    slices that are missing are made anew    ec_sweep   slices that nobody knows go */
+#pragma once
+
+#include <pthread.h>
+
+#include "common/error.h"
+#include "common/rng.h"
+#include "target/job_stop.h"
+
+struct pool;
+struct target;
+
+struct ec {
+    struct target *target;
+    struct pool *writers; /* wait for targets that store slices */
+    struct pool *readers; /* wait for slices, and for clients that take the bytes */
+    struct job_stop stop;
+    pthread_t sweeper;
+    bool sweeps;
+    pthread_mutex_t lock; /* of what follows */
+    struct rng rng;
+};
+
+int ec_new(struct target *t, struct ec **out, struct error *err);
+void ec_stop(struct ec *e);
+void ec_free(struct ec *e); /* NULL is fine */
+
+/* Unlike any other; not 0. */
+uint64_t ec_new_tag(struct ec *e);

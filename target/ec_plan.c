@@ -1,0 +1,116 @@
+#include "target/ec_plan.h"
+
+static bool is_active(const struct node *n)
+{
+    return n->state == NODE_ACTIVE;
+}
+
+static ec_mask bit(unsigned slice)
+{
+    return (ec_mask)1 << slice;
+}
+
+int ec_plan_write(const struct node *const *ranked, size_t count, unsigned k, unsigned m,
+                  struct ec_homes *out, struct error *err)
+{
+    unsigned found = 0;
+    *out = (struct ec_homes){.count = k + m};
+    for (size_t i = 0; i < count && found < k + m; i++) {
+        if (is_active(ranked[i]))
+            out->all[found++] = ranked[i];
+    }
+    if (found > k)
+        return 0;
+    return error_set(err, E_NO_TARGETS,
+                     "an object in %u + %u slices is written to at least %u active targets, and "
+                     "there are %u",
+                     k, m, k + 1, found);
+}
+
+void ec_plan_guess(const struct node *const *ranked, size_t count, unsigned slices,
+                   struct ec_homes *out)
+{
+    *out = (struct ec_homes){.count = slices};
+    for (size_t i = 0; i < count && i < slices; i++)
+        out->all[i] = is_active(ranked[i]) ? ranked[i] : NULL;
+}
+
+ec_mask ec_homes_mask(const struct ec_homes *h)
+{
+    ec_mask mask = 0;
+    for (unsigned i = 0; i < h->count; i++)
+        mask |= h->all[i] != NULL ? bit(i) : 0;
+    return mask;
+}
+
+void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices, struct ec_homes *out)
+{
+    *out = (struct ec_homes){.count = slices};
+    for (unsigned i = 0; i < slices; i++) {
+        for (size_t n = 0; n < count && out->all[i] == NULL; n++) {
+            if (found[n].answered && (found[n].has & bit(i)) != 0)
+                out->all[i] = found[n].node;
+        }
+    }
+}
+
+static unsigned count_of(ec_mask mask)
+{
+    return (unsigned)__builtin_popcountll(mask);
+}
+
+int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
+                  struct error *err)
+{
+    ec_mask has = 0, all = bit(slices) - 1;
+    unsigned silent = 0;
+    const struct node *first = NULL;
+    for (size_t n = 0; n < count; n++) {
+        has |= found[n].answered ? found[n].has & all : 0;
+        if (!found[n].answered) {
+            silent++;
+            first = first != NULL ? first : found[n].node;
+        }
+    }
+    if (count_of(has) >= k)
+        return 0;
+    if (count_of(has) + silent >= k)
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "%u of the %u slices that are needed are there; target '%s', which does "
+                         "not answer, may have one",
+                         count_of(has), k, first->id);
+    return error_set(err, E_CORRUPT, "%u of the %u slices that are needed are left", count_of(has),
+                     k);
+}
+
+/* Those that leave give what they have, and count as nobody. */
+void ec_plan_repair(const struct ec_found *found, size_t count, unsigned slices,
+                    struct ec_homes *out, unsigned *homeless)
+{
+    ec_mask has = 0;
+    size_t next = 0;
+    *homeless = 0;
+    *out = (struct ec_homes){.count = slices};
+    for (size_t n = 0; n < count; n++)
+        has |= found[n].answered && is_active(found[n].node) ? found[n].has : 0;
+    for (unsigned i = 0; i < slices; i++) {
+        if ((has & bit(i)) != 0)
+            continue;
+        while (next < count &&
+               !(is_active(found[next].node) && found[next].answered && found[next].has == 0))
+            next++;
+        if (next < count)
+            out->all[i] = found[next++].node;
+        else
+            ++*homeless;
+    }
+}
+
+bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!owners[i].answered || owners[i].slices == tag)
+            return false;
+    }
+    return settled && count > 0;
+}

@@ -1,0 +1,50 @@
+/* Which target has which slice of an object.  Pure: `ranked` are the bucket's targets as the map
+ * ranks them for the object's name, active and unreachable ones.
+ *
+ *   write    slice i goes to the i-th of those that are active: a dead target's place is taken by
+ * the next.  At least k + 1 must be there; parity that finds no target is left to a repair read
+ * first asked are those that had them if nobody was away at the write; where that is not so,
+ * everybody is asked what he has repair   a slice that nobody active has goes to the first active
+ * target that has none garbage  slices whose tag none of the owners of the name has in its
+ * manifest, where all of them can be asked and none is on its way from an earlier one */
+#pragma once
+
+#include "cluster/state.h"
+#include "ec/code.h"
+
+struct ec_homes {
+    unsigned count;                        /* k + m */
+    const struct node *all[EC_SLICES_MAX]; /* by slice; NULL: nobody */
+};
+
+/* E_NO_TARGETS. */
+int ec_plan_write(const struct node *const *ranked, size_t count, unsigned k, unsigned m,
+                  struct ec_homes *out, struct error *err);
+void ec_plan_guess(const struct node *const *ranked, size_t count, unsigned slices,
+                   struct ec_homes *out);
+
+/* What a target has said that it has. */
+struct ec_found {
+    const struct node *node;
+    bool answered;
+    ec_mask has;
+};
+
+ec_mask ec_homes_mask(const struct ec_homes *h);
+void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices,
+                  struct ec_homes *out);
+/* Can it be read?  E_NODE_UNREACHABLE where those who have not answered may have what is missing;
+ * E_CORRUPT where it is lost. */
+int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
+                  struct error *err);
+/* To whom the slices go that are to be made; `homeless`: so many more have no target that could
+ * take them. */
+void ec_plan_repair(const struct ec_found *found, size_t count, unsigned slices,
+                    struct ec_homes *out, unsigned *homeless);
+
+/* What an owner of the name has said. */
+struct ec_owner {
+    bool answered;
+    uint64_t slices; /* the tag of its manifest, or 0 */
+};
+bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled);

@@ -1,0 +1,383 @@
+#include "target/ec_slices.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/parse.h"
+#include "io/pool.h"
+#include "io/reader.h"
+#include "target/ec_manifest.h"
+#include "target/object.h"
+#include "target/target.h"
+
+#define SLICE_MAGIC 0x0ec511ce
+
+/* --- what a request says ---------------------------------------------------------------------- */
+
+/* In the request's arena. */
+struct slice_call {
+    unsigned magic;
+    struct http_request *req;
+    struct target *target;
+    uint64_t bucket_id; /* of the slices */
+    const char *slice;
+    struct object_put *put; /* of a PUT */
+};
+
+static struct slice_call *slice_call_of(void *arg)
+{
+    struct slice_call *c = arg;
+    assert(c->magic == SLICE_MAGIC);
+    return c;
+}
+
+static int parse_bucket(struct slice_call *c, struct error *err)
+{
+    uint64_t id;
+    int code = parse_u64(http_path_param(c->req, "bucket_id"), &id, err);
+    if (code == 0 && id >= EC_SLICES_BIT)
+        code = error_set(err, E_INVALID, "there is no bucket %" PRIu64, id);
+    c->bucket_id = ec_slices_bucket(id & ~EC_SLICES_BIT);
+    return code;
+}
+
+static struct slice_call *slice_call_new(struct http_request *req)
+{
+    struct slice_call *c = arena_alloc(http_arena(req), sizeof *c);
+    *c = (struct slice_call){.magic = SLICE_MAGIC, .req = req, .target = http_user(req)};
+    return c;
+}
+
+static int parse_slice(struct slice_call *c, struct error *err)
+{
+    uint64_t tag;
+    unsigned index;
+    c->slice = http_path_param(c->req, "slice");
+    int code = parse_bucket(c, err);
+    return code != 0 ? code : ec_slice_name_parse(c->slice, &tag, &index, err);
+}
+
+/* An absent one stays what it is. */
+static int query_u64(const struct http_request *req, const char *name, uint64_t *value,
+                     struct error *err)
+{
+    const char *text = http_query(req, name);
+    if (text == NULL || parse_u64(text, value, err) == 0)
+        return 0;
+    return error_recode(err, E_INVALID, "parameter '%s'", name);
+}
+
+static void fail(const struct slice_call *c, const char *what, const struct error *err)
+{
+    if (err->code == E_IO || err->code == E_CORRUPT)
+        log_error("slice failed", lstr("call", what), lstr("slice", c->slice), lerr(err));
+    http_reply_error(c->req, err);
+}
+
+/* --- PUT -------------------------------------------------------------------------------------- */
+
+static void stored(void *arg, const struct attr *attr, const struct error *err)
+{
+    const struct slice_call *c = slice_call_of(arg);
+    if (attr != NULL)
+        http_reply_empty(c->req, 204);
+    else
+        fail(c, "put", err);
+}
+
+static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
+{
+    struct slice_call *c = slice_call_of(ctx);
+    struct error err = ERROR_INIT;
+    (void)req;
+    if (c->put == NULL || object_put_write(c->put, data, len, &err) == 0)
+        return len;
+    object_put_abort(steal(c->put));
+    fail(c, "put", &err);
+    return len;
+}
+
+static void body_end(struct http_request *req, void *ctx)
+{
+    struct slice_call *c = slice_call_of(ctx);
+    (void)req;
+    if (c->put != NULL)
+        object_put_commit(steal(c->put), stored, c);
+}
+
+static void body_cut(struct http_request *req, void *ctx)
+{
+    (void)req;
+    object_put_abort(steal(slice_call_of(ctx)->put));
+}
+
+static int put_start(struct slice_call *c, struct error *err)
+{
+    const char *object = http_query(c->req, "object"), *sync = http_query(c->req, "sync");
+    int64_t length = http_content_length(c->req);
+    bool is_sync = true;
+    int code = parse_slice(c, err);
+    if (code == 0 && (object == NULL || length < 0))
+        code = error_set(err, E_INVALID, "a slice has a length and the parameter 'object'");
+    if (code == 0)
+        code = object_name_check(object, strlen(object), err);
+    if (code == 0 && sync != NULL)
+        code = parse_bool(sync, &is_sync, err);
+    if (code != 0)
+        return code;
+    struct buf meta = BUF_INIT;
+    buf_append(&meta, EC_SLICE_OBJECT, sizeof EC_SLICE_OBJECT);
+    buf_append(&meta, object, strlen(object) + 1);
+    const struct object_put_spec spec = {.bucket_id = c->bucket_id,
+                                         .name = c->slice,
+                                         .size = (uint64_t)length,
+                                         .durability = is_sync ? DURABILITY_SYNC : DURABILITY_ASYNC,
+                                         .checksum = CHECKSUM_XXH3,
+                                         .meta = meta.data,
+                                         .meta_len = meta.len};
+    code = object_put_begin(c->target->store, &spec, &c->put, err);
+    buf_done(&meta);
+    return code;
+}
+
+static void put_begin(struct http_request *req)
+{
+    static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
+    struct slice_call *c = slice_call_new(req);
+    struct error err = ERROR_INIT;
+    if (put_start(c, &err) == 0)
+        http_take_body(req, &ops, c);
+    else
+        fail(c, "put", &err);
+}
+
+/* --- GET -------------------------------------------------------------------------------------- */
+
+static int reply_range(const struct slice_call *c, const struct object *o, struct reader **reader,
+                       struct error *err)
+{
+    uint64_t offset = 0, length = o->attr.size;
+    int code = query_u64(c->req, "offset", &offset, err);
+    if (code == 0)
+        code = query_u64(c->req, "length", &length, err);
+    if (code == 0 && (offset > o->attr.size || length > o->attr.size - offset))
+        code = error_set(err, E_RANGE, "the slice has %" PRIu64 " bytes", o->attr.size);
+    if (code == 0)
+        http_reply_file(c->req, 200, o->fd, offset, length, steal(*reader));
+    else
+        close(o->fd);
+    return code;
+}
+
+/* In an HTTP thread, or in a reader's. */
+static void get_serve(void *arg)
+{
+    struct slice_call *c = slice_call_of(arg);
+    struct object o;
+    struct reader *reader;
+    struct error err = ERROR_INIT;
+    int code = object_open_for(c->target->store, c->bucket_id, c->slice, reader_may_wait(), &o,
+                               &reader, &err);
+    if (code == OBJECT_WAITS)
+        code = reader_submit(reader, get_serve, c, &err);
+    else if (code == 0)
+        code = reply_range(c, &o, &reader, &err);
+    if (code != 0)
+        fail(c, "get", &err);
+    reader_unref(reader);
+}
+
+static void get_begin(struct http_request *req)
+{
+    struct slice_call *c = slice_call_new(req);
+    struct error err = ERROR_INIT;
+    if (parse_slice(c, &err) == 0)
+        get_serve(c);
+    else
+        fail(c, "get", &err);
+}
+
+/* --- which are here --------------------------------------------------------------------------- */
+
+static bool is_absent(int code)
+{
+    return code == E_OBJECT_NOT_FOUND || code == E_CORRUPT;
+}
+
+/* In a worker. */
+static void find_serve(void *arg)
+{
+    struct slice_call *c = slice_call_of(arg);
+    const char *text = http_query(c->req, "tag");
+    uint64_t tag, slices = EC_SLICES_MAX;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *list = json_array();
+    c->slice = text != NULL ? text : "";
+    int code = ec_tag_parse(c->slice, strlen(c->slice), &tag, &err);
+    if (code == 0)
+        code = query_u64(c->req, "slices", &slices, &err);
+    for (unsigned i = 0; code == 0 && i < slices && i < EC_SLICES_MAX; i++) {
+        char name[EC_SLICE_NAME_MAX];
+        struct object o;
+        struct error why = ERROR_INIT;
+        int found =
+            object_head(c->target->store, c->bucket_id, ec_slice_name(tag, i, name), &o, &why);
+        if (found == 0)
+            json_array_append_new(list, json_integer(i));
+        else if (!is_absent(found))
+            code = error_set(&err, why.code, "%s", why.message);
+    }
+    if (code != 0) {
+        fail(c, "find", &err);
+        return;
+    }
+    _cleanup_json_ json_t *doc = json_pack("{sO}", "slices", list);
+    http_reply_json(c->req, 200, doc);
+}
+
+static void find_begin(struct http_request *req)
+{
+    struct slice_call *c = slice_call_new(req);
+    struct error err = ERROR_INIT;
+    c->slice = "";
+    int code = parse_bucket(c, &err);
+    if (code == 0)
+        code = pool_submit(c->target->workers, find_serve, c, &err);
+    if (code != 0)
+        fail(c, "find", &err);
+}
+
+const struct http_route ec_slice_routes[] = {
+    {.name = "slice_put",
+     .method = HTTP_PUT,
+     .pattern = "/v1/slices/{bucket_id}/{slice}",
+     .nets = NET_DATA,
+     .begin = put_begin,
+     .summary = "Keeps a slice of an object.",
+     .query = "object=whose slice it is; sync=false: it need not be on the disk before the reply",
+     .body = "the slice",
+     .reply = "204",
+     .errors = "invalid_argument invalid_name no_space io_error"},
+    {.name = "slice_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/slices/{bucket_id}/{slice}",
+     .nets = NET_DATA,
+     .begin = get_begin,
+     .summary = "Reads a slice that this target has.",
+     .query = "offset, length=bytes; default: all of it",
+     .body = "",
+     .reply = "200 with the bytes",
+     .errors = "invalid_argument object_not_found invalid_range data_corrupt mountpath_disabled "
+               "io_error"},
+    {.name = "slices_find",
+     .method = HTTP_GET,
+     .pattern = "/v1/slices/{bucket_id}",
+     .nets = NET_DATA,
+     .begin = find_begin,
+     .summary = "Which slices of an object this target has.",
+     .query = "tag=the object's manifest has it; slices=how many to look for",
+     .body = "",
+     .reply = "`{\"slices\": [indices]}`",
+     .errors = "invalid_argument mountpath_disabled io_error"},
+    {.name = NULL},
+};
+
+/* --- asking others ---------------------------------------------------------------------------- */
+
+char *ec_slice_url(const struct node *n, uint64_t bucket_id, uint64_t tag, unsigned index)
+{
+    char name[EC_SLICE_NAME_MAX];
+    return xprintf("%s/v1/slices/%" PRIu64 "/%s?", n->data_url, bucket_id,
+                   ec_slice_name(tag, index, name));
+}
+
+char *ec_slice_put_url(const struct node *n, const struct bucket *b, uint64_t tag, unsigned index,
+                       const char *object)
+{
+    struct buf url = BUF_INIT;
+    _cleanup_free_ char *slice = ec_slice_url(n, b->id, tag, index);
+    buf_printf(&url, "%ssync=%s&object=", slice,
+               b->props.durability == DURABILITY_SYNC ? "true" : "false");
+    buf_put_url_escaped(&url, object, strlen(object), "");
+    return buf_steal(&url);
+}
+
+struct finding {
+    struct ec_found *found;
+    char *url;
+    sem_t *answered;
+};
+
+static int take_slices(struct http_result *r, const char *url, ec_mask *has)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    int code = http_result_error(r, url, NULL);
+    if (code == 0)
+        code = json_parse(buf_str(&r->body), r->body.len, &doc, NULL);
+    json_t *list = json_object_get(doc, "slices"), *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        if (json_integer_value(item) >= 0 && json_integer_value(item) < EC_SLICES_MAX)
+            *has |= (ec_mask)1 << json_integer_value(item);
+    }
+    return code != 0 || json_is_array(list) ? code : E_JSON;
+}
+
+static void answered(void *arg, struct http_result *r)
+{
+    struct finding *f = arg;
+    f->found->answered = take_slices(r, f->url, &f->found->has) == 0;
+    sem_post(f->answered);
+}
+
+static size_t all_targets(const struct cluster_state *s, uint64_t bucket_id, const char *name,
+                          const struct node **out)
+{
+    size_t count = smap_owners(&s->smap, bucket_id, name, s->smap.count, out);
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->role == NODE_TARGET && !node_owns(n))
+            out[count++] = n;
+    }
+    return count;
+}
+
+size_t ec_slices_find(struct target *t, const struct cluster_state *s, uint64_t bucket_id,
+                      const char *name, uint64_t tag, unsigned slices, struct ec_found **found)
+{
+    _cleanup_free_ const struct node **nodes = xcalloc(s->smap.count + 1, sizeof *nodes);
+    size_t count = all_targets(s, bucket_id, name, nodes), asked = 0;
+    struct finding *findings = xcalloc(count + 1, sizeof *findings);
+    sem_t sem;
+    *found = xcalloc(count + 1, sizeof **found);
+    sem_init(&sem, 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        (*found)[i].node = nodes[i];
+        findings[i] = (struct finding){.found = &(*found)[i], .answered = &sem};
+        if (nodes[i]->state == NODE_UNREACHABLE)
+            continue;
+        findings[i].url = xprintf("%s/v1/slices/%" PRIu64 "?tag=%016" PRIx64 "&slices=%u",
+                                  nodes[i]->data_url, bucket_id, tag, slices);
+        const struct http_call call = {
+            .method = HTTP_GET, .url = findings[i].url, .total_timeout_ms = t->params.call_timeout};
+        http_call_start(t->data_client, &call, answered, &findings[i]);
+        asked++;
+    }
+    for (size_t i = 0; i < asked; i++) {
+        while (sem_wait(&sem) != 0)
+            ; /* EINTR is the only failure of an initialised semaphore */
+    }
+    for (size_t i = 0; i < count; i++)
+        free(findings[i].url);
+    free(findings);
+    sem_destroy(&sem);
+    return count;
+}

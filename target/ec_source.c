@@ -1,0 +1,232 @@
+#include "target/ec_source.h"
+
+#include <semaphore.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/ec_plan.h"
+#include "target/ec_slices.h"
+#include "target/target.h"
+
+/* A call brings so much of a slice where so much is wanted of it. */
+enum { AHEAD_BYTES = 1 << 20 };
+
+/* What was read of one slice. */
+struct window {
+    unsigned char *bytes;
+    size_t size;
+    uint64_t at;
+    size_t len;
+};
+
+struct source {
+    const struct ec_reading *reading;
+    struct ec_homes homes;
+    uint64_t end; /* of what is wanted, in each slice's file */
+    struct window windows[EC_SLICES_MAX];
+};
+
+/* One call for a piece of a slice. */
+struct fetch {
+    struct window *window;
+    char *url;
+    size_t want;
+    int code;
+    sem_t *over;
+};
+
+static void fetched(void *arg, struct http_result *r)
+{
+    struct fetch *f = arg;
+    f->code = http_result_error(r, f->url, NULL);
+    if (f->code == 0 && r->body.len != f->want)
+        f->code = E_LENGTH;
+    if (f->code == 0) {
+        memcpy(f->window->bytes, r->body.data, f->want);
+        f->window->len = f->want;
+    }
+    sem_post(f->over);
+}
+
+static bool has(const struct window *w, const struct ec_want *want)
+{
+    return want->offset >= w->at && want->offset + want->len <= w->at + w->len;
+}
+
+static void fetch_start(struct source *s, const struct ec_want *want, struct fetch *f, sem_t *over)
+{
+    const struct ec_reading *r = s->reading;
+    struct window *w = &s->windows[want->slice];
+    uint64_t left = s->end > want->offset ? s->end - want->offset : 0;
+    size_t len = left < AHEAD_BYTES ? (size_t)left : AHEAD_BYTES;
+    len = len > want->len ? len : want->len;
+    if (w->size < len) {
+        free(w->bytes);
+        w->bytes = xmalloc(len);
+        w->size = len;
+    }
+    w->at = want->offset;
+    w->len = 0;
+    _cleanup_free_ char *slice =
+        ec_slice_url(s->homes.all[want->slice], r->bucket_id, r->manifest.tag, want->slice);
+    *f = (struct fetch){.window = w, .want = len, .over = over};
+    f->url = xprintf("%soffset=%llu&length=%zu", slice, (unsigned long long)want->offset, len);
+    const struct http_call call = {.method = HTTP_GET,
+                                   .url = f->url,
+                                   .reply_max = len,
+                                   .total_timeout_ms = r->target->params.call_timeout};
+    http_call_start(r->target->data_client, &call, fetched, f);
+}
+
+/* Those that are not in their windows, side by side. */
+static void source_read(void *ctx, struct ec_want *wants, size_t count)
+{
+    struct source *s = ctx;
+    struct fetch fetches[EC_SLICES_MAX];
+    size_t of[EC_SLICES_MAX], started = 0;
+    sem_t over;
+    sem_init(&over, 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        if (!has(&s->windows[wants[i].slice], &wants[i])) {
+            of[started] = i;
+            fetch_start(s, &wants[i], &fetches[started++], &over);
+        }
+    }
+    for (size_t i = 0; i < started; i++) {
+        while (sem_wait(&over) != 0)
+            ; /* EINTR is the only failure of an initialised semaphore */
+    }
+    for (size_t i = 0; i < started; i++) {
+        wants[of[i]].code = fetches[i].code;
+        free(fetches[i].url);
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct window *w = &s->windows[wants[i].slice];
+        if (has(w, &wants[i])) {
+            memcpy(wants[i].out, w->bytes + (wants[i].offset - w->at), wants[i].len);
+            wants[i].code = 0;
+        }
+    }
+    sem_destroy(&over);
+}
+
+static void source_done(struct source *s)
+{
+    for (unsigned i = 0; i < EC_SLICES_MAX; i++)
+        free(s->windows[i].bytes);
+    free(s);
+}
+
+static int source_open(const struct ec_reading *r, const struct ec_homes *homes,
+                       struct source **out, struct ec_reader **reader, struct error *err)
+{
+    struct source *s = xcalloc(1, sizeof *s);
+    const struct ec_source source = {.ctx = s, .read = source_read};
+    *s = (struct source){.reading = r, .homes = *homes};
+    s->end = ec_layout_slice_bytes(&r->manifest.layout);
+    *out = s;
+    return ec_reader_new(&r->manifest.layout, r->manifest.tag, ec_homes_mask(homes), &source,
+                         reader, err);
+}
+
+/* --- a range ---------------------------------------------------------------------------------- */
+
+/* How far it has come: a second attempt goes on there. */
+struct progress {
+    ec_take_fn *take;
+    void *ctx;
+    uint64_t taken;
+    bool refused; /* by who takes it */
+};
+
+static int take_on(void *ctx, const void *data, size_t len, struct error *err)
+{
+    struct progress *p = ctx;
+    int code = p->take(p->ctx, data, len, err);
+    p->refused = code != 0;
+    p->taken += len;
+    return code;
+}
+
+/* Behind the last block of the range nothing is read ahead. */
+static uint64_t end_of(const struct ec_layout *l, uint64_t end)
+{
+    struct ec_piece last = ec_layout_piece(l, end - 1, end);
+    return ec_layout_block_at(l, last.stripe) + ec_layout_block(l, last.stripe) + EC_CHECK_BYTES;
+}
+
+static int try_range(const struct ec_reading *r, const struct ec_homes *homes, uint64_t offset,
+                     uint64_t end, struct progress *p, ec_mask *failed, struct error *err)
+{
+    _cleanup_(ec_reader_freep)
+    struct ec_reader *reader = NULL;
+    struct source *s;
+    int code = source_open(r, homes, &s, &reader, err);
+    s->end = end_of(&r->manifest.layout, end);
+    if (code == 0)
+        code = ec_reader_range(reader, offset + p->taken, end - offset - p->taken, take_on, p, err);
+    if (reader != NULL)
+        *failed |= ec_reader_failed(reader);
+    source_done(s);
+    return code;
+}
+
+static void guess(const struct ec_reading *r, struct ec_homes *out)
+{
+    const struct cluster_state *s = r->state;
+    unsigned slices = r->manifest.layout.k + r->manifest.layout.m;
+    const struct node *ranked[EC_SLICES_MAX];
+    size_t count = smap_owners(&s->smap, r->bucket_id, r->name, slices, ranked);
+    ec_plan_guess(ranked, count, slices, out);
+}
+
+static int find(const struct ec_reading *r, struct ec_homes *out, struct error *err)
+{
+    const struct ec_layout *l = &r->manifest.layout;
+    _cleanup_free_ struct ec_found *found = NULL;
+    size_t count = ec_slices_find(r->target, r->state, r->bucket_id, r->name, r->manifest.tag,
+                                  l->k + l->m, &found);
+    ec_plan_read(found, count, l->k + l->m, out);
+    return ec_plan_check(found, count, l->k, l->k + l->m, err);
+}
+
+static bool enough(const struct ec_reading *r, const struct ec_homes *h)
+{
+    return (unsigned)__builtin_popcountll(ec_homes_mask(h)) >= r->manifest.layout.k;
+}
+
+int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, ec_take_fn *take,
+                    void *ctx, ec_mask *failed, struct error *err)
+{
+    struct progress p = {.take = take, .ctx = ctx};
+    struct ec_homes homes;
+    struct error why = ERROR_INIT;
+    int code = E_NOT_FOUND;
+    *failed = 0;
+    guess(r, &homes);
+    if (enough(r, &homes))
+        code = try_range(r, &homes, offset, offset + len, &p, failed, &why);
+    if (code == 0 || p.refused) {
+        if (code != 0 && err != NULL)
+            *err = why;
+        return code;
+    }
+    *failed = 0;
+    code = find(r, &homes, err);
+    return code != 0 ? code : try_range(r, &homes, offset, offset + len, &p, failed, err);
+}
+
+int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,
+                      ec_take_fn *take, void *ctx, struct error *err)
+{
+    _cleanup_(ec_reader_freep)
+    struct ec_reader *reader = NULL;
+    struct source *s;
+    uint64_t sum;
+    int code = source_open(r, homes, &s, &reader, err);
+    if (code == 0)
+        code = ec_reader_rebuild(reader, slice, take, ctx, &sum, err);
+    source_done(s);
+    return code;
+}

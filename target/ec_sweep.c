@@ -1,0 +1,183 @@
+#include "target/ec_sweep.h"
+
+#include <string.h>
+
+#include "cluster/layout.h"
+#include "cluster/owners.h"
+#include "common/arena.h"
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/thread.h"
+#include "target/earlier.h"
+#include "target/ec.h"
+#include "target/ec_manifest.h"
+#include "target/ec_plan.h"
+#include "target/ec_slices.h"
+#include "target/target.h"
+
+enum { NAMES_AT_ONCE = 500 };
+
+struct garbage {
+    struct garbage *next;
+    uint64_t bucket_id;
+    struct version version;
+    char name[EC_SLICE_NAME_MAX];
+};
+
+struct pass {
+    struct ec *ec;
+    const struct cluster_state *state;
+    const struct bucket *bucket;
+    struct arena *arena;
+    struct garbage *found;
+};
+
+/* --- one slice -------------------------------------------------------------------------------- */
+
+static const char *object_of(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, EC_SLICE_OBJECT) == 0)
+            return value;
+    }
+    return NULL;
+}
+
+static bool ask_owner(const struct pass *p, const struct node *n, const char *object,
+                      struct ec_owner *out)
+{
+    struct target *t = p->ec->target;
+    struct object_held held;
+    int code = strcmp(n->id, t->id) == 0
+                   ? object_look(t->store, p->bucket->id, object, &held, NULL)
+                   : earlier_ask_node(t, p->state, n, p->bucket->id, object, &held, NULL);
+    *out = (struct ec_owner){.answered = code == 0, .slices = code == 0 ? held.slices : 0};
+    return out->answered;
+}
+
+static bool is_garbage(const struct pass *p, const char *object, uint64_t tag)
+{
+    struct owners owners;
+    struct ec_owner said[OWNERS_MAX];
+    owners_of(p->state, p->bucket, object, &owners);
+    bool settled = layout_is_settled(&p->state->smap) && owners.awaited == NULL;
+    for (size_t i = 0; i < owners.count; i++) {
+        if (owners.all[i]->state != NODE_ACTIVE || !settled ||
+            !ask_owner(p, owners.all[i], object, &said[i]))
+            return false;
+    }
+    return ec_plan_is_garbage(tag, said, owners.count, settled);
+}
+
+static void judge(struct pass *p, const char *name, const struct version *v)
+{
+    struct object o;
+    uint64_t tag, id = ec_slices_bucket(p->bucket->id);
+    unsigned index;
+    if (ec_slice_name_parse(name, &tag, &index, NULL) != 0 ||
+        object_head(p->ec->target->store, id, name, &o, NULL) != 0)
+        return; /* a scrub sees to what is damaged */
+    const char *object = object_of(&o.attr);
+    if (object == NULL || !is_garbage(p, object, tag))
+        return;
+    struct garbage *g = arena_alloc(p->arena, sizeof *g);
+    *g = (struct garbage){.next = p->found, .bucket_id = id, .version = *v};
+    snprintf(g->name, sizeof g->name, "%s", name);
+    p->found = g;
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+struct batch {
+    size_t count;
+    struct version versions[NAMES_AT_ONCE];
+    char names[NAMES_AT_ONCE][EC_SLICE_NAME_MAX];
+    char last[ATTR_NAME_MAX + 1];
+    bool more;
+};
+
+static int collect(struct batch *b, struct mountpath *mp, uint64_t bucket_id, int64_t before_ms)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int found = index_cursor_open(mp->index, &c, NULL);
+    if (found == 0)
+        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', NULL);
+    b->count = 0;
+    size_t steps = 0;
+    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
+         found = index_cursor_next(c, NULL)) {
+        const struct index_record *rec = index_cursor_record(c);
+        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
+        if (rec->tombstone || rec->modified_ms >= before_ms || strlen(b->last) >= EC_SLICE_NAME_MAX)
+            continue;
+        b->versions[b->count] = rec->version;
+        snprintf(b->names[b->count++], EC_SLICE_NAME_MAX, "%.*s", EC_SLICE_NAME_MAX - 1, b->last);
+    }
+    b->more = found == 1;
+    return found < 0 ? found : 0;
+}
+
+static void look_through(struct pass *p, struct mountpath *mp)
+{
+    _cleanup_free_ struct batch *b = xcalloc(1, sizeof *b);
+    int64_t before_ms = clock_wall_ms() - (int64_t)p->ec->target->params.slices_grace;
+    b->more = true;
+    while (b->more && !p->ec->stop.wanted &&
+           collect(b, mp, ec_slices_bucket(p->bucket->id), before_ms) == 0) {
+        for (size_t i = 0; i < b->count && !p->ec->stop.wanted; i++)
+            judge(p, b->names[i], &b->versions[i]);
+    }
+}
+
+static void drop_all(struct pass *p)
+{
+    struct error err = ERROR_INIT;
+    size_t count = 0;
+    for (const struct garbage *g = p->found; g != NULL; g = g->next, count++) {
+        if (object_drop(p->ec->target->store, g->bucket_id, g->name, &g->version, &err) != 0)
+            log_error("slice not removed", lstr("slice", g->name), lerr(&err));
+    }
+    log_info("slices removed that nobody knows", lu64("count", count));
+}
+
+static void sweep(struct ec *e)
+{
+    struct target *t = e->target;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    struct pass p = {.ec = e, .state = s, .arena = arena_new(4096)};
+    for (size_t i = 0; i < s->bmd.count && mountpath_set_check_whole(set, NULL) == 0; i++) {
+        p.bucket = &s->bmd.buckets[i];
+        for (size_t k = 0; k < set->count && p.bucket->props.ec_data > 0; k++)
+            look_through(&p, set->all[k]);
+    }
+    if (p.found != NULL && job_stop_pause(&e->stop, t->params.slices_grace))
+        drop_all(&p);
+    arena_free(p.arena);
+}
+
+static void *sweeper_main(void *arg)
+{
+    struct ec *e = arg;
+    while (job_stop_pause(&e->stop, e->target->params.slices_sweep_interval))
+        sweep(e);
+    return NULL;
+}
+
+int ec_sweep_start(struct ec *e, struct error *err)
+{
+    int code = thread_start("slices", sweeper_main, e, &e->sweeper, err);
+    e->sweeps = code == 0;
+    return code;
+}
+
+void ec_sweep_end(struct ec *e)
+{
+    if (e->sweeps)
+        pthread_join(e->sweeper, NULL);
+    e->sweeps = false;
+}

@@ -1,0 +1,13 @@
+/* Slices that nobody knows any more go: of objects that were written over or deleted, and of writes
+ * that failed.  A thread of its own looks every `slices_sweep_interval` through what is here; a
+ * slice is garbage when it is older than `slices_grace`, and each owner of its name says that its
+ * manifest is of another write, or none (ec_plan_is_garbage()).  What was found goes only after a
+ * second such time: whoever has begun to read it can go on for so long. */
+#pragma once
+
+#include "common/error.h"
+
+struct ec;
+
+int ec_sweep_start(struct ec *e, struct error *err);
+void ec_sweep_end(struct ec *e); /* after e->stop */
