@@ -32,9 +32,24 @@ static int attach(struct mountpaths *m, const struct change_call *call, struct e
     return mountpaths_attach(m, call->path, err);
 }
 
+/* Who may have lost copies must not answer from what it has until they are brought back: the map
+ * has to say so first, which it does when the target comes back without them. */
+static int check_given_up(const struct change_call *call, struct error *err)
+{
+    const struct target *t = http_user(call->req);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (!call->lost || !bmd_has_copies(&s->bmd))
+        return 0;
+    return error_set(err, E_MOUNTPATH_STATE,
+                     "buckets keep several copies: stop the target, and start it without '%s' and "
+                     "with --mountpath-lost-ok=true, so that the copies are brought back",
+                     call->path);
+}
+
 static int detach(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
-    return mountpaths_detach(m, call->path, call->lost, err);
+    int code = check_given_up(call, err);
+    return code != 0 ? code : mountpaths_detach(m, call->path, call->lost, err);
 }
 
 static int enable(struct mountpaths *m, const struct change_call *call, struct error *err)

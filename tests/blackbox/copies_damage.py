@@ -8,8 +8,10 @@ import http.client
 import json
 import os
 import random
+import shutil
 
-from lib import Failed, check, equal, main, wait_for
+from copies import holders, patient, setting, wait_repaired
+from lib import Failed, check, equal, in_parallel, main, wait_for
 from scrub import ATTRIBUTE, exchange, found_by, quarantine
 
 PATIENCE = 120
@@ -169,6 +171,29 @@ def test_a_scrub_finds_it_and_has_it_mended(c):
     for name in suffered:
         wait_whole(name)
     equal(scrub(c), set(), "what the next scrub has found")
+
+
+def test_a_lost_mountpath_is_repaired_by_itself(c):
+    setting(c, "repair_delay", "0s")
+    names = [f"disk/{i}" for i in range(30)]
+    in_parallel(lambda name: put(c, name), names)
+    c.object("DELETE", "d", names[0]).expect(204)
+    lost = os.path.join(c.node_dir("t1"), "mp1")
+    body = {"action": "detach", "value": {"path": lost, "lost": True}}
+    c.call("PUT", "/v1/daemon/mountpaths", body, node="t1").expect(409, "mountpath_state")
+    for name in names[1:]:
+        check(c.get("d", name).expect(200).body == BODIES[name], f"{name}: other bytes")
+    c.kill("t1")
+    patient(c, "DELETE", "d", names[1])
+    shutil.rmtree(lost)
+    c.start("t1", "--arg=--mountpath-lost-ok=true")
+    c.wait_node("t1", "active")
+    wait_repaired(c)
+    for name in names[:2]:
+        patient(c, "GET", "d", name)[0].expect(404, "object_not_found")
+    for name in names[2:]:  # not where they were: t1 has one mountpath less
+        equal(len(set(holders(c, BODIES[name]))), 2, f"copies of {name}")
+        check(patient(c, "GET", "d", name)[0].body == BODIES[name], f"{name}: other bytes")
 
 
 def test_where_both_are_damaged_nothing_comes_back(c):
