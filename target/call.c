@@ -102,6 +102,20 @@ int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *e
     return 0;
 }
 
+int sender_knows_owners(const struct http_request *req, struct error *err)
+{
+    struct target *t = http_user(req);
+    const char *dfcv = http_query(req, "dfcv");
+    uint64_t term, version, since_term, since_version;
+    if (dfcv == NULL)
+        return 0;
+    int code = admit_parse_state_version(dfcv, &term, &version, err);
+    keeper_owners(t->keeper, &since_term, &since_version);
+    if (code != 0 || term > since_term || (term == since_term && version >= since_version))
+        return code;
+    return error_set(err, E_STALE_MAP, "the owners have changed since cluster state %s", dfcv);
+}
+
 void object_call_start(struct object_call *call, void (*serve)(struct object_call *call))
 {
     call->serve = serve;
@@ -144,6 +158,15 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
         snprintf(out, OBJECT_ETAG_MAX, "%s", given);
     else
         snprintf(out, OBJECT_ETAG_MAX, "\"%s\"", version_format(&a->version, version));
+}
+
+int object_call_check_owners(const struct object_call *call, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    if (s->smap.placed == call->state->smap.placed)
+        return 0;
+    return error_set(err, E_STALE_MAP,
+                     "the owners have changed since the request began; send it again");
 }
 
 int object_call_check_conditions(const struct object_call *call, enum http_method method,

@@ -51,6 +51,8 @@ enum admit_verdict object_call_admit(struct object_call *call);
 /* Does the sender of an intra-cluster request (dfcv in its query) know a later state than we do?
  * Then jobs may have begun or committed that we do not know of: member_refresh() comes first. */
 int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err);
+/* Does it know the present owners, or later ones?  Else E_STALE_MAP. */
+int sender_knows_owners(const struct http_request *req, struct error *err);
 
 /* begin() of calls without a body: admits (waiting for a newer state where that is needed) and
  * calls serve(), in an HTTP thread or a worker, which replies. */
@@ -66,5 +68,9 @@ enum { OBJECT_ETAG_MAX = 320 };
 /* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
 void object_call_etag(const struct object_call *call, const struct attr *a,
                       char out[static OBJECT_ETAG_MAX]);
+/* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners said
+ * then may hold no longer, though this target owns the name now as it did then.  For who writes, under
+ * the name's lock. */
+int object_call_check_owners(const struct object_call *call, struct error *err);
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

@@ -135,28 +135,14 @@ static void put_page(struct buf *out, const struct list_page *page)
     buf_putc(out, '}');
 }
 
-/* Whoever does not know the present owners does not ask all of them: what has been moved to one
- * would be missing. */
-static int check_sender(const struct list_call *call, struct error *err)
-{
-    struct target *t = http_user(call->req);
-    const char *dfcv = http_query(call->req, "dfcv");
-    uint64_t term, version, since_term, since_version;
-    if (dfcv == NULL)
-        return 0;
-    int code = admit_parse_state_version(dfcv, &term, &version, err);
-    keeper_owners(t->keeper, &since_term, &since_version);
-    if (code != 0 || term > since_term || (term == since_term && version >= since_version))
-        return code;
-    return error_set(err, E_STALE_MAP, "the owners have changed since cluster state %s", dfcv);
-}
-
 static void reply_page(const struct list_call *call)
 {
     struct target *t = http_user(call->req);
     struct error err = ERROR_INIT;
     struct list_page page;
-    if (check_sender(call, &err) != 0) {
+    /* Whoever does not know the present owners does not ask all of them: what has been moved to one
+     * would be missing. */
+    if (sender_knows_owners(call->req, &err) != 0) {
         http_reply_error(call->req, &err);
         return;
     }

@@ -11,7 +11,9 @@
 
 static int check_conditions(void *ctx, const struct attr *current, struct error *err)
 {
-    return object_call_check_conditions(ctx, HTTP_DELETE, current, err);
+    const struct object_call *call = ctx;
+    int code = copies_are_several(call->bucket) ? 0 : object_call_check_owners(call, err);
+    return code != 0 ? code : object_call_check_conditions(call, HTTP_DELETE, current, err);
 }
 
 static void deleted(void *arg, const struct attr *attr, const struct error *err)
