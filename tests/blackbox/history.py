@@ -121,17 +121,24 @@ class Round:
     def look(self, asked):
         key, proxy = asked
 
+        said = []
+
         def answer():
             begin = self.now()
             try:
                 reply = self.c.get(self.bucket, key, node=proxy)
-            except CUT:
+            except CUT as e:
+                said[:] = [repr(e)]
                 return None
+            said[:] = [repr(reply)]
             if reply.status == 200:
                 return read(reply.headers["Dfc-Meta-Value"], begin, self.now(), who="end", note=proxy)
             return missing(begin, self.now(), who="end", note=proxy) if reply.status == 404 else None
 
-        return wait_for(answer, f"{key} can be read through {proxy}", 120)
+        try:
+            return wait_for(answer, f"{key} can be read through {proxy}", 120)
+        except Failed as e:
+            raise Failed(f"{e}; at last {said}") from e
 
 
 # --- rounds --------------------------------------------------------------------------------------
