@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 #include "target/miss.h"
 #include "target/turns.h"
@@ -94,7 +95,8 @@ static struct cold *cold_make(struct target *t)
                                              .backoff_max_ms = p->backend_backoff_max},
                                    .ctx = c,
                                    .wait = wait_a_while,
-                                   .tokens = google_tokens_new()};
+                                   .tokens = google_tokens_new(),
+                                   .gates = gates_new()};
     c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
     c->bytes = metric_get(M_cold_fetch_bytes_total, NULL);
@@ -141,6 +143,7 @@ void cold_stop(struct cold *c)
     c->stopping = true;
     pthread_cond_broadcast(&c->changed);
     pthread_mutex_unlock(&c->lock);
+    gates_close(c->env.gates);
     if (c->client != NULL)
         http_client_hurry(c->client, HURRY_MS);
 }
@@ -155,6 +158,7 @@ void cold_free(struct cold *c)
     turns_free(c->turns);
     http_client_free(c->client);
     google_tokens_free(c->env.tokens);
+    gates_free(c->env.gates);
     if (c->loop != NULL)
         loop_free(c->loop);
     pthread_cond_destroy(&c->changed);

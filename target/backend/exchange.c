@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/rng.h"
+#include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 
 #define ATTEMPT_MAGIC 0xba0cced0u
@@ -201,6 +202,7 @@ struct course {
     size_t pipe_bytes;
     unsigned done, redirects;
     bool renewed;                   /* the token */
+    struct gate_pass pass;          /* of the try under way */
     struct backend_request request; /* url NULL: to be made */
 };
 
@@ -244,7 +246,7 @@ static bool goes_on(struct course *c, const struct attempt *t, struct error *err
 }
 
 /* Each try is made, and signed, anew. */
-static int prepare(struct course *c, struct error *err)
+static int make_request(struct course *c, struct error *err)
 {
     if (c->request.url != NULL)
         return 0;
@@ -258,16 +260,40 @@ static int prepare(struct course *c, struct error *err)
     return c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
 }
 
+static int try_begin(struct course *c, struct error *err)
+{
+    const char *where = c->request.url != NULL ? c->request.url : c->spec->endpoint;
+    if (!gate_enter(c->env->gates, where, &c->pass))
+        return failure_of_transport(E_CANCELLED, "", err);
+    int code = make_request(c, err);
+    if (code != 0)
+        gate_leave(c->env->gates, &c->pass, GATE_UNKNOWN);
+    return code;
+}
+
+/* Its answer has begun, or it has none. */
+static void try_answered(struct course *c, const struct attempt *t)
+{
+    enum gate_verdict verdict = GATE_ANSWERED;
+    if (!is_good(t) &&
+        (t->transport == E_TIMEOUT || t->facts.status == 429 || t->facts.status == 503))
+        verdict = GATE_REFUSED;
+    else if (!is_good(t) && t->facts.status == 0)
+        verdict = GATE_UNKNOWN;
+    gate_leave(c->env->gates, &c->pass, verdict);
+}
+
 static int course_run(struct course *c, struct backend_facts *facts, struct bpipe **pipe,
                       struct error *err)
 {
     for (;;) {
         struct attempt *t;
         struct error why = ERROR_INIT;
-        int code = prepare(c, err);
+        int code = try_begin(c, err);
         if (code != 0)
             return code;
         try_once(c, &t, pipe);
+        try_answered(c, t);
         bool good = is_good(t), again = !good && goes_on(c, t, &why);
         *facts = t->facts;
         attempt_unref(t);
@@ -362,10 +388,11 @@ static int course_send(struct course *c, const struct exchange_file *file,
     for (;;) {
         struct attempt *t;
         struct error why = ERROR_INIT;
-        int code = prepare(c, err);
+        int code = try_begin(c, err);
         if (code != 0)
             return code;
         code = send_once(c, file, &t, &why);
+        try_answered(c, t);
         bool good = code == 0 && is_done(t), again = code == 0 && !good && goes_on(c, t, &why);
         reply->facts = t->facts;
         if (good) {

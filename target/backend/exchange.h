@@ -20,6 +20,7 @@
 #include "target/backend/backend.h"
 #include "target/backend/failure.h"
 
+struct gates;
 struct google_tokens;
 
 /* What exchanges share. */
@@ -30,6 +31,7 @@ struct exchange_env {
     /* Waits so long, unless the node stops: then false, at once. */
     bool (*wait)(void *ctx, uint64_t ms);
     struct google_tokens *tokens; /* of backends that bear them */
+    struct gates *gates;          /* where requests wait for backends that are overloaded */
 };
 
 /* The bucket's URL and what is wanted.  *facts and *pipe (NULL for HEAD, the caller's reference)

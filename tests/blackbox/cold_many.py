@@ -114,6 +114,28 @@ def test_first_bytes(c):
     print(f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)")
 
 
+def test_an_overloaded_backend_is_asked_less(c):
+    """After 503 upon 503 one at a time goes there, until it answers again."""
+    for i in range(3):
+        S3.put("data", f"busy/{i}", b"busy")
+        S3.fail(f"busy/{i}", status=503, times=3)
+        c.get("s3", f"busy/{i}").expect(503, "backend_unavailable")
+    go, got, names = threading.Event(), [], [f"then/{i}" for i in range(6)]
+    for name in names:
+        S3.put("data", name, name.encode())
+        S3.fail(name, stall=go)
+    threads = [threading.Thread(target=lambda n=n: got.append(c.get("s3", n).status)) for n in names]
+    for thread in threads:
+        thread.start()
+    wait_for(lambda: metric(c, "dfc_backend_waiting") == len(names) - 1 and sum(map(S3.count, names)) == 1,
+             "one is asked for, and the others wait")
+    go.set()
+    for thread in threads:
+        thread.join()
+    equal(got, [200] * len(names), "what they got")
+    equal(metric(c, "dfc_backend_waiting"), 0, "requests that wait in the end")
+
+
 if __name__ == "__main__":
     with S3:
         main(targets=1, args=QUICK)
