@@ -201,6 +201,10 @@ DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const ch
 
 DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
                      struct dfc_object_info **info, struct dfc_error *err);
+/* What each target has of the object, as it is on its disk (docs/http.md, "GET /v1/copies"); verify: each
+ * reads its bytes and compares them with their checksum.  *document is the caller's to free. */
+DFC_API int dfc_object_copies(struct dfc_client *client, const char *bucket, const char *object,
+                              bool verify, char **document, struct dfc_error *err);
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);

@@ -1,4 +1,4 @@
-/* dfc_head, dfc_delete, dfc_rename. */
+/* dfc_head, dfc_object_copies, dfc_delete, dfc_rename. */
 #include "api/dfc.h"
 
 #include "api/action.h"
@@ -28,6 +28,19 @@ int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
     if (rc == DFC_NOT_FOUND && err != NULL)
         head_explain(err, bucket, object);
     return rc;
+}
+
+int dfc_object_copies(struct dfc_client *c, const char *bucket, const char *object, bool verify,
+                      char **document, struct dfc_error *err)
+{
+    const struct call_small what = {.method = "GET", .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    int rc = uri_object_in(&path, "copies", bucket, object, err);
+    if (rc != DFC_OK)
+        return rc;
+    uri_query(&path, "verify", verify ? "true" : NULL);
+    return call_small(c, &what, &path, document, err);
 }
 
 int dfc_delete(struct dfc_client *c, const char *bucket, const char *object, struct dfc_error *err)

@@ -50,9 +50,15 @@ int uri_bucket(struct buf *out, const char *room, const char *bucket, struct dfc
 
 int uri_object(struct buf *out, const char *bucket, const char *object, struct dfc_error *err)
 {
+    return uri_object_in(out, "objects", bucket, object, err);
+}
+
+int uri_object_in(struct buf *out, const char *room, const char *bucket, const char *object,
+                  struct dfc_error *err)
+{
     if (object == NULL || object[0] == '\0')
         return failure_set(err, DFC_INVALID, E_NAME, "the object's name is empty");
-    int rc = uri_bucket(out, "objects", bucket, err);
+    int rc = uri_bucket(out, room, bucket, err);
     if (rc != DFC_OK)
         return rc;
     buf_putc(out, '/');

@@ -15,6 +15,9 @@ int uri_endpoint(const char *text, size_t len, char **out, struct dfc_error *err
  * refused. */
 int uri_bucket(struct buf *out, const char *room, const char *bucket, struct dfc_error *err);
 int uri_object(struct buf *out, const char *bucket, const char *object, struct dfc_error *err);
+/* "/v1/room/bucket/object" */
+int uri_object_in(struct buf *out, const char *room, const char *bucket, const char *object,
+                  struct dfc_error *err);
 
 /* Append "?name=value" or "&name=value"; nothing where value is NULL or "". */
 void uri_query(struct buf *out, const char *name, const char *value);

@@ -136,6 +136,12 @@ enum protection owners_protection(const struct cluster_state *s, const struct bu
     return one || all_have_all(s, b) ? PROTECTION_WHOLE : PROTECTION_DEGRADED;
 }
 
+const char *protection_name(enum protection p)
+{
+    static const char *const names[PROTECTIONS] = {"protected", "degraded", "unavailable"};
+    return names[p];
+}
+
 size_t owners_others(const struct owners *o, const char *self, const struct node **out)
 {
     size_t count = 0;

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/owners.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -14,17 +15,19 @@
 /* --- documents ------------------------------------------------------------------------------- */
 
 /* As users see it; the state document's form is between nodes. */
-static json_t *bucket_view(const struct bucket *b)
+static json_t *bucket_view(const struct cluster_state *s, const struct bucket *b)
 {
-    return json_pack("{s:s, s:I, s:I, s:o}", "name", b->name, "id", (json_int_t)b->id, "created_ms",
-                     (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
+    return json_pack("{s:s, s:I, s:I, s:o, s:s}", "name", b->name, "id", (json_int_t)b->id,
+                     "created_ms", (json_int_t)b->created_ms, "props",
+                     bucket_props_to_json(&b->props), "protection",
+                     protection_name(owners_protection(s, b)));
 }
 
 static void reply_all(struct http_request *req, const struct cluster_state *s)
 {
     json_t *buckets = json_array();
     for (size_t i = 0; i < s->bmd.count; i++)
-        json_array_append_new(buckets, bucket_view(&s->bmd.buckets[i]));
+        json_array_append_new(buckets, bucket_view(s, &s->bmd.buckets[i]));
     _cleanup_json_ json_t *doc = json_pack("{s:o}", "buckets", buckets);
     http_reply_json(req, 200, doc);
 }
@@ -40,7 +43,7 @@ static void reply_bucket(struct http_request *req, const struct cluster_state *s
         proxy_no_bucket(http_user(req), name, &err);
         http_reply_error(req, &err);
     } else {
-        _cleanup_json_ json_t *doc = bucket_view(b);
+        _cleanup_json_ json_t *doc = bucket_view(s, b);
         http_reply_json(req, status, doc);
     }
 }
@@ -118,10 +121,9 @@ struct action_body {
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
     static const char *const fields[] = {
-        "copies",  "ec",          "durability",        "checksum",     "verify_on_read",
-        "backend", "lru",         "lru_min_age",       "write_policy", "validate",
-        "stale",   "range_fetch", "validate_interval", "write_quorum", "read_from",
-        NULL};
+        "copies",      "durability",        "checksum",     "verify_on_read", "backend",
+        "lru",         "lru_min_age",       "write_policy", "validate",       "stale",
+        "range_fetch", "validate_interval", "write_quorum", "read_from", "ec", NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
@@ -374,7 +376,7 @@ const struct http_route bucket_routes[] = {
      .summary = "All buckets.",
      .query = "",
      .body = "",
-     .reply = "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\"}]}`",
+     .reply = "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\"}]}`",
      .errors = ""},
     {.name = "bucket_get",
      .method = HTTP_GET,
@@ -384,7 +386,7 @@ const struct http_route bucket_routes[] = {
      .summary = "One bucket's document; `*` is all buckets.",
      .query = "",
      .body = "",
-     .reply = "`{\"name\", \"id\", \"created_ms\", \"props\"}`",
+     .reply = "`{\"name\", \"id\", \"created_ms\", \"props\", \"protection\"}`",
      .errors = "bucket_not_found invalid_name"},
     {.name = "bucket_head",
      .method = HTTP_HEAD,

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cluster/owners.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -402,11 +403,24 @@ static void count_nodes(const struct smap *m)
     }
 }
 
+static void count_buckets(const struct cluster_state *s)
+{
+    int64_t count[PROTECTIONS] = {0};
+    for (size_t i = 0; i < s->bmd.count; i++)
+        count[owners_protection(s, &s->bmd.buckets[i])]++;
+    for (enum protection p = 0; p < PROTECTIONS; p++) {
+        char labels[64];
+        snprintf(labels, sizeof labels, "protection=\"%s\"", protection_name(p));
+        metric_set(metric_get(M_cluster_buckets, labels), count[p]);
+    }
+}
+
 void proxy_state_changed(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     count_nodes(&s->smap);
+    count_buckets(s);
     if (p->follower != NULL)
         follower_state_changed(p->follower);
     overtaken_state_changed(p->overtaken);

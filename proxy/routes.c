@@ -7,10 +7,12 @@
 #include "proxy/documents_routes.h"
 #include "proxy/job_routes.h"
 #include "proxy/list.h"
+#include "proxy/object_copies.h"
 #include "proxy/objects.h"
 #include "proxy/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
     object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
-    control_routes, daemon_routes, documents_routes, session_routes, NULL,
+    control_routes, daemon_routes, documents_routes, session_routes, object_copies_routes,
+    NULL,
 };

@@ -40,6 +40,7 @@
 #include "target/keeper.h"
 #include "target/lru_job.h"
 #include "target/member.h"
+#include "target/copy_shown.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/prefetch_job.h"
@@ -61,7 +62,8 @@ enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4
 const struct http_route *const target_routes[] = {
     object_routes, daemon_routes,  mountpath_routes,   cluster_routes,  index_routes,
     list_routes,   xaction_routes, sort_stream_routes, earlier_routes,  staged_routes,
-    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, NULL};
+    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, copy_shown_routes,
+    NULL};
 
 static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xaction,
                                                   &copy_xaction,     &prefetch_xaction,

@@ -76,8 +76,8 @@ static void prop_cell(struct table *t, json_t *props, const char *field)
 
 static void print_buckets(struct ctl *ctl, json_t *buckets)
 {
-    static const char *const headers[] = {"BUCKET",  "COPIES",  "DURABILITY", "CHECKSUM",
-                                          "BACKEND", "CREATED", NULL};
+    static const char *const headers[] = {"BUCKET",  "COPIES",     "DURABILITY", "CHECKSUM",
+                                          "BACKEND", "PROTECTION", "CREATED",    NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     size_t i;
@@ -91,6 +91,7 @@ static void print_buckets(struct ctl *ctl, json_t *buckets)
         prop_cell(t, props, "durability");
         prop_cell(t, props, "checksum");
         prop_cell(t, props, "backend");
+        prop_cell(t, b, "protection");
         table_cell(t, ctl_time(json_integer_value(json_object_get(b, "created_ms")), created));
     }
     table_print(t, ctl->out, ctl->headers, ctl->colour);

@@ -20,13 +20,14 @@ static json_int_t int_at(json_t *obj, const char *field)
 }
 
 static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const char *target,
-                    json_int_t objects, json_int_t bytes)
+                    json_int_t objects, json_int_t bytes, const char *protection)
 {
     char size[24];
     table_cell(t, bucket);
     table_cell(t, target);
     table_cellf(t, "%lld", (long long)objects);
     table_cell(t, ctl_size(ctl, (uint64_t)bytes, size));
+    table_cell(t, protection);
 }
 
 /* One target's rows, and into the sums of `all`: {"bucket": {"objects", "bytes", "targets": {…}}}.
@@ -41,7 +42,7 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
         const char *name = text_at(b, "name");
         if (only != NULL && strcmp(only, name) != 0)
             continue;
-        add_row(ctl, t, name, target, int_at(b, "objects"), int_at(b, "bytes"));
+        add_row(ctl, t, name, target, int_at(b, "objects"), int_at(b, "bytes"), "");
         json_t *sum = json_object_get(all, name);
         if (sum == NULL) {
             sum = json_pack("{s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "targets");
@@ -89,13 +90,36 @@ static int ask_targets(struct ctl *ctl, struct table *t, json_t *all, const char
     return code;
 }
 
+/* How the copies of each bucket are, as far as the map knows. */
+static int add_protection(struct ctl *ctl, json_t *all)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    if (dfc_bucket_list(ctl->client, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "list buckets");
+    int code = ctl_parse(ctl, text, &doc);
+    size_t i;
+    json_t *b;
+    json_array_foreach(json_object_get(doc, "buckets"), i, b)
+    {
+        json_t *sum = json_object_get(all, text_at(b, "name"));
+        if (sum != NULL)
+            json_object_set_new(sum, "protection", json_string(text_at(b, "protection")));
+    }
+    return code;
+}
+
 int storage_summary(struct ctl *ctl, const struct args *args)
 {
-    static const char *const headers[] = {"BUCKET", "TARGET", "OBJECTS", "BYTES", NULL};
+    static const char *const headers[] = {"BUCKET", "TARGET",     "OBJECTS",
+                                          "BYTES",  "PROTECTION", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     _cleanup_json_ json_t *all = json_object();
     int code = ask_targets(ctl, t, all, args->words[0]);
+    if (code == EXIT_OK)
+        code = add_protection(ctl, all);
     if (code != EXIT_OK)
         return code;
     if (ctl->json) {
@@ -104,8 +128,8 @@ int storage_summary(struct ctl *ctl, const struct args *args)
     }
     const char *bucket;
     json_t *sum;
-    json_object_foreach(all, bucket, sum)
-        add_row(ctl, t, bucket, "(all)", int_at(sum, "objects"), int_at(sum, "bytes"));
+    json_object_foreach(all, bucket, sum) add_row(ctl, t, bucket, "(all)", int_at(sum, "objects"),
+                                                  int_at(sum, "bytes"), text_at(sum, "protection"));
     table_print(t, ctl->out, ctl->headers, ctl->colour);
     return EXIT_OK;
 }

@@ -42,6 +42,7 @@ int object_rm_by_job(struct ctl *ctl, const struct args *args);
 int object_mv(struct ctl *ctl, const struct args *args);
 int object_cp(struct ctl *ctl, const struct args *args);
 int object_head(struct ctl *ctl, const struct args *args);
+int object_show(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);
 
 int sort_start(struct ctl *ctl, const struct args *args);

@@ -1,0 +1,100 @@
+/* object show. */
+#include "api/ctl/commands.h"
+
+#include <string.h>
+
+#include "api/ctl/name.h"
+#include "api/ctl/table.h"
+#include "common/cleanup.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+DEFINE_CLEANUP(struct table, table_free);
+
+static const char *text_at(json_t *doc, const char *field)
+{
+    const char *text = json_string_value(json_object_get(doc, field));
+    return text != NULL ? text : "-";
+}
+
+static bool is_at(json_t *doc, const char *field)
+{
+    return json_is_true(json_object_get(doc, field));
+}
+
+static const char *part_of(json_t *copy)
+{
+    return is_at(copy, "acting") ? "acts" : is_at(copy, "owner") ? "owner" : "-";
+}
+
+static const char *what_is_there(json_t *copy)
+{
+    json_t *intact = json_object_get(copy, "intact");
+    if (json_object_get(copy, "error") != NULL)
+        return text_at(json_object_get(copy, "error"), "message");
+    if (!is_at(copy, "found"))
+        return "nothing";
+    if (is_at(copy, "tombstone"))
+        return "deleted";
+    return intact == NULL ? "object" : json_is_true(intact) ? "intact" : "DAMAGED";
+}
+
+static void add_row(struct ctl *ctl, struct table *t, json_t *copy)
+{
+    char text[32];
+    json_t *sum = json_object_get(copy, "checksum");
+    bool found = is_at(copy, "found");
+    table_cell(t, text_at(copy, "node"));
+    table_cell(t, part_of(copy));
+    table_cellf(t, "%s%s%s", text_at(copy, "state"),
+                strcmp(text_at(copy, "lag"), "none") != 0 ? ", " : "",
+                strcmp(text_at(copy, "lag"), "none") != 0 ? text_at(copy, "lag") : "");
+    table_cell(t, what_is_there(copy));
+    table_cell(t, found ? text_at(copy, "version") : "-");
+    table_cell(
+        t, found ? ctl_size(ctl, (uint64_t)json_integer_value(json_object_get(copy, "size")), text)
+                 : "-");
+    table_cellf(t, "%s%s%s", text_at(sum, "type"), sum != NULL ? " " : "",
+                sum != NULL ? text_at(sum, "value") : "");
+}
+
+static void print_copies(struct ctl *ctl, json_t *doc)
+{
+    static const char *const headers[] = {"TARGET",  "PART", "STATE",    "THERE",
+                                          "VERSION", "SIZE", "CHECKSUM", NULL};
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    size_t i;
+    json_t *copy;
+    json_array_foreach(json_object_get(doc, "copies"), i, copy)
+    {
+        if (is_at(copy, "owner") || is_at(copy, "found") || json_object_get(copy, "error") != NULL)
+            add_row(ctl, t, copy);
+    }
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}
+
+int object_show(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    struct error e = ERROR_INIT;
+    _cleanup_(object_name_done)
+    struct object_name n = {0};
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    if (object_name_parse(args->words[0], &n, &e) != 0)
+        return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    if (n.key[0] == '\0')
+        return ctl_usage(ctl, "'%s' names no object: expected BUCKET/KEY", args->words[0]);
+    if (dfc_object_copies(ctl->client, n.bucket, n.key, args->given[F_checksums], &text, &err) !=
+        DFC_OK)
+        return ctl_fail(ctl, &err, "show");
+    int code = ctl_parse(ctl, text, &doc);
+    if (code != EXIT_OK)
+        return code;
+    if (ctl->json)
+        ctl_print_json(ctl, steal(doc));
+    else
+        print_copies(ctl, doc);
+    return EXIT_OK;
+}

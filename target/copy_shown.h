@@ -1,0 +1,8 @@
+/* What of an object lies on this target's disk, as it is there: for `dfcctl object show`, which asks
+ * every target.  Nothing is compared, brought here or mended by looking. */
+#pragma once
+
+#include "net/http_server.h"
+
+/* GET /v1/copies/{bucket_id}/{object...} */
+extern const struct http_route copy_shown_routes[];
