@@ -85,19 +85,17 @@ static int check_same_ec(const struct bucket_props *old, const struct bucket_pro
                      "change");
 }
 
-/* The copies that go may be the only ones that are complete. */
-static int check_fewer_copies(const struct cluster_state *s, const struct bucket_props *old,
-                              const struct bucket_props *now, struct error *err)
+/* Those that nobody owns any more would stay where they are, and a list would show them when the
+ * object has been deleted. */
+static int check_fewer_copies(const struct bucket_props *old, const struct bucket_props *now,
+                              struct error *err)
 {
-    for (size_t i = 0; i < s->smap.count && now->copies < old->copies; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        if (n->lag == LAG_MISSED)
-            return error_set(err, E_NODE_STATE,
-                             "target '%s' has missed writes, so that fewer copies might be those "
-                             "that lack them; wait until it is back and repaired",
-                             n->id);
-    }
-    return 0;
+    if (now->copies >= old->copies)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "field 'copies': this release does not lower it, from %u to %u; copy the "
+                     "objects to a bucket with fewer",
+                     old->copies, now->copies);
 }
 
 int command_bucket_props(const struct cluster_state *s, const struct command *cmd,
@@ -112,12 +110,10 @@ int command_bucket_props(const struct cluster_state *s, const struct command *cm
         (r = bucket_props_check(&b.props, err)) != 0 ||
         (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
         (r = check_same_ec(&known->props, &b.props, err)) != 0 ||
-        (r = check_fewer_copies(s, &known->props, &b.props, err)) != 0)
+        (r = check_fewer_copies(&known->props, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))
         return command_keep(s, next);
-    if (b.filled > b.props.copies)
-        b.filled = b.props.copies;
     if (b.props.copies > known->props.copies)
         b.raised = s->bmd.version + 1;
     else if (b.filled == b.props.copies)

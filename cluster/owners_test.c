@@ -434,11 +434,12 @@ static void a_bucket_is_as_well_as_its_owners(void **unused)
     apply(&w, (struct command){
                   .kind = CMD_LAG_DONE, .lagged = w.s->smap.lagged, .placed = w.s->smap.placed});
     assert_int_equal(protection(&w), PROTECTION_WHOLE);
-    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1);
-    apply(&w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
-    assert_int_equal(protection(&w), PROTECTION_WHOLE);
+    props.copies = 1;
+    apply(&w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "one", .props = &props});
+    assert_int_equal(owners_protection(w.s, bmd_bucket(&w.s->bmd, "one")), PROTECTION_WHOLE);
     set(&w, "t1", NODE_UNREACHABLE);
-    assert_int_equal(protection(&w), PROTECTION_UNAVAILABLE);
+    assert_int_equal(protection(&w), PROTECTION_DEGRADED);
+    assert_int_equal(owners_protection(w.s, bmd_bucket(&w.s->bmd, "one")), PROTECTION_UNAVAILABLE);
     state_unref(w.s);
 }
 

@@ -135,6 +135,8 @@ def test_what_such_buckets_do_not_do(c):
                  {"action": "evict", "value": {"list": ["a"]}}):
         reply = c.call("POST", "/v1/buckets/refuses", body)
         check(reply.status in (400, 501), f"{body}: {reply!r}")
+    fewer = {"action": "setprops", "value": {"copies": 1}}
+    c.call("PUT", "/v1/buckets/refuses", fewer).expect(501, "not_supported", "lower")
     spec = {"input_bck": "refuses", "output_bck": "plain", "input_format": "n-{00..01}",
             "output_format": "o-{0..9}", "extension": ".tar", "output_shard_size": "1MB"}
     c.call("POST", "/v1/sort", spec).expect(501, "not_supported")
