@@ -24,6 +24,7 @@ struct serving {
     struct bpipe *pipe;
     bool replied;
     char *name;
+    char *request_id; /* the request may end before its bytes are counted */
     struct ec_reading reading;
 };
 
@@ -31,6 +32,7 @@ static void serving_free(struct serving *v)
 {
     bpipe_unref(v->pipe);
     state_unref(v->reading.state);
+    free(v->request_id);
     free(v->name);
     free(v);
 }
@@ -75,7 +77,7 @@ static void serve(void *arg)
     struct serving *v = arg;
     struct error err = ERROR_INIT;
     ec_mask failed = 0;
-    log_set_request(http_request_id(v->call->req));
+    log_set_request(v->request_id);
     int code =
         ec_source_range(&v->reading, v->range.offset, v->range.length, take, v, &failed, &err);
     end(v, &err);
@@ -93,6 +95,7 @@ static struct serving *serving_new(struct object_call *call, const struct object
     v->range = *range;
     v->pipe = bpipe_new(PIPE_BYTES);
     v->name = xstrdup(call->name);
+    v->request_id = xstrdup(http_request_id(call->req));
     object_clone(o, &v->object);
     v->reading = (struct ec_reading){.target = call->target,
                                      .state = state_current(call->target->state),
