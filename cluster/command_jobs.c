@@ -78,6 +78,10 @@ static int check_job_move(const struct job *from, const struct job *to, struct e
     if (from->state != to->state && (!job_may_move(from->state, to->state) || !as_decided))
         return error_set(err, E_JOB_STATE, "job '%s' cannot go from %s to %s", from->id,
                          job_state_name(from->state), job_state_name(to->state));
+    bool again = from->state == JOB_RUNNING && to->state == JOB_QUEUED;
+    if (to->state != JOB_STOPPING && to->attempt != from->attempt + again)
+        return error_set(err, E_JOB_STATE, "job '%s' cannot go from attempt %llu to %llu", from->id,
+                         (unsigned long long)from->attempt, (unsigned long long)to->attempt);
     if (to->state == JOB_STOPPING && to->stop_as != JOB_FAILED && to->stop_as != JOB_ABORTED)
         return error_set(err, E_JOB_STATE, "job '%s' cannot stop as %s", from->id,
                          job_state_name(to->stop_as));

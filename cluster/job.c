@@ -26,7 +26,7 @@ enum { STATES = sizeof state_names / sizeof state_names[0] };
 #define MAY(state) (1u << (state))
 static const unsigned moves[STATES] = {
     [JOB_QUEUED] = MAY(JOB_RUNNING) | MAY(JOB_STOPPING),
-    [JOB_RUNNING] = MAY(JOB_COMMITTING) | MAY(JOB_STOPPING),
+    [JOB_RUNNING] = MAY(JOB_QUEUED) | MAY(JOB_COMMITTING) | MAY(JOB_STOPPING),
     [JOB_COMMITTING] = MAY(JOB_FINISHED),
     [JOB_STOPPING] = MAY(JOB_FAILED) | MAY(JOB_ABORTED),
 };
@@ -119,6 +119,7 @@ struct job *job_copy(const struct job *j)
     struct job *copy = job_new(j->id, j->kind);
     copy->state = j->state;
     copy->stop_as = j->stop_as;
+    copy->attempt = j->attempt;
     copy->description = xstrdup(j->description);
     copy->spec = json_deep_copy(j->spec);
     copy->plan = json_deep_copy(j->plan);
@@ -157,6 +158,8 @@ json_t *job_to_json(const struct job *j)
                             "state", job_state_name(j->state), "participants", participants,
                             "created", (json_int_t)j->created_ms, "started",
                             (json_int_t)j->started_ms, "ended", (json_int_t)j->ended_ms);
+    if (j->attempt > 0)
+        json_object_set_new(doc, "attempt", json_integer((json_int_t)j->attempt));
     if (j->state == JOB_STOPPING)
         json_object_set_new(doc, "stop_as", json_string(job_state_name(j->stop_as)));
     if (j->description != NULL)
@@ -212,7 +215,8 @@ static int job_states_from_json(json_t *doc, struct job *j, struct error *err)
     const char *stop_as = job_state_name(JOB_FAILED);
     int r;
     if ((r = json_need_str(doc, "job", "state", &state, err)) != 0 ||
-        (r = json_get_str(doc, "job", "stop_as", &stop_as, err)) != 0)
+        (r = json_get_str(doc, "job", "stop_as", &stop_as, err)) != 0 ||
+        (r = json_get_u64(doc, "job", "attempt", &j->attempt, err)) != 0)
         return r;
     if ((r = job_state_from_name(state, &j->state, err)) != 0)
         error_wrap(err, "field 'job.state'");

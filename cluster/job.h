@@ -1,6 +1,8 @@
 /* A job in the jobs document: what the cluster has to remember of it.  Progress is not here: it
  * lives on the targets and is asked for.
  *
+ *      ┌─────────┐ again
+ *      ▼         │
  *   queued ─▶ running ─▶ committing ─▶ finished
  *      │         │
  *      └────┬────┘
@@ -10,6 +12,8 @@
  * `committing` is the point of no return: the decision is durable, targets that missed it are told
  * again until they have done it.  `stopping` undoes; it ends when every target that is reachable
  * has cleaned up (others clean up when they come back and find the job ended).
+ * A job of a kind that begins again (xaction/kinds.def) goes back to `queued`, for its next attempt, when
+ * a target was lost while it ran.
  * job_may_move() is the table of allowed moves; job_move() asserts it. */
 #pragma once
 
@@ -37,6 +41,7 @@ struct job {
     char *kind; /* a row of xaction/kinds.def */
     enum job_state state;
     enum job_state stop_as; /* with JOB_STOPPING: JOB_FAILED or JOB_ABORTED */
+    uint64_t attempt;       /* from 0; grows by one whenever it goes from running back to queued */
     char *description;
     json_t *spec;           /* as the client gave it, checked; bucket ids resolved into `inputs` */
     json_t *plan;           /* what the primary decided (kind's own).  The buckets that the job works

@@ -15,7 +15,7 @@ static void the_moves_are_those_of_the_drawing(void **unused)
     } allowed[] = {
         {JOB_QUEUED, JOB_RUNNING},   {JOB_QUEUED, JOB_STOPPING},     {JOB_RUNNING, JOB_COMMITTING},
         {JOB_RUNNING, JOB_STOPPING}, {JOB_COMMITTING, JOB_FINISHED}, {JOB_STOPPING, JOB_FAILED},
-        {JOB_STOPPING, JOB_ABORTED},
+        {JOB_STOPPING, JOB_ABORTED}, {JOB_RUNNING, JOB_QUEUED},
     };
     unsigned count = 0;
     for (int from = JOB_QUEUED; from <= JOB_ABORTED; from++) {
@@ -38,6 +38,7 @@ static struct job *full_job(void)
     struct job *j = job_new("srt-abc", "sort");
     j->state = JOB_STOPPING;
     j->stop_as = JOB_ABORTED;
+    j->attempt = 2;
     j->description = xstrdup("nightly");
     j->spec = json_pack("{s:s}", "input_bck", "in");
     j->plan = json_pack("{s:I}", "salt", (json_int_t)77);

@@ -307,6 +307,7 @@ struct job_glue *job_glue_start(struct proxy *p)
     const struct jobs_limits limits = {.keep_ms = p->params.jobs_keep,
                                        .keep_max = p->params.jobs_keep_max,
                                        .keep_bytes = p->params.jobs_keep_bytes,
+                                       .attempts_max = p->params.jobs_attempts_max,
                                        .running_max = p->params.jobs_running_max};
     g->driver = jobs_driver_new(&env, &limits);
     g->timer = loop_timer_new(p->loop, tick, g);

@@ -13,6 +13,7 @@ struct totals {
     json_int_t create_shards_done, create_shards;
     json_int_t records, records_made;
     json_int_t bytes_in, bytes_made, bytes_to_make;
+    json_int_t redone_inputs, redone_shards, redone_bytes;
     double extract_s, create_s;
 };
 
@@ -59,6 +60,9 @@ static void totals_add(struct totals *t, const json_t *report)
     t->records_made += int_at(status, "create", "records", NULL);
     t->bytes_made += int_at(status, "create", "bytes", "done");
     t->bytes_to_make += int_at(status, "create", "bytes", "total");
+    t->redone_inputs += int_at(status, "redone", "inputs", NULL);
+    t->redone_shards += int_at(status, "redone", "shards", NULL);
+    t->redone_bytes += int_at(status, "redone", "bytes", NULL);
     keep_max(&t->extract_s, status, "extract");
     keep_max(&t->create_s, status, "create");
 }
@@ -232,8 +236,10 @@ json_t *job_view(const struct job *job, const json_t *reports, bool brief)
     json_object_set_new(view, "progress",
                         is_sort(job) ? progress_of(job, &t, phase)
                                      : objects_view_progress(job, reports));
-    /* Nothing is done twice in this release: a job that loses a target fails. */
-    json_object_set_new(view, "redone", json_pack("{s:i, s:i}", "shards", 0, "bytes", 0));
+    json_object_set_new(view, "redone",
+                        json_pack("{s:I, s:I, s:I, s:I}", "attempts", (json_int_t)job->attempt,
+                                  "inputs", t.redone_inputs, "shards", t.redone_shards, "bytes",
+                                  t.redone_bytes));
     json_object_set_new(view, "warnings", warnings_of(job, reports));
     json_object_set_new(view, "errors", errors_of(job));
     json_t *plan = plan_of(reports);

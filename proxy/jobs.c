@@ -10,6 +10,7 @@
 #include "proxy/rebalance_job.h"
 #include "proxy/resilver_job.h"
 #include "proxy/scrub_job.h"
+#include "xaction/kinds.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
 enum { PATIENCE_TICKS = 5 };
@@ -148,6 +149,17 @@ static void peer_keep_report(struct peer *p, const json_t *report)
     pthread_mutex_unlock(&p->job->driver->lock);
 }
 
+/* Does the report tell of an attempt that is over?  At the end of a job it does not matter. */
+static bool report_is_old(const struct peer *p, const json_t *report, enum xaction_state state)
+{
+    const struct jobs_env *env = &p->job->driver->env;
+    _cleanup_state_ const struct cluster_state *s = env->state(env->ctx);
+    const struct job *job = jobs_find(&s->jobs, p->job->id);
+    json_int_t attempt = json_integer_value(json_object_get(report, "attempt"));
+    return state != XACTION_NONE && job != NULL && attempt != (json_int_t)job->attempt &&
+           (job->state == JOB_QUEUED || job->state == JOB_RUNNING);
+}
+
 static void peer_note(struct peer *p, const json_t *report)
 {
     enum xaction_state state;
@@ -156,6 +168,9 @@ static void peer_note(struct peer *p, const json_t *report)
         log_warn("job report not understood", lstr("job", p->job->id), lstr("node", p->id));
         return;
     }
+    peer_keep_report(p, report);
+    if (report_is_old(p, report, state))
+        return;
     const json_t *error = json_object_get(report, "error");
     const char *code = json_string_value(json_object_get(error, "code"));
     const char *message = json_string_value(json_object_get(error, "message"));
@@ -166,7 +181,6 @@ static void peer_note(struct peer *p, const json_t *report)
         p->error_code = E_INTERNAL;
     free(p->error_message);
     p->error_message = xstrdup(message != NULL ? message : "no reason was given");
-    peer_keep_report(p, report);
 }
 
 /* One line for each silence. */
@@ -212,6 +226,7 @@ static void move_done(void *arg, const struct error *err)
     struct tracked *t = m->tracked;
     bool ended = job_ended(m->job->state);
     t->moving = false;
+    t->failed_ticks = err == NULL ? 0 : t->failed_ticks;
     if (err != NULL) {
         log_warn("job move not committed", lstr("job", t->id),
                  lstr("to", job_state_name(m->job->state)), lerr(err));
@@ -235,8 +250,10 @@ static struct job *job_moved(const struct tracked *t, const struct job *job,
 {
     struct job *next = job_copy(job);
     next->state = v->next;
-    if (v->next == JOB_RUNNING)
+    if (v->next == JOB_RUNNING && job->attempt == 0)
         next->started_ms = now;
+    if (v->next == JOB_QUEUED)
+        next->attempt++;
     if (v->next == JOB_STOPPING) {
         next->stop_as = v->stop_as;
         free(next->error_code);
@@ -308,6 +325,12 @@ static bool anybody_failed(const struct tracked *t)
     return false;
 }
 
+static bool may_begin_again(const struct tracked *t, const struct job *job)
+{
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
+    return kind != NULL && kind->again && job->attempt + 1 < t->driver->limits.attempts_max;
+}
+
 static void peer_send(struct peer *p, const struct cluster_state *s, const struct job *job,
                       enum controller_order order)
 {
@@ -360,7 +383,7 @@ static void tracked_step(struct tracked *t, bool tick)
     if (tick && anybody_failed(t))
         t->failed_ticks++;
     controller_step(job, peers, t->peer_count, unfit.code != 0 ? &unfit : NULL,
-                    t->failed_ticks < PATIENCE_TICKS, &v, orders);
+                    t->failed_ticks < PATIENCE_TICKS, may_begin_again(t, job), &v, orders);
     if (v.next != job->state) {
         tracked_move(t, job, &v);
         return;

@@ -44,6 +44,7 @@ struct jobs_limits {
     uint64_t keep_ms;    /* ended jobs stay listed for so long, */
     uint64_t keep_max;   /* at most so many of them, */
     uint64_t keep_bytes; /* whose documents are at most so long together */
+    uint64_t attempts_max; /* of a job of a kind that begins again */
     uint64_t running_max; /* jobs that run at once; others wait, queued, in order of creation */
 };
 

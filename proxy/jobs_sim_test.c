@@ -19,6 +19,8 @@ enum { TARGETS = 3, MESSAGES_MAX = 64, STEPS_WILD = 120, STEPS_MAX = 3000, SEEDS
 
 struct target {
     enum xaction_state state;
+    uint64_t attempt;
+    uint64_t made_in; /* this attempt */
     bool up;
     bool made;    /* outputs lie on its disks, hidden */
     bool visible; /* and not hidden any more */
@@ -31,6 +33,7 @@ struct message {
     size_t to;
     enum controller_order order;
     enum job_state job_state; /* when it was sent */
+    uint64_t attempt;         /* then */
     jobs_answer_fn *done;
     json_t *report;
     void (*committed)(void *arg, const struct error *err);
@@ -118,6 +121,7 @@ static void sim_send(void *ctx, const struct node *target, enum controller_order
     m->to = (size_t)(target->id[1] - '1');
     m->order = order;
     m->job_state = job->state;
+    m->attempt = job->attempt;
     m->done = done;
     m->arg = arg;
 }
@@ -130,26 +134,41 @@ static void driver_start(struct sim *s)
                                  .send = sim_send,
                                  .fits = sim_fits,
                                  .wall_ms = sim_wall};
-    const struct jobs_limits limits = {
-        .keep_ms = 1000000, .keep_max = 10, .keep_bytes = 1 << 20, .running_max = 1};
+    const struct jobs_limits limits = {.keep_ms = 1000000,
+                                       .keep_max = 10,
+                                       .keep_bytes = 1 << 20,
+                                       .running_max = 1,
+                                       .attempts_max = 3};
     s->driver = jobs_driver_new(&env, &limits);
 }
 
 /* --- targets ------------------------------------------------------------------------------------
  */
 
-static void target_order(struct sim *s, struct target *t, enum controller_order order)
+/* As in target/xaction_routes.c and xaction/course.c: a late order does not begin a job anew, and a
+ * later attempt begins from wherever the one before has come to. */
+static void target_prepare(struct sim *s, struct target *t, uint64_t attempt)
+{
+    const struct job *job = job_of(s);
+    bool late = job->state != JOB_QUEUED || job->attempt != attempt;
+    bool ends = t->state == XACTION_STOPPING || t->state == XACTION_STOPPED;
+    if (late || ends || (t->state != XACTION_NONE && attempt <= t->attempt))
+        return;
+    t->state = XACTION_PREPARING;
+    t->attempt = attempt;
+}
+
+static void target_order(struct sim *s, struct target *t, enum controller_order order,
+                         uint64_t attempt)
 {
     switch (order) {
     case CONTROLLER_NOTHING:
         break;
     case CONTROLLER_PREPARE:
-        /* As in target/xaction_routes.c: a late order does not begin a job anew. */
-        if (t->state == XACTION_NONE && job_of(s)->state == JOB_QUEUED)
-            t->state = XACTION_PREPARING;
+        target_prepare(s, t, attempt);
         break;
     case CONTROLLER_RUN:
-        if (t->state == XACTION_READY)
+        if (t->state == XACTION_READY && t->attempt == attempt)
             t->state = XACTION_RUNNING;
         break;
     case CONTROLLER_COMMIT:
@@ -171,9 +190,11 @@ static void target_work(struct sim *s, struct target *t)
         t->state = s->calm || !chance(s, 40) ? XACTION_READY : XACTION_FAILED;
     } else if (t->state == XACTION_RUNNING) {
         t->made = true;
+        t->made_in = t->attempt;
         t->state = s->calm || !chance(s, 40) ? XACTION_PREPARED : XACTION_FAILED;
     } else if (t->state == XACTION_COMMITTING) {
         assert_true(t->made);
+        assert_int_equal(t->made_in, job_of(s)->attempt);
         t->visible = true;
         t->state = XACTION_COMMITTED;
     } else if (t->state == XACTION_STOPPING) {
@@ -183,12 +204,16 @@ static void target_work(struct sim *s, struct target *t)
     }
 }
 
-static json_t *target_report(const struct target *t)
+static json_t *target_report(struct sim *s, const struct target *t)
 {
     json_t *report = json_pack("{s:s}", "state", xaction_state_name(t->state));
+    if (t->state != XACTION_NONE && t->attempt > 0)
+        json_object_set_new(report, "attempt", json_integer((json_int_t)t->attempt));
     if (t->state == XACTION_FAILED)
         json_object_set_new(report, "error",
-                            json_pack("{s:s, s:s}", "code", "io_error", "message", "disk"));
+                            json_pack("{s:s, s:s}", "code",
+                                      chance(s, 3) ? "network_error" : "io_error", "message",
+                                      "disk"));
     return report;
 }
 
@@ -283,8 +308,8 @@ static void message_arrive(struct sim *s, struct message *m)
     assert_true(m->order != CONTROLLER_COMMIT || m->job_state == JOB_COMMITTING);
     if (!t->up || (!s->calm && chance(s, 8)))
         return;
-    target_order(s, t, m->order);
-    m->report = target_report(t);
+    target_order(s, t, m->order, m->attempt);
+    m->report = target_report(s, t);
 }
 
 /* One message gets one step further; which, is a matter of chance. */
@@ -372,7 +397,7 @@ static void assert_outcome(const struct sim *s)
     }
 }
 
-static void sim_run(uint64_t seed, unsigned outcomes[static 3])
+static void sim_run(uint64_t seed, unsigned outcomes[static 4])
 {
     struct sim s = {.seed = seed, .state = state_new("c-sim")};
     rng_seed(&s.rng, seed);
@@ -393,6 +418,7 @@ static void sim_run(uint64_t seed, unsigned outcomes[static 3])
     assert_outcome(&s);
     enum job_state end = job_of(&s)->state;
     outcomes[end == JOB_FINISHED ? 0 : end == JOB_FAILED ? 1 : 2]++;
+    outcomes[3] += end == JOB_FINISHED && job_of(&s)->attempt > 0;
     s.calm = true;
     primary_restarts(&s);
     jobs_driver_free(s.driver);
@@ -402,12 +428,12 @@ static void sim_run(uint64_t seed, unsigned outcomes[static 3])
 static void test_schedules(void **state)
 {
     (void)state;
-    unsigned outcomes[3] = {0};
+    unsigned outcomes[4] = {0};
     log_set_level(LOG_OFF);
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         sim_run(seed, outcomes);
-    /* The schedules must reach all three ends, or they prove little. */
-    for (int i = 0; i < 3; i++)
+    /* The schedules must reach all ends, at a further attempt too, or they prove little. */
+    for (int i = 0; i < 4; i++)
         assert_true(outcomes[i] > SEEDS / 20);
 }
 

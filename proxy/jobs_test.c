@@ -27,6 +27,7 @@ struct world {
     const struct cluster_state *state;
     struct jobs_driver *driver;
     enum xaction_state targets[TARGETS];
+    uint64_t attempts[TARGETS]; /* that they are at */
     bool deaf[TARGETS];         /* gets nothing, answers nothing */
     const char *fails[TARGETS]; /* with this code */
     size_t tells;               /* bytes of a warning in each report */
@@ -85,12 +86,15 @@ static void world_commit(void *ctx, const struct command *cmd,
     apply(w, cmd);
 }
 
-static void target_takes(struct world *w, size_t i, enum controller_order order)
+static void target_takes(struct world *w, size_t i, enum controller_order order, uint64_t attempt)
 {
     enum xaction_state *s = &w->targets[i];
-    if (order == CONTROLLER_PREPARE && *s == XACTION_NONE)
+    bool begins = *s == XACTION_NONE || attempt > w->attempts[i];
+    if (order == CONTROLLER_PREPARE && begins) {
         *s = XACTION_READY;
-    else if (order == CONTROLLER_RUN && *s == XACTION_READY)
+        w->attempts[i] = attempt;
+    }
+    if (order == CONTROLLER_RUN && *s == XACTION_READY)
         *s = XACTION_RUNNING;
     else if (order == CONTROLLER_COMMIT && !w->commits_slowly)
         *s = XACTION_COMMITTED;
@@ -113,9 +117,11 @@ static void world_send(void *ctx, const struct node *target, enum controller_ord
         w->commit_orders_before_decision++;
     if (w->deaf[i])
         return;
-    target_takes(w, i, order);
+    target_takes(w, i, order, job->attempt);
     e->report = json_pack("{s:s, s:{s:i}}", "state", xaction_state_name(w->targets[i]), "status",
                           "number", (int)i);
+    if (w->targets[i] != XACTION_NONE)
+        json_object_set_new(e->report, "attempt", json_integer((json_int_t)w->attempts[i]));
     if (w->tells > 0) {
         _cleanup_free_ char *text = xcalloc(w->tells + 1, 1);
         memset(text, 'x', w->tells);
@@ -202,7 +208,7 @@ static int setup(void **state)
                                  .fits = world_fits,
                                  .wall_ms = world_wall};
     const struct jobs_limits limits = {
-        .keep_ms = 10000, .keep_max = 2, .keep_bytes = 4000, .running_max = 2};
+        .keep_ms = 10000, .keep_max = 2, .keep_bytes = 4000, .running_max = 2, .attempts_max = 3};
     w->driver = jobs_driver_new(&env, &limits);
     *state = w;
     return 0;
@@ -335,15 +341,13 @@ static void test_an_echo_gives_way_to_its_cause(void **state)
     assert_string_equal(job_of(w, "srt-1")->error_message, "t2: bad");
 }
 
-static void test_an_echo_without_a_cause_ends_the_job_in_the_end(void **state)
+static void test_an_echo_without_a_cause_makes_the_job_begin_again(void **state)
 {
     struct world *w = *state;
     run_into_an_echo(w);
     ticks(w, 6);
-    /* The one that says nothing is named, not the one that misses it. */
-    assert_int_equal(job_of(w, "srt-1")->state, JOB_STOPPING);
-    assert_string_equal(job_of(w, "srt-1")->error_code, "node_unreachable");
-    assert_string_equal(job_of(w, "srt-1")->error_message, "t2: the target does not answer");
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_QUEUED);
+    assert_int_equal(job_of(w, "srt-1")->attempt, 1);
 }
 
 static void test_unfit_job_is_stopped(void **state)
@@ -398,17 +402,39 @@ static void test_removed_target_does_not_hold_the_commit(void **state)
     assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
 }
 
-static void test_silent_target_holds_the_job_until_the_map_knows(void **state)
+/* A sort is waited with: it cannot do without. */
+static void test_a_sort_waits_for_a_target_that_is_away(void **state)
 {
     struct world *w = *state;
     w->deaf[2] = true;
     add_job(w, "srt-1");
+    set_node(w, "t3", NODE_UNREACHABLE);
     ticks(w, 8);
     assert_int_equal(job_of(w, "srt-1")->state, JOB_QUEUED);
-    set_node(w, "t3", NODE_UNREACHABLE);
-    ticks(w, 4);
-    assert_int_equal(job_of(w, "srt-1")->state, JOB_FAILED);
-    assert_string_equal(job_of(w, "srt-1")->error_code, "node_unreachable");
+    w->deaf[2] = false;
+    set_node(w, "t3", NODE_ACTIVE);
+    ticks(w, 12);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+    assert_int_equal(job_of(w, "srt-1")->attempt, 0);
+}
+
+/* t2 restarts while all run: another attempt, to the end. */
+static void test_a_sort_begins_again(void **state)
+{
+    struct world *w = *state;
+    add_job(w, "srt-1");
+    for (int i = 0; w->targets[1] != XACTION_RUNNING; i++) {
+        assert_true(i < 8);
+        ticks(w, 1);
+    }
+    w->targets[1] = XACTION_NONE;
+    for (int i = 0; job_of(w, "srt-1")->attempt == 0; i++) {
+        assert_true(i < 8);
+        ticks(w, 1);
+    }
+    ticks(w, 12);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+    assert_int_equal(job_of(w, "srt-1")->attempt, 1);
 }
 
 static void test_after_the_decision_the_job_waits(void **state)
@@ -509,10 +535,11 @@ int main(void)
         TEST(test_news_that_cross_an_answer_ask_again),
         TEST(test_refused_commits_are_tried_again),
         TEST(test_failure_names_its_cause),
-        TEST(test_silent_target_holds_the_job_until_the_map_knows),
+        TEST(test_a_sort_waits_for_a_target_that_is_away),
+        TEST(test_a_sort_begins_again),
         TEST(test_after_the_decision_the_job_waits),
         TEST(test_an_echo_gives_way_to_its_cause),
-        TEST(test_an_echo_without_a_cause_ends_the_job_in_the_end),
+        TEST(test_an_echo_without_a_cause_makes_the_job_begin_again),
         TEST(test_unfit_job_is_stopped),
         TEST(test_reports_outlive_a_restart),
         TEST(test_removed_target_does_not_hold_the_commit),

@@ -20,6 +20,7 @@ struct sort_progress {
     atomic_ullong rows_in, rows_out;
     atomic_ullong built, to_build, records_built;
     atomic_ullong bytes_done, bytes_total, bytes_local, bytes_remote;
+    atomic_ullong redone_inputs, redone_shards, redone_bytes;
     atomic_ullong extract_ms, merge_ms, create_ms;
 };
 
@@ -53,6 +54,8 @@ struct sort_context {
     uint64_t job; /* hash of the id: in every stream */
     unsigned self;
     unsigned participants;
+    uint64_t attempt;
+    uint64_t inputs; /* stamp of this target's, when they are pinned */
     struct arrangement *arrangement;
     struct sort_order order;
     struct keymap *map; /* the request's external key map, once it has been read; or NULL */

@@ -20,6 +20,7 @@ struct builder {
     struct sort_context *c;
     const struct catalog *catalog;
     const struct book *book;
+    struct resume *resume;
     unsigned char *buffer; /* WRITE_BYTES */
     size_t used;
     struct order_record *window; /* RECORDS_MAX */
@@ -41,6 +42,7 @@ struct create {
     struct sort_context *c;
     const struct catalog *catalog;
     const struct book *book;
+    struct resume *resume;
     atomic_size_t next;
 };
 
@@ -50,6 +52,7 @@ static void builder_init(struct builder *b, const struct create *x)
         .c = x->c,
         .catalog = x->catalog,
         .book = x->book,
+        .resume = x->resume,
         .buffer = xmalloc(WRITE_BYTES),
         .format = x->c->spec->output_shards,
         .begins = xcalloc(BEGINS_MAX, sizeof *b->begins),
@@ -341,7 +344,29 @@ static int shard_build(struct builder *b, struct error *err)
     streams_drop(b);
     if (out != NULL)
         env->output_discard(env->ctx, out);
+    progress_add(&b->c->progress.redone_bytes, b->written);
     return rc;
+}
+
+/* An earlier attempt has built it. */
+static void shard_skip(struct builder *b)
+{
+    struct sort_progress *p = &b->c->progress;
+    progress_add(&p->built, 1);
+    progress_add(&p->records_built, b->shard.records);
+    progress_add(&p->bytes_done, b->shard.bytes + format_tar_end(b->format));
+}
+
+static void shard_note(struct builder *b, size_t i)
+{
+    struct sort_progress *p = &b->c->progress;
+    resume_built(b->resume, i);
+    progress_add(&p->built, 1);
+    sort_count("create", b->shard.records, b->shard.bytes);
+    if (resume_is_again(b->resume, i)) {
+        progress_add(&p->redone_shards, 1);
+        progress_add(&p->redone_bytes, b->written);
+    }
 }
 
 static int builder_run(struct builder *b, size_t i, struct error *err)
@@ -349,14 +374,15 @@ static int builder_run(struct builder *b, size_t i, struct error *err)
     struct blob_range range = book_range(b->book, i);
     decoder_init(&b->orders, source_blob(&range));
     int rc = order_get_shard(&b->orders, &b->shard, err);
-    if (rc == 0)
+    bool stands = rc == 0 && resume_stands(b->resume, i);
+    if (stands)
+        shard_skip(b);
+    else if (rc == 0)
         rc = shard_build(b, err);
-    if (rc == 0) {
-        progress_add(&b->c->progress.built, 1);
-        sort_count("create", b->shard.records, b->shard.bytes);
-    } else {
+    if (rc == 0 && !stands)
+        shard_note(b, i);
+    else if (rc != 0)
         rc = error_wrap(err, "output shard '%s'", buf_str(&b->shard.name));
-    }
     decoder_done(&b->orders);
     return rc;
 }
@@ -378,9 +404,9 @@ static int worker(void *ctx, size_t number, struct error *err)
 }
 
 int create_run(struct sort_context *c, const struct catalog *catalog, const struct book *book,
-               struct error *err)
+               struct resume *resume, struct error *err)
 {
-    struct create x = {.c = c, .catalog = catalog, .book = book};
+    struct create x = {.c = c, .catalog = catalog, .book = book, .resume = resume};
     size_t count = book_count(book);
     size_t workers = count < c->create_threads ? count : c->create_threads;
     return parallel_for("sort-create", c->create_threads, workers, worker, &x, err);

@@ -5,9 +5,10 @@
 #include "sort/catalog.h"
 #include "sort/context.h"
 #include "sort/orders.h"
+#include "sort/resume.h"
 
 /* E_OBJECT_EXISTS where this target, as the owner, has an object of an ordered name. */
 int create_check(struct sort_context *c, const struct book *book, struct error *err);
-/* Builds all of them, c->create_threads at a time. */
+/* Builds all of them that do not stand yet, c->create_threads at a time. */
 int create_run(struct sort_context *c, const struct catalog *catalog, const struct book *book,
-               struct error *err);
+               struct resume *resume, struct error *err);

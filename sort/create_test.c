@@ -203,7 +203,11 @@ static void order(struct bench *b, const char *name, const struct order_record *
 static void expect(struct bench *b, int code, const char *words)
 {
     struct error err = ERROR_INIT;
-    int rc = create_run(&b->c, b->catalog, b->book, &err);
+    _cleanup_(resume_freep)
+    struct resume *resume = resume_new();
+    int rc = resume_begin(resume, &b->c, b->book, &err);
+    if (rc == 0)
+        rc = create_run(&b->c, b->catalog, b->book, resume, &err);
     if (rc != code || strstr(err.message, words) == NULL)
         fail_msg("%s: '%s', not '%s'", error_name(rc), err.message, words);
     assert_int_equal(b->begun, 1);

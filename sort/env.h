@@ -22,6 +22,12 @@ struct sort_shard_info {
     bool missing; /* it should be here and is not (templates and lists) */
 };
 
+/* What the pinned inputs are. */
+struct sort_pinned {
+    uint64_t stamp; /* the same only as long as they are the same versions of the same shards */
+    bool again;     /* they were pinned before: by an earlier life of this target */
+};
+
 enum sort_channel {
     SORT_CHANNEL_MERGE,  /* a sorted table, to the next target of the arrangement */
     SORT_CHANNEL_ORDERS, /* the output shards that a target shall build */
@@ -37,10 +43,10 @@ struct sort_env {
     /* --- input ------------------------------------------------------------------------------ */
     /* Pins this target's input shards (their versions can no longer change under the job) and
      * calls each() for every one of them, and for missing ones, in any order.  each() returns 0 or
-     * a code that ends the listing. */
+     * a code that ends the listing.  What was pinned before stays what it was. */
     int (*pin_shards)(void *ctx, const struct sort_spec *spec,
                       int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
-                      void *arg, struct error *err);
+                      void *arg, struct sort_pinned *pinned, struct error *err);
     /* The pinned version, for pread.  The caller closes it. */
     int (*open_shard)(void *ctx, const char *name, int *fd, struct error *err);
     /* Gives the bytes of the request's external key map (spec->ekm_file) to feed(), in order, in
@@ -79,4 +85,8 @@ struct sort_env {
                         struct error *err);
     int (*output_finish)(void *ctx, struct sort_output *out, struct error *err); /* frees */
     void (*output_discard)(void *ctx, struct sort_output *out);                  /* frees */
+    /* Removes those of this target's finished outputs of the job, of whichever attempt, that
+     * wanted() does not want. */
+    int (*outputs_prune)(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
+                         struct error *err);
 };

@@ -43,6 +43,7 @@ static int exchange_own(struct exchange *x, const struct catalog *catalog,
         .job = x->c->job,
         .order = x->c->order,
         .map = x->c->map != NULL ? keymap_checksum(x->c->map) : 0,
+        .inputs = x->c->inputs,
         .rows = rowset_count(rows),
         .bytes = rowset_bytes(rows),
     };
@@ -68,6 +69,7 @@ static int exchange_receive(struct exchange *x, unsigned round, unsigned from, s
         return error_set(err, E_CORRUPT, "table from target '%s': its counts overflow",
                          peer_name(x, from));
     x->dicts[n] = table_reader_dict(x->readers[n]);
+    x->head.inputs += head->inputs;
     x->head.rows += head->rows;
     x->head.bytes += head->bytes;
     progress_add(&x->c->progress.rows_in, head->rows);
@@ -156,7 +158,7 @@ static int exchange_work(struct exchange *x, const struct catalog *catalog, stru
     if (x->head.rows == 0)
         notes_add(&x->c->notes, "the input has no records: there will be no output");
     struct row_source merged = {.next = exchange_next, .ctx = x};
-    return planner_run(x->c, merged, x->dict, x->head.bytes, own, figures, err);
+    return planner_run(x->c, merged, x->dict, &x->head, own, figures, err);
 }
 
 int exchange_run(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,

@@ -375,9 +375,12 @@ int extract_run(struct sort_context *c, struct catalog *catalog, struct contents
 {
     struct extract x = {.c = c, .catalog = catalog, .contents = contents, .rows = rows};
     pthread_mutex_init(&x.lock, NULL);
-    int rc = c->env->pin_shards(c->env->ctx, c->spec, each_shard, &x, err);
+    struct sort_pinned pinned = {0};
+    int rc = c->env->pin_shards(c->env->ctx, c->spec, each_shard, &x, &pinned, err);
     if (rc == 0) {
         catalog_sort(catalog);
+        c->inputs = pinned.stamp;
+        progress_add(&c->progress.redone_inputs, pinned.again ? catalog_count(catalog) : 0);
         atomic_store(&c->progress.shards_total, catalog_count(catalog));
         rc = parallel_for("sort-extract", c->extract_threads, catalog_count(catalog), scan_shard,
                           &x, err);

@@ -34,6 +34,25 @@ void notes_add(struct notes *n, const char *fmt, ...)
     pthread_mutex_unlock(&n->lock);
 }
 
+uint64_t notes_count(struct notes *n)
+{
+    pthread_mutex_lock(&n->lock);
+    uint64_t count = n->count;
+    pthread_mutex_unlock(&n->lock);
+    return count;
+}
+
+void notes_cut(struct notes *n, uint64_t count)
+{
+    pthread_mutex_lock(&n->lock);
+    for (uint64_t i = count; i < n->count && i < NOTES_MAX; i++) {
+        free(n->texts[i]);
+        n->texts[i] = NULL;
+    }
+    n->count = count < n->count ? count : n->count;
+    pthread_mutex_unlock(&n->lock);
+}
+
 json_t *notes_json(struct notes *n)
 {
     json_t *list = json_array();

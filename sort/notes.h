@@ -16,4 +16,7 @@ struct notes {
 void notes_init(struct notes *n);
 void notes_done(struct notes *n);
 void notes_add(struct notes *n, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+uint64_t notes_count(struct notes *n);
+/* Forgets all but the first `count`. */
+void notes_cut(struct notes *n, uint64_t count);
 json_t *notes_json(struct notes *n); /* texts, and "… and 23 more warnings" at the end */

@@ -8,7 +8,7 @@
 
 #define NAME_MAX_BYTES 1024
 
-static const char magic[8] = "DFCORDR1";
+static const char magic[8] = "DFCORDR2";
 
 int order_put_record(struct encoder *e, const struct order_record *r, struct error *err)
 {
@@ -94,6 +94,7 @@ struct book {
     uint64_t *starts;
     size_t count, cap;
     uint64_t bytes;
+    uint64_t inputs;
 };
 
 struct book *book_new(const struct sort_env *env, uint64_t memory_limit)
@@ -163,6 +164,16 @@ uint64_t book_bytes(const struct book *b)
     return b->bytes;
 }
 
+void book_set_inputs(struct book *b, uint64_t inputs)
+{
+    b->inputs = inputs;
+}
+
+uint64_t book_inputs(const struct book *b)
+{
+    return b->inputs;
+}
+
 struct blob_range book_range(const struct book *b, size_t i)
 {
     assert(i < b->count);
@@ -173,10 +184,12 @@ struct blob_range book_range(const struct book *b, size_t i)
 /* --- the stream ---------------------------------------------------------------------------------
  */
 
-int orders_begin(struct encoder *e, uint64_t job, struct error *err)
+int orders_begin(struct encoder *e, uint64_t job, uint64_t inputs, struct error *err)
 {
     int rc = encoder_put(e, magic, sizeof magic, err);
-    return rc != 0 ? rc : encoder_put_u64(e, job, err);
+    if (rc == 0)
+        rc = encoder_put_u64(e, job, err);
+    return rc != 0 ? rc : encoder_put_u64(e, inputs, err);
 }
 
 int orders_add(struct encoder *e, const struct order_shard *s, struct source records,
@@ -214,7 +227,7 @@ static int incoming_head(struct incoming *in, uint64_t job, struct error *err)
         rc = decoder_get_u64(&in->decoder, &number, err);
     if (rc == 0 && (memcmp(found, magic, sizeof magic) != 0 || number != job))
         return error_set(err, E_CORRUPT, "the stream does not hold this job's orders");
-    return rc;
+    return rc != 0 ? rc : decoder_get_u64(&in->decoder, &in->book->inputs, err);
 }
 
 static int incoming_records(struct incoming *in, struct error *err)

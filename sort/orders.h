@@ -2,8 +2,9 @@
  *
  * In the stream from the last target to a builder:
  *
- *     magic      "DFCORDR1"
+ *     magic      "DFCORDR2"
  *     job        8 bytes
+ *     inputs     8 bytes: the sum of the stamps of all inputs (sort/env.h)
  *     shards     each: 1, then the shard as below
  *     end        0, varint shards
  *     checksum   8 bytes
@@ -54,12 +55,15 @@ int book_add(struct book *b, const struct order_shard *s, struct source records,
              struct error *err);
 size_t book_count(const struct book *b);
 uint64_t book_bytes(const struct book *b); /* of all shards' records */
+/* What the orders were made of: the sum of the stamps of all inputs. */
+void book_set_inputs(struct book *b, uint64_t inputs);
+uint64_t book_inputs(const struct book *b);
 /* Where shard i begins: the range to decode. */
 struct blob_range book_range(const struct book *b, size_t i);
 
 /* --- the stream --------------------------------------------------------------------------------- */
 
-int orders_begin(struct encoder *e, uint64_t job, struct error *err);
+int orders_begin(struct encoder *e, uint64_t job, uint64_t inputs, struct error *err);
 int orders_add(struct encoder *e, const struct order_shard *s, struct source records,
                struct error *err);
 int orders_end(struct encoder *e, uint64_t shards, struct error *err);

@@ -47,7 +47,9 @@ static void try_orders(const uint8_t *data, size_t size)
 {
     _cleanup_(buf_done)
     struct buf bytes = BUF_INIT;
-    buf_append(&bytes, "DFCORDR1\0\1\2\3\4\5\6\7", 16);
+    static const char inputs[8];
+    buf_append(&bytes, "DFCORDR2\0\1\2\3\4\5\6\7", 16);
+    buf_append(&bytes, inputs, sizeof inputs);
     buf_append(&bytes, data, size);
     append_checksum(&bytes);
     struct span span = {.data = (unsigned char *)bytes.data, .len = bytes.len};

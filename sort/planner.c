@@ -20,6 +20,7 @@ struct channel {
 struct planner {
     struct sort_context *c;
     const struct dict *dict;
+    uint64_t inputs; /* of all targets */
     struct cut cut;
     struct order_shard shard; /* that is being cut */
     struct blob *records;     /* its records, encoded */
@@ -229,7 +230,7 @@ static int channel_open(struct planner *p, unsigned to, struct error *err)
         return error_wrap(err, "orders to target '%s'", sort_target_name(p->c, to));
     ch->link = link_writer(p->c->links, pipe);
     encoder_init(&ch->encoder, sink_link(ch->link));
-    return orders_begin(&ch->encoder, p->c->job, err);
+    return orders_begin(&ch->encoder, p->c->job, p->inputs, err);
 }
 
 static int channels_open(struct planner *p, struct error *err)
@@ -287,12 +288,13 @@ static int planner_work(struct planner *p, struct row_source rows, struct error 
 }
 
 int planner_run(struct sort_context *c, struct row_source rows, const struct dict *dict,
-                uint64_t total_bytes, struct book *own, struct sort_figures *figures,
+                const struct table_head *whole, struct book *own, struct sort_figures *figures,
                 struct error *err)
 {
     struct planner p = {
         .c = c,
         .dict = dict,
+        .inputs = whole->inputs,
         .records = blob_new(c->env, c->memory.cutting),
         .held = xcalloc(c->participants, sizeof *p.held),
         .repeats = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
@@ -303,8 +305,9 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
         .figures = figures,
     };
     if (c->map == NULL)
-        cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, total_bytes);
+        cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, whole->bytes);
     encoder_init(&p.encoder, sink_blob(p.records));
+    book_set_inputs(own, whole->inputs);
     int rc = channels_close(&p, planner_work(&p, rows, err), err);
     encoder_done(&p.encoder);
     buf_done(&p.shard.name);

@@ -8,8 +8,9 @@
 #include "sort/dict.h"
 #include "sort/orders.h"
 #include "sort/rows.h"
+#include "sort/table.h"
 
-/* `own` gets this target's orders. */
+/* `whole`: of the merged table.  `own` gets this target's orders. */
 int planner_run(struct sort_context *c, struct row_source rows, const struct dict *dict,
-                uint64_t total_bytes, struct book *own, struct sort_figures *figures,
+                const struct table_head *whole, struct book *own, struct sort_figures *figures,
                 struct error *err);

@@ -46,9 +46,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     };
     _cleanup_(buf_done)
     struct buf bytes = BUF_INIT;
-    buf_append(&bytes, "DFCTABL1\0\1\2\3\4\5\6\7", 16);
+    buf_append(&bytes, "DFCTABL2\0\1\2\3\4\5\6\7", 16);
     buf_putc(&bytes, (char)expected.order.algorithm);
     buf_putc(&bytes, expected.order.decreasing);
+    static const char inputs[8];
+    buf_append(&bytes, inputs, sizeof inputs);
     buf_append(&bytes, data + 1, size - 1);
     append_checksum(&bytes);
     struct span span = {.data = (unsigned char *)bytes.data, .len = bytes.len};

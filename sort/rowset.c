@@ -31,6 +31,7 @@ struct rowset {
     struct run runs[RUNS_MAX];
     size_t run_count;
     struct merge *merge; /* once opened */
+    bool ended;          /* has been opened: nothing is added any more */
     size_t cursor;       /* of the rows in memory */
 };
 
@@ -60,13 +61,18 @@ static void run_close(struct run *r)
     r->open = false;
 }
 
+void rowset_close(struct rowset *s)
+{
+    merge_free(steal(s->merge));
+    for (size_t i = 0; i < s->run_count; i++)
+        run_close(&s->runs[i]);
+}
+
 void rowset_free(struct rowset *s)
 {
     if (s == NULL)
         return;
-    merge_free(s->merge);
-    for (size_t i = 0; i < s->run_count; i++)
-        run_close(&s->runs[i]);
+    rowset_close(s);
     blob_free(s->file);
     free(s->block);
     free(s);
@@ -210,7 +216,7 @@ static int rowset_spill(struct rowset *s, struct error *err)
 
 int rowset_add(struct rowset *s, const struct sort_row *row, struct error *err)
 {
-    assert(s->merge == NULL && row->name_len <= ROW_NAME_MAX);
+    assert(!s->ended && row->name_len <= ROW_NAME_MAX);
     size_t used = s->slots * sizeof(struct slot) + s->names;
     if (s->memory - used < sizeof(struct slot) + row->name_len) {
         int rc = rowset_spill(s, err);
@@ -238,7 +244,9 @@ int rowset_open(struct rowset *s, struct row_source *out, struct error *err)
 {
     (void)err;
     assert(s->merge == NULL);
-    rowset_sort(s);
+    if (!s->ended)
+        rowset_sort(s);
+    s->ended = true;
     s->cursor = 0;
     s->merge = runs_merge(s);
     merge_add(s->merge, (struct row_source){.next = memory_next, .ctx = s}, NULL);

@@ -104,12 +104,13 @@ static bool sim_owns(void *ctx, const char *name)
 
 static int sim_pin(void *ctx, const struct sort_spec *spec,
                    int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
-                   void *arg, struct error *err)
+                   void *arg, struct sort_pinned *pinned, struct error *err)
 {
     struct node *n = ctx;
     int rc = sim_pass(n, SIM_PIN, err);
     if (rc != 0)
         return rc;
+    pinned->stamp = 1;
     struct sim_input in = {
         .dir = n->sim->config.in_dir, .owns = sim_owns, .owner = n, .each = each, .arg = arg};
     return sim_input_list(&in, spec, err);
@@ -357,6 +358,13 @@ static int sim_output_write(void *ctx, struct sort_output *out, const void *data
     return rc;
 }
 
+static void output_free(struct output *o)
+{
+    free(o->name);
+    free(o->hidden);
+    free(o);
+}
+
 static void output_close(struct sort_output *o)
 {
     close(o->fd);
@@ -393,6 +401,26 @@ static int sim_output_finish(void *ctx, struct sort_output *out, struct error *e
     return 0;
 }
 
+static int sim_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
+                             struct error *err)
+{
+    struct node *n = ctx;
+    (void)err;
+    pthread_mutex_lock(&n->sim->lock);
+    for (struct output **at = &n->sim->finished; *at != NULL;) {
+        struct output *o = *at;
+        if (sim_owner(n, o->name) != n->number || wanted(arg, o->name)) {
+            at = &o->next;
+            continue;
+        }
+        *at = o->next;
+        unlink(o->hidden);
+        output_free(o);
+    }
+    pthread_mutex_unlock(&n->sim->lock);
+    return 0;
+}
+
 /* --- the whole ----------------------------------------------------------------------------------
  */
 
@@ -411,6 +439,7 @@ static const struct sort_env sim_env = {
     .output_write = sim_output_write,
     .output_finish = sim_output_finish,
     .output_discard = sim_output_discard,
+    .outputs_prune = sim_outputs_prune,
 };
 
 struct sim *sim_new(const struct sim_config *config)
@@ -460,30 +489,41 @@ static void *node_main(void *arg)
     if (s->first.code == 0)
         s->first = err;
     pthread_mutex_unlock(&s->lock);
-    sim_stop(s);
+    for (unsigned i = 0; i < s->config.targets; i++)
+        sort_task_give_way(s->nodes[i].task);
     return NULL;
 }
 
-static int sim_tasks(struct sim *s, struct error *err)
+static int sim_task(struct sim *s, unsigned i, unsigned attempt, struct error *err)
 {
-    for (unsigned i = 0; i < s->config.targets; i++) {
-        struct sort_task_config config = {
-            .job_id = "srt-simulation",
-            .spec = s->config.spec,
-            .env = &s->nodes[i].env,
-            .self = i,
-            .participants = s->config.targets,
-            .salt = s->config.salt,
-            .memory_bytes = s->config.memory_bytes,
-            .key_map_bytes = KEY_MAP_MAX,
-            .extract_threads = s->config.threads,
-            .create_threads = s->config.threads,
-        };
-        int rc = sort_task_new(&config, &s->nodes[i].task, err);
-        if (rc != 0)
-            return rc;
+    const struct sort_task_config config = {
+        .job_id = "srt-simulation",
+        .spec = s->config.spec,
+        .env = &s->nodes[i].env,
+        .self = i,
+        .participants = s->config.targets,
+        .attempt = attempt,
+        .salt = s->config.salt,
+        .memory_bytes = s->config.memory_bytes,
+        .key_map_bytes = KEY_MAP_MAX,
+        .extract_threads = s->config.threads,
+        .create_threads = s->config.threads,
+    };
+    return sort_task_new(&config, &s->nodes[i].task, err);
+}
+
+/* Each gets its task, or is made ready for a further attempt. */
+static int sim_tasks(struct sim *s, unsigned attempt, struct error *err)
+{
+    int rc = 0;
+    s->first = (struct error)ERROR_INIT;
+    for (unsigned i = 0; rc == 0 && i < s->config.targets; i++) {
+        if (attempt > 0 && s->config.restarts == i + 1)
+            sort_task_free(steal(s->nodes[i].task));
+        rc = s->nodes[i].task == NULL ? sim_task(s, i, attempt, err)
+                                      : sort_task_again(s->nodes[i].task, attempt, err);
     }
-    return 0;
+    return rc;
 }
 
 static void sim_join(struct sim *s)
@@ -517,9 +557,7 @@ static int outputs_end(struct sim *s, int rc, struct error *err)
             rc = output_show(s, o, err);
         else
             unlink(o->hidden);
-        free(o->name);
-        free(o->hidden);
-        free(o);
+        output_free(o);
     }
     s->finished = NULL;
     /* Not empty: something was left behind, which the caller's own look at the directory shows. */
@@ -528,11 +566,9 @@ static int outputs_end(struct sim *s, int rc, struct error *err)
     return rc;
 }
 
-int sim_run(struct sim *s, struct error *err)
+static int sim_attempt(struct sim *s, unsigned attempt, struct error *err)
 {
-    int rc = sim_tasks(s, err);
-    if (rc == 0)
-        rc = file_mkdirs(s->hidden_dir, 0755, err);
+    int rc = sim_tasks(s, attempt, err);
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < s->config.targets; i++) {
@@ -543,7 +579,19 @@ int sim_run(struct sim *s, struct error *err)
     sim_join(s);
     if (s->first.code != 0)
         error_set(err, s->first.code, "%s", s->first.message);
-    return outputs_end(s, s->first.code, err);
+    return s->first.code;
+}
+
+int sim_run(struct sim *s, struct error *err)
+{
+    int rc = file_mkdirs(s->hidden_dir, 0755, err);
+    if (rc != 0)
+        return rc;
+    unsigned attempt = 0;
+    do
+        rc = sim_attempt(s, attempt++, err);
+    while (rc != 0 && attempt < s->config.attempts);
+    return outputs_end(s, rc, err);
 }
 
 json_t *sim_status(const struct sim *s)

@@ -2,7 +2,7 @@
 
 #include "common/mem.h"
 
-static const char magic[8] = "DFCTABL1";
+static const char magic[8] = "DFCTABL2";
 
 struct table_reader {
     struct decoder decoder;
@@ -29,6 +29,8 @@ static int head_write(struct encoder *e, const struct table_head *head, struct e
         rc = encoder_put(e, order, sizeof order, err);
     if (rc == 0 && head->order.grouped)
         rc = encoder_put_u64(e, head->map, err);
+    if (rc == 0)
+        rc = encoder_put_u64(e, head->inputs, err);
     if (rc == 0)
         rc = encoder_put_varint(e, head->rows, err);
     if (rc == 0)
@@ -103,6 +105,8 @@ static int head_read(struct table_reader *t, const struct table_head *expected, 
     t->head = *expected;
     if (rc == 0)
         rc = identity_read(d, expected, err);
+    if (rc == 0)
+        rc = decoder_get_u64(d, &t->head.inputs, err);
     if (rc == 0)
         rc = decoder_get_varint(d, &t->head.rows, err);
     if (rc == 0)

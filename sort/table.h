@@ -1,9 +1,10 @@
 /* A sorted table in a stream: what a target sends to the next one of the arrangement.
  *
- *     magic      "DFCTABL1"
+ *     magic      "DFCTABL2"
  *     job        8 bytes: the job's hash, so that no stream goes into another job
  *     order      2 bytes: algorithm; decreasing, and 2 for grouped
  *     map        8 bytes, where grouped: the external key map's checksum, so that all have the same
+ *     inputs     8 bytes: the sum of the stamps of all inputs (sort/env.h)
  *     rows       varint
  *     blocks     varint: the sum of all sizes / 512
  *     dictionary (sort/dict.h)
@@ -22,6 +23,7 @@ struct table_head {
     uint64_t job;
     struct sort_order order;
     uint64_t map;
+    uint64_t inputs;
     uint64_t rows;
     uint64_t bytes;
 };

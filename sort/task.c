@@ -15,12 +15,16 @@
 #include "sort/format.h"
 #include "sort/orders.h"
 #include "sort/records.h"
+#include "sort/resume.h"
 #include "sort/rowset.h"
 
 #define OPEN_SHARDS_MAX 256
 
 struct sort_task {
     struct sort_context c;
+    struct resume *resume;
+    uint64_t notes_extracted; /* how many notes there were when all was extracted */
+    atomic_bool gives_way;
     struct catalog *catalog;
     struct contents *contents; /* NULL where the shards are tars */
     atomic_bool catalog_ready;
@@ -78,6 +82,12 @@ static unsigned choose_threads(unsigned asked, unsigned allowed)
     return n > 0 ? n : 1;
 }
 
+/* A slot for the table of each round, and one for the orders. */
+static struct links *task_links(const struct arrangement *a)
+{
+    return links_new(a->rounds + 1);
+}
+
 static void context_init(struct sort_context *c, const struct sort_task_config *config)
 {
     *c = (struct sort_context){
@@ -87,6 +97,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
         .job = XXH3_64bits(config->job_id, strlen(config->job_id)),
         .self = config->self,
         .participants = config->participants,
+        .attempt = config->attempt,
         .arrangement = arrangement_new(config->participants, config->salt),
         .order = {.algorithm = config->spec->algorithm,
                   .decreasing = config->spec->decreasing,
@@ -101,8 +112,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
     c->memory = share_memory(choose_memory(config), c->extract_threads, decodes);
     c->memory.key_map = config->key_map_bytes;
     notes_init(&c->notes);
-    /* A slot for the table of each round, and one for the orders. */
-    c->links = links_new(c->arrangement->rounds + 1);
+    c->links = task_links(c->arrangement);
 }
 
 static void context_done(struct sort_context *c)
@@ -114,6 +124,23 @@ static void context_done(struct sort_context *c)
     free(c->job_id);
 }
 
+/* What phase 1 fills. */
+static int extracted_new(struct sort_task *t, struct error *err)
+{
+    const struct sort_context *c = &t->c;
+    t->catalog = catalog_new(c->env, c->memory.index, OPEN_SHARDS_MAX);
+    if (c->spec->input_shards->decode != NULL)
+        t->contents = contents_new(c->env, c->extract_threads, c->memory.contents);
+    return rowset_new(c->env, &c->order, c->memory.rows, &t->rows, err);
+}
+
+static void extracted_free(struct sort_task *t)
+{
+    rowset_free(steal(t->rows));
+    catalog_free(steal(t->catalog));
+    contents_free(steal(t->contents));
+}
+
 int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err)
 {
     if (config->participants == 0 || config->participants > ARRANGEMENT_MAX ||
@@ -123,11 +150,9 @@ int sort_task_new(const struct sort_task_config *config, struct sort_task **out,
     _cleanup_(sort_task_freep)
     struct sort_task *t = xcalloc(1, sizeof *t);
     context_init(&t->c, config);
-    t->catalog = catalog_new(config->env, t->c.memory.index, OPEN_SHARDS_MAX);
-    if (config->spec->input_shards->decode != NULL)
-        t->contents = contents_new(config->env, t->c.extract_threads, t->c.memory.contents);
+    t->resume = resume_new();
     t->book = book_new(config->env, t->c.memory.book);
-    int rc = rowset_new(config->env, &t->c.order, t->c.memory.rows, &t->rows, err);
+    int rc = extracted_new(t, err);
     if (rc == 0)
         *out = steal(t);
     return rc;
@@ -138,11 +163,58 @@ void sort_task_free(struct sort_task *t)
     if (t == NULL)
         return;
     book_free(t->book);
-    rowset_free(t->rows);
-    catalog_free(t->catalog);
-    contents_free(t->contents);
+    extracted_free(t);
+    resume_free(t->resume);
     context_done(&t->c);
     free(t);
+}
+
+/* --- further attempts ---------------------------------------------------------------------------
+ */
+
+static void counters_reset(atomic_ullong *const *counters, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        atomic_store(counters[i], 0);
+}
+
+static void progress_again(struct sort_progress *p)
+{
+    atomic_ullong *const counters[] = {&p->rows_in,     &p->rows_out,      &p->built,
+                                       &p->to_build,    &p->records_built, &p->bytes_done,
+                                       &p->bytes_total, &p->bytes_local,   &p->bytes_remote,
+                                       &p->merge_ms,    &p->create_ms};
+    counters_reset(counters, sizeof counters / sizeof *counters);
+    atomic_store(&p->phase, SORT_QUEUED);
+}
+
+/* Half a table is none: what was stopped in the middle of extracting begins anew. */
+static int extract_anew(struct sort_task *t, struct error *err)
+{
+    struct sort_progress *p = &t->c.progress;
+    atomic_ullong *const counters[] = {&p->shards_done,  &p->shards_total,  &p->records,
+                                       &p->record_bytes, &p->spilled_bytes, &p->extract_ms};
+    counters_reset(counters, sizeof counters / sizeof *counters);
+    keymap_free(steal(t->c.map));
+    extracted_free(t);
+    return extracted_new(t, err);
+}
+
+int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err)
+{
+    bool extracted = atomic_load(&t->catalog_ready);
+    progress_again(&t->c.progress);
+    notes_cut(&t->c.notes, extracted ? t->notes_extracted : 0);
+    links_free(t->c.links);
+    t->c.links = task_links(t->c.arrangement);
+    book_free(t->book);
+    t->book = book_new(t->c.env, t->c.memory.book);
+    t->figures = (struct sort_figures){0};
+    t->c.attempt = attempt;
+    atomic_store(&t->planned, false);
+    atomic_store(&t->gives_way, false);
+    atomic_store(&t->ran, false);
+    return extracted ? 0 : extract_anew(t, err);
 }
 
 /* --- streams of peers ---------------------------------------------------------------------------
@@ -229,8 +301,15 @@ static int check_first_name(struct sort_task *t, struct error *err)
     return env->output_check(env->ctx, buf_str(&name), err);
 }
 
+static int note_given_way(const struct sort_task *t, struct error *err)
+{
+    return error_set(err, E_ABORTED, "job '%s' begins again", t->c.job_id);
+}
+
 static int run_extract(struct sort_task *t, struct error *err)
 {
+    if (atomic_load(&t->catalog_ready))
+        return 0; /* an earlier attempt has done it */
     enter(t, SORT_EXTRACTING);
     uint64_t begun = clock_ms();
     int rc = read_map(&t->c, err);
@@ -238,10 +317,12 @@ static int run_extract(struct sort_task *t, struct error *err)
         rc = check_first_name(t, err);
     if (rc == 0)
         rc = extract_run(&t->c, t->catalog, t->contents, t->rows, err);
-    if (rc == 0)
+    if (rc == 0) {
+        t->notes_extracted = notes_count(&t->c.notes);
         atomic_store(&t->catalog_ready, true);
+    }
     atomic_store(&t->c.progress.extract_ms, clock_ms() - begun);
-    return rc;
+    return rc == 0 && atomic_load(&t->gives_way) ? note_given_way(t, err) : rc;
 }
 
 /* In a thread of its own, since the last target must never wait for one that still merges. */
@@ -269,7 +350,7 @@ static int run_merge(struct sort_task *t, struct error *err)
     int rc = exchange_run(&t->c, t->catalog, t->rows, t->book, &t->figures, err);
     if (rc == 0 && t->c.self == sort_last_target(&t->c))
         atomic_store(&t->planned, true);
-    rowset_free(steal(t->rows));
+    rowset_close(t->rows);
     atomic_store(&t->c.progress.merge_ms, clock_ms() - begun);
     return rc;
 }
@@ -301,9 +382,11 @@ static int run_create(struct sort_task *t, struct error *err)
     atomic_store(&p->to_build, count);
     atomic_store(&p->bytes_total,
                  book_bytes(t->book) + count * format_tar_end(t->c.spec->output_shards));
-    int rc = create_check(&t->c, t->book, err);
+    int rc = resume_begin(t->resume, &t->c, t->book, err);
+    if (rc == 0)
+        rc = create_check(&t->c, t->book, err);
     if (rc == 0 && !t->c.spec->dry_run)
-        rc = create_run(&t->c, t->catalog, t->book, err);
+        rc = create_run(&t->c, t->catalog, t->book, t->resume, err);
     atomic_store(&p->create_ms, clock_ms() - begun);
     return rc;
 }
@@ -343,6 +426,16 @@ void sort_task_stop(struct sort_task *t)
     struct error why = ERROR_INIT;
     error_set(&why, E_ABORTED, "job '%s' was stopped", t->c.job_id);
     links_stop(t->c.links, &why);
+}
+
+/* Either this sees that all is extracted, or run_extract() sees this. */
+bool sort_task_give_way(struct sort_task *t)
+{
+    atomic_store(&t->gives_way, true);
+    bool stops = atomic_load(&t->catalog_ready);
+    if (stops)
+        sort_task_stop(t);
+    return stops;
 }
 
 /* --- telling ------------------------------------------------------------------------------------
@@ -398,6 +491,9 @@ json_t *sort_task_status(const struct sort_task *t)
         figure(&p->bytes_remote), "warnings", notes_json((struct notes *)&t->c.notes), "seconds",
         "extract", seconds(&p->extract_ms), "merge", seconds(&p->merge_ms), "create",
         seconds(&p->create_ms));
+    json_object_set_new(status, "redone",
+                        json_pack("{s:I, s:I, s:I}", "inputs", figure(&p->redone_inputs), "shards",
+                                  figure(&p->redone_shards), "bytes", figure(&p->redone_bytes)));
     if (atomic_load(&t->planned))
         json_object_set_new(status, "plan", plan_json(&t->figures));
     return status;

@@ -19,7 +19,12 @@
  * sort_task_new().  Every stream's content is checked for form (it comes from a network) and for
  * completeness (counts and a checksum at its end).
  *
- * Stopping: sort_task_stop() from any thread makes every wait end; run() returns E_ABORTED soon. */
+ * Stopping: sort_task_stop() from any thread makes every wait end; run() returns E_ABORTED soon.
+ *
+ * Where a peer was lost, all go through the phases again: a further attempt, in which those that were
+ * not lost keep what they have extracted and which output shards they have built (sort/resume.h).
+ * sort_task_give_way() ends run() for it, as soon as the extracting at hand is done, and
+ * sort_task_again() makes the task ready to run once more. */
 #pragma once
 
 #include <jansson.h>
@@ -43,6 +48,7 @@ struct sort_task_config {
     const struct sort_env *env;   /* outlives the task */
     unsigned self;                /* this target's number */
     unsigned participants;
+    uint64_t attempt;         /* of the job, from 0 */
     uint64_t salt;            /* of the arrangement; the primary's */
     uint64_t memory_bytes;    /* budget of the tables before they spill to work files; the
                                * request may lower it, not below SORT_MEMORY_MIN */
@@ -56,6 +62,10 @@ enum sort_phase { SORT_QUEUED, SORT_EXTRACTING, SORT_MERGING, SORT_CREATING, SOR
 int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err);
 int sort_task_run(struct sort_task *t, struct error *err);
 void sort_task_stop(struct sort_task *t);
+/* True: run() has been stopped; false: it ends by itself when all shards are extracted. */
+bool sort_task_give_way(struct sort_task *t);
+/* run() has returned, or was not called; streams of the attempt before are ended. */
+int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err);
 void sort_task_free(struct sort_task *t); /* run() has returned, streams are ended */
 DEFINE_CLEANUP(struct sort_task, sort_task_free);
 
@@ -84,5 +94,7 @@ const char *sort_phase_name(enum sort_phase p); /* "queued", "extracting", ... *
  *             "bytes": {"done", "total", "local", "remote"}},
  *  "plan": {"shards", "records", "bytes", "moved_bytes", "moved_bytes_hrw",
  *           "moved_bytes_locality"} (last target only, when it is made),
+ *  "redone": {"inputs", "shards", "bytes"} (input shards extracted, output shards built and bytes of
+ *            them written a second time, or thrown away),
  *  "warnings": […], "seconds": {"extract", "merge", "create"}} */
 json_t *sort_task_status(const struct sort_task *t);

@@ -15,6 +15,8 @@
 #include "cluster/state.h"
 #include "xaction/course.h"
 
+#define FILE_MAX ((size_t)1 << 32)
+
 static char *job_dir(const struct mountpath *mp, const char *job_id)
 {
     return xprintf("%s/.dfc/jobs/%s", mp->path, job_id);
@@ -48,6 +50,30 @@ int job_files_open(struct mountpaths *m, const char *job_id, const char *name, i
             return 0;
         if (errno != ENOENT)
             return error_errno(err, errno, "open '%s'", path);
+    }
+    return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
+}
+
+int job_files_write(struct mountpaths *m, const char *job_id, const char *name, const void *data,
+                    size_t len, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    if (set->placed == 0)
+        return error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
+    _cleanup_free_ char *dir = job_dir(set->all[0], job_id);
+    _cleanup_free_ char *path = xprintf("%s/%s", dir, name);
+    return file_replace(path, data, len, 0600, err);
+}
+
+int job_files_read(struct mountpaths *m, const char *job_id, const char *name, struct buf *out,
+                   struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->count; i++) {
+        _cleanup_free_ char *dir = job_dir(set->all[i], job_id);
+        _cleanup_free_ char *path = xprintf("%s/%s", dir, name);
+        if (access(path, F_OK) == 0)
+            return file_read_all(path, FILE_MAX, out, err);
     }
     return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
 }

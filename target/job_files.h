@@ -8,6 +8,7 @@
 #pragma once
 
 #include "cluster/job.h"
+#include "common/buf.h"
 #include "common/error.h"
 #include "target/mountpaths.h"
 
@@ -17,6 +18,11 @@ struct target;
 int job_files_begin(struct mountpaths *m, const struct job *job, struct error *err);
 /* A file of the job's directory for reading, on whichever mountpath it is.  E_NOT_FOUND. */
 int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
+                   struct error *err);
+/* A file of the job's directory, whole and durable, on some mountpath; and what is in it.  E_NOT_FOUND. */
+int job_files_write(struct mountpaths *m, const char *job_id, const char *name, const void *data,
+                    size_t len, struct error *err);
+int job_files_read(struct mountpaths *m, const char *job_id, const char *name, struct buf *out,
                    struct error *err);
 /* Of mountpaths with so many bytes of room the first from the n-th on, round, that has at least half as
  * many as the roomiest: work is spread, but not on disks that are about full.  Pure. */

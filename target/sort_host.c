@@ -16,14 +16,13 @@
 #include "target/job_files.h"
 #include "target/list.h"
 #include "target/sort_peers.h"
+#include "target/sort_pins.h"
 #include "target/target.h"
 
 enum {
     PEER_PIPE_BYTES = 1 << 20, /* of one stream, … */
     PEER_PIPE_MIN = 64 << 10,
     PEER_MEMORY = 64 << 20, /* … or less, so that all at once stay within this */
-    LIST_PAGE = 1000,
-    LINK_NAME = 36, /* "in-" and 32 hex digits */
 };
 
 struct sort_host {
@@ -35,6 +34,7 @@ struct sort_host {
     unsigned self;
     struct sort_peers *peers;
     struct sort_env env;
+    struct sort_pins pins;
     struct sort_task *task; /* NULL before prepare */
     atomic_bool stopped;
     atomic_uint next_work_file; /* goes round the mountpaths */
@@ -45,165 +45,26 @@ struct sort_task *sort_host_task(struct sort_host *h)
     return h->task;
 }
 
-/* --- input: pinned objects ----------------------------------------------------------------------
+uint64_t sort_host_attempt(const struct sort_host *h)
+{
+    return h->job->attempt;
+}
+
+/* --- input --------------------------------------------------------------------------------------
  */
 
-/* The hash that the store names the object's file by (target/object_path.h): of two names that have
- * the same one it refuses the second, so that no pin can take another's place. */
-static void link_name_of(const struct sort_host *h, const char *shard, char out[static LINK_NAME])
-{
-    XXH128_hash_t hash = XXH3_128bits_withSeed(shard, strlen(shard), h->plan->input_bucket_id);
-    snprintf(out, LINK_NAME, "in-%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
-}
-
-typedef int each_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
-
-/* *found false: there is no such object. */
-static int pin_shard(struct sort_host *h, struct sort_shard_info *info, bool *found,
-                     struct error *err)
-{
-    char link_name[LINK_NAME];
-    _cleanup_free_ char *path = NULL;
-    struct object o;
-    link_name_of(h, info->name, link_name);
-    int code = object_pin(h->target->store, h->plan->input_bucket_id, info->name, h->job->id,
-                          link_name, &path, &o, err);
-    if (code == E_OBJECT_NOT_FOUND)
-        code = object_explain_miss(h->target->store, h->plan->input_bucket_id, info->name, err);
-    *found = code != E_OBJECT_NOT_FOUND;
-    if (code == E_OBJECT_NOT_FOUND)
-        return 0;
-    if (code != 0)
-        return error_wrap(err, "pin shard '%s'", info->name);
-    close(o.fd);
-    info->size = o.attr.size;
-    return 0;
-}
-
-static int pin_named(struct sort_host *h, const char *name, uint64_t place, each_shard_fn *each,
-                     void *arg, struct error *err)
-{
-    if (sort_plan_owner(h->plan, h->plan->input_bucket_id, name) != h->self)
-        return 0;
-    struct sort_shard_info info = {.name = name, .place = place};
-    bool found;
-    int code = pin_shard(h, &info, &found, err);
-    if (code != 0)
-        return code;
-    info.missing = !found;
-    return each(arg, &info, err);
-}
-
-static int pin_template(struct sort_host *h, each_shard_fn *each, void *arg, struct error *err)
-{
-    const struct name_template *t = h->spec->input_template;
-    _cleanup_(buf_done)
-    struct buf name = BUF_INIT;
-    int code = 0;
-    for (uint64_t i = 0; code == 0 && i < template_count(t); i++) {
-        buf_clear(&name);
-        template_name(t, i, &name);
-        code = pin_named(h, buf_str(&name), i, each, arg, err);
-    }
-    return code;
-}
-
-static int pin_list(struct sort_host *h, each_shard_fn *each, void *arg, struct error *err)
-{
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < h->spec->input_name_count; i++)
-        code = pin_named(h, h->spec->input_names[i], i, each, arg, err);
-    return code;
-}
-
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
-static int pin_page(struct sort_host *h, const struct list_page *page, each_shard_fn *each,
-                    void *arg, struct error *err)
-{
-    int code = 0;
-    for (size_t i = 0; code == 0 && i < page->entry_count; i++) {
-        struct sort_shard_info info = {.name = page->entries[i].name};
-        bool found;
-        if (!ends_with(info.name, h->spec->input_extension))
-            continue;
-        code = pin_shard(h, &info, &found, err);
-        /* One that was deleted since the page was made is no part of the dataset. */
-        if (code == 0 && found)
-            code = each(arg, &info, err);
-    }
-    return code;
-}
-
-/* Calls fn for page after page of this target's names in a bucket. */
-static int each_page(struct sort_host *h, uint64_t bucket_id, const char *prefix,
-                     int (*fn)(void *ctx, const struct list_page *page, struct error *err),
-                     void *ctx, struct error *err)
-{
-    _cleanup_free_ char *after = xstrdup("");
-    bool more = true;
-    int code = 0;
-    while (code == 0 && more) {
-        if (atomic_load(&h->stopped))
-            return error_set(err, E_ABORTED, "job '%s' was stopped", h->job->id);
-        struct list_page page = {0};
-        const struct list_request request = {.bucket_id = bucket_id,
-                                             .prefix = prefix,
-                                             .delimiter = "",
-                                             .start_after = after,
-                                             .limit = LIST_PAGE};
-        code = list_page(h->target->store, &request, &page, err);
-        if (code != 0)
-            break;
-        code = fn(ctx, &page, err);
-        more = page.next[0] != '\0';
-        free(after);
-        after = xstrdup(page.next);
-        list_page_done(&page);
-    }
-    return code;
-}
-
-struct pin_prefix {
-    struct sort_host *host;
-    each_shard_fn *each;
-    void *arg;
-};
-
-static int pin_prefix_page(void *ctx, const struct list_page *page, struct error *err)
-{
-    const struct pin_prefix *p = ctx;
-    return pin_page(p->host, page, p->each, p->arg, err);
-}
-
-static int env_pin_shards(void *ctx, const struct sort_spec *spec, each_shard_fn *each, void *arg,
-                          struct error *err)
+static int env_pin_shards(void *ctx, const struct sort_spec *spec, sort_shard_fn *each, void *arg,
+                          struct sort_pinned *pinned, struct error *err)
 {
     struct sort_host *h = ctx;
-    struct pin_prefix p = {.host = h, .each = each, .arg = arg};
-    switch (spec->input_kind) {
-    case SORT_INPUT_TEMPLATE:
-        return pin_template(h, each, arg, err);
-    case SORT_INPUT_LIST:
-        return pin_list(h, each, arg, err);
-    case SORT_INPUT_PREFIX:
-        return each_page(h, h->plan->input_bucket_id, spec->input_prefix, pin_prefix_page, &p, err);
-    }
-    return error_set(err, E_INTERNAL, "unknown kind of input %d", (int)spec->input_kind);
+    (void)spec;
+    return sort_pins_make(&h->pins, each, arg, pinned, err);
 }
 
 static int env_open_shard(void *ctx, const char *name, int *fd, struct error *err)
 {
     struct sort_host *h = ctx;
-    char link_name[LINK_NAME];
-    link_name_of(h, name, link_name);
-    int code = job_files_open(h->target->mountpaths, h->job->id, link_name, fd, err);
-    return code != 0 ? error_wrap(err, "open pinned shard '%s'", name) : 0;
+    return sort_pins_open(&h->pins, name, fd, err);
 }
 
 /* An object of the cluster is read from its owner as it is, be that this target. */
@@ -333,6 +194,30 @@ static void env_output_discard(void *ctx, struct sort_output *out)
     object_put_abort((struct object_put *)out);
 }
 
+struct pruning {
+    struct sort_host *host;
+    bool (*wanted)(void *arg, const char *name);
+    void *arg;
+};
+
+static int prune_output(void *ctx, const char *name, struct error *err)
+{
+    const struct pruning *p = ctx;
+    const struct sort_host *h = p->host;
+    if (p->wanted(p->arg, name))
+        return 0;
+    return object_discard(h->target->store, h->plan->output_bucket_id, name, h->job->id, err);
+}
+
+static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
+                             struct error *err)
+{
+    struct sort_host *h = ctx;
+    struct pruning p = {.host = h, .wanted = wanted, .arg = arg};
+    return object_each_marked(h->target->store, h->plan->output_bucket_id, h->job->id, prune_output,
+                              &p, err);
+}
+
 /* --- the kind -----------------------------------------------------------------------------------
  */
 
@@ -389,6 +274,12 @@ static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
     return share > PEER_PIPE_MIN ? share : PEER_PIPE_MIN;
 }
 
+static void host_meet_peers(struct sort_host *h)
+{
+    h->peers = sort_peers_new(h->target->data_client, h->plan, h->job, h->self,
+                              pipe_bytes_of(h, threads_of(h, h->spec->create_concurrency)));
+}
+
 static int host_make_task(struct sort_host *h, struct error *err)
 {
     const struct sort_task_config config = {
@@ -397,14 +288,14 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .env = &h->env,
         .self = h->self,
         .participants = (unsigned)h->plan->count,
+        .attempt = h->job->attempt,
         .salt = h->plan->salt,
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
         .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
         .extract_threads = threads_of(h, h->spec->extract_concurrency),
         .create_threads = threads_of(h, h->spec->create_concurrency),
     };
-    h->peers = sort_peers_new(h->target->data_client, h->plan, h->job->id, h->self,
-                              pipe_bytes_of(h, config.create_threads));
+    host_meet_peers(h);
     return sort_task_new(&config, &h->task, err);
 }
 
@@ -429,8 +320,15 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .output_begin = env_output_begin,
                                .output_write = env_output_write,
                                .output_finish = env_output_finish,
-                               .output_discard = env_output_discard};
+                               .output_discard = env_output_discard,
+                               .outputs_prune = env_outputs_prune};
     int code = host_parse(h, err);
+    h->pins = (struct sort_pins){.target = h->target,
+                                 .job_id = h->job->id,
+                                 .plan = h->plan,
+                                 .spec = h->spec,
+                                 .self = h->self,
+                                 .stopped = &h->stopped};
     if (code != 0)
         return error_wrap(err, "job '%s'", job->id);
     *self = steal(h);
@@ -441,7 +339,33 @@ static int host_prepare(void *self, struct error *err)
 {
     struct sort_host *h = self;
     int code = job_files_begin(h->target->mountpaths, h->job, err);
-    return code != 0 ? code : host_make_task(h, err);
+    if (code != 0)
+        return code;
+    if (h->task == NULL)
+        return host_make_task(h, err);
+    host_meet_peers(h);
+    return sort_task_again(h->task, h->job->attempt, err);
+}
+
+static void host_again(void *self, const struct job *job)
+{
+    struct sort_host *h = self;
+    sort_peers_free(steal(h->peers));
+    job_unref(h->job);
+    h->job = job_ref(job);
+    h->pins.job_id = h->job->id;
+    atomic_store(&h->stopped, false);
+}
+
+/* Who has restarted since the job was planned may have another address. */
+static void host_find_peers(struct sort_host *h)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
+    for (unsigned i = 0; i < h->plan->count; i++) {
+        const struct node *n = smap_node(&s->smap, h->plan->ids[i]);
+        if (n != NULL)
+            sort_peers_find(h->peers, i, n->data_url);
+    }
 }
 
 /* A name of the output template that exists already ends the job before it has begun. */
@@ -472,9 +396,11 @@ static int host_run(void *self, struct error *err)
 {
     struct sort_host *h = self;
     int code = 0;
+    host_find_peers(h);
     if (h->spec->output_template != NULL) /* those of a key map are looked at when they are known */
-        code = each_page(h, h->plan->output_bucket_id, template_prefix(h->spec->output_template),
-                         refuse_existing_outputs, h, err);
+        code = sort_pins_each_page(&h->pins, h->plan->output_bucket_id,
+                                   template_prefix(h->spec->output_template),
+                                   refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);
     return code != 0 ? code : settle_outputs(h, err);
@@ -485,6 +411,15 @@ static void host_stop(void *self)
     struct sort_host *h = self;
     atomic_store(&h->stopped, true);
     sort_task_stop(h->task);
+    sort_peers_stop(h->peers);
+}
+
+static void host_give_way(void *self)
+{
+    struct sort_host *h = self;
+    if (!sort_task_give_way(h->task))
+        return;
+    atomic_store(&h->stopped, true);
     sort_peers_stop(h->peers);
 }
 
@@ -554,9 +489,11 @@ static json_t *host_status(void *self)
 const struct xaction_ops sort_xaction = {
     .kind = "sort",
     .open = host_open,
+    .again = host_again,
     .prepare = host_prepare,
     .run = host_run,
     .stop = host_stop,
+    .give_way = host_give_way,
     .commit = host_commit,
     .undo = host_undo,
     .status = host_status,

@@ -4,7 +4,8 @@
  * reached over the intra-data network.
  *
  * What run() leaves on the disks is enough to commit or undo after a restart: the outputs carry the
- * job's id, and <mountpath>/.dfc/jobs/<job id>/ holds pins and work files (target/job_files.h). */
+ * job's id, and <mountpath>/.dfc/jobs/<job id>/ holds pins and work files (target/job_files.h).  What
+ * is there before is enough for a further attempt to begin from the same input (target/sort_pins.h). */
 #pragma once
 
 #include "sort/task.h"
@@ -14,4 +15,6 @@ struct sort_host;
 
 extern const struct xaction_ops sort_xaction; /* its host is the struct target */
 
+/* Of a job that is held (xactions_hold). */
 struct sort_task *sort_host_task(struct sort_host *h);
+uint64_t sort_host_attempt(const struct sort_host *h);

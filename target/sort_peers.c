@@ -19,6 +19,7 @@ struct peer_call {
 struct sort_peers {
     struct http_client *client;
     char *job_id;
+    unsigned long long attempt;
     unsigned self;
     size_t pipe_bytes;
     size_t count;
@@ -36,11 +37,12 @@ const char *sort_channel_name(enum sort_channel channel)
 }
 
 struct sort_peers *sort_peers_new(struct http_client *client, const struct sort_plan *plan,
-                                  const char *job_id, unsigned self, size_t pipe_bytes)
+                                  const struct job *job, unsigned self, size_t pipe_bytes)
 {
     struct sort_peers *p = xcalloc(1, sizeof *p);
     *p = (struct sort_peers){.client = client,
-                             .job_id = xstrdup(job_id),
+                             .job_id = xstrdup(job->id),
+                             .attempt = job->attempt,
                              .self = self,
                              .pipe_bytes = pipe_bytes,
                              .count = plan->count,
@@ -50,6 +52,12 @@ struct sort_peers *sort_peers_new(struct http_client *client, const struct sort_
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->changed, NULL);
     return p;
+}
+
+void sort_peers_find(struct sort_peers *p, unsigned number, const char *data_url)
+{
+    free(p->urls[number]);
+    p->urls[number] = xstrdup(data_url);
 }
 
 void sort_peers_stop(struct sort_peers *p)
@@ -134,8 +142,9 @@ int sort_peers_send_begin(struct sort_peers *p, unsigned to, enum sort_channel c
     pthread_mutex_lock(&p->lock);
     int code = check_peer(p, to, err);
     if (code == 0) {
-        struct peer_call *c = call_new(p, xprintf("%s/v1/xactions/%s/%s?from=%u", p->urls[to],
-                                                  p->job_id, sort_channel_name(channel), p->self));
+        struct peer_call *c =
+            call_new(p, xprintf("%s/v1/xactions/%s/%s?from=%u&attempt=%llu", p->urls[to], p->job_id,
+                                sort_channel_name(channel), p->self, p->attempt));
         *pipe = bpipe_new(p->pipe_bytes);
         *handle = c;
         const struct http_call call = {
@@ -201,8 +210,8 @@ int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *re
     pthread_mutex_lock(&p->lock);
     int code = check_peer(p, from, err);
     if (code == 0) {
-        struct peer_call *c =
-            call_new(p, xprintf("%s/v1/xactions/%s/records", p->urls[from], p->job_id));
+        struct peer_call *c = call_new(p, xprintf("%s/v1/xactions/%s/records?attempt=%llu",
+                                                  p->urls[from], p->job_id, p->attempt));
         *pipe = bpipe_new(p->pipe_bytes);
         const struct http_call call = {.method = HTTP_POST,
                                        .url = c->url,

@@ -1,15 +1,18 @@
 /* SortDataset's streams between targets, over the intra-data network: the peer half of struct
  * sort_env (sort/env.h).
  *
- *   POST {data url}/v1/xactions/{job}/merge?from=N     body: a sorted table
- *   POST {data url}/v1/xactions/{job}/orders?from=N    body: output shards to build
- *   POST {data url}/v1/xactions/{job}/records          body: a list of records; reply: their bytes
+ *   POST {data url}/v1/xactions/{job}/merge?from=N&attempt=A    body: a sorted table
+ *   POST {data url}/v1/xactions/{job}/orders?from=N&attempt=A   body: output shards to build
+ *   POST {data url}/v1/xactions/{job}/records?attempt=A         body: a list of records; reply: their
+ *                                                               bytes
  *
+ * A peer that is not at that attempt of the job answers as one that does not know the job.
  * The receiving half is target/sort_streams.c. */
 #pragma once
 
 #include <stddef.h>
 
+#include "cluster/job.h"
 #include "common/error.h"
 #include "io/bpipe.h"
 #include "net/http_client.h"
@@ -18,10 +21,11 @@
 
 struct sort_peers;
 
-/* The peers' addresses are those of the plan: a target that moves has restarted, which ends the job
- * anyway. */
+/* Of one attempt.  The peers' addresses are those of the plan, until sort_peers_find() says what is so
+ * now; before the first call. */
 struct sort_peers *sort_peers_new(struct http_client *client, const struct sort_plan *plan,
-                                  const char *job_id, unsigned self, size_t pipe_bytes);
+                                  const struct job *job, unsigned self, size_t pipe_bytes);
+void sort_peers_find(struct sort_peers *p, unsigned number, const char *data_url);
 /* Ends all calls, now and later.  Any thread. */
 void sort_peers_stop(struct sort_peers *p);
 /* Stops, and waits for the calls' end: the client is still there, and every send was ended. */

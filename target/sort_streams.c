@@ -33,16 +33,31 @@ static void held_release(void *arg)
     free(h);
 }
 
+/* 0 where it is not there. */
+static int parse_number(struct http_request *req, const char *name, uint64_t *out,
+                        struct error *err)
+{
+    const char *text = http_query(req, name);
+    int code = text != NULL ? parse_u64(text, out, err) : 0;
+    return code != 0 ? error_wrap(err, "parameter '%s'", name) : 0;
+}
+
 /* The task of the request's job; NULL when the request has been answered. */
 static struct sort_task *hold_task(struct http_request *req)
 {
     struct target *t = http_user(req);
     const char *id = http_path_param(req, "job");
     struct sort_host *host = xactions_hold(t->xactions, id, "sort");
-    if (host != NULL)
-        return sort_host_task(host);
     struct error err;
-    error_set(&err, E_JOB_NOT_FOUND, "target '%s' does not run the sort job '%s'", t->id, id);
+    uint64_t attempt = 0;
+    int code = parse_number(req, "attempt", &attempt, &err);
+    if (host != NULL && code == 0 && attempt == sort_host_attempt(host))
+        return sort_host_task(host);
+    if (host != NULL)
+        xactions_release(t->xactions, id);
+    if (code == 0)
+        error_set(&err, E_JOB_NOT_FOUND, "target '%s' does not run the sort job '%s', attempt %llu",
+                  t->id, id, (unsigned long long)attempt);
     http_reply_error(req, &err);
     return NULL;
 }
@@ -70,13 +85,12 @@ static void stream_ended(struct http_request *req, void *ctx)
 
 static int parse_from(struct http_request *req, unsigned *from, struct error *err)
 {
-    const char *text = http_query(req, "from");
     uint64_t number = 0;
-    if (text == NULL)
+    if (http_query(req, "from") == NULL)
         return error_set(err, E_INVALID, "parameter 'from' is missing");
-    int code = parse_u64(text, &number, err);
+    int code = parse_number(req, "from", &number, err);
     if (code != 0)
-        return error_wrap(err, "parameter 'from'");
+        return code;
     if (number > UINT16_MAX)
         return error_set(err, E_INVALID, "parameter 'from' is above %d", UINT16_MAX);
     *from = (unsigned)number;
@@ -184,7 +198,7 @@ const struct http_route sort_stream_routes[] = {
      .nets = NET_DATA,
      .begin = merge_begin,
      .summary = "A peer's sorted table, to be merged while it arrives.",
-     .query = "from=number of the sender among the participants",
+     .query = "from=number of the sender among the participants, attempt=of the job, from 0",
      .body = "a table stream (sort/README.md)",
      .reply = "204 when all of it has come",
      .errors = "job_not_found job_state"},
@@ -194,7 +208,7 @@ const struct http_route sort_stream_routes[] = {
      .nets = NET_DATA,
      .begin = orders_begin,
      .summary = "The output shards that this target shall build.",
-     .query = "from=number of the sender among the participants",
+     .query = "from=number of the sender among the participants, attempt=of the job, from 0",
      .body = "an order stream (sort/README.md)",
      .reply = "204 when all of it has come",
      .errors = "job_not_found job_state"},
@@ -204,7 +218,7 @@ const struct http_route sort_stream_routes[] = {
      .nets = NET_DATA,
      .begin = records_begin,
      .summary = "Records of this target's input shards, as bytes of tar, in the order asked for.",
-     .query = "",
+     .query = "attempt=of the job, from 0",
      .body = "a list of records (sort/README.md)",
      .reply = "their bytes",
      .errors = "job_not_found invalid_argument"},

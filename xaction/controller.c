@@ -40,7 +40,7 @@ static void verdict_fail(struct controller_verdict *v, int code, const char *pee
 static bool is_echo(int code)
 {
     return code == E_NET || code == E_CANCELLED || code == E_ABORTED || code == E_LENGTH ||
-           code == E_JOB_NOT_FOUND;
+           code == E_JOB_NOT_FOUND || code == E_NOT_READY;
 }
 
 static bool anybody_runs(const struct controller_peer *peers, size_t n)
@@ -94,22 +94,30 @@ static void verdict_echo(struct controller_verdict *v, const struct controller_p
     verdict_fail(v, echo->error_code, echo->id, echo->error_message);
 }
 
+static bool find_echo(const struct controller_peer *peers, size_t n, bool patient,
+                      struct controller_verdict *v)
+{
+    const struct controller_peer *echo = find_failed(peers, n, true);
+    if (echo == NULL || (patient && anybody_runs(peers, n)))
+        return false;
+    verdict_echo(v, peers, n, echo);
+    return true;
+}
+
 /* The first reason why the job cannot go on, before the decision.  A failure that is only the echo
- * of another gives way to the original. */
+ * of another gives way to the original.  again: who is lost is no reason to end it. */
 static bool find_failure(const struct controller_peer *peers, size_t n, unsigned may_be, bool waits,
-                         bool patient, struct controller_verdict *v)
+                         bool patient, bool again, struct controller_verdict *v)
 {
     const struct controller_peer *failed = find_failed(peers, n, false);
     if (failed != NULL) {
         verdict_fail(v, failed->error_code, failed->id, failed->error_message);
         return true;
     }
-    if (find_lost(peers, n, may_be, waits, v))
-        return true;
-    const struct controller_peer *echo = find_failed(peers, n, true);
-    if (echo == NULL || (patient && anybody_runs(peers, n)))
+    if (!find_lost(peers, n, may_be, waits, v) && !find_echo(peers, n, patient, v))
         return false;
-    verdict_echo(v, peers, n, echo);
+    if (again)
+        *v = (struct controller_verdict){.next = JOB_QUEUED, .stop_as = v->stop_as};
     return true;
 }
 
@@ -120,12 +128,16 @@ static void verdict_unfit(struct controller_verdict *v, const struct error *unfi
     v->cause = *unfit;
 }
 
-static void step_queued(const struct controller_peer *peers, size_t n, const struct error *unfit,
-                        bool patient, struct controller_verdict *v, enum controller_order *orders)
+static void step_queued(const struct job *job, const struct controller_peer *peers, size_t n,
+                        const struct error *unfit, bool patient, struct controller_verdict *v,
+                        enum controller_order *orders)
 {
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
+    const bool waits = kind != NULL && kind->again;
     const unsigned ready = STATE_BIT(XACTION_READY);
     const unsigned preparing = STATE_BIT(XACTION_PREPARING);
-    if (find_failure(peers, n, ready | preparing | STATE_BIT(XACTION_NONE), false, patient, v))
+    const unsigned may_be = ready | preparing | STATE_BIT(XACTION_NONE);
+    if (find_failure(peers, n, may_be, waits, patient, false, v))
         return;
     if (unfit != NULL)
         verdict_unfit(v, unfit);
@@ -168,8 +180,8 @@ static bool anybody_works(const struct controller_peer *peers, size_t n)
 }
 
 static void step_running(const struct job *job, const struct controller_peer *peers, size_t n,
-                         const struct error *unfit, bool patient, struct controller_verdict *v,
-                         enum controller_order *orders)
+                         const struct error *unfit, bool patient, bool again,
+                         struct controller_verdict *v, enum controller_order *orders)
 {
     const struct xaction_kind *kind = xaction_kind_find(job->kind);
     const bool resumes = kind != NULL && kind->resumes;
@@ -178,7 +190,7 @@ static void step_running(const struct job *job, const struct controller_peer *pe
     /* What one could not do does not keep the others: nothing of it will be undone. */
     const bool waits = resumes && anybody_failed(peers, n) && anybody_works(peers, n);
     unsigned may_be = started | STATE_BIT(XACTION_READY) | (resumes ? begins : 0);
-    if (!waits && find_failure(peers, n, may_be, resumes, patient, v))
+    if (!waits && find_failure(peers, n, may_be, resumes, patient, again, v))
         return;
     if (unfit != NULL) {
         verdict_unfit(v, unfit);
@@ -221,18 +233,18 @@ static void step_stopping(const struct job *job, const struct controller_peer *p
 }
 
 void controller_step(const struct job *job, const struct controller_peer *peers, size_t n,
-                     const struct error *unfit, bool patient, struct controller_verdict *verdict,
-                     enum controller_order *orders)
+                     const struct error *unfit, bool patient, bool again,
+                     struct controller_verdict *verdict, enum controller_order *orders)
 {
     *verdict = (struct controller_verdict){.next = job->state, .stop_as = job->stop_as};
     for (size_t i = 0; i < n; i++)
         orders[i] = CONTROLLER_NOTHING;
     switch (job->state) {
     case JOB_QUEUED:
-        step_queued(peers, n, unfit, patient, verdict, orders);
+        step_queued(job, peers, n, unfit, patient, verdict, orders);
         break;
     case JOB_RUNNING:
-        step_running(job, peers, n, unfit, patient, verdict, orders);
+        step_running(job, peers, n, unfit, patient, again, verdict, orders);
         break;
     case JOB_COMMITTING:
         step_committing(peers, n, verdict, orders);

@@ -13,14 +13,20 @@
  * by whoever takes the request.
  *
  * A participant that the map says is unreachable, or that came back without knowing the job
- * (its report is `none` in running), fails the job before the decision; after it the driver waits
+ * (its report is `none` in running), fails the job before the decision, unless the job may begin again;
+ * after it the driver waits
  * for the participant to return, since only it can make its part visible.  One that was taken out of
  * the map will not return: its part is lost, and the job ends without it.
  *
  * A kind that resumes (kinds.def) is not failed by a participant that is away or has restarted while
  * the job runs: it is waited for, told to prepare and to run again, until all have done their part
  * since their last start.  What one cannot do fails the job when the others that can be reached
- * have come to their end, too. */
+ * have come to their end, too.
+ *
+ * A kind that begins again (kinds.def) goes back to `queued` when a participant is lost while it runs, or
+ * streams between two of them were cut: everybody is told to prepare for the next attempt, who is away is
+ * waited for, and what stands is not done again.  What a participant fails by for a reason of its own
+ * ends the job all the same. */
 #pragma once
 
 #include <stdbool.h>
@@ -55,7 +61,8 @@ struct controller_verdict {
  * unfit: why what the job makes would be of no use any more (the cluster's targets, or its buckets,
  * are not those of its plan), or NULL.  E_ABORTED: it was for nothing, but nothing has gone wrong.
  * patient: where all failures known are echoes (a stream cut by a peer that failed itself) and
- * somebody still runs, wait for the cause; the driver is patient for a while. */
+ * somebody still runs, wait for the cause; the driver is patient for a while.
+ * again: the job may have another attempt. */
 void controller_step(const struct job *job, const struct controller_peer *peers, size_t n,
-                     const struct error *unfit, bool patient, struct controller_verdict *verdict,
-                     enum controller_order *orders);
+                     const struct error *unfit, bool patient, bool again,
+                     struct controller_verdict *verdict, enum controller_order *orders);

@@ -10,13 +10,17 @@ bool xaction_may_move(enum xaction_state from, enum xaction_state to)
     static const unsigned allowed[] = {
         [XACTION_NONE] = BIT(XACTION_PREPARING) | BIT(XACTION_COMMITTING) | BIT(XACTION_STOPPING) |
                          BIT(XACTION_FAILED) | BIT(XACTION_STOPPED),
-        [XACTION_PREPARING] = BIT(XACTION_READY) | BIT(XACTION_FAILED) | BIT(XACTION_STOPPING),
-        [XACTION_READY] = BIT(XACTION_RUNNING) | BIT(XACTION_COMMITTING) | BIT(XACTION_STOPPING),
-        [XACTION_RUNNING] = BIT(XACTION_PREPARED) | BIT(XACTION_FAILED) | BIT(XACTION_STOPPING),
-        [XACTION_PREPARED] = BIT(XACTION_COMMITTING) | BIT(XACTION_STOPPING),
+        [XACTION_PREPARING] = BIT(XACTION_READY) | BIT(XACTION_FAILED) | BIT(XACTION_STOPPING) |
+                              BIT(XACTION_PREPARING),
+        [XACTION_READY] = BIT(XACTION_RUNNING) | BIT(XACTION_COMMITTING) | BIT(XACTION_STOPPING) |
+                          BIT(XACTION_PREPARING),
+        [XACTION_RUNNING] = BIT(XACTION_PREPARED) | BIT(XACTION_FAILED) | BIT(XACTION_STOPPING) |
+                            BIT(XACTION_PREPARING),
+        [XACTION_PREPARED] =
+            BIT(XACTION_COMMITTING) | BIT(XACTION_STOPPING) | BIT(XACTION_PREPARING),
         [XACTION_COMMITTING] = BIT(XACTION_COMMITTED),
         [XACTION_COMMITTED] = 0,
-        [XACTION_FAILED] = BIT(XACTION_STOPPING) | BIT(XACTION_STOPPED),
+        [XACTION_FAILED] = BIT(XACTION_STOPPING) | BIT(XACTION_STOPPED) | BIT(XACTION_PREPARING),
         [XACTION_STOPPING] = BIT(XACTION_STOPPED),
         [XACTION_STOPPED] = 0,
     };
@@ -41,25 +45,38 @@ static struct xaction_turn moves(enum xaction_state to)
     return (struct xaction_turn){.effect = XACTION_MOVES, .to = to};
 }
 
+/* A job that is known here and was not decided yet goes through another attempt. */
+static struct xaction_turn repeat(const struct xaction_life *l)
+{
+    if (l->stop_wanted || is_in(l, BIT(XACTION_COMMITTING) | BIT(XACTION_COMMITTED)))
+        return refuses;
+    if (!l->opened)
+        return keeps;
+    return l->busy ? (struct xaction_turn){.effect = XACTION_REPEATS} : begins(XACTION_PREPARING);
+}
+
 /* A job that cannot be opened is one that has failed: there is nothing to undo. */
-static struct xaction_turn prepare(const struct xaction_life *l)
+static struct xaction_turn prepare(const struct xaction_life *l, uint64_t attempt)
 {
     if (is_in(l, BIT(XACTION_STOPPING) | BIT(XACTION_STOPPED)))
         return refuses;
     if (l->state != XACTION_NONE)
-        return keeps;
+        return attempt > l->attempt ? repeat(l) : keeps;
     return l->opened ? begins(XACTION_PREPARING) : moves(XACTION_FAILED);
 }
 
-static struct xaction_turn run(const struct xaction_life *l)
+static struct xaction_turn run(const struct xaction_life *l, uint64_t attempt)
 {
+    if (attempt != l->attempt)
+        return refuses;
     if (is_in(l, BIT(XACTION_RUNNING) | BIT(XACTION_PREPARED) | BIT(XACTION_FAILED)))
         return keeps;
     return l->state == XACTION_READY && !l->stop_wanted ? begins(XACTION_RUNNING) : refuses;
 }
 
-static struct xaction_turn commit(const struct xaction_life *l)
+static struct xaction_turn commit(const struct xaction_life *l, uint64_t attempt)
 {
+    (void)attempt;
     if (is_in(l, BIT(XACTION_COMMITTING) | BIT(XACTION_COMMITTED)))
         return keeps;
     bool can = is_in(l, BIT(XACTION_PREPARED) | BIT(XACTION_READY) | BIT(XACTION_NONE));
@@ -67,8 +84,9 @@ static struct xaction_turn commit(const struct xaction_life *l)
 }
 
 /* What was not opened never began here. */
-static struct xaction_turn stop(const struct xaction_life *l)
+static struct xaction_turn stop(const struct xaction_life *l, uint64_t attempt)
 {
+    (void)attempt;
     if (is_in(l, BIT(XACTION_STOPPING) | BIT(XACTION_STOPPED)))
         return keeps;
     if (is_in(l, BIT(XACTION_COMMITTING) | BIT(XACTION_COMMITTED)))
@@ -78,19 +96,23 @@ static struct xaction_turn stop(const struct xaction_life *l)
     return l->busy ? (struct xaction_turn){.effect = XACTION_STOPS} : begins(XACTION_STOPPING);
 }
 
-struct xaction_turn xaction_ordered(const struct xaction_life *l, enum xaction_order order)
+struct xaction_turn xaction_ordered(const struct xaction_life *l, enum xaction_order order,
+                                    uint64_t attempt)
 {
-    static struct xaction_turn (*const turns[])(const struct xaction_life *l) = {
+    static struct xaction_turn (*const turns[])(const struct xaction_life *l, uint64_t attempt) = {
         [XACTION_PREPARE] = prepare,
         [XACTION_RUN] = run,
         [XACTION_COMMIT] = commit,
         [XACTION_STOP] = stop,
     };
-    return turns[order](l);
+    return turns[order](l, attempt);
 }
 
 enum xaction_state xaction_step_ended(const struct xaction_life *l, bool success)
 {
+    bool undecided = is_in(l, BIT(XACTION_PREPARING) | BIT(XACTION_RUNNING));
+    if (undecided && l->again_wanted && !l->stop_wanted)
+        return XACTION_PREPARING;
     switch (l->state) {
     case XACTION_PREPARING:
         return l->stop_wanted ? XACTION_STOPPING : success ? XACTION_READY : XACTION_FAILED;
@@ -117,6 +139,9 @@ int xaction_may_begin(const struct jobs *jobs, const struct job *job, struct err
     bool resumes = kind != NULL && kind->resumes && known->state == JOB_RUNNING;
     if (known->state != JOB_QUEUED && !resumes)
         return error_set(err, E_JOB_STATE, "job '%s' is %s", job->id, job_state_name(known->state));
+    if (known->attempt != job->attempt)
+        return error_set(err, E_JOB_STATE, "job '%s' is at attempt %llu", job->id,
+                         (unsigned long long)known->attempt);
     return 0;
 }
 

@@ -10,6 +10,8 @@ struct xaction_life {
     bool opened; /* the kind has a state of its own for it */
     bool busy;   /* a thread is in a step */
     bool stop_wanted;
+    uint64_t attempt;  /* the newest that was ordered */
+    bool again_wanted; /* the step at hand still belongs to an earlier one */
 };
 
 enum xaction_effect {
@@ -18,6 +20,7 @@ enum xaction_effect {
     XACTION_MOVES,   /* to `to`, where nothing is to be done */
     XACTION_BEGINS,  /* to `to`, with a step to do */
     XACTION_STOPS,   /* as soon as the step at hand has ended */
+    XACTION_REPEATS, /* to `preparing`, for the order's attempt, as soon as that step has ended */
 };
 
 struct xaction_turn {
@@ -25,7 +28,9 @@ struct xaction_turn {
     enum xaction_state to;
 };
 
-struct xaction_turn xaction_ordered(const struct xaction_life *l, enum xaction_order order);
+/* `attempt`: of the order's job. */
+struct xaction_turn xaction_ordered(const struct xaction_life *l, enum xaction_order order,
+                                    uint64_t attempt);
 /* The step of a busy job has ended: the state that it is in then; the same where it is to be done
  * again. */
 enum xaction_state xaction_step_ended(const struct xaction_life *l, bool success);
@@ -34,7 +39,7 @@ bool xaction_may_move(enum xaction_state from, enum xaction_state to);
 /* May a target with these documents begin the job?  It must be in them, for what is on the disks
  * and not in the documents is taken for the rest of a job that has ended: E_NOT_READY.  One that is
  * beyond its beginning there does not begin anew, unless its kind resumes, for the order was on its
- * way for too long: E_JOB_STATE. */
+ * way for too long: E_JOB_STATE; nor does an attempt that is not the present one. */
 int xaction_may_begin(const struct jobs *jobs, const struct job *job, struct error *err);
 /* Has the job ended, as the documents have it (NULL: they do not know it any more)?  Then it is to
  * be committed, or stopped. */

@@ -37,7 +37,7 @@ static void no_order_leads_where_the_picture_does_not(void **unused)
         enum xaction_order order = (enum xaction_order)(i / STATES % ORDERS);
         if (!l.opened && !may_be_closed(l.state))
             continue;
-        struct xaction_turn t = xaction_ordered(&l, order);
+        struct xaction_turn t = xaction_ordered(&l, order, 0);
         if (t.effect == XACTION_MOVES || t.effect == XACTION_BEGINS)
             assert_true(xaction_may_move(l.state, t.to));
         if (t.effect == XACTION_BEGINS)
@@ -59,12 +59,12 @@ static void orders_are_idempotent(void **unused)
     for (unsigned i = 0; i < STATES * ORDERS; i++) {
         struct xaction_life l = {.state = (enum xaction_state)(i % STATES), .opened = true};
         enum xaction_order order = (enum xaction_order)(i / STATES);
-        struct xaction_turn t = xaction_ordered(&l, order);
+        struct xaction_turn t = xaction_ordered(&l, order, 0);
         if (t.effect != XACTION_BEGINS)
             continue;
         l.state = t.to;
         l.busy = true;
-        assert_int_equal(xaction_ordered(&l, order).effect, XACTION_KEEPS);
+        assert_int_equal(xaction_ordered(&l, order, 0).effect, XACTION_KEEPS);
     }
 }
 

@@ -3,12 +3,13 @@
 #include <string.h>
 
 static const struct xaction_kind kinds[] = {
-#define KIND(name_, label_, resumes_, bare_, undone_, summary_) \
-    {.name = #name_,                                            \
-     .label = (label_),                                         \
-     .resumes = (resumes_),                                     \
-     .bare = (bare_),                                           \
-     .undone = (undone_),                                       \
+#define KIND(name_, label_, resumes_, again_, bare_, undone_, summary_) \
+    {.name = #name_,                                                    \
+     .label = (label_),                                                 \
+     .resumes = (resumes_),                                             \
+     .again = (again_),                                                 \
+     .bare = (bare_),                                                   \
+     .undone = (undone_),                                               \
      .summary = (summary_)},
 #include "xaction/kinds.def"
 #undef KIND

@@ -8,6 +8,7 @@ struct xaction_kind {
     const char *name;
     const char *label; /* "srt-" */
     bool resumes;
+    bool again;
     bool bare;
     const char *undone;
     const char *summary;

@@ -20,6 +20,7 @@ struct entry {
     struct entry *next;
     struct xactions *registry;
     struct job *job;
+    struct job *next_job;          /* of a further attempt, until it begins; or NULL */
     const struct xaction_ops *ops; /* NULL: of a kind that this node does not know */
     void *self;                    /* NULL where open() failed, and once the job has ended */
     enum xaction_state state;
@@ -131,6 +132,7 @@ static void entry_free(struct entry *e)
     if (e->self != NULL)
         e->ops->free(e->self);
     json_decref(e->last_status);
+    job_unref(e->next_job);
     job_unref(e->job);
     free(e);
 }
@@ -140,6 +142,16 @@ static void entry_interrupt(struct entry *e)
 {
     if (e->state == XACTION_RUNNING)
         e->ops->stop(e->self);
+}
+
+static void entry_repeat(struct entry *e, const struct job *job)
+{
+    job_unref(e->next_job);
+    e->next_job = job_ref(job);
+    if (e->state == XACTION_RUNNING && e->ops->give_way != NULL)
+        e->ops->give_way(e->self);
+    else
+        entry_interrupt(e);
 }
 
 void xactions_close(struct xactions *x)
@@ -207,7 +219,9 @@ static struct xaction_life entry_life(const struct entry *e)
     return (struct xaction_life){.state = e->state,
                                  .opened = e->self != NULL,
                                  .busy = e->busy,
-                                 .stop_wanted = e->stop_wanted};
+                                 .stop_wanted = e->stop_wanted,
+                                 .attempt = (e->next_job != NULL ? e->next_job : e->job)->attempt,
+                                 .again_wanted = e->next_job != NULL};
 }
 
 /* --- the job's thread: every function below is entered and left with the lock held --------------
@@ -246,6 +260,24 @@ static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err),
     struct xaction_life life = entry_life(e);
     e->error = err;
     entry_move(e, xaction_step_ended(&life, code == 0));
+}
+
+/* A further attempt begins when nobody uses any more what the one before had. */
+static void entry_prepare(struct entry *e)
+{
+    struct xactions *x = e->registry;
+    while (e->next_job != NULL && e->holds > 0)
+        pthread_cond_wait(&x->changed, &x->lock);
+    if (e->next_job != NULL) {
+        job_unref(e->job);
+        e->job = steal(e->next_job);
+        if (e->ops->again != NULL) {
+            pthread_mutex_unlock(&x->lock);
+            e->ops->again(e->self, e->job);
+            pthread_mutex_lock(&x->lock);
+        }
+    }
+    entry_try(e, e->ops->prepare, "prepare");
 }
 
 /* Or until the node stops. */
@@ -289,11 +321,11 @@ static void *entry_thread(void *arg)
     struct entry *e = arg;
     struct xactions *x = e->registry;
     pthread_mutex_lock(&x->lock);
-    if (e->state == XACTION_PREPARING)
-        entry_try(e, e->ops->prepare, "prepare");
-    else if (e->state == XACTION_RUNNING)
+    if (e->state == XACTION_RUNNING)
         entry_try(e, e->ops->run, "run");
-    else if (e->state == XACTION_COMMITTING)
+    while (e->state == XACTION_PREPARING && !x->closing)
+        entry_prepare(e);
+    if (e->state == XACTION_COMMITTING)
         entry_insist(e, e->ops->commit, "commit", XACTION_COMMITTED);
     if (e->state == XACTION_STOPPING && !x->closing)
         entry_insist(e, e->ops->undo, "undo", XACTION_STOPPED);
@@ -354,10 +386,11 @@ static int refuse(const struct entry *e, enum xaction_order order, struct error 
                      xaction_order_name(order), xaction_state_name(e->state));
 }
 
-static int entry_order(struct entry *e, enum xaction_order order, struct error *err)
+static int entry_order(struct entry *e, enum xaction_order order, const struct job *job,
+                       struct error *err)
 {
     struct xaction_life life = entry_life(e);
-    struct xaction_turn turn = xaction_ordered(&life, order);
+    struct xaction_turn turn = xaction_ordered(&life, order, job->attempt);
     switch (turn.effect) {
     case XACTION_KEEPS:
         break;
@@ -368,10 +401,15 @@ static int entry_order(struct entry *e, enum xaction_order order, struct error *
         break;
     case XACTION_BEGINS:
         e->stop_wanted = e->stop_wanted || turn.to == XACTION_STOPPING;
+        if (turn.to == XACTION_PREPARING && e->state != XACTION_NONE)
+            entry_repeat(e, job);
         return entry_begin(e, turn.to, err);
     case XACTION_STOPS:
         e->stop_wanted = true;
         entry_interrupt(e);
+        break;
+    case XACTION_REPEATS:
+        entry_repeat(e, job);
         break;
     }
     return 0;
@@ -388,7 +426,7 @@ static int order_carry_out(struct xactions *x, enum xaction_order order, const s
                          job->id);
     if (e == NULL)
         e = entry_new(x, job);
-    int code = entry_order(e, order, err);
+    int code = entry_order(e, order, job, err);
     if (e->state == XACTION_NONE)
         entry_drop(e); /* nothing has come of it */
     return code;
@@ -414,6 +452,8 @@ static json_t *entry_status(const struct entry *e)
 static json_t *entry_report(const struct entry *e)
 {
     json_t *report = json_pack("{s:s}", "state", xaction_state_name(e->state));
+    if (e->job->attempt > 0)
+        json_object_set_new(report, "attempt", json_integer((json_int_t)e->job->attempt));
     if (e->error.code != 0)
         json_object_set_new(report, "error",
                             json_pack("{s:s, s:o}", "code", error_name(e->error.code), "message",
@@ -439,7 +479,7 @@ void *xactions_hold(struct xactions *x, const char *job_id, const char *kind)
     void *self = NULL;
     pthread_mutex_lock(&x->lock);
     struct entry *e = entry_find(x, job_id);
-    if (e != NULL && !x->closing && !e->stop_wanted &&
+    if (e != NULL && !x->closing && !e->stop_wanted && e->next_job == NULL &&
         (e->state == XACTION_READY || e->state == XACTION_RUNNING ||
          e->state == XACTION_PREPARED) &&
         strcmp(e->ops->kind, kind) == 0) {
@@ -469,7 +509,7 @@ static bool entry_over(const struct entry *e)
 static void entry_settle(struct entry *e, enum xaction_order order)
 {
     struct error err = ERROR_INIT;
-    int code = entry_order(e, order, &err);
+    int code = entry_order(e, order, e->job, &err);
     if (code != 0 && code != E_JOB_STATE)
         log_warn("ended job not cleaned up", lstr("job", e->job->id), lerr(&err));
 }

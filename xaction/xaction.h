@@ -12,6 +12,8 @@
  * The primary tells each participant to prepare (so that everyone can take streams from peers),
  * then to run; when all are prepared it makes the decision durable in the jobs document and tells
  * them to commit; when any has failed, or a user aborts, it tells them to stop, which undoes.
+ * A prepare with a later attempt than the one that is known leads from everywhere before `committing`
+ * back to `preparing`, after the step at hand.
  * Every order is idempotent and each answer is the present report, so that a lost message is simply
  * sent again.
  *
@@ -51,11 +53,17 @@ struct xaction_ops {
      * the node it is followed not by prepare() but by commit() or undo(), which then work from what
      * is on the disks. */
     int (*open)(void *host, const struct job *job, void **self, struct error *err);
+    /* Before prepare() for a further attempt, with the document as it is now: forgets what the one
+     * before had to do with peers, and keeps what it has made.  NULL: nothing to forget. */
+    void (*again)(void *self, const struct job *job);
     /* Whatever must be there before peers may send.  After an error undo() follows. */
     int (*prepare)(void *self, struct error *err);
     /* The work, to the point where it only has to be made visible. */
     int (*run)(void *self, struct error *err);
     void (*stop)(void *self);
+    /* The same for a further attempt: what the next one need not do again may be finished.  NULL: as
+     * stop(). */
+    void (*give_way)(void *self);
     /* Makes it visible. */
     int (*commit)(void *self, struct error *err);
     /* Removes everything that prepare() and run() made; as far as it can, also when it fails. */
@@ -101,7 +109,8 @@ int xaction_state_from_name(const char *name, enum xaction_state *state);
  * job once stopped stays known as such, so that a late prepare is refused. */
 int xactions_order(struct xactions *x, enum xaction_order order, const struct job *job,
                    struct error *err);
-/* {"state", "error": {"code", "message"} or absent, "status": {…}}; also for unknown jobs. */
+/* {"state", "attempt" (of a later one than the first), "error": {"code", "message"} or absent,
+ * "status": {…}}; also for unknown jobs. */
 json_t *xactions_report(struct xactions *x, const char *job_id);
 /* The kind's own state of a job that is ready, running or prepared, held until xactions_release();
  * NULL where there is none. */

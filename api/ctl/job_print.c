@@ -176,6 +176,15 @@ static void print_targets(struct ctl *ctl, struct table *t, json_t *job)
     }
 }
 
+/* What targets that were lost, and came back, have cost. */
+static void print_redone(struct table *t, json_t *redone)
+{
+    table_cell(t, "redone");
+    table_cellf(t, "%lld inputs, %lld shards, %lld bytes, as it began again %lld times",
+                (long long)int_at(redone, "inputs"), (long long)int_at(redone, "shards"),
+                (long long)int_at(redone, "bytes"), (long long)int_at(redone, "attempts"));
+}
+
 void job_print(struct ctl *ctl, json_t *job)
 {
     static const char *const headers[] = {"FIELD", "VALUE", NULL};
@@ -197,10 +206,8 @@ void job_print(struct ctl *ctl, json_t *job)
     table_cellf(t, "%lld%% %s", (long long)percent_of(job), buf_str(&progress));
     row(t, "created", ctl_time(int_at(job, "created_ms"), created));
     row(t, "duration", format_duration(duration_of(job), duration));
-    if (int_at(redone, "shards") > 0) {
-        table_cell(t, "redone");
-        table_cellf(t, "%lld shards", (long long)int_at(redone, "shards"));
-    }
+    if (int_at(redone, "attempts") > 0)
+        print_redone(t, redone);
     print_plan(ctl, t, json_object_get(job, "plan"));
     print_messages(t, "warning", json_object_get(job, "warnings"));
     print_messages(t, "error", json_object_get(job, "errors"));

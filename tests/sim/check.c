@@ -216,6 +216,12 @@ static const struct job *decided(const struct world *w, const char *job_id)
     return head != NULL ? jobs_find(&head->jobs, job_id) : NULL;
 }
 
+uint64_t decided_attempt(const struct world *w, const char *job_id)
+{
+    const struct job *job = decided(w, job_id);
+    return job != NULL ? job->attempt : 0;
+}
+
 static bool is_decided(const struct job *job)
 {
     return job != NULL && (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);

@@ -297,6 +297,7 @@ void check_in_force(struct world *w, int place, const struct cluster_state *befo
 void check_verdict(struct world *w, int primary, const char *id, bool reachable);
 void check_heard(struct world *w, int primary, int place); /* a keepalive was taken */
 void check_commits(struct world *w, int place, const char *job_id, bool made);
+uint64_t decided_attempt(const struct world *w, const char *job_id);
 void check_undoes(struct world *w, int place, const char *job_id, bool visible);
 const struct cluster_state *check_head(const struct world *w); /* the last durable one; borrowed */
 bool check_converged(struct world *w, char why[static 160]);

@@ -17,10 +17,13 @@ struct part {
     bool hides; /* what it makes, until it is told to make it visible */
     /* On disk. */
     bool begun, made, visible;
+    uint64_t made_in; /* this attempt */
     /* In memory. */
     bool known;
     struct xaction_life life;
+    uint64_t attempt; /* of the step at hand */
     bool failed;
+    const char *why; /* it failed */
 };
 
 struct target_sim {
@@ -76,12 +79,14 @@ static void tell_moved(struct target_sim *t, const struct part *part)
                  NULL);
 }
 
+/* What was made in an attempt that was given up may be another half than that of the others. */
 static void show(struct part *part)
 {
     const struct target_sim *t = part->target;
     if (!part->hides)
         return;
-    check_commits(t->w, t->place, part->job->id, part->made);
+    check_commits(t->w, t->place, part->job->id,
+                  part->made && part->made_in == decided_attempt(t->w, part->job->id));
     part->visible = true;
 }
 
@@ -99,8 +104,10 @@ static void leave_on_disk(struct part *part, bool success)
     enum xaction_state state = part->life.state;
     if (state == XACTION_PREPARING)
         part->begun = true;
-    if (state == XACTION_RUNNING)
-        part->made = part->hides && (part->made || success);
+    if (state == XACTION_RUNNING && part->hides && success) {
+        part->made = true;
+        part->made_in = part->attempt;
+    }
     if (state == XACTION_COMMITTING && success)
         show(part);
     if (state == XACTION_STOPPING && success)
@@ -119,6 +126,15 @@ static void work(struct part *part)
     world_after(w, part->target->place, ms, step_ends, part, NULL);
 }
 
+/* The step begins at once: what goes before it takes no time here. */
+static void begin_attempt(struct part *part)
+{
+    part->attempt = part->life.attempt;
+    part->life.again_wanted = false;
+    part->failed = false;
+    work(part);
+}
+
 static void step_ends(struct world *w, void *arg)
 {
     struct part *part = arg;
@@ -130,18 +146,23 @@ static void step_ends(struct world *w, void *arg)
     part->life.busy = false;
     part->life.state = xaction_step_ended(&part->life, success);
     part->failed = part->life.state == XACTION_FAILED;
+    part->why = part->hides && part->failed && world_chance(w, 2) ? "network_error" : "io_error";
+    if (part->life.state == XACTION_PREPARING)
+        begin_attempt(part);
     if (w->mutant == MUTANT_undecided && part->life.state == XACTION_PREPARED)
         show(part);
+    if (part->life.busy)
+        return;
     if (part->life.state == before || part->life.state == XACTION_STOPPING)
         work(part); /* again, or the undoing that was asked for meanwhile */
     else
         tell_moved(part->target, part);
 }
 
-static int part_order(struct part *part, enum xaction_order order)
+static int part_order(struct part *part, enum xaction_order order, uint64_t attempt)
 {
     part->life.opened = true;
-    struct xaction_turn turn = xaction_ordered(&part->life, order);
+    struct xaction_turn turn = xaction_ordered(&part->life, order, attempt);
     switch (turn.effect) {
     case XACTION_KEEPS:
         break;
@@ -153,10 +174,19 @@ static int part_order(struct part *part, enum xaction_order order)
     case XACTION_BEGINS:
         part->life.stop_wanted |= turn.to == XACTION_STOPPING;
         part->life.state = turn.to;
-        work(part);
+        if (turn.to == XACTION_PREPARING) {
+            part->life.attempt = attempt;
+            begin_attempt(part);
+        } else {
+            work(part);
+        }
         break;
     case XACTION_STOPS:
         part->life.stop_wanted = true;
+        break;
+    case XACTION_REPEATS:
+        part->life.attempt = attempt;
+        part->life.again_wanted = true;
         break;
     }
     return 0;
@@ -168,8 +198,10 @@ static int order_job(struct target_sim *t, enum xaction_order order, const struc
     struct part *part = part_of(t, job);
     if (!part->known && order == XACTION_RUN)
         return E_JOB_STATE;
+    if (!part->known)
+        part->life.attempt = part->attempt = job->attempt;
     part->known = true;
-    int code = part_order(part, order);
+    int code = part_order(part, order, job->attempt);
     part->known = part->life.state != XACTION_NONE;
     return code;
 }
@@ -339,9 +371,11 @@ static void reply_report(struct target_sim *t, struct call *c)
     const struct part *part = part_find(t, call_request(c)->job->id);
     enum xaction_state state = part != NULL && part->known ? part->life.state : XACTION_NONE;
     json_t *report = json_pack("{s:s}", "state", xaction_state_name(state));
+    if (state != XACTION_NONE)
+        json_object_set_new(report, "attempt", json_integer((json_int_t)part->attempt));
     if (part != NULL && part->failed)
         json_object_set_new(report, "error",
-                            json_pack("{s:s, s:s}", "code", "io_error", "message", "disk"));
+                            json_pack("{s:s, s:s}", "code", part->why, "message", "disk"));
     const struct answer a = {.body = report};
     call_reply(t->w, c, &a);
 }

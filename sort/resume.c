@@ -1,0 +1,135 @@
+#include "sort/resume.h"
+
+#include "common/mem.h"
+#include "sort/digests.h"
+
+struct planned {
+    XXH128_hash_t order;
+    XXH128_hash_t name;
+    bool stands;
+};
+
+struct resume {
+    struct digests *built;   /* orders of shards that stand */
+    struct digests *removed; /* names of shards that stood */
+    struct digests *wanted;  /* names of shards that stand, while the rest is removed */
+    struct planned *planned; /* by their place in the book */
+    size_t count;
+};
+
+struct resume *resume_new(void)
+{
+    struct resume *r = xcalloc(1, sizeof *r);
+    r->built = digests_new();
+    r->removed = digests_new();
+    return r;
+}
+
+void resume_free(struct resume *r)
+{
+    if (r == NULL)
+        return;
+    digests_free(r->built);
+    digests_free(r->removed);
+    digests_free(r->wanted);
+    free(r->planned);
+    free(r);
+}
+
+static int digest_order(const struct book *book, size_t i, uint64_t inputs, XXH128_hash_t *out,
+                        struct error *err)
+{
+    struct blob_range range = book_range(book, i);
+    struct source from = source_blob(&range);
+    char chunk[4096];
+    ssize_t n;
+    XXH3_state_t *state = XXH3_createState();
+    XXH3_128bits_reset_withSeed(state, inputs);
+    while ((n = from.read(from.ctx, chunk, sizeof chunk, err)) > 0)
+        XXH3_128bits_update(state, chunk, (size_t)n);
+    *out = XXH3_128bits_digest(state);
+    XXH3_freeState(state);
+    return (int)n;
+}
+
+static int plan_one(struct resume *r, const struct book *book, size_t i, struct error *err)
+{
+    struct planned *p = &r->planned[i];
+    struct blob_range range = book_range(book, i);
+    struct order_shard shard = {0};
+    struct decoder d;
+    decoder_init(&d, source_blob(&range));
+    int rc = order_get_shard(&d, &shard, err);
+    decoder_done(&d);
+    if (rc == 0)
+        rc = digest_order(book, i, book_inputs(book), &p->order, err);
+    p->name = XXH3_128bits(shard.name.data, shard.name.len);
+    p->stands = rc == 0 && digests_have(r->built, p->order);
+    buf_done(&shard.name);
+    return rc;
+}
+
+static int plan_all(struct resume *r, struct sort_context *c, const struct book *book,
+                    struct error *err)
+{
+    int rc = 0;
+    free(r->planned);
+    r->count = book_count(book);
+    r->planned = xcalloc(r->count + 1, sizeof *r->planned);
+    for (size_t i = 0; rc == 0 && i < r->count; i++) {
+        rc = plan_one(r, book, i, err);
+        if (rc == 0)
+            rc = links_check(c->links, err);
+    }
+    return rc;
+}
+
+/* From now on only what is in this attempt's orders counts as built. */
+static void keep_what_stands(struct resume *r)
+{
+    digests_free(r->built);
+    digests_free(r->wanted);
+    r->built = digests_new();
+    r->wanted = digests_new();
+    for (size_t i = 0; i < r->count; i++) {
+        if (!r->planned[i].stands)
+            continue;
+        digests_add(r->built, r->planned[i].order);
+        digests_add(r->wanted, r->planned[i].name);
+    }
+}
+
+static bool is_wanted(void *arg, const char *name)
+{
+    struct resume *r = arg;
+    XXH128_hash_t digest = XXH3_128bits(name, strlen(name));
+    bool wanted = digests_have(r->wanted, digest);
+    if (!wanted)
+        digests_add(r->removed, digest);
+    return wanted;
+}
+
+int resume_begin(struct resume *r, struct sort_context *c, const struct book *book,
+                 struct error *err)
+{
+    int rc = plan_all(r, c, book, err);
+    if (rc != 0)
+        return rc;
+    keep_what_stands(r);
+    return c->attempt > 0 ? c->env->outputs_prune(c->env->ctx, is_wanted, r, err) : 0;
+}
+
+bool resume_stands(const struct resume *r, size_t i)
+{
+    return r->planned[i].stands;
+}
+
+bool resume_is_again(struct resume *r, size_t i)
+{
+    return digests_have(r->removed, r->planned[i].name);
+}
+
+void resume_built(struct resume *r, size_t i)
+{
+    digests_add(r->built, r->planned[i].order);
+}

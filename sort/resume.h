@@ -1,0 +1,27 @@
+/* What a further attempt need not build again: output shards that this task finished in an earlier
+ * one, of the same records in the same order out of the same inputs.
+ *
+ * A shard is known by the digest of its order (its name and every record's target, shard, position and
+ * size), seeded by what the inputs were.  Hidden outputs that nobody ordered, or that are ordered
+ * otherwise now, or that stand there from an earlier life of this target, go before anything is built:
+ * the job's commit shows whatever carries its mark. */
+#pragma once
+
+#include "common/cleanup.h"
+#include "common/error.h"
+#include "sort/context.h"
+#include "sort/orders.h"
+
+struct resume; /* of one task, over all its attempts */
+
+struct resume *resume_new(void);
+void resume_free(struct resume *r);
+DEFINE_CLEANUP(struct resume, resume_free);
+
+/* A new attempt builds what is in the book: says what stands, and removes the rest. */
+int resume_begin(struct resume *r, struct sort_context *c, const struct book *book,
+                 struct error *err);
+/* For shard i of the book.  Any thread, from here on. */
+bool resume_stands(const struct resume *r, size_t i);
+bool resume_is_again(struct resume *r, size_t i); /* one of its name was removed */
+void resume_built(struct resume *r, size_t i);

@@ -1,0 +1,148 @@
+/* Sorts that are disturbed anywhere and begin again: with all targets' memory, or without that of
+ * one which has restarted.  The output is that of a sort that nothing disturbs, to the byte. */
+#include "sort/task.h"
+
+#include <dirent.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "sort/world.h"
+
+static int no_dots(const struct dirent *d)
+{
+    return d->d_name[0] != '.';
+}
+
+/* Of all names and contents. */
+static uint64_t digest_of(const char *dir)
+{
+    struct dirent **list;
+    uint64_t digest = 0;
+    int count = scandir(dir, &list, no_dots, alphasort);
+    assert_true(count > 0);
+    for (int i = 0; i < count; i++) {
+        _cleanup_free_ char *path = xprintf("%s/%s", dir, list[i]->d_name);
+        struct buf text = BUF_INIT;
+        assert_int_equal(file_read_all(path, 1 << 28, &text, NULL), 0);
+        digest = XXH3_64bits_withSeed(list[i]->d_name, strlen(list[i]->d_name), digest);
+        digest = XXH3_64bits_withSeed(text.data, text.len, digest);
+        buf_done(&text);
+        free(list[i]);
+    }
+    free(list);
+    return digest;
+}
+
+struct again {
+    struct world *w;
+    struct sort_spec *spec;
+    uint64_t plain; /* what nothing disturbs */
+};
+
+static void again_setup(struct again *a, struct world *w, const char *spec)
+{
+    *a = (struct again){.w = w, .spec = world_spec(spec)};
+    struct sim_config config = world_config(w, a->spec, 4);
+    struct error err = ERROR_INIT;
+    if (world_run(&config, &err) != 0)
+        fail_msg("%s", err.message);
+    a->plain = digest_of(w->out);
+    world_clear_output(w);
+}
+
+static json_int_t redone(const json_t *status, unsigned target, const char *what)
+{
+    char id[16];
+    snprintf(id, sizeof id, "t%u", target);
+    const json_t *all = json_object_get(json_object_get(status, id), "redone");
+    return json_integer_value(json_object_get(all, what));
+}
+
+/* One run; false where the trip was not reached. */
+static bool run_again(struct again *a, const struct sim_config *config)
+{
+    struct error err = ERROR_INIT;
+    struct sim *s = sim_new(config);
+    if (sim_run(s, &err) != 0)
+        fail_msg("point %d, call %llu: %s", (int)config->trip.point,
+                 (unsigned long long)config->trip.nth, err.message);
+    bool tripped = err.code != 0;
+    _cleanup_json_ json_t *status = sim_status(s);
+    sim_free(s);
+    assert_int_equal(digest_of(a->w->out), a->plain);
+    world_clear_output(a->w);
+    assert_int_equal(world_count("/proc/self/fd"), a->w->descriptors);
+    for (unsigned i = 1; i <= config->targets && tripped; i++) {
+        if (i != config->restarts) /* what a target keeps is not built again */
+            assert_int_equal(redone(status, i, "shards"), 0);
+    }
+    return tripped;
+}
+
+static void sweep(struct again *a, enum sim_point point, bool stop, unsigned restarts,
+                  uint64_t step)
+{
+    struct sim_config config = world_config(a->w, a->spec, 4);
+    config.attempts = 2;
+    config.restarts = restarts;
+    config.trip = (struct sim_trip){.point = point, .nth = 1, .stop = stop};
+    while (run_again(a, &config))
+        config.trip.nth += step;
+    assert_true(config.trip.nth > 1);
+}
+
+static void sweep_from(struct again *a, enum sim_point first)
+{
+    for (int p = (int)first; p <= SIM_OUTPUT_FINISH; p++) {
+        uint64_t step = p >= SIM_FETCH ? 61 : 4;
+        unsigned restarts = (unsigned)p % 2 == 0 ? 0 : 1 + (unsigned)p % 4;
+        sweep(a, (enum sim_point)p, false, restarts, step);
+        if (p < SIM_OUTPUT_FINISH) /* after which there may be nothing left to stop */
+            sweep(a, (enum sim_point)p, true, 0, step);
+    }
+}
+
+static void test_tars(void **state)
+{
+    struct again a;
+    world_make_dataset(*state, 5);
+    again_setup(&a, *state, WORLD_PREFIX);
+    sweep_from(&a, SIM_PIN);
+    sort_spec_free(a.spec);
+}
+
+static void test_shuffled_into_compressed_ones(void **state)
+{
+    struct again a;
+    world_make_dataset(*state, 6);
+    again_setup(&a, *state,
+                WORLD_PREFIX ", \"output_extension\": \".tar.gz\", "
+                             "\"algorithm\": {\"kind\": \"shuffle\", \"seed\": \"3\"}");
+    sweep_from(&a, SIM_FETCH);
+    sort_spec_free(a.spec);
+}
+
+/* Runs that were spilled are opened once more. */
+static void test_little_memory(void **state)
+{
+    struct again a;
+    world_make_dataset(*state, 7);
+    again_setup(&a, *state, WORLD_PREFIX ", \"max_mem_usage\": \"1MiB\"");
+    sweep(&a, SIM_SEND_ORDERS, false, 0, 1);
+    sweep(&a, SIM_OUTPUT_WRITE, false, 2, 31);
+    sort_spec_free(a.spec);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, world_setup, world_teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(test_tars),
+        TEST(test_shuffled_into_compressed_ones),
+        TEST(test_little_memory),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
