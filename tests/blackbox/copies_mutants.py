@@ -1,0 +1,134 @@
+#!/usr/bin/env python3
+"""Does copies_promise.py find anything?  Each row leaves one step of docs/copies.md out of a copy of the
+source, builds the daemons of it, and says which scene has to find that: what clients saw there is nothing
+that one register would have shown.  By hand: it takes minutes.
+
+    tests/blackbox/copies_mutants.py [NAME...]     # all rows, or these
+    tests/blackbox/copies_mutants.py --check       # do the rows still fit the source?  Builds nothing"""
+
+import dataclasses
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from lib import ROOT
+
+DAEMONS = ("dfc-proxyd", "dfc-targetd", "dfcctl")
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    name: str
+    file: str
+    here: str  # once in the file …
+    instead: str
+    scene: str  # of copies_promise.py
+
+
+ROWS = [
+    Row("lease", "target/copies.c", "clock_ms() >= atomic_load(&t->copies->lease_until_ms)", "false",
+        "who_is_passed_over_does_not_answer_from_what_it_had"),
+    Row("lease's length", "target/copies.c", "sent_ms + lease_ms", "sent_ms + 100 * lease_ms",
+        "who_is_passed_over_does_not_answer_from_what_it_had"),
+    Row("others", "target/copies_commit.c", "code == 0 && r->count > 0 &&", "false &&",
+        "what_is_acknowledged_is_on_all_owners"),
+    Row("order", "target/copies.c", """    if (code == 0)
+        code = copies_commit_others(&w->order, &err);
+    if (code != 0) {""", """    if (code == 0) {
+        write_own(w);
+        (void)copies_commit_others(&w->order, &err);
+        write_free(w);
+        return;
+    }
+    if (code != 0) {""", "nobody_sees_what_others_have_not"),
+    Row("marks", "target/unsettled.c", "    pthread_mutex_lock(stripe(u, slot));\n    struct mark **at = find(u, slot, "
+        "bucket_id, name);\n    if (*at == NULL) {", "    if (slot < SLOTS)\n        return;\n"
+        "    pthread_mutex_lock(stripe(u, slot));\n    struct mark **at = find(u, slot, bucket_id, name);\n"
+        "    if (*at == NULL) {", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
+    Row("marks, read", "target/copies.c", "return !unsettled_has(t->copies->unsettled, b->id, name);",
+        "return t != NULL && b != NULL && name != NULL;", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
+    Row("sending", "target/copies_compare.c", "code == 0 && owners_lack(c)", "code == 0 && owners_lack(c) && c->count == 0",
+        "a_write_in_doubt_that_is_seen_is_brought_to_all"),
+    Row("restarted", "cluster/lag.c", "n->lag = LAG_RESTARTED;", "n->lag = LAG_NONE;", "a_restart_forgets_marks"),
+    Row("missed", "cluster/lag.c", "    n->lag = LAG_MISSED;\n}", "    n->lag = LAG_NONE;\n}",
+        "who_has_missed_a_write_does_not_act"),
+    Row("comparison", "target/copies_compare.c", 'if (fault_skips("copies.compare"))', "if (b != NULL)",
+        "who_has_missed_a_write_compares_before_it_acts"),
+    Row("awaited", "target/copies.c", "if (o->awaited != NULL)", "if (o->awaited != NULL && o->count == 0)",
+        "who_may_alone_have_the_newest_is_waited_for"),
+    Row("lost disks", "cluster/lag.c", "if (lost && ", "if (lost && known == NULL && ", "empty_disks_prove_nothing"),
+    Row("tombstones kept", "target/sweep.c", "if (!lag_lets_forget(now))", "if (now == NULL)",
+        "what_was_deleted_while_somebody_was_away_stays_deleted"),
+    Row("tombstones compared", "target/copies_plan.c", "if (!a->found || !b->found)\n        return b->found;",
+        "if (!a->found || !b->found || !a->visible || !b->visible)\n        return b->found && b->visible;",
+        "what_was_deleted_while_somebody_was_away_stays_deleted"),
+    Row("fence", "target/staged_routes.c", "if (o->term > term || (o->term == term && o->version >= version)) {",
+        "if (o->term > 0 || term == version) {", "a_commit_that_was_decided_by_an_earlier_map_is_refused"),
+    Row("refused, unmarked", "target/copies_compare.c", "bool more = !c->verdict.found || version_compare(marked, v) > 0;",
+        "bool more = !c->verdict.found && version_compare(marked, v) > 0;",
+        "a_commit_that_was_refused_leaves_nothing_behind"),
+    Row("own fence", "target/copies.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",
+        "const struct object_condition fence = {.check = NULL};\n    (void)check_own;", "who_owns_no_more_does_not_commit"),
+    Row("settling", "target/settle.c", "        work_off(t);\n", "        (void)work_off;\n",
+        "a_write_in_doubt_is_settled_by_itself"),
+]
+
+
+def fits(row):
+    with open(os.path.join(ROOT, row.file), encoding="utf-8") as f:
+        return f.read().count(row.here) == 1
+
+
+def put_in(source, row):
+    """Returns what was there."""
+    path = os.path.join(source, row.file)
+    with open(path, encoding="utf-8") as f:
+        text = f.read()
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text.replace(row.here, row.instead))
+    return path, text
+
+
+def build(source, directory):
+    if not os.path.exists(directory):
+        subprocess.run(["meson", "setup", directory, source, "-Dwerror=false"], check=True, capture_output=True)
+    subprocess.run(["ninja", "-C", directory, "-j2", *DAEMONS], check=True, capture_output=True)
+
+
+def found_by(row, directory):
+    """What the scene says of it, or None."""
+    script = os.path.join(ROOT, "tests", "blackbox", "copies_promise.py")
+    done = subprocess.run([sys.executable, script, "test_" + row.scene], capture_output=True, text=True,
+                          env=dict(os.environ, DFC_BUILD=directory), check=False)
+    if done.returncode == 0:
+        return None
+    said = re.search(r"not ok  test_\w+: ([^\n]*)", done.stdout)
+    return said.group(1) if said else done.stdout[-1000:] + done.stderr[-1000:]
+
+
+def main():
+    unfit = [row.name for row in ROWS if not fits(row)]
+    if unfit:
+        print(f"no such text, or not once, in the source: {', '.join(unfit)}")
+    if unfit or sys.argv[1:] == ["--check"]:
+        return 1 if unfit else 0
+    missed = 0
+    with tempfile.TemporaryDirectory(prefix="dfc-mutants-") as top:
+        source, directory = os.path.join(top, "source"), os.path.join(top, "build")
+        shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", "build*"))
+        for row in (r for r in ROWS if not sys.argv[1:] or r.name in sys.argv[1:]):
+            path, text = put_in(source, row)
+            build(source, directory)
+            found = found_by(row, directory)
+            missed += found is None
+            print(f"{row.name:<20} {row.scene:<60} {found or 'NOT FOUND'}", flush=True)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(text)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""What docs/copies.md promises, scene by scene: each makes the events happen against which one of its steps
+stands (a lease's end, marks, comparisons, the order of a commit, fences, lags, tombstones), and what clients
+saw must be what one register would have shown them.  copies_mutants.py leaves the steps out, one by one, and
+says which scene finds it."""
+
+from lib import main, wait_for
+from scenes import GLANCE_SECONDS, Scene, make
+
+PROXIES = ["p1"]
+
+
+def test_who_is_passed_over_does_not_answer_from_what_it_had(c):
+    """t1 stands still until its lease is over, and learns nothing after that."""
+    s = Scene(c, "lease", copies=2)
+    s.put("one")
+    s.freeze("t1")
+    s.cut_off("t1")
+    s.lose("t1")
+    s.put("two")
+    s.thaw("t1")
+    s.get("t1")
+    s.end()
+
+
+def test_who_is_back_does_not_answer_from_what_it_had(c):
+    """t1 has missed a write, and a client still goes by its redirect of long ago."""
+    s = Scene(c, "redirect", copies=2)
+    s.put("one")
+    s.lose_for_good("t1")
+    s.put("two")
+    s.repairs(False)
+    s.back("t1")
+    s.get("t1")
+    s.look()
+    s.end()
+
+
+def test_what_is_acknowledged_is_on_all_owners(c):
+    s = Scene(c, "others", copies=2)
+    s.put("one")
+    s.put("two")
+    s.lose_for_good("t1")
+    s.look()
+    s.end()
+
+
+def test_nobody_sees_what_others_have_not(c):
+    """t2 does not commit; t1, which acts, must not show it."""
+    s = Scene(c, "order", copies=2)
+    s.arm(t2="copies.commit=EIO@2+")
+    s.put("one")
+    s.try_put("two")
+    s.get("t1")
+    s.lose_for_good("t1")
+    s.look()
+    s.end()
+
+
+def test_a_write_in_doubt_is_on_all_owners_before_it_is_seen(c):
+    """t3 does not commit, t2 has: t2 acts when t1 is dead, and cannot reach t3; then t2 dies, too."""
+    s = Scene(c, "marks", copies=3)
+    s.arm(t3="copies.commit=EIO@2+")
+    s.put("one")
+    s.put_no_further_than("t2", "two")
+    s.cut(("t2", "t3"))
+    s.lose_for_good("t1")
+    s.look("t2", GLANCE_SECONDS)
+    s.lose_for_good("t2")
+    s.look()
+    s.end()
+
+
+def test_a_write_in_doubt_that_is_seen_is_brought_to_all(c):
+    """The same, but t2 reaches t3: what it shows is there when it dies."""
+    s = Scene(c, "brought", copies=3)
+    s.arm(t3="copies.commit=EIO@2+")
+    s.put("one")
+    s.put_no_further_than("t2", "two")
+    s.lose_for_good("t1")
+    s.look()
+    s.lose_for_good("t2")
+    s.look()
+    s.end()
+
+
+def test_a_restart_forgets_marks(c):
+    """t2 has what t3 has not, is started anew, and may have forgotten that."""
+    s = Scene(c, "restarted", copies=3)
+    s.arm(t3="copies.commit=EIO@2+")
+    s.put("one")
+    s.repairs(False)
+    s.put_no_further_than("t2", "two")
+    s.kill("t1")
+    s.cut(("t2", "t3"))
+    s.restart("t2")
+    s.lose("t1")
+    s.look(seconds=GLANCE_SECONDS)
+    s.lose_for_good("t2")
+    s.look()
+    s.end()
+
+
+def test_who_has_missed_a_write_compares_before_it_acts(c):
+    """t1 has missed a write; t2 has missed nothing, but the map does not know: t1 acts."""
+    s = Scene(c, "compare", copies=2)
+    s.put("one")
+    s.lose_for_good("t1")
+    s.put("two")
+    s.repairs(False)
+    s.back("t1")
+    s.freeze("t2")
+    s.lose("t2")
+    s.thaw("t2")
+    c.wait_node("t2", "active")
+    s.look()
+    s.end()
+
+
+def test_who_has_missed_a_write_does_not_act(c):
+    """It is the same run that was away: it has forgotten nothing, and knows of nothing."""
+    s = Scene(c, "missed", copies=2)
+    s.put("one")
+    s.freeze("t1")
+    s.lose("t1")
+    s.put("two")
+    s.repairs(False)
+    s.thaw("t1")
+    c.wait_node("t1", "active")
+    s.look()
+    s.end()
+
+
+def test_who_may_alone_have_the_newest_is_waited_for(c):
+    s = Scene(c, "awaited", copies=2)
+    s.put("one")
+    s.lose_for_good("t1")
+    s.put("two")
+    s.repairs(False)
+    s.back("t1")
+    s.lose_for_good("t2")
+    s.look("t1", GLANCE_SECONDS)
+    s.back("t2")
+    s.look()
+    s.end()
+
+
+def test_empty_disks_prove_nothing(c):
+    """t1 comes back without its disks, before anybody has missed it; then the other owner is away."""
+    s = Scene(c, "disks", copies=2)
+    s.put("one")
+    s.repairs(False)
+    s.come_back_empty("t1")
+    s.lose_for_good("t2")
+    s.look("t1", GLANCE_SECONDS)
+    s.back("t2")
+    s.look()
+    s.end()
+
+
+def test_what_was_deleted_while_somebody_was_away_stays_deleted(c):
+    """Tombstones have outlived their time, and t1 still has the object."""
+    s = Scene(c, "tombstones", copies=2)
+    s.put("one")
+    s.lose_for_good("t1")
+    s.delete()
+    s.let_tombstones_go("t2")
+    s.back("t1")
+    s.look()
+    s.end()
+
+
+def test_a_commit_that_was_decided_by_an_earlier_map_is_refused(c):
+    """t1 has decided to write, and is passed over before it tells t2, which writes meanwhile: only over
+    what it knows."""
+    s = Scene(c, "fence", copies=2)
+    s.arm(t1="copies.decided=delay:2s@2", t2="copies.own=delay:2s@1")
+    one = s.put("one")
+    s.in_background(s.try_put, "two", node="t1")
+    s.await_staged("t2")
+    s.freeze("t1")
+    s.cut_off("t1", PROXIES)
+    s.lose("t1")
+    s.in_background(s.try_put, "three", node="t2", over=one)
+    s.await_staged("t2")
+    s.thaw("t1")
+    s.end()
+
+
+def test_a_commit_that_was_refused_leaves_nothing_behind(c):
+    """The same, and nobody writes meanwhile: t2, which acts, has nothing that it would have to wait for."""
+    s = Scene(c, "refused", copies=2)
+    s.arm(t1="copies.decided=delay:2s@2")
+    s.put("one")
+    s.repairs(False)
+    s.in_background(s.try_put, "two", node="t1")
+    s.await_staged("t2")
+    s.freeze("t1")
+    s.cut_off("t1", PROXIES)
+    s.lose("t1")
+    s.thaw("t1")
+    s.background[-1].result()
+    s.heal()
+    c.wait_node("t1", "active")
+    wait_for(lambda: s.get() is not None, "an answer")
+    s.end()
+
+
+def test_who_owns_no_more_does_not_commit(c):
+    """t1 alone has decided to write when the map sends it into maintenance; t3, which acts from then on,
+    asks it what it has, and writes: only over that."""
+    s = Scene(c, "own", copies=2)
+    s.arm(t1="copies.own=delay:4s@2")
+    one = s.put("one")
+    s.lose_for_good("t2")
+    s.in_background(s.try_put, "two", node="t1")
+    s.await_staged("t1")
+    s.cut_off("t1", PROXIES)
+    s.act("startmaintenance", "t1", force=True)
+    c.wait_node("t1", "maintenance")
+    wait_for(lambda: s.try_put("three", over=one) or s.background[-1].done(), "a write by the next owner")
+    s.end()
+
+
+def test_a_write_in_doubt_is_settled_by_itself(c):
+    s = Scene(c, "settled", copies=3)
+    s.arm(t3="copies.commit=EIO@2+")
+    s.put("one")
+    s.try_put("two")
+    wait_for(lambda: len({s.held(t) for t in ("t1", "t2", "t3")}) == 1, "the same on all owners")
+    s.end()
+
+
+if __name__ == "__main__":
+    main(make=make, proxies=1, targets=4)
