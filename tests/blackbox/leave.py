@@ -30,10 +30,11 @@ def test_fill(c):
 def test_maintenance_and_back(c):
     writer = Writer(c, "w", 1)
     writer.fill()
-    with Loop(Reader(c, "b")), Loop(Lister(c, "b")), Loop(writer):
+    with Loop(Reader(c, "b")) as reader, Loop(Lister(c, "b")) as lister, Loop(writer):
         ctl(c, "node", "maintenance", "start", "t2")
         equal(state_in_map(c, "t2"), "maintenance", "t2")
         wait_settled(c)
+    print(f"# t2 has moved off what it had: {reader.rounds} reads, {lister.rounds} pages meanwhile")
     equal(files(c, "t2"), 0, "files of t2")
     writer.check_all()
     c.stop("t2")  # nobody misses it
@@ -42,6 +43,8 @@ def test_maintenance_and_back(c):
     with Loop(Reader(c, "b")), Loop(Lister(c, "b")), Loop(writer):
         ctl(c, "node", "maintenance", "stop", "t2")
         wait_settled(c)
+    held = sum(files(c, t) for t in c.targets())
+    print(f"# t2 is back, and has {files(c, 't2') / held:.4f} of {held} files")
     check(files(c, "t2") > 0, "t2 has nothing")
     writer.check_all()
     check_whole(c, "b")
