@@ -255,6 +255,7 @@ class Scene:
     def end(self):
         for done in self.background:
             done.result()
+        self.heal()
         for target in self.armed:
             self.restart(target)
         self.calm()
