@@ -544,6 +544,8 @@ static int output_show(const struct sim *s, const struct output *o, struct error
     *slash = '\0';
     int rc = file_mkdirs(path, 0755, err);
     *slash = '/';
+    if (rc == 0 && access(path, F_OK) == 0)
+        rc = error_set(err, E_OBJECT_EXISTS, "'%s' was built twice", o->name);
     if (rc == 0 && rename(o->hidden, path) != 0)
         rc = error_errno(err, errno, "rename to '%s'", path);
     return rc;
