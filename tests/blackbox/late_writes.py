@@ -35,6 +35,12 @@ def test_prepare(c):
     settle(c)
 
 
+def away_and_known(c):
+    c.away()
+    wait_for(lambda: c.get_json("/v1/daemon", c.second)["version"] >= state(c)["version"],
+             f"{c.second} knows that it is the owner")
+
+
 def settle(c):
     """All is moved, and no earlier owners are remembered."""
     setting(c, "rebalance", "on")
@@ -59,7 +65,7 @@ def test_a_move_that_comes_late(c):
     c.back()
     settle(c)
     c.put("b", c.name, b"new")
-    c.away()
+    away_and_known(c)
     url, headers = move(c, known, old, b"old")
     late = c.http.request("PUT", url, b"old", headers, follow=False)
     equal(c.get("b", c.name).expect(200).body, b"new", "the object")
@@ -97,12 +103,6 @@ def unfinished(c):
     top = c.node_dir(c.second)
     return [f for mp in os.listdir(top) if mp.startswith("mp")
             for f in os.listdir(os.path.join(top, mp, ".dfc", "tmp"))]
-
-
-def away_and_known(c):
-    c.away()
-    wait_for(lambda: c.get_json("/v1/daemon", c.second)["version"] >= state(c)["version"],
-             f"{c.second} knows that it is the owner")
 
 
 def while_under_way(c, begin, meanwhile):
