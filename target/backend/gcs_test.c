@@ -238,8 +238,8 @@ static void key_files_that_are_none(void **unused)
         "{\"type\":\"authorized_user\"}",
         "{\"type\":\"service_account\",\"client_email\":\"e\"}",
         "{\"type\":\"service_account\",\"client_email\":7,\"private_key\":\"topsecret\"}",
-        "{\"type\":\"service_account\",\"client_email\":\"e\",\"private_key\":\"topsecret\","
-        "\"token_uri\":\"ftp://x\"}",
+        ("{\"type\":\"service_account\",\"client_email\":\"e\",\"private_key\":\"topsecret\","
+         "\"token_uri\":\"ftp://x\"}"),
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         _cleanup_(arena_freep)
