@@ -39,6 +39,7 @@ import authref  # noqa: E402
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.path.abspath(os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build"))
 CLUSTER = os.path.join(ROOT, "deploy", "local", "cluster")
+SANITIZED = os.environ.get("DFC_SANITIZER", "none") != "none"  # the build
 WAIT_SECONDS = 60  # how long anything that must happen may take; sanitizers and valgrind are slow
 ENDED = ("finished", "failed", "aborted")
 
