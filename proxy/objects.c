@@ -53,6 +53,33 @@ static bool wants_no_redirect(const struct http_request *req)
            (query != NULL && strcmp(query, "never") == 0);
 }
 
+/* The acting owner's URL by the map in force; NULL: it has none. */
+static char *where_it_is(struct proxy *p, const struct relay_object *o, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b;
+    const struct node *owner = NULL;
+    struct buf url = BUF_INIT;
+    if (find_owner(p, s, o->bucket, o->object, &b, &owner, err) != 0)
+        return NULL;
+    location_put_target(&url, owner, s, b, o->object, o->raw_query);
+    return buf_steal(&url);
+}
+
+static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
+                   const char *url)
+{
+    const struct relay_object object = {.bucket = b->name,
+                                        .object = http_path_param(req, "object"),
+                                        .raw_query = http_raw_query(req),
+                                        .where = where_it_is};
+    bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+    if (reads && b->props.copies > 1)
+        relay_read(p, req, url, &object);
+    else
+        relay_start(p, req, url);
+}
+
 static void object_begin(struct http_request *req)
 {
     struct proxy *p = proxy_enter_objects(req);
@@ -73,7 +100,7 @@ static void object_begin(struct http_request *req)
     struct buf url = BUF_INIT;
     location_put_target(&url, owner, s, b, object, http_raw_query(req));
     if (wants_no_redirect(req))
-        relay_start(p, req, buf_str(&url), NULL);
+        stream(p, req, b, buf_str(&url));
     else
         http_reply_redirect(req, buf_str(&url));
 }

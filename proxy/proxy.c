@@ -27,11 +27,12 @@
 #include "proxy/overtaken.h"
 #include "proxy/primary.h"
 #include "proxy/publish.h"
+#include "proxy/relay_waits.h"
 #include "proxy/state_file.h"
 #include "proxy/strangers.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
-enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000 };
+enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
 
 /* --- making ---------------------------------------------------------------------------------- */
 
@@ -274,10 +275,24 @@ static void start_overtaken(void *arg)
     p->overtaken = overtaken_new(p->loop, p->data_client, p->state, p->params.overtaken_grace);
 }
 
+static void start_relay_waits(void *arg)
+{
+    struct proxy *p = arg;
+    p->relay_waits = relay_waits_new(p->data_loop, RELAY_PAUSE_MS);
+}
+
+static void stop_relay_waits(void *arg)
+{
+    struct proxy *p = arg;
+    relay_waits_free(p->relay_waits);
+}
+
 /* The data loop's calls end early where the control loop hears of another primary. */
 static int start_data(struct proxy *p, struct error *err)
 {
     int r = start_loop(p, "data", 0, &p->data_loop, &p->data_client, err);
+    if (r == 0)
+        loop_call(p->data_loop, start_relay_waits, p);
     if (r == 0)
         loop_call(p->loop, start_overtaken, p);
     return r;
@@ -468,6 +483,8 @@ static void stop_io(struct proxy *p)
         primary_end(p);
         loop_call(p->loop, close_parts, p);
     }
+    if (p->data_loop != NULL)
+        loop_call(p->data_loop, stop_relay_waits, p);
     http_client_free(p->list_client);
     http_client_free(p->data_client);
     http_client_free(p->client);

@@ -37,6 +37,7 @@ struct members;
 struct overtaken;
 struct pool;
 struct publisher;
+struct relay_waits;
 struct strangers;
 
 struct proxy {
@@ -59,6 +60,7 @@ struct proxy {
     struct overtaken *overtaken; /* of its calls to the primary, when there is another */
     struct loop *list_loop;
     struct http_client *list_client;
+    struct relay_waits *relay_waits; /* in the data loop */
     atomic_uint relays; /* under way */
     atomic_uint lists;
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */

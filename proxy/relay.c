@@ -8,10 +8,12 @@
 
 #include <pthread.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "net/http_pipe.h"
 #include "proxy/hop.h"
 #include "proxy/overtaken.h"
+#include "proxy/relay_waits.h"
 
 struct header {
     struct header *next;
@@ -23,8 +25,13 @@ struct relay {
     struct proxy *proxy;
     int silence; /* the code for a node that does not answer; 0: the transport's */
     struct overtaken_wait primary; /* with silence */
-    atomic_uint refs;              /* the request's and the call's */
-    struct bpipe *upload;          /* NULL without a body */
+    struct http_call call;         /* as it was made, or is made again: of the arena */
+    struct relay_object object;    /* of a read that is made again, until … */
+    uint64_t until_ms;             /* 0: of none */
+    bool put_off;                  /* by an answer that is not the last */
+    struct relay_wait wait;
+    atomic_uint refs;     /* the request's and the call's */
+    struct bpipe *upload; /* NULL without a body */
     struct bpipe *download;
     pthread_mutex_t lock; /* guards what follows; nothing that waits is called under it */
     struct http_request *req;
@@ -158,6 +165,13 @@ static void call_answered(void *arg, const struct http_head *head)
 {
     struct relay *r = arg;
     struct copying c = {.relay = r, .connection = head->header(head, "Connection")};
+    if (head->status == 503 && clock_ms() < r->until_ms) {
+        struct error err;
+        r->put_off = true;
+        error_set(&err, E_CANCELLED, "it is asked again");
+        bpipe_cancel(r->download, &err);
+        return;
+    }
     pthread_mutex_lock(&r->lock);
     r->answered = true;
     r->status = head->status;
@@ -183,20 +197,70 @@ static void explain_silence(const struct relay *r, bool not_sent, struct error *
                      "made; repeating it is safe");
 }
 
+/* The end of the call, where no head of an answer has come. */
+static void unanswered(struct relay *r, const struct error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    r->answered = true;
+    r->err = *err;
+    reply_if_due(r, false);
+    pthread_mutex_unlock(&r->lock);
+    relay_unref(r);
+}
+
+static void call_done(void *arg, struct http_result *result);
+
+static bool has_client(struct relay *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool has = r->req != NULL;
+    pthread_mutex_unlock(&r->lock);
+    return has;
+}
+
+/* Who owns it now? */
+static void ask_again(void *arg)
+{
+    struct relay *r = arg;
+    struct error err = ERROR_INIT;
+    if (!has_client(r)) {
+        relay_unref(r);
+        return;
+    }
+    _cleanup_free_ char *url = NULL;
+    if (!atomic_load(&r->proxy->ready))
+        error_set(&err, E_NOT_READY, "this proxy is stopping");
+    else
+        url = r->object.where(r->proxy, &r->object, &err);
+    if (url == NULL) {
+        unanswered(r, &err);
+        return;
+    }
+    r->put_off = false;
+    bpipe_unref(r->download); /* nobody has it: the reply has not begun */
+    r->download = bpipe_new(r->proxy->params.relay_buffer);
+    r->call.url = arena_strdup(r->arena, url);
+    r->call.download = r->download;
+    http_call_start(r->proxy->data_client, &r->call, call_done, r);
+}
+
 static void call_done(void *arg, struct http_result *result)
 {
     struct relay *r = arg;
     if (r->silence != 0)
         overtaken_remove(r->proxy->overtaken, &r->primary);
-    pthread_mutex_lock(&r->lock);
-    if (!r->answered) {
-        r->answered = true;
-        r->err = result->err;
-        explain_silence(r, result->not_sent, &r->err);
-        reply_if_due(r, false);
+    if (r->answered) { /* written by this thread alone */
+        relay_unref(r);
+        return;
     }
-    pthread_mutex_unlock(&r->lock);
-    relay_unref(r);
+    bool again = r->put_off || (result->code == E_NET && clock_ms() < r->until_ms);
+    if (again && has_client(r)) {
+        relay_waits_add(r->proxy->relay_waits, &r->wait, ask_again, r);
+        return;
+    }
+    struct error err = result->err;
+    explain_silence(r, result->not_sent, &err);
+    unanswered(r, &err);
 }
 
 /* --- the start ------------------------------------------------------------------------------- */
@@ -271,59 +335,88 @@ static bool is_repeatable_change(const struct http_request *req, const struct re
     return !reads(req) && (r->upload == NULL || http_content_length(req) == 0);
 }
 
-/* `primary`: the call goes to it; NULL: to another node's public listener. */
-static void start(struct proxy *p, struct http_request *req, const char *url, const char *header,
-                  const struct relay_primary *primary)
+static const char *const *lines_of(const struct relay *r, struct http_request *req,
+                                   const char *header)
 {
-    static const struct http_body_ops body_ops = {
-        .data = body_data, .end = body_end, .cut = body_cut};
-    if (!relay_admitted(p, req))
-        return;
-    struct lines lines = {.arena = http_arena(req),
-                          .connection = http_header_list(req, "Connection")};
+    struct lines lines = {.arena = r->arena, .connection = http_header_list(req, "Connection")};
     http_each_header(req, add_request_header, &lines);
     if (header != NULL)
-        add_line(&lines, header);
+        add_line(&lines, arena_strdup(r->arena, header));
     if (http_header(req, "Content-Type") == NULL)
         add_line(&lines, "Content-Type:"); /* none: curl would make one up for a body */
+    return lines.lines;
+}
+
+/* NULL: it is refused, and answered.  To a node's public listener; `header` is one more "Name:
+ * value" for it, or NULL. */
+static struct relay *prepare(struct proxy *p, struct http_request *req, const char *url,
+                             const char *header)
+{
+    if (!relay_admitted(p, req))
+        return NULL;
     struct relay *r = relay_new(p, req);
-    if (primary != NULL)
-        r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
-    const struct http_call call = {
+    r->call = (struct http_call){
         .method = http_method(req),
-        .url = url,
-        .headers = lines.lines,
+        .url = arena_strdup(r->arena, url),
+        .headers = lines_of(r, req, header),
         .upload = r->upload,
         .upload_length = http_content_length(req),
         .download = r->download,
-        .to_public = primary == NULL || primary->to_public,
+        .to_public = true,
         .once = is_repeatable_change(req, r),
         .any_status_streams = true,
-        .stall_timeout_ms = primary != NULL ? p->params.call_timeout : 0,
         .on_head = call_answered,
-        .request_id = http_request_id(req),
+        .request_id = arena_strdup(r->arena, http_request_id(req)),
     };
+    return r;
+}
+
+static void take_body(struct relay *r, struct http_request *req)
+{
+    static const struct http_body_ops body_ops = {
+        .data = body_data, .end = body_end, .cut = body_cut};
     http_on_end(req, request_ended, r);
     if (r->upload != NULL) {
         bpipe_on_space(r->upload, body_resume, req);
         http_take_body(req, &body_ops, r);
     }
-    if (primary == NULL) {
-        http_call_start(p->data_client, &call, call_done, r);
-        return;
-    }
-    r->primary.term = primary->term;
-    r->primary.primary = arena_strdup(r->arena, primary->id);
-    overtaken_call(p->overtaken, &r->primary, &call, call_done, r);
 }
 
-void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header)
+void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {
-    start(p, req, url, header, NULL);
+    struct relay *r = prepare(p, req, url, NULL);
+    if (r == NULL)
+        return;
+    take_body(r, req);
+    http_call_start(p->data_client, &r->call, call_done, r);
+}
+
+void relay_read(struct proxy *p, struct http_request *req, const char *url,
+                const struct relay_object *object)
+{
+    struct relay *r = prepare(p, req, url, NULL);
+    if (r == NULL)
+        return;
+    r->until_ms = clock_ms() + p->params.owner_wait;
+    r->object = (struct relay_object){.bucket = arena_strdup(r->arena, object->bucket),
+                                      .object = arena_strdup(r->arena, object->object),
+                                      .raw_query = arena_strdup(r->arena, object->raw_query),
+                                      .where = object->where};
+    take_body(r, req);
+    http_call_start(p->data_client, &r->call, call_done, r);
 }
 
 void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
                       const char *header)
 {
-    start(p, req, to->url, header, to);
+    struct relay *r = prepare(p, req, to->url, header);
+    if (r == NULL)
+        return;
+    r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;
+    r->call.to_public = to->to_public;
+    r->call.stall_timeout_ms = p->params.call_timeout;
+    r->primary.term = to->term;
+    r->primary.primary = arena_strdup(r->arena, to->id);
+    take_body(r, req);
+    overtaken_call(p->overtaken, &r->primary, &r->call, call_done, r);
 }

@@ -11,8 +11,19 @@
 #include "net/http_server.h"
 #include "proxy/proxy.h"
 
-/* From a route's begin().  `header` is one more "Name: value" for the node, or NULL. */
-void relay_start(struct proxy *p, struct http_request *req, const char *url, const char *header);
+/* From a route's begin(). */
+void relay_start(struct proxy *p, struct http_request *req, const char *url);
+
+/* A read that others can answer, too, when the map has passed over whom it goes to. */
+struct relay_object {
+    const char *bucket, *object, *raw_query;
+    /* Where to ask by the map in force; NULL: nowhere, and why. */
+    char *(*where)(struct proxy *p, const struct relay_object *o, struct error *err);
+};
+/* GET and HEAD: while the node cannot be reached, or cannot answer for now (503), it is asked again
+ * where the object is, until owner_wait is over.  What `object` has is copied. */
+void relay_read(struct proxy *p, struct http_request *req, const char *url,
+                const struct relay_object *object);
 
 struct relay_primary {
     const char *id;

@@ -21,7 +21,7 @@ struct world {
 };
 
 static const char *const small_buffers[] = {"relay_buffer=16KiB", "relays_max=2",
-                                            "stall_timeout=60s", NULL};
+                                            "stall_timeout=60s", "owner_wait=10m", NULL};
 
 static int setup(void **state)
 {
@@ -305,6 +305,68 @@ static void a_target_that_is_not_there_is_named(void **state)
     w->target = fake_target_new("t1");
 }
 
+static int read_of_copies(struct world *w, const char *method)
+{
+    json_decref(test_json(&w->client, HTTP_POST, base(w), "/v1/buckets/c",
+                          "{\"action\": \"create\", \"value\": {\"copies\": 2}}", 201));
+    _cleanup_free_ char *request = xprintf("%s /v1/objects/c/o?redirect=never HTTP/1.1\r\n"
+                                           "Host: x\r\nConnection: close\r\n\r\n",
+                                           method);
+    int fd = test_connect(base(w));
+    test_send(fd, request, strlen(request));
+    test_until(relays(w) == 1);
+    return fd;
+}
+
+static void a_read_waits_for_an_owner_that_can_answer(void **state)
+{
+    struct world *w = *state;
+    fake_target_mode(w->target, FAKE_IS_BUSY);
+    int fd = read_of_copies(w, "GET");
+    test_until(fake_target_busy(w->target) >= 3);
+    fake_target_mode(w->target, FAKE_STORES);
+    _cleanup_free_ char *reply = test_read_all(fd);
+    assert_ptr_equal(strstr(reply, "HTTP/1.1 200 "), reply);
+    assert_null(strstr(reply, "not now"));
+    close(fd);
+    test_until(relays(w) == 0);
+}
+
+static void a_read_waits_for_an_owner_that_can_be_reached(void **state)
+{
+    struct world *w = *state;
+    fake_target_free(w->target);
+    int fd = read_of_copies(w, "HEAD");
+    w->target = fake_target_new("t1"); /* elsewhere */
+    test_join(&w->client, w->proxy, w->target);
+    _cleanup_free_ char *reply = test_read_all(fd);
+    assert_ptr_equal(strstr(reply, "HTTP/1.1 200 "), reply);
+    close(fd);
+    test_until(relays(w) == 0);
+}
+
+static void who_waits_is_told_when_the_proxy_ends(void **state)
+{
+    struct world *w = *state;
+    fake_target_free(w->target);
+    int fd = read_of_copies(w, "GET");
+    test_proxy_stop(w->proxy);
+    _cleanup_free_ char *reply = test_read_all(fd);
+    assert_ptr_equal(strstr(reply, "HTTP/1.1 503 "), reply);
+    close(fd);
+    test_proxy_start(w->proxy);
+    w->target = fake_target_new("t1");
+}
+
+static void who_waits_may_leave(void **state)
+{
+    struct world *w = *state;
+    fake_target_free(w->target);
+    close(read_of_copies(w, "GET"));
+    test_until(relays(w) == 0);
+    w->target = fake_target_new("t1");
+}
+
 static void the_proxy_ends_with_streams_under_way(void **state)
 {
     struct world *w = *state;
@@ -370,6 +432,10 @@ int main(void)
         RELAY_TEST(a_client_that_leaves_ends_the_stream),
         RELAY_TEST(a_limit_holds_for_streams),
         RELAY_TEST(a_target_that_is_not_there_is_named),
+        RELAY_TEST(a_read_waits_for_an_owner_that_can_answer),
+        RELAY_TEST(a_read_waits_for_an_owner_that_can_be_reached),
+        RELAY_TEST(who_waits_is_told_when_the_proxy_ends),
+        RELAY_TEST(who_waits_may_leave),
         RELAY_TEST(the_proxy_ends_with_streams_under_way),
         RELAY_TEST(a_target_that_hangs),
     };

@@ -25,7 +25,7 @@ struct fake_target {
     struct buf stored;
     struct buf headers; /* of the last call, as "Name: value\n" */
     uint64_t received;
-    unsigned cut;
+    unsigned cut, busy;
     struct http_request *held[128]; /* that are not answered */
     unsigned held_count;
 };
@@ -131,11 +131,25 @@ static bool get_is_held(struct fake_target *t, struct http_request *req)
     return holds;
 }
 
+static bool get_is_refused(struct fake_target *t, struct http_request *req)
+{
+    struct error err;
+    pthread_mutex_lock(&t->lock);
+    bool refused = t->mode == FAKE_IS_BUSY;
+    t->busy += refused;
+    pthread_mutex_unlock(&t->lock);
+    if (refused) {
+        error_set(&err, E_NODE_UNREACHABLE, "not now, says the test");
+        http_reply_error(req, &err);
+    }
+    return refused;
+}
+
 static void get_begin(struct http_request *req)
 {
     static const struct http_stream_ops ops = {.read = give, .free = give_free};
     struct fake_target *t = http_user(req);
-    if (get_is_held(t, req))
+    if (get_is_held(t, req) || get_is_refused(t, req))
         return;
     struct giving *g = xcalloc(1, sizeof *g);
     pthread_mutex_lock(&t->lock);
@@ -308,6 +322,14 @@ uint64_t fake_target_received(struct fake_target *t)
     uint64_t received = t->received;
     pthread_mutex_unlock(&t->lock);
     return received;
+}
+
+unsigned fake_target_busy(struct fake_target *t)
+{
+    pthread_mutex_lock(&t->lock);
+    unsigned busy = t->busy;
+    pthread_mutex_unlock(&t->lock);
+    return busy;
 }
 
 unsigned fake_target_cut(struct fake_target *t)

@@ -13,11 +13,12 @@ struct fake_target;
 
 /* What the next objects calls shall do. */
 enum fake_mode {
-    FAKE_STORES,      /* PUT takes the body; GET gives back what was put last */
-    FAKE_REFUSES,     /* answers PUT with 507 before it has read the body */
-    FAKE_HANGS_UP,    /* cuts the reply of GET after its first half */
-    FAKE_NEVER_ENDS,  /* GET's reply has no end */
-    FAKE_IS_SILENT,   /* does not answer GET, until another mode is set */
+    FAKE_STORES,     /* PUT takes the body; GET gives back what was put last */
+    FAKE_REFUSES,    /* answers PUT with 507 before it has read the body */
+    FAKE_HANGS_UP,   /* cuts the reply of GET after its first half */
+    FAKE_NEVER_ENDS, /* GET's reply has no end */
+    FAKE_IS_BUSY,    /* answers GET with 503 */
+    FAKE_IS_SILENT,  /* does not answer GET, until another mode is set */
 };
 
 struct fake_target *fake_target_new(const char *id);
@@ -31,7 +32,8 @@ uint64_t fake_target_received(struct fake_target *t); /* bytes of bodies */
 /* The value of a header of the last object call; "" where it had none. */
 void fake_target_header(struct fake_target *t, const char *name, char out[static 64]);
 unsigned fake_target_held(struct fake_target *t); /* GETs that are not answered */
-unsigned fake_target_cut(struct fake_target *t); /* bodies that were cut short */
+unsigned fake_target_busy(struct fake_target *t); /* answers that were 503 */
+unsigned fake_target_cut(struct fake_target *t);  /* bodies that were cut short */
 
 /* --- proxies ---------------------------------------------------------------------------------- */
 
@@ -73,12 +75,12 @@ char *test_read_all(int fd);
 /* Registers the target as a node of p's cluster. */
 void test_join(struct test_client *c, struct test_proxy *p, const struct fake_target *t);
 /* Asks until the condition holds. */
-#define test_until(condition)                                                                      \
-    do {                                                                                           \
-        uint64_t test_began_ = clock_ms();                                                         \
-        while (!(condition)) {                                                                     \
-            if (clock_ms() - test_began_ > 20000)                                                  \
-                fail_msg("not within 20 s: %s", #condition);                                       \
-            usleep(2000);                                                                          \
-        }                                                                                          \
+#define test_until(condition)                                \
+    do {                                                     \
+        uint64_t test_began_ = clock_ms();                   \
+        while (!(condition)) {                               \
+            if (clock_ms() - test_began_ > 20000)            \
+                fail_msg("not within 20 s: %s", #condition); \
+            usleep(2000);                                    \
+        }                                                    \
     } while (0)

@@ -19,10 +19,11 @@ uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
                             uint64_t keepalive_interval_ms)
 {
     if (code == 0) {
+        bool first = !p->registered;
         p->registered = true;
         p->next = 0;
         p->rounds = 0;
-        return keepalive_interval_ms;
+        return first ? keepalive_interval_ms / 10 : keepalive_interval_ms;
     }
     if (code == E_NODE_NOT_FOUND && p->registered) {
         p->registered = false;

@@ -5,7 +5,8 @@
  *        └────── node_not_found ─────────────┘  └───────────────────────────────┘
  *
  * It asks one proxy after the other: the present primary first, then whoever else it knows.  While
- * registering, a whole round of refusals is followed by a pause that doubles from 100 ms to 5 s. */
+ * registering, a whole round of refusals is followed by a pause that doubles from 100 ms to 5 s.
+ * The first keepalive comes after a tenth of the interval: its reply brings the lease. */
 #pragma once
 
 #include <stdbool.h>
