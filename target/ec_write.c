@@ -222,7 +222,6 @@ static void start(struct ec_upload *u, unsigned i, const struct object_call *cal
         .url = b->url,
         .upload = b->pipe,
         .upload_length = (int64_t)ec_layout_slice_bytes(&u->manifest.layout),
-        .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT, /* the client may be slow */
     };
     atomic_fetch_add(&u->refs, 1);
     u->pending++;

@@ -198,7 +198,6 @@ static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,
         bpipe_on_space(b->pipe, spec->resume, spec->arg);
         call.upload = b->pipe;
         call.upload_length = spec->length;
-        call.stall_timeout_ms = HTTP_NO_STALL_TIMEOUT; /* the client may be slow */
     }
     http_call_start(f->target->data_client, &call, staged_there, b);
 }
