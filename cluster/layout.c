@@ -144,25 +144,18 @@ size_t layout_ask(const struct smap *m, uint64_t bucket_id, const char *object, 
                   const char *self, bool hit, const struct node **out)
 {
     _cleanup_free_ const char **ids = xcalloc(n, sizeof *ids);
-    size_t count = 0, since_self = 0;
+    size_t count = 0;
     bool was_owner = false;
     for (size_t i = m->earlier_count; i-- > 0;) {
         size_t found = set_owners(&m->earlier[i], bucket_id, object, n, ids);
-        bool here = false;
         for (size_t k = 0; k < found; k++) {
             const struct node *node = smap_node(m, ids[k]);
-            here = here || strcmp(ids[k], self) == 0;
+            was_owner = was_owner || strcmp(ids[k], self) == 0;
             if (node != NULL && strcmp(ids[k], self) != 0 && !has_node(out, count, node))
                 out[count++] = node;
         }
-        if (here && !was_owner) {
-            was_owner = true;
-            since_self = count;
-        }
     }
-    if (!hit)
-        return count;
-    return was_owner ? since_self : 0;
+    return hit && !was_owner ? 0 : count;
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */

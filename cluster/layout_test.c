@@ -168,6 +168,26 @@ static void who_gets_a_name_back_does_not_trust_what_it_has(void **unused)
     assert_int_equal(s->smap.earlier_count, 2); /* the sets with and without it, each once */
 }
 
+/* What t4 has of it may be from before it went, though it owned it again since: nothing need have
+ * been moved to it then. */
+static void nor_after_the_next_change(void **unused)
+{
+    (void)unused;
+    char name[16], want[20];
+    const struct node *between;
+    join("t4", 1024);
+    done();
+    set("t4", NODE_MAINTENANCE);
+    set("t4", NODE_ACTIVE);
+    join("t5", 1024);
+    name_of_t4(name);
+    assert_int_equal(s->smap.earlier_count, 2); /* without t4, and with it */
+    assert_int_equal(layout_owners(&s->smap, 0, BUCKET, name, 1, &between), 1);
+    snprintf(want, sizeof want, "%s ", between->id);
+    assert_string_not_equal(between->id, "t4");
+    assert_asks(name, "t4", true, want);
+}
+
 static void who_is_gone_is_not_asked(void **unused)
 {
     (void)unused;
@@ -247,6 +267,7 @@ int main(void)
         layout_test(nobody_is_asked_where_nothing_moves),
         layout_test(a_new_owner_asks_the_old_one),
         layout_test(who_gets_a_name_back_does_not_trust_what_it_has),
+        layout_test(nor_after_the_next_change),
         layout_test(who_is_gone_is_not_asked),
         layout_test(another_weight_moves_objects),
         layout_test(what_is_remembered_is_bounded),

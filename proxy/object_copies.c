@@ -65,6 +65,7 @@ static void ask_all(void *arg)
                                        .url = v->asked[i].url,
                                        .total_timeout_ms =
                                            verify ? VERIFY_MS : v->proxy->params.call_timeout,
+                                       .stall_timeout_ms = verify ? VERIFY_MS : 0,
                                        .request_id = http_request_id(v->req)};
         http_call_start(v->proxy->list_client, &call, answered, &v->asked[i]);
     }

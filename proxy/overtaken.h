@@ -2,10 +2,9 @@
  * them may wait in vain, for it was cut off or frozen.  They are given a moment more, in which one
  * that has merely resigned answers, and are then ended.
  *
- *     overtaken_call(o, &wait, …)    it goes to wait.primary, who was found when the state that was
- * in force was of wait.term overtaken_state_changed(o)     who waits for one that is the primary no
- * longer, by a state of a later term: http_call_cancel(), grace_ms later overtaken_remove(o, &wait)
- * the call has ended, by that or otherwise
+ *   overtaken_call           it goes to wait.primary, found under a state of wait.term
+ *   overtaken_state_changed  a later term has another primary: http_call_cancel(), grace_ms later
+ *   overtaken_remove         the call has ended, by that or otherwise
  *
  * A state of the same term tells nothing: the election, by which a primary is found, is ahead of
  * it. */

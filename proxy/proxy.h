@@ -62,6 +62,7 @@ struct proxy {
     struct http_client *list_client;
     struct relay_waits *relay_waits; /* in the data loop */
     atomic_uint relays; /* under way */
+    atomic_uint reads_waiting; /* those of them that wait for an owner */
     atomic_uint lists;
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
     struct http_server *public_server;

@@ -28,6 +28,7 @@ struct relay {
     struct http_call call;         /* as it was made, or is made again: of the arena */
     struct relay_object object;    /* of a read that is made again, until … */
     uint64_t until_ms;             /* 0: of none */
+    bool waits;                    /* it is one of proxy->reads_waiting */
     bool put_off;                  /* by an answer that is not the last */
     struct relay_wait wait;
     atomic_uint refs;     /* the request's and the call's */
@@ -50,6 +51,8 @@ static void relay_unref(struct relay *r)
     if (atomic_fetch_sub(&r->refs, 1) != 1)
         return;
     atomic_fetch_sub(&r->proxy->relays, 1);
+    if (r->waits)
+        atomic_fetch_sub(&r->proxy->reads_waiting, 1);
     bpipe_unref(r->upload);
     bpipe_unref(r->download);
     pthread_mutex_destroy(&r->lock);
@@ -161,11 +164,26 @@ static void copy_reply_header(void *ctx, const char *name, const char *value)
     r->headers_end = &h->next;
 }
 
+/* Is it to be asked again?  Reads that wait leave most of the relays to others. */
+static bool may_wait(struct relay *r)
+{
+    struct proxy *p = r->proxy;
+    if (clock_ms() >= r->until_ms)
+        return false;
+    if (!r->waits &&
+        atomic_fetch_add(&p->reads_waiting, 1) >= param_live(p->params.relays_max) / 4) {
+        atomic_fetch_sub(&p->reads_waiting, 1);
+        return false;
+    }
+    r->waits = true;
+    return true;
+}
+
 static void call_answered(void *arg, const struct http_head *head)
 {
     struct relay *r = arg;
     struct copying c = {.relay = r, .connection = head->header(head, "Connection")};
-    if (head->status == 503 && clock_ms() < r->until_ms) {
+    if (head->status == 503 && may_wait(r)) {
         struct error err;
         r->put_off = true;
         error_set(&err, E_CANCELLED, "it is asked again");
@@ -184,10 +202,10 @@ static void call_answered(void *arg, const struct http_head *head)
 /* Whether the primary had the request when it went away, nobody can say. */
 static void explain_silence(const struct relay *r, bool not_sent, struct error *err)
 {
-    bool by_us = err->code == E_CANCELLED;
-    if (by_us && atomic_load(&r->proxy->ready))
+    bool by_us = err->code == E_CANCELLED, stopping = !atomic_load(&r->proxy->ready);
+    if (by_us && !stopping)
         error_set(err, E_TIMEOUT, "'%s' is the primary no longer", r->primary.primary);
-    if (by_us && !atomic_load(&r->proxy->ready))
+    if (by_us && stopping)
         error_set(err, E_NOT_READY, "this proxy is stopping");
     else if (r->silence == E_NOT_PRIMARY || (r->silence == E_IN_DOUBT && not_sent))
         error_recode(err, E_NOT_PRIMARY, "the primary does not answer");
@@ -210,32 +228,22 @@ static void unanswered(struct relay *r, const struct error *err)
 
 static void call_done(void *arg, struct http_result *result);
 
-static bool has_client(struct relay *r)
-{
-    pthread_mutex_lock(&r->lock);
-    bool has = r->req != NULL;
-    pthread_mutex_unlock(&r->lock);
-    return has;
-}
-
 /* Who owns it now? */
 static void ask_again(void *arg)
 {
     struct relay *r = arg;
     struct error err = ERROR_INIT;
-    if (!has_client(r)) {
-        relay_unref(r);
-        return;
-    }
     _cleanup_free_ char *url = NULL;
     if (!atomic_load(&r->proxy->ready))
         error_set(&err, E_NOT_READY, "this proxy is stopping");
     else
         url = r->object.where(r->proxy, &r->object, &err);
-    if (url == NULL) {
+    if (url == NULL && err.code == E_NODE_UNREACHABLE && may_wait(r))
+        relay_waits_add(r->proxy->relay_waits, &r->wait, ask_again, r);
+    else if (url == NULL)
         unanswered(r, &err);
+    if (url == NULL)
         return;
-    }
     r->put_off = false;
     bpipe_unref(r->download); /* nobody has it: the reply has not begun */
     r->download = bpipe_new(r->proxy->params.relay_buffer);
@@ -253,13 +261,16 @@ static void call_done(void *arg, struct http_result *result)
         relay_unref(r);
         return;
     }
-    bool again = r->put_off || (result->code == E_NET && clock_ms() < r->until_ms);
-    if (again && has_client(r)) {
+    bool unreached = result->code == E_NET || result->code == E_TIMEOUT;
+    if (r->put_off || (unreached && may_wait(r))) {
         relay_waits_add(r->proxy->relay_waits, &r->wait, ask_again, r);
         return;
     }
     struct error err = result->err;
-    explain_silence(r, result->not_sent, &err);
+    if (r->silence != 0)
+        explain_silence(r, result->not_sent, &err);
+    else if (err.code == E_CANCELLED)
+        error_set(&err, E_NOT_READY, "this proxy is stopping");
     unanswered(r, &err);
 }
 
@@ -397,7 +408,8 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
     struct relay *r = prepare(p, req, url, NULL);
     if (r == NULL)
         return;
-    r->until_ms = clock_ms() + p->params.owner_wait;
+    if (r->upload == NULL) /* a body is sent once */
+        r->until_ms = clock_ms() + p->params.owner_wait;
     r->object = (struct relay_object){.bucket = arena_strdup(r->arena, object->bucket),
                                       .object = arena_strdup(r->arena, object->object),
                                       .raw_query = arena_strdup(r->arena, object->raw_query),

@@ -20,8 +20,9 @@ struct world {
     struct fake_target *target;
 };
 
-static const char *const small_buffers[] = {"relay_buffer=16KiB", "relays_max=2",
-                                            "stall_timeout=60s", "owner_wait=10m", NULL};
+static const char *const small_buffers[] = {"relay_buffer=16KiB", "stall_timeout=60s",
+                                            "owner_wait=10m",     "keepalive_timeout=10m",
+                                            "relays_max=8",       NULL};
 
 static int setup(void **state)
 {
@@ -280,16 +281,16 @@ static void a_limit_holds_for_streams(void **state)
     struct world *w = *state;
     fake_target_mode(w->target, FAKE_NEVER_ENDS);
     static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: x\r\n\r\n";
-    int fds[2];
-    for (int i = 0; i < 2; i++) {
+    int fds[8];
+    for (int i = 0; i < 8; i++) {
         fds[i] = test_connect(base(w));
         test_send(fds[i], request, strlen(request));
     }
-    test_until(relays(w) == 2);
+    test_until(relays(w) == 8);
     test_error(&w->client, HTTP_GET, base(w), "/v1/objects/b/o?redirect=never", NULL, 503,
                "overloaded", "limit");
-    close(fds[0]);
-    close(fds[1]);
+    for (int i = 0; i < 8; i++)
+        close(fds[i]);
     test_until(relays(w) == 0);
 }
 
@@ -358,13 +359,40 @@ static void who_waits_is_told_when_the_proxy_ends(void **state)
     w->target = fake_target_new("t1");
 }
 
-static void who_waits_may_leave(void **state)
+/* A quarter of the relays may wait; who comes then is told at once what the owner says. */
+static void not_all_relays_wait(void **state)
 {
     struct world *w = *state;
-    fake_target_free(w->target);
+    fake_target_mode(w->target, FAKE_IS_BUSY);
+    int fds[2] = {read_of_copies(w, "GET"), test_connect(base(w))};
+    static const char request[] = "GET /v1/objects/c/o?redirect=never HTTP/1.1\r\nHost: x\r\n"
+                                  "Connection: close\r\n\r\n";
+    test_send(fds[1], request, strlen(request));
+    test_until(atomic_load(&w->proxy->proxy->reads_waiting) == 2);
+    test_error(&w->client, HTTP_GET, base(w), "/v1/objects/c/o?redirect=never", NULL, 503,
+               "node_unreachable", "not now");
+    fake_target_mode(w->target, FAKE_STORES);
+    for (int i = 0; i < 2; i++) {
+        _cleanup_free_ char *reply = test_read_all(fds[i]);
+        assert_ptr_equal(strstr(reply, "HTTP/1.1 200 "), reply);
+        close(fds[i]);
+    }
+    test_until(atomic_load(&w->proxy->proxy->reads_waiting) == 0);
+}
+
+/* Its bytes could not be sent twice. */
+static void a_read_with_a_body_does_not_wait(void **state)
+{
+    struct world *w = *state;
+    fake_target_mode(w->target, FAKE_IS_BUSY);
     close(read_of_copies(w, "GET"));
+    fake_target_mode(w->target, FAKE_STORES);
     test_until(relays(w) == 0);
-    w->target = fake_target_new("t1");
+    fake_target_mode(w->target, FAKE_IS_BUSY);
+    _cleanup_free_ char *reply =
+        exchange(w, "GET /v1/objects/c/o?redirect=never HTTP/1.1\r\nHost: x\r\n"
+                    "Connection: close\r\nContent-Length: 4\r\n\r\nbody");
+    assert_ptr_equal(strstr(reply, "HTTP/1.1 503 "), reply);
 }
 
 static void the_proxy_ends_with_streams_under_way(void **state)
@@ -435,7 +463,8 @@ int main(void)
         RELAY_TEST(a_read_waits_for_an_owner_that_can_answer),
         RELAY_TEST(a_read_waits_for_an_owner_that_can_be_reached),
         RELAY_TEST(who_waits_is_told_when_the_proxy_ends),
-        RELAY_TEST(who_waits_may_leave),
+        RELAY_TEST(not_all_relays_wait),
+        RELAY_TEST(a_read_with_a_body_does_not_wait),
         RELAY_TEST(the_proxy_ends_with_streams_under_way),
         RELAY_TEST(a_target_that_hangs),
     };

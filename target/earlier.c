@@ -334,11 +334,12 @@ static void look(void *arg)
     bool ahead = false;
     int code = sender_is_ahead(call->req, &ahead, &err);
     if (code == 0 && ahead) /* an answer from an older state would be no promise */
-        error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
-                  http_query(call->req, "dfcv"));
-    if (err.code == 0)
-        object_look(t->store, call->bucket_id, http_path_param(call->req, "object"), &held, &err);
-    if (err.code != 0)
+        code = error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
+                         http_query(call->req, "dfcv"));
+    if (code == 0)
+        code = object_look(t->store, call->bucket_id, http_path_param(call->req, "object"), &held,
+                           &err);
+    if (code != 0)
         http_reply_error(call->req, &err);
     else
         reply_held(call->req, &held);

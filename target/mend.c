@@ -58,10 +58,11 @@ static bool lacks_still(struct mender *m, const struct unsettled_name *n)
 {
     struct object_held held;
     struct error err = ERROR_INIT;
-    if (object_look(m->target->store, n->bucket_id, n->name, &held, &err) != 0)
+    int code = object_look(m->target->store, n->bucket_id, n->name, &held, &err);
+    if (code != 0)
         log_debug("copy not looked at", lstr("name", n->name), lerr(&err));
-    if (err.code != 0 || !held.found || held.damaged)
-        return err.code == 0;
+    if (code != 0 || !held.found || held.damaged)
+        return code == 0;
     metric_add(metric_get(M_copies_mended_total, NULL), 1);
     log_info("copy mended", lu64("bucket_id", n->bucket_id), lstr("name", n->name));
     forget(m, n);

@@ -52,6 +52,14 @@ bool stored_is_hollow(const struct object_place *p, const struct stored *cur)
 
 /* --- what is there, under the lock ------------------------------------------------------------ */
 
+/* Which file it is that is wrong: another one, which is written meanwhile, is not moved aside. */
+static void note_inode(struct finding *f)
+{
+    struct stat st;
+    if (stat(f->path, &st) == 0)
+        f->inode = st.st_ino;
+}
+
 /* Another name's file lies here: a collision, or it was put here behind the target's back? */
 static int look_at_stranger(const struct object_place *p, struct finding *f, int code,
                             struct error *err)
@@ -62,6 +70,7 @@ static int look_at_stranger(const struct object_place *p, struct finding *f, int
     if (!stored_lost_object(p, &none))
         return code;
     *err = ERROR_INIT;
+    note_inode(f);
     error_set(&f->why, E_CORRUPT, "another object's file lies here");
     wrong(f, VALIDATE_misplaced);
     return 0;
@@ -99,6 +108,7 @@ static int look(const struct object_place *p, struct finding *f, struct error *e
     if (!f->cur.exists || stored_hidden(p->store, &f->cur))
         return 0;
     if (f->cur.damaged) {
+        note_inode(f);
         error_set(&f->why, E_CORRUPT, "the attribute cannot be read");
         wrong(f, VALIDATE_attribute_damaged);
         return 0;
@@ -159,12 +169,9 @@ static bool attr_of_index(const struct object_place *p, const struct finding *f,
 
 static int set_aside(const struct object_place *p, struct finding *f, struct error *err)
 {
-    struct stat st;
     struct attr indexed;
     bool taken, own = f->cur.exists && !f->cur.damaged;
     const struct attr *attr = own ? &f->cur.attr : attr_of_index(p, f, &indexed) ? &indexed : NULL;
-    if (f->inode == 0 && stat(f->path, &st) == 0)
-        f->inode = st.st_ino;
     mountpath_failed(f->mp, E_CORRUPT);
     const struct quarantine q = {.mp = f->mp,
                                  .path = f->path,

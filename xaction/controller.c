@@ -39,8 +39,8 @@ static void verdict_fail(struct controller_verdict *v, int code, const char *pee
 /* What a target says when a peer that has failed cuts its streams, or knows the job no more. */
 static bool is_echo(int code)
 {
-    return code == E_NET || code == E_CANCELLED || code == E_ABORTED || code == E_LENGTH ||
-           code == E_JOB_NOT_FOUND || code == E_NOT_READY;
+    return code == E_NET || code == E_TIMEOUT || code == E_CANCELLED || code == E_ABORTED ||
+           code == E_LENGTH || code == E_JOB_NOT_FOUND || code == E_NOT_READY;
 }
 
 static bool anybody_runs(const struct controller_peer *peers, size_t n)
