@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/layout.h"
 #include "cluster/owners.h"
 #include "cluster/settings.h"
 #include "common/jsonx.h"
@@ -202,11 +203,30 @@ static int setconfig(struct http_request *req, const char *name, json_t *value, 
     return 0;
 }
 
+/* One that leaves in order has what has not been moved off yet, whether it answers or not. */
+static int check_removable(struct proxy *p, const char *name, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *n = smap_node(&s->smap, name);
+    if (n == NULL || layout_is_settled(&s->smap) ||
+        (n->state != NODE_MAINTENANCE && n->state != NODE_DECOMMISSIONING))
+        return 0;
+    return error_set(
+        err, E_NODE_STATE,
+        "target '%s' is in state %s, and may have what is not moved off yet: wait for the "
+        "rebalance (dfcctl job ls --kind rebalance); or give that up (dfcctl node "
+        "decommission %s --force)",
+        name, node_state_name(n->state), name);
+}
+
 /* For a node that will not come back: what only it holds is given up. */
 static int removenode(struct http_request *req, const char *name, json_t *value, struct error *err)
 {
     if (value != NULL)
         return error_set(err, E_JSON, "field 'value' is not known here");
+    int r = check_removable(http_user(req), name, err);
+    if (r != 0)
+        return r;
     const struct command cmd = {.kind = CMD_NODE_REMOVE, .name = name};
     proxy_commit_settled(http_user(req), &cmd, node_removed, req);
     return 0;

@@ -56,6 +56,8 @@ def test_turned_back_on_the_way(c):
     writer.fill()
     setting(c, "rebalance", "off")
     ctl(c, "node", "maintenance", "start", "t1")
+    done = ctl(c, "node", "rm", "t1", "--yes", code=1)
+    check("moved off" in done.stderr, f"a target that has not moved its objects off: {done.stderr}")
     for _ in range(60):
         writer()
     ctl(c, "node", "maintenance", "stop", "t1")
