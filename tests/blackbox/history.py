@@ -8,7 +8,7 @@ each object's history is judged (reference/linear.py).  A failure prints the sho
 that no order explains, and what had been done to whom.
 
     DFC_SEEDS=1-500 tests/blackbox/history.py       a campaign; 17 alone repeats that plan
-    DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority)
+    DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority; "ec": slices)
     DFC_TARGETS=5                                   in place of four
     DFC_TROUBLE=cuts,moves                          only such faults
     DFC_METASTORE=etcd                              three proxies, one of which is elected
@@ -38,13 +38,14 @@ CASES = {
     "3": {"copies": 3},
     "2m": {"copies": 2, "write_quorum": "majority"},
     "3m": {"copies": 3, "write_quorum": "majority"},
+    "ec": {"copies": 2, "ec": {"data": 2, "parity": 1, "min_size": 1000}},
 }
 ALONE = (("kills", "freezes", "cuts"), ("moves",))  # with one copy
 TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", "freezes", "moves"),
             ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
             ("disks", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
-         "--proxy-arg=--keepalive-interval=100ms"]
+         "--proxy-arg=--keepalive-interval=100ms", "--proxy-arg=--faults=ec.refuse=skip"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
           for name in ("connect-timeout=500ms", "call-timeout=2s", "stall-timeout=4s")]
 if os.environ.get("DFC_MUTANT"):
