@@ -12,6 +12,7 @@
 #include "target/copies_commit.h"
 #include "target/copies_compare.h"
 #include "target/fan.h"
+#include "target/floor.h"
 #include "target/mend.h"
 #include "target/settle.h"
 #include "target/staged.h"
@@ -121,6 +122,7 @@ struct write {
     /* in its turn */
     struct object_held lost; /* what the name stands for, where nobody has its bytes any more */
     struct copies_order order;
+    bool in_doubt;
     sem_t ended;
 };
 
@@ -232,6 +234,7 @@ static void own_done(void *arg, const struct attr *attr, const struct error *err
         error_set(&copy, E_IN_DOUBT, "the answer was lost");
     else if (copy.code == E_NOT_MODIFIED || (copy.code != 0 && w->order.made))
         error_recode(&copy, E_IN_DOUBT, "others have '%s', or what came after it", w->name);
+    w->in_doubt = copy.code == E_IN_DOUBT;
     w->done(w->arg, copy.code == 0 ? attr : NULL, &copy);
     sem_post(&w->ended);
 }
@@ -251,6 +254,18 @@ static void write_own(struct write *w)
         ; /* EINTR is the only failure of an initialised semaphore */
 }
 
+/* Others may have it, or get it yet, and this target may not: no later write has its version. */
+static void keep_version_apart(const struct write *w)
+{
+    struct error err = ERROR_INIT;
+    struct target *t = w->target;
+    const struct version *v = &w->order.as.version;
+    if (floor_cover(t->mountpaths, v->counter, &err) == 0)
+        return;
+    log_error("version not covered", lstr("name", w->name), lerr(&err));
+    unsettled_mark(t->copies->unsettled, w->bucket_id, w->name, v, clock_ms());
+}
+
 /* In its turn. */
 static void write_run(void *arg)
 {
@@ -262,12 +277,16 @@ static void write_run(void *arg)
     if (code == 0)
         code = copies_commit_others(&w->order, &err);
     if (code != 0) {
+        if (w->order.made)
+            keep_version_apart(w);
         write_fails(w, &err);
         return;
     }
     if (w->fan != NULL)
         fan_keep(w->fan);
     write_own(w);
+    if (w->in_doubt)
+        keep_version_apart(w);
     write_free(w);
 }
 

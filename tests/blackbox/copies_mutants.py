@@ -69,6 +69,8 @@ ROWS = [
         "if (o->term > 0 || term == version) {", "a_commit_that_was_decided_by_an_earlier_map_is_refused"),
     Row("own fence", "target/copies.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",
         "const struct object_condition fence = {.check = NULL};\n    (void)check_own;", "who_owns_no_more_does_not_commit"),
+    Row("versions", "target/copies.c", "if (floor_cover(t->mountpaths, v->counter, &err) == 0)",
+        "if (floor_cover(t->mountpaths, 0, &err) == 0)", "a_write_over_one_in_doubt_is_more_than_that"),
     Row("settling", "target/settle.c", "        work_off(t);\n", "        (void)work_off;\n",
         "a_write_in_doubt_is_settled_by_itself"),
 ]

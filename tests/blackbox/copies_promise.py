@@ -222,6 +222,19 @@ def test_who_owns_no_more_does_not_commit(c):
     s.end()
 
 
+def test_a_write_over_one_in_doubt_is_more_than_that(c):
+    """The others have a write that the acting owner has not, and the next one comes at once: two writes
+    have never the same version."""
+    s = Scene(c, "twice", copies=2)
+    s.arm(t1="copies.own=EIO@2")
+    s.put("one")
+    s.try_put("two")
+    s.put("three")
+    s.lose_for_good("t1")
+    s.look()
+    s.end()
+
+
 def test_a_write_in_doubt_is_settled_by_itself(c):
     s = Scene(c, "settled", copies=3)
     s.arm(t3="copies.commit=EIO@2+")
