@@ -46,14 +46,15 @@ enum attr_flags {
     ATTR_TOMBSTONE = 1,        /* the object was deleted by this version; the file is empty */
     ATTR_DURABLE = 2,          /* the bytes had reached the disk before the file got its name */
     ATTR_OVER_TOMBSTONE = 4,   /* with a job: the name held a tombstone before */
-    ATTR_HAS_CONTENT_TYPE = 8, /* the last four are the codec's own */
+    ATTR_HAS_CONTENT_TYPE = 8, /* these four are the codec's own */
     ATTR_HAS_JOB = 16,
     ATTR_HAS_META = 32,
     ATTR_HAS_SLICES = 64,
+    ATTR_PENDING = 128, /* a caller's, too: the bucket's backend does not have this yet (back.h) */
 };
 
 struct attr {
-    unsigned flags; /* the first three of enum attr_flags */
+    unsigned flags; /* those of enum attr_flags that are not the codec's own */
     const char *name;
     uint64_t size;
     struct version version;
@@ -69,6 +70,11 @@ struct attr {
 static inline bool attr_is_tombstone(const struct attr *a)
 {
     return (a->flags & ATTR_TOMBSTONE) != 0;
+}
+
+static inline bool attr_is_pending(const struct attr *a)
+{
+    return (a->flags & ATTR_PENDING) != 0;
 }
 
 /* The encoded length; E_INVALID or E_NAME where a text breaks its limit. */

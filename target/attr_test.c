@@ -12,7 +12,7 @@ static const char meta_pairs[] = "owner\0alice\0empty\0\0"; /* the literal adds 
 static struct attr full_attr(void)
 {
     return (struct attr){
-        .flags = ATTR_DURABLE | ATTR_OVER_TOMBSTONE,
+        .flags = ATTR_DURABLE | ATTR_OVER_TOMBSTONE | ATTR_PENDING,
         .name = "a/ü.tar",
         .size = 1234567890123,
         .version = {.term = 1, .map = 300, .counter = UINT64_MAX},

@@ -45,7 +45,8 @@ static void consider(const struct look *l, const struct bucket *b, const char *n
                      const struct index_record *rec)
 {
     int64_t used_s;
-    if (rec->tombstone || rec->job != NULL || !object_used_at(l->mp, b->id, name, &used_s))
+    if (rec->tombstone || rec->pending || rec->job != NULL ||
+        !object_used_at(l->mp, b->id, name, &used_s))
         return;
     int64_t min_age_s = (int64_t)(b->props.lru_min_age_ms / 1000);
     if (l->now_s - used_s >= min_age_s)

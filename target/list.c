@@ -194,7 +194,8 @@ static int add_entry(struct lister *l, const char *name, const struct index_reco
 
 static bool hidden(const struct lister *l, const struct index_record *rec, const char *prefix)
 {
-    if (rec->tombstone && (!l->req->tombstones || prefix != NULL))
+    bool said = l->req->tombstones || (l->req->pending && rec->pending);
+    if (rec->tombstone && (!said || prefix != NULL))
         return true;
     return object_job_hides(l->merge.store, rec->job);
 }

@@ -30,7 +30,8 @@ struct list_request {
     const char *start_after; /* "" from the start */
     const char *from;        /* NULL, or `from` of the page before */
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
-    bool tombstones;         /* are entries, too; but not behind the delimiter */
+    bool tombstones;         /* are entries, too; but not behind the delimiter … */
+    bool pending;            /* … and so are those that the backend does not know of yet (back.h) */
 };
 
 struct list_entry {

@@ -50,7 +50,8 @@ static int parse_list(struct http_request *req, struct list_request *out, struct
                                  .prefix = text_query(req, "prefix"),
                                  .delimiter = text_query(req, "delimiter"),
                                  .start_after = text_query(req, "start_after"),
-                                 .from = http_query(req, "from")};
+                                 .from = http_query(req, "from"),
+                                 .pending = true};
     if (id > INT64_MAX)
         return error_set(err, E_INVALID, "bucket id %llu is none", (unsigned long long)id);
     if (strlen(out->start_after) > ATTR_NAME_MAX || strlen(out->prefix) > ATTR_NAME_MAX ||

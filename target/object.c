@@ -435,7 +435,8 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
                                 .version = cur.attr.version,
                                 .size = cur.attr.size,
                                 .modified_ms = cur.attr.modified_ms,
-                                .slices = ec_manifest_tag(&cur.attr)};
+                                .slices = ec_manifest_tag(&cur.attr),
+                                .pending = attr_is_pending(&cur.attr)};
     return 0;
 }
 

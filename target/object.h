@@ -110,6 +110,8 @@ struct object_held {
     uint64_t size;
     int64_t modified_ms;
     uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
+    bool pending;    /* the bucket's backend does not have it yet (back.h) */
+    bool uploading;  /* of an answer of another target: it is on its way there just now */
 };
 /* Under the name's lock: what this target began to write before it lost the name is in it, or is
  * refused afterwards (object_env.owns). */
@@ -153,6 +155,7 @@ struct object_moved {
     struct version version;
     int64_t modified_ms;
     bool tombstone;
+    bool pending; /* as object_held's */
 };
 
 struct object_put_spec {
@@ -174,6 +177,8 @@ struct object_put_spec {
      * there has lost its bytes; else E_NOT_MODIFIED. */
     const struct object_moved *moved;
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
+    bool pending;       /* the bucket's backend gets it later (back.h) */
+    bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
 };
 
 struct object_put;
@@ -234,7 +239,19 @@ int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *n
                        enum durability durability, const struct object_condition *condition,
                        const struct object_held *earlier, struct error *err);
 
-/* Removes the name's tombstone if it is older than this (blocking); 0 also where it is not. */
+/* As object_delete_wait(), durable, and pending.  An object that only the backend has is deleted with
+ * an `earlier` that says so. */
+int object_bury_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                     const struct object_condition *condition, const struct object_held *earlier,
+                     struct error *err);
+/* The backend has this version, under this entity tag ("": none that tells bytes apart): it is pending
+ * no more, and may be evicted.  *done: it was there still, and pending. */
+int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,
+                    const struct version *version, const char *etag, bool *done,
+                    struct error *err);
+
+/* Removes the name's tombstone if it is older than this, and not pending (blocking); 0 also where it
+ * stays. */
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
                             int64_t older_than_ms, struct error *err);
 
@@ -244,7 +261,7 @@ struct mountpath;
 void object_touch(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s);
 /* False: it is not there. */
 bool object_used_at(struct mountpath *mp, uint64_t bucket_id, const char *name, int64_t *used_s);
-/* Removes the object, without a tombstone, unless it was used after used_s.  *gone: it was there. */
+/* Removes the object, without a tombstone, unless it was used after used_s, or is pending: *gone. */
 int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
                  bool *gone, struct error *err);
 /* The same of one that has this version, whenever it was used. */

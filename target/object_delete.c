@@ -57,9 +57,10 @@ static int deletion_prepare(struct commit *c, struct error *err)
     return code != 0 ? code : object_tmp_create(c->place.mp, c->tmp, &c->fd, err);
 }
 
-void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
-                   enum durability durability, const struct object_condition *condition,
-                   const struct object_held *earlier, object_done_fn *done, void *arg)
+/* flags: of the tombstone; with ATTR_DURABLE it is synced. */
+static void deletion_start(struct object_store *s, uint64_t bucket_id, const char *name,
+                           unsigned flags, const struct object_condition *condition,
+                           const struct object_held *earlier, object_done_fn *done, void *arg)
 {
     struct deletion *d = xcalloc(1, sizeof *d);
     d->name = xstrdup(name);
@@ -67,12 +68,12 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
     d->arg = arg;
     if (condition != NULL)
         d->condition = *condition;
-    bool sync = durability == DURABILITY_SYNC;
+    bool sync = (flags & ATTR_DURABLE) != 0;
     struct commit *c = &d->commit;
     *c = (struct commit){.fd = -1, .sync = sync, .rule = delete_rule, .done = deletion_done};
     if (earlier != NULL)
         c->earlier = *earlier;
-    c->attr = (struct attr){.flags = ATTR_TOMBSTONE | (sync ? ATTR_DURABLE : 0),
+    c->attr = (struct attr){.flags = ATTR_TOMBSTONE | flags,
                             .name = d->name,
                             .modified_ms = clock_wall_ms()};
     if (object_place_set(&c->place, s, bucket_id, d->name, &c->err) == 0 &&
@@ -80,6 +81,14 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
         commit_run(c);
     else
         deletion_done(c);
+}
+
+void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
+                   enum durability durability, const struct object_condition *condition,
+                   const struct object_held *earlier, object_done_fn *done, void *arg)
+{
+    unsigned flags = durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
+    deletion_start(s, bucket_id, name, flags, condition, earlier, done, arg);
 }
 
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
@@ -114,19 +123,34 @@ static void wait_ended(void *arg, const struct attr *attr, const struct error *e
     sem_post(&w->ended);
 }
 
-int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                       enum durability durability, const struct object_condition *condition,
-                       const struct object_held *earlier, struct error *err)
+static int deletion_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                         unsigned flags, const struct object_condition *condition,
+                         const struct object_held *earlier, struct error *err)
 {
     struct wait w = {.err = ERROR_INIT};
     sem_init(&w.ended, 0, 0);
-    object_delete(s, bucket_id, name, durability, condition, earlier, wait_ended, &w);
+    deletion_start(s, bucket_id, name, flags, condition, earlier, wait_ended, &w);
     while (sem_wait(&w.ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&w.ended);
     if (w.err.code != 0 && err != NULL)
         *err = w.err;
     return w.err.code;
+}
+
+int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                       enum durability durability, const struct object_condition *condition,
+                       const struct object_held *earlier, struct error *err)
+{
+    unsigned flags = durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
+    return deletion_wait(s, bucket_id, name, flags, condition, earlier, err);
+}
+
+int object_bury_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                     const struct object_condition *condition, const struct object_held *earlier,
+                     struct error *err)
+{
+    return deletion_wait(s, bucket_id, name, ATTR_DURABLE | ATTR_PENDING, condition, earlier, err);
 }
 
 /* --- removing for good ------------------------------------------------------------------------ */
@@ -154,7 +178,7 @@ static int forget_locked(struct object_place *p, int64_t older_than_ms, struct e
     struct stored cur;
     int code = stored_read(p, &cur, err);
     if (code != 0 || !cur.exists || cur.damaged || !attr_is_tombstone(&cur.attr) ||
-        cur.attr.modified_ms >= older_than_ms)
+        attr_is_pending(&cur.attr) || cur.attr.modified_ms >= older_than_ms)
         return code;
     p->mp = cur.mp;
     code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);

@@ -57,7 +57,7 @@ static int evict_locked(const struct object_place *p, const struct evicted *e, b
     struct stored cur;
     int code = stored_read(p, &cur, err);
     if (code != 0 || cur.mp != p->mp || !stored_visible(p->store, &cur) ||
-        !may_go(p, e, &cur))
+        attr_is_pending(&cur.attr) || !may_go(p, e, &cur))
         return code;
     code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
     if (code == 0)

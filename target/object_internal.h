@@ -88,6 +88,10 @@ int object_check_whole(const struct object *o, struct error *err);
 int object_not_found(const char *name, struct error *err);
 int object_reserved(const struct stored *cur, struct error *err);
 
+/* The attribute of the file on p->mp becomes this one, and the index says so; under the lock.  Not
+ * synced.  Fault point: disk.xattr. */
+int object_rewrite_attr(const struct object_place *p, const struct attr *a, struct error *err);
+
 /* An empty file of its own in tmp/.  Fault point: disk.open. */
 int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME], int *fd,
                       struct error *err);

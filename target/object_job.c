@@ -20,7 +20,7 @@ static bool has_mark(const struct stored *cur, const char *job_id)
            strcmp(cur->attr.job, job_id) == 0;
 }
 
-/* --- unmark: the attribute is written in place ------------------------------------------------ */
+/* --- an attribute that is written in place ---------------------------------------------------- */
 
 static int replace_attr(const struct object_place *p, const struct attr *a, struct error *err)
 {
@@ -38,6 +38,21 @@ static int replace_attr(const struct object_place *p, const struct attr *a, stru
     return mountpath_failed(p->mp, error_errno(err, errnum, "write the attribute of '%s'", path));
 }
 
+int object_rewrite_attr(const struct object_place *p, const struct attr *a, struct error *err)
+{
+    struct index_record rec = index_record_of(a);
+    int code = index_put(p->mp->index, p->bucket_id, p->name, &rec, err);
+    if (code != 0)
+        return code;
+    if ((code = replace_attr(p, a, err)) != 0)
+        object_restore_index(p);
+    else
+        index_settled(p->mp->index, p->bucket_id, p->name);
+    return code;
+}
+
+/* --- unmark ----------------------------------------------------------------------------------- */
+
 static int unmark_locked(struct object_place *p, const char *job_id, struct error *err)
 {
     struct stored cur;
@@ -48,15 +63,7 @@ static int unmark_locked(struct object_place *p, const char *job_id, struct erro
     struct attr a = cur.attr;
     a.job = NULL;
     a.flags &= ~(unsigned)ATTR_OVER_TOMBSTONE;
-    struct index_record rec = index_record_of(&a);
-    code = index_put(p->mp->index, p->bucket_id, p->name, &rec, err);
-    if (code != 0)
-        return code;
-    if ((code = replace_attr(p, &a, err)) != 0)
-        object_restore_index(p);
-    else
-        index_settled(p->mp->index, p->bucket_id, p->name);
-    return code;
+    return object_rewrite_attr(p, &a, err);
 }
 
 int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,

@@ -33,6 +33,7 @@ struct object_put {
     size_t buffer_size, buffered;
     bool finished; /* all bytes have come, and are what they should be */
     bool decided;  /* a write of our own, whose version other owners have */
+    bool yields;   /* it takes the place of nothing that is pending */
     object_done_fn *done;
     void *arg;
 };
@@ -107,6 +108,9 @@ static int put_rule(struct commit *c, const struct stored *cur, struct error *er
         return object_reserved(cur, err);
     if (c->moved && (code = moved_rule(c, cur, err)) != 0)
         return code;
+    if (p->yields && cur->exists && !cur->damaged && attr_is_pending(&cur->attr))
+        return error_set(err, E_PRECONDITION, "object '%s' was written here, and is not uploaded",
+                         c->place.name);
     if (p->condition.check == NULL)
         return 0;
     return p->condition.check(p->condition.ctx,
@@ -143,6 +147,9 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
         a->modified_ms = spec->moved->modified_ms;
         a->flags |= spec->moved->tombstone ? ATTR_TOMBSTONE : 0;
     }
+    if (spec->pending || (spec->moved != NULL && spec->moved->pending))
+        a->flags |= ATTR_PENDING;
+    p->yields = spec->yields;
     p->condition = spec->condition;
     p->size = spec->size;
 }

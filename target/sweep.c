@@ -132,7 +132,7 @@ static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older
          found = index_cursor_next(c, err)) {
         const struct index_record *rec = index_cursor_record(c);
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (rec->tombstone && rec->modified_ms < older_than_ms)
+        if (rec->tombstone && !rec->pending && rec->modified_ms < older_than_ms)
             b->names[b->count++] = arena_strdup(b->arena, b->last);
     }
     b->more = found == 1 && !*stop;

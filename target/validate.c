@@ -144,7 +144,8 @@ static bool same_text(const char *a, const char *b)
 
 static bool same_record(const struct index_record *a, const struct index_record *b)
 {
-    return a->size == b->size && a->tombstone == b->tombstone && a->modified_ms == b->modified_ms &&
+    return a->size == b->size && a->tombstone == b->tombstone && a->pending == b->pending &&
+           a->modified_ms == b->modified_ms &&
            version_compare(&a->version, &b->version) == 0 &&
            checksum_equal(&a->checksum, &b->checksum) && same_text(a->job, b->job);
 }

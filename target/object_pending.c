@@ -1,0 +1,51 @@
+/* What was written here and then got to the bucket's backend (back.h) is pending no more: the mark
+ * goes, and the backend's entity tag comes. */
+#include <string.h>
+
+#include "target/object_internal.h"
+
+/* Without a tag that tells bytes apart, or without room for one, `validate` reads it again. */
+static void add_tag(struct attr *a, const char *etag, char meta[static ATTR_META_MAX])
+{
+    size_t name_len = sizeof OBJECT_BACKEND_ETAG, value_len = strlen(etag) + 1;
+    if (*etag == '\0' || attr_is_tombstone(a) || a->meta_len + name_len + value_len > ATTR_META_MAX)
+        return;
+    if (a->meta_len > 0)
+        memcpy(meta, a->meta, a->meta_len);
+    memcpy(meta + a->meta_len, OBJECT_BACKEND_ETAG, name_len);
+    memcpy(meta + a->meta_len + name_len, etag, value_len);
+    a->meta = meta;
+    a->meta_len += name_len + value_len;
+}
+
+static int uploaded_locked(struct object_place *p, const struct version *version, const char *etag,
+                           bool *done, struct error *err)
+{
+    struct stored cur;
+    char meta[ATTR_META_MAX];
+    int code = stored_read(p, &cur, err);
+    if (code != 0 || !cur.exists || cur.damaged || !attr_is_pending(&cur.attr) ||
+        version_compare(&cur.attr.version, version) != 0)
+        return code;
+    p->mp = cur.mp;
+    struct attr a = cur.attr;
+    a.flags &= ~(unsigned)ATTR_PENDING;
+    add_tag(&a, etag, meta);
+    code = object_rewrite_attr(p, &a, err);
+    *done = code == 0;
+    return code;
+}
+
+int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,
+                    const struct version *version, const char *etag, bool *done, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    *done = false;
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code == 0) {
+        object_lock(&p);
+        code = uploaded_locked(&p, version, etag, done, err);
+        object_unlock(&p);
+    }
+    return code;
+}
