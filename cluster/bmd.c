@@ -4,6 +4,7 @@
 
 #include "cluster/backend.h"
 #include "cluster/document.h"
+#include "cluster/ec_shape.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 
@@ -335,18 +336,16 @@ static int copies_from_json(json_t *doc, struct bucket_props *p, struct error *e
 /* With it come copies, unless they are given, too: bucket_props_check() looks at these. */
 static int ec_from_json(json_t *doc, struct bucket_props *p, struct error *err)
 {
-    json_t *ec = NULL;
-    uint64_t data = 0, parity = 0, min_size = EC_MIN_SIZE_DEFAULT;
-    int r = json_get_object(doc, "props", "ec", &ec, err);
-    if (r != 0 || ec == NULL)
+    json_t *ec = json_object_get(doc, "ec");
+    struct ec_shape shape = {.min_size = p->ec_data > 0 ? p->ec_min_size : EC_MIN_SIZE_DEFAULT};
+    if (ec == NULL || json_is_null(ec))
+        return 0;
+    int r = ec_shape_from_json(ec, &shape, err);
+    if (r != 0)
         return r;
-    if ((r = json_need_u64(ec, "props.ec", "data", &data, err)) != 0 ||
-        (r = json_need_u64(ec, "props.ec", "parity", &parity, err)) != 0 ||
-        (r = json_get_u64(ec, "props.ec", "min_size", &min_size, err)) != 0)
-        return r;
-    p->ec_data = data < UINT32_MAX ? (uint32_t)data : UINT32_MAX;
-    p->ec_parity = parity < UINT32_MAX ? (uint32_t)parity : UINT32_MAX;
-    p->ec_min_size = min_size;
+    p->ec_data = shape.data < UINT32_MAX ? (uint32_t)shape.data : UINT32_MAX;
+    p->ec_parity = shape.parity < UINT32_MAX ? (uint32_t)shape.parity : UINT32_MAX;
+    p->ec_min_size = shape.min_size;
     if (json_object_get(doc, "copies") == NULL)
         p->copies = p->ec_parity < COPIES_MAX ? p->ec_parity + 1 : COPIES_MAX;
     return 0;

@@ -21,6 +21,8 @@ static char *props_of_flags(const struct args *a)
     _cleanup_json_ json_t *props = json_object();
     if (a->given[F_copies])
         json_object_set_new(props, "copies", json_integer((json_int_t)a->number[F_copies]));
+    if (a->given[F_ec])
+        json_object_set_new(props, "ec", json_string(a->text[F_ec]));
     if (a->given[F_durability])
         json_object_set_new(props, "durability", json_string(a->text[F_durability]));
     if (a->given[F_checksum])
@@ -74,6 +76,17 @@ static void prop_cell(struct table *t, json_t *props, const char *field)
     table_cell(t, text);
 }
 
+/* How often each object is there: "3", or "ec 4+2". */
+static void redundancy_cell(struct table *t, json_t *props)
+{
+    json_t *ec = json_object_get(props, "ec");
+    if (ec == NULL)
+        prop_cell(t, props, "copies");
+    else
+        table_cellf(t, "ec %lld+%lld", json_integer_value(json_object_get(ec, "data")),
+                    json_integer_value(json_object_get(ec, "parity")));
+}
+
 static void print_buckets(struct ctl *ctl, json_t *buckets)
 {
     static const char *const headers[] = {"BUCKET",  "COPIES",     "DURABILITY", "CHECKSUM",
@@ -87,7 +100,7 @@ static void print_buckets(struct ctl *ctl, json_t *buckets)
         char created[32];
         json_t *props = json_object_get(b, "props");
         table_cell(t, json_string_value(json_object_get(b, "name")));
-        prop_cell(t, props, "copies");
+        redundancy_cell(t, props);
         prop_cell(t, props, "durability");
         prop_cell(t, props, "checksum");
         prop_cell(t, props, "backend");

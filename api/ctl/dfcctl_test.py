@@ -161,6 +161,12 @@ class Buckets(Case):
         self.assertEqual(self.json("bucket", "props", "b")["props"]["copies"], 2)
         self.run_ctl("bucket", "props", "none", code=3)
 
+    def test_slices(self):
+        self.run_ctl("bucket", "create", "b", "--ec", "4+2:64KiB")
+        self.assertEqual(self.mock.buckets["b"][0]["ec"], "4+2:64KiB")
+        self.mock.buckets["b"][0]["ec"] = {"data": 4, "parity": 2, "min_size": 65536}
+        self.assertRegex(self.text("bucket", "ls").splitlines()[1], r"^b +ec 4\+2 +sync")
+
     def test_names_with_the_scheme(self):
         self.run_ctl("bucket", "create", "dfc://b")
         self.assertEqual(list(self.mock.buckets), ["b"])
