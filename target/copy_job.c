@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/copies.h"
+#include "target/object_bytes.h"
 #include "target/object_copy.h"
 #include "target/objects_job.h"
 
@@ -66,22 +67,26 @@ static int try_copy(struct copy_job *j, const char *name, const char *new_name, 
                     struct error *err)
 {
     struct object o;
+    struct attr shown = {0};
     int code = open_source(j, name, &o, err);
     if (code == E_OBJECT_NOT_FOUND)
         code = object_explain_miss(j->base.target->store, j->base.plan.input_bucket_id, name, err);
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,
+                                     .from_bucket_id = j->base.plan.input_bucket_id,
                                      .bucket_id = j->base.plan.output_bucket_id,
                                      .name = new_name,
                                      .has_rule = true,
                                      .term = j->base.plan.term,
                                      .version = j->base.plan.version};
-    *bytes = o.attr.size;
-    if (is_meant(j, &o.attr))
-        code = object_copy(j->copier, &copy, err);
-    else
+    if (!is_meant(j, &o.attr))
         code = error_set(err, E_PRECONDITION, "it came after the job");
+    if (code == 0)
+        code = object_bytes_attr(&o, &shown, err);
+    if (code == 0)
+        code = object_copy(j->copier, &copy, err);
+    *bytes = shown.size;
     close(o.fd);
     return code;
 }

@@ -1,9 +1,12 @@
 #include "target/copy_rule.h"
 
 #include "target/attr.h"
+#include "target/ec_manifest.h"
 
-static bool is_same(const struct copy_rule *r, const struct attr *a)
+static bool is_same(const struct copy_rule *r, const struct attr *current)
 {
+    struct attr shown = *current;
+    const struct attr *a = ec_manifest_show(&shown, NULL) == 0 ? &shown : current;
     return r->checksum.type != CHECKSUM_NONE && r->checksum.type == a->checksum.type &&
            r->size == a->size && checksum_equal(&r->checksum, &a->checksum);
 }

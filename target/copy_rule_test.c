@@ -47,6 +47,16 @@ static void test_the_same_bytes(void **state)
     assert_int_equal(check(a), 0);
 }
 
+static void test_the_same_bytes_in_slices(void **state)
+{
+    (void)state;
+    const char *const same = "1:2:1:65536:3:00000000000000ff:crc32c:01020304";
+    const char *const longer = "1:2:1:65536:4:00000000000000ff:crc32c:01020304";
+    assert_int_equal(check((struct attr){.slices = same, .version = {5, 6, 1}}), E_NOT_MODIFIED);
+    assert_int_equal(check((struct attr){.slices = longer, .version = {5, 6, 1}}), 0);
+    assert_int_equal(check((struct attr){.slices = "damaged", .version = {5, 6, 1}}), 0);
+}
+
 static void test_no_checksum_is_never_the_same(void **state)
 {
     (void)state;
@@ -70,6 +80,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_free_name),
         cmocka_unit_test(test_the_same_bytes),
+        cmocka_unit_test(test_the_same_bytes_in_slices),
         cmocka_unit_test(test_no_checksum_is_never_the_same),
         cmocka_unit_test(test_what_came_after_the_job),
     };

@@ -362,10 +362,8 @@ int object_check_whole(const struct object *o, struct error *err)
 {
     if (o->attr.slices == NULL)
         return 0;
-    return error_set(
-        err, E_UNSUPPORTED,
-        "object '%s' is in slices, and this release has nothing that reads them but GET",
-        o->attr.name);
+    return error_set(err, E_UNSUPPORTED, "object '%s' is in slices, and cannot be pinned for a job",
+                     o->attr.name);
 }
 
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
@@ -374,11 +372,6 @@ int object_open(struct object_store *s, uint64_t bucket_id, const char *name, st
     struct reader *reader;
     int code = object_open_for(s, bucket_id, name, true, o, &reader, err);
     reader_unref(reader);
-    if (code == 0)
-        code = object_check_whole(o, err);
-    if (code != 0 && o->fd >= 0)
-        close(o->fd);
-    o->fd = code != 0 ? -1 : o->fd;
     return code;
 }
 

@@ -76,8 +76,8 @@ struct object {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* For its bytes.  E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged; E_UNSUPPORTED
- * where they are in slices: the calls below open their manifest. */
+/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged.  With attr.slices the file
+ * is a manifest, and object_bytes.h has the bytes. */
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 /* As object_open(), for who serves many: *reader is a reference to the reader of the disk that the

@@ -5,18 +5,17 @@
 
 #include "cluster/location.h"
 #include "common/mem.h"
-#include "io/file.h"
 #include "target/copies.h"
 #include "target/copy_rule.h"
 #include "target/earlier.h"
 #include "target/ec_manifest.h"
+#include "target/object_bytes.h"
 #include "target/object_routes.h"
 #include "target/target.h"
 
 enum {
-    PIECE = 256 << 10,
     PIPE_BYTES = 1 << 20,
-    SENT_WHOLE_MAX = PIECE, /* smaller objects go without a pipe */
+    SENT_WHOLE_MAX = 256 << 10, /* smaller objects go without a pipe */
 };
 
 struct object_copier {
@@ -118,9 +117,8 @@ static void put_moved(struct headers *h, const struct attr *a)
         put_header(h, OBJECT_TOMBSTONE_HEADER ": true");
 }
 
-static void put_headers(struct headers *h, const struct object_copy *copy)
+static void put_headers(struct headers *h, const struct object_copy *copy, const struct attr *a)
 {
-    const struct attr *a = &copy->from->attr;
     char hex[2 * CHECKSUM_MAX + 1];
     if (copy->moves)
         put_moved(h, a);
@@ -192,37 +190,77 @@ static int sending_end(struct sending *s, struct error *err)
     return s->err.code;
 }
 
-static int send_whole(struct object_copier *c, const struct object *o, struct http_call *call,
+/* Where the bytes of what is copied come from, and what is told of it. */
+struct from {
+    const struct object *object;
+    uint64_t bucket_id;
+    struct attr attr;
+};
+
+/* What moves goes as it lies here: of an object in slices the manifest, without bytes. */
+static int from_of(const struct object_copy *copy, struct from *out, struct error *err)
+{
+    out->object = copy->from;
+    out->bucket_id = copy->from_bucket_id;
+    out->attr = copy->from->attr;
+    return copy->moves ? 0 : object_bytes_attr(copy->from, &out->attr, err);
+}
+
+static int each_piece(struct object_copier *c, const struct from *from, ec_take_fn *take, void *ctx,
+                      struct error *err)
+{
+    if (from->attr.size == 0)
+        return 0;
+    return object_bytes_each(c->target, from->bucket_id, from->object, take, ctx, err);
+}
+
+static int take_into_buf(void *ctx, const void *data, size_t len, struct error *err)
+{
+    (void)err;
+    buf_append(ctx, data, len);
+    return 0;
+}
+
+static int send_whole(struct object_copier *c, const struct from *from, struct http_call *call,
                       struct error *err)
 {
     struct sending s;
-    _cleanup_free_ char *bytes = xmalloc(o->attr.size + 1);
-    int code = file_pread_full(o->fd, bytes, o->attr.size, 0, err);
-    call->body = bytes;
-    call->body_len = o->attr.size;
+    _cleanup_(buf_done)
+    struct buf bytes = BUF_INIT;
+    int code = each_piece(c, from, take_into_buf, &bytes, err);
+    call->body = buf_str(&bytes);
+    call->body_len = bytes.len;
     if (code == 0)
         code = sending_begin(&s, c, call, err);
     return code != 0 ? code : sending_end(&s, err);
 }
 
-/* What the call says counts, unless it was our reading that failed. */
-static int fill_pipe(struct bpipe *pipe, const struct object *o, struct error *err)
+struct feeding {
+    struct bpipe *pipe;
+    bool refused; /* by who reads it */
+};
+
+static int take_into_pipe(void *ctx, const void *data, size_t len, struct error *err)
 {
-    _cleanup_free_ char *piece = xmalloc(PIECE);
-    int code = 0;
-    for (uint64_t at = 0; at < o->attr.size;) {
-        size_t len = o->attr.size - at < PIECE ? (size_t)(o->attr.size - at) : PIECE;
-        if ((code = file_pread_full(o->fd, piece, len, at, err)) != 0)
-            break;
-        if (bpipe_write(pipe, piece, len, NULL) != 0)
-            break;
-        at += len;
-    }
+    struct feeding *f = ctx;
+    int code = bpipe_write(f->pipe, data, len, err);
+    f->refused = code != 0;
+    return code;
+}
+
+/* What the call says counts, unless it was our reading that failed. */
+static int fill_pipe(struct object_copier *c, struct bpipe *pipe, const struct from *from,
+                     struct error *err)
+{
+    struct feeding f = {.pipe = pipe};
+    int code = each_piece(c, from, take_into_pipe, &f, err);
+    if (f.refused)
+        code = 0;
     bpipe_finish(pipe, code != 0 ? err : NULL);
     return code;
 }
 
-static int send_stream(struct object_copier *c, const struct object *o, struct http_call *call,
+static int send_stream(struct object_copier *c, const struct from *from, struct http_call *call,
                        struct error *err)
 {
     struct sending s;
@@ -230,11 +268,11 @@ static int send_stream(struct object_copier *c, const struct object *o, struct h
     _cleanup_(bpipe_unrefp)
     struct bpipe *pipe = bpipe_new(PIPE_BYTES);
     call->upload = pipe;
-    call->upload_length = (int64_t)o->attr.size;
+    call->upload_length = (int64_t)from->attr.size;
     int code = sending_begin(&s, c, call, err);
     if (code != 0)
         return code;
-    int read_code = fill_pipe(pipe, o, &ours);
+    int read_code = fill_pipe(c, pipe, from, &ours);
     code = sending_end(&s, err);
     if (read_code == 0)
         return code;
@@ -244,8 +282,8 @@ static int send_stream(struct object_copier *c, const struct object *o, struct h
 }
 
 static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
-                        const struct cluster_state *s, const struct bucket *b,
-                        const struct node *owner, struct error *err)
+                        const struct from *from, const struct cluster_state *s,
+                        const struct bucket *b, const struct node *owner, struct error *err)
 {
     char separator = '?';
     _cleanup_(buf_done)
@@ -254,10 +292,10 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
     location_put_object(&url, b->name, copy->name);
     location_put_version(&url, s, b->id, &separator);
     struct headers h = {.arena = arena_new(1024)};
-    put_headers(&h, copy);
+    put_headers(&h, copy, &from->attr);
     struct http_call call = {.method = HTTP_PUT, .url = buf_str(&url), .headers = h.lines};
-    int code = copy->from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, copy->from, &call, err)
-                                                       : send_stream(c, copy->from, &call, err);
+    int code = from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, from, &call, err)
+                                                 : send_stream(c, from, &call, err);
     free(h.lines);
     arena_free(h.arena);
     return code;
@@ -266,27 +304,23 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
 /* --- here ---------------------------------------------------------------------------------------
  */
 
-static int copy_bytes(struct object_copier *c, const struct object *o, struct object_put *put,
-                      struct error *err)
+struct storing {
+    struct object_copier *copier;
+    struct object_put *put;
+};
+
+static int take_into_put(void *ctx, const void *data, size_t len, struct error *err)
 {
-    _cleanup_free_ char *piece = xmalloc(PIECE);
-    int code = 0;
-    for (uint64_t at = 0; at < o->attr.size && code == 0;) {
-        size_t len = o->attr.size - at < PIECE ? (size_t)(o->attr.size - at) : PIECE;
-        code = check_stopped(c, err);
-        if (code == 0)
-            code = file_pread_full(o->fd, piece, len, at, err);
-        if (code == 0)
-            code = object_put_write(put, piece, len, err);
-        at += len;
-    }
-    return code;
+    struct storing *v = ctx;
+    int code = check_stopped(v->copier, err);
+    return code != 0 ? code : object_put_write(v->put, data, len, err);
 }
 
 static int copy_here(struct object_copier *c, const struct object_copy *copy,
-                     const struct cluster_state *s, const struct bucket *b, struct error *err)
+                     const struct from *from, const struct cluster_state *s, const struct bucket *b,
+                     struct error *err)
 {
-    const struct attr *a = &copy->from->attr;
+    const struct attr *a = &from->attr;
     struct object_held earlier;
     if (copy->moves)
         return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
@@ -308,16 +342,16 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .condition = {.check = copy->has_rule ? copy_rule_check : NULL, .ctx = &rule},
         .earlier = &earlier,
     };
-    struct object_put *put = NULL;
-    code = object_put_begin(c->target->store, &spec, &put, err);
+    struct storing v = {.copier = c};
+    code = object_put_begin(c->target->store, &spec, &v.put, err);
     if (code != 0)
         return code;
-    code = copy_bytes(c, copy->from, put, err);
+    code = each_piece(c, from, take_into_put, &v, err);
     if (code != 0) {
-        object_put_abort(put);
+        object_put_abort(v.put);
         return code;
     }
-    return object_put_commit_wait(put, err);
+    return object_put_commit_wait(v.put, err);
 }
 
 /* --- which --------------------------------------------------------------------------------------
@@ -355,14 +389,17 @@ int object_copy(struct object_copier *c, const struct object_copy *copy, struct 
     _cleanup_state_ const struct cluster_state *s = state_current(c->target->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, copy->bucket_id);
     const struct node *owner;
+    struct from from;
     int code = object_name_check(copy->name, strlen(copy->name), err);
     if (code == 0 && b == NULL)
         code = error_set(err, E_BUCKET_NOT_FOUND, "the destination was destroyed meanwhile");
     if (code == 0)
         code = find_owner(s, b, copy, &owner, err);
+    if (code == 0)
+        code = from_of(copy, &from, err);
     if (code != 0)
         return code;
     if (strcmp(owner->id, c->target->id) == 0 && !copies_are_several(b))
-        return copy_here(c, copy, s, b, err);
-    return copy_to_peer(c, copy, s, b, owner, err);
+        return copy_here(c, copy, &from, s, b, err);
+    return copy_to_peer(c, copy, &from, s, b, owner, err);
 }

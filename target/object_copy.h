@@ -1,19 +1,21 @@
 /* Copying one object to another name: the bytes go to the new name's owner, over the intra-data
  * network where that is another target, are verified there with the checksum that the original was
- * stored with, and get the version that the owner decides.  Content type and user metadata go along.
+ * stored with, and get the version that the owner decides.  Content type and user metadata go
+ * along. What is in slices is read from them (object_bytes.h), and is cut anew where the new name's
+ * bucket does so.
  *
  *   owner is this target:    a put of the store
  *   another:                 PUT /v1/objects/{bucket}/{object} at its data listener, with
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
- *                              Dfc-Copy: move               the object itself, with its version (rebalance.h)
- *                              Dfc-Copy: stage              bytes that are not visible yet (staged.h)
+ *                              Dfc-Copy: move               the object itself, with its version
+ * (rebalance.h) Dfc-Copy: stage              bytes that are not visible yet (staged.h)
  *
- * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its copy by a
- * call, too, where it is this target.
+ * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its
+ * copy by a call, too, where it is this target.
  *
- * Whatever may be different a moment later (the owner does not answer, or has another map) is said by
- * object_copy_may_pass(): the caller tries again.
+ * Whatever may be different a moment later (the owner does not answer, or has another map) is said
+ * by object_copy_may_pass(): the caller tries again.
  *
  * Any thread that may wait.  A copier is shared by any number of them. */
 #pragma once
@@ -41,6 +43,7 @@ void object_copier_free(struct object_copier *c); /* none is under way */
 
 struct object_copy {
     const struct object *from; /* open */
+    uint64_t from_bucket_id;   /* of it; where it moves nobody asks */
     uint64_t bucket_id;        /* of the new name, … */
     const char *name;          /* … the new name */
     /* With a rule E_NOT_MODIFIED or E_PRECONDITION may come of it; without, the copy always takes the

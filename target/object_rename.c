@@ -116,8 +116,10 @@ static int rename_once(const struct object_call *call, struct error *err)
     if (code != 0)
         return code;
     struct version copied = o.attr.version;
-    const struct object_copy copy = {
-        .from = &o, .bucket_id = call->bucket->id, .name = call->new_name};
+    const struct object_copy copy = {.from = &o,
+                                     .from_bucket_id = call->bucket->id,
+                                     .bucket_id = call->bucket->id,
+                                     .name = call->new_name};
     code = object_call_check_conditions(call, HTTP_DELETE, &o.attr, err);
     if (code == 0)
         code = object_copy(call->target->copier, &copy, err);
