@@ -113,35 +113,6 @@ bool owners_good_suffice(const struct cluster_state *s, const struct bucket *b)
     return b->props.copies > 1 && layout_is_settled(&s->smap) && lag_spares_an_owner(s, b);
 }
 
-static bool all_have_all(const struct cluster_state *s, const struct bucket *b)
-{
-    size_t whole = 0, owners = 0;
-    for (size_t i = 0; i < s->smap.count; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        bool owns = n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE;
-        owners += n->role == NODE_TARGET && owns;
-        whole += n->role == NODE_TARGET && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
-    }
-    return whole == owners && owners >= b->props.copies && b->filled == b->props.copies &&
-           layout_is_settled(&s->smap);
-}
-
-enum protection owners_protection(const struct cluster_state *s, const struct bucket *b)
-{
-    bool away = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE) > 0;
-    bool one = b->props.copies == 1;
-    if (smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE) == 0 ||
-        (away && (one || !lag_spares_an_owner(s, b))))
-        return PROTECTION_UNAVAILABLE;
-    return one || all_have_all(s, b) ? PROTECTION_WHOLE : PROTECTION_DEGRADED;
-}
-
-const char *protection_name(enum protection p)
-{
-    static const char *const names[PROTECTIONS] = {"protected", "degraded", "unavailable"};
-    return names[p];
-}
-
 size_t owners_others(const struct owners *o, const char *self, const struct node **out)
 {
     size_t count = 0;

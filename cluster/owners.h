@@ -70,12 +70,6 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
  * Where so few others are away or have missed something that every name has one of the former among
  * its owners.  Then a list asks those alone: the others may show what was deleted without them. */
 bool owners_good_suffice(const struct cluster_state *s, const struct bucket *b);
-/* How a bucket is, as far as the map knows.  protected: all owners are there and have what they should;
- * degraded: some have not, and others stand in for them; unavailable: names of which only unreachable
- * targets may have the last version give 503. */
-enum protection { PROTECTION_WHOLE, PROTECTION_DEGRADED, PROTECTION_UNAVAILABLE, PROTECTIONS };
-enum protection owners_protection(const struct cluster_state *s, const struct bucket *b);
-const char *protection_name(enum protection p); /* "protected", "degraded", "unavailable" */
 /* The active owners but `self`, who take part in a write.  Room for OWNERS_MAX. */
 size_t owners_others(const struct owners *o, const char *self, const struct node **out);
 /* Must the acting owner compare with others before it answers or writes?  It lags, or objects are

@@ -405,49 +405,10 @@ static void nothing_acknowledged_or_seen_is_gone(void **unused)
                 w.repairs > RUNS && w.moves > RUNS / 4); /* it has tried */
 }
 
-static enum protection protection(const struct world *w)
-{
-    return owners_protection(w->s, bucket(w));
-}
-
-static void a_bucket_is_as_well_as_its_owners(void **unused)
-{
-    (void)unused;
-    struct world w = {.s = state_new("c")};
-    struct bucket_props props = BUCKET_PROPS_DEFAULT;
-    props.copies = 2;
-    assert_true(join(&w, 0, false));
-    assert_int_equal(
-        apply(&w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props}), 0);
-    assert_int_equal(protection(&w), PROTECTION_DEGRADED); /* one target, two copies */
-    assert_true(join(&w, 1, false));
-    assert_int_equal(protection(&w), PROTECTION_DEGRADED); /* to be moved */
-    apply(&w, (struct command){.kind = CMD_MOVES_DONE, .placed = w.s->smap.placed});
-    assert_int_equal(protection(&w), PROTECTION_WHOLE);
-    set(&w, "t0", NODE_UNREACHABLE);
-    assert_int_equal(protection(&w), PROTECTION_DEGRADED);
-    set(&w, "t0", NODE_ACTIVE);
-    assert_int_equal(protection(&w), PROTECTION_DEGRADED); /* it has missed something */
-    set(&w, "t1", NODE_UNREACHABLE);
-    assert_int_equal(protection(&w), PROTECTION_UNAVAILABLE); /* which only t1 may have */
-    set(&w, "t1", NODE_ACTIVE);
-    apply(&w, (struct command){
-                  .kind = CMD_LAG_DONE, .lagged = w.s->smap.lagged, .placed = w.s->smap.placed});
-    assert_int_equal(protection(&w), PROTECTION_WHOLE);
-    props.copies = 1;
-    apply(&w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "one", .props = &props});
-    assert_int_equal(owners_protection(w.s, bmd_bucket(&w.s->bmd, "one")), PROTECTION_WHOLE);
-    set(&w, "t1", NODE_UNREACHABLE);
-    assert_int_equal(protection(&w), PROTECTION_DEGRADED);
-    assert_int_equal(owners_protection(w.s, bmd_bucket(&w.s->bmd, "one")), PROTECTION_UNAVAILABLE);
-    state_unref(w.s);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_or_seen_is_gone),
-        cmocka_unit_test(a_bucket_is_as_well_as_its_owners),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/owners.h"
+#include "cluster/protection.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -17,10 +17,14 @@
 /* As users see it; the state document's form is between nodes. */
 static json_t *bucket_view(const struct cluster_state *s, const struct bucket *b)
 {
-    return json_pack("{s:s, s:I, s:I, s:o, s:s}", "name", b->name, "id", (json_int_t)b->id,
+    _cleanup_(buf_done)
+    struct buf why = BUF_INIT;
+    protection_why(s, b, &why);
+    return json_pack("{s:s, s:I, s:I, s:o, s:s, s:s*}", "name", b->name, "id", (json_int_t)b->id,
                      "created_ms", (json_int_t)b->created_ms, "props",
                      bucket_props_to_json(&b->props), "protection",
-                     protection_name(owners_protection(s, b)));
+                     protection_name(protection_of(s, b)), "why",
+                     why.len > 0 ? buf_str(&why) : NULL);
 }
 
 static void reply_all(struct http_request *req, const struct cluster_state *s)
@@ -376,7 +380,8 @@ const struct http_route bucket_routes[] = {
      .summary = "All buckets.",
      .query = "",
      .body = "",
-     .reply = "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\"}]}`",
+     .reply = "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
+              "protected, degraded or unavailable, \"why\"}]}`",
      .errors = ""},
     {.name = "bucket_get",
      .method = HTTP_GET,
@@ -386,7 +391,8 @@ const struct http_route bucket_routes[] = {
      .summary = "One bucket's document; `*` is all buckets.",
      .query = "",
      .body = "",
-     .reply = "`{\"name\", \"id\", \"created_ms\", \"props\", \"protection\"}`",
+     .reply = "`{\"name\", \"id\", \"created_ms\", \"props\", \"protection\", \"why\": what "
+              "is amiss, where something is}`",
      .errors = "bucket_not_found invalid_name"},
     {.name = "bucket_head",
      .method = HTTP_HEAD,

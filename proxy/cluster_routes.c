@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cluster/layout.h"
-#include "cluster/owners.h"
+#include "cluster/protection.h"
 #include "cluster/settings.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -11,7 +11,7 @@
 #include "proxy/node_actions.h"
 #include "proxy/proxy.h"
 
-enum { SETTINGS_MAX = 64 };
+enum { SETTINGS_MAX = 64, AT_RISK_MAX = 20 };
 
 /* --- the cluster's document ------------------------------------------------------------------ */
 
@@ -60,11 +60,36 @@ static bool is_healthy(const struct smap *m)
 
 static json_t *protection_view(const struct cluster_state *s)
 {
-    json_int_t buckets[3] = {0};
+    json_int_t buckets[PROTECTIONS] = {0};
+    json_t *doc = json_object();
     for (size_t i = 0; i < s->bmd.count; i++)
-        buckets[owners_protection(s, &s->bmd.buckets[i])]++;
-    return json_pack("{s:I, s:I, s:I}", "protected", buckets[PROTECTION_WHOLE], "degraded",
-                     buckets[PROTECTION_DEGRADED], "unavailable", buckets[PROTECTION_UNAVAILABLE]);
+        buckets[protection_of(s, &s->bmd.buckets[i])]++;
+    for (enum protection p = 0; p < PROTECTIONS; p++)
+        json_object_set_new(doc, protection_name(p), json_integer(buckets[p]));
+    return doc;
+}
+
+static void add_at_risk(json_t *list, const struct cluster_state *s, enum protection p)
+{
+    for (size_t i = 0; i < s->bmd.count && json_array_size(list) < AT_RISK_MAX; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        _cleanup_(buf_done)
+        struct buf why = BUF_INIT;
+        if (protection_of(s, b) != p)
+            continue;
+        protection_why(s, b, &why);
+        json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "bucket", b->name, "protection",
+                                              protection_name(p), "why", buf_str(&why)));
+    }
+}
+
+/* The first of them, the worst before. */
+static json_t *at_risk_view(const struct cluster_state *s)
+{
+    json_t *list = json_array();
+    add_at_risk(list, s, PROTECTION_UNAVAILABLE);
+    add_at_risk(list, s, PROTECTION_DEGRADED);
+    return list;
 }
 
 static json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primary_answers)
@@ -72,11 +97,12 @@ static json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->smap.count; i++)
         json_array_append_new(nodes, node_view(p, s, &s->smap.nodes[i]));
-    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:o}", "cluster", s->cluster_id,
+    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "cluster", s->cluster_id,
                      "term", (json_int_t)s->term, "version", (json_int_t)s->version, "primary",
                      s->primary, "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes",
                      nodes, "buckets", (json_int_t)s->bmd.count, "jobs_running",
-                     (json_int_t)count_running(&s->jobs), "protection", protection_view(s));
+                     (json_int_t)count_running(&s->jobs), "protection", protection_view(s),
+                     "at_risk", at_risk_view(s));
 }
 
 static void reply_view(struct http_request *req, bool primary_answers)
@@ -286,7 +312,8 @@ const struct http_route cluster_routes[] = {
               "\"data_url\", \"weight\", \"since_ms\", \"lag\" (restarted or missed: its copies "
               "are to be "
               "repaired), \"capacity\", \"version\"}], \"buckets\", \"jobs_running\", "
-              "\"protection\": {\"protected\", \"degraded\", \"unavailable\": buckets}}`",
+              "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
+              "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20]}`",
      .errors = ""},
     {.name = "cluster_action",
      .method = HTTP_PUT,

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "proxy/job_turn.h"
 #include "proxy/rebalance_job.h"
+#include "proxy/repair_job.h"
 #include "proxy/resilver_job.h"
 #include "proxy/scrub_job.h"
 #include "xaction/kinds.h"
@@ -303,13 +304,15 @@ static void fill_peers(const struct tracked *t, const struct cluster_state *s,
     }
 }
 
-/* The participants are the cluster's targets at the job's creation. */
+/* The participants are the cluster's targets at the job's creation; of some kinds only those that answered
+ * then, which say by themselves what they fit. */
 static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
                       struct error *err)
 {
     size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
     size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
-    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job) && !scrub_job_is(job);
+    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job) && !scrub_job_is(job) &&
+                 !repair_job_is(job);
     if (fixed && (active + silent != t->peer_count || job_must_wait_for_moves(job, s)))
         return error_set(err, E_STALE_MAP,
                          "the cluster's targets changed while the job ran; start it again");

@@ -8,7 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cluster/owners.h"
+#include "cluster/protection.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -422,7 +422,7 @@ static void count_buckets(const struct cluster_state *s)
 {
     int64_t count[PROTECTIONS] = {0};
     for (size_t i = 0; i < s->bmd.count; i++)
-        count[owners_protection(s, &s->bmd.buckets[i])]++;
+        count[protection_of(s, &s->bmd.buckets[i])]++;
     for (enum protection p = 0; p < PROTECTIONS; p++) {
         char labels[64];
         snprintf(labels, sizeof labels, "protection=\"%s\"", protection_name(p));

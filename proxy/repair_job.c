@@ -5,6 +5,7 @@
 #include "cluster/lag.h"
 #include "cluster/layout.h"
 #include "cluster/settings.h"
+#include "common/buf.h"
 #include "common/mem.h"
 #include "common/rng.h"
 
@@ -71,14 +72,23 @@ static const struct job *last_of_present(const struct cluster_state *s)
     return last;
 }
 
+/* Those that answer; whom it goes without its description says. */
 static void add_targets(const struct cluster_state *s, struct job *job)
 {
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "by map %llu", (unsigned long long)s->smap.version);
     job->participants = xcalloc(s->smap.count, sizeof *job->participants);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role == NODE_TARGET && n->state == NODE_ACTIVE)
+        if (n->role != NODE_TARGET)
+            continue;
+        if (n->state == NODE_ACTIVE)
             job->participants[job->participant_count++] = xstrdup(n->id);
+        else if (n->state == NODE_UNREACHABLE)
+            buf_printf(&text, "; without '%s', which does not answer and is awaited", n->id);
     }
+    job->description = buf_steal(&text);
 }
 
 static int check_makes(const struct cluster_state *s, struct error *err)
@@ -107,7 +117,6 @@ int repair_job_make(const struct cluster_state *s, int64_t wall_ms, struct job *
     random_id("rpr-", id);
     struct job *job = job_new(id, "repair");
     job->state = JOB_QUEUED;
-    job->description = xprintf("by map %llu", (unsigned long long)s->smap.version);
     job->created_ms = wall_ms;
     job->spec = json_pack("{s:I, s:I, s:I}", "lagged", (json_int_t)f.lagged, "placed",
                           (json_int_t)f.placed, "raised", (json_int_t)f.raised);

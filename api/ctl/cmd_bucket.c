@@ -51,6 +51,25 @@ static char *props_of_flags(const struct args *a)
     return json_object_size(props) > 0 ? json_text(props) : NULL;
 }
 
+/* What is asked for may be more than there is. */
+static void warn(struct ctl *ctl, json_t *doc)
+{
+    const char *why = json_string_value(json_object_get(doc, "why"));
+    if (why != NULL)
+        ctl_remark(ctl, "warning: bucket '%s' is %s: %s",
+                   json_string_value(json_object_get(doc, "name")),
+                   json_string_value(json_object_get(doc, "protection")), why);
+}
+
+static void warn_of(struct ctl *ctl, const char *bucket)
+{
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    if (dfc_bucket_show(ctl->client, bucket, &text, NULL) == DFC_OK &&
+        json_parse(text, strlen(text), &doc, NULL) == 0)
+        warn(ctl, doc);
+}
+
 int bucket_create(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
@@ -62,6 +81,8 @@ int bucket_create(struct ctl *ctl, const struct args *args)
         ctl_print_json(ctl, json_pack("{s:s}", "created", bucket));
     else
         fprintf(ctl->out, "created %s\n", bucket);
+    if (args->given[F_copies])
+        warn_of(ctl, bucket);
     return EXIT_OK;
 }
 
@@ -162,6 +183,7 @@ int bucket_props(struct ctl *ctl, const struct args *args)
         ctl_print_json(ctl, steal(doc));
     else
         print_props(ctl, doc);
+    warn(ctl, doc);
     return EXIT_OK;
 }
 

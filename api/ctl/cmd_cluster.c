@@ -1,6 +1,7 @@
 /* cluster status; node ls, show. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/health_ask.h"
 #include "api/ctl/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -82,18 +83,17 @@ static json_int_t count_at(json_t *doc, const char *field)
     return json_is_array(value) ? (json_int_t)json_array_size(value) : json_integer_value(value);
 }
 
-static void print_summary(struct ctl *ctl, json_t *doc)
+static void print_summary(struct ctl *ctl, json_t *doc, const char *health)
 {
     int proxies, proxies_active, targets, targets_active;
     json_t *nodes = json_object_get(doc, "nodes");
     count_nodes(nodes, "proxy", &proxies, &proxies_active);
     count_nodes(nodes, "target", &targets, &targets_active);
     fprintf(ctl->out,
-            "\nSummary: %s; %d of %d proxies and %d of %d targets active; %lld buckets, %lld jobs "
+            "\nHealth: %s; %d of %d proxies and %d of %d targets active; %lld buckets, %lld jobs "
             "running\n",
-            json_is_true(json_object_get(doc, "healthy")) ? "healthy" : "NOT HEALTHY",
-            proxies_active, proxies, targets_active, targets, (long long)count_at(doc, "buckets"),
-            (long long)count_at(doc, "jobs_running"));
+            health, proxies_active, proxies, targets_active, targets,
+            (long long)count_at(doc, "buckets"), (long long)count_at(doc, "jobs_running"));
 }
 
 static void print_full(struct ctl *ctl, json_t *nodes)
@@ -130,7 +130,8 @@ int cluster_status(struct ctl *ctl, const struct args *args)
             (long long)int_at(doc, "term"), (long long)int_at(doc, "version"),
             text_at(doc, "primary"));
     print_nodes(ctl, json_object_get(doc, "nodes"));
-    print_summary(ctl, doc);
+    _cleanup_json_ json_t *verdict = health_ask(ctl, doc);
+    print_summary(ctl, doc, text_at(verdict, "health"));
     print_full(ctl, json_object_get(doc, "nodes"));
     return EXIT_OK;
 }

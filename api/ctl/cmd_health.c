@@ -1,20 +1,10 @@
 /* cluster health, cluster watch. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/health.h"
+#include "api/ctl/health_ask.h"
 #include "api/ctl/job_print.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
-
-/* What cannot be had is not judged: the primary's silence is a reason of its own. */
-static json_t *copies_or_null(struct ctl *ctl)
-{
-    _cleanup_free_ char *text = NULL;
-    json_t *doc = NULL;
-    if (dfc_documents_copies(ctl->client, NULL, NULL, &text, NULL) == DFC_OK)
-        json_parse(text, strlen(text), &doc, NULL);
-    return doc;
-}
 
 static int judge(struct ctl *ctl, json_t **verdict)
 {
@@ -26,8 +16,7 @@ static int judge(struct ctl *ctl, json_t **verdict)
     int code = ctl_parse(ctl, text, &overview);
     if (code != EXIT_OK)
         return code;
-    _cleanup_json_ json_t *copies = health_primary_answered(overview) ? copies_or_null(ctl) : NULL;
-    *verdict = health_judge(overview, copies);
+    *verdict = health_ask(ctl, overview);
     return EXIT_OK;
 }
 

@@ -30,8 +30,24 @@ static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const 
     table_cell(t, protection);
 }
 
-/* One target's rows, and into the sums of `all`: {"bucket": {"objects", "bytes", "targets": {…}}}.
- */
+/* {"bucket": {"objects", "bytes", "targets": {…}, "protection", "why", "missing": [target, …]}},
+ * and who could not be asked. */
+struct summary {
+    json_t *all;
+    json_t *missing;
+};
+
+static json_t *sum_of(json_t *all, const char *bucket)
+{
+    json_t *sum = json_object_get(all, bucket);
+    if (sum == NULL) {
+        sum = json_pack("{s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "targets");
+        json_object_set_new(all, bucket, sum);
+    }
+    return sum;
+}
+
+/* One target's rows, and into the sums. */
 static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char *target,
                        json_t *doc, const char *only)
 {
@@ -43,11 +59,7 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
         if (only != NULL && strcmp(only, name) != 0)
             continue;
         add_row(ctl, t, name, target, int_at(b, "objects"), int_at(b, "bytes"), "");
-        json_t *sum = json_object_get(all, name);
-        if (sum == NULL) {
-            sum = json_pack("{s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "targets");
-            json_object_set_new(all, name, sum);
-        }
+        json_t *sum = sum_of(all, name);
         json_object_set_new(sum, "objects",
                             json_integer(int_at(sum, "objects") + int_at(b, "objects")));
         json_object_set_new(sum, "bytes", json_integer(int_at(sum, "bytes") + int_at(b, "bytes")));
@@ -55,24 +67,29 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
     }
 }
 
-static int ask_target(struct ctl *ctl, struct table *t, json_t *all, const char *target,
+/* One that does not answer is named, and lacks in the sums. */
+static int ask_target(struct ctl *ctl, struct table *t, struct summary *sum, json_t *node,
                       const char *only)
 {
     struct dfc_error err;
+    const char *target = text_at(node, "id");
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
-    if (dfc_node_show(ctl->client, target, "summary", &text, &err) != DFC_OK) {
-        _cleanup_free_ char *what = xprintf("node '%s'", target);
-        return ctl_fail(ctl, &err, what);
+    if (strcmp(text_at(node, "state"), "unreachable") == 0) {
+        ctl_remark(ctl, "target '%s' is unreachable: what it has is not shown", target);
+    } else if (dfc_node_show(ctl->client, target, "summary", &text, &err) != DFC_OK) {
+        ctl_remark(ctl, "target '%s' cannot tell what it has: %s", target, err.message);
+    } else {
+        int code = ctl_parse(ctl, text, &doc);
+        if (code == EXIT_OK)
+            add_target(ctl, t, sum->all, target, doc, only);
+        return code;
     }
-    int code = ctl_parse(ctl, text, &doc);
-    if (code == EXIT_OK)
-        add_target(ctl, t, all, target, doc, only);
-    return code;
+    json_array_append_new(sum->missing, json_string(target));
+    return EXIT_OK;
 }
 
-/* A sum that lacks a target would look like a smaller one: the first that cannot tell ends it. */
-static int ask_targets(struct ctl *ctl, struct table *t, json_t *all, const char *only)
+static int ask_targets(struct ctl *ctl, struct table *t, struct summary *sum, const char *only)
 {
     struct dfc_error err;
     _cleanup_free_ char *text = NULL;
@@ -85,13 +102,13 @@ static int ask_targets(struct ctl *ctl, struct table *t, json_t *all, const char
     json_array_foreach(json_object_get(doc, "nodes"), i, n)
     {
         if (code == EXIT_OK && strcmp(text_at(n, "role"), "target") == 0)
-            code = ask_target(ctl, t, all, text_at(n, "id"), only);
+            code = ask_target(ctl, t, sum, n, only);
     }
     return code;
 }
 
-/* How the copies of each bucket are, as far as the map knows. */
-static int add_protection(struct ctl *ctl, json_t *all)
+/* How each bucket is kept, as far as the map knows; and whose part of it is not known. */
+static int add_protection(struct ctl *ctl, struct summary *sum, const char *only)
 {
     struct dfc_error err;
     _cleanup_free_ char *text = NULL;
@@ -103,11 +120,31 @@ static int add_protection(struct ctl *ctl, json_t *all)
     json_t *b;
     json_array_foreach(json_object_get(doc, "buckets"), i, b)
     {
-        json_t *sum = json_object_get(all, text_at(b, "name"));
-        if (sum != NULL)
-            json_object_set_new(sum, "protection", json_string(text_at(b, "protection")));
+        const char *name = text_at(b, "name");
+        if (only != NULL && strcmp(only, name) != 0)
+            continue;
+        json_t *row = sum_of(sum->all, name);
+        json_object_set(row, "protection", json_object_get(b, "protection"));
+        if (json_object_get(b, "why") != NULL)
+            json_object_set(row, "why", json_object_get(b, "why"));
+        if (json_array_size(sum->missing) > 0)
+            json_object_set(row, "missing", sum->missing);
     }
     return code;
+}
+
+static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
+{
+    const char *bucket;
+    json_t *row;
+    json_object_foreach(all, bucket, row) add_row(ctl, t, bucket, "(all)", int_at(row, "objects"),
+                                                  int_at(row, "bytes"), text_at(row, "protection"));
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+    json_object_foreach(all, bucket, row)
+    {
+        if (json_object_get(row, "why") != NULL)
+            ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
+    }
 }
 
 int storage_summary(struct ctl *ctl, const struct args *args)
@@ -117,19 +154,16 @@ int storage_summary(struct ctl *ctl, const struct args *args)
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     _cleanup_json_ json_t *all = json_object();
-    int code = ask_targets(ctl, t, all, args->words[0]);
+    _cleanup_json_ json_t *missing = json_array();
+    struct summary sum = {.all = all, .missing = missing};
+    int code = ask_targets(ctl, t, &sum, args->words[0]);
     if (code == EXIT_OK)
-        code = add_protection(ctl, all);
+        code = add_protection(ctl, &sum, args->words[0]);
     if (code != EXIT_OK)
         return code;
-    if (ctl->json) {
+    if (ctl->json)
         ctl_print_json(ctl, steal(all));
-        return EXIT_OK;
-    }
-    const char *bucket;
-    json_t *sum;
-    json_object_foreach(all, bucket, sum) add_row(ctl, t, bucket, "(all)", int_at(sum, "objects"),
-                                                  int_at(sum, "bytes"), text_at(sum, "protection"));
-    table_print(t, ctl->out, ctl->headers, ctl->colour);
-    return EXIT_OK;
+    else
+        print_sums(ctl, t, all);
+    return json_array_size(missing) > 0 ? EXIT_PARTIAL : EXIT_OK;
 }

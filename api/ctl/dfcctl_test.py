@@ -721,7 +721,7 @@ class ClusterAndJobs(Case):
         self.assertRegex(text, r"NODE +ROLE +STATE +URL +TOTAL +AVAILABLE +SINCE")
         self.assertRegex(text, r"p1 \[P\]  proxy +active")
         self.assertIn("1 TiB", text)
-        self.assertIn("Summary: healthy; 1 of 1 proxies and 2 of 2 targets active", text)
+        self.assertIn("Health: green; 1 of 1 proxies and 2 of 2 targets active", text)
         self.assertIn(str(1 << 40), self.text("node", "ls", "--units", "raw"))
         self.assertEqual(self.json("cluster", "status")["primary"], "p1")
         self.assertEqual(len(self.json("node", "ls")["nodes"]), 3)

@@ -66,13 +66,27 @@ static void judge_lag(struct verdict *v, json_t *node)
                     text_at(node, "lag")));
 }
 
-static void judge_protection(struct verdict *v, json_t *protection)
+/* Those of the list that the overview has: the first ones of many. */
+static size_t judge_bucket(struct verdict *v, json_t *bucket)
 {
-    long long degraded = json_integer_value(json_object_get(protection, "degraded"));
-    if (degraded > 0)
+    bool red = strcmp(text_at(bucket, "protection"), "unavailable") == 0;
+    say(v, red ? RED : YELLOW, NULL,
+        xprintf("bucket '%s' is %s: %s", text_at(bucket, "bucket"), text_at(bucket, "protection"),
+                text_at(bucket, "why")));
+    return 1;
+}
+
+static void judge_protection(struct verdict *v, json_t *protection, json_t *at_risk)
+{
+    size_t i, named = 0;
+    json_t *bucket;
+    json_array_foreach(at_risk, i, bucket) named += judge_bucket(v, bucket);
+    size_t all = (size_t)json_integer_value(json_object_get(protection, "degraded")) +
+                 (size_t)json_integer_value(json_object_get(protection, "unavailable"));
+    if (all > named)
         say(v, YELLOW, NULL,
-            xprintf("%lld bucket%s with copies ha%s fewer of some objects than asked for", degraded,
-                    degraded > 1 ? "s" : "", degraded > 1 ? "ve" : "s"));
+            xprintf("%zu more bucket%s degraded or unavailable: 'dfcctl bucket ls'", all - named,
+                    all - named > 1 ? "s are" : " is"));
 }
 
 static void judge_space(struct verdict *v, json_t *node)
@@ -163,7 +177,7 @@ json_t *health_judge(json_t *overview, json_t *copies)
     judge_primary(&v, overview);
     json_t *protection = json_object_get(overview, "protection");
     judge_nodes(&v, json_object_get(overview, "nodes"), others_answer(protection));
-    judge_protection(&v, protection);
+    judge_protection(&v, protection, json_object_get(overview, "at_risk"));
     judge_copies(&v, copies);
     if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
         say(&v, RED, NULL, xstrdup("no primary takes changes"));

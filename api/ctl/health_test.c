@@ -90,11 +90,15 @@ static void copies_soften_what_is_missing(void **unused)
     static const char *const nodes = PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", "
                                              "\"state\": \"unreachable\", \"lag\": \"missed\"}";
     static const struct {
-        const char *protection, *health, *words;
+        const char *protection, *health, *words, *last;
         size_t reasons;
     } rows[] = {
-        {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}", "yellow", "a copy less", 2},
-        {"{\"protected\": 1, \"degraded\": 0, \"unavailable\": 1}", "red", "give 503", 1},
+        {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}, \"at_risk\": [{\"bucket\": \"b\", "
+         "\"protection\": \"degraded\", \"why\": \"so\"}]",
+         "yellow", "a copy less", "bucket 'b' is degraded: so", 2},
+        {"{\"protected\": 1, \"degraded\": 1, \"unavailable\": 1}, \"at_risk\": [{\"bucket\": \"b\", "
+         "\"protection\": \"unavailable\", \"why\": \"so\"}]",
+         "red", "give 503", "1 more bucket is degraded", 3},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         _cleanup_free_ char *text = xprintf("{\"primary\": \"p1\", \"healthy\": false, \"nodes\": "
@@ -104,8 +108,12 @@ static void copies_soften_what_is_missing(void **unused)
         _cleanup_json_ json_t *doc = health_judge(overview, NULL);
         json_t *list = json_object_get(doc, "reasons");
         const char *first = json_string_value(json_object_get(json_array_get(list, 0), "text"));
+        size_t count = json_array_size(list);
+        const char *last =
+            json_string_value(json_object_get(json_array_get(list, count - 1), "text"));
         assert_string_equal(json_string_value(json_object_get(doc, "health")), rows[i].health);
-        assert_int_equal(json_array_size(list), rows[i].reasons);
+        assert_int_equal(count, rows[i].reasons);
+        assert_non_null(strstr(last, rows[i].last));
         assert_non_null(strstr(first, rows[i].words));
     }
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"lag\": "

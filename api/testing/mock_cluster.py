@@ -547,7 +547,7 @@ class MockCluster:
         def node(server, primary=False):
             return {"id": server.node, "role": server.role, "state": "active", "primary": primary,
                     "public_url": "http://127.0.0.1:%d" % server.server_address[1],
-                    "weight": 1, "since_ms": 1700000000000,
+                    "weight": 1, "since_ms": 1700000000000, "version": 12,
                     "capacity": {"total_bytes": 1 << 40, "available_bytes": 1 << 39}}
         nodes = [node(self.servers[0], True)] + [node(s) for s in self.servers[1:]]
         return {"cluster": "mock", "term": 1, "version": 12, "primary": "p1", "healthy": True,

@@ -69,6 +69,43 @@ def protection_is(c, word):
     return found == [word] and c.get_json("/v1/buckets/b")["protection"] == word
 
 
+def what_lacks_is_named(c, victim):
+    why = f"target '{victim}' is unreachable"
+    c.create("one")
+    one, several = c.get_json("/v1/buckets/one"), c.get_json("/v1/buckets/b")
+    equal((one["protection"], one["why"]), ("unavailable", why), "of the bucket with one copy")
+    equal((several["protection"], several["why"]), ("degraded", why), "of the bucket with two")
+    done = c.dfcctl("storage", "summary", "-o", "json")
+    equal(done.returncode, 6, f"the end of {done.args}: {done.stderr}")
+    sums = json.loads(done.stdout)
+    equal((sums["b"]["missing"], sums["b"]["objects"] > 0), ([victim], True), "the others' sums")
+    check(victim in c.dfcctl("storage", "summary").stderr, "not named")
+    health = c.dfcctl("cluster", "health").stdout
+    for bucket, word in (("one", "unavailable"), ("b", "degraded")):
+        check(f"bucket '{bucket}' is {word}: {why}" in health, health)
+    check("Health: red;" in c.dfcctl("cluster", "status").stdout, "cluster status")
+    c.destroy("one")
+    check("Health: yellow;" in c.dfcctl("cluster", "status").stdout, "cluster status")
+
+
+def repair_goes_without(c, victim):
+    done = c.dfcctl("job", "start", "repair", "--wait", "-o", "json")
+    equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
+    repairs = c.get_json("/v1/jobs?kind=repair")["jobs"]
+    check(f"without '{victim}'" in repairs[-1]["description"], repairs[-1])
+
+
+def test_one_copy_is_called_so_and_too_many_are_warned_of(c):
+    c.create("one")
+    one = c.get_json("/v1/buckets/one")
+    equal((one["protection"], "why" in one), ("one_copy", False), "one copy")
+    c.destroy("one")
+    done = c.dfcctl("bucket", "create", "many", "--copies", "5")
+    check(done.returncode == 0 and "5 copies are asked for, and there are 3 targets" in done.stderr,
+          done.stderr)
+    c.destroy("many")
+
+
 def test_who_does_not_answer_is_named(c):
     check(protection_is(c, "protected"), "all are there")
     done = c.dfcctl("storage", "summary", "-o", "json")
@@ -81,6 +118,8 @@ def test_who_does_not_answer_is_named(c):
     equal(len(those(entries, "found")), 1, "others that have it")
     wait_for(lambda: protection_is(c, "degraded"), "the end of the protection")
     check("degraded" in c.dfcctl("bucket", "ls").stdout, "bucket ls")
+    what_lacks_is_named(c, victim)
+    repair_goes_without(c, victim)
     c.start(victim)
     c.wait_node(victim, "active")
     wait_repaired(c)

@@ -1,0 +1,132 @@
+#include "cluster/protection.h"
+
+#include <string.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "cluster/command.h"
+
+static const struct cluster_state *s;
+
+static void apply(struct command cmd)
+{
+    const struct cluster_state *next;
+    assert_int_equal(command_apply(s, &cmd, &next, NULL), 0);
+    state_unref(s);
+    s = next;
+}
+
+static void join(const char *id)
+{
+    const struct node n = {.id = id,
+                           .role = NODE_TARGET,
+                           .public_url = "http://h:1",
+                           .control_url = "http://h:2",
+                           .data_url = "http://h:3",
+                           .weight = 1024,
+                           .boot = "b"};
+    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = true});
+}
+
+static void set(const char *id, enum node_state state)
+{
+    apply((struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state});
+}
+
+static void moves_done(void)
+{
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+}
+
+static void create(const char *name, uint32_t copies)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    props.copies = copies;
+    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = name, .props = &props});
+}
+
+/* words: part of the reason; "" for none. */
+static void is_so(const char *bucket, enum protection p, const char *words)
+{
+    _cleanup_(buf_done)
+    struct buf why = BUF_INIT;
+    const struct bucket *b = bmd_bucket(&s->bmd, bucket);
+    assert_string_equal(protection_name(protection_of(s, b)), protection_name(p));
+    protection_why(s, b, &why);
+    if (*words == '\0' ? why.len > 0 : strstr(buf_str(&why), words) == NULL)
+        fail_msg("'%s' is not '%s'", buf_str(&why), words);
+}
+
+static int begin(void **unused)
+{
+    (void)unused;
+    s = state_new("c");
+    join("t0");
+    join("t1");
+    create("two", 2);
+    create("one", 1);
+    return 0;
+}
+
+static int end(void **unused)
+{
+    (void)unused;
+    state_unref(s);
+    return 0;
+}
+
+static void several_copies_are_as_their_owners(void **unused)
+{
+    (void)unused;
+    is_so("two", PROTECTION_WHOLE, "");
+    set("t0", NODE_UNREACHABLE);
+    is_so("two", PROTECTION_DEGRADED, "target 't0' is unreachable");
+    set("t0", NODE_ACTIVE);
+    is_so("two", PROTECTION_DEGRADED, "target 't0' is to be given what it has missed");
+    set("t1", NODE_UNREACHABLE);
+    is_so("two", PROTECTION_UNAVAILABLE, "target 't1' is unreachable"); /* t0 missed something */
+    set("t1", NODE_ACTIVE);
+    apply(
+        (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
+    is_so("two", PROTECTION_WHOLE, "");
+}
+
+static void copies_that_are_not_there_yet_are_missed(void **unused)
+{
+    (void)unused;
+    create("three", 3);
+    is_so("three", PROTECTION_DEGRADED, "3 copies are asked for, and there are 2 targets");
+    join("t2");
+    is_so("three", PROTECTION_DEGRADED, "moved");
+    is_so("two", PROTECTION_DEGRADED, "moved");
+    moves_done();
+    is_so("three", PROTECTION_WHOLE, "");
+    json_t *patch = json_pack("{s:i}", "copies", 3);
+    apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "two", .patch = patch});
+    json_decref(patch);
+    is_so("two", PROTECTION_DEGRADED, "raised from 2 to 3");
+}
+
+static void one_copy_is_called_so(void **unused)
+{
+    (void)unused;
+    is_so("one", PROTECTION_ONE_COPY, "");
+    join("t2"); /* what is to be moved is there */
+    is_so("one", PROTECTION_ONE_COPY, "");
+    set("t1", NODE_UNREACHABLE);
+    is_so("one", PROTECTION_UNAVAILABLE, "target 't1' is unreachable");
+    set("t1", NODE_ACTIVE); /* its lag is of no meaning there */
+    is_so("one", PROTECTION_ONE_COPY, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(several_copies_are_as_their_owners, begin, end),
+        cmocka_unit_test_setup_teardown(copies_that_are_not_there_yet_are_missed, begin, end),
+        cmocka_unit_test_setup_teardown(one_copy_is_called_so, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
