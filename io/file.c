@@ -130,6 +130,30 @@ int file_sync(int fd, const char *point)
     return fsync(fd) == 0 ? 0 : errno;
 }
 
+/* For file systems without O_TMPFILE.  A crash in between leaves a name. */
+static int open_unlinked(const char *dir, int *fd, struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/work-XXXXXX", dir);
+    *fd = mkostemp(path, O_CLOEXEC);
+    if (*fd < 0)
+        return error_errno(err, errno, "make a work file in '%s'", dir);
+    if (unlink(path) == 0)
+        return 0;
+    int errnum = errno;
+    close(steal_fd(fd));
+    return error_errno(err, errnum, "unlink '%s'", path);
+}
+
+int file_open_unnamed(const char *dir, int *fd, struct error *err)
+{
+    *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (*fd >= 0)
+        return 0;
+    if (errno == EOPNOTSUPP || errno == EISDIR)
+        return open_unlinked(dir, fd, err);
+    return error_errno(err, errno, "open a work file in '%s'", dir);
+}
+
 int file_fsync_dir(const char *path, struct error *err)
 {
     _cleanup_close_ int fd = -1;

@@ -24,6 +24,9 @@ int file_sync(int fd, const char *point);
 /* Of all bytes of the file. */
 int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
                   struct error *err);
+/* A file of a directory that has no name, for reading and writing; on file systems without such, one
+ * whose name is removed at once. */
+int file_open_unnamed(const char *dir, int *fd, struct error *err);
 int file_fsync_dir(const char *path, struct error *err);
 int file_mkdirs(const char *path, mode_t mode, struct error *err); /* as mkdir -p */
 int file_remove_tree(const char *path, struct error *err);         /* as rm -rf; absent is fine */

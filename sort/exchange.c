@@ -161,8 +161,8 @@ static int exchange_work(struct exchange *x, const struct catalog *catalog, stru
     return planner_run(x->c, merged, x->dict, &x->head, own, figures, err);
 }
 
-int exchange_run(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,
-                 struct book *own, struct sort_figures *figures, struct error *err)
+int exchange_tables(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,
+                    struct book *own, struct sort_figures *figures, struct error *err)
 {
     struct exchange x = {.c = c};
     int rc = exchange_work(&x, catalog, rows, own, figures, err);

@@ -1,6 +1,6 @@
-/* Phase 2: this target's part in the arrangement.  Its own rows and the tables that it receives, one
- * in each round, are one merge; what comes out goes to the target that it sends to, or, at the last
- * target, to the planner. */
+/* Phase 2: this target's part in the arrangement.  Its own rows and the tables that it receives,
+ * one in each round, are one merge; what comes out goes to the target that it sends to, or, at the
+ * last target, to the planner. */
 #pragma once
 
 #include "common/error.h"
@@ -10,5 +10,5 @@
 #include "sort/rowset.h"
 
 /* `own` and `figures` are filled at the last target alone. */
-int exchange_run(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,
-                 struct book *own, struct sort_figures *figures, struct error *err);
+int exchange_tables(struct sort_context *c, const struct catalog *catalog, struct rowset *rows,
+                    struct book *own, struct sort_figures *figures, struct error *err);

@@ -1,35 +1,18 @@
 #include "sort/sim.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "common/mem.h"
 #include "hrw/hrw.h"
 #include "io/bpipe.h"
-#include "io/file.h"
 #include "io/thread.h"
-#include "sort/sim_input.h"
+#include "sort/dirs.h"
 #include "sort/task.h"
 
 #define RELAY_BYTES 65536
 #define KEY_MAP_MAX (1024 * 1024 * 1024)
-
-struct output {
-    char *name;
-    char *hidden; /* path */
-    struct output *next;
-};
-
-struct sort_output {
-    char *name;
-    char *hidden;
-    int fd;
-    uint64_t size, written;
-};
 
 /* One target. */
 struct node {
@@ -50,13 +33,11 @@ struct kind {
 
 struct sim {
     struct sim_config config;
-    char *hidden_dir;
+    struct dirs *dirs; /* while it runs */
     struct node *nodes;
     struct hrw_node *hrw;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
-    struct output *finished;
-    uint64_t next_output;
     unsigned relays; /* threads that nobody joins */
     struct error first;
     atomic_ullong passes[SIM_OUTPUT_FINISH + 1];
@@ -111,46 +92,28 @@ static int sim_pin(void *ctx, const struct sort_spec *spec,
     if (rc != 0)
         return rc;
     pinned->stamp = 1;
-    struct sim_input in = {
-        .dir = n->sim->config.in_dir, .owns = sim_owns, .owner = n, .each = each, .arg = arg};
-    return sim_input_list(&in, spec, err);
+    return dirs_list(n->sim->dirs, spec, sim_owns, n, each, arg, err);
 }
 
 static int sim_open_shard(void *ctx, const char *name, int *fd, struct error *err)
 {
     struct node *n = ctx;
     int rc = sim_pass(n, SIM_OPEN_SHARD, err);
-    if (rc != 0)
-        return rc;
-    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.in_dir, name);
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
-    return *fd < 0 ? error_errno(err, errno, "open '%s'", path) : 0;
+    return rc != 0 ? rc : dirs_open_shard(n->sim->dirs, name, fd, err);
 }
 
-/* The object is a file beside the shards. */
 static int sim_read_key_map(void *ctx, const struct sort_spec *spec,
                             int (*feed)(void *arg, const void *data, size_t len, struct error *err),
                             void *arg, struct error *err)
 {
     struct node *n = ctx;
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    if (spec->ekm_object == NULL)
-        return error_set(err, E_UNSUPPORTED, "there is no network to read '%s'", spec->ekm_file);
-    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.in_dir, spec->ekm_object);
-    int rc = file_read_all(path, KEY_MAP_MAX, &text, err);
-    for (size_t at = 0; rc == 0 && at < text.len; at += RELAY_BYTES) {
-        size_t left = text.len - at;
-        rc = feed(arg, text.data + at, left < RELAY_BYTES ? left : RELAY_BYTES, err);
-    }
-    return rc;
+    return dirs_read_key_map(n->sim->dirs, spec, feed, arg, err);
 }
 
 static int sim_open_work_file(void *ctx, int *fd, struct error *err)
 {
     struct node *n = ctx;
-    *fd = open(n->sim->hidden_dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    return *fd < 0 ? error_errno(err, errno, "open a work file") : 0;
+    return dirs_open_work_file(n->sim->dirs, fd, err);
 }
 
 /* --- streams ------------------------------------------------------------------------------------
@@ -319,32 +282,15 @@ static int sim_fetch(void *ctx, unsigned from, const void *request, size_t len, 
 static int sim_output_check(void *ctx, const char *name, struct error *err)
 {
     struct node *n = ctx;
-    _cleanup_free_ char *path = xprintf("%s/%s", n->sim->config.out_dir, name);
-    if (access(path, F_OK) == 0)
-        return error_set(err, E_OBJECT_EXISTS, "'%s' exists", name);
-    return 0;
+    return dirs_output_check(n->sim->dirs, name, err);
 }
 
 static int sim_output_begin(void *ctx, const char *name, uint64_t size, struct sort_output **out,
                             struct error *err)
 {
     struct node *n = ctx;
-    struct sim *s = n->sim;
     int rc = sim_pass(n, SIM_OUTPUT_BEGIN, err);
-    if (rc != 0)
-        return rc;
-    pthread_mutex_lock(&s->lock);
-    uint64_t number = s->next_output++;
-    pthread_mutex_unlock(&s->lock);
-    struct sort_output *o = xcalloc(1, sizeof *o);
-    o->name = xstrdup(name);
-    o->hidden = xprintf("%s/%llu", s->hidden_dir, (unsigned long long)number);
-    o->size = size;
-    o->fd = open(o->hidden, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
-    if (o->fd < 0)
-        abort();
-    *out = o;
-    return 0;
+    return rc != 0 ? rc : dirs_output_begin(n->sim->dirs, name, size, out, err);
 }
 
 static int sim_output_write(void *ctx, struct sort_output *out, const void *data, size_t len,
@@ -352,73 +298,44 @@ static int sim_output_write(void *ctx, struct sort_output *out, const void *data
 {
     struct node *n = ctx;
     int rc = sim_pass(n, SIM_OUTPUT_WRITE, err);
-    if (rc == 0)
-        rc = file_write_all(out->fd, data, len, err);
-    out->written += len;
-    return rc;
-}
-
-static void output_free(struct output *o)
-{
-    free(o->name);
-    free(o->hidden);
-    free(o);
-}
-
-static void output_close(struct sort_output *o)
-{
-    close(o->fd);
-    free(o->name);
-    free(o->hidden);
-    free(o);
+    return rc != 0 ? rc : dirs_output_write(n->sim->dirs, out, data, len, err);
 }
 
 static void sim_output_discard(void *ctx, struct sort_output *out)
 {
-    (void)ctx;
-    unlink(out->hidden);
-    output_close(out);
+    struct node *n = ctx;
+    dirs_output_discard(n->sim->dirs, out);
 }
 
 static int sim_output_finish(void *ctx, struct sort_output *out, struct error *err)
 {
     struct node *n = ctx;
     int rc = sim_pass(n, SIM_OUTPUT_FINISH, err);
-    if (rc == 0 && out->size != SORT_SIZE_UNKNOWN && out->written != out->size)
-        rc = error_set(err, E_INTERNAL, "'%s' has not the size that was announced", out->name);
-    if (rc != 0) {
-        sim_output_discard(ctx, out);
-        return rc;
-    }
-    struct output *done = xcalloc(1, sizeof *done);
-    done->name = xstrdup(out->name);
-    done->hidden = xstrdup(out->hidden);
-    pthread_mutex_lock(&n->sim->lock);
-    done->next = n->sim->finished;
-    n->sim->finished = done;
-    pthread_mutex_unlock(&n->sim->lock);
-    output_close(out);
-    return 0;
+    if (rc == 0)
+        return dirs_output_finish(n->sim->dirs, out, err);
+    sim_output_discard(ctx, out);
+    return rc;
+}
+
+struct pruning {
+    struct node *node;
+    bool (*wanted)(void *arg, const char *name);
+    void *arg;
+};
+
+/* What another target has built is not this one's to judge. */
+static bool sim_wanted(void *arg, const char *name)
+{
+    const struct pruning *p = arg;
+    return !sim_owns(p->node, name) || p->wanted(p->arg, name);
 }
 
 static int sim_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
                              struct error *err)
 {
     struct node *n = ctx;
-    (void)err;
-    pthread_mutex_lock(&n->sim->lock);
-    for (struct output **at = &n->sim->finished; *at != NULL;) {
-        struct output *o = *at;
-        if (sim_owner(n, o->name) != n->number || wanted(arg, o->name)) {
-            at = &o->next;
-            continue;
-        }
-        *at = o->next;
-        unlink(o->hidden);
-        output_free(o);
-    }
-    pthread_mutex_unlock(&n->sim->lock);
-    return 0;
+    struct pruning p = {.node = n, .wanted = wanted, .arg = arg};
+    return dirs_outputs_prune(n->sim->dirs, sim_wanted, &p, err);
 }
 
 /* --- the whole ----------------------------------------------------------------------------------
@@ -448,7 +365,6 @@ struct sim *sim_new(const struct sim_config *config)
     s->config = *config;
     if (s->config.pipe_bytes == 0)
         s->config.pipe_bytes = 1024 * 1024;
-    s->hidden_dir = xprintf("%s/.sort-%ld", config->out_dir, (long)getpid());
     s->nodes = xcalloc(config->targets, sizeof *s->nodes);
     s->hrw = xcalloc(config->targets, sizeof *s->hrw);
     pthread_mutex_init(&s->lock, NULL);
@@ -473,7 +389,6 @@ void sim_free(struct sim *s)
     pthread_mutex_destroy(&s->lock);
     free(s->nodes);
     free(s->hrw);
-    free(s->hidden_dir);
     free(s);
 }
 
@@ -536,38 +451,6 @@ static void sim_join(struct sim *s)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* A name may have directories in it. */
-static int output_show(const struct sim *s, const struct output *o, struct error *err)
-{
-    _cleanup_free_ char *path = xprintf("%s/%s", s->config.out_dir, o->name);
-    char *slash = strrchr(path, '/');
-    *slash = '\0';
-    int rc = file_mkdirs(path, 0755, err);
-    *slash = '/';
-    if (rc == 0 && access(path, F_OK) == 0)
-        rc = error_set(err, E_OBJECT_EXISTS, "'%s' was built twice", o->name);
-    if (rc == 0 && rename(o->hidden, path) != 0)
-        rc = error_errno(err, errno, "rename to '%s'", path);
-    return rc;
-}
-
-static int outputs_end(struct sim *s, int rc, struct error *err)
-{
-    for (struct output *o = s->finished, *next; o != NULL; o = next) {
-        next = o->next;
-        if (rc == 0)
-            rc = output_show(s, o, err);
-        else
-            unlink(o->hidden);
-        output_free(o);
-    }
-    s->finished = NULL;
-    /* Not empty: something was left behind, which the caller's own look at the directory shows. */
-    if (rmdir(s->hidden_dir) != 0 && rc == 0)
-        rc = error_errno(err, errno, "remove '%s'", s->hidden_dir);
-    return rc;
-}
-
 static int sim_attempt(struct sim *s, unsigned attempt, struct error *err)
 {
     int rc = sim_tasks(s, attempt, err);
@@ -586,14 +469,17 @@ static int sim_attempt(struct sim *s, unsigned attempt, struct error *err)
 
 int sim_run(struct sim *s, struct error *err)
 {
-    int rc = file_mkdirs(s->hidden_dir, 0755, err);
+    int rc = dirs_open(s->config.in_dir, s->config.out_dir, NULL, &s->dirs, err);
     if (rc != 0)
         return rc;
     unsigned attempt = 0;
     do
         rc = sim_attempt(s, attempt++, err);
     while (rc != 0 && attempt < s->config.attempts);
-    return outputs_end(s, rc, err);
+    if (rc == 0)
+        rc = dirs_show(s->dirs, err);
+    dirs_close(steal(s->dirs));
+    return rc;
 }
 
 json_t *sim_status(const struct sim *s)

@@ -347,7 +347,7 @@ static int run_merge(struct sort_task *t, struct error *err)
 {
     enter(t, SORT_MERGING);
     uint64_t begun = clock_ms();
-    int rc = exchange_run(&t->c, t->catalog, t->rows, t->book, &t->figures, err);
+    int rc = exchange_tables(&t->c, t->catalog, t->rows, t->book, &t->figures, err);
     if (rc == 0 && t->c.self == sort_last_target(&t->c))
         atomic_store(&t->planned, true);
     rowset_close(t->rows);

@@ -78,31 +78,6 @@ int job_files_read(struct mountpaths *m, const char *job_id, const char *name, s
     return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
 }
 
-/* For file systems without O_TMPFILE.  A crash in between leaves a name in the job's directory,
- * which goes with it. */
-static int open_unlinked(const char *dir, int *fd, struct error *err)
-{
-    _cleanup_free_ char *path = xprintf("%s/work-XXXXXX", dir);
-    *fd = mkostemp(path, O_CLOEXEC);
-    if (*fd < 0)
-        return error_errno(err, errno, "make a work file in '%s'", dir);
-    if (unlink(path) == 0)
-        return 0;
-    int errnum = errno;
-    close(steal_fd(fd));
-    return error_errno(err, errnum, "unlink '%s'", path);
-}
-
-static int open_work_in(const char *dir, int *fd, struct error *err)
-{
-    *fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (*fd >= 0)
-        return 0;
-    if (errno == EOPNOTSUPP || errno == EISDIR)
-        return open_unlinked(dir, fd, err);
-    return error_errno(err, errno, "open a work file in '%s'", dir);
-}
-
 size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n)
 {
     uint64_t most = 0;
@@ -134,7 +109,7 @@ int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, in
     size_t first = set->placed > 0 ? job_files_roomy(room, set->placed, n) : 0;
     for (size_t i = 0; i < set->placed; i++) {
         _cleanup_free_ char *dir = job_dir(set->all[(first + i) % set->placed], job_id);
-        code = open_work_in(dir, fd, err);
+        code = file_open_unnamed(dir, fd, err);
         if (code == 0 || access(dir, F_OK) == 0)
             break;
     }

@@ -19,6 +19,7 @@ text
            api/
  ======= the HTTP contract =======
  daemons   proxy/  target/
+ engines   sort/
  ground    common/
 ```
 """
@@ -29,7 +30,7 @@ class Layers(unittest.TestCase):
         """What is said of a tree of a.h in every folder and these: {folder_name: text of x.c}."""
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
             tree = {"docs/ARCHITECTURE.md": DRAWING}
-            for folder in ("api/ctl", "api", "proxy", "target", "common", "tests"):
+            for folder in ("api/ctl", "api", "proxy", "target", "sort", "common", "tests"):
                 tree[f"{folder}/a.h"] = "#pragma once\n"
             for name, text in files.items():
                 tree[name.replace("__", "/") + ".c"] = text
@@ -47,7 +48,7 @@ class Layers(unittest.TestCase):
     def test_allows_what_points_down(self):
         self.assertEqual([], self.objections(
             proxy__x='#include "proxy/a.h"\n#include "common/a.h"\n#include <stdio.h>\n',
-            api__ctl__x='#include "api/a.h"\n#include "common/a.h"\n',
+            api__ctl__x='#include "api/a.h"\n#include "common/a.h"\n#include "sort/a.h"\n',
             tests__x='#include "proxy/a.h"\n#include "target/a.h"\n'))
 
     def test_names_the_arrow(self):
@@ -56,6 +57,7 @@ class Layers(unittest.TestCase):
         self.one("proxy/ -> target/: siblings", proxy__x='#include "target/a.h"\n')
         self.one("api/ -> api/ctl/: an include points down", api__x='#include "api/ctl/a.h"\n')
         self.one("api/ -> proxy/: a client meets", api__x='#include "proxy/a.h"\n')
+        self.one("api/ -> sort/: a client meets", api__x='#include "sort/a.h"\n')
         self.one("only tests", proxy__x='#include "tests/a.h"\n')
 
     def test_wants_includes_from_the_root_and_the_own_header_first(self):

@@ -2,6 +2,7 @@
 """dfcctl against a cluster that follows the HTTP contract and misbehaves on demand.
 
 DFC_BUILD names the build directory.  Python's standard library only."""
+import io
 import json
 import os
 import pty
@@ -13,6 +14,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import unittest
@@ -807,6 +809,45 @@ extract_concurrency_max_limit: 0
         self.run_ctl("sort", "plan", "--input-bucket", "b", code=1)
         self.assertIn("failed: shard 'a.tar' is missing (shard_missing)", self.err)
         self.run_ctl("sort", "plan", "--input-bucket", "b", "--wait", code=2)
+
+    def tar(self, name, *members):
+        with tarfile.open(self.write(name, b""), "w") as t:
+            for member in members:
+                info = tarfile.TarInfo(member)
+                info.size = 3
+                t.addfile(info, io.BytesIO(b"abc"))
+
+    def members(self, name):
+        with tarfile.open(self.path(name)) as t:
+            return t.getnames()
+
+    def test_sort_local(self):
+        self.tar("in/a.tar", "3.txt", "1.txt")
+        self.tar("in/b.tar", "2.txt", "4.txt")
+        out = self.path("out")
+        words = ("sort", "local", "--in", self.path("in"), "--out", out, "--prefix", "",
+                 "--shard-size", "1MiB")
+        shown = self.text(*words, "--output-format", "o-%d.tar")
+        self.assertEqual(shown, "1 shards, 4 records, 4 KiB\n")
+        self.assertEqual(os.listdir(out), ["o-0.tar"])
+        self.assertEqual(self.members("out/o-0.tar"), ["1.txt", "2.txt", "3.txt", "4.txt"])
+        self.assertEqual(self.json_error(*words, "--output-format", "o-%d.tar", code=1)["code"],
+                         "object_exists")
+        shown = self.text(*words, "--output-format", "s-%d.tar", "--algorithm", "shuffle",
+                          "--dry-run")
+        self.assertRegex(shown, "nothing is stored, seed [0-9]+\n$")
+        self.assertEqual(os.listdir(out), ["o-0.tar"])
+        keys = self.write("keys", b"1\tx-%d\n2\ty-%d\n3\tx-%d\n4\ty-%d\n")
+        spec = self.write("s.yaml", b"ekm_file: " + keys.encode() + b"\n")
+        doc = self.json(*words, spec, "--max-mem", "1MiB", "--threads", "1")
+        self.assertEqual((doc["phase"], doc["plan"]["shards"]), ("done", 2))
+        self.assertEqual(self.members("out/y-0.tar"), ["2.txt", "4.txt"])
+        self.write("in/c.tar", b"no tar")
+        self.run_ctl(*words, "--output-format", "f-%d.tar", code=1)
+        self.assertIn("(shard_corrupt)", self.err)
+        self.assertEqual(sorted(os.listdir(out)), ["o-0.tar", "x-0.tar", "y-0.tar"])
+        self.run_ctl("sort", "local", "--in", self.path("in"), code=2)
+        self.run_ctl(*words, "--input-bucket", "b", code=2)
 
     def test_what_a_sort_shows(self):
         ident = self.text("sort", "start", "--input-bucket", "b").strip()

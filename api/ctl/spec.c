@@ -67,7 +67,7 @@ int spec_read(const char *path, json_t **out, struct error *err)
 /* How a flag becomes a field. */
 enum field_form {
     FORM_TEXT,
-    FORM_SIZE,   /* bytes */
+    FORM_COUNT,  /* a number; of bytes, too */
     FORM_BOOL,   /* true */
     FORM_BUCKET, /* {"name": …} */
 };
@@ -83,7 +83,7 @@ static const struct field_row {
     {F_input_extension, NULL, "input_extension", FORM_TEXT},
     {F_output_extension, NULL, "output_extension", FORM_TEXT},
     {F_output_format, NULL, "output_format", FORM_TEXT},
-    {F_shard_size, NULL, "output_shard_size", FORM_SIZE},
+    {F_shard_size, NULL, "output_shard_size", FORM_COUNT},
     {F_algorithm, "algorithm", "kind", FORM_TEXT},
     {F_seed, "algorithm", "seed", FORM_TEXT},
     {F_decreasing, "algorithm", "decreasing", FORM_BOOL},
@@ -91,6 +91,8 @@ static const struct field_row {
     {F_max_mem, NULL, "max_mem_usage", FORM_TEXT},
     {F_missing_shards, NULL, "missing_shards", FORM_TEXT},
     {F_duplicated_records, NULL, "duplicated_records", FORM_TEXT},
+    {F_threads, NULL, "extract_concurrency_max_limit", FORM_COUNT},
+    {F_threads, NULL, "create_concurrency_max_limit", FORM_COUNT},
     {F_description, NULL, "description", FORM_TEXT},
     {F_dry_run, NULL, "dry_run", FORM_BOOL},
 };
@@ -100,7 +102,7 @@ static json_t *field_value(const struct field_row *row, const struct args *a)
     switch (row->form) {
     case FORM_TEXT:
         return json_string(a->text[row->flag]);
-    case FORM_SIZE:
+    case FORM_COUNT:
         return json_integer((json_int_t)a->number[row->flag]);
     case FORM_BOOL:
         return json_true();

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
-"""SortDataset by REST comes to what the plain reference makes of the same shards and spec."""
+"""SortDataset by REST comes to what the plain reference makes of the same shards and spec, and
+`dfcctl sort local` to the same bytes."""
 
+import json
 import os
+import subprocess
 import sys
 import tempfile
 
-from lib import ROOT, check, equal, main
+from lib import BUILD, ROOT, check, equal, main
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 
@@ -28,6 +31,30 @@ def download(c, bucket, directory):
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as f:
             f.write(c.get(bucket, name).expect(200).body)
+
+
+def files_of(directory):
+    """The bytes of every file, by its path."""
+    found = {}
+    for at, _, names in os.walk(directory):
+        for name in names:
+            path = os.path.join(at, name)
+            with open(path, "rb") as f:
+                found[os.path.relpath(path, directory)] = f.read()
+    return found
+
+
+def compare_local(spec, directory, finishes):
+    """`dfcctl sort local` makes of the same request the cluster's bytes."""
+    spec_path, local = os.path.join(directory, "spec.json"), os.path.join(directory, "local")
+    with open(spec_path, "w", encoding="utf-8") as f:
+        json.dump(spec, f)
+    done = subprocess.run([os.path.join(BUILD, "dfcctl"), "sort", "local", spec_path,
+                           "--in", os.path.join(directory, "in"), "--out", local],
+                          capture_output=True, text=True, check=False, timeout=120)
+    equal(done.returncode, 0 if finishes else 1, f"status of 'sort local'; {done.stderr}")
+    check(files_of(local) == files_of(os.path.join(directory, "out")),
+          f"'sort local' made other bytes than the cluster; the spec: {spec}")
 
 
 def compare(c, seed, directory):
@@ -59,6 +86,7 @@ def compare(c, seed, directory):
     download(c, result, outputs)
     difference = sortref.compare_output(wanted, outputs)
     check(difference is None, f"{difference}; the spec: {spec}")
+    compare_local(spec, directory, job["state"] == "finished")
     equal(c.names(source), sorted(shards + maps), "the input shards after the sort")
     c.destroy(source)
     c.destroy(result)

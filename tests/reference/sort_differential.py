@@ -3,8 +3,8 @@
 
     sort_differential.py [--harness PROGRAM] [--jobs N] [--keep] [SEED | FIRST-LAST]...
 
-For every seed (where none is given those of DFC_SORT_SEEDS, else 1-100): makes a data set and a request, sorts with 1 to 7 targets
-in one process (build/sort-harness) with a memory that sometimes is too small for the tables, and
+For every seed (where none is given those of DFC_SORT_SEEDS, else 1-100): makes a data set and a request, sorts with 1 target
+(dfcctl sort local) to 7 (build/sort-harness) in one process with a memory that sometimes is too small for the tables, and
 with the reference.  Names, order, bytes and every member's metadata must agree; and where the
 reference fails, the engine must, with the same code and nothing left behind.
 """
@@ -28,6 +28,7 @@ import sortref  # noqa: E402
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
 BUILD = os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build")
+DFCCTL = os.path.join(BUILD, "dfcctl")
 HARNESS_SECONDS = 120
 
 
@@ -37,13 +38,29 @@ def harness_arguments(seed):
             "--threads": rng.randrange(1, 4), "--salt": rng.randrange(1 << 30)}
 
 
-def run_harness(harness, seed, directory, spec):
+def command(harness, seed, spec_path):
+    """One target is what dfcctl has in itself; more are the harness's."""
+    arguments = harness_arguments(seed)
+    if arguments["--targets"] == 1:
+        return [DFCCTL, "sort", "local", spec_path, "--max-mem", arguments["--memory"],
+                "--threads", str(arguments["--threads"])]
+    return [harness, *(str(part) for pair in arguments.items() for part in pair),
+            "--spec", spec_path]
+
+
+def error_code(text):
+    """Of "code: message", or of dfcctl's line, which ends with "(code)"."""
+    if text.startswith("dfcctl:"):
+        return text.splitlines()[-1].rpartition("(")[2].rstrip(")")
+    return text.partition(":")[0]
+
+
+def run_engine(harness, seed, directory, spec):
     """The CompletedProcess."""
     spec_path = os.path.join(directory, "spec.json")
     with open(spec_path, "w", encoding="utf-8") as f:
         json.dump({**spec, "input_bck": {"name": "in"}, "output_bck": {"name": "out"}}, f)
-    arguments = [str(part) for pair in harness_arguments(seed).items() for part in pair]
-    return subprocess.run([harness, *arguments, "--spec", spec_path,
+    return subprocess.run([*command(harness, seed, spec_path),
                            "--in", os.path.join(directory, "in"),
                            "--out", os.path.join(directory, "out")],
                           capture_output=True, text=True, errors="replace",
@@ -62,7 +79,7 @@ def judge(done, spec, inputs, outputs):
     except sortref.SortError as e:
         if done.returncode == 0:
             return f"the engine sorted what must fail: {e}"
-        code = done.stderr.partition(":")[0]
+        code = error_code(done.stderr)
         if done.returncode != 1 or code not in possible_codes(e, spec, inputs):
             return f"wanted {e}; the engine (status {done.returncode}) said: {done.stderr[-800:]}"
         return sortref.compare_output([], outputs)
@@ -81,7 +98,7 @@ def try_seed(harness, seed, keep):
         os.makedirs(outputs)
         spec = random_spec(seed, inputs, shards, extension)
         try:
-            done = run_harness(harness, seed, directory, spec)
+            done = run_engine(harness, seed, directory, spec)
         except subprocess.TimeoutExpired:
             return seed, f"the engine has not ended after {HARNESS_SECONDS} s"
         wrong = judge(done, spec, inputs, outputs)

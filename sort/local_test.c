@@ -1,0 +1,160 @@
+/* A sort over files alone: its output is that of a cluster of one, and a failure leaves none. */
+#include "sort/local.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "io/file.h"
+#include "sort/world.h"
+
+static struct sort_local_config local_config(struct world *w, const struct sort_spec *spec)
+{
+    return (struct sort_local_config){.spec = spec,
+                                      .in = w->in,
+                                      .out = w->out,
+                                      .memory_bytes = 4 << 20,
+                                      .key_map_bytes = 1 << 20,
+                                      .threads = 2};
+}
+
+static int local_run(const struct sort_local_config *config, struct error *err)
+{
+    _cleanup_(sort_local_freep)
+    struct sort_local *s = NULL;
+    int rc = sort_local_new(config, &s, err);
+    if (rc == 0)
+        rc = sort_local_start(s, err);
+    return rc != 0 ? rc : sort_local_end(s, err);
+}
+
+/* All output shards, one behind the other. */
+static void read_output(struct world *w, struct buf *out)
+{
+    for (unsigned i = 0;; i++) {
+        _cleanup_free_ char *path = xprintf("%s/o-%04u.tar", w->out, i);
+        struct buf one = BUF_INIT;
+        int rc = file_read_all(path, 64 << 20, &one, NULL);
+        buf_printf(out, "shard %u: %zu bytes\n", i, one.len);
+        buf_append(out, one.data, one.len);
+        buf_done(&one);
+        if (rc != 0)
+            return;
+    }
+}
+
+static void test_same_bytes_as_a_cluster(void **state)
+{
+    static const char *const orders[] = {"alphanumeric", "md5", "natural", "none"};
+    struct world *w = *state;
+    world_make_dataset(w, 7);
+    for (size_t i = 0; i < sizeof orders / sizeof *orders; i++) {
+        struct error err = ERROR_INIT;
+        struct buf cluster = BUF_INIT;
+        struct buf local = BUF_INIT;
+        _cleanup_free_ char *more =
+            xprintf("%s, \"algorithm\": {\"kind\": \"%s\"}", WORLD_PREFIX, orders[i]);
+        struct sort_spec *spec = world_spec(more);
+        struct sim_config sim = world_config(w, spec, 3);
+        assert_int_equal(world_run(&sim, &err), 0);
+        read_output(w, &cluster);
+        world_clear_output(w);
+        struct sort_local_config config = local_config(w, spec);
+        assert_int_equal(local_run(&config, &err), 0);
+        read_output(w, &local);
+        assert_true(local.len > 1024);
+        assert_int_equal(local.len, cluster.len);
+        assert_memory_equal(local.data, cluster.data, local.len);
+        world_clear_output(w);
+        buf_done(&cluster);
+        buf_done(&local);
+        sort_spec_free(spec);
+    }
+}
+
+static void test_fails_without_a_trace(void **state)
+{
+    struct world *w = *state;
+    struct error err = ERROR_INIT;
+    struct buf bad = BUF_INIT;
+    world_make_dataset(w, 8);
+    buf_puts(&bad, "this is no tar");
+    world_write(w->in, "s-zzz.tar", &bad);
+    buf_done(&bad);
+    struct sort_spec *spec = world_spec(WORLD_PREFIX);
+    struct sort_local_config config = local_config(w, spec);
+    assert_int_equal(local_run(&config, &err), E_SHARD_CORRUPT);
+    assert_int_equal(world_count(w->out), 0);
+    /* A directory that was made goes again. */
+    _cleanup_free_ char *out = xprintf("%s/new", w->out);
+    config.out = out;
+    assert_int_equal(local_run(&config, &err), E_SHARD_CORRUPT);
+    assert_int_equal(world_count(w->out), 0);
+    sort_spec_free(spec);
+}
+
+static void test_refuses_names_that_are_taken(void **state)
+{
+    struct world *w = *state;
+    struct error err = ERROR_INIT;
+    struct buf text = BUF_INIT;
+    world_make_dataset(w, 9);
+    world_write(w->out, "o-0123.tar", &text);
+    struct sort_spec *spec = world_spec(WORLD_PREFIX);
+    struct sort_local_config config = local_config(w, spec);
+    assert_int_equal(local_run(&config, &err), E_OBJECT_EXISTS);
+    assert_int_equal(world_count(w->out), 1);
+    sort_spec_free(spec);
+    buf_done(&text);
+}
+
+static void test_stops(void **state)
+{
+    struct world *w = *state;
+    struct error err = ERROR_INIT;
+    world_make_dataset(w, 10);
+    struct sort_spec *spec = world_spec(WORLD_PREFIX);
+    struct sort_local_config config = local_config(w, spec);
+    struct sort_local *s = NULL;
+    assert_int_equal(sort_local_new(&config, &s, &err), 0);
+    sort_local_stop(s);
+    assert_int_equal(sort_local_start(s, &err), 0);
+    assert_int_equal(sort_local_end(s, &err), E_ABORTED);
+    sort_local_free(s);
+    assert_int_equal(world_count(w->out), 0);
+    sort_spec_free(spec);
+}
+
+/* What a killed sort has left is neither input nor in the way. */
+static void test_passes_over_what_was_left_behind(void **state)
+{
+    struct world *w = *state;
+    struct error err = ERROR_INIT;
+    struct buf bad = BUF_INIT;
+    world_make_dataset(w, 11);
+    _cleanup_free_ char *left = xprintf("%s/.dfc-sort-abcdef", w->in);
+    assert_int_equal(mkdir(left, 0700), 0);
+    buf_puts(&bad, "half");
+    world_write(left, "s-1.tar", &bad);
+    buf_done(&bad);
+    struct sort_spec *spec = world_spec(", \"input_format\": {\"prefix\": \"\"}, "
+                                        "\"output_shard_size\": 9000");
+    struct sort_local_config config = local_config(w, spec);
+    config.out = w->in;
+    assert_int_equal(local_run(&config, &err), 0);
+    sort_spec_free(spec);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_same_bytes_as_a_cluster, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(test_fails_without_a_trace, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(test_refuses_names_that_are_taken, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_stops, world_setup, world_teardown),
+        cmocka_unit_test_setup_teardown(test_passes_over_what_was_left_behind, world_setup,
+                                        world_teardown),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
