@@ -11,6 +11,12 @@ static size_t count_owners(const struct cluster_state *s)
     return owners;
 }
 
+/* A slice is on a target of its own. */
+static size_t targets_needed(const struct bucket *b)
+{
+    return b->props.ec_data > 0 ? b->props.ec_data + b->props.ec_parity : b->props.copies;
+}
+
 static bool all_have_all(const struct cluster_state *s, const struct bucket *b)
 {
     size_t whole = 0, owners = count_owners(s);
@@ -18,7 +24,7 @@ static bool all_have_all(const struct cluster_state *s, const struct bucket *b)
         const struct node *n = &s->smap.nodes[i];
         whole += node_owns(n) && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
     }
-    return whole == owners && owners >= b->props.copies && b->filled == b->props.copies &&
+    return whole == owners && owners >= targets_needed(b) && b->filled == b->props.copies &&
            layout_is_settled(&s->smap);
 }
 
@@ -65,10 +71,11 @@ static void say_node(const struct node *n, bool several, struct buf *out)
 static void say_copies(const struct cluster_state *s, const struct bucket *b, struct buf *out)
 {
     size_t owners = count_owners(s);
-    if (owners < b->props.copies) {
+    if (owners < targets_needed(b)) {
         next_reason(out);
-        buf_printf(out, "%u copies are asked for, and there %s %zu target%s", b->props.copies,
-                   owners == 1 ? "is" : "are", owners, owners == 1 ? "" : "s");
+        buf_printf(out, "%zu %s are asked for, and there %s %zu target%s", targets_needed(b),
+                   b->props.ec_data > 0 ? "slices" : "copies", owners == 1 ? "is" : "are", owners,
+                   owners == 1 ? "" : "s");
     }
     if (b->filled < b->props.copies) {
         next_reason(out);

@@ -109,6 +109,25 @@ static void copies_that_are_not_there_yet_are_missed(void **unused)
     is_so("two", PROTECTION_DEGRADED, "raised from 2 to 3");
 }
 
+static void slices_want_a_target_each(void **unused)
+{
+    (void)unused;
+    _cleanup_(buf_done)
+    struct buf why = BUF_INIT;
+    struct bucket b = *bmd_bucket(&s->bmd, "two");
+    b.props.ec_data = 2;
+    b.props.ec_parity = 1;
+    assert_int_equal(protection_of(s, &b), PROTECTION_DEGRADED);
+    protection_why(s, &b, &why);
+    assert_string_equal(buf_str(&why), "3 slices are asked for, and there are 2 targets");
+    join("t2");
+    moves_done();
+    b = *bmd_bucket(&s->bmd, "two");
+    b.props.ec_data = 2;
+    b.props.ec_parity = 1;
+    assert_int_equal(protection_of(s, &b), PROTECTION_WHOLE);
+}
+
 static void one_copy_is_called_so(void **unused)
 {
     (void)unused;
@@ -126,6 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(several_copies_are_as_their_owners, begin, end),
         cmocka_unit_test_setup_teardown(copies_that_are_not_there_yet_are_missed, begin, end),
+        cmocka_unit_test_setup_teardown(slices_want_a_target_each, begin, end),
         cmocka_unit_test_setup_teardown(one_copy_is_called_so, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -20,6 +20,7 @@ struct survey {
     struct proxy *proxy;
     struct http_request *req;
     json_t *doc;
+    bool of_slices; /* it is asked for these by now */
     size_t pending;
     size_t count;
     struct asked asked[];
@@ -31,6 +32,82 @@ static void survey_free(struct survey *v)
         free(v->asked[i].url);
     json_decref(v->doc);
     free(v);
+}
+
+static void ask_all(void *arg);
+
+/* What the name stands for, by who acts for it, or else by anybody: NULL, or its slices' shape. */
+static json_t *ec_of(const struct survey *v)
+{
+    json_t *ec = NULL;
+    for (size_t i = 0; i < v->count; i++) {
+        json_t *entry = v->asked[i].entry, *found = json_object_get(entry, "ec");
+        bool acts = json_is_true(json_object_get(entry, "acting"));
+        if (acts && json_is_true(json_object_get(entry, "found")))
+            return found;
+        ec = ec != NULL ? ec : found;
+    }
+    return ec;
+}
+
+static json_int_t slices_of(json_t *ec)
+{
+    return json_integer_value(json_object_get(ec, "data")) +
+           json_integer_value(json_object_get(ec, "parity"));
+}
+
+static bool is_there(const struct survey *v, json_int_t slice)
+{
+    for (size_t i = 0; i < v->count; i++) {
+        size_t k;
+        json_t *s;
+        json_array_foreach(json_object_get(v->asked[i].entry, "slices"), k, s)
+        {
+            if (json_integer_value(json_object_get(s, "slice")) == slice &&
+                json_object_get(s, "error") == NULL && !json_is_false(json_object_get(s, "intact")))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* Those that no target has whole. */
+static void put_missing(const struct survey *v)
+{
+    json_t *missing = json_array();
+    for (json_int_t i = 0; i < slices_of(json_object_get(v->doc, "ec")); i++) {
+        if (!is_there(v, i))
+            json_array_append_new(missing, json_integer(i));
+    }
+    json_object_set_new(v->doc, "slices_missing", missing);
+}
+
+static void ask_for_slices(struct survey *v, json_t *ec)
+{
+    v->of_slices = true;
+    json_object_set(v->doc, "ec", ec);
+    for (size_t i = 0; i < v->count; i++) {
+        char *url = v->asked[i].url;
+        v->asked[i].url =
+            xprintf("%s%ctag=%s&slices=%lld", url, strchr(url, '?') != NULL ? '&' : '?',
+                    json_string_value(json_object_get(ec, "tag")), slices_of(ec));
+        free(url);
+    }
+    ask_all(v);
+}
+
+/* All have answered. */
+static void conclude(struct survey *v)
+{
+    json_t *ec = v->of_slices ? NULL : ec_of(v);
+    if (ec != NULL) {
+        ask_for_slices(v, ec);
+        return;
+    }
+    if (v->of_slices)
+        put_missing(v);
+    http_reply_json(v->req, 200, v->doc);
+    survey_free(v);
 }
 
 static void answered(void *arg, struct http_result *r)
@@ -48,10 +125,8 @@ static void answered(void *arg, struct http_result *r)
         json_object_set_new(
             a->entry, "error",
             json_pack("{s:s, s:s}", "code", error_name(err.code), "message", err.message));
-    if (--v->pending > 0)
-        return;
-    http_reply_json(v->req, 200, v->doc);
-    survey_free(v);
+    if (--v->pending == 0)
+        conclude(v);
 }
 
 /* In the list loop. */
@@ -153,7 +228,11 @@ const struct http_route object_copies_routes[] = {
          "`{\"bucket\", \"name\", \"copies_wanted\", \"awaited\": node that may alone have the "
          "last, or \"\", \"copies\": [{\"node\", \"state\", \"lag\", \"owner\", \"acting\", "
          "\"found\", \"version\", \"tombstone\", \"size\", \"modified_ms\", \"checksum\", "
-         "\"intact\"; or \"error\": {\"code\", \"message\"}}]}`",
+         "\"intact\"; or \"error\": {\"code\", \"message\"}}]}`; of an object in slices also "
+         "\"ec\": "
+         "{\"data\", \"parity\", \"tag\"}, \"slices_missing\": [those that nobody has], and of "
+         "each "
+         "target \"slices\": [{\"slice\", \"size\", \"intact\" or \"error\"}]",
      .errors = "invalid_name bucket_not_found no_targets"},
     {.name = NULL},
 };

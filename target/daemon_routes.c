@@ -1,7 +1,9 @@
 #include "target/daemon_routes.h"
 
+#include <string.h>
 #include <unistd.h>
 
+#include "cluster/owners.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -170,10 +172,28 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
         if (b == NULL) /* destroyed, and being removed */
             continue;
         json_array_append_new(
-            list, json_pack("{ss sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
-                            "objects", (json_int_t)row->objects, "bytes", (json_int_t)row->bytes));
+            list,
+            json_pack("{ss sI sI sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
+                      "objects", (json_int_t)row->objects, "bytes", (json_int_t)row->bytes,
+                      "slices", (json_int_t)row->slices, "sliced", (json_int_t)row->sliced));
     }
     return json_pack("{so}", "buckets", list);
+}
+
+struct acting {
+    const struct target *target;
+    const struct cluster_state *state;
+};
+
+static bool acts(void *ctx, uint64_t bucket_id, const char *name)
+{
+    const struct acting *a = ctx;
+    const struct bucket *b = bmd_bucket_by_id(&a->state->bmd, bucket_id);
+    struct owners o;
+    if (b == NULL)
+        return false;
+    owners_of(a->state, b, name, &o);
+    return o.acting != NULL && strcmp(o.acting->id, a->target->id) == 0;
 }
 
 static void make_summary(void *arg)
@@ -182,8 +202,11 @@ static void make_summary(void *arg)
     struct target *t = http_user(req);
     struct error err = ERROR_INIT;
     struct summary sum;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct acting acting = {.target = t, .state = s};
+    const struct summary_env env = {.ctx = &acting, .acts = acts};
     log_set_request(http_request_id(req));
-    if (summary_make(t->mountpaths, &sum, &err) == 0) {
+    if (summary_make(t->mountpaths, &env, &sum, &err) == 0) {
         reply_json(req, summary_json(t, &sum));
         summary_done(&sum);
     } else {

@@ -105,6 +105,10 @@ static void users_see_the_object(void **unused)
     struct index_record rec = index_record_of(&a);
     assert_int_equal(rec.size, 1048577);
     assert_int_equal(rec.checksum.type, CHECKSUM_XXH3);
+    unsigned char raw[INDEX_RECORD_MAX];
+    struct index_record again;
+    assert_int_equal(index_record_decode(raw, index_record_encode(&rec, raw), &again, NULL), 0);
+    assert_true(rec.sliced && again.sliced);
     assert_true(ec_manifest_tag(&a) == 0x00f3000000000007);
     assert_int_equal(ec_manifest_show(&a, NULL), 0);
     assert_int_equal(a.size, 1048577);

@@ -3,7 +3,7 @@
 #include "target/codec.h"
 #include "target/ec_manifest.h"
 
-enum { FORMAT = 1, FLAG_TOMBSTONE = 1, FLAG_JOB = 2, FLAG_PENDING = 4 };
+enum { FORMAT = 1, FLAG_TOMBSTONE = 1, FLAG_JOB = 2, FLAG_PENDING = 4, FLAG_SLICED = 8 };
 
 struct index_record index_record_of(const struct attr *a)
 {
@@ -17,6 +17,7 @@ struct index_record index_record_of(const struct attr *a)
         .job = a->job,
         .tombstone = attr_is_tombstone(a),
         .pending = attr_is_pending(a),
+        .sliced = a->slices != NULL,
     };
 }
 
@@ -27,7 +28,7 @@ size_t index_record_encode(const struct index_record *rec,
     *at++ = FORMAT;
     *at++ =
         (unsigned char)((rec->tombstone ? FLAG_TOMBSTONE : 0) | (rec->job != NULL ? FLAG_JOB : 0) |
-                        (rec->pending ? FLAG_PENDING : 0));
+                        (rec->pending ? FLAG_PENDING : 0) | (rec->sliced ? FLAG_SLICED : 0));
     *at++ = (unsigned char)rec->checksum.type;
     at = codec_put_varint(at, rec->size);
     at = codec_put_version(at, &rec->version);
@@ -43,7 +44,8 @@ int index_record_decode(const void *data, size_t len, struct index_record *rec, 
     struct codec_reader r = {.at = data, .end = (const unsigned char *)data + len};
     unsigned format = codec_get_u8(&r), flags = codec_get_u8(&r), type = codec_get_u8(&r);
     *rec = (struct index_record){.tombstone = (flags & FLAG_TOMBSTONE) != 0,
-                                 .pending = (flags & FLAG_PENDING) != 0};
+                                 .pending = (flags & FLAG_PENDING) != 0,
+                                 .sliced = (flags & FLAG_SLICED) != 0};
     rec->size = codec_get_varint(&r);
     rec->version = codec_get_version(&r);
     rec->modified_ms = codec_get_time_ms(&r);

@@ -1,7 +1,8 @@
 /* What the index keeps of one object: the value beside its name.  Layout, as in attr.h:
  *
  *   u8      format, 1
- *   u8      flags: 1 tombstone, 2 a job id follows, 4 the backend does not have it yet
+ *   u8      flags: 1 tombstone, 2 a job id follows, 4 the backend does not have it yet,
+ *           8 its bytes are in slices
  *   u8      checksum type
  *   varint  size, version.term, version.map, version.counter, modified_ms
  *   bytes   the checksum's digest
@@ -26,6 +27,7 @@ struct index_record {
     const char *job; /* NULL, or the job whose commit makes the object visible */
     bool tombstone;
     bool pending; /* ATTR_PENDING */
+    bool sliced; /* a manifest (ec_manifest.h): size and checksum are those of what it stands for */
 };
 
 /* The record of an object with these attributes, as users see it (ec_manifest.h); the job's text is

@@ -1,7 +1,9 @@
-/* What a target has of each bucket, by its indexes: objects (no tombstones) and their bytes.  While
- * objects are moved between mountpaths one may be counted twice. */
+/* What a target has of each bucket, by its indexes: objects (no tombstones; those whose bytes are
+ * in slices, too), slices of objects, and the bytes that it has of all these.  While objects are
+ * moved between mountpaths one may be counted twice. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -10,6 +12,9 @@
 
 struct summary_row {
     uint64_t bucket_id, objects, bytes;
+    uint64_t slices; /* here */
+    uint64_t
+        sliced; /* objects in slices for which this target acts: all targets' are all there are */
 };
 
 struct summary {
@@ -17,7 +22,13 @@ struct summary {
     struct summary_row *rows; /* in the order of ids */
 };
 
-/* Walks the indexes: a second for some millions of names.  E_MOUNTPATH_DISABLED, E_NOT_READY, E_IO
- * where one cannot be relied on: never short. */
-int summary_make(struct mountpaths *m, struct summary *out, struct error *err);
+struct summary_env {
+    void *ctx;
+    bool (*acts)(void *ctx, uint64_t bucket_id, const char *name); /* this target, for this name */
+};
+
+/* Walks the indexes (env may be NULL: `sliced` is 0): a second for some millions of names.
+ * E_MOUNTPATH_DISABLED, E_NOT_READY, E_IO where one cannot be relied on: never short. */
+int summary_make(struct mountpaths *m, const struct summary_env *env, struct summary *out,
+                 struct error *err);
 void summary_done(struct summary *s);

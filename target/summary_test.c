@@ -1,13 +1,24 @@
 /* What is counted of each bucket. */
 #include "target/store_fixture.h"
 
+#include "target/ec_manifest.h"
 #include "target/summary.h"
+
+/* Of those names that end so. */
+static bool acts(void *ctx, uint64_t bucket_id, const char *name)
+{
+    (void)ctx;
+    assert_int_equal(bucket_id, BUCKET);
+    return name[strlen(name) - 1] == 'x';
+}
+
+static const struct summary_env env = {.acts = acts};
 
 static struct summary made(void)
 {
     struct summary s;
     struct error err = ERROR_INIT;
-    if (summary_make(fx.mountpaths, &s, &err) != 0)
+    if (summary_make(fx.mountpaths, &env, &s, &err) != 0)
         fail_msg("%s", err.message);
     return s;
 }
@@ -27,6 +38,34 @@ static void test_objects_are_counted_and_tombstones_are_not(void **state)
     assert_int_equal(s.rows[0].bucket_id, BUCKET);
     assert_int_equal(s.rows[0].objects, 2);
     assert_int_equal(s.rows[0].bytes, 5);
+    summary_done(&s);
+}
+
+static void fill(uint64_t bucket_id, const char *name, struct index_record record)
+{
+    record.version.counter = 1;
+    struct index_item item = {.bucket_id = bucket_id, .name = name, .record = record};
+    assert_int_equal(index_fill(fixture_mp(0)->index, &item, 1, NULL), 0);
+}
+
+/* A manifest has no bytes here: what is in its slices is counted where these are. */
+static void test_slices_are_counted_where_they_are(void **state)
+{
+    (void)state;
+    fill(BUCKET, "a", (struct index_record){.size = 1000, .sliced = true});
+    fill(BUCKET, "bx", (struct index_record){.size = 1000, .sliced = true});
+    fill(BUCKET, "small", (struct index_record){.size = 7});
+    fill(BUCKET, "gone", (struct index_record){.tombstone = true});
+    fill(ec_slices_bucket(BUCKET), "00000000000000ff.0", (struct index_record){.size = 508});
+    fill(ec_slices_bucket(BUCKET), "00000000000000fe.2", (struct index_record){.size = 508});
+    fill(ec_slices_bucket(BUCKET), "00000000000000fd.1", (struct index_record){.tombstone = true});
+    struct summary s = made();
+    assert_int_equal(s.count, 1);
+    assert_int_equal(s.rows[0].bucket_id, BUCKET);
+    assert_int_equal(s.rows[0].objects, 3);
+    assert_int_equal(s.rows[0].sliced, 1);
+    assert_int_equal(s.rows[0].slices, 2);
+    assert_int_equal(s.rows[0].bytes, 7 + 2 * 508);
     summary_done(&s);
 }
 
@@ -60,13 +99,14 @@ static void test_a_disabled_one_is_not_left_out_silently(void **state)
     struct summary s;
     assert_int_equal(mountpaths_disable(fx.mountpaths, fixture_mp(0)->path, "a test", false, NULL),
                      0);
-    assert_int_equal(summary_make(fx.mountpaths, &s, NULL), E_MOUNTPATH_DISABLED);
+    assert_int_equal(summary_make(fx.mountpaths, &env, &s, NULL), E_MOUNTPATH_DISABLED);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         store_test(test_objects_are_counted_and_tombstones_are_not),
+        store_test(test_slices_are_counted_where_they_are),
         store_test(test_many_names_in_several_buckets),
         store_test(test_a_disabled_one_is_not_left_out_silently),
     };

@@ -36,7 +36,37 @@ static const char *what_is_there(json_t *copy)
         return "nothing";
     if (is_at(copy, "tombstone"))
         return "deleted";
+    if (json_object_get(copy, "ec") != NULL)
+        return "manifest";
     return intact == NULL ? "object" : json_is_true(intact) ? "intact" : "DAMAGED";
+}
+
+static const char *state_of_slice(json_t *slice)
+{
+    json_t *error = json_object_get(slice, "error"), *intact = json_object_get(slice, "intact");
+    if (error != NULL)
+        return text_at(error, "message");
+    return intact == NULL ? "" : json_is_true(intact) ? "intact" : "DAMAGED";
+}
+
+static void add_slices(struct ctl *ctl, struct table *t, json_t *copy)
+{
+    size_t i;
+    json_t *slice;
+    json_array_foreach(json_object_get(copy, "slices"), i, slice)
+    {
+        char text[32];
+        const char *state = state_of_slice(slice);
+        table_cell(t, text_at(copy, "node"));
+        table_cell(t, "-");
+        table_cell(t, text_at(copy, "state"));
+        table_cellf(t, "slice %lld%s%s", json_integer_value(json_object_get(slice, "slice")),
+                    *state != '\0' ? ", " : "", state);
+        table_cell(t, "-");
+        table_cell(
+            t, ctl_size(ctl, (uint64_t)json_integer_value(json_object_get(slice, "size")), text));
+        table_cell(t, "-");
+    }
 }
 
 static void add_row(struct ctl *ctl, struct table *t, json_t *copy)
@@ -58,6 +88,21 @@ static void add_row(struct ctl *ctl, struct table *t, json_t *copy)
                 sum != NULL ? text_at(sum, "value") : "");
 }
 
+/* What the table does not have. */
+static void print_missing(struct ctl *ctl, json_t *doc)
+{
+    size_t i;
+    json_t *missing = json_object_get(doc, "slices_missing"), *slice;
+    json_int_t data = json_integer_value(json_object_get(json_object_get(doc, "ec"), "data"));
+    json_int_t parity = json_integer_value(json_object_get(json_object_get(doc, "ec"), "parity"));
+    json_int_t there = data + parity - (json_int_t)json_array_size(missing);
+    fprintf(ctl->out, "\n%lld of %lld slices are there, %lld are needed", there, data + parity,
+            data);
+    json_array_foreach(missing, i, slice)
+        fprintf(ctl->out, "%s%lld", i == 0 ? "; missing: " : ", ", json_integer_value(slice));
+    fputc('\n', ctl->out);
+}
+
 static void print_copies(struct ctl *ctl, json_t *doc)
 {
     static const char *const headers[] = {"TARGET",  "PART", "STATE",    "THERE",
@@ -70,8 +115,11 @@ static void print_copies(struct ctl *ctl, json_t *doc)
     {
         if (is_at(copy, "owner") || is_at(copy, "found") || json_object_get(copy, "error") != NULL)
             add_row(ctl, t, copy);
+        add_slices(ctl, t, copy);
     }
     table_print(t, ctl->out, ctl->headers, ctl->colour);
+    if (json_object_get(doc, "ec") != NULL)
+        print_missing(ctl, doc);
 }
 
 int object_show(struct ctl *ctl, const struct args *args)

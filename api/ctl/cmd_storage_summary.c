@@ -19,29 +19,40 @@ static json_int_t int_at(json_t *obj, const char *field)
     return json_integer_value(json_object_get(obj, field));
 }
 
+/* Of one target's part, or of all (then `row` may know how many slices there should be). */
 static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const char *target,
-                    json_int_t objects, json_int_t bytes, const char *protection)
+                    json_t *row, const char *protection)
 {
     char size[24];
     table_cell(t, bucket);
     table_cell(t, target);
-    table_cellf(t, "%lld", (long long)objects);
-    table_cell(t, ctl_size(ctl, (uint64_t)bytes, size));
+    table_cellf(t, "%lld", int_at(row, "objects"));
+    if (json_object_get(row, "slices_wanted") != NULL)
+        table_cellf(t, "%lld of %lld", int_at(row, "slices"), int_at(row, "slices_wanted"));
+    else
+        table_cellf(t, "%lld", int_at(row, "slices"));
+    table_cell(t, ctl_size(ctl, (uint64_t)int_at(row, "bytes"), size));
     table_cell(t, protection);
 }
 
-/* {"bucket": {"objects", "bytes", "targets": {…}, "protection", "why", "missing": [target, …]}},
- * and who could not be asked. */
+/* {"bucket": {"objects", "bytes", "slices", "sliced", "slices_wanted", "targets": {…},
+ * "protection", "why", "missing": [target, …]}}, and who could not be asked. */
 struct summary {
     json_t *all;
     json_t *missing;
 };
 
+static void add_to(json_t *sum, const char *field, json_t *row)
+{
+    json_object_set_new(sum, field, json_integer(int_at(sum, field) + int_at(row, field)));
+}
+
 static json_t *sum_of(json_t *all, const char *bucket)
 {
     json_t *sum = json_object_get(all, bucket);
     if (sum == NULL) {
-        sum = json_pack("{s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "targets");
+        sum = json_pack("{s:i, s:i, s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "slices", 0,
+                        "sliced", 0, "targets");
         json_object_set_new(all, bucket, sum);
     }
     return sum;
@@ -58,11 +69,12 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
         const char *name = text_at(b, "name");
         if (only != NULL && strcmp(only, name) != 0)
             continue;
-        add_row(ctl, t, name, target, int_at(b, "objects"), int_at(b, "bytes"), "");
+        add_row(ctl, t, name, target, b, "");
         json_t *sum = sum_of(all, name);
-        json_object_set_new(sum, "objects",
-                            json_integer(int_at(sum, "objects") + int_at(b, "objects")));
-        json_object_set_new(sum, "bytes", json_integer(int_at(sum, "bytes") + int_at(b, "bytes")));
+        add_to(sum, "objects", b);
+        add_to(sum, "bytes", b);
+        add_to(sum, "slices", b);
+        add_to(sum, "sliced", b);
         json_object_set(json_object_get(sum, "targets"), target, b);
     }
 }
@@ -107,6 +119,16 @@ static int ask_targets(struct ctl *ctl, struct table *t, struct summary *sum, co
     return code;
 }
 
+/* Those who act for objects in slices have said how many these are. */
+static void add_slices_wanted(json_t *row, json_t *bucket)
+{
+    json_t *ec = json_object_get(json_object_get(bucket, "props"), "ec");
+    if (ec != NULL)
+        json_object_set_new(
+            row, "slices_wanted",
+            json_integer(int_at(row, "sliced") * (int_at(ec, "data") + int_at(ec, "parity"))));
+}
+
 /* How each bucket is kept, as far as the map knows; and whose part of it is not known. */
 static int add_protection(struct ctl *ctl, struct summary *sum, const char *only)
 {
@@ -124,6 +146,7 @@ static int add_protection(struct ctl *ctl, struct summary *sum, const char *only
         if (only != NULL && strcmp(only, name) != 0)
             continue;
         json_t *row = sum_of(sum->all, name);
+        add_slices_wanted(row, b);
         json_object_set(row, "protection", json_object_get(b, "protection"));
         if (json_object_get(b, "why") != NULL)
             json_object_set(row, "why", json_object_get(b, "why"));
@@ -137,19 +160,24 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
 {
     const char *bucket;
     json_t *row;
-    json_object_foreach(all, bucket, row) add_row(ctl, t, bucket, "(all)", int_at(row, "objects"),
-                                                  int_at(row, "bytes"), text_at(row, "protection"));
+    json_object_foreach(all, bucket, row)
+        add_row(ctl, t, bucket, "(all)", row, text_at(row, "protection"));
     table_print(t, ctl->out, ctl->headers, ctl->colour);
     json_object_foreach(all, bucket, row)
     {
         if (json_object_get(row, "why") != NULL)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
+        json_int_t lacking = int_at(row, "slices_wanted") - int_at(row, "slices");
+        if (lacking > 0)
+            ctl_remark(ctl,
+                       "%s: %lld slices are missing: 'dfcctl job start repair' makes them anew",
+                       bucket, lacking);
     }
 }
 
 int storage_summary(struct ctl *ctl, const struct args *args)
 {
-    static const char *const headers[] = {"BUCKET", "TARGET",     "OBJECTS",
+    static const char *const headers[] = {"BUCKET", "TARGET",     "OBJECTS", "SLICES",
                                           "BYTES",  "PROTECTION", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);

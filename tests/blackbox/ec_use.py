@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""What users do with buckets whose large objects are in slices (ec/README.md): renames, and jobs that copy
-from and to them."""
+"""What users do with buckets whose large objects are in slices (ec/README.md): renames, jobs that copy
+from and to them, and what is shown of them."""
 
+import json
+import os
 import random
 
-from ec import SLICES, create, get, put, slices_of_bucket
+from ec import DATA, PARITY, SLICES, create, get, put, slice_files, slices_of_bucket
 from lib import check, equal, main
 
 
@@ -54,6 +56,80 @@ def test_jobs_copy_out_of_slices_and_into_them(c):
     first = c.object("HEAD", "sliced", "dir/large").headers["ETag"]
     copy(c, "from", "sliced")
     equal(c.object("HEAD", "sliced", "dir/large").headers["ETag"], first, "what had been copied")
+
+
+def shown(c, bucket, name, *flags):
+    done = c.dfcctl("object", "show", f"{bucket}/{name}", "-o", "json", *flags)
+    equal(done.returncode, 0, f"object show: {done.stderr}")
+    return json.loads(done.stdout)
+
+
+def slices_at(document):
+    """{slice: its entry}, of all targets."""
+    return {s["slice"]: {**s, "node": e["node"]} for e in document["copies"]
+            for s in e.get("slices", [])}
+
+
+def test_object_show_says_where_each_slice_is(c):
+    create(c, "shown")
+    bodies = fill(c, "shown")
+    document = shown(c, "shown", "dir/large", "--checksums")
+    equal(document["ec"]["data"], DATA, "slices of data")
+    equal(document["slices_missing"], [], "missing ones")
+    found = slices_at(document)
+    equal(sorted(found), list(range(SLICES)), "slices")
+    equal(len({s["node"] for s in found.values()}), SLICES, "their targets")
+    check(all(s["intact"] for s in found.values()), f"not intact: {found}")
+    manifests = [e for e in document["copies"] if e["found"]]
+    equal([e["size"] for e in manifests], [len(bodies["dir/large"])] * (PARITY + 1), "sizes")
+    check("ec" not in shown(c, "shown", "dir/small"), "a small object is whole")
+
+
+def files_of(c, bucket):
+    number = c.get_json(f"/v1/buckets/{bucket}")["id"] | 1 << 62
+    return [p for t in c.targets() for p in slice_files(c, t) if f"/obj/{number}/" in p]
+
+
+def test_missing_and_damaged_slices_are_named(c):
+    for path in files_of(c, "shown"):
+        size = os.path.getsize(path)
+        with open(path, "r+b") as f:
+            f.seek(size // 2)
+            byte = f.read(1)
+            f.seek(size // 2)
+            f.write(bytes([byte[0] ^ 1]))
+        break
+    document = shown(c, "shown", "dir/large", "--checksums")
+    equal(len(document["slices_missing"]), 1, "damaged ones are missing")
+    damaged = document["slices_missing"][0]
+    equal(slices_at(document)[damaged]["intact"], False, "the damaged one")
+    text = c.dfcctl("object", "show", "shown/dir/large", "--checksums").stdout
+    check(f"slice {damaged}, DAMAGED" in text, text)
+    check(f"{SLICES - 1} of {SLICES} slices are there, {DATA} are needed; missing: {damaged}" in text,
+          text)
+
+
+def summary(c, bucket):
+    done = c.dfcctl("storage", "summary", bucket, "-o", "json")
+    equal(done.returncode, 0, f"storage summary: {done.stderr}")
+    return json.loads(done.stdout)[bucket]
+
+
+def test_a_summary_counts_what_is_stored(c):
+    create(c, "counted")
+    bodies = fill(c, "counted")
+    row = summary(c, "counted")
+    equal(row["objects"], 2 * (PARITY + 1), "objects, each for each copy of it")
+    equal((row["sliced"], row["slices"], row["slices_wanted"]), (1, SLICES, SLICES), "slices")
+    stored = sum(map(os.path.getsize, files_of(c, "counted")))
+    equal(row["bytes"], stored + (PARITY + 1) * len(bodies["dir/small"]), "bytes")
+    os.unlink(files_of(c, "counted")[0])
+    for t in c.targets():
+        c.dfcctl("storage", "reindex", t, "--wait")
+    row = summary(c, "counted")
+    equal((row["slices"], row["slices_wanted"]), (SLICES - 1, SLICES), "slices, where one is lost")
+    done = c.dfcctl("storage", "summary", "counted")
+    check("1 slices are missing" in done.stdout + done.stderr, f"{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":
