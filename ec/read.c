@@ -12,7 +12,7 @@ struct ec_reader {
     struct ec_source source;
     struct ec_code *code;
     struct ec_stripe *blocks;
-    ec_mask have, failed;
+    ec_mask have, failed, damaged;
     int first_code; /* of what has failed */
     uint64_t bytes;
 };
@@ -48,6 +48,11 @@ ec_mask ec_reader_failed(const struct ec_reader *r)
     return r->failed;
 }
 
+ec_mask ec_reader_damaged(const struct ec_reader *r)
+{
+    return r->damaged;
+}
+
 uint64_t ec_reader_bytes(const struct ec_reader *r)
 {
     return r->bytes;
@@ -71,6 +76,7 @@ static ec_mask first_of(ec_mask mask, unsigned n)
 static void fail(struct ec_reader *r, unsigned slice, int code)
 {
     r->failed |= UINT64_C(1) << slice;
+    r->damaged |= code == E_CORRUPT ? UINT64_C(1) << slice : 0;
     if (r->first_code == 0)
         r->first_code = code;
 }

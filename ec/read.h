@@ -45,5 +45,7 @@ int ec_reader_rebuild(struct ec_reader *r, unsigned slice, ec_take_fn *take, voi
 
 /* Those that have failed: to be repaired. */
 ec_mask ec_reader_failed(const struct ec_reader *r);
+/* Those of them that gave what is not theirs, or said that it is damaged (E_CORRUPT). */
+ec_mask ec_reader_damaged(const struct ec_reader *r);
 /* Bytes that were asked for. */
 uint64_t ec_reader_bytes(const struct ec_reader *r);

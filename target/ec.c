@@ -5,6 +5,7 @@
 
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/ec_mend.h"
 #include "target/ec_sweep.h"
 #include "target/target.h"
 
@@ -26,11 +27,14 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     e->target = t;
     job_stop_init(&e->stop);
     pthread_mutex_init(&e->lock, NULL);
+    pthread_mutex_init(&e->mending, NULL);
     int code = seed(e, err);
     if (code == 0)
         code = pool_new("ec-write", WRITERS, QUEUE_MAX, &e->writers, err);
     if (code == 0)
         code = pool_new("ec-read", (unsigned)t->params.slices_readers, QUEUE_MAX, &e->readers, err);
+    if (code == 0)
+        code = ec_mender_new(t, &e->stop, &e->mender, err);
     return code != 0 ? code : ec_sweep_start(e, err);
 }
 
@@ -47,6 +51,8 @@ void ec_free(struct ec *e)
     ec_sweep_end(e);
     pool_free(e->writers);
     pool_free(e->readers);
+    ec_mender_free(e->mender); /* readers tell it what they found */
+    pthread_mutex_destroy(&e->mending);
     pthread_mutex_destroy(&e->lock);
     job_stop_done(&e->stop);
     free(e);

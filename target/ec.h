@@ -4,7 +4,8 @@
  *   ec_manifest  what the name holds                      ec_plan    which target has what: pure
  *   ec_slices    slices, as targets keep them             ec_write   PUT
  *   ec_source    slices of others, read together          ec_read    GET
- *   ec_repair    slices that are missing are made anew    ec_sweep   slices that nobody knows go */
+ *   ec_repair    slices that are missing are made anew    ec_mend    of names that somebody has
+ * found ec_sweep     slices that nobody knows go */
 #pragma once
 
 #include <pthread.h>
@@ -13,6 +14,7 @@
 #include "common/rng.h"
 #include "target/job_stop.h"
 
+struct ec_mender;
 struct pool;
 struct target;
 
@@ -21,6 +23,8 @@ struct ec {
     struct pool *writers; /* wait for targets that store slices */
     struct pool *readers; /* wait for slices, and for clients that take the bytes */
     struct job_stop stop;
+    struct ec_mender *mender;
+    pthread_mutex_t mending; /* one name at a time, so that no slice is made twice */
     pthread_t sweeper;
     bool sweeps;
     pthread_mutex_t lock; /* of what follows */

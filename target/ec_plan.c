@@ -84,26 +84,69 @@ int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsign
 }
 
 /* Those that leave give what they have, and count as nobody. */
-void ec_plan_repair(const struct ec_found *found, size_t count, unsigned slices,
-                    struct ec_homes *out, unsigned *homeless)
+static bool stays(const struct ec_found *f)
 {
-    ec_mask has = 0;
+    return f->answered && is_active(f->node);
+}
+
+static const struct node *home_of(const struct ec_found *found, size_t count, ec_mask slice)
+{
+    for (size_t n = 0; n < count; n++) {
+        if (stays(&found[n]) && (found[n].has & slice) != 0)
+            return found[n].node;
+    }
+    return NULL;
+}
+
+static bool leaves_with(const struct ec_found *found, size_t count, ec_mask slice)
+{
+    for (size_t n = 0; n < count; n++) {
+        if (found[n].answered && !is_active(found[n].node) && (found[n].has & slice) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void mark_surplus(struct ec_found *found, size_t count)
+{
+    ec_mask seen = 0;
+    for (size_t n = 0; n < count; n++) {
+        found[n].surplus = stays(&found[n]) ? found[n].has & seen : 0;
+        seen |= stays(&found[n]) ? found[n].has : 0;
+    }
+}
+
+static bool all_answered(const struct ec_found *found, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        if (!found[n].answered)
+            return false;
+    }
+    return true;
+}
+
+void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
+                    struct ec_mending *out)
+{
     size_t next = 0;
-    *homeless = 0;
-    *out = (struct ec_homes){.count = slices};
-    for (size_t n = 0; n < count; n++)
-        has |= found[n].answered && is_active(found[n].node) ? found[n].has : 0;
+    *out = (struct ec_mending){.to.count = slices};
     for (unsigned i = 0; i < slices; i++) {
-        if ((has & bit(i)) != 0)
+        const struct node *home = home_of(found, count, bit(i));
+        if (home != NULL) {
+            out->to.all[i] = (doubted & bit(i)) != 0 ? home : NULL;
             continue;
-        while (next < count &&
-               !(is_active(found[next].node) && found[next].answered && found[next].has == 0))
+        }
+        while (next < count && !(stays(&found[next]) && found[next].has == 0))
             next++;
         if (next < count)
-            out->all[i] = found[next++].node;
+            out->to.all[i] = found[next++].node;
         else
-            ++*homeless;
+            out->homeless |= bit(i);
+        if (leaves_with(found, count, bit(i)))
+            out->leaving |= bit(i);
     }
+    if (ec_homes_mask(&out->to) == 0 && out->homeless == 0 && all_answered(found, count))
+        mark_surplus(found, count);
 }
 
 bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled)

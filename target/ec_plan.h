@@ -1,12 +1,15 @@
 /* Which target has which slice of an object.  Pure: `ranked` are the bucket's targets as the map
  * ranks them for the object's name, active and unreachable ones.
  *
- *   write    slice i goes to the i-th of those that are active: a dead target's place is taken by
- * the next.  At least k + 1 must be there; parity that finds no target is left to a repair read
- * first asked are those that had them if nobody was away at the write; where that is not so,
- * everybody is asked what he has repair   a slice that nobody active has goes to the first active
- * target that has none garbage  slices whose tag none of the owners of the name has in its
- * manifest, where all of them can be asked and none is on its way from an earlier one */
+ *   write    slice i goes to the i-th of those that are active: a dead target's place is
+ *            taken by the next.  At least k + 1 must be there; parity that finds no target
+ *            is left to a repair
+ *   read     first asked are those that had them if nobody was away at the write; where that
+ *            is not so, everybody is asked what he has
+ *   repair   a slice that nobody active has goes to the first active target that has none,
+ *            one that is damaged to where it is; of two the one of lower rank goes
+ *   garbage  slices whose tag none of the owners of the name has in its manifest, where all
+ *            of them can be asked and none is on its way from an earlier one */
 #pragma once
 
 #include "cluster/state.h"
@@ -28,6 +31,7 @@ struct ec_found {
     const struct node *node;
     bool answered;
     ec_mask has;
+    ec_mask surplus; /* of these a target of a higher rank has, too (ec_plan_repair()) */
 };
 
 ec_mask ec_homes_mask(const struct ec_homes *h);
@@ -37,10 +41,16 @@ void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices,
  * E_CORRUPT where it is lost. */
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
                   struct error *err);
-/* To whom the slices go that are to be made; `homeless`: so many more have no target that could
- * take them. */
-void ec_plan_repair(const struct ec_found *found, size_t count, unsigned slices,
-                    struct ec_homes *out, unsigned *homeless);
+struct ec_mending {
+    struct ec_homes to; /* the slices that are to be made, and for whom */
+    ec_mask homeless;   /* others that are missing: no target could take them */
+    ec_mask leaving;    /* of both, what a target that leaves has */
+};
+
+/* `doubted`: slices that are damaged where they are.  Sets found[].surplus where nothing else is to
+ * be done. */
+void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
+                    struct ec_mending *out);
 
 /* What an owner of the name has said. */
 struct ec_owner {

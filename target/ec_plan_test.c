@@ -111,61 +111,101 @@ static void fewer_than_k_wait_for_those_who_may_have_them(void **unused)
     assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), E_CORRUPT);
 }
 
+static struct ec_mending repair(const char *states, const ec_mask *has, unsigned slices,
+                                ec_mask doubted, struct ec_found *found)
+{
+    struct ec_mending m;
+    size_t count = find(found, states, has);
+    ec_plan_repair(found, count, slices, doubted, &m);
+    return m;
+}
+
 static void a_repair_gives_to_those_who_have_none(void **unused)
 {
     (void)unused;
-    struct ec_found found[NODES];
-    struct ec_homes h;
-    unsigned homeless;
-    size_t count = find(found, "aaaa", (ec_mask[]){1, 0, 4, 0}); /* slice 1 is gone */
-    ec_plan_repair(found, count, 3, &h, &homeless);
-    assert_homes(&h, ".1.");
-    assert_int_equal(homeless, 0);
-    count = find(found, "aaa", (ec_mask[]){1, 0, 4});
-    ec_plan_repair(found, count, 3, &h, &homeless);
-    assert_homes(&h, ".1.");
-    count = find(found, "uaaa", (ec_mask[]){1, 2, 4, 0}); /* who is away counts as nobody */
-    ec_plan_repair(found, count, 3, &h, &homeless);
-    assert_homes(&h, "3..");
-    count = find(found, "maa", (ec_mask[]){1, 2, 4}); /* who leaves, too */
-    ec_plan_repair(found, count, 3, &h, &homeless);
-    assert_homes(&h, "...");
-    assert_int_equal(homeless, 1);
-    count = find(found, "aaaaaaaa", (ec_mask[]){0, 0, 32, 0, 1, 2, 4, 0});
-    ec_plan_repair(found, count, 6, &h, &homeless);
-    assert_homes(&h, "...01.");
-    assert_int_equal(homeless, 0);
+    static const struct {
+        const char *states;
+        ec_mask has[NODES];
+        unsigned slices;
+        ec_mask doubted;
+        const char *to;
+        ec_mask homeless, leaving;
+    } rows[] = {
+        {"aaaa", {1, 0, 4, 0}, 3, 0, ".1.", 0, 0}, /* slice 1 is gone */
+        {"aaa", {1, 0, 4}, 3, 0, ".1.", 0, 0},
+        {"uaaa", {1, 2, 4, 0}, 3, 0, "3..", 0, 0}, /* who is away counts as nobody */
+        {"uaa", {1, 2, 4}, 3, 0, "...", 1, 0},
+        {"maaa", {1, 2, 4, 0}, 3, 0, "3..", 0, 1}, /* who leaves, too */
+        {"maa", {1, 2, 4}, 3, 0, "...", 1, 1},
+        {"maaa", {1, 2, 4, 1}, 3, 0, "...", 0, 0}, /* what it had has been made anew */
+        {"aaaaaaaa", {0, 0, 32, 0, 1, 2, 4, 0}, 6, 0, "...01.", 0, 0},
+        {"aaaa", {1, 2, 4, 0}, 3, 2, ".1.", 0, 0}, /* damaged: where it is */
+        {"aaaa", {0, 2, 4, 0}, 3, 2, "01.", 0, 0},
+        {"amaa", {1, 2, 4, 0}, 3, 2, ".3.", 0, 2},
+        {"aaa", {1, 2, 4}, 3, 6, ".12", 0, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ec_found found[NODES] = {0};
+        const struct ec_mending m =
+            repair(rows[i].states, rows[i].has, rows[i].slices, rows[i].doubted, found);
+        assert_homes(&m.to, rows[i].to);
+        assert_true(m.homeless == rows[i].homeless && m.leaving == rows[i].leaving);
+    }
+}
+
+/* Only where all is well otherwise, and of those that stay. */
+static void of_two_the_one_of_lower_rank_goes(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *states;
+        ec_mask has[NODES];
+        ec_mask doubted;
+        ec_mask surplus[NODES];
+    } rows[] = {
+        {"aaaa", {1, 2, 4, 1}, 0, {0, 0, 0, 1}}, {"aaaaa", {1, 2, 4, 2, 2}, 0, {0, 0, 0, 2, 2}},
+        {"aaaa", {1, 2, 4, 0}, 0, {0}},          {"maaa", {1, 2, 4, 1}, 0, {0}},
+        {"aaaau", {1, 2, 4, 1, 0}, 0, {0}},      {"aaaa", {1, 2, 4, 1}, 1, {0}},
+        {"aaaa", {1, 0, 4, 1}, 0, {0}},          {"aaaa", {1, 2, 5, 2}, 0, {0, 0, 1, 2}},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ec_found found[NODES] = {0};
+        (void)repair(rows[i].states, rows[i].has, 3, rows[i].doubted, found);
+        for (size_t n = 0; n < strlen(rows[i].states); n++)
+            assert_true(found[n].surplus == rows[i].surplus[n]);
+    }
 }
 
 /* Of every pattern of what is where: each slice ends with a home or is counted, no target gets two,
- * and none that has one gets another. */
+ * none that has one gets another, and of each slice one is left. */
 static void every_pattern_is_repaired(void **unused)
 {
     (void)unused;
     enum { TARGETS = 4, SLICES = 3, CASES = 1 << (TARGETS * 2) };
     for (unsigned c = 0; c < CASES; c++) {
-        struct ec_found found[NODES];
-        struct ec_homes h;
-        unsigned homeless, used = 0, there = 0, made = 0;
-        ec_mask has[TARGETS];
-        for (unsigned n = 0; n < TARGETS; n++) /* none, 0, 1 or 2 */
+        struct ec_found found[NODES] = {0};
+        ec_mask has[TARGETS], there = 0, made = 0, left = 0;
+        unsigned used = 0;
+        for (unsigned n = 0; n < TARGETS; n++) { /* none, 0, 1 or 2 */
             has[n] = (ec_mask)((1u << (c >> 2 * n & 3)) >> 1);
-        size_t count = find(found, "aaaa", has);
-        ec_plan_repair(found, count, SLICES, &h, &homeless);
+            there |= has[n];
+        }
+        const struct ec_mending m = repair("aaaa", has, SLICES, 0, found);
         for (unsigned i = 0; i < SLICES; i++) {
-            bool is_there = false;
-            for (unsigned n = 0; n < TARGETS; n++)
-                is_there = is_there || (has[n] & (ec_mask)1 << i) != 0;
-            there += is_there;
-            if (h.all[i] == NULL)
+            if (m.to.all[i] == NULL)
                 continue;
-            unsigned n = (unsigned)(h.all[i] - nodes);
-            assert_false(is_there);
+            unsigned n = (unsigned)(m.to.all[i] - nodes);
             assert_true(has[n] == 0 && (used & 1u << n) == 0);
             used |= 1u << n;
-            made++;
+            made |= (ec_mask)1 << i;
         }
-        assert_int_equal(there + made + homeless, SLICES);
+        assert_true((there & made) == 0 && (there | made | m.homeless) == (1 << SLICES) - 1);
+        for (unsigned n = 0; n < TARGETS; n++) {
+            ec_mask stays = has[n] & ~found[n].surplus;
+            assert_true((left & stays) == 0 || (made | m.homeless) != 0);
+            left |= stays;
+        }
+        assert_true(left == there);
     }
 }
 
@@ -189,6 +229,7 @@ int main(void)
         cmocka_unit_test(what_was_found_is_read),
         cmocka_unit_test(fewer_than_k_wait_for_those_who_may_have_them),
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),
+        cmocka_unit_test(of_two_the_one_of_lower_rank_goes),
         cmocka_unit_test(every_pattern_is_repaired),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };

@@ -9,6 +9,7 @@
 #include "net/http_pipe.h"
 #include "target/call.h"
 #include "target/ec.h"
+#include "target/ec_mend.h"
 #include "target/ec_source.h"
 #include "target/read_range.h"
 #include "target/target.h"
@@ -63,12 +64,15 @@ static void end(struct serving *v, struct error *err)
     bpipe_finish(v->pipe, err->code != 0 ? err : NULL);
 }
 
-/* A repair makes them anew. */
-static void want_repair(const struct serving *v, ec_mask failed)
+static void want_repair(const struct serving *v, const struct ec_bad *bad)
 {
-    metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
-    log_warn("slices are missing or damaged", lu64("bucket_id", v->reading.bucket_id),
-             lstr("name", v->name), lu64("slices", failed));
+    if (bad->damaged != 0) {
+        metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
+        log_warn("slices are damaged", lu64("bucket_id", v->reading.bucket_id),
+                 lstr("name", v->name), lu64("slices", bad->damaged));
+    }
+    if (bad->failed != 0 || bad->damaged != 0)
+        ec_mend_want(v->reading.target, v->reading.bucket_id, v->name, bad->damaged);
 }
 
 /* In a reader's thread. */
@@ -76,13 +80,11 @@ static void serve(void *arg)
 {
     struct serving *v = arg;
     struct error err = ERROR_INIT;
-    ec_mask failed = 0;
+    struct ec_bad bad;
     log_set_request(v->request_id);
-    int code =
-        ec_source_range(&v->reading, v->range.offset, v->range.length, take, v, &failed, &err);
-    end(v, &err);
-    if (code == 0 && failed != 0)
-        want_repair(v, failed);
+    (void)ec_source_range(&v->reading, v->range.offset, v->range.length, take, v, &bad, &err);
+    end(v, &err); /* what it said is in err */
+    want_repair(v, &bad);
     log_set_request(NULL);
     serving_free(v);
 }

@@ -1,14 +1,42 @@
-/* Slices that are missing, or on targets that leave, are made anew from others, on targets that
- * have none (ec_plan.h): by the owner that acts for the name, which reads k of them and sends what
- * it makes.
+/* Slices that are missing, damaged, or on targets that leave, are made anew from others, on targets
+ * that have none; those that two targets have are removed from one (ec_plan.h): by the owner that
+ * acts for the name, which reads k of them and sends what it makes.  One name at a time on each
+ * target.
  *
- * With spread.h, which brings the manifests: for the repair and the rebalance.  Waits: for a job's
- * thread. */
+ * With spread.h, which brings the manifests, for the repair and the rebalance; by name for
+ * ec_mend.h. Waits. */
 #pragma once
 
+#include "ec/code.h"
 #include "target/spread.h"
 
-/* Of the names of this bucket, with `ec`, that this mountpath has.  E_ABORTED; what check() says.
- */
+struct ec_repair_ask {
+    struct target *target;
+    struct job_stop *stop;
+    uint64_t bucket_id;
+    const char *name;
+    ec_mask damaged;   /* slices that are, where they are */
+    bool present_only; /* while a target is unreachable, nothing is made that it may have */
+};
+
+struct ec_repaired {
+    unsigned made, dropped;
+    uint64_t length; /* of the object */
+};
+
+/* 0 also where this target does not act for it, or it is not in slices.  E_NODE_UNREACHABLE: not
+ * all say what they have; E_NO_TARGETS: a target that leaves has a slice that nobody can take. */
+int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *s,
+                   struct ec_repaired *done, struct error *err);
+
+/* What a walk has left. */
+struct ec_walk {
+    bool made;  /* something was missing */
+    bool waits; /* something that others make is still missing */
+};
+
+/* The names of this bucket, with `ec`, that this mountpath has.  Where this target is no owner any
+ * more the one that acts is told what is missing, since the manifest may have come there after its
+ * own walk.  E_ABORTED; what check() says.  Sets, never clears, what is in *walk. */
 int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
-                     struct error *err);
+                     struct ec_walk *walk, struct error *err);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -18,6 +19,7 @@
 #include "target/target.h"
 
 #define SLICE_MAGIC 0x0ec511ce
+#define EC_SLICE_OBJECT "object" /* in a slice's metadata */
 
 /* --- what a request says ---------------------------------------------------------------------- */
 
@@ -107,9 +109,18 @@ static size_t body_data(struct http_request *req, void *ctx, const char *data, s
 static void body_end(struct http_request *req, void *ctx)
 {
     struct slice_call *c = slice_call_of(ctx);
+    struct error err = ERROR_INIT;
     (void)req;
-    if (c->put != NULL)
+    if (c->put == NULL)
+        return;
+    int errnum = fault_errno("ec.slice");
+    if (errnum == 0) {
         object_put_commit(steal(c->put), stored, c);
+        return;
+    }
+    object_put_abort(steal(c->put));
+    error_errno(&err, errnum, "keep '%s'", c->slice);
+    fail(c, "put", &err);
 }
 
 static void body_cut(struct http_request *req, void *ctx)
@@ -204,6 +215,34 @@ static void get_begin(struct http_request *req)
         fail(c, "get", &err);
 }
 
+/* --- DELETE ----------------------------------------------------------------------------------- */
+
+/* In a worker. */
+static void delete_serve(void *arg)
+{
+    struct slice_call *c = slice_call_of(arg);
+    struct object_held held;
+    struct error err = ERROR_INIT;
+    int code = object_look(c->target->store, c->bucket_id, c->slice, &held, &err);
+    if (code == 0 && held.found)
+        code = object_drop(c->target->store, c->bucket_id, c->slice, &held.version, &err);
+    if (code == 0)
+        http_reply_empty(c->req, 204);
+    else
+        fail(c, "delete", &err);
+}
+
+static void delete_begin(struct http_request *req)
+{
+    struct slice_call *c = slice_call_new(req);
+    struct error err = ERROR_INIT;
+    int code = parse_slice(c, &err);
+    if (code == 0)
+        code = pool_submit(c->target->workers, delete_serve, c, &err);
+    if (code != 0)
+        fail(c, "delete", &err);
+}
+
 /* --- which are here --------------------------------------------------------------------------- */
 
 static bool is_absent(int code)
@@ -276,6 +315,16 @@ const struct http_route ec_slice_routes[] = {
      .reply = "200 with the bytes",
      .errors = "invalid_argument object_not_found invalid_range data_corrupt mountpath_disabled "
                "io_error"},
+    {.name = "slice_delete",
+     .method = HTTP_DELETE,
+     .pattern = "/v1/slices/{bucket_id}/{slice}",
+     .nets = NET_DATA,
+     .begin = delete_begin,
+     .summary = "Removes a slice that another target has, too.",
+     .query = "",
+     .body = "",
+     .reply = "204, also where there is none",
+     .errors = "invalid_argument mountpath_disabled io_error"},
     {.name = "slices_find",
      .method = HTTP_GET,
      .pattern = "/v1/slices/{bucket_id}",
@@ -288,6 +337,17 @@ const struct http_route ec_slice_routes[] = {
      .errors = "invalid_argument mountpath_disabled io_error"},
     {.name = NULL},
 };
+
+const char *ec_slice_object(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, EC_SLICE_OBJECT) == 0)
+            return value;
+    }
+    return NULL;
+}
 
 /* --- asking others ---------------------------------------------------------------------------- */
 
@@ -307,6 +367,14 @@ char *ec_slice_put_url(const struct node *n, const struct bucket *b, uint64_t ta
                b->props.durability == DURABILITY_SYNC ? "true" : "false");
     buf_put_url_escaped(&url, object, strlen(object), "");
     return buf_steal(&url);
+}
+
+int ec_slice_delete(struct target *t, const struct node *n, uint64_t bucket_id, uint64_t tag,
+                    unsigned index, struct error *err)
+{
+    _cleanup_free_ char *url = ec_slice_url(n, bucket_id, tag, index);
+    return http_json_wait(t->data_client, HTTP_DELETE, url, NULL, t->params.call_timeout, NULL,
+                          err);
 }
 
 struct finding {

@@ -9,8 +9,10 @@
 #include "target/ec_slices.h"
 #include "target/target.h"
 
-/* A call brings so much of a slice where so much is wanted of it. */
-enum { AHEAD_BYTES = 1 << 20 };
+enum {
+    AHEAD_BYTES = 1 << 20, /* a call brings so much of a slice where so much is wanted of it */
+    FINDS_MAX = 3,         /* slices may go elsewhere while they are read */
+};
 
 /* What was read of one slice. */
 struct window {
@@ -157,7 +159,7 @@ static uint64_t end_of(const struct ec_layout *l, uint64_t end)
 }
 
 static int try_range(const struct ec_reading *r, const struct ec_homes *homes, uint64_t offset,
-                     uint64_t end, struct progress *p, ec_mask *failed, struct error *err)
+                     uint64_t end, struct progress *p, struct ec_bad *bad, struct error *err)
 {
     _cleanup_(ec_reader_freep)
     struct ec_reader *reader = NULL;
@@ -166,8 +168,10 @@ static int try_range(const struct ec_reading *r, const struct ec_homes *homes, u
     s->end = end_of(&r->manifest.layout, end);
     if (code == 0)
         code = ec_reader_range(reader, offset + p->taken, end - offset - p->taken, take_on, p, err);
-    if (reader != NULL)
-        *failed |= ec_reader_failed(reader);
+    if (reader != NULL) {
+        bad->failed = ec_reader_failed(reader);
+        bad->damaged |= ec_reader_damaged(reader);
+    }
     source_done(s);
     return code;
 }
@@ -197,28 +201,29 @@ static bool enough(const struct ec_reading *r, const struct ec_homes *h)
 }
 
 int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, ec_take_fn *take,
-                    void *ctx, ec_mask *failed, struct error *err)
+                    void *ctx, struct ec_bad *bad, struct error *err)
 {
     struct progress p = {.take = take, .ctx = ctx};
     struct ec_homes homes;
     struct error why = ERROR_INIT;
     int code = E_NOT_FOUND;
-    *failed = 0;
+    *bad = (struct ec_bad){0};
     guess(r, &homes);
     if (enough(r, &homes))
-        code = try_range(r, &homes, offset, offset + len, &p, failed, &why);
-    if (code == 0 || p.refused) {
-        if (code != 0 && err != NULL)
-            *err = why;
-        return code;
+        code = try_range(r, &homes, offset, offset + len, &p, bad, &why);
+    for (int i = 0; i < FINDS_MAX && code != 0 && !p.refused; i++) {
+        why = ERROR_INIT;
+        if ((code = find(r, &homes, &why)) != 0)
+            break;
+        code = try_range(r, &homes, offset, offset + len, &p, bad, &why);
     }
-    *failed = 0;
-    code = find(r, &homes, err);
-    return code != 0 ? code : try_range(r, &homes, offset, offset + len, &p, failed, err);
+    if (code != 0 && err != NULL)
+        *err = why;
+    return code;
 }
 
 int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,
-                      ec_take_fn *take, void *ctx, struct error *err)
+                      ec_take_fn *take, void *ctx, ec_mask *damaged, struct error *err)
 {
     _cleanup_(ec_reader_freep)
     struct ec_reader *reader = NULL;
@@ -227,6 +232,8 @@ int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, 
     int code = source_open(r, homes, &s, &reader, err);
     if (code == 0)
         code = ec_reader_rebuild(reader, slice, take, ctx, &sum, err);
+    if (reader != NULL)
+        *damaged |= ec_reader_damaged(reader);
     source_done(s);
     return code;
 }

@@ -19,11 +19,17 @@ struct ec_reading {
     struct ec_manifest manifest;
 };
 
+/* Slices that were asked for … */
+struct ec_bad {
+    ec_mask failed;  /* … and not got where they had to be, or damaged */
+    ec_mask damaged; /* … and damaged */
+};
+
 /* The bytes of the object, in order, in pieces.  E_NODE_UNREACHABLE, E_CORRUPT (ec_plan_check);
- * what take() says.  *failed: slices that were asked for and not got, or were damaged. */
+ * what take() says. */
 int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, ec_take_fn *take,
-                    void *ctx, ec_mask *failed, struct error *err);
+                    void *ctx, struct ec_bad *bad, struct error *err);
 struct ec_homes;
-/* The file of a slice out of others: those at `homes`. */
+/* The file of a slice out of others: those at `homes`.  Adds to *damaged. */
 int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,
-                      ec_take_fn *take, void *ctx, struct error *err);
+                      ec_take_fn *take, void *ctx, ec_mask *damaged, struct error *err);

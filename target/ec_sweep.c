@@ -35,17 +35,6 @@ struct pass {
 
 /* --- one slice -------------------------------------------------------------------------------- */
 
-static const char *object_of(const struct attr *a)
-{
-    size_t pos = 0;
-    const char *name, *value;
-    while (attr_meta_next(a, &pos, &name, &value)) {
-        if (strcmp(name, EC_SLICE_OBJECT) == 0)
-            return value;
-    }
-    return NULL;
-}
-
 static bool ask_owner(const struct pass *p, const struct node *n, const char *object,
                       struct ec_owner *out)
 {
@@ -80,7 +69,7 @@ static void judge(struct pass *p, const char *name, const struct version *v)
     if (ec_slice_name_parse(name, &tag, &index, NULL) != 0 ||
         object_head(p->ec->target->store, id, name, &o, NULL) != 0)
         return; /* a scrub sees to what is damaged */
-    const char *object = object_of(&o.attr);
+    const char *object = ec_slice_object(&o.attr);
     if (object == NULL || !is_garbage(p, object, tag))
         return;
     struct garbage *g = arena_alloc(p->arena, sizeof *g);

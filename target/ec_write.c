@@ -6,6 +6,7 @@
 
 #include "cluster/owners.h"
 #include "common/clock.h"
+#include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "ec/encode.h"
@@ -349,7 +350,10 @@ static int store_slices(struct ec_upload *u, struct error *err)
         (void)push_all(u); /* a branch that fails is found below */
     finish_pipes(u, code != 0 ? err : NULL);
     await_calls(u);
-    return code != 0 ? code : check_branches(u, err);
+    if (code == 0)
+        code = check_branches(u, err);
+    int errnum = code == 0 ? fault_errno("ec.stored") : 0;
+    return errnum != 0 ? error_errno(err, errnum, "store '%s'", u->name) : code;
 }
 
 /* Asked in its turn, before anybody is told to commit. */

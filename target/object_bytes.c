@@ -34,10 +34,10 @@ static int each_of_slices(struct target *t, uint64_t bucket_id, const struct obj
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct ec_reading r = {.target = t, .state = s, .bucket_id = bucket_id, .name = o->attr.name};
-    ec_mask failed;
+    struct ec_bad bad;
     int code = ec_manifest_parse(o->attr.slices, &r.manifest, err);
     return code != 0 ? code
-                     : ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &failed, err);
+                     : ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &bad, err);
 }
 
 int object_bytes_each(struct target *t, uint64_t bucket_id, const struct object *o,

@@ -40,7 +40,7 @@ struct run {
     struct cluster_settings settings;
     bool first; /* pass: what is found is added to what is to be done */
     atomic_bool found;
-    atomic_bool waits;    /* a job holds something, or an index is being rebuilt */
+    atomic_bool waits; /* a job holds something, others make slices, or an index is being rebuilt */
     atomic_bool failed;   /* something could not be sent */
     pthread_mutex_t lock; /* of what follows */
     struct kept *oldest, **newest;
@@ -373,9 +373,14 @@ static int spread_several(struct run *run, struct mountpath *mp, const struct bu
                                   .check = check_spread,
                                   .strange = strange,
                                   .ctx = run};
+    struct ec_walk walk = {0};
     int code = spread_bucket(&spread, mp, b->id, err);
     if (code == 0 && b->props.ec_data > 0)
-        code = ec_repair_bucket(&spread, mp, b->id, err);
+        code = ec_repair_bucket(&spread, mp, b->id, &walk, err);
+    if (walk.made) /* once more */
+        atomic_store(&run->found, true);
+    if (walk.waits)
+        atomic_store(&run->waits, true);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 

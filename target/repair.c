@@ -34,12 +34,13 @@ static int repair_mountpath(const struct repair *r, const struct cluster_state *
                                   .tally = r->tally,
                                   .check = check_map,
                                   .ctx = (void *)r};
+    struct ec_walk walk = {0}; /* one is enough: under one map nobody brings manifests later */
     int code = wait_for_index(r, mp, err);
     for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
         if (copies_are_several(&s->bmd.buckets[i]))
             code = spread_bucket(&spread, mp, s->bmd.buckets[i].id, err);
         if (code == 0 && s->bmd.buckets[i].props.ec_data > 0)
-            code = ec_repair_bucket(&spread, mp, s->bmd.buckets[i].id, err);
+            code = ec_repair_bucket(&spread, mp, s->bmd.buckets[i].id, &walk, err);
     }
     return code;
 }

@@ -31,6 +31,7 @@
 #include "target/earlier.h"
 #include "target/ec.h"
 #include "target/ec_manifest.h"
+#include "target/ec_mend.h"
 #include "target/ec_slices.h"
 #include "target/entry.h"
 #include "target/health.h"
@@ -62,8 +63,8 @@ enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4
 const struct http_route *const target_routes[] = {
     object_routes, daemon_routes,  mountpath_routes,   cluster_routes,  index_routes,
     list_routes,   xaction_routes, sort_stream_routes, earlier_routes,  staged_routes,
-    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, copy_shown_routes,
-    NULL};
+    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, ec_mend_routes,
+    copy_shown_routes, NULL};
 
 static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xaction,
                                                   &copy_xaction,     &prefetch_xaction,

@@ -1,0 +1,31 @@
+/* Names with slices that somebody has found missing or damaged, in passing: a read, a scrub, a
+ * target that gives up what it had (rebalance.h).  The owner that acts for such a name makes them
+ * anew (ec_repair_name()); another target tells that one:
+ *
+ *   POST /v1/slices/{bucket id}?object=name
+ *
+ * Nobody's absence is taken for a loss: what targets may have that the map calls unreachable is
+ * left to the repair.
+ *
+ * The names are in memory, as many as MOST; one too many, or that resists, is found again by the
+ * next read, scrub or repair.  A thread of its own. */
+#pragma once
+
+#include "common/error.h"
+#include "ec/code.h"
+#include "net/http_server.h"
+
+struct ec_mender;
+struct job_stop;
+struct target;
+
+int ec_mender_new(struct target *t, struct job_stop *stop, struct ec_mender **out,
+                  struct error *err);
+void ec_mender_free(struct ec_mender *m); /* NULL is fine; after its job_stop */
+
+/* `damaged`: slices of it that are, where they are.  Any thread; does not wait. */
+void ec_mend_want(struct target *t, uint64_t bucket_id, const char *name, ec_mask damaged);
+/* A slice that was here is damaged, and moved aside.  Reads its attribute. */
+void ec_mend_slice(struct target *t, uint64_t slices_bucket_id, const char *slice);
+
+extern const struct http_route ec_mend_routes[];

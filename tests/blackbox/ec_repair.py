@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""Slices that are missing or damaged are made anew (target/ec_mend.h, ec_repair.h): by a read that met them, by
+a scrub, and before a target goes for good, which it does not while nobody can take what it has; what two
+targets have is removed from one.
+
+The cluster has one target more than 2+1 needs."""
+
+import os
+import random
+import re
+
+from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair, setting,
+                slices_of_bucket, wait_repaired)
+from lib import check, equal, main, wait_for
+
+ATTRIBUTE = "user.dfc"
+SECONDS = 120
+
+
+def slice_files(c, bucket):
+    """(target, path) of each slice of a bucket."""
+    number = c.get_json(f"/v1/buckets/{bucket}")["id"] | 1 << 62
+    return [(t, p) for t in c.targets() for p in c.object_files(t)
+            if f"/obj/{number}/" in p and os.path.getsize(p) > 0]
+
+
+def contents(path):
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
+def flip(path):
+    """Returns what was there."""
+    before = contents(path)
+    at = random.randrange(len(before) - 8)
+    with open(path, "r+b") as f:
+        f.seek(at)
+        f.write(bytes([before[at] ^ 1]))
+    return before
+
+
+def one_object(c, bucket, size=700000):
+    create(c, bucket)
+    body = random.randbytes(size)
+    put(c, bucket, "a", body)
+    equal(slices_of_bucket(c, bucket), SLICES, "slices")
+    return body
+
+
+def of_data(c, bucket):
+    """A slice that every read of the whole object reads."""
+    return next((t, p) for t, p in slice_files(c, bucket) if slice_name(p)[1] < DATA)
+
+
+def slice_name(path):
+    tag, index = re.search(rb"([0-9a-f]{16})\.(\d+)", os.getxattr(path, ATTRIBUTE)).groups()
+    return tag.decode(), int(index)
+
+
+def test_a_read_mends_what_is_damaged(c):
+    body = one_object(c, "flipped")
+    _, path = of_data(c, "flipped")
+    before = flip(path)
+    check_object(c, "flipped", "a", body, ranges=0)
+    wait_for(lambda: contents(path) == before, "the slice as it was, where it was", SECONDS)
+    equal(slices_of_bucket(c, "flipped"), SLICES, "slices")
+
+
+def test_a_read_has_what_is_gone_made_anew(c):
+    body = one_object(c, "gone")
+    for change in (os.unlink, lambda path: os.truncate(path, 100), lambda path: os.removexattr(path, ATTRIBUTE)):
+        _, path = of_data(c, "gone")
+        before = contents(path)
+        change(path)
+        check_object(c, "gone", "a", body, ranges=0)
+        wait_for(lambda b=before: b in [contents(p) for _, p in slice_files(c, "gone")], "the slice", SECONDS)
+    check_object(c, "gone", "a", body)
+
+
+def test_a_scrub_has_what_it_finds_made_anew(c):
+    body = one_object(c, "scrubbed")
+    _, path = random.choice(slice_files(c, "scrubbed"))
+    before = flip(path)
+    done = c.dfcctl("storage", "scrub", "--wait")
+    check(done.returncode in (0, 1), f"the scrub: {done.stderr}")
+    wait_for(lambda: before in [contents(p) for _, p in slice_files(c, "scrubbed")], "the slice", SECONDS)
+    check_object(c, "scrubbed", "a", body)
+
+
+def test_the_second_of_two_goes(c):
+    body = one_object(c, "twice")
+    files = slice_files(c, "twice")
+    without = next(t for t in c.targets() if t not in [t for t, _ in files])
+    target, path = files[0]
+    tag, index = slice_name(path)
+    number = c.get_json("/v1/buckets/twice")["id"]
+    data_url = next(n["data_url"] for n in c.get_json("/v1/cluster?what=smap")["nodes"] if n["id"] == without)
+    c.member.request("PUT", f"{data_url}/v1/slices/{number}/{tag}.{index}?object=a", contents(path)).expect(204)
+    equal(slices_of_bucket(c, "twice"), SLICES + 1, "slices")
+    repair(c)
+    equal(slices_of_bucket(c, "twice"), SLICES, "slices after the repair")
+    equal(len({slice_name(p)[1] for _, p in slice_files(c, "twice")}), SLICES, "distinct slices")
+    check_object(c, "twice", "a", body)
+
+
+def is_there(c, node):
+    return any(n["id"] == node for n in c.get_json("/v1/cluster?what=smap")["nodes"])
+
+
+def decommission(c, node):
+    done = c.dfcctl("node", "decommission", node)
+    equal(done.returncode, 0, f"the decommission: {done.stderr}")
+
+
+def test_a_target_goes_when_its_slices_are_elsewhere(c):
+    setting(c, "rebalance_delay", "100ms")
+    create(c, "left")
+    bodies = fill(c, "left", SIZES[:4])
+    wait_repaired(c)
+    equal(slices_of_bucket(c, "left"), len(bodies) * SLICES, "slices")
+    goes = "t2"
+    decommission(c, goes)
+    wait_for(lambda: not is_there(c, goes), f"{goes} gone", SECONDS)
+    equal(len([t for t, _ in slice_files(c, "left") if t != goes]), len(bodies) * SLICES, "slices on the others")
+    c.stop(goes)
+    check_all(c, "left", bodies)
+    for dead in random.sample([t for t in c.targets() if t != goes], PARITY):
+        c.kill(dead)
+        check_all(c, "left", bodies)
+        c.start(dead)
+        c.wait_node(dead, "active")
+    wait_repaired(c)
+
+
+def test_it_stays_while_nobody_can_take_them(c):
+    goes = "t3"
+
+    def says():
+        jobs = c.get_json("/v1/jobs")["jobs"]
+        return any("no other target can take them" in str(j) for j in jobs)
+
+    decommission(c, goes)
+    wait_for(says, "a job that says why", SECONDS)
+    check(is_there(c, goes), f"{goes} has gone with slices that nobody else has")
+
+
+if __name__ == "__main__":
+    main(targets=SLICES + 1, args=("--proxy-arg=--faults=ec.refuse=skip",))
