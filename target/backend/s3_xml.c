@@ -124,8 +124,8 @@ void s3_xml_error(const char *body, size_t len, struct buf *out)
     struct words w = {.code = BUF_INIT};
     struct document d = {.root = "Error", .leaf = error_leaf, .ctx = &w};
     (void)document_read(&d, body, len);
-    if (w.code.len > 0)
-        buf_printf(out, "%s: %s", buf_str(&w.code), buf_str(&w.message));
+    buf_printf(out, "%s%s%s", buf_str(&w.code), w.code.len > 0 && w.message.len > 0 ? ": " : "",
+               w.code.len > 0 ? buf_str(&w.message) : "");
     buf_done(&w.code);
     buf_done(&w.message);
 }
@@ -150,7 +150,7 @@ static int read_wanted(const char *root, const char *name, const char *body, siz
 {
     struct wanted_leaf w = {.name = name, .out = out};
     struct document d = {.root = root, .leaf = wanted_leaf, .ctx = &w};
-    if (document_read(&d, body, len) && out->len > 0)
+    if (document_read(&d, body, len))
         return 0;
     _cleanup_(buf_done)
     struct buf words = BUF_INIT;
@@ -161,7 +161,10 @@ static int read_wanted(const char *root, const char *name, const char *body, siz
 
 int s3_xml_upload_id(const char *body, size_t len, struct buf *out, struct error *err)
 {
-    return read_wanted("InitiateMultipartUploadResult", "UploadId", body, len, out, err);
+    int code = read_wanted("InitiateMultipartUploadResult", "UploadId", body, len, out, err);
+    if (code == 0 && out->len == 0)
+        code = error_set(err, E_BACKEND, "the backend gave the upload no id");
+    return code;
 }
 
 int s3_xml_parts_etag(const char *body, size_t len, struct buf *out, struct error *err)

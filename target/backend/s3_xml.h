@@ -15,8 +15,8 @@ void s3_xml_error(const char *body, size_t len, struct buf *out);
 int s3_xml_upload_id(const char *body, size_t len, struct buf *out, struct error *err);
 /* <CompleteMultipartUpload>, the arena's. */
 const char *s3_xml_parts(const struct backend_write *write, struct arena *a);
-/* <CompleteMultipartUploadResult>: the entity tag.  E_BACKEND, with its words where it is an
- * <Error>: the service begins its answer before it knows. */
+/* <CompleteMultipartUploadResult>: the entity tag, "" for none.  E_BACKEND, with its words where it
+ * is an <Error>: the service begins its answer before it knows. */
 int s3_xml_parts_etag(const char *body, size_t len, struct buf *out, struct error *err);
 /* <ListBucketResult>, asked for with encoding-type=url.  E_BACKEND where it is not one, whole. */
 int s3_xml_page(const struct backend_spec *spec, const char *body, size_t len,

@@ -125,19 +125,23 @@ static int send_part(void *ctx, size_t i, struct error *err)
     return upload_is_gone(code, err);
 }
 
-/* The end may have been said more than once (also by curl alone, on a connection that was kept),
- * and the first time been heard: is it ours that is there? */
-static bool is_there_already(const struct parts *p, char etag[static BACKEND_ETAG_MAX])
+/* Is it ours that is there?  Then `etag` is its entity tag, else "". */
+static bool is_there(const struct parts *p, char etag[static BACKEND_ETAG_MAX])
 {
     struct backend_facts facts;
     struct bpipe *none;
     struct error err = ERROR_INIT;
     const struct backend_ask ask = {.method = HTTP_HEAD, .name = p->u->name};
     upload_parts_etag(p->parts, p->count, etag);
-    return exchange_begin(p->env, p->u->backend_url, &ask, 0, &facts, &none, &err) == 0 &&
-           strcmp(facts.etag, etag) == 0;
+    bool is_ours = exchange_begin(p->env, p->u->backend_url, &ask, 0, &facts, &none, &err) == 0 &&
+                   strcmp(facts.etag, etag) == 0;
+    if (!is_ours)
+        *etag = '\0';
+    return is_ours;
 }
 
+/* Not found: the end may have been said more than once (also by curl alone, on a connection that
+ * was kept), and the first time been heard.  No entity tag: Ceph's answer (release 16) has none. */
 static int parts_end(struct parts *p, char etag[static BACKEND_ETAG_MAX], struct error *err)
 {
     const struct backend_write write = {
@@ -146,15 +150,14 @@ static int parts_end(struct parts *p, char etag[static BACKEND_ETAG_MAX], struct
     struct exchange_reply reply;
     _cleanup_(buf_done)
     struct buf tag = BUF_INIT;
-    *etag = '\0';
     int code = exchange_send(p->env, p->u->backend_url, &ask, NULL, &reply, err);
-    if (code == E_OBJECT_NOT_FOUND && is_there_already(p, etag))
-        code = 0;
-    else if (code == 0)
+    if (code == 0)
         code = p->ops->end_etag(buf_str(&reply.body), reply.body.len, &tag, err);
     buf_done(&reply.body);
     if (tag.len > 0)
         snprintf(etag, BACKEND_ETAG_MAX, "%s", tag.len < BACKEND_ETAG_MAX ? buf_str(&tag) : "");
+    else if ((code == 0 || code == E_OBJECT_NOT_FOUND) && is_there(p, etag))
+        code = 0;
     return upload_is_gone(code, err);
 }
 

@@ -163,6 +163,16 @@ def test_an_end_whose_answer_is_lost(c):
     S3.calm()
 
 
+def test_an_end_without_an_entity_tag(c):
+    """The backend is asked for it."""
+    S3.fail("pre/untold", method="POST")  # the beginning
+    S3.fail("pre/untold", method="POST", no_tag=True)
+    reply = put(c, "s3", "untold", LARGE).expect(200)
+    equal(reply.headers["ETag"], S3.etag("data", "pre/untold"), "the backend's entity tag")
+    check(c.get("s3", "untold").expect(200).body == LARGE, "what is read")
+    equal(S3.uploads(), {}, "uploads that are open")
+
+
 def test_uploads_that_fail_are_aborted(c):
     S3.put("data", "pre/half", b"before")
     equal(c.get("s3", "half").expect(200).body, b"before", "cached")

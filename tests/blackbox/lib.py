@@ -382,7 +382,8 @@ class Cluster:
             fields = {k: v for k, v in query.items() if v is not None}
             if token:
                 fields["token"] = token
-            page = self.get_json(f"/v1/objects/{bucket}?" + urllib.parse.urlencode(fields), node)
+            asked = urllib.parse.urlencode(fields, quote_via=urllib.parse.quote)  # a plus is a plus
+            page = self.get_json(f"/v1/objects/{bucket}?{asked}", node)
             yield page
             token = page["next"]
             if not token:

@@ -38,7 +38,8 @@ Faults of one answer, in the order of fail() calls, each once; `method` and `par
     late_error=True   of the end of an upload in parts: 200, and an error in the body
     trickle=SECONDS   each KiB of the body takes so long
     encoding="gzip"   that is its Content-Encoding, whatever the bytes
-    no_tag=True       no entity tag; Last-Modified alone tells versions apart
+    no_tag=True       no entity tag; Last-Modified alone tells versions apart.  Of the end of an upload in parts: an
+                      empty one, as Ceph's
     modified=SECONDS  Last-Modified
     no_conditions=True  If-None-Match and If-Modified-Since are passed over
 """
@@ -207,8 +208,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         b"<Message>late</Message></Error>")
             else:
                 etag = service.end(bucket, key, upload, self.body.decode())
+                said = "" if "no_tag" in fault else xml.sax.saxutils.escape(etag)
                 body = (f"<?xml version=\"1.0\"?>\n<CompleteMultipartUploadResult><ETag>"
-                        f"{xml.sax.saxutils.escape(etag)}</ETag></CompleteMultipartUploadResult>").encode()
+                        f"{said}</ETag></CompleteMultipartUploadResult>").encode()
         elif self.command == "DELETE" and upload is not None:
             service.abort(upload)
             status = 204
