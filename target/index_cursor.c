@@ -342,7 +342,7 @@ static int sum_bucket(struct index_cursor *c, uint64_t bucket_id, uint64_t *obje
     int found = index_cursor_seek(c, bucket_id, "", false, err);
     for (; found == 1; found = index_cursor_next(c, err)) {
         *objects += !c->record.tombstone;
-        *bytes += c->record.size;
+        *bytes += c->record.sliced ? 0 : c->record.size; /* its slices count where they are */
     }
     return found;
 }

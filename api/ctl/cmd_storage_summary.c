@@ -169,9 +169,9 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
         json_int_t lacking = int_at(row, "slices_wanted") - int_at(row, "slices");
         if (lacking > 0)
-            ctl_remark(ctl,
-                       "%s: %lld slices are missing: 'dfcctl job start repair' makes them anew",
-                       bucket, lacking);
+            ctl_remark(
+                ctl, "%s: slices that are missing: %lld; 'dfcctl job start repair' makes them anew",
+                bucket, lacking);
     }
 }
 

@@ -129,7 +129,7 @@ def test_a_summary_counts_what_is_stored(c):
     row = summary(c, "counted")
     equal((row["slices"], row["slices_wanted"]), (SLICES - 1, SLICES), "slices, where one is lost")
     done = c.dfcctl("storage", "summary", "counted")
-    check("1 slices are missing" in done.stdout + done.stderr, f"{done.stdout}{done.stderr}")
+    check("slices that are missing: 1;" in done.stdout + done.stderr, f"{done.stdout}{done.stderr}")
 
 
 if __name__ == "__main__":
