@@ -4,12 +4,10 @@
 
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/metrics.h"
 #include "io/pool.h"
 #include "net/http_pipe.h"
 #include "target/call.h"
 #include "target/ec.h"
-#include "target/ec_mend.h"
 #include "target/ec_source.h"
 #include "target/read_range.h"
 #include "target/target.h"
@@ -64,17 +62,6 @@ static void end(struct serving *v, struct error *err)
     bpipe_finish(v->pipe, err->code != 0 ? err : NULL);
 }
 
-static void want_repair(const struct serving *v, const struct ec_bad *bad)
-{
-    if (bad->damaged != 0) {
-        metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
-        log_warn("slices are damaged", lu64("bucket_id", v->reading.bucket_id),
-                 lstr("name", v->name), lu64("slices", bad->damaged));
-    }
-    if (bad->failed != 0 || bad->damaged != 0)
-        ec_mend_want(v->reading.target, v->reading.bucket_id, v->name, bad->damaged);
-}
-
 /* In a reader's thread. */
 static void serve(void *arg)
 {
@@ -84,7 +71,7 @@ static void serve(void *arg)
     log_set_request(v->request_id);
     (void)ec_source_range(&v->reading, v->range.offset, v->range.length, take, v, &bad, &err);
     end(v, &err); /* what it said is in err */
-    want_repair(v, &bad);
+    ec_source_report(&v->reading, &bad);
     log_set_request(NULL);
     serving_free(v);
 }

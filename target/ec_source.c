@@ -5,6 +5,8 @@
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
+#include "target/ec_mend.h"
 #include "target/ec_plan.h"
 #include "target/ec_slices.h"
 #include "target/target.h"
@@ -220,6 +222,17 @@ int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, e
     if (code != 0 && err != NULL)
         *err = why;
     return code;
+}
+
+void ec_source_report(const struct ec_reading *r, const struct ec_bad *bad)
+{
+    if (bad->damaged != 0) {
+        metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
+        log_warn("slices are damaged", lu64("bucket_id", r->bucket_id), lstr("name", r->name),
+                 lu64("slices", bad->damaged));
+    }
+    if (bad->failed != 0 || bad->damaged != 0)
+        ec_mend_want(r->target, r->bucket_id, r->name, bad->damaged);
 }
 
 int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,

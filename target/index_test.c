@@ -126,6 +126,21 @@ static void put_settled(struct index *x, uint64_t bucket, const char *name, uint
     index_settled(x, bucket, name);
 }
 
+static void test_a_sum_is_of_what_lies_here(void **state)
+{
+    (void)state;
+    struct index *x = open_new();
+    struct index_record manifest = {.size = 1000, .version = {1, 1, 1}, .sliced = true};
+    uint64_t objects, bytes;
+    put_settled(x, BUCKET, "a", 7);
+    assert_int_equal(index_put(x, BUCKET, "b", &manifest, NULL), 0);
+    index_settled(x, BUCKET, "b");
+    assert_int_equal(index_sum(x, BUCKET, &objects, &bytes, NULL), 0);
+    assert_int_equal(objects, 2);
+    assert_int_equal(bytes, 7);
+    index_close(x);
+}
+
 /* --- the reference: names in a sorted array, the number is the record ------------------------- */
 
 struct row {
@@ -524,6 +539,7 @@ int main(void)
         index_test(test_deleted_names_are_gone_and_leave_nothing),
         index_test(test_put_replaces),
         index_test(test_a_rebuild_waits_for_changes_under_way),
+        index_test(test_a_sum_is_of_what_lies_here),
         index_test(test_drop_takes_a_bucket_in_pieces_and_no_other),
         index_test(test_the_marker_stands_while_nothing_changes),
         index_test(test_a_copy_that_was_not_closed_begins_anew),

@@ -36,8 +36,11 @@ static int each_of_slices(struct target *t, uint64_t bucket_id, const struct obj
     struct ec_reading r = {.target = t, .state = s, .bucket_id = bucket_id, .name = o->attr.name};
     struct ec_bad bad;
     int code = ec_manifest_parse(o->attr.slices, &r.manifest, err);
-    return code != 0 ? code
-                     : ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &bad, err);
+    if (code != 0)
+        return code;
+    code = ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &bad, err);
+    ec_source_report(&r, &bad);
+    return code;
 }
 
 int object_bytes_each(struct target *t, uint64_t bucket_id, const struct object *o,
