@@ -2,6 +2,8 @@
 
 #include <signal.h>
 
+#include "common/fault.h"
+
 /* A thread's own faults: blocked, they would end the process without their handlers. */
 static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT};
 
@@ -21,7 +23,9 @@ int thread_start(const char *name, void *(*fn)(void *arg), void *arg, pthread_t 
     for (size_t i = 0; i < sizeof faults / sizeof *faults; i++)
         sigdelset(&all, faults[i]);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* the new thread inherits it */
-    int errnum = pthread_create(out, NULL, fn, arg);
+    int errnum = fault_errno("thread.start");
+    if (errnum == 0)
+        errnum = pthread_create(out, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (errnum != 0)
         return error_errno(err, errnum, "start thread '%s'", name);

@@ -391,6 +391,7 @@ static int entry_order(struct entry *e, enum xaction_order order, const struct j
 {
     struct xaction_life life = entry_life(e);
     struct xaction_turn turn = xaction_ordered(&life, order, job->attempt);
+    int code = 0;
     switch (turn.effect) {
     case XACTION_KEEPS:
         break;
@@ -400,10 +401,13 @@ static int entry_order(struct entry *e, enum xaction_order order, const struct j
         entry_move(e, turn.to);
         break;
     case XACTION_BEGINS:
+        code = entry_begin(e, turn.to, err);
+        if (code != 0)
+            break;
         e->stop_wanted = e->stop_wanted || turn.to == XACTION_STOPPING;
-        if (turn.to == XACTION_PREPARING && e->state != XACTION_NONE)
+        if (turn.to == XACTION_PREPARING && life.state != XACTION_NONE)
             entry_repeat(e, job);
-        return entry_begin(e, turn.to, err);
+        break;
     case XACTION_STOPS:
         e->stop_wanted = true;
         entry_interrupt(e);
@@ -412,7 +416,7 @@ static int entry_order(struct entry *e, enum xaction_order order, const struct j
         entry_repeat(e, job);
         break;
     }
-    return 0;
+    return code;
 }
 
 static int order_carry_out(struct xactions *x, enum xaction_order order, const struct job *job,

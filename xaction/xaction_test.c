@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "cluster/state.h"
+#include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/rng.h"
@@ -366,6 +367,31 @@ static void test_failed_undo_is_tried_again(void **state)
     assert_int_equal(count(&fake.undos), 2);
 }
 
+/* An order that fails for want of a thread has done nothing: given again, it is carried out. */
+static void assert_given_again(struct fixture *f, enum xaction_order o, enum xaction_state then)
+{
+    struct error err = ERROR_INIT;
+    assert_int_equal(fault_configure("thread.start=EAGAIN", NULL), 0);
+    assert_int_not_equal(xactions_order(f->x, o, f->job, &err), 0);
+    assert_non_null(strstr(err.message, "srt-1"));
+    assert_int_equal(fault_configure("", NULL), 0);
+    order(f, o);
+    wait_for(f, then);
+}
+
+static void test_without_a_thread_nothing_is_done(void **state)
+{
+    struct fixture *f = *state;
+    assert_given_again(f, XACTION_PREPARE, XACTION_READY);
+    job_unref(f->job);
+    f->job = job_new("srt-1", "sort");
+    f->job->attempt = 1;
+    assert_given_again(f, XACTION_PREPARE, XACTION_READY);
+    while (count(&fake.prepares) < 2)
+        sched_yield();
+    assert_given_again(f, XACTION_STOP, XACTION_STOPPED);
+}
+
 /* A node that stops does not wait for a disk that may never get well, and undoes nothing more. */
 static void test_the_end_ends_the_tries(void **state)
 {
@@ -624,6 +650,7 @@ int main(void)
         TEST(test_errors_of_any_bytes),
         TEST(test_failed_commit_is_tried_again),
         TEST(test_failed_undo_is_tried_again),
+        TEST(test_without_a_thread_nothing_is_done),
         TEST(test_the_end_ends_the_tries),
         TEST(test_orders_after_restart),
         TEST(test_stop_after_restart),
