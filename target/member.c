@@ -5,21 +5,13 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "target/admit.h"
 #include "target/copies.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
 #include "target/quarantine.h"
 #include "target/space_watch.h"
+#include "target/state_fetch.h"
 #include "target/target.h"
-
-/* Who waits for a newer state. */
-struct waiter {
-    struct waiter *next;
-    struct member_wish wish;
-    void (*fn)(void *arg);
-    void *arg;
-};
 
 /* Everything but `target` belongs to the control loop's thread. */
 struct member {
@@ -28,9 +20,7 @@ struct member {
     struct member_plan plan;
     char *last_complaint; /* so that the same failure is logged once */
     bool closing;
-    bool fetching;
-    struct waiter *served; /* by the fetch that is under way */
-    struct waiter *late;   /* came after it had begun: by the next one */
+    struct state_fetch *fetch;
 };
 
 /* --- the one call that is under way: register or keepalive ------------------------------------ */
@@ -77,21 +67,6 @@ static void rejoice(struct member *m, const struct attempt *a)
     m->last_complaint = NULL;
 }
 
-static void fetch(struct member *m);
-static void waiters_go_on(struct member *m, struct waiter *list);
-
-/* Who was sent here before this target had its first state: it has one now, or will not have it
- * soon. */
-static void serve_early(struct member *m)
-{
-    if (m->late == NULL || m->fetching || m->closing)
-        return;
-    if (keeper_has_state(m->target->keeper))
-        fetch(m);
-    else
-        waiters_go_on(m, steal(m->late));
-}
-
 static void attempt_end(struct attempt *a)
 {
     struct member *m = a->m;
@@ -104,7 +79,7 @@ static void attempt_end(struct attempt *a)
                                             param_live(m->target->params.keepalive_interval));
         loop_timer_start(m->timer, delay, 0);
     }
-    serve_early(m);
+    state_fetch_let_in(m->fetch);
     attempt_free(a);
 }
 
@@ -147,7 +122,7 @@ static int keepalive_done(struct attempt *a, struct http_result *r)
     copies_lease(a->m->target->copies, a->sent_ms, lease_ms);
     _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
     if (term > s->term || (term == s->term && version > s->version))
-        fetch(a->m);
+        state_fetch_begin(a->m->fetch);
     return 0;
 }
 
@@ -208,27 +183,13 @@ static json_t *keepalive_doc(struct target *t)
                      (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
 }
 
-/* One of them, in turn; the others are freed.  NULL where there is none. */
-static char *take_turn(char **urls, size_t count, size_t turn)
-{
-    char *chosen = NULL;
-    for (size_t i = 0; i < count; i++) {
-        if (i == turn % count)
-            chosen = urls[i];
-        else
-            free(urls[i]);
-    }
-    free(urls);
-    return chosen;
-}
-
 /* The proxy to ask. */
 static char *choose_candidate(struct member *m, size_t *count)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
     char **urls;
     *count = member_candidates(s, m->target->params.join, &urls);
-    return take_turn(urls, *count, m->plan.next);
+    return member_take_turn(urls, *count, m->plan.next);
 }
 
 static uint64_t timeout_of(const struct target *t, enum member_action action)
@@ -271,162 +232,6 @@ static void tick(void *arg)
     http_call_start(t->control_client, &call, attempt_done, a);
 }
 
-/* --- fetching the state -------------------------------------------------------------------------
- *
- * The primary first.  Where it does not answer, or has not what somebody waits for, the other
- * proxies and targets: a primary may have died when one of them alone had got its last change. */
-
-struct fetched {
-    struct member *m;
-    size_t asked, candidates;
-    char *url;
-    char *text;
-    size_t len;
-    bool news; /* by any of those that were asked */
-    struct error err;
-};
-
-static void waiters_go_on(struct member *m, struct waiter *list)
-{
-    while (list != NULL) {
-        struct waiter *w = list;
-        list = w->next;
-        if (pool_submit(m->target->workers, w->fn, w->arg, NULL) != 0)
-            w->fn(w->arg);
-        free(w);
-    }
-}
-
-static void fetch_ask(struct fetched *f);
-
-static bool all_granted(const struct fetched *f)
-{
-    _cleanup_state_ const struct cluster_state *now = state_current(f->m->target->state);
-    for (const struct waiter *w = f->m->served; w != NULL; w = w->next) {
-        if (!member_wish_granted(&w->wish, now, f->news))
-            return false;
-    }
-    return true;
-}
-
-static bool fetch_goes_on(const struct fetched *f)
-{
-    bool over = f->m->served != NULL ? all_granted(f) : f->err.code == 0;
-    return !over && !f->m->closing && f->asked < f->candidates;
-}
-
-static void fetch_end(struct fetched *f)
-{
-    struct member *m = f->m;
-    if (f->err.code != 0 && !m->closing)
-        log_warn("cluster state not fetched", lstr("url", f->url), lerr(&f->err));
-    free(steal(f->url));
-    free(steal(f->text));
-    if (fetch_goes_on(f)) {
-        fetch_ask(f);
-        return;
-    }
-    m->fetching = false;
-    struct waiter *served = steal(m->served);
-    waiters_go_on(m, served);
-    if (m->late != NULL && !m->closing)
-        fetch(m);
-    free(f);
-}
-
-static void fetch_end_posted(void *arg)
-{
-    fetch_end(arg);
-}
-
-static void take_fetched_state(void *arg)
-{
-    struct fetched *f = arg;
-    struct target *t = f->m->target;
-    _cleanup_state_ const struct cluster_state *before = state_current(t->state);
-    if (keeper_renew_json(t->keeper, f->text, f->len, &f->err) == 0)
-        f->err = ERROR_INIT;
-    _cleanup_state_ const struct cluster_state *after = state_current(t->state);
-    f->news = f->news || state_compare(after, before) > 0;
-    loop_post(t->control, fetch_end_posted, f);
-}
-
-static void fetch_done(void *arg, struct http_result *r)
-{
-    struct fetched *f = arg;
-    int code = http_result_error(r, f->url, &f->err);
-    f->len = r->body.len;
-    if (code == 0)
-        f->text = buf_steal(&r->body);
-    if (code == 0)
-        code = pool_submit(f->m->target->workers, take_fetched_state, f, &f->err);
-    if (code != 0)
-        fetch_end(f);
-}
-
-static void fetch_ask(struct fetched *f)
-{
-    const struct target *t = f->m->target;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    char **urls;
-    f->candidates = member_sources(s, t->params.join, t->id, &urls);
-    char *source = take_turn(urls, f->candidates, f->asked++);
-    f->err = ERROR_INIT;
-    f->url = xprintf("%s/v1/cluster/state", source != NULL ? source : "");
-    if (source == NULL) {
-        error_set(&f->err, E_NOT_READY, "no proxy is known");
-        fetch_end(f);
-        return;
-    }
-    free(source);
-    const struct http_call call = {.method = HTTP_GET,
-                                   .url = f->url,
-                                   .reply_max = t->params.state_max,
-                                   .total_timeout_ms = t->params.call_timeout};
-    http_call_start(t->control_client, &call, fetch_done, f);
-}
-
-static void fetch(struct member *m)
-{
-    if (m->fetching || m->closing)
-        return;
-    struct fetched *f = xcalloc(1, sizeof *f);
-    f->m = m;
-    m->fetching = true;
-    m->served = steal(m->late);
-    fetch_ask(f);
-}
-
-struct refresh {
-    struct member *m;
-    struct waiter *waiter;
-};
-
-static void refresh_posted(void *arg)
-{
-    struct refresh *r = arg;
-    struct member *m = r->m;
-    r->waiter->next = m->late;
-    m->late = r->waiter;
-    free(r);
-    if (m->closing)
-        waiters_go_on(m, steal(m->late));
-    else if (keeper_has_state(m->target->keeper)) /* else it is being let in: serve_early() */
-        fetch(m);
-}
-
-void member_refresh(struct member *m, const char *wanted, void (*fn)(void *arg), void *arg)
-{
-    struct refresh *r = xcalloc(1, sizeof *r);
-    r->m = m;
-    r->waiter = xcalloc(1, sizeof *r->waiter);
-    *r->waiter = (struct waiter){.fn = fn, .arg = arg};
-    struct member_wish *w = &r->waiter->wish;
-    if (wanted != NULL && admit_parse_state_version(wanted, &w->term, &w->version, NULL) != 0)
-        *w = (struct member_wish){0}; /* who has sent it is told so by whoever looks at it */
-    loop_post(m->target->control, refresh_posted, r);
-}
-
 /* --- the whole -------------------------------------------------------------------------------- */
 
 static void make_timer(void *arg)
@@ -448,9 +253,20 @@ int member_new(struct target *t, struct member **out, struct error *err)
         return error_set(err, E_INVALID, "--join is empty, and this target has not joined before");
     struct member *m = xcalloc(1, sizeof *m);
     m->target = t;
+    m->fetch = state_fetch_new(t);
     loop_call(t->control, make_timer, m);
     *out = m;
     return 0;
+}
+
+void member_refresh(struct member *m, const char *wanted, void (*fn)(void *arg), void *arg)
+{
+    state_fetch_wait(m->fetch, wanted, fn, arg);
+}
+
+void member_state_taken(struct member *m)
+{
+    state_fetch_taken(m->fetch);
 }
 
 void member_begin(struct member *m)
@@ -464,7 +280,7 @@ static void close_posted(void *arg)
     m->closing = true;
     loop_timer_free(m->timer);
     m->timer = NULL;
-    waiters_go_on(m, steal(m->late));
+    state_fetch_close(m->fetch);
 }
 
 void member_close(struct member *m)
@@ -477,6 +293,7 @@ void member_free(struct member *m)
 {
     if (m == NULL)
         return;
+    state_fetch_free(m->fetch);
     free(m->last_complaint);
     free(m);
 }

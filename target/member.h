@@ -1,6 +1,6 @@
 /* This target's membership: it registers with the primary proxy, keeps alive, and fetches the
- * cluster's state when it hears that it is behind.  Runs in the control loop; what takes longer
- * (parsing and saving a state) runs in the worker pool. */
+ * cluster's state when it hears that it is behind (state_fetch.h).  Runs in the control loop; what
+ * takes longer (parsing and saving a state) runs in the worker pool. */
 #pragma once
 
 #include "common/error.h"
@@ -16,7 +16,6 @@ void member_close(struct member *m);
 /* After member_close() and the end of t->control_client and t->workers. */
 void member_free(struct member *m);
 
-/* Calls fn(arg) in a worker (or, where the pool is full, in the control loop's thread) after the
- * state that is wanted, or a later one, has been put in force, or nobody has it.  `wanted` is a
- * sender's dfcv ("1.17"); NULL: any that is newer than the present one.  Any thread. */
+/* As state_fetch_wait() and state_fetch_taken() (state_fetch.h).  Any thread. */
 void member_refresh(struct member *m, const char *wanted, void (*fn)(void *arg), void *arg);
+void member_state_taken(struct member *m);

@@ -90,7 +90,30 @@ size_t member_sources(const struct cluster_state *s, const char *join, const cha
     return l.count;
 }
 
-bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now, bool news)
+char *member_take_turn(char **urls, size_t count, size_t turn)
 {
-    return w->version == 0 ? news : !admit_is_newer(w->term, w->version, now);
+    char *chosen = NULL;
+    for (size_t i = 0; i < count; i++) {
+        if (i == turn % count)
+            chosen = urls[i];
+        else
+            free(urls[i]);
+    }
+    free(urls);
+    return chosen;
+}
+
+struct member_wish member_wish(const char *dfcv, const struct cluster_state *now)
+{
+    struct member_wish w = {0};
+    if (dfcv == NULL)
+        return (struct member_wish){.term = now->term, .version = now->version + 1};
+    if (admit_parse_state_version(dfcv, &w.term, &w.version, NULL) != 0)
+        return (struct member_wish){0};
+    return w;
+}
+
+bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now)
+{
+    return !admit_is_newer(w->term, w->version, now);
 }

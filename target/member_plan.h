@@ -33,12 +33,14 @@ static inline enum member_action member_plan_action(const struct member_plan *p)
 uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
                             uint64_t keepalive_interval_ms);
 
-/* What somebody waits for: this state or a later one; version 0: any that is newer. */
+/* The least state that somebody waits for; version 0: none. */
 struct member_wish {
     uint64_t term, version;
 };
-/* `news`: `now` is newer than what there was when the asking began. */
-bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now, bool news);
+/* Of a sender's dfcv ("1.17"); NULL: one that is newer than `now`; what is none: none, for who has
+ * sent it is told so by whoever looks at it. */
+struct member_wish member_wish(const char *dfcv, const struct cluster_state *now);
+bool member_wish_granted(const struct member_wish *w, const struct cluster_state *now);
 
 /* Control URLs to ask, in order, each once: the primary's, those of the other proxies of the map,
  * those of `join` (separated by commas).  The caller frees the array and each text. */
@@ -47,3 +49,5 @@ size_t member_candidates(const struct cluster_state *s, const char *join, char *
  * died may have told its last change to one of them alone. */
 size_t member_sources(const struct cluster_state *s, const char *join, const char *self,
                       char ***out);
+/* One of them, in turn; the array and the others are freed.  NULL where there is none. */
+char *member_take_turn(char **urls, size_t count, size_t turn);

@@ -106,25 +106,32 @@ static void test_the_primary_is_asked_first(void **state)
 }
 
 /* The state of state_text is 2.50. */
-static void test_a_wish_is_for_a_state_or_for_any_news(void **state)
+static void test_a_wish_is_for_a_state_or_for_any_that_is_newer(void **state)
 {
     (void)state;
     static const struct {
-        struct member_wish wish;
-        bool news, granted;
+        const char *dfcv;
+        bool granted;
     } rows[] = {
-        {{2, 50}, false, true}, /* another fetch brought it meanwhile */
-        {{2, 49}, true, true},  {{1, 99}, true, true},
-        {{2, 51}, true, false},                       /* there are news, but not these */
-        {{3, 1}, true, false},  {{0, 0}, true, true}, /* any will do */
-        {{0, 0}, false, false},
+        {"2.50", true}, /* another fetch, or a push, brought it meanwhile */
+        {"2.49", true}, {"1.99", true}, {"2.51", false},
+        {"3.1", false}, {NULL, false},  {"nonsense", true}, /* nothing to wait for */
     };
     _cleanup_json_ json_t *doc = NULL;
     struct cluster_state *s = NULL;
     assert_int_equal(json_parse(state_text, strlen(state_text), &doc, NULL), 0);
     assert_int_equal(state_from_json(doc, &s, NULL), 0);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        assert_int_equal(member_wish_granted(&rows[i].wish, s, rows[i].news), rows[i].granted);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct member_wish w = member_wish(rows[i].dfcv, s);
+        assert_int_equal(member_wish_granted(&w, s), rows[i].granted);
+    }
+    struct member_wish newer = member_wish(NULL, s);
+    s->version++;
+    assert_true(member_wish_granted(&newer, s));
+    s->version = 1;
+    assert_false(member_wish_granted(&newer, s));
+    s->term++;
+    assert_true(member_wish_granted(&newer, s));
     state_unref(s);
 }
 
@@ -136,7 +143,7 @@ int main(void)
         cmocka_unit_test(test_who_is_not_known_registers_at_once),
         cmocka_unit_test(test_no_candidate_is_a_refusal_too),
         cmocka_unit_test(test_the_primary_is_asked_first),
-        cmocka_unit_test(test_a_wish_is_for_a_state_or_for_any_news),
+        cmocka_unit_test(test_a_wish_is_for_a_state_or_for_any_that_is_newer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

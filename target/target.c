@@ -135,6 +135,7 @@ static void state_changed(void *ctx, const struct cluster_state *s)
     sweeper_wake(t->sweeper);
     job_files_settle(t->mountpaths, t->xactions, &s->jobs);
     tell_ready(t);
+    member_state_taken(t->member);
 }
 
 /* --- starting: a row of steps ----------------------------------------------------------------- */

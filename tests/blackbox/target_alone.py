@@ -104,7 +104,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         p = self.server
         p.fetches += 1
-        p.gate.wait(WAIT_SECONDS)
+        p.gate.wait(4 * WAIT_SECONDS)
         if p.broken:
             self.error(503, "not_ready")
         else:
@@ -127,7 +127,7 @@ class Target:
         ready = os.path.join(self.dir, "t1", "ready.json")
         argv = [os.path.join(BUILD, "dfc-targetd"), "--id=t1", f"--dir={self.dir}/t1",
                 f"--mountpaths={self.dir}/mp1,{self.dir}/mp2", f"--join={self.proxy.url}",
-                "--keepalive-interval=100ms"]
+                "--keepalive-interval=100ms", "--call-timeout=10m"]
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(argv, stderr=log, stdin=subprocess.DEVNULL)
         wait_for(lambda: os.path.exists(ready) or self.process.poll() is not None, "ready")
@@ -243,6 +243,30 @@ def test_many_that_wait_share_a_fetch(t):
         thread.join()
     equal(len(replies), 16, "stored")
     check(t.proxy.fetches <= before + 3, f"{t.proxy.fetches - before} fetches for 16 requests")
+    t.settle()
+
+
+def test_a_push_is_enough_for_who_waits(t):
+    """Though the fetch hangs, and somebody waits for a state that does not exist."""
+    t.proxy.gate.clear()
+    t.proxy.change(quietly=True)
+    before, answers = t.proxy.fetches, {}
+
+    def get(version):
+        answers[version] = t.call("GET", "x", version=version, timeout=4 * WAIT_SECONDS)
+
+    wanted, forged = t.proxy.version, t.proxy.version + 1000
+    threads = {v: threading.Thread(target=get, args=(v,)) for v in (forged, wanted)}
+    threads[forged].start()
+    wait_for(lambda: t.proxy.fetches > before, "a fetch")
+    threads[wanted].start()
+    t.push(t.proxy.state()).expect(200)
+    threads[wanted].join(WAIT_SECONDS)
+    equal(answers.keys(), {wanted}, "who has an answer while the fetch hangs")
+    equal(answers[wanted].expect(200).body, b"hello", "by the state that was pushed")
+    t.proxy.gate.set()
+    threads[forged].join()
+    answers[forged].expect(503, "not_ready")
     t.settle()
 
 
