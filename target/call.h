@@ -10,6 +10,7 @@
 #include "target/copy_rule.h"
 #include "target/object.h"
 
+struct ec_homes;
 struct ec_upload;
 struct fan;
 struct target;
@@ -34,6 +35,7 @@ struct object_call {
     bool acts;     /* a PUT that this target has the other owners take part in: … */
     struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
     uint64_t ec_until_ms; /* of a manifest: later its slices may be taken for garbage (ec_write.h) */
+    const struct ec_homes *ec_homes; /* … and who has them; the nodes are the state's */
     struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (ec_write.h) … */
     struct object_condition condition; /* … and what is asked when it is this write's turn */
     bool asked;            /* the earlier owners (earlier.h) … */

@@ -294,6 +294,9 @@ int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec
         return code;
     }
     start_all(u, &homes, call);
+    struct ec_homes *kept = arena_alloc(http_arena(call->req), sizeof *kept);
+    *kept = homes;
+    call->ec_homes = kept;
     *out = u;
     return 0;
 }
@@ -356,6 +359,21 @@ static int store_slices(struct ec_upload *u, struct error *err)
     return errnum != 0 ? error_errno(err, errnum, "store '%s'", u->name) : code;
 }
 
+/* Who has been told to leave meanwhile may have been looked through already (ec_repair.h). */
+static int check_homes(const struct object_call *call, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    for (unsigned i = 0; i < call->ec_homes->count; i++) {
+        const struct node *then = call->ec_homes->all[i];
+        const struct node *now = then != NULL ? smap_node(&s->smap, then->id) : NULL;
+        if (then != NULL && (now == NULL || !node_owns(now)))
+            return error_set(err, E_STALE_MAP,
+                             "target '%s', which has a slice of '%s', leaves; send it again",
+                             then->id, call->name);
+    }
+    return 0;
+}
+
 /* Asked in its turn, before anybody is told to commit. */
 static int check_manifest(void *ctx, const struct attr *current, struct error *err)
 {
@@ -363,6 +381,9 @@ static int check_manifest(void *ctx, const struct attr *current, struct error *e
     if (clock_ms() >= call->ec_until_ms)
         return error_set(err, E_OVERLOAD, "the slices of '%s' were stored too long ago",
                          call->name);
+    int code = check_homes(call, err);
+    if (code != 0)
+        return code;
     const struct object_condition *then = &call->condition;
     return then->check != NULL ? then->check(then->ctx, current, err) : 0;
 }

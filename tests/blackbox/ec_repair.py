@@ -5,6 +5,7 @@ targets have is removed from one.
 
 The cluster has one target more than 2+1 needs."""
 
+import http.client
 import os
 import random
 import re
@@ -108,6 +109,36 @@ def test_the_second_of_two_goes(c):
 
 def is_there(c, node):
     return any(n["id"] == node for n in c.get_json("/v1/cluster?what=smap")["nodes"])
+
+
+def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
+    """It is told to between the first byte and the last; the owners stay as they are."""
+    setting(c, "rebalance_delay", "100ms")
+    body = one_object(c, "late")
+    number = c.get_json("/v1/buckets/late")["id"]
+    owners = {t for t in c.targets() for p in c.object_files(t) if f"/obj/{number}/" in p}
+    leaves = next(t for t, _ in slice_files(c, "late") if t not in owners)
+    connection = http.client.HTTPConnection(*c.address(c.owner("late", "a")), timeout=SECONDS)
+    connection.putrequest("PUT", "/v1/objects/late/a")
+    connection.putheader("Content-Length", str(len(body)))
+    connection.endheaders()
+    connection.send(body[:300000])
+    equal(c.dfcctl("node", "maintenance", "start", leaves).returncode, 0, "maintenance")
+    connection.send(body[300000:])
+    reply = connection.getresponse()
+    equal(reply.status, 409, f"the PUT: {reply.read()}")
+    put(c, "late", "a", body)
+    check(leaves not in [t for t, p in slice_files(c, "late") if slice_name(p)[0] == tag_of(c, owners, number)],
+          f"a slice on {leaves}")
+    equal(c.dfcctl("node", "maintenance", "stop", leaves).returncode, 0, "the end of it")
+    c.wait_node(leaves, "active")
+    check_object(c, "late", "a", body)
+
+
+def tag_of(c, owners, number):
+    """Of the manifest."""
+    path = next(p for t in owners for p in c.object_files(t) if f"/obj/{number}/" in p)
+    return re.search(rb":([0-9a-f]{16}):", os.getxattr(path, ATTRIBUTE)).group(1).decode()
 
 
 def decommission(c, node):

@@ -77,16 +77,18 @@ def test_through_the_proxy(c):
     check(peak < LIMIT_KIB, f"the proxy needed {peak} KiB")
 
 
-def large_uploads(c, bucket):
-    """UPLOADS without an end, all under way at once; then their clients leave.  (With a length the
-    targets would take the whole room from the disk at once.)"""
-    piece, ready = b"100000\r\n" + b"L" * (1 << 20) + b"\r\n", threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
+def large_uploads(c, bucket, length=None):
+    """UPLOADS that do not end, all under way at once; then their clients leave.  (With a length the
+    targets take the whole room from the disk at once.)"""
+    piece, head = b"L" * (1 << 20), b"Content-Length: %d" % (length or 0)
+    if length is None:
+        piece, head = b"100000\r\n" + piece + b"\r\n", b"Transfer-Encoding: chunked"
+    ready = threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
 
     def write(i):
         address = c.address(c.owner(bucket, f"l{i}"))
         with socket.create_connection(address, timeout=4 * WAIT_SECONDS) as s:
-            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-                      % (bucket.encode(), i))
+            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % (bucket.encode(), i, head))
             for _ in range(UPLOAD_MIB):
                 s.sendall(piece)
             ready.wait()
@@ -110,5 +112,12 @@ def test_large_uploads_of_several_copies(c):
     large_uploads(c, "two")
 
 
+def test_large_uploads_in_slices(c):
+    while len(c.targets()) < 3:
+        c.add_target()
+    c.create("sliced", ec={"data": 2, "parity": 1}, durability="async")
+    large_uploads(c, "sliced", (UPLOAD_MIB + 1) << 20)
+
+
 if __name__ == "__main__":
-    main(targets=1)
+    main(targets=1, args=("--proxy-arg=--faults=ec.refuse=skip",))
