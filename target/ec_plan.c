@@ -125,6 +125,23 @@ static bool all_answered(const struct ec_found *found, size_t count)
     return true;
 }
 
+static ec_mask of_higher_rank(const struct ec_found *found, size_t n)
+{
+    ec_mask has = 0;
+    for (size_t i = 0; i < n; i++)
+        has |= stays(&found[i]) ? found[i].has : 0;
+    return has;
+}
+
+/* The p-th to be asked: those who have none come first, then those who have but surplus ones. */
+static bool takes_slice(const struct ec_found *found, size_t count, size_t p)
+{
+    const struct ec_found *f = &found[p % count];
+    if (!stays(f) || p < count)
+        return stays(f) && f->has == 0;
+    return f->has != 0 && (f->has & ~of_higher_rank(found, p - count)) == 0;
+}
+
 void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
                     struct ec_mending *out)
 {
@@ -136,10 +153,10 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
             out->to.all[i] = (doubted & bit(i)) != 0 ? home : NULL;
             continue;
         }
-        while (next < count && !(stays(&found[next]) && found[next].has == 0))
+        while (next < 2 * count && !takes_slice(found, count, next))
             next++;
-        if (next < count)
-            out->to.all[i] = found[next++].node;
+        if (next < 2 * count)
+            out->to.all[i] = found[next++ % count].node;
         else
             out->homeless |= bit(i);
         if (leaves_with(found, count, bit(i)))

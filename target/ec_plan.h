@@ -6,7 +6,8 @@
  *            is left to a repair
  *   read     first asked are those that had them if nobody was away at the write; where that
  *            is not so, everybody is asked what he has
- *   repair   a slice that nobody active has goes to the first active target that has none,
+ *   repair   a slice that nobody active has goes to the first active target that has none (or
+ *            else none that is not elsewhere, too),
  *            one that is damaged to where it is; of two the one of lower rank goes
  *   garbage  slices whose tag none of the owners of the name has in its manifest, where all
  *            of them can be asked and none is on its way from an earlier one */

@@ -143,6 +143,11 @@ static void a_repair_gives_to_those_who_have_none(void **unused)
         {"aaaa", {0, 2, 4, 0}, 3, 2, "01.", 0, 0},
         {"amaa", {1, 2, 4, 0}, 3, 2, ".3.", 0, 2},
         {"aaa", {1, 2, 4}, 3, 6, ".12", 0, 0},
+        {"aaa", {1, 2, 1}, 3, 0, "..2", 0, 0}, /* it has but what another has, too */
+        {"aaa", {1, 2, 3}, 3, 0, "..2", 0, 0},
+        {"aaa", {1, 1, 2}, 3, 0, "..1", 0, 0},
+        {"uaa", {1, 2, 2}, 3, 0, "2..", 4, 0},
+        {"aaaa", {1, 2, 1, 0}, 3, 0, "..3", 0, 0}, /* sooner who has none */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ec_found found[NODES] = {0};
@@ -176,8 +181,8 @@ static void of_two_the_one_of_lower_rank_goes(void **unused)
     }
 }
 
-/* Of every pattern of what is where: each slice ends with a home or is counted, no target gets two,
- * none that has one gets another, and of each slice one is left. */
+/* Of every pattern of what is where: each slice ends with a home, no target gets two, none that has
+ * one for which there is no other gets another, and of each slice one is left. */
 static void every_pattern_is_repaired(void **unused)
 {
     (void)unused;
@@ -195,11 +200,14 @@ static void every_pattern_is_repaired(void **unused)
             if (m.to.all[i] == NULL)
                 continue;
             unsigned n = (unsigned)(m.to.all[i] - nodes);
-            assert_true(has[n] == 0 && (used & 1u << n) == 0);
+            ec_mask before = 0;
+            for (unsigned k = 0; k < n; k++)
+                before |= has[k];
+            assert_true((has[n] & ~before) == 0 && (used & 1u << n) == 0);
             used |= 1u << n;
             made |= (ec_mask)1 << i;
         }
-        assert_true((there & made) == 0 && (there | made | m.homeless) == (1 << SLICES) - 1);
+        assert_true((there & made) == 0 && (there | made) == (1 << SLICES) - 1 && m.homeless == 0);
         for (unsigned n = 0; n < TARGETS; n++) {
             ec_mask stays = has[n] & ~found[n].surplus;
             assert_true((left & stays) == 0 || (made | m.homeless) != 0);
