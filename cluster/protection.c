@@ -76,6 +76,8 @@ static void say_copies(const struct cluster_state *s, const struct bucket *b, st
         buf_printf(out, "%zu %s are asked for, and there %s %zu target%s", targets_needed(b),
                    b->props.ec_data > 0 ? "slices" : "copies", owners == 1 ? "is" : "are", owners,
                    owners == 1 ? "" : "s");
+        if (owners <= b->props.ec_data)
+            buf_puts(out, ": too few to store a large object");
     }
     if (b->filled < b->props.copies) {
         next_reason(out);

@@ -119,7 +119,9 @@ static void slices_want_a_target_each(void **unused)
     b.props.ec_parity = 1;
     assert_int_equal(protection_of(s, &b), PROTECTION_DEGRADED);
     protection_why(s, &b, &why);
-    assert_string_equal(buf_str(&why), "3 slices are asked for, and there are 2 targets");
+    assert_string_equal(
+        buf_str(&why),
+        "3 slices are asked for, and there are 2 targets: too few to store a large object");
     join("t2");
     moves_done();
     b = *bmd_bucket(&s->bmd, "two");

@@ -81,7 +81,7 @@ int bucket_create(struct ctl *ctl, const struct args *args)
         ctl_print_json(ctl, json_pack("{s:s}", "created", bucket));
     else
         fprintf(ctl->out, "created %s\n", bucket);
-    if (args->given[F_copies])
+    if (args->given[F_copies] || args->given[F_ec])
         warn_of(ctl, bucket);
     return EXIT_OK;
 }

@@ -31,7 +31,7 @@ static const char *what_is_there(json_t *copy)
 {
     json_t *intact = json_object_get(copy, "intact");
     if (json_object_get(copy, "error") != NULL)
-        return text_at(json_object_get(copy, "error"), "message");
+        return text_at(json_object_get(copy, "error"), "code"); /* the JSON has the sentence */
     if (!is_at(copy, "found"))
         return "nothing";
     if (is_at(copy, "tombstone"))
@@ -45,7 +45,7 @@ static const char *state_of_slice(json_t *slice)
 {
     json_t *error = json_object_get(slice, "error"), *intact = json_object_get(slice, "intact");
     if (error != NULL)
-        return text_at(error, "message");
+        return text_at(error, "code");
     return intact == NULL ? "" : json_is_true(intact) ? "intact" : "DAMAGED";
 }
 
@@ -88,6 +88,19 @@ static void add_row(struct ctl *ctl, struct table *t, json_t *copy)
                 sum != NULL ? text_at(sum, "value") : "");
 }
 
+/* What is missing they may have. */
+static void print_silent(struct ctl *ctl, json_t *copies)
+{
+    size_t i, count = 0;
+    json_t *copy;
+    json_array_foreach(copies, i, copy)
+    {
+        if (json_object_get(copy, "error") != NULL)
+            fprintf(ctl->out, "%s%s", count++ == 0 ? ", unless they are on " : ", ",
+                    text_at(copy, "node"));
+    }
+}
+
 /* What the table does not have. */
 static void print_missing(struct ctl *ctl, json_t *doc)
 {
@@ -100,6 +113,8 @@ static void print_missing(struct ctl *ctl, json_t *doc)
             data);
     json_array_foreach(missing, i, slice)
         fprintf(ctl->out, "%s%lld", i == 0 ? "; missing: " : ", ", json_integer_value(slice));
+    if (json_array_size(missing) > 0)
+        print_silent(ctl, json_object_get(doc, "copies"));
     fputc('\n', ctl->out);
 }
 

@@ -156,6 +156,21 @@ static int add_protection(struct ctl *ctl, struct summary *sum, const char *only
     return code;
 }
 
+/* Slices that are not there, as far as it is known. */
+static void say_lacking(const struct ctl *ctl, const char *bucket, json_t *row)
+{
+    json_int_t lacking = int_at(row, "slices_wanted") - int_at(row, "slices");
+    if (lacking <= 0)
+        return;
+    if (json_object_get(row, "missing") != NULL)
+        ctl_remark(ctl, "%s: slices that none of the targets that answer has: %lld", bucket,
+                   lacking);
+    else
+        ctl_remark(ctl,
+                   "%s: slices that are missing: %lld; 'dfcctl job start repair' makes them anew",
+                   bucket, lacking);
+}
+
 static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
 {
     const char *bucket;
@@ -167,11 +182,7 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
     {
         if (json_object_get(row, "why") != NULL)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
-        json_int_t lacking = int_at(row, "slices_wanted") - int_at(row, "slices");
-        if (lacking > 0)
-            ctl_remark(
-                ctl, "%s: slices that are missing: %lld; 'dfcctl job start repair' makes them anew",
-                bucket, lacking);
+        say_lacking(ctl, bucket, row);
     }
 }
 
