@@ -25,8 +25,6 @@ static int plan_add_key_map(const struct cluster_state *s, const struct sort_spe
     if (code == 0)
         code = bucket_refuse_cold(b, "sort", err);
     if (code == 0)
-        code = bucket_refuse_copies(b, "sort", err);
-    if (code == 0)
         p->ekm_bucket_id = b->id;
     return code;
 }
@@ -41,9 +39,7 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
     if (code != 0)
         return code;
     if ((code = bucket_refuse_cold(in, "sort", err)) != 0 ||
-        (code = bucket_refuse_cold(out, "sort", err)) != 0 ||
-        (code = bucket_refuse_copies(in, "sort", err)) != 0 ||
-        (code = bucket_refuse_copies(out, "sort", err)) != 0)
+        (code = bucket_refuse_cold(out, "sort", err)) != 0)
         return code;
     if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)
         return code;
@@ -151,6 +147,18 @@ static int check_bucket(const struct cluster_state *s, uint64_t id, const char *
                      which);
 }
 
+/* Copies that an output is to have besides: a repair would not bring what is hidden. */
+static int check_copies(const struct sort_plan *p, const struct cluster_state *s, struct error *err)
+{
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->output_bucket_id);
+    json_int_t planned = json_integer_value(json_object_get(p->output_props, "copies"));
+    if (b == NULL || planned == 0 || b->props.copies == (uint64_t)planned)
+        return 0;
+    return error_set(err, E_STALE_MAP,
+                     "the copies of bucket '%s' changed while the job ran; start it again",
+                     b->name);
+}
+
 int sort_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
     _cleanup_(sort_plan_freep)
@@ -162,5 +170,5 @@ int sort_job_fits(const struct job *job, const struct cluster_state *s, struct e
         code = check_bucket(s, p->input_bucket_id, "input", err);
     if (code == 0)
         code = check_bucket(s, p->output_bucket_id, "output", err);
-    return code;
+    return code != 0 ? code : check_copies(p, s, err);
 }

@@ -291,6 +291,9 @@ static void test_fits(void **state)
     assert_fits(job, E_BUCKET_NOT_FOUND, "input bucket");
     job_unref(job);
     job = made(SPEC(""));
+    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 2);
+    apply(&(struct command){.kind = CMD_BUCKET_PROPS, .name = "out", .patch = patch});
+    assert_fits(job, E_STALE_MAP, "copies of bucket 'out'");
     apply(&(struct command){.kind = CMD_BUCKET_DESTROY, .name = "out"});
     assert_fits(job, E_BUCKET_NOT_FOUND, "output bucket");
     job_unref(job);

@@ -433,6 +433,21 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
     return 0;
 }
 
+int object_open_any(const struct object_place *p, struct mountpath *mp, struct object *o,
+                    struct error *err)
+{
+    _cleanup_close_ int fd = -1;
+    o->fd = -1;
+    int errnum = open_file(p, mp, true, &fd);
+    if (errnum != 0)
+        return mountpath_failed(
+            mp, error_errno(err, errnum, "open object '%s' on '%s'", p->name, mp->path));
+    int code = object_take_any(p, mp, fd, o, err);
+    if (code == 0)
+        o->fd = steal_fd(&fd);
+    return mountpath_failed(mp, code);
+}
+
 static int open_held_locked(const struct object_place *p, struct object *o, struct error *err)
 {
     struct stored cur;
@@ -446,15 +461,7 @@ static int open_held_locked(const struct object_place *p, struct object *o, stru
                          p->name, cur.mp->path);
     if (cur.attr.job != NULL)
         return object_reserved(&cur, err);
-    _cleanup_close_ int fd = -1;
-    int errnum = open_file(p, cur.mp, true, &fd);
-    if (errnum != 0)
-        return mountpath_failed(
-            cur.mp, error_errno(err, errnum, "open object '%s' on '%s'", p->name, cur.mp->path));
-    code = object_take_any(p, cur.mp, fd, o, err);
-    if (code == 0)
-        o->fd = steal_fd(&fd);
-    return mountpath_failed(cur.mp, code);
+    return object_open_any(p, cur.mp, o, err);
 }
 
 int object_open_held(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,

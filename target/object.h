@@ -168,7 +168,9 @@ struct object_put_spec {
     const char *content_type;            /* or NULL */
     const char *meta;                    /* "name\0value\0…", or NULL */
     size_t meta_len;
-    const char *job_id; /* NULL, or the object is hidden until this job has committed */
+    /* NULL, or the object is hidden until this job has committed; in place of what the job has hidden
+     * there before, whatever its version. */
+    const char *job_id;
     struct object_condition condition; /* check may be NULL */
     /* What an earlier owner has of the name, or NULL: it is what there is where nothing greater is
      * here, and the new version is greater than its own. */
@@ -278,6 +280,9 @@ int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
                    const char *job_id, struct error *err);
 /* What object_unmark() and object_discard() have done is on the disks when this returns. */
 int object_store_sync(struct object_store *s, struct error *err);
+/* As object_open(), of what this job hides.  E_OBJECT_NOT_FOUND where the mark is not there. */
+int object_open_marked(struct object_store *s, uint64_t bucket_id, const char *name,
+                       const char *job_id, struct object *o, struct error *err);
 /* fn() for each name of the bucket that carries the job's mark; by the index, so that names come
  * in order within a mountpath.  fn may unmark or discard. */
 int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *job_id,

@@ -9,6 +9,7 @@
 #include "target/copy_rule.h"
 #include "target/earlier.h"
 #include "target/ec_manifest.h"
+#include "target/hidden.h"
 #include "target/object_bytes.h"
 #include "target/object_routes.h"
 #include "target/target.h"
@@ -117,6 +118,13 @@ static void put_moved(struct headers *h, const struct attr *a)
         put_header(h, OBJECT_TOMBSTONE_HEADER ": true");
 }
 
+static void put_hidden(struct headers *h, const struct object_copy *copy)
+{
+    put_header(h, arena_printf(h->arena, HIDDEN_JOB_HEADER ": %s", copy->job_id));
+    put_header(h, arena_printf(h->arena, HIDDEN_ATTEMPT_HEADER ": %llu",
+                               (unsigned long long)copy->attempt));
+}
+
 static void put_headers(struct headers *h, const struct object_copy *copy, const struct attr *a)
 {
     char hex[2 * CHECKSUM_MAX + 1];
@@ -139,6 +147,8 @@ static void put_headers(struct headers *h, const struct object_copy *copy, const
     if (a->slices != NULL)
         put_header(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
     put_meta(h, a);
+    if (copy->job_id != NULL)
+        put_hidden(h, copy);
 }
 
 static void sent(void *arg, struct http_result *r)

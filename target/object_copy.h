@@ -52,6 +52,8 @@ struct object_copy {
     uint64_t term, version; /* the rule's */
     bool moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
     const char *to; /* NULL, or to this target */
+    const char *job_id; /* with `moves`: NULL, or hidden there, too, by this job's attempt (hidden.h) */
+    uint64_t attempt;
 };
 
 /* E_BUCKET_NOT_FOUND; E_CHECKSUM where the original's bytes are damaged; E_NO_SPACE,

@@ -83,6 +83,10 @@ int object_check_owned(const struct object_place *p, struct error *err);
 const struct attr *object_present(const struct object_place *p, const struct stored *cur,
                                   const struct object_held *earlier, struct attr *scratch);
 
+/* The same whatever it is: a tombstone, or hidden. */
+int object_open_any(const struct object_place *p, struct mountpath *mp, struct object *o,
+                    struct error *err);
+
 /* E_UNSUPPORTED where its bytes are in slices. */
 int object_check_whole(const struct object *o, struct error *err);
 int object_not_found(const char *name, struct error *err);

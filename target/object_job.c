@@ -164,6 +164,33 @@ int object_store_sync(struct object_store *s, struct error *err)
     return 0;
 }
 
+/* --- what a job hides, for its copies on other targets
+ * --------------------------------------------
+ */
+
+static int open_marked_locked(struct object_place *p, const char *job_id, struct object *o,
+                              struct error *err)
+{
+    struct stored cur;
+    int code = stored_read(p, &cur, err);
+    if (code == 0 && !has_mark(&cur, job_id))
+        code = object_not_found(p->name, err);
+    return code != 0 ? code : object_open_any(p, cur.mp, o, err);
+}
+
+int object_open_marked(struct object_store *s, uint64_t bucket_id, const char *name,
+                       const char *job_id, struct object *o, struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    if (code != 0)
+        return code;
+    object_lock(&p);
+    code = open_marked_locked(&p, job_id, o, err);
+    object_unlock(&p);
+    return code;
+}
+
 /* --- finding what carries a mark -------------------------------------------------------------- */
 
 struct names {

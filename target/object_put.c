@@ -99,11 +99,11 @@ static int put_rule(struct commit *c, const struct stored *cur, struct error *er
     const struct object_put *p = put_of(c);
     const struct object_store *s = c->place.store;
     struct attr scratch;
-    if (c->attr.job != NULL)
-        return hidden_rule(c, cur, err);
-    int code = object_check_owned(&c->place, err);
+    int code = c->attr.job != NULL ? hidden_rule(c, cur, err) : object_check_owned(&c->place, err);
     if (code != 0)
         return code;
+    if (c->attr.job != NULL)
+        return p->condition.check != NULL ? p->condition.check(p->condition.ctx, NULL, err) : 0;
     if (stored_hidden(s, cur))
         return object_reserved(cur, err);
     if (c->moved && (code = moved_rule(c, cur, err)) != 0)

@@ -34,6 +34,7 @@
 #include "target/ec_manifest.h"
 #include "target/ec_write.h"
 #include "target/fan.h"
+#include "target/hidden.h"
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/staged.h"
@@ -209,6 +210,9 @@ static int put_move_spec(struct object_call *call, struct object_put_spec *spec,
     spec->checksum = spec->expect != NULL ? spec->expect->type : CHECKSUM_NONE;
     spec->moved = moved;
     spec->condition = (struct object_condition){.check = check_move, .ctx = call};
+    spec->job_id = http_header(call->req, HIDDEN_JOB_HEADER);
+    if (spec->job_id != NULL)
+        spec->condition = (struct object_condition){.check = hidden_check, .ctx = call->req};
     return code;
 }
 
@@ -292,7 +296,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
                             : put_copy_spec(call, &spec, err);
     if (code != 0)
         return code;
-    if (copies_are_several(call->bucket) && call->from_peer && is_move(req))
+    if (copies_are_several(call->bucket) && spec.moved != NULL && spec.job_id == NULL)
         unsettled_mark(call->target->copies->unsettled, call->bucket->id, call->name,
                        &moved.version, clock_ms());
     if (!call->acts)

@@ -27,9 +27,7 @@ void objects_job_done(struct objects_job *o)
     job_stop_done(&o->stop);
 }
 
-/* Of several copies the first owner of a name works on it, when it has all that was acknowledged.
- */
-static bool has_all(const struct target *t, uint64_t bucket_id)
+bool objects_job_has_all(const struct target *t, uint64_t bucket_id)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
@@ -43,7 +41,7 @@ static int wait_for_copies(struct objects_job *o, struct error *err)
 {
     struct error why = ERROR_INIT;
     error_set(&why, E_NOT_READY, "target '%s' waits for its repair", o->target->id);
-    while (!has_all(o->target, o->plan.input_bucket_id)) {
+    while (!objects_job_has_all(o->target, o->plan.input_bucket_id)) {
         job_tally_wait(o->tally, &why);
         if (!job_stop_pause(&o->stop, WAIT_MS))
             return error_set(err, E_ABORTED, "job '%s' was stopped", o->job->id);

@@ -9,12 +9,15 @@
 #include <xxhash.h>
 
 #include "cluster/location.h"
+#include "cluster/owners.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "sort/format.h"
 #include "sort/plan.h"
 #include "target/job_files.h"
 #include "target/list.h"
+#include "target/object_copy.h"
+#include "target/sort_outputs.h"
 #include "target/sort_peers.h"
 #include "target/sort_pins.h"
 #include "target/target.h"
@@ -30,11 +33,11 @@ struct sort_host {
     struct job *job;
     struct sort_spec *spec;
     struct sort_plan *plan;
-    struct bucket_props output_props;
     unsigned self;
     struct sort_peers *peers;
     struct sort_env env;
     struct sort_pins pins;
+    struct sort_outputs outputs;
     struct sort_task *task; /* NULL before prepare */
     atomic_bool stopped;
     atomic_uint next_work_file; /* goes round the mountpaths */
@@ -67,16 +70,41 @@ static int env_open_shard(void *ctx, const char *name, int *fd, struct error *er
     return sort_pins_open(&h->pins, name, fd, err);
 }
 
-/* An object of the cluster is read from its owner as it is, be that this target. */
-static char *key_map_url(const struct sort_host *h, const struct sort_spec *spec)
+/* An object of the cluster is read from the owner that acts for it, be that this target. */
+static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, struct buf *url,
+                       struct error *err)
 {
-    if (spec->ekm_bucket == NULL)
-        return xstrdup(spec->ekm_file);
-    struct buf url = BUF_INIT;
-    unsigned owner = sort_plan_owner(h->plan, h->plan->ekm_bucket_id, spec->ekm_object);
-    buf_puts(&url, h->plan->data_urls[owner]);
-    location_put_object(&url, spec->ekm_bucket, spec->ekm_object);
-    return buf_steal(&url);
+    if (spec->ekm_bucket == NULL) {
+        buf_puts(url, spec->ekm_file);
+        return 0;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, h->plan->ekm_bucket_id);
+    struct owners owners;
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' was destroyed meanwhile",
+                         spec->ekm_bucket);
+    owners_of(s, b, spec->ekm_object, &owners);
+    if (owners.acting == NULL)
+        return error_set(err, E_NET, "no owner of '%s' answers", spec->ekm_object);
+    buf_puts(url, owners.acting->data_url);
+    location_put_object(url, spec->ekm_bucket, spec->ekm_object);
+    return 0;
+}
+
+/* A server that does not give the map is no target that was lost, and no reason to begin again; an
+ * owner that another one acts for by now, or that waits for a third, is. */
+static int key_map_failure(struct sort_host *h, const struct sort_spec *spec, int code,
+                           struct error *err)
+{
+    const char *map = spec->ekm_file;
+    if (spec->ekm_bucket != NULL)
+        return object_copy_may_pass(code) ? error_recode(err, E_NET, "external key map '%s'", map)
+                                          : error_wrap(err, "external key map '%s'", map);
+    bool theirs = code == E_NET || code == E_TIMEOUT || code == E_LENGTH || code == E_NOT_READY;
+    return theirs && !atomic_load(&h->stopped)
+               ? error_recode(err, E_BACKEND, "external key map '%s'", map)
+               : error_wrap(err, "external key map '%s'", map);
 }
 
 static int env_read_key_map(void *ctx, const struct sort_spec *spec,
@@ -84,18 +112,21 @@ static int env_read_key_map(void *ctx, const struct sort_spec *spec,
                             void *arg, struct error *err)
 {
     struct sort_host *h = ctx;
-    _cleanup_free_ char *url = key_map_url(h, spec);
     _cleanup_free_ char *piece = xmalloc(PEER_PIPE_MIN);
     _cleanup_(bpipe_unrefp)
     struct bpipe *pipe = NULL;
-    int code = sort_peers_get(h->peers, url, spec->ekm_bucket == NULL, &pipe, err);
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    int code = key_map_url(h, spec, &url, err);
+    if (code == 0)
+        code = sort_peers_get(h->peers, buf_str(&url), spec->ekm_bucket == NULL, &pipe, err);
     for (ssize_t n = 1; code == 0 && n > 0;) {
         n = bpipe_read(pipe, piece, PEER_PIPE_MIN, err);
         code = n < 0 ? (int)n : feed(arg, piece, (size_t)n, err);
     }
     if (code != 0 && pipe != NULL)
         bpipe_cancel(pipe, err);
-    return code != 0 ? error_wrap(err, "external key map '%s'", spec->ekm_file) : 0;
+    return code != 0 ? key_map_failure(h, spec, code, err) : 0;
 }
 
 static int env_open_work_file(void *ctx, int *fd, struct error *err)
@@ -134,45 +165,26 @@ static int env_fetch_records(void *ctx, unsigned from, const void *request, size
     return sort_peers_fetch_records(h->peers, from, request, len, pipe, err);
 }
 
-/* --- output: hidden objects ---------------------------------------------------------------------
+/* --- output --------------------------------------------------------------------------------------
  */
 
 static unsigned env_owner(void *ctx, const char *name)
 {
-    struct sort_host *h = ctx;
-    return sort_plan_owner(h->plan, h->plan->output_bucket_id, name);
+    const struct sort_host *h = ctx;
+    return sort_outputs_owner(&h->outputs, name);
 }
 
 static int env_output_check(void *ctx, const char *name, struct error *err)
 {
-    struct sort_host *h = ctx;
-    struct object o;
-    int code = object_head(h->target->store, h->plan->output_bucket_id, name, &o, err);
-    if (code == E_OBJECT_NOT_FOUND)
-        return 0;
-    return code != 0 ? code
-                     : error_set(err, E_OBJECT_EXISTS, "output '%s/%s' exists already",
-                                 h->spec->output_bucket, name);
+    const struct sort_host *h = ctx;
+    return sort_outputs_check(&h->outputs, name, err);
 }
 
 static int env_output_begin(void *ctx, const char *name, uint64_t size, struct sort_output **out,
                             struct error *err)
 {
-    struct sort_host *h = ctx;
-    if (env_owner(h, name) != h->self)
-        return error_set(err, E_WRONG_OWNER,
-                         "output '%s' was ordered from target '%s', its owner "
-                         "is '%s'",
-                         name, h->target->id, h->plan->ids[env_owner(h, name)]);
-    const struct object_put_spec spec = {.bucket_id = h->plan->output_bucket_id,
-                                         .name = name,
-                                         .size =
-                                             size != SORT_SIZE_UNKNOWN ? size : OBJECT_SIZE_UNKNOWN,
-                                         .durability = h->output_props.durability,
-                                         .checksum = h->output_props.checksum,
-                                         .content_type = h->spec->output_shards->content_type,
-                                         .job_id = h->job->id};
-    return object_put_begin(h->target->store, &spec, (struct object_put **)out, err);
+    const struct sort_host *h = ctx;
+    return sort_outputs_begin(&h->outputs, name, size, out, err);
 }
 
 static int env_output_write(void *ctx, struct sort_output *out, const void *data, size_t len,
@@ -184,8 +196,8 @@ static int env_output_write(void *ctx, struct sort_output *out, const void *data
 
 static int env_output_finish(void *ctx, struct sort_output *out, struct error *err)
 {
-    (void)ctx;
-    return object_put_commit_wait((struct object_put *)out, err);
+    const struct sort_host *h = ctx;
+    return sort_outputs_finish(&h->outputs, out, err);
 }
 
 static void env_output_discard(void *ctx, struct sort_output *out)
@@ -194,28 +206,11 @@ static void env_output_discard(void *ctx, struct sort_output *out)
     object_put_abort((struct object_put *)out);
 }
 
-struct pruning {
-    struct sort_host *host;
-    bool (*wanted)(void *arg, const char *name);
-    void *arg;
-};
-
-static int prune_output(void *ctx, const char *name, struct error *err)
-{
-    const struct pruning *p = ctx;
-    const struct sort_host *h = p->host;
-    if (p->wanted(p->arg, name))
-        return 0;
-    return object_discard(h->target->store, h->plan->output_bucket_id, name, h->job->id, err);
-}
-
 static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
                              struct error *err)
 {
     struct sort_host *h = ctx;
-    struct pruning p = {.host = h, .wanted = wanted, .arg = arg};
-    return object_each_marked(h->target->store, h->plan->output_bucket_id, h->job->id, prune_output,
-                              &p, err);
+    return sort_outputs_prune(&h->outputs, wanted, arg, err);
 }
 
 /* --- the kind -----------------------------------------------------------------------------------
@@ -226,6 +221,7 @@ static void host_free(void *self)
     struct sort_host *h = self;
     sort_task_free(h->task);
     sort_peers_free(h->peers);
+    sort_outputs_done(&h->outputs);
     sort_plan_free(h->plan);
     sort_spec_free(h->spec);
     job_unref(h->job);
@@ -239,7 +235,7 @@ static int host_parse(struct sort_host *h, struct error *err)
     if (code == 0)
         code = sort_plan_parse(h->job->plan, &h->plan, err);
     if (code == 0)
-        code = bucket_props_from_json(h->plan->output_props, &h->output_props, err);
+        code = bucket_props_from_json(h->plan->output_props, &h->outputs.props, err);
     if (code != 0)
         return code;
     int number = sort_plan_number(h->plan, h->target->id);
@@ -305,7 +301,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
     struct sort_host *h = xcalloc(1, sizeof *h);
     h->target = host;
     h->job = job_ref(job);
-    h->output_props = BUCKET_PROPS_DEFAULT;
+    h->outputs.props = BUCKET_PROPS_DEFAULT;
     h->env = (struct sort_env){.ctx = h,
                                .pin_shards = env_pin_shards,
                                .open_shard = env_open_shard,
@@ -329,6 +325,12 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                  .spec = h->spec,
                                  .self = h->self,
                                  .stopped = &h->stopped};
+    h->outputs.target = h->target;
+    h->outputs.job = h->job;
+    h->outputs.plan = h->plan;
+    h->outputs.spec = h->spec;
+    h->outputs.self = h->self;
+    h->outputs.stopped = &h->stopped;
     if (code != 0)
         return error_wrap(err, "job '%s'", job->id);
     *self = steal(h);
@@ -354,6 +356,7 @@ static void host_again(void *self, const struct job *job)
     job_unref(h->job);
     h->job = job_ref(job);
     h->pins.job_id = h->job->id;
+    h->outputs.job = h->job;
     atomic_store(&h->stopped, false);
 }
 
@@ -383,27 +386,19 @@ static int refuse_existing_outputs(void *ctx, const struct list_page *page, stru
     return 0;
 }
 
-/* After this the primary may decide to commit, which no error can turn back: what the bucket's rule
- * leaves to the system's leisure has to be on the disks before. */
-static int settle_outputs(struct sort_host *h, struct error *err)
-{
-    if (h->spec->dry_run || h->output_props.durability == DURABILITY_SYNC)
-        return 0;
-    return object_store_sync(h->target->store, err);
-}
-
 static int host_run(void *self, struct error *err)
 {
     struct sort_host *h = self;
     int code = 0;
     host_find_peers(h);
+    sort_outputs_again(&h->outputs);
     if (h->spec->output_template != NULL) /* those of a key map are looked at when they are known */
         code = sort_pins_each_page(&h->pins, h->plan->output_bucket_id,
                                    template_prefix(h->spec->output_template),
                                    refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);
-    return code != 0 ? code : settle_outputs(h, err);
+    return code != 0 ? code : sort_outputs_settle(&h->outputs, err);
 }
 
 static void host_stop(void *self)
@@ -426,58 +421,16 @@ static void host_give_way(void *self)
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-/* What is done with each output; one that resists does not keep the others. */
-struct ending {
-    struct sort_host *host;
-    int (*fn)(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
-              struct error *err);
-    struct error first;
-};
-
-static int end_output(void *ctx, const char *name, struct error *err)
-{
-    struct ending *e = ctx;
-    const struct sort_host *h = e->host;
-    struct error why = ERROR_INIT;
-    (void)err;
-    int code = e->fn(h->target->store, h->plan->output_bucket_id, name, h->job->id, &why);
-    if (code != 0 && e->first.code == 0)
-        e->first = why;
-    return 0;
-}
-
-static int end_outputs(struct ending *e, struct error *err)
-{
-    const struct sort_host *h = e->host;
-    int code = object_each_marked(h->target->store, h->plan->output_bucket_id, h->job->id,
-                                  end_output, e, err);
-    if (code == 0 && e->first.code != 0)
-        code = error_set(err, e->first.code, "%s", e->first.message);
-    return code;
-}
-
-/* The job's directory goes last: while it stands, the work is not done. */
-static int host_end(struct ending *e, struct error *err)
-{
-    const struct sort_host *h = e->host;
-    int code = end_outputs(e, err);
-    if (code == 0)
-        code = object_store_sync(h->target->store, err);
-    if (code == 0)
-        code = object_remove_job_files(h->target->store, h->job->id, err);
-    return code;
-}
-
 static int host_commit(void *self, struct error *err)
 {
-    struct ending e = {.host = self, .fn = object_unmark};
-    return host_end(&e, err);
+    const struct sort_host *h = self;
+    return sort_outputs_commit(&h->outputs, err);
 }
 
 static int host_undo(void *self, struct error *err)
 {
-    struct ending e = {.host = self, .fn = object_discard};
-    return host_end(&e, err);
+    const struct sort_host *h = self;
+    return sort_outputs_undo(&h->outputs, err);
 }
 
 static json_t *host_status(void *self)

@@ -10,6 +10,7 @@
 #include "common/rng.h"
 #include "sort/codec.h"
 #include "target/job_files.h"
+#include "target/sort_pin.h"
 #include "target/target.h"
 
 enum {
@@ -39,13 +40,9 @@ static int pin_shard(const struct sort_pins *p, struct sort_shard_info *info, bo
                      struct error *err)
 {
     char link_name[LINK_NAME];
-    _cleanup_free_ char *path = NULL;
     struct object o;
     link_name_of(p, info->name, link_name);
-    int code = object_pin(p->target->store, p->plan->input_bucket_id, info->name, p->job_id,
-                          link_name, &path, &o, err);
-    if (code == E_OBJECT_NOT_FOUND)
-        code = object_explain_miss(p->target->store, p->plan->input_bucket_id, info->name, err);
+    int code = sort_pin(p, info->name, link_name, &o, err);
     *found = code != E_OBJECT_NOT_FOUND;
     if (code == E_OBJECT_NOT_FOUND)
         return 0;
@@ -106,7 +103,8 @@ static int pin_page(const struct sort_pins *p, const struct list_page *page, sor
     for (size_t i = 0; code == 0 && i < page->entry_count; i++) {
         struct sort_shard_info info = {.name = page->entries[i].name};
         bool found;
-        if (!ends_with(info.name, p->spec->input_extension))
+        if (!ends_with(info.name, p->spec->input_extension) ||
+            sort_plan_owner(p->plan, p->plan->input_bucket_id, info.name) != p->self)
             continue;
         code = pin_shard(p, &info, &found, err);
         /* One that was deleted since the page was made is no part of the dataset. */
@@ -237,7 +235,9 @@ static int pin_anew(const struct sort_pins *p, sort_shard_fn *each, void *arg,
     struct listing l = {.each = each, .arg = arg};
     random_bytes(&pinned->stamp, sizeof pinned->stamp);
     encoder_init(&l.encoder, sink_buf(&text));
-    int code = pin_and_list(p, &l, pinned->stamp, err);
+    int code = sort_pin_wait_for_repair(p, err);
+    if (code == 0)
+        code = pin_and_list(p, &l, pinned->stamp, err);
     encoder_done(&l.encoder);
     if (code == 0)
         code =

@@ -1,5 +1,6 @@
-/* The input of a sort on one target: objects of the input bucket, pinned by hard links under the
- * job's directory, where they stay what they were whatever becomes of the objects.
+/* The input of a sort on one target: objects of the input bucket whose first owner it is, pinned by
+ * hard links under the job's directory, where they stay what they were whatever becomes of the
+ * objects.
  *
  *     in-<32 hex digits>   a pin: the hash that the store names the object's file by
  *     pinned               written when all are there: what they are, and a stamp drawn at random

@@ -35,6 +35,7 @@
 #include "target/ec_slices.h"
 #include "target/entry.h"
 #include "target/health.h"
+#include "target/hidden.h"
 #include "target/job_files.h"
 #include "target/job_news.h"
 #include "target/index_routes.h"
@@ -61,10 +62,12 @@
 enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
 
 const struct http_route *const target_routes[] = {
-    object_routes, daemon_routes,  mountpath_routes,   cluster_routes,  index_routes,
-    list_routes,   xaction_routes, sort_stream_routes, earlier_routes,  staged_routes,
-    settle_routes, session_routes, cold_list_routes,   ec_slice_routes, ec_mend_routes,
-    copy_shown_routes, NULL};
+    object_routes,  daemon_routes,      mountpath_routes,
+    cluster_routes, index_routes,       list_routes,
+    xaction_routes, sort_stream_routes, earlier_routes,
+    staged_routes,  settle_routes,      hidden_routes,
+    session_routes, cold_list_routes,   ec_slice_routes,
+    ec_mend_routes, copy_shown_routes,  NULL};
 
 static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xaction,
                                                   &copy_xaction,     &prefetch_xaction,

@@ -66,6 +66,7 @@ def failed(c, code, text, **changes):
     before = c.names("dsort-testing")
     job = c.wait_job(c.sort({**PACK, **changes}))
     equal(job["state"], "failed", f"state with {changes}")
+    equal(job["redone"]["attempts"], 0, "how often it began again")
     check(any(e["code"] == code and text in e["message"] for e in job["errors"]),
           f"wanted {code} with '{text}': {job['errors']}")
     equal(c.names("dsort-testing"), before, "names afterwards")
@@ -130,10 +131,11 @@ def test_a_map_by_http(c):
     url = f"http://127.0.0.1:{server.server_port}/static/"
     try:
         job = finished(c, {**PACK, "ekm_file": url + "order.json", "output_shard_size": "4KiB"})
-        failed(c, "network_error", "external key map", ekm_file=url + "nothing")
+        failed(c, "backend_error", "external key map", ekm_file=url + "nothing")
     finally:
         server.shutdown()
         server.server_close()
+    failed(c, "backend_error", "external key map", ekm_file=url + "order.json")  # nobody listens
     cats, rest = records(c, "http-cat-"), records(c, "http-rest-")
     equal(sum(cats.values(), []), [f"cat_{i}" for i in range(SHARDS)], "cats")
     equal(sum(rest.values(), []), sorted(n for n in NAMES if not n.startswith("cat")), "the rest")

@@ -1,0 +1,16 @@
+/* Pinning one shard of a sort (sort_pins.h): the object as a GET would be answered from it.
+ *
+ * Of several copies the first owner pins its own, once all that was acknowledged is here: before it
+ * looks at lists it waits for its repair; a name that is not settled, and one whose bytes it has lost,
+ * it has compared, and looks again.  Waits; E_ABORTED when the job is stopped. */
+#pragma once
+
+#include "common/error.h"
+
+struct object;
+struct sort_pins;
+
+int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err);
+/* *o is open.  E_OBJECT_NOT_FOUND: there is no such object. */
+int sort_pin(const struct sort_pins *p, const char *name, const char *link_name, struct object *o,
+             struct error *err);
