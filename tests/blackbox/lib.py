@@ -232,8 +232,19 @@ def raw_exchange(address, data, timeout=WAIT_SECONDS, shut=False):
 
 # --- the cluster ---------------------------------------------------------------------------------
 
+def is_free(port):
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # what is merely over is free
+        try:
+            s.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+        return True
+
+
 class Ports:
-    """A block of ports that is this test's alone: its lock ends with the process."""
+    """A block of ports that is this test's alone: its lock ends with the process.  One in which
+    another program has a port is passed over."""
 
     FIRST, LAST, SIZE = 12000, 32000, 60
 
@@ -250,7 +261,9 @@ class Ports:
                 self.file.close()
                 continue
             self.base = self.FIRST + block * self.SIZE
-            return
+            if all(is_free(port) for port in range(self.base, self.base + self.SIZE)):
+                return
+            self.file.close()
         raise Failed("no block of ports is free")
 
 
