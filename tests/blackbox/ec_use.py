@@ -7,7 +7,7 @@ import os
 import random
 
 from ec import DATA, PARITY, SLICES, create, get, put, slice_files, slices_of_bucket
-from lib import check, equal, main
+from lib import check, equal, main, wait_for
 
 
 def fill(c, bucket):
@@ -130,6 +130,30 @@ def test_a_summary_counts_what_is_stored(c):
     equal((row["slices"], row["slices_wanted"]), (SLICES - 1, SLICES), "slices, where one is lost")
     done = c.dfcctl("storage", "summary", "counted")
     check("slices that are missing: 1;" in done.stdout + done.stderr, f"{done.stdout}{done.stderr}")
+
+
+def set_ec(c, bucket, ec):
+    return c.call("PUT", f"/v1/buckets/{bucket}", {"action": "setprops", "value": {"ec": ec}})
+
+
+def test_the_shape_stays_and_the_least_size_changes(c):
+    set_ec(c, "counted", f"{DATA + 1}+{PARITY}").expect(400, "invalid_argument")
+    set_ec(c, "counted", f"{DATA}+{PARITY}:100").expect(200)
+    put(c, "counted", "by now sliced", bytes(1000))
+    check("ec" in shown(c, "counted", "by now sliced"), "it is whole")
+
+
+def test_slices_go_with_their_bucket(c):
+    create(c, "first")
+    bodies = fill(c, "first")
+    c.call("POST", "/v1/buckets/first", {"action": "rename", "name": "second"}).expect(204)
+    for name, body in bodies.items():
+        check_is(c, "second", name, body)
+    number = c.get_json("/v1/buckets/second")["id"] | 1 << 62
+    equal(slices_of_bucket(c, "second"), SLICES, "slices")
+    c.call("DELETE", "/v1/buckets/second").expect(204)
+    wait_for(lambda: not any(f"/obj/{number}/" in path for t in c.targets()
+                             for path in slice_files(c, t)), "the end of the slices", 60)
 
 
 if __name__ == "__main__":
