@@ -125,9 +125,6 @@ static int check_write_policy(const struct bucket_props *p, struct error *err)
         return error_set(err, E_INVALID,
                          "field 'write_policy' is of buckets with a backend, and this bucket has "
                          "none");
-    if (p->write_policy == WRITE_POLICY_BACK)
-        return error_set(err, E_UNSUPPORTED,
-                         "field 'write_policy': this release writes through, not back");
     if (!backend_is_written(p->backend))
         return error_set(err, E_UNSUPPORTED,
                          "field 'write_policy': this release writes to s3 and gs alone");
@@ -224,7 +221,7 @@ int bucket_refuse_write(const struct bucket *b, const char *what, struct error *
         return 0;
     return error_set(err, E_UNSUPPORTED,
                      "bucket '%s' has a backend and is only read: no %s, unless its property "
-                     "write_policy is 'through'",
+                     "write_policy is 'through' or 'back'",
                      b->name, what);
 }
 

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "target/back.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 #include "target/miss.h"
@@ -48,7 +49,10 @@ static bool cold_take(struct object_call *call)
 {
     if (call->bucket->props.backend == NULL)
         return false;
-    cold_serve(call);
+    if (back_is_pending(call, true)) /* the backend has still what was deleted */
+        miss_ends(call);
+    else
+        cold_serve(call);
     return true;
 }
 

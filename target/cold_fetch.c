@@ -90,12 +90,18 @@ void fetch_unref(struct fetch *f)
     free(f);
 }
 
+/* One that a write has overtaken reads what is no more: nobody joins it. */
+static bool is_for(const struct fetch *f, uint64_t bucket_id, const char *name)
+{
+    return f->bucket_id == bucket_id && strcmp(f->name, name) == 0 && !atomic_load(&f->overtaken);
+}
+
 /* A reference.  *fresh: it has to be run. */
 static struct fetch *table_find(struct cold *c, const struct cold_wanted *w, bool *fresh)
 {
     pthread_mutex_lock(&c->lock);
     struct fetch **slot = slot_of(c, w->bucket->id, w->name), *f = *slot;
-    while (f != NULL && (f->bucket_id != w->bucket->id || strcmp(f->name, w->name) != 0))
+    while (f != NULL && !is_for(f, w->bucket->id, w->name))
         f = f->next;
     *fresh = f == NULL;
     if (f == NULL) {
@@ -277,6 +283,7 @@ static int put_begin(struct storing *s, struct error *err)
         .meta = meta.len > 0 ? meta.data : NULL,
         .meta_len = meta.len,
         .condition = {.check = check_overtaken, .ctx = f},
+        .yields = true,
     };
     int code = object_put_begin(f->cold->target->store, &spec, &s->put, err);
     return code != 0 ? code : object_put_share(s->put, &f->fd, &f->reader, err);

@@ -102,6 +102,9 @@ void cold_put_headers(struct http_request *req, const struct backend_facts *fact
 /* The request's conditions against what the backend has; facts NULL: nothing. */
 int cold_check_conditions(const struct object_call *call, const struct backend_facts *facts,
                           struct error *err);
+/* What the backend has of the call's object; 0 also where there is none: then *there is false. */
+int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
+                  struct error *err);
 /* Is there one range, to be asked of the backend?  Its text; E_INVALID, E_RANGE. */
 enum { COLD_RANGE_MAX = 64 };
 int cold_pick_range(const struct object_call *call, bool *ranged, char text[static COLD_RANGE_MAX],

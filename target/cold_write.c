@@ -21,6 +21,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/reader.h"
+#include "target/back.h"
 #include "target/backend/upload.h"
 #include "target/object_routes.h"
 #include "target/turns.h"
@@ -37,9 +38,8 @@ static bool has_conditions(const struct object_call *call)
            http_header(call->req, "If-Unmodified-Since") != NULL;
 }
 
-/* 0 also where there is none: then *there is false. */
-static int ask_backend(const struct object_call *call, bool *there, struct backend_facts *facts,
-                       struct error *err)
+int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
+                  struct error *err)
 {
     struct bpipe *none;
     struct error why = ERROR_INIT;
@@ -61,6 +61,17 @@ static int hide_old(const struct object_call *call, bool *was, struct error *err
     return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
 }
 
+/* It was answered for, and would be lost with a write that fails. */
+static int check_pending(const struct object_call *call, struct error *err)
+{
+    if (!back_is_pending(call, false))
+        return 0;
+    return error_set(err, E_NOT_READY,
+                     "object '%s' was written while write_policy was 'back', and the backend does not "
+                     "have it yet; try again",
+                     call->name);
+}
+
 static void overtake(const struct object_call *call)
 {
     fetch_overtake(call->target->cold, call->bucket->id, call->name);
@@ -74,7 +85,7 @@ static int put_check(const struct object_call *call, struct error *err)
     struct backend_facts facts;
     if (!has_conditions(call))
         return 0;
-    int code = ask_backend(call, &there, &facts, err);
+    int code = cold_ask_head(call, &there, &facts, err);
     return code != 0 ? code : cold_check_conditions(call, there ? &facts : NULL, err);
 }
 
@@ -142,6 +153,8 @@ static int put_through(const struct object_call *call, struct object_put *put,
     bool was;
     int code = object_put_finish(put, err);
     if (code == 0)
+        code = check_pending(call, err);
+    if (code == 0)
         code = put_check(call, err);
     if (code == 0)
         code = hide_old(call, &was, err);
@@ -177,7 +190,9 @@ static int delete_through(const struct object_call *call, struct error *err)
 {
     bool there, was = false;
     struct backend_facts facts;
-    int code = ask_backend(call, &there, &facts, err);
+    int code = check_pending(call, err);
+    if (code == 0)
+        code = cold_ask_head(call, &there, &facts, err);
     if (code == 0 && has_conditions(call))
         code = cold_check_conditions(call, there ? &facts : NULL, err);
     if (code == 0)

@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "target/back.h"
 #include "target/call.h"
 #include "target/copies.h"
 #include "target/ec_manifest.h"
@@ -61,6 +62,7 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
     int r;
     *out = (struct object_held){.found = false};
     if ((r = json_parse(text, len, &doc, err)) != 0 ||
+        (r = json_get_bool(doc, "", "uploading", &out->uploading, err)) != 0 ||
         (r = json_get_bool(doc, "", "found", &out->found, err)) != 0 || !out->found)
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
@@ -239,10 +241,13 @@ int earlier_ask_wait(struct target *t, const struct cluster_state *s, const stru
     _cleanup_free_ struct object_held *all = xcalloc(count + 1, sizeof *all);
     int code = earlier_ask_nodes(t, s, nodes, count, b->id, name, all, err);
     *held = (struct object_held){.found = false};
+    bool uploading = false;
     for (size_t i = 0; i < count && code == 0; i++) {
+        uploading |= all[i].uploading;
         if (all[i].found && (!held->found || version_compare(&all[i].version, &held->version) > 0))
             *held = all[i];
     }
+    held->uploading = uploading;
     return code;
 }
 
@@ -305,7 +310,7 @@ static struct held_call *held_call_of(void *arg)
     return call;
 }
 
-static void reply_held(struct http_request *req, const struct object_held *held)
+static void reply_held(struct http_request *req, const struct object_held *held, bool uploading)
 {
     char version[VERSION_TEXT_MAX];
     _cleanup_json_ json_t *doc = json_pack("{s:b}", "found", (int)held->found);
@@ -317,6 +322,8 @@ static void reply_held(struct http_request *req, const struct object_held *held)
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
     }
+    if (uploading)
+        json_object_set_new(doc, "uploading", json_true());
     if (held->slices != 0) {
         char tag[17];
         snprintf(tag, sizeof tag, "%016" PRIx64, held->slices);
@@ -342,7 +349,8 @@ static void look(void *arg)
     if (code != 0)
         http_reply_error(call->req, &err);
     else
-        reply_held(call->req, &held);
+        reply_held(call->req, &held,
+                   back_is_uploading(t->back, call->bucket_id, http_path_param(call->req, "object")));
 }
 
 static int parse_held(struct http_request *req, uint64_t *bucket_id, bool *ahead, struct error *err)

@@ -47,7 +47,7 @@ typedef void earlier_fn(void *arg, const struct earlier_answer *a, const struct 
 /* may_skip: whoever is unreachable by the map is not asked. */
 void earlier_ask(struct target *t, const struct cluster_state *s, const struct bucket *b,
                  const char *name, bool may_skip, earlier_fn *fn, void *arg);
-/* The same, waiting; *held alone.  Not in a loop's thread, an HTTP thread or a worker. */
+/* The same, waiting; *held alone, with `uploading` where any of them is.  Not in a loop's thread, an HTTP thread or a worker. */
 int earlier_ask_wait(struct target *t, const struct cluster_state *s, const struct bucket *b,
                      const char *name, struct object_held *held, struct error *err);
 /* These nodes, all at once, waiting: held[i] is the i-th's.  E_NODE_UNREACHABLE where one has not

@@ -30,7 +30,7 @@ static bool is_within(int64_t since_ms, uint64_t interval_ms, int64_t now_ms)
 bool fresh_is_due(const struct bucket_props *p, const struct attr *a, int64_t asked_ms,
                   int64_t now_ms)
 {
-    if (p->backend == NULL || p->validate == VALIDATE_NEVER)
+    if (p->backend == NULL || p->validate == VALIDATE_NEVER || attr_is_pending(a))
         return false;
     if (p->validate == VALIDATE_OPEN)
         return true;

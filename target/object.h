@@ -201,6 +201,9 @@ int object_put_share(const struct object_put *p, int *fd, struct reader **reader
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err);
 /* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */
 void object_put_commit(struct object_put *p, object_done_fn *done, void *arg);
+/* The same with another condition, and another `earlier`, than the spec's. */
+void object_put_commit_over(struct object_put *p, const struct object_condition *condition,
+                            const struct object_held *earlier, object_done_fn *done, void *arg);
 /* The same, waiting. */
 int object_put_commit_wait(struct object_put *p, struct error *err);
 void object_put_abort(struct object_put *p); /* NULL is fine */
@@ -241,11 +244,11 @@ int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *n
                        enum durability durability, const struct object_condition *condition,
                        const struct object_held *earlier, struct error *err);
 
-/* As object_delete_wait(), durable, and pending.  An object that only the backend has is deleted with
- * an `earlier` that says so. */
-int object_bury_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                     const struct object_condition *condition, const struct object_held *earlier,
-                     struct error *err);
+/* As object_delete(), durable, and pending.  An object that only the backend has is deleted with an
+ * `earlier` that says so. */
+void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
+                 const struct object_condition *condition, const struct object_held *earlier,
+                 object_done_fn *done, void *arg);
 /* The backend has this version, under this entity tag ("": none that tells bytes apart): it is pending
  * no more, and may be evicted.  *done: it was there still, and pending. */
 int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,

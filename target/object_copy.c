@@ -116,6 +116,8 @@ static void put_moved(struct headers *h, const struct attr *a)
                arena_printf(h->arena, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms));
     if (attr_is_tombstone(a))
         put_header(h, OBJECT_TOMBSTONE_HEADER ": true");
+    if (attr_is_pending(a))
+        put_header(h, OBJECT_PENDING_HEADER ": true");
 }
 
 static void put_hidden(struct headers *h, const struct object_copy *copy)

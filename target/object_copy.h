@@ -32,6 +32,7 @@
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
+#define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */
 
 struct target;
 struct object_copier;

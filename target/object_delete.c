@@ -91,6 +91,13 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
     deletion_start(s, bucket_id, name, flags, condition, earlier, done, arg);
 }
 
+void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
+                 const struct object_condition *condition, const struct object_held *earlier,
+                 object_done_fn *done, void *arg)
+{
+    deletion_start(s, bucket_id, name, ATTR_DURABLE | ATTR_PENDING, condition, earlier, done, arg);
+}
+
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,
                          const struct object_condition *condition,
                          const struct object_held *earlier, struct version *version,
@@ -123,34 +130,19 @@ static void wait_ended(void *arg, const struct attr *attr, const struct error *e
     sem_post(&w->ended);
 }
 
-static int deletion_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                         unsigned flags, const struct object_condition *condition,
-                         const struct object_held *earlier, struct error *err)
+int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
+                       enum durability durability, const struct object_condition *condition,
+                       const struct object_held *earlier, struct error *err)
 {
     struct wait w = {.err = ERROR_INIT};
     sem_init(&w.ended, 0, 0);
-    deletion_start(s, bucket_id, name, flags, condition, earlier, wait_ended, &w);
+    object_delete(s, bucket_id, name, durability, condition, earlier, wait_ended, &w);
     while (sem_wait(&w.ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&w.ended);
     if (w.err.code != 0 && err != NULL)
         *err = w.err;
     return w.err.code;
-}
-
-int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                       enum durability durability, const struct object_condition *condition,
-                       const struct object_held *earlier, struct error *err)
-{
-    unsigned flags = durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
-    return deletion_wait(s, bucket_id, name, flags, condition, earlier, err);
-}
-
-int object_bury_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                     const struct object_condition *condition, const struct object_held *earlier,
-                     struct error *err)
-{
-    return deletion_wait(s, bucket_id, name, ATTR_DURABLE | ATTR_PENDING, condition, earlier, err);
 }
 
 /* --- removing for good ------------------------------------------------------------------------ */

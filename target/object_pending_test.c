@@ -1,4 +1,5 @@
-/* What is written here before its backend has it: it stays until that has been said of its version. */
+/* What is written here before its backend has it: it stays until that has been said of its version.
+ */
 #include "target/store_fixture.h"
 
 static struct object_held look(const char *name)
@@ -17,6 +18,15 @@ static void put_pending(const char *name, const char *text)
     spec.pending = true;
     if (put_bytes(&spec, text, strlen(text), &err) != 0)
         fail_msg("put '%s': %s", name, err.message);
+}
+
+static int bury(const char *name, const struct object_held *earlier)
+{
+    struct delete_wait w = {.code = 1};
+    object_bury(fx.store, BUCKET, name, NULL, earlier, delete_done, &w);
+    while (atomic_load(&w.code) == 1)
+        usleep(100);
+    return atomic_load(&w.code);
 }
 
 static bool uploaded(const char *name, const struct version *version, const char *etag)
@@ -89,7 +99,7 @@ static void a_tombstone_stays_while_it_is_pending(void **unused)
 {
     (void)unused;
     put_text("a", "old");
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "a", NULL, NULL, NULL), 0);
+    assert_int_equal(bury("a", NULL), 0);
     assert_text("a", NULL);
     assert_pending("a", true);
     assert_int_equal(object_forget_tombstone(fx.store, BUCKET, "a", INT64_MAX, NULL), 0);
@@ -104,8 +114,8 @@ static void what_only_the_backend_has_can_be_buried(void **unused)
 {
     (void)unused;
     const struct object_held there = {.found = true, .visible = true};
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "a", NULL, NULL, NULL), E_OBJECT_NOT_FOUND);
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "a", NULL, &there, NULL), 0);
+    assert_int_equal(bury("a", NULL), E_OBJECT_NOT_FOUND);
+    assert_int_equal(bury("a", &there), 0);
     assert_pending("a", true);
 }
 
@@ -118,7 +128,7 @@ static void what_comes_from_the_backend_yields(void **unused)
     put_pending("a", "ours");
     assert_int_equal(put_bytes(&spec, "theirs", 6, NULL), E_PRECONDITION);
     assert_text("a", "ours");
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "a", NULL, NULL, NULL), 0);
+    assert_int_equal(bury("a", NULL), 0);
     assert_int_equal(put_bytes(&spec, "theirs", 6, NULL), E_PRECONDITION);
     assert_text("a", NULL);
     assert_no_leftovers();
@@ -129,7 +139,7 @@ static void it_is_known_from_the_files(void **unused)
     (void)unused;
     put_pending("a", "one");
     put_text("b", "two");
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "b", NULL, NULL, NULL), 0);
+    assert_int_equal(bury("b", NULL), 0);
     put_text("c", "three");
     fixture_close();
     fixture_forget_markers();
@@ -163,7 +173,7 @@ static void a_pending_tombstone_is_listed_to_who_asks(void **unused)
     put_text("a", "1");
     put_text("b", "2");
     assert_int_equal(delete_name("a"), 0);
-    assert_int_equal(object_bury_wait(fx.store, BUCKET, "b", NULL, NULL, NULL), 0);
+    assert_int_equal(bury("b", NULL), 0);
     assert_list("");
     assert_int_equal(list_page(fx.store, &req, &page, NULL), 0);
     assert_int_equal(page.entry_count, 1);

@@ -434,6 +434,14 @@ void object_put_commit(struct object_put *p, object_done_fn *done, void *arg)
     commit_run(&p->commit);
 }
 
+void object_put_commit_over(struct object_put *p, const struct object_condition *condition,
+                            const struct object_held *earlier, object_done_fn *done, void *arg)
+{
+    p->condition = *condition;
+    p->commit.earlier = *earlier;
+    object_put_commit(p, done, arg);
+}
+
 void object_put_commit_as(struct object_put *p, const struct object_moved *as,
                           const struct object_condition *condition, object_done_fn *done, void *arg)
 {

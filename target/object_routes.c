@@ -1,6 +1,7 @@
 #include "target/object_routes.h"
 
 #include "common/log.h"
+#include "target/back.h"
 #include "target/call.h"
 #include "target/cold.h"
 #include "target/copies.h"
@@ -21,6 +22,8 @@ static void deleted(void *arg, const struct attr *attr, const struct error *err)
     struct object_call *call = arg;
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
+    if (attr != NULL && attr_is_pending(attr))
+        back_note(call->target->back, call->bucket->id, call->name);
     if (attr != NULL)
         http_reply_empty(call->req, 204);
     else
@@ -63,6 +66,10 @@ static void serve_delete(struct object_call *call)
     }
     if (cold_writes_through(call)) {
         cold_write_delete(call);
+        return;
+    }
+    if (back_takes(call)) {
+        back_write(call, NULL, deleted);
         return;
     }
     object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
@@ -125,7 +132,7 @@ const struct http_route object_routes[] = {
      .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
              "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
-             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone`: as it is, unless what is "
+             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it is, unless what is "
              "there is as new (304); `Dfc-Copy: stage`, with `Dfc-Stage`: kept, and not visible "
              "until it is committed",
      .reply = "as of PUT; 304",

@@ -27,6 +27,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "target/back.h"
 #include "target/call.h"
 #include "target/cold.h"
 #include "target/copies.h"
@@ -190,6 +191,7 @@ static int parse_move(const struct object_call *call, struct object_moved *moved
         code = parse_u64(modified, &modified_ms, err);
     moved->modified_ms = (int64_t)(modified_ms & INT64_MAX);
     moved->tombstone = http_header(call->req, OBJECT_TOMBSTONE_HEADER) != NULL;
+    moved->pending = http_header(call->req, OBJECT_PENDING_HEADER) != NULL;
     return code != 0 ? error_recode(err, E_INVALID, OBJECT_COPY_HEADER) : 0;
 }
 
@@ -254,10 +256,11 @@ static int put_copy_spec(struct object_call *call, struct object_put_spec *spec,
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-/* Of a bucket whose backend has the last word the conditions are asked there (cold_write.c). */
+/* Of a bucket whose backend may have the last word the conditions are asked there (cold_write.c,
+ * back_write.c). */
 static bool asks_here(const struct object_call *call)
 {
-    return has_conditions(call->req) && !cold_writes_through(call);
+    return has_conditions(call->req) && !cold_writes_through(call) && !back_takes(call);
 }
 
 static int put_begin_with(struct object_call *call, const struct meta *meta,
@@ -277,7 +280,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .bucket_id = call->bucket->id,
         .name = call->name,
         .size = length >= 0 ? (uint64_t)length : OBJECT_SIZE_UNKNOWN,
-        .durability = call->bucket->props.durability,
+        .durability = back_takes(call) ? DURABILITY_SYNC : call->bucket->props.durability,
         .checksum = call->bucket->props.checksum,
         .expect = expect,
         .content_type = http_header(req, "Content-Type"),
@@ -285,6 +288,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .meta_len = meta->pairs.len,
         .condition = {.check = asks_here(call) ? check_conditions : NULL, .ctx = call},
         .earlier = &call->earlier,
+        .pending = back_takes(call),
     };
     struct object_moved moved;
     struct ec_manifest manifest;
@@ -384,6 +388,8 @@ static void stored(void *arg, const struct attr *attr, const struct error *err)
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
     struct attr shown = attr != NULL ? *attr : (struct attr){.name = ""};
+    if (attr != NULL && attr_is_pending(attr))
+        back_note(call->target->back, call->bucket->id, call->name);
     if (attr != NULL && ec_manifest_show(&shown, &copy) == 0)
         reply_stored(call, &shown);
     else
@@ -446,6 +452,8 @@ static void commit(struct upload *u)
         stage(call, steal(u->put));
     else if (cold_writes_through(call))
         cold_write_put(call, steal(u->put));
+    else if (back_takes(call) && has_conditions(call->req))
+        back_write(call, steal(u->put), stored);
     else
         object_put_commit(steal(u->put), stored, call);
 }

@@ -48,8 +48,12 @@ static int look(struct prefetch_job *j, const struct bucket *b, const char *name
     int code = object_head(j->base.target->store, b->id, name, &o, err);
     *here = NOT_HERE;
     if (code == E_OBJECT_NOT_FOUND) {
+        struct object_held held;
         *err = ERROR_INIT;
-        return 0;
+        code = object_look(j->base.target->store, b->id, name, &held, err);
+        if (code == 0 && held.pending && !held.visible) /* the backend has still what was deleted */
+            *here = HERE_GONE;
+        return code;
     }
     if (code != 0)
         return code;

@@ -12,6 +12,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/back.h"
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/ec_repair.h"
@@ -414,6 +415,8 @@ static int walk_all(struct run *run, const struct cluster_state *s, struct error
     int code = mountpath_set_check_whole(set, err);
     for (size_t i = 0; i < set->count && code == 0; i++)
         code = walk_mountpath(run, s, set->all[i], err);
+    if (back_uploads_others(t->back)) /* who owns them waits for its end (back.h) */
+        atomic_store(&run->waits, true);
     return code;
 }
 
@@ -421,7 +424,7 @@ static void wait_for_jobs(const struct run *run)
 {
     struct error why;
     error_set(&why, E_OBJECT_RESERVED,
-              "jobs that are under way hold objects, or an index is being rebuilt");
+              "jobs or uploads that are under way hold objects, or an index is being rebuilt");
     job_tally_wait(run->r->tally, &why);
     (void)job_stop_pause(run->r->stop, WAIT_MS);
     job_tally_wait(run->r->tally, NULL);

@@ -16,6 +16,7 @@
 #include "io/lock_file.h"
 #include "net/daemon.h"
 #include "net/session_routes.h"
+#include "target/back.h"
 #include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
 #include "target/cold.h"
@@ -136,6 +137,7 @@ static void state_changed(void *ctx, const struct cluster_state *s)
 {
     struct target *t = ctx;
     sweeper_wake(t->sweeper);
+    back_look(t->back);
     job_files_settle(t->mountpaths, t->xactions, &s->jobs);
     tell_ready(t);
     member_state_taken(t->member);
@@ -325,6 +327,8 @@ static int start_jobs(struct target *t, struct error *err)
     int code = health_new(&health, &t->health, err);
     if (code == 0)
         code = cold_new(t, &t->cold, err);
+    if (code == 0)
+        code = back_new(t, &t->back, err);
     t->fresh = cold_fresh_new(t);
     if (code == 0)
         code = start_evictor(t, err);
@@ -423,6 +427,8 @@ void target_free(struct target *t)
         object_copier_stop(t->copier);
     if (t->cold != NULL)
         cold_stop(t->cold);
+    if (t->back != NULL)
+        back_stop(t->back);
     if (t->copies != NULL)
         copies_stop(t->copies);
     if (t->ec != NULL)
@@ -431,6 +437,7 @@ void target_free(struct target *t)
     xactions_free(t->xactions);
     pool_free(t->movers);
     cold_free(t->cold);
+    back_free(t->back);
     ec_free(t->ec);
     copies_free(t->copies);
     cold_fresh_free(t->fresh);
@@ -458,6 +465,9 @@ void target_free(struct target *t)
 
 void target_update_gauges(struct target *t)
 {
+    struct back_count back = back_count(t->back);
+    metric_set(metric_get(M_back_waiting, NULL), (int64_t)back.waiting);
+    metric_set(metric_get(M_back_stuck, NULL), (int64_t)back.stuck);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     for (size_t i = 0; i < set->count; i++) {
         struct mountpath *mp = set->all[i];

@@ -26,6 +26,7 @@
 
 struct auth;
 struct access;
+struct back;
 struct cold;
 struct copies;
 struct cold_fresh;
@@ -63,6 +64,7 @@ struct target {
     struct copies *copies;        /* of buckets with several */
     struct ec *ec;                /* of those with objects in slices */
     struct cold *cold;            /* reads from the backends of buckets */
+    struct back *back;            /* uploads to them what was written here */
     struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */
     struct access *access;        /* when objects of buckets with a backend were used */
     struct evictor *evictor;      /* makes room for them */

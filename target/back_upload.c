@@ -1,0 +1,114 @@
+#include "target/back_upload.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/file.h"
+#include "target/backend/upload.h"
+#include "target/cold_internal.h"
+#include "target/earlier.h"
+
+struct work {
+    struct target *target;
+    const struct bucket *bucket;
+    const char *name;
+    struct object o; /* what is pending, a tombstone like an object */
+    char etag[BACKEND_ETAG_MAX];
+};
+
+/* Does an earlier owner keep it from going, for now, or for good (*superseded)? */
+static int ask_earlier(const struct work *w, const struct cluster_state *s, bool *superseded,
+                       struct error *err)
+{
+    struct object_held held;
+    *superseded = false;
+    if (!earlier_is_asked(w->target, s, w->bucket, w->name, false))
+        return 0;
+    int code = earlier_ask_wait(w->target, s, w->bucket, w->name, &held, err);
+    if (code != 0)
+        return code;
+    if (held.uploading)
+        return error_set(err, E_NOT_READY, "an earlier owner of '%s' is uploading it", w->name);
+    *superseded = held.found && version_compare(&held.version, &w->o.attr.version) > 0;
+    return 0;
+}
+
+/* Damaged bytes never go. */
+static int send_object(struct work *w, struct error *err)
+{
+    const struct target_params *p = &w->target->params;
+    const struct attr *a = &w->o.attr;
+    bool lacking = false;
+    const struct upload u = {.backend_url = w->bucket->props.backend,
+                             .name = w->name,
+                             .fd = w->o.fd,
+                             .size = a->size,
+                             .content_type = a->content_type,
+                             .part_bytes = p->backend_part_size,
+                             .parallel = (unsigned)p->backend_parts};
+    int code = object_check(w->target->store, w->bucket->id, w->name, &lacking, err);
+    if (code == 0 && lacking)
+        code = error_set(err, E_CORRUPT, "object '%s' has lost its bytes", w->name);
+    return code != 0 ? code : upload_object(&w->target->cold->env, &u, w->etag, err);
+}
+
+static int send_it(struct work *w, struct error *err)
+{
+    if (attr_is_tombstone(&w->o.attr))
+        return upload_delete(&w->target->cold->env, w->bucket->props.backend, w->name, err);
+    return send_object(w, err);
+}
+
+/* The backend has it.  On the disk, too: else power could bring the mark back, and it would go once
+ * more over what others have written there since. */
+static int settle(const struct work *w, struct error *err)
+{
+    struct target *t = w->target;
+    bool done;
+    fetch_overtake(t->cold, w->bucket->id, w->name);
+    const char *etag = backend_etag_is_strong(w->etag) ? w->etag : "";
+    int code =
+        object_uploaded(t->store, w->bucket->id, w->name, &w->o.attr.version, etag, &done, err);
+    int errnum = code == 0 && done ? file_sync(w->o.fd, "sync.uploaded") : 0;
+    return errnum != 0 ? error_errno(err, errnum, "sync '%s'", w->name) : code;
+}
+
+static int upload_open(struct work *w, const struct cluster_state *s, struct error *err)
+{
+    bool superseded;
+    int code = ask_earlier(w, s, &superseded, err);
+    if (code != 0 || superseded)
+        return code;
+    code = send_it(w, err);
+    metric_add(code == 0 ? w->target->cold->written : w->target->cold->not_written, 1);
+    return code != 0 ? code : settle(w, err);
+}
+
+static int upload(struct work *w, const struct cluster_state *s, struct error *err)
+{
+    struct target *t = w->target;
+    if (!t->object_env.owns(t->object_env.ctx, w->bucket->id, w->name))
+        return 0; /* it is moved to who does, and goes from there */
+    int code = object_open_held(t->store, w->bucket->id, w->name, &w->o, err);
+    if (code != 0)
+        return code == E_OBJECT_NOT_FOUND ? 0 : code;
+    if (attr_is_pending(&w->o.attr))
+        code = upload_open(w, s, err);
+    close(w->o.fd);
+    return code;
+}
+
+int back_upload(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    if (b == NULL || b->props.backend == NULL)
+        return 0; /* it was destroyed */
+    struct work w = {.target = t, .bucket = b, .name = name};
+    int code = upload(&w, s, err);
+    if (code != 0)
+        log_warn("not uploaded yet", lstr("bucket", b->name), lstr("name", name), lerr(err));
+    return code;
+}

@@ -1,0 +1,51 @@
+/* What waits to get to the backends of its buckets: names, each once, and whose turn it is.
+ *
+ *   note ─▶ waits ── take ─▶ runs ─┬─ over ─────────────────▶ gone
+ *             ▲                    ├─ over, noted meanwhile ─┐
+ *             └────────────────────┴─ failed ────────────────┘
+ *
+ * The names of one bucket are taken in the order in which they were noted; those that failed go to
+ * the end.  After a failure the bucket rests, for twice as long with each in a row, and one name at
+ * a time is tried until one is over.  Buckets take turns.
+ *
+ * It is derived (back.h): what it has no room for, or forgets with the process, is found again.
+ *
+ * Pure: time is given.  No locks: the owner's. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+struct backlog;
+struct backlog_name;
+
+struct backlog_rules {
+    size_t most;           /* names */
+    uint64_t pause_ms;     /* after the first failure of a bucket … */
+    uint64_t pause_max_ms; /* … and at most */
+};
+
+struct backlog *backlog_new(const struct backlog_rules *rules);
+void backlog_free(struct backlog *b); /* NULL is fine */
+DEFINE_CLEANUP(struct backlog, backlog_free);
+
+/* False: there is no room for it. */
+bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name);
+/* The next one, which runs from now on until one of the two calls below; NULL: none may, for
+ * *wait_ms (UINT64_MAX: until something else happens). */
+struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *wait_ms);
+void backlog_over(struct backlog *b, struct backlog_name *n);
+void backlog_failed(struct backlog *b, struct backlog_name *n, uint64_t now_ms);
+
+uint64_t backlog_bucket_id(const struct backlog_name *n);
+const char *backlog_text(const struct backlog_name *n);
+
+bool backlog_runs(const struct backlog *b, uint64_t bucket_id, const char *name);
+/* Does any run for which fn() says yes? */
+bool backlog_any_runs(const struct backlog *b,
+                      bool (*fn)(void *ctx, uint64_t bucket_id, const char *name), void *ctx);
+/* All, those that run too.  *stuck: so many of them have failed for so long. */
+size_t backlog_count(const struct backlog *b, uint64_t now_ms, uint64_t stuck_ms, size_t *stuck);

@@ -1,0 +1,169 @@
+#include "target/backlog.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { FOREVER_MS = 1000000 };
+
+static struct backlog *backlog_of(size_t most)
+{
+    const struct backlog_rules rules = {.most = most, .pause_ms = 100, .pause_max_ms = 1000};
+    return backlog_new(&rules);
+}
+
+static struct backlog_name *take(struct backlog *b, uint64_t now_ms, const char *want)
+{
+    uint64_t wait_ms;
+    struct backlog_name *n = backlog_take(b, now_ms, &wait_ms);
+    assert_non_null(n);
+    assert_string_equal(backlog_text(n), want);
+    return n;
+}
+
+static uint64_t take_none(struct backlog *b, uint64_t now_ms)
+{
+    uint64_t wait_ms;
+    assert_null(backlog_take(b, now_ms, &wait_ms));
+    return wait_ms;
+}
+
+static size_t count(const struct backlog *b)
+{
+    size_t stuck;
+    return backlog_count(b, 0, FOREVER_MS, &stuck);
+}
+
+static void names_are_taken_in_order_and_once(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    assert_true(backlog_note(b, 1, "a"));
+    assert_true(backlog_note(b, 1, "b"));
+    assert_true(backlog_note(b, 1, "a"));
+    assert_int_equal(count(b), 2);
+    struct backlog_name *a = take(b, 0, "a"), *second = take(b, 0, "b");
+    assert_true(take_none(b, 0) == UINT64_MAX);
+    assert_true(backlog_runs(b, 1, "a"));
+    assert_false(backlog_runs(b, 2, "a"));
+    backlog_over(b, a);
+    backlog_over(b, second);
+    assert_int_equal(count(b), 0);
+}
+
+static void what_is_written_while_it_runs_runs_again(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    assert_true(backlog_note(b, 1, "a"));
+    struct backlog_name *a = take(b, 0, "a");
+    assert_true(backlog_note(b, 1, "a"));
+    assert_true(take_none(b, 0) == UINT64_MAX); /* never twice at once */
+    backlog_over(b, a);
+    backlog_over(b, take(b, 0, "a"));
+    assert_int_equal(count(b), 0);
+}
+
+static void a_bucket_that_fails_rests_and_is_tried_with_one(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    size_t stuck;
+    backlog_note(b, 1, "a");
+    backlog_note(b, 1, "b");
+    struct backlog_name *first = take(b, 1000, "a"), *second = take(b, 1000, "b");
+    backlog_failed(b, first, 1000);
+    backlog_failed(b, second, 1000); /* counts once */
+    assert_int_equal(take_none(b, 1000), 100);
+    first = take(b, 1100, "a");
+    assert_true(take_none(b, 1100) == UINT64_MAX);
+    backlog_failed(b, first, 1100);
+    assert_int_equal(take_none(b, 1100), 200);
+    second = take(b, 1300, "b");
+    assert_int_equal(backlog_count(b, 1999, 1000, &stuck), 2);
+    assert_int_equal(stuck, 0);
+    backlog_count(b, 2000, 1000, &stuck);
+    assert_int_equal(stuck, 2);
+    backlog_over(b, second);
+    backlog_note(b, 1, "c");
+    first = take(b, 1300, "a");
+    second = take(b, 1300, "c");
+    backlog_over(b, first);
+    backlog_over(b, second);
+}
+
+static void pauses_have_an_end(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    uint64_t now_ms = 1;
+    backlog_note(b, 1, "a");
+    for (int i = 0; i < 100; i++) {
+        backlog_failed(b, take(b, now_ms, "a"), now_ms);
+        now_ms += take_none(b, now_ms);
+    }
+    backlog_failed(b, take(b, now_ms, "a"), now_ms);
+    assert_int_equal(take_none(b, now_ms), 1000);
+}
+
+static void buckets_take_turns(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    backlog_note(b, 1, "a");
+    backlog_note(b, 1, "b");
+    backlog_note(b, 2, "x");
+    backlog_failed(b, take(b, 0, "x"), 0); /* keeps its own waiting alone */
+    backlog_over(b, take(b, 0, "a"));
+    backlog_note(b, 3, "y");
+    backlog_note(b, 3, "z");
+    backlog_over(b, take(b, 0, "b"));
+    backlog_over(b, take(b, 0, "y"));
+    backlog_over(b, take(b, 0, "z"));
+    backlog_over(b, take(b, 100, "x"));
+}
+
+static bool is_b(void *ctx, uint64_t bucket_id, const char *name)
+{
+    return bucket_id == *(uint64_t *)ctx && strcmp(name, "b") == 0;
+}
+
+static void it_is_bounded_and_says_what_runs(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(2);
+    uint64_t bucket = 1;
+    assert_true(backlog_note(b, 1, "a"));
+    assert_true(backlog_note(b, 1, "b"));
+    assert_false(backlog_note(b, 1, "c"));
+    assert_true(backlog_note(b, 1, "b"));
+    backlog_over(b, take(b, 0, "a"));
+    assert_true(backlog_note(b, 1, "c"));
+    assert_false(backlog_any_runs(b, is_b, &bucket));
+    struct backlog_name *n = take(b, 0, "b");
+    assert_true(backlog_any_runs(b, is_b, &bucket));
+    backlog_over(b, n);
+    assert_false(backlog_any_runs(b, is_b, &bucket));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_are_taken_in_order_and_once),
+        cmocka_unit_test(what_is_written_while_it_runs_runs_again),
+        cmocka_unit_test(a_bucket_that_fails_rests_and_is_tried_with_one),
+        cmocka_unit_test(pauses_have_an_end),
+        cmocka_unit_test(buckets_take_turns),
+        cmocka_unit_test(it_is_bounded_and_says_what_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
