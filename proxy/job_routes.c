@@ -72,12 +72,15 @@ static void start_begin(struct http_request *req)
 /* --- looking
  * --------------------------------------------------------------------------------------- */
 
-static json_t *view_of(struct proxy *p, const struct job *job, bool brief)
+static json_t *view_of(struct proxy *p, const struct cluster_state *s, const struct job *job,
+                       bool brief)
 {
     if (job_ended(job->state))
         return job_view(job, job->report, brief);
     _cleanup_json_ json_t *reports = job_glue_reports(p, job->id);
-    return job_view(job, reports, brief);
+    json_t *view = job_view(job, reports, brief);
+    json_object_set_new(view, "waits_for", job_view_waits(job, s));
+    return view;
 }
 
 static void reply_job(struct http_request *req, const char *id)
@@ -89,7 +92,7 @@ static void reply_job(struct http_request *req, const char *id)
         reply_no_job(req, id);
         return;
     }
-    _cleanup_json_ json_t *view = view_of(p, job, false);
+    _cleanup_json_ json_t *view = view_of(p, state, job, false);
     http_reply_json(req, 200, view);
 }
 
@@ -119,7 +122,7 @@ static void reply_list(struct http_request *req, const struct filter *f)
     _cleanup_json_ json_t *jobs = json_array();
     for (size_t i = 0; i < state->jobs.count; i++) {
         const struct job *job = state->jobs.jobs[i];
-        json_t *view = view_of(p, job, true);
+        json_t *view = view_of(p, state, job, true);
         if (job_matches(job, view, f))
             json_array_append_new(jobs, view);
         else

@@ -249,3 +249,15 @@ json_t *job_view(const struct job *job, const json_t *reports, bool brief)
         view_add_detail(view, job, reports);
     return view;
 }
+
+json_t *job_view_waits(const struct job *job, const struct cluster_state *s)
+{
+    json_t *ids = json_array();
+    bool waits = !job_ended(job->state) && job->state != JOB_STOPPING;
+    for (size_t i = 0; waits && i < job->participant_count; i++) {
+        const struct node *n = smap_node(&s->smap, job->participants[i]);
+        if (n != NULL && n->state == NODE_UNREACHABLE)
+            json_array_append_new(ids, json_string(n->id));
+    }
+    return ids;
+}

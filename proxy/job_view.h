@@ -5,10 +5,15 @@
 #include <jansson.h>
 
 #include "cluster/job.h"
+#include "cluster/state.h"
 
 /* `reports` is {"t1": report of xactions_report(), …} or NULL; while a job runs they are the last
  * ones heard, afterwards those kept in job->report.  `brief`: without "targets" and "spec". */
 json_t *job_view(const struct job *job, const json_t *reports, bool brief);
+
+/* The participants that a job which has not ended waits for: the map calls them unreachable.  An array
+ * of their ids. */
+json_t *job_view_waits(const struct job *job, const struct cluster_state *s);
 
 /* The word for users: queued, running (of a sort: extracting merging creating), finished failed
  * aborted.  While a job is being undone it keeps the word of the phase that it was in, and the view says "stopping": true. */

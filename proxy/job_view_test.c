@@ -46,6 +46,29 @@ static void test_running_job(void **state)
     job_unref(job);
 }
 
+static void test_who_is_waited_for(void **state)
+{
+    (void)state;
+    struct job *job = job_new("srt-1", "sort");
+    char t1[] = "t1", t2[] = "t2", t3[] = "t3", *participants[] = {t1, t2, t3};
+    struct node nodes[] = {{.id = "t1", .role = NODE_TARGET, .state = NODE_UNREACHABLE},
+                           {.id = "t2", .role = NODE_TARGET, .state = NODE_ACTIVE},
+                           {.id = "t4", .role = NODE_TARGET, .state = NODE_UNREACHABLE}};
+    const struct cluster_state s = {.smap = {.nodes = nodes, .count = 3}};
+    job->state = JOB_QUEUED;
+    job->participants = participants;
+    job->participant_count = 3;
+    _cleanup_json_ json_t *ids = job_view_waits(job, &s);
+    assert_int_equal(json_array_size(ids), 1);
+    assert_string_equal(json_string_value(json_array_get(ids, 0)), "t1");
+    job->state = JOB_STOPPING;
+    _cleanup_json_ json_t *none = job_view_waits(job, &s);
+    assert_int_equal(json_array_size(none), 0);
+    job->participants = NULL;
+    job->participant_count = 0;
+    job_unref(job);
+}
+
 static void test_phase_is_the_slowest_targets(void **state)
 {
     (void)state;
@@ -110,6 +133,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_running_job),
+        cmocka_unit_test(test_who_is_waited_for),
         cmocka_unit_test(test_phase_is_the_slowest_targets),
         cmocka_unit_test(test_ended_job),
         cmocka_unit_test(test_a_job_over_objects),

@@ -151,6 +151,10 @@ def test_one_of_three_redoes_its_own(c):
     for target in ("t1", "t3"):
         wait_for(lambda: c.job(job_id)["targets"][target]["state"] == "failed"
                  or c.job(job_id)["redone"]["attempts"] > 0, f"{target} notices, or is told")
+    wait_for(lambda: c.job(job_id)["waits_for"] == ["t2"], "the job says whom it waits for")
+    shown = c.dfcctl("sort", "status", job_id).stdout.splitlines()
+    check(any(line.startswith("waits for target") and line.split()[-1] == "t2" for line in shown),
+          f"dfcctl says so, too: {shown}")
     c.start("t2")
     job = c.wait_job(job_id, seconds=300)
     redone = job["redone"]
