@@ -105,14 +105,23 @@ static int apply_restore(const struct cluster_state *s, const struct command *cm
 }
 
 static command_fn *const appliers[] = {
-    [CMD_TERM_BEGIN] = command_term_begin,       [CMD_NODE_JOIN] = command_node_join,
-    [CMD_NODE_STATE] = command_node_state,       [CMD_NODE_REMOVE] = command_node_remove,
-    [CMD_BUCKET_CREATE] = command_bucket_create, [CMD_BUCKET_DESTROY] = command_bucket_destroy,
-    [CMD_BUCKET_PROPS] = command_bucket_props,   [CMD_BUCKET_RENAME] = command_bucket_rename,
-    [CMD_CONFIG_SET] = apply_config_set,         [CMD_JOB_CREATE] = command_job_create,
-    [CMD_JOB_UPDATE] = command_job_update,       [CMD_JOB_FORGET] = command_job_forget,
-    [CMD_MOVES_DONE] = command_moves_done,       [CMD_LAG_DONE] = command_lag_done,
-    [CMD_COPIES_FILLED] = command_copies_filled, [CMD_RESTORE] = apply_restore,
+    [CMD_TERM_BEGIN] = command_term_begin,
+    [CMD_NODE_JOIN] = command_node_join,
+    [CMD_NODE_STATE] = command_node_state,
+    [CMD_NODE_ABSENT] = command_node_absent,
+    [CMD_NODE_REMOVE] = command_node_remove,
+    [CMD_BUCKET_CREATE] = command_bucket_create,
+    [CMD_BUCKET_DESTROY] = command_bucket_destroy,
+    [CMD_BUCKET_PROPS] = command_bucket_props,
+    [CMD_BUCKET_RENAME] = command_bucket_rename,
+    [CMD_CONFIG_SET] = apply_config_set,
+    [CMD_JOB_CREATE] = command_job_create,
+    [CMD_JOB_UPDATE] = command_job_update,
+    [CMD_JOB_FORGET] = command_job_forget,
+    [CMD_MOVES_DONE] = command_moves_done,
+    [CMD_LAG_DONE] = command_lag_done,
+    [CMD_COPIES_FILLED] = command_copies_filled,
+    [CMD_RESTORE] = apply_restore,
 };
 
 int command_apply(const struct cluster_state *s, const struct command *cmd,

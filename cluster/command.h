@@ -14,11 +14,13 @@
 #include "cluster/state.h"
 
 enum command_kind {
-    CMD_TERM_BEGIN,     /* node = the new primary; term; wall_ms */
-    CMD_NODE_JOIN,      /* node, fresh, lost: added, or updated where it is known, and active; wall_ms */
-    CMD_NODE_STATE,     /* name = id, node_state, wall_ms, force; see command.c for who may not go */
-    CMD_NODE_REMOVE,    /* name = id; of a node that is not active */
-    CMD_BUCKET_CREATE,  /* name, props, wall_ms */
+    CMD_TERM_BEGIN, /* node = the new primary; term; wall_ms */
+    CMD_NODE_JOIN, /* node, fresh, lost: added, or updated where it is known, and active; wall_ms */
+    CMD_NODE_STATE,    /* name = id, node_state, wall_ms, force; see command.c for who may not go */
+    CMD_NODE_ABSENT,   /* name = id, absent: struct node's absent_since; nothing where it is
+                          unreachable */
+    CMD_NODE_REMOVE,   /* name = id; of a node that is not active */
+    CMD_BUCKET_CREATE, /* name, props, wall_ms */
     CMD_BUCKET_DESTROY, /* name */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
     CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */
@@ -26,13 +28,15 @@ enum command_kind {
     CMD_JOB_CREATE,     /* job */
     CMD_JOB_UPDATE,     /* job: the new form; its move is checked */
     CMD_JOB_FORGET,     /* name = id: an ended job leaves the document */
-    CMD_MOVES_DONE,     /* placed: every object lies by the set of owners that began with this version */
-    CMD_LAG_DONE,       /* lagged, placed: a repair that began when the map had these has compared what all
-                         * active targets have */
-    CMD_COPIES_FILLED,  /* raised, lagged, placed: after that one; the repair has brought to all owners what
-                         * there was in the buckets whose copies had been raised by then */
-    CMD_RESTORE,        /* restored: its buckets and settings; seen_bmd, seen_config: the versions
-                         * that they must have now; term: of the new term in its epoch */
+    CMD_MOVES_DONE, /* placed: every object lies by the set of owners that began with this version
+                     */
+    CMD_LAG_DONE,   /* lagged, placed: a repair that began when the map had these has compared what
+                     * all   active targets have */
+    CMD_COPIES_FILLED, /* raised, lagged, placed: after that one; the repair has brought to all
+                        * owners what there was in the buckets whose copies had been raised by then
+                        */
+    CMD_RESTORE,       /* restored: its buckets and settings; seen_bmd, seen_config: the versions
+                        * that they must have now; term: of the new term in its epoch */
 };
 
 struct command {
@@ -47,6 +51,7 @@ struct command {
     const struct node *node;
     bool force; /* also where that may lose what only this node has */
     bool fresh; /* the node has seen no cluster yet: a target has no objects */
+    bool absent;
     bool lost;  /* it comes without what it had, or with less, as its operator says */
     const struct bucket_props *props;
     json_t *patch;

@@ -203,6 +203,25 @@ int command_node_state(const struct cluster_state *s, const struct command *cmd,
     return follow_smap(s, &m, true, next, err);
 }
 
+int command_node_absent(const struct cluster_state *s, const struct command *cmd,
+                        const struct cluster_state **next, struct error *err)
+{
+    const struct node *known;
+    int r = need_node(s, cmd->name, &known, err);
+    if (r != 0)
+        return r;
+    if (known->role != NODE_TARGET || known->state == NODE_UNREACHABLE ||
+        (known->absent_since != 0) == cmd->absent)
+        return command_keep(s, next);
+    struct node n = *known;
+    n.absent_since = cmd->absent ? s->version + 1 : 0;
+    lag_of_absent(s, &n);
+    struct smap m;
+    map_with(s, &n, &m);
+    *next = command_next_smap(s, &m);
+    return 0;
+}
+
 int command_node_remove(const struct cluster_state *s, const struct command *cmd,
                         const struct cluster_state **next, struct error *err)
 {

@@ -13,6 +13,7 @@ typedef int command_fn(const struct cluster_state *s, const struct command *cmd,
 command_fn command_term_begin;
 command_fn command_node_join;
 command_fn command_node_state;
+command_fn command_node_absent;
 command_fn command_node_remove;
 command_fn command_moves_done;
 command_fn command_lag_done;

@@ -43,6 +43,9 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
     n->lag = known != NULL ? known->lag : LAG_NONE;
     n->missed_since = known != NULL ? known->missed_since : 0;
     n->gone_since = known != NULL ? known->gone_since : 0;
+    n->absent_since = known != NULL ? known->absent_since : 0;
+    if (known != NULL && known->state == NODE_UNREACHABLE && n->state != NODE_ACTIVE)
+        n->absent_since = s->version + 1; /* it leaves, and does not answer */
     if (n->role != NODE_TARGET || known == NULL)
         return;
     if (lost && strcmp(known->boot, n->boot) != 0) {
@@ -53,6 +56,14 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
         is_here(s, known, n);
     else if (known->state == NODE_ACTIVE)
         goes_away(n, s->version + 1);
+}
+
+void lag_of_absent(const struct cluster_state *s, struct node *n)
+{
+    if (n->state == NODE_ACTIVE && bmd_has_copies(&s->bmd)) {
+        n->lag = LAG_MISSED;
+        n->missed_since = 0;
+    }
 }
 
 static bool is_whole(const struct node *n)
@@ -79,18 +90,25 @@ bool lag_is_news(const struct node *n)
     return n->lag != LAG_NONE;
 }
 
+uint64_t lag_away_since(const struct node *n)
+{
+    if (n->absent_since == 0 || (n->gone_since != 0 && n->gone_since < n->absent_since))
+        return n->gone_since;
+    return n->absent_since;
+}
+
 /* Has `n` all that `away` may have: did it miss nothing before that was gone? */
 static bool settles(const struct node *n, const struct node *away)
 {
-    return n->lag != LAG_MISSED || n->missed_since >= away->gone_since;
+    return n->lag != LAG_MISSED || n->missed_since >= lag_away_since(away);
 }
 
 bool lag_may_end(const struct cluster_state *s, const struct node *n)
 {
-    bool may = n->state == NODE_ACTIVE && n->lag != LAG_NONE;
+    bool may = n->state == NODE_ACTIVE && n->absent_since == 0 && n->lag != LAG_NONE;
     for (size_t i = 0; i < s->smap.count && may; i++) {
         const struct node *away = &s->smap.nodes[i];
-        may = away->role != NODE_TARGET || away->state != NODE_UNREACHABLE || settles(n, away);
+        may = away->role != NODE_TARGET || node_is_present(away) || settles(n, away);
     }
     return may;
 }
@@ -100,8 +118,9 @@ bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b)
     size_t owners = 0, without = 0;
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        owners += node_owns(n);
-        without += node_owns(n) && n->lag == LAG_MISSED;
+        bool had = n->role == NODE_TARGET && !node_owns(n) && !layout_is_settled(&s->smap);
+        owners += node_owns(n) || had;
+        without += (node_owns(n) && n->lag == LAG_MISSED) || (had && !node_is_present(n));
     }
     return without < b->filled && without < owners;
 }

@@ -22,8 +22,13 @@
 /* `n` is what the next map shall have of the node that is `known` (or NULL) now: sets its lag.
  * `lost`: it comes without what it had. */
 void lag_follow(const struct cluster_state *s, const struct node *known, bool lost, struct node *n);
+/* It has begun to be absent, or has ended it: what it misses, or has lost meanwhile, is not known.
+ */
+void lag_of_absent(const struct cluster_state *s, struct node *n);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);
+/* The version of the state since which a node that is not present has been away. */
+uint64_t lag_away_since(const struct node *n);
 /* Has every name of the bucket, among its first `filled` owners, one that has missed nothing? */
 bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b);
 /* Has every target what was deleted, so that tombstones may go when they are old?  Not while objects are

@@ -190,18 +190,53 @@ static void note_pause(struct membership *m, uint64_t now_ms)
     m->tick_ms = now_ms;
 }
 
+static bool is_heard(const struct membership *m, const struct node *n, const struct member *e,
+                     uint64_t now_ms)
+{
+    return e != NULL && e->heard_ms + m->timeout_ms >= now_ms && strcmp(e->boot, n->boot) == 0 &&
+           e->heard_ms > m->fresh_ms;
+}
+
+/* Of a target that is not unreachable. */
+static bool is_absent(const struct membership *m, const struct node *n, const struct member *e,
+                      const struct verdict *v, uint64_t now_ms)
+{
+    bool missing = e != NULL && e->reported && e->last.mountpaths_missing > 0;
+    bool silent = n->state != NODE_ACTIVE && v->silent_ms > m->allowed_ms;
+    if (n->absent_since == 0)
+        return missing || silent;
+    return missing || silent || !e || !e->reported || !is_heard(m, n, e, now_ms);
+}
+
 static bool judge(const struct membership *m, const struct node *n, const struct member *e,
                   uint64_t now_ms, struct verdict *v)
 {
-    *v = (struct verdict){.id = n->id, .state = n->state};
+    bool absent = n->absent_since != 0;
+    *v = (struct verdict){.id = n->id, .state = n->state, .absent = absent};
     v->silent_ms = silence(m, e != NULL ? e->heard_ms : 0, now_ms);
     if (n->state == NODE_ACTIVE && v->silent_ms > m->allowed_ms)
         v->state = NODE_UNREACHABLE;
     /* Taken back only for a real sign of life, never because a clock started anew. */
-    if (n->state == NODE_UNREACHABLE && e != NULL && e->heard_ms + m->timeout_ms >= now_ms &&
-        strcmp(e->boot, n->boot) == 0 && e->heard_ms > m->fresh_ms)
+    if (n->state == NODE_UNREACHABLE && is_heard(m, n, e, now_ms))
         v->state = NODE_ACTIVE;
-    return v->state != n->state;
+    v->stays = v->state == n->state;
+    if (v->stays && n->state != NODE_UNREACHABLE && n->role == NODE_TARGET)
+        v->absent = is_absent(m, n, e, v, now_ms);
+    return !v->stays || v->absent != absent;
+}
+
+struct command verdict_command(const struct verdict *v, int64_t wall_ms)
+{
+    return (struct command){.kind = v->stays ? CMD_NODE_ABSENT : CMD_NODE_STATE,
+                            .name = v->id,
+                            .node_state = v->state,
+                            .absent = v->absent,
+                            .wall_ms = wall_ms};
+}
+
+bool verdict_gives_up(const struct verdict *v)
+{
+    return v->stays ? v->absent : v->state == NODE_UNREACHABLE;
 }
 
 /* Whoever asked for an id and never came into the map is forgotten. */
@@ -223,7 +258,7 @@ size_t membership_tick(struct membership *m, const struct smap *map, uint64_t no
         const struct node *n = &map->nodes[i];
         if (strcmp(n->id, m->self) == 0 || !judge(m, n, member_find(m, n->id), now_ms, &out[count]))
             continue;
-        member_of_node(m, n)->given_up += out[count].state == NODE_UNREACHABLE;
+        member_of_node(m, n)->given_up += verdict_gives_up(&out[count]);
         count++;
     }
     forget_strangers(m, map, now_ms);
@@ -234,9 +269,9 @@ uint64_t membership_lease_ms(const struct membership *m, const struct smap *map,
 {
     const struct node *n = smap_node(map, id);
     const struct member *e = member_find(m, id);
-    bool counted_on = n != NULL && e != NULL && n->state == NODE_ACTIVE &&
-                      strcmp(n->boot, e->boot) == 0 && e->given_up == 0 &&
-                      map->version >= e->doubted;
+    bool counted_on = n != NULL && e != NULL && n->state == NODE_ACTIVE && n->absent_since == 0 &&
+                      e->last.mountpaths_missing == 0 && strcmp(n->boot, e->boot) == 0 &&
+                      e->given_up == 0 && map->version >= e->doubted;
     return counted_on ? lease_for(m->timeout_ms) : 0;
 }
 

@@ -4,6 +4,8 @@
  *   - A node is given up (unreachable) when nothing has been heard of it for longer than
  *     timeout_ms, and taken back (active) as soon as it is heard again.  What a verdict means for
  *     the map is the caller's to commit; a verdict that was not committed comes again.
+ *   - A target that says that mountpaths are missing is absent, and so is one in maintenance, or
+ * that is being decommissioned, of which nothing is heard; until it says, or is heard, otherwise.
  *   - The primary judges nobody for what it did not hear itself.  For one timeout after its own
  *     start nobody is given up.  After a pause of its own (it was stopped, swapped out, or a disk
  *     stalled it) messages wait in its sockets: a tick more than an eighth of the timeout late
@@ -17,6 +19,7 @@
 
 #include <stdint.h>
 
+#include "cluster/command.h"
 #include "cluster/state.h"
 
 struct membership;
@@ -40,12 +43,18 @@ struct keepalive {
     uint64_t mountpaths_high; /* of its mountpaths, those above space_high … */
     uint64_t mountpaths_out;  /* … and above space_out */
     uint64_t quarantined;     /* damaged files that were moved aside, and are there still */
+    uint64_t
+        mountpaths_missing; /* … and those that are disabled: their objects are not to be had */
     uint64_t resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
 };
 
+/* Another state; or, where that `stays`, that the node is absent from now on, or is so no more
+ * (struct node). */
 struct verdict {
     const char *id; /* the map's text */
     enum node_state state;
+    bool stays;
+    bool absent;
     uint64_t silent_ms;
 };
 
@@ -64,6 +73,9 @@ int membership_keepalive(struct membership *m, const struct smap *map, const str
  * verdicts; returns how many there are. */
 size_t membership_tick(struct membership *m, const struct smap *map, uint64_t now_ms,
                        struct verdict *out);
+struct command verdict_command(const struct verdict *v, int64_t wall_ms);
+/* Does it take something from the node that it may count on (membership_judged())? */
+bool verdict_gives_up(const struct verdict *v);
 /* For how long, from when it sent the keepalive that has just been taken, the node may count on not
  * being given up (cluster/lease.h); 0 where the map passes it over, or a verdict is on its way that
  * does.  Only for a primary that is sure to be one after this was called. */

@@ -212,6 +212,73 @@ static void the_last_report_is_kept(void **unused)
     membership_free(m);
 }
 
+static void says(struct membership *m, const struct cluster_state *s, uint64_t missing,
+                 uint64_t now)
+{
+    const struct keepalive k = {.id = "t1", .boot = "a", .mountpaths_missing = missing};
+    assert_int_equal(membership_keepalive(m, &s->smap, &k, now, NULL), 0);
+}
+
+/* One verdict, committed. */
+static void judged_absent(struct membership *m, const struct cluster_state **s, uint64_t now,
+                          bool absent)
+{
+    struct verdict v;
+    assert_int_equal(membership_tick(m, &(*s)->smap, now, &v), 1);
+    assert_true(v.stays);
+    assert_int_equal(v.absent, absent);
+    assert_int_equal(membership_lease_ms(m, &(*s)->smap, "t1"), 0); /* it is on its way */
+    const struct command cmd = verdict_command(&v, 0);
+    commit(s, &cmd);
+    if (verdict_gives_up(&v))
+        membership_judged(m, &(*s)->smap, "t1", false);
+    assert_int_equal(smap_node(&(*s)->smap, "t1")->absent_since != 0, absent);
+}
+
+static void who_lacks_mountpaths_is_absent(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    assert_int_equal(membership_register(m, &s->smap, &t, 10, NULL), 0);
+    joins(&s, &t);
+    says(m, s, 0, 20);
+    assert_true(membership_lease_ms(m, &s->smap, "t1") > 0);
+    says(m, s, 1, 30);
+    assert_int_equal(membership_lease_ms(m, &s->smap, "t1"), 0);
+    judged_absent(m, &s, 40, true);
+    says(m, s, 1, 50);
+    assert_int_equal(verdict(m, s, 60), NODE_ACTIVE);
+    says(m, s, 0, 70);
+    judged_absent(m, &s, 80, false);
+    says(m, s, 0, 90);
+    assert_true(membership_lease_ms(m, &s->smap, "t1") > 0);
+    membership_free(m);
+}
+
+static void who_leaves_and_is_silent_is_absent(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = state_new("c");
+    struct membership *m = membership_new(&rules, 0);
+    struct node t = target("a", "http://h:1");
+    uint64_t now = 100;
+    assert_int_equal(membership_register(m, &s->smap, &t, now, NULL), 0);
+    joins(&s, &t);
+    says(m, s, 0, now);
+    commit(&s,
+           &(struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_MAINTENANCE});
+    assert_int_equal(ticks_until(m, s, now, now + TIMEOUT), NODE_MAINTENANCE);
+    now += TIMEOUT + 1;
+    judged_absent(m, &s, now, true);
+    assert_int_equal(ticks_until(m, s, now, now + TIMEOUT), NODE_MAINTENANCE);
+    now += TIMEOUT;
+    says(m, s, 0, now);
+    judged_absent(m, &s, now, false);
+    membership_free(m);
+}
+
 static void a_lease_is_for_who_is_not_given_up(void **unused)
 {
     (void)unused;
@@ -306,6 +373,8 @@ int main(void)
         cmocka_unit_test(after_a_restart_of_the_primary_the_old_node_may_still_live),
         cmocka_unit_test(the_primary_guards_its_own_id),
         cmocka_unit_test(the_last_report_is_kept),
+        cmocka_unit_test(who_lacks_mountpaths_is_absent),
+        cmocka_unit_test(who_leaves_and_is_silent_is_absent),
         cmocka_unit_test(a_lease_is_for_who_is_not_given_up),
         cmocka_unit_test(a_failed_verdict_is_doubted_until_the_map_changes),
         cmocka_unit_test(a_lease_is_not_for_an_earlier_run),

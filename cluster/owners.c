@@ -17,11 +17,16 @@ static struct standing standing_of(const struct bucket *b, const struct node *n,
     return (struct standing){n->lag, n->missed_since};
 }
 
+static bool takes_part(const struct node *n)
+{
+    return n->state == NODE_ACTIVE && node_is_present(n);
+}
+
 static void choose_acting(const struct bucket *b, struct owners *o)
 {
     for (size_t i = 0; i < o->count; i++) {
         struct standing s = standing_of(b, o->all[i], i);
-        if (o->all[i]->state == NODE_ACTIVE && (o->acting == NULL || s.lag < o->lag)) {
+        if (takes_part(o->all[i]) && (o->acting == NULL || s.lag < o->lag)) {
             o->acting = o->all[i];
             o->lag = s.lag;
         }
@@ -36,7 +41,7 @@ struct owner_set {
 
 static bool settles(struct standing x, const struct node *away)
 {
-    return x.lag != LAG_MISSED || x.missed_since >= away->gone_since;
+    return x.lag != LAG_MISSED || x.missed_since >= lag_away_since(away);
 }
 
 /* `may_settle`: the states of those that can be asked. */
@@ -45,9 +50,10 @@ static const struct node *find_awaited(const struct bucket *b, const struct owne
 {
     for (size_t u = 0; u < set->count; u++) {
         const struct node *away = set->nodes[u];
-        bool settled = away->state != NODE_UNREACHABLE;
+        bool settled = node_is_present(away);
         for (size_t x = 0; x < set->count && !settled; x++)
             settled = (may_settle & 1u << set->nodes[x]->state) != 0 &&
+                      node_is_present(set->nodes[x]) &&
                       settles(standing_of(b, set->nodes[x], x), away);
         if (!settled)
             return away;
@@ -102,7 +108,7 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
 {
     for (size_t i = 0; i < o->count; i++) {
         if (strcmp(o->all[i]->id, id) == 0)
-            return o->all[i]->state == NODE_ACTIVE && layout_is_settled(&s->smap) &&
+            return takes_part(o->all[i]) && layout_is_settled(&s->smap) &&
                    standing_of(b, o->all[i], i).lag == LAG_NONE;
     }
     return false;
@@ -117,7 +123,7 @@ size_t owners_others(const struct owners *o, const char *self, const struct node
 {
     size_t count = 0;
     for (size_t i = 0; i < o->count; i++) {
-        if (o->all[i]->state == NODE_ACTIVE && strcmp(o->all[i]->id, self) != 0)
+        if (takes_part(o->all[i]) && strcmp(o->all[i]->id, self) != 0)
             out[count++] = o->all[i];
     }
     return count;
@@ -146,7 +152,7 @@ size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const
     size_t count = owners_others(&o, self, out);
     size_t found = layout_ask(&s->smap, b->id, name, b->props.copies, self, false, earlier);
     for (size_t i = 0; i < found; i++) {
-        if (earlier[i]->state != NODE_UNREACHABLE && !has_node(out, count, earlier[i]))
+        if (node_is_present(earlier[i]) && !has_node(out, count, earlier[i]))
             out[count++] = earlier[i];
     }
     return count;

@@ -16,6 +16,9 @@
  *                 missed     it was called unreachable: writes were acknowledged without it
  *   missed_since  with `missed`: version of the state by which it was first called so
  *   gone_since    while unreachable: version of the state by which it was called so this time
+ *   absent_since  it is to be passed over as an unreachable one is, though its state is another: an
+ *                 active one that lacks mountpaths has missed all; one that left in order, and does
+ * not answer, is not asked for what it had
  *
  * Set by the command that commits the new run, or the verdict (the greater lag stays, and the
  * first missed_since); taken back by CMD_LAG_DONE, when a repair has compared what the targets
@@ -30,9 +33,9 @@
  * that names it).  The same holds for each earlier set of owners that the map remembers
  * (cluster/layout.h), by itself.
  *
- * Where a bucket's `copies` has been raised, the owners behind the first `filled` ones (struct bucket)
- * count, in that bucket, as having missed all that was there before (missed_since 0), until a repair has
- * brought it (CMD_COPIES_FILLED).
+ * Where a bucket's `copies` has been raised, the owners behind the first `filled` ones (struct
+ * bucket) count, in that bucket, as having missed all that was there before (missed_since 0), until
+ * a repair has brought it (CMD_COPIES_FILLED).
  *
  * With one copy there is one owner, which acts whatever its state is, and nobody is asked: those
  * buckets go the ways of smap_owners() and layout_ask().

@@ -184,7 +184,7 @@ static void list_good(struct world *w)
         uint64_t version = 0;
         for (size_t i = 0; i < w->s->smap.count; i++) {
             const struct node *n = &w->s->smap.nodes[i];
-            if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED)
+            if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED && node_is_present(n))
                 version = greatest(w, name, &n, 1, version);
         }
         if (version < w->promised[name])
@@ -259,8 +259,8 @@ static void rebalance(struct world *w)
         struct owners o;
         const struct node *all[TARGETS];
         for (size_t i = 0; i < m->count; i++) {
-            if (!answers(w, &m->nodes[i]))
-                return; /* in maintenance, and dead */
+            if (!answers(w, &m->nodes[i]) || m->nodes[i].absent_since != 0)
+                return; /* in maintenance, and dead; or not whole */
             all[i] = &m->nodes[i];
         }
         owners_of(w->s, bucket(w), names[name], &o);
@@ -305,12 +305,41 @@ static void comes_back(struct world *w, size_t t)
         d->alive = false;
 }
 
+static bool others_are_good(const struct world *w, const struct node *n)
+{
+    if (bucket(w)->props.copies < 2 || bucket(w)->filled < 2 || !layout_is_settled(&w->s->smap))
+        return false;
+    for (size_t i = 0; i < w->s->smap.count; i++) {
+        const struct node *other = &w->s->smap.nodes[i];
+        if (other != n && (other->state != NODE_ACTIVE || other->lag != LAG_NONE))
+            return false;
+    }
+    return true;
+}
+
+/* An active one lacks mountpaths, for a while or for good; one that leaves does not answer. */
+static void becomes_absent_or_present(struct world *w, size_t t)
+{
+    struct disk *d = &w->disks[t];
+    const struct node *n = smap_node(&w->s->smap, ids[t]);
+    if (n == NULL || n->state == NODE_UNREACHABLE ||
+        answers(w, n) != (n->state == NODE_ACTIVE || n->absent_since != 0))
+        return;
+    if (n->absent_since != 0 && n->state == NODE_ACTIVE && others_are_good(w, n) &&
+        rng_below(&w->rng, 2) == 0) {
+        for (size_t name = 0; name < NAMES; name++)
+            d->copies[name] = (struct copy){0};
+    }
+    apply(w, (struct command){
+                 .kind = CMD_NODE_ABSENT, .name = ids[t], .absent = n->absent_since == 0});
+}
+
 static void trouble(struct world *w)
 {
     size_t t = rng_below(&w->rng, TARGETS);
     struct disk *d = &w->disks[t];
     const struct node *n = smap_node(&w->s->smap, ids[t]);
-    switch (rng_below(&w->rng, 8)) {
+    switch (rng_below(&w->rng, 9)) {
     case 0:
         d->alive = false;
         break;
@@ -326,13 +355,8 @@ static void trouble(struct world *w)
         comes_back(w, t);
         break;
     case 5: /* without its disks, while the others are good */
-        if (n != NULL && n->state == NODE_ACTIVE && bucket(w)->props.copies > 1 &&
-            bucket(w)->filled > 1 && layout_is_settled(&w->s->smap) && all_active_answer(w)) {
-            for (size_t i = 0; i < w->s->smap.count; i++) {
-                const struct node *other = &w->s->smap.nodes[i];
-                if (other->state != NODE_ACTIVE || other->lag != LAG_NONE)
-                    return;
-            }
+        if (n != NULL && n->state == NODE_ACTIVE && all_active_answer(w) && n->lag == LAG_NONE &&
+            others_are_good(w, n)) {
             d->boot++;
             for (size_t name = 0; name < NAMES; name++)
                 d->copies[name] = (struct copy){0};
@@ -347,6 +371,9 @@ static void trouble(struct world *w)
         apply(w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
         break;
     }
+    case 8:
+        becomes_absent_or_present(w, t);
+        break;
     }
 }
 

@@ -22,15 +22,31 @@ static bool all_have_all(const struct cluster_state *s, const struct bucket *b)
     size_t whole = 0, owners = count_owners(s);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        whole += node_owns(n) && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
+        whole +=
+            n->state == NODE_ACTIVE && node_owns(n) && node_is_present(n) && n->lag != LAG_MISSED;
     }
     return whole == owners && owners >= targets_needed(b) && b->filled == b->props.copies &&
            layout_is_settled(&s->smap);
 }
 
+/* What it has, or may still have, is not to be had. */
+static bool is_missed(const struct cluster_state *s, const struct node *n)
+{
+    return n->role == NODE_TARGET && !node_is_present(n) &&
+           (node_owns(n) || !layout_is_settled(&s->smap));
+}
+
+static bool any_missed(const struct cluster_state *s)
+{
+    bool missed = false;
+    for (size_t i = 0; i < s->smap.count; i++)
+        missed = missed || is_missed(s, &s->smap.nodes[i]);
+    return missed;
+}
+
 enum protection protection_of(const struct cluster_state *s, const struct bucket *b)
 {
-    bool away = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE) > 0;
+    bool away = any_missed(s);
     bool one = b->props.copies == 1;
     if (smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE) == 0 ||
         (away && (one || !lag_spares_an_owner(s, b))))
@@ -57,15 +73,16 @@ static void next_reason(struct buf *out)
         buf_puts(out, "; ");
 }
 
-static void say_node(const struct node *n, bool several, struct buf *out)
+static const char *what_ails(const struct cluster_state *s, const struct node *n, bool several)
 {
-    if (n->state == NODE_UNREACHABLE) {
-        next_reason(out);
-        buf_printf(out, "target '%s' is unreachable", n->id);
-    } else if (several && n->state == NODE_ACTIVE && n->lag == LAG_MISSED) {
-        next_reason(out);
-        buf_printf(out, "target '%s' is to be given what it has missed", n->id);
-    }
+    if (n->state == NODE_UNREACHABLE)
+        return "is unreachable";
+    if (is_missed(s, n))
+        return n->state == NODE_ACTIVE ? "has mountpaths that are disabled"
+                                       : "does not answer, and the rebalance waits for what it has";
+    return several && n->state == NODE_ACTIVE && n->lag == LAG_MISSED
+               ? "is to be given what it has missed"
+               : NULL;
 }
 
 static void say_copies(const struct cluster_state *s, const struct bucket *b, struct buf *out)
@@ -93,8 +110,12 @@ static void say_copies(const struct cluster_state *s, const struct bucket *b, st
 void protection_why(const struct cluster_state *s, const struct bucket *b, struct buf *out)
 {
     for (size_t i = 0; i < s->smap.count; i++) {
-        if (s->smap.nodes[i].role == NODE_TARGET)
-            say_node(&s->smap.nodes[i], b->props.copies > 1, out);
+        const struct node *n = &s->smap.nodes[i];
+        const char *what = n->role == NODE_TARGET ? what_ails(s, n, b->props.copies > 1) : NULL;
+        if (what == NULL)
+            continue;
+        next_reason(out);
+        buf_printf(out, "target '%s' %s", n->id, what);
     }
     if (b->props.copies > 1)
         say_copies(s, b, out);

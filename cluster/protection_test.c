@@ -130,6 +130,30 @@ static void slices_want_a_target_each(void **unused)
     assert_int_equal(protection_of(s, &b), PROTECTION_WHOLE);
 }
 
+static void absent(const char *id, bool is)
+{
+    apply((struct command){.kind = CMD_NODE_ABSENT, .name = id, .absent = is});
+}
+
+static void who_is_absent_is_missed(void **unused)
+{
+    (void)unused;
+    absent("t0", true);
+    is_so("two", PROTECTION_DEGRADED, "target 't0' has mountpaths that are disabled");
+    is_so("one", PROTECTION_UNAVAILABLE, "target 't0' has mountpaths that are disabled");
+    absent("t0", false);
+    is_so("two", PROTECTION_DEGRADED, "target 't0' is to be given what it has missed");
+    is_so("one", PROTECTION_ONE_COPY, "");
+    apply(
+        (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
+    set("t0", NODE_MAINTENANCE);
+    absent("t0", true);
+    is_so("two", PROTECTION_DEGRADED, "target 't0' does not answer, and the rebalance waits");
+    is_so("one", PROTECTION_UNAVAILABLE, "target 't0' does not answer, and the rebalance waits");
+    moves_done();
+    is_so("one", PROTECTION_ONE_COPY, ""); /* it has nothing any more */
+}
+
 static void one_copy_is_called_so(void **unused)
 {
     (void)unused;
@@ -148,6 +172,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(several_copies_are_as_their_owners, begin, end),
         cmocka_unit_test_setup_teardown(copies_that_are_not_there_yet_are_missed, begin, end),
         cmocka_unit_test_setup_teardown(slices_want_a_target_each, begin, end),
+        cmocka_unit_test_setup_teardown(who_is_absent_is_missed, begin, end),
         cmocka_unit_test_setup_teardown(one_copy_is_called_so, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,9 +110,11 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.lost = rng_below(rng, 8) == 0;
         break;
     case CMD_NODE_STATE:
+    case CMD_NODE_ABSENT:
     case CMD_NODE_REMOVE:
         cmd.name = pick_id(rng, a, rng_below(rng, 4) == 0 ? "p" : "t", 9);
         cmd.node_state = (enum node_state)rng_below(rng, NODE_DECOMMISSIONING + 1);
+        cmd.absent = rng_below(rng, 2) == 0;
         break;
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_DESTROY:

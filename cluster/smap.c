@@ -101,6 +101,11 @@ bool node_owns(const struct node *n)
     return n->role == NODE_TARGET && (n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE);
 }
 
+bool node_is_present(const struct node *n)
+{
+    return n->state != NODE_UNREACHABLE && n->absent_since == 0;
+}
+
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
                    const struct node **out)
 {
@@ -137,7 +142,8 @@ bool node_same_spec(const struct node *a, const struct node *b)
 bool node_equal(const struct node *a, const struct node *b)
 {
     return node_same_spec(a, b) && a->state == b->state && a->since_ms == b->since_ms &&
-           a->lag == b->lag && a->missed_since == b->missed_since && a->gone_since == b->gone_since;
+           a->lag == b->lag && a->missed_since == b->missed_since &&
+           a->gone_since == b->gone_since && a->absent_since == b->absent_since;
 }
 
 static void smap_begin(struct smap *m, uint64_t version, size_t capacity)
@@ -163,6 +169,7 @@ static void smap_append(struct smap *m, const struct node *n)
         .lag = n->lag,
         .missed_since = n->missed_since,
         .gone_since = n->gone_since,
+        .absent_since = n->absent_since,
     };
 }
 
@@ -217,6 +224,7 @@ json_t *node_to_json(const struct node *n)
         json_object_set_new(doc, "lag", json_string(node_lag_name(n->lag)));
     set_unless_0(doc, "missed_since", n->missed_since);
     set_unless_0(doc, "gone_since", n->gone_since);
+    set_unless_0(doc, "absent_since", n->absent_since);
     return doc;
 }
 
@@ -284,7 +292,8 @@ static int node_lag_from_json(json_t *doc, const char *path, struct node *out, s
     int r;
     if ((r = json_get_str(doc, path, "lag", &lag, err)) != 0 ||
         (r = json_get_u64(doc, path, "missed_since", &out->missed_since, err)) != 0 ||
-        (r = json_get_u64(doc, path, "gone_since", &out->gone_since, err)) != 0)
+        (r = json_get_u64(doc, path, "gone_since", &out->gone_since, err)) != 0 ||
+        (r = json_get_u64(doc, path, "absent_since", &out->absent_since, err)) != 0)
         return r;
     if ((r = node_lag_from_name(lag, &out->lag, err)) != 0)
         error_wrap(err, "%s", path[0] != '\0' ? path : "node");

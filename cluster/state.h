@@ -21,15 +21,15 @@
  *    "smap": {"version": 4, "nodes": [{"id": "t1", "role": "target", "state": "active",
  *             "public_url": "http://127.0.0.1:8081", "control_url": …, "data_url": …,
  *             "weight": 1024, "boot": "…", "since": 1700000000000,
- *             "lag": "missed", "missed_since": 6, "gone_since": 6}],
+ *             "lag": "missed", "missed_since": 6, "gone_since": 6, "absent_since": 7}],
  *             "placed": 3, "earlier": [ … see cluster/layout.h … ], "lagged": 6},
  *    "bmd": {"version": 2, "buckets": [{"id": 1, "name": "b", "created": …, "props": {…}}]},
  *    "config": {"version": 1, "values": {…}},
  *    "jobs": {"version": 5, "jobs": [ … see cluster/job.h … ]}}
  *
  * Unknown fields are kept out but do not fail (a node one release newer sends them).  "format" is 2
- * where a bucket keeps more than one copy, and 1 otherwise: a release that knows of one owner only must
- * not serve such a bucket, nor change the map without its lags, and refuses 2. */
+ * where a bucket keeps more than one copy, and 1 otherwise: a release that knows of one owner only
+ * must not serve such a bucket, nor change the map without its lags, and refuses 2. */
 #pragma once
 
 #include <jansson.h>
@@ -66,6 +66,10 @@ struct node {
     uint64_t missed_since; /* with LAG_MISSED: the state's version from which on writes went without
                             * it; 0: it may lack anything */
     uint64_t gone_since;   /* while it is not active: the state's version that made it so */
+    /* 0, or the version since which buckets with several copies pass it over though its state does
+     * not say so: some of its mountpaths are not to be had, or it left in order and does not
+     * answer. */
+    uint64_t absent_since;
 };
 
 struct document; /* the memory of one sub-document, shared by the snapshots that hold it */
@@ -224,6 +228,9 @@ const struct node *smap_node(const struct smap *m, const char *id); /* or NULL *
 size_t smap_count(const struct smap *m, enum node_role role, enum node_state state);
 /* Is it one of those that objects are placed on? */
 bool node_owns(const struct node *n);
+/* Does it take part, or can it at least be asked, where others have the same (buckets with several
+ * copies)? */
+bool node_is_present(const struct node *n);
 /* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
  * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are (<= n). */
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,

@@ -26,6 +26,8 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
                             (json_int_t)n->weight, "since_ms", (json_int_t)n->since_ms);
     if (n->lag != LAG_NONE)
         json_object_set_new(doc, "lag", json_string(node_lag_name(n->lag)));
+    if (n->absent_since != 0)
+        json_object_set_new(doc, "absent", json_true());
     if (strcmp(n->id, p->id) == 0)
         last.version = s->version;
     else if (!members_last(p, n->id, &last))
@@ -33,11 +35,12 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     if (n->role == NODE_TARGET)
         json_object_set_new(doc, "capacity",
-                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "total_bytes",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "total_bytes",
                                       (json_int_t)last.total_bytes, "available_bytes",
                                       (json_int_t)last.available_bytes, "mountpaths_high",
                                       (json_int_t)last.mountpaths_high, "mountpaths_out",
-                                      (json_int_t)last.mountpaths_out, "quarantined",
+                                      (json_int_t)last.mountpaths_out, "mountpaths_missing",
+                                      (json_int_t)last.mountpaths_missing, "quarantined",
                                       (json_int_t)last.quarantined));
     return doc;
 }
@@ -311,7 +314,8 @@ const struct http_route cluster_routes[] = {
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "
               "\"data_url\", \"weight\", \"since_ms\", \"lag\" (restarted or missed: its copies "
               "are to be "
-              "repaired), \"capacity\", \"version\"}], \"buckets\", \"jobs_running\", "
+              "repaired), \"absent\" (true: its copies are passed over), \"capacity\", "
+              "\"version\"}], \"buckets\", \"jobs_running\", "
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
               "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20]}`",
      .errors = ""},

@@ -120,6 +120,8 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_get_u64(capacity, "capacity", "mountpaths_high", &k->mountpaths_high, err)) != 0)
         return r;
     r = json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
+    if (r == 0)
+        r = json_get_u64(capacity, "capacity", "mountpaths_missing", &k->mountpaths_missing, err);
     return r != 0 ? r
                   : json_get_u64(capacity, "capacity", "quarantined", &k->quarantined, err);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cluster/backend.h"
+#include "cluster/lag.h"
 #include "cluster/layout.h"
 #include "cluster/location.h"
 #include "cluster/owners.h"
@@ -279,6 +280,8 @@ static bool is_asked(const struct cluster_state *s, const struct bucket *b, cons
     bool owns = n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE;
     if (owners_good_suffice(s, b))
         return n->role == NODE_TARGET && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
+    if (b->props.copies > 1 && !owns && !node_is_present(n) && lag_spares_an_owner(s, b))
+        return false;
     return n->role == NODE_TARGET && (owns || !layout_is_settled(&s->smap));
 }
 

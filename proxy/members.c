@@ -42,19 +42,16 @@ static void verdict_committed(void *arg, const struct error *err)
 
 static void commit_verdict(struct proxy *p, const struct verdict *v)
 {
-    const struct command cmd = {
-        .kind = CMD_NODE_STATE,
-        .name = v->id,
-        .node_state = v->state,
-        .wall_ms = clock_wall_ms(),
-    };
-    if (v->state == NODE_ACTIVE)
+    const struct command cmd = verdict_command(v, clock_wall_ms());
+    if (v->stays)
+        log_warn(v->absent ? "node's copies are passed over" : "node's copies count again",
+                 lstr("node", v->id), lu64("silent_ms", v->silent_ms));
+    else if (v->state == NODE_ACTIVE)
         log_info("node is back", lstr("node", v->id));
     else
         log_warn("node unreachable", lstr("node", v->id), lu64("silent_ms", v->silent_ms));
     struct judging *j = xcalloc(1, sizeof *j);
-    *j = (struct judging){
-        .proxy = p, .id = xstrdup(v->id), .gives_up = v->state == NODE_UNREACHABLE};
+    *j = (struct judging){.proxy = p, .id = xstrdup(v->id), .gives_up = verdict_gives_up(v)};
     proxy_commit(p, &cmd, verdict_committed, j);
 }
 

@@ -56,7 +56,8 @@ static int check_makes(const struct cluster_state *s, struct error *err)
         return error_set(err, E_JOB_STATE, "job '%s' is a rebalance that has not ended", job->id);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role == NODE_TARGET && n->state == NODE_UNREACHABLE)
+        if (n->role == NODE_TARGET &&
+            (n->state == NODE_UNREACHABLE || (n->state != NODE_ACTIVE && !node_is_present(n))))
             return error_set(err, E_NODE_UNREACHABLE,
                              "target '%s' does not answer, and what it holds cannot be moved; "
                              "bring it back, or take it out of the map",

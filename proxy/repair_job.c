@@ -83,10 +83,12 @@ static void add_targets(const struct cluster_state *s, struct job *job)
         const struct node *n = &s->smap.nodes[i];
         if (n->role != NODE_TARGET)
             continue;
-        if (n->state == NODE_ACTIVE)
+        if (n->state == NODE_ACTIVE && node_is_present(n))
             job->participants[job->participant_count++] = xstrdup(n->id);
         else if (n->state == NODE_UNREACHABLE)
             buf_printf(&text, "; without '%s', which does not answer and is awaited", n->id);
+        else if (n->state == NODE_ACTIVE)
+            buf_printf(&text, "; without '%s', which lacks mountpaths", n->id);
     }
     job->description = buf_steal(&text);
 }

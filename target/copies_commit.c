@@ -166,7 +166,7 @@ static int go_on(const struct copies_order *o, struct round *r, struct error *er
     r->state = state_current(o->target->state);
     for (size_t i = 0; i < r->count; i++) {
         const struct node *n = smap_node(&r->state->smap, r->told[i].id);
-        if (!r->told[i].over && (n == NULL || n->state != NODE_ACTIVE))
+        if (!r->told[i].over && (n == NULL || n->state != NODE_ACTIVE || !node_is_present(n)))
             settle(&r->told[i], COPY_PASSED_OVER);
     }
     const struct bucket *b = bmd_bucket_by_id(&r->state->bmd, o->bucket_id);

@@ -175,11 +175,15 @@ static json_t *keepalive_doc(struct target *t)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     uint64_t resilver = set->settled ? 0 : set->roster->generation;
-    return json_pack("{ss ss sI sI s{sI sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
+    size_t missing = mountpath_set_missing(set);
+    if (missing > 0) /* others may act in its place as soon as the primary hears that */
+        copies_lease(t->copies, 0, 0);
+    return json_pack("{ss ss sI sI s{sI sI sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot,
+                     "term", (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
                      "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
                      "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
-                     (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out, "quarantined",
+                     (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
+                     "mountpaths_missing", (json_int_t)missing, "quarantined",
                      (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
 }
 

@@ -2,14 +2,18 @@
 
 #include <assert.h>
 
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
+#include "target/copies.h"
 #include "target/daemon_routes.h"
 #include "target/keeper.h"
 #include "target/sweep.h"
 #include "target/target.h"
 
 #define CHANGE_MAGIC 0x0b1ec77e
+
+enum { WAIT_MS = 50 };
 
 /* A change that was asked for: made by a worker, since it waits for disks. */
 struct change_call {
@@ -32,24 +36,45 @@ static int attach(struct mountpaths *m, const struct change_call *call, struct e
     return mountpaths_attach(m, call->path, err);
 }
 
+static bool is_absent(const struct target *t)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct node *self = smap_node(&s->smap, t->id);
+    return self != NULL && self->absent_since != 0;
+}
+
 /* Who may have lost copies must not answer from what it has until they are brought back: the map
- * has to say so first, which it does when the target comes back without them. */
-static int check_given_up(const struct change_call *call, struct error *err)
+ * has to say so first (cluster/lag.h), which it does when the mountpath is disabled. */
+static int wait_absent(const struct change_call *call, struct error *err)
+{
+    struct target *t = http_user(call->req);
+    for (uint64_t until_ms = clock_ms() + t->params.call_timeout; !is_absent(t);) {
+        if (clock_ms() >= until_ms || !job_stop_pause(&t->copies->stop, WAIT_MS))
+            return error_set(
+                err, E_NOT_READY,
+                "'%s' is disabled, and the cluster map does not say so yet, so that it "
+                "cannot be given up; repeat it",
+                call->path);
+    }
+    return 0;
+}
+
+static int give_up(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
     const struct target *t = http_user(call->req);
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    if (!call->lost || !bmd_has_copies(&s->bmd))
-        return 0;
-    return error_set(err, E_MOUNTPATH_STATE,
-                     "buckets keep several copies: stop the target, and start it without '%s' and "
-                     "with --mountpath-lost-ok=true, so that the copies are brought back",
-                     call->path);
+    int code = 0;
+    if (bmd_has_copies(&s->bmd)) {
+        code = mountpaths_disable(m, call->path, "given up", false, err);
+        if (code == 0)
+            code = wait_absent(call, err);
+    }
+    return code != 0 ? code : mountpaths_detach(m, call->path, true, err);
 }
 
 static int detach(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
-    int code = check_given_up(call, err);
-    return code != 0 ? code : mountpaths_detach(m, call->path, call->lost, err);
+    return call->lost ? give_up(m, call, err) : mountpaths_detach(m, call->path, false, err);
 }
 
 static int enable(struct mountpaths *m, const struct change_call *call, struct error *err)
@@ -178,14 +203,16 @@ const struct http_route mountpath_routes[] = {
      .pattern = "/v1/daemon/mountpaths",
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = change_begin,
-     .summary = "Mountpaths come and go: attach takes a new one, detach moves all objects off one "
-                "and releases it, disable takes one out at once (its objects give 503), enable "
-                "takes it back; resilver asks for objects to be moved to where they belong.",
+     .summary =
+         "Mountpaths come and go: attach takes a new one, detach moves all objects off one "
+         "and releases it, disable takes one out at once (its objects give 503, but for those "
+         "that other targets have copies of), enable "
+         "takes it back; resilver asks for objects to be moved to where they belong.",
      .query = "",
      .body = "`{\"action\": \"attach\\|detach\\|enable\\|disable\\|resilver\", \"value\": path or "
              "id}`; to give one up with what it holds: `{\"action\": \"detach\", \"value\": "
              "{\"path\": …, \"lost\": true}}`",
      .reply = "200 and the mountpaths, as GET /v1/daemon?what=mountpaths gives them",
-     .errors = "not_found exists mountpath_state no_space io_error"},
+     .errors = "not_found exists mountpath_state no_space io_error not_ready"},
     {.name = NULL},
 };

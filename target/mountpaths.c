@@ -296,6 +296,14 @@ int mountpath_set_check_miss(const struct mountpath_set *set, uint64_t bucket_id
     return 0;
 }
 
+size_t mountpath_set_missing(const struct mountpath_set *set)
+{
+    size_t missing = 0;
+    for (size_t i = 0; i < set->roster->count; i++)
+        missing += set->each[i] == NULL;
+    return missing;
+}
+
 int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err)
 {
     return first_not_open(set, "objects lie on", err);

@@ -64,6 +64,8 @@ struct mountpath_set {
     struct mountpath **each; /* by the roster's members; NULL for those that are not open */
 };
 
+/* How many members are not open. */
+size_t mountpath_set_missing(const struct mountpath_set *set);
 /* The set in force; for mountpath_set_unref(). */
 const struct mountpath_set *mountpaths_current(const struct mountpaths *m);
 const struct mountpath_set *mountpath_set_ref(const struct mountpath_set *set);

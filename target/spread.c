@@ -154,7 +154,7 @@ static void run_round(struct batch *b, const struct cluster_state *s)
         const struct node *n = &s->smap.nodes[i];
         if (strcmp(n->id, b->spread->target->id) == 0)
             continue;
-        if (n->state == NODE_ACTIVE)
+        if (n->state == NODE_ACTIVE && node_is_present(n))
             ask_node(b, s, n);
         else
             take_away(b, n);
@@ -192,7 +192,7 @@ static void give_up(struct batch *b)
     struct error why = b->why;
     if (why.code == 0 && b->away != NULL)
         error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
-                  node_state_name(b->away->state));
+                  b->away->absent_since != 0 ? "absent" : node_state_name(b->away->state));
     else if (why.code == 0)
         error_set(&why, E_NOT_READY, "not all owners could be given what is here");
     for (size_t i = 0; i < b->count; i++) {

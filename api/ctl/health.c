@@ -54,7 +54,23 @@ static void judge_state(struct verdict *v, json_t *node, bool is_target, bool re
         say(v, YELLOW, id, xprintf("proxy '%s' is unreachable", id));
     else if (strcmp(state, "active") != 0)
         say(v, YELLOW, id,
-            xprintf("%s '%s' is in state %s", is_target ? "target" : "proxy", id, state));
+            xprintf("%s '%s' is in state %s%s", is_target ? "target" : "proxy", id, state,
+                    json_is_true(json_object_get(node, "absent"))
+                        ? ", and does not answer: a rebalance waits for it"
+                        : ""));
+}
+
+static void judge_mountpaths(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    long long missing = json_integer_value(
+        json_object_get(json_object_get(node, "capacity"), "mountpaths_missing"));
+    if (missing > 0)
+        say(v, YELLOW, id,
+            xprintf("%lld mountpath%s of '%s' %s disabled: objects that only it has give 503, and "
+                    "others stand in for it in buckets with copies; enable it, or give it up "
+                    "('dfcctl storage mountpath detach %s PATH --lost')",
+                    missing, missing > 1 ? "s" : "", id, missing > 1 ? "are" : "is", id));
 }
 
 static void judge_lag(struct verdict *v, json_t *node)
@@ -128,6 +144,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
         active += is_target && strcmp(text_at(node, "state"), "active") == 0;
         judge_state(v, node, is_target, replaced);
         judge_lag(v, node);
+        judge_mountpaths(v, node);
         judge_space(v, node);
         judge_damage(v, node);
     }

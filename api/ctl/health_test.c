@@ -66,6 +66,12 @@ static void what_wants_looking_after(void **unused)
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
                    "{\"quarantined\": 3}}",
            NULL, "yellow", 1, "3 damaged files of 't1' in quarantine");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"mountpaths_missing\": 1}}",
+           NULL, "yellow", 1, "1 mountpath of 't1' is disabled");
+    judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": "
+                   "\"maintenance\", \"absent\": true}",
+           NULL, "yellow", 1, "does not answer: a rebalance waits for it");
 }
 
 static void what_is_refused(void **unused)

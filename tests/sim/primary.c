@@ -358,11 +358,8 @@ static void given_up(void *arg, const struct error *err)
 
 static struct change *verdict_change(struct proxy_sim *p, const struct verdict *v)
 {
-    const struct command cmd = {.kind = CMD_NODE_STATE,
-                                .name = v->id,
-                                .node_state = v->state,
-                                .wall_ms = place_wall_ms(p->w, p->place)};
-    if (v->state != NODE_UNREACHABLE)
+    const struct command cmd = verdict_command(v, place_wall_ms(p->w, p->place));
+    if (!verdict_gives_up(v))
         return change_new(&cmd, taken_back, NULL);
     struct judging *j = xcalloc(1, sizeof *j);
     j->proxy = p;
@@ -379,7 +376,8 @@ static void judge(struct proxy_sim *p, uint64_t now)
     size_t count = membership_tick(p->membership, &s->smap, now, verdicts);
     for (size_t i = 0; i < count; i++) {
         const struct verdict *v = &verdicts[i];
-        check_verdict(p->w, p->place, v->id, v->state == NODE_ACTIVE);
+        if (!v->stays)
+            check_verdict(p->w, p->place, v->id, v->state == NODE_ACTIVE);
         proxy_post(p, verdict_change(p, v));
     }
 }
