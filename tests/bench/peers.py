@@ -92,9 +92,9 @@ class Cluster:
 
     name = "dfc"
 
-    def __init__(self, directory, build, targets=1, mountpaths=1, keyed=True):
+    def __init__(self, directory, build, targets=1, mountpaths=1, keyed=True, more=()):
         self.dir = directory
-        self.more = [] if keyed else ["--without-key"]
+        self.more = [*more, *([] if keyed else ["--without-key"])]
         self.build = build
         self.counts = {"proxies": 1, "targets": targets, "mountpaths": mountpaths}
 
