@@ -167,11 +167,9 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
     int sliced = check_ec(p, err);
     if (sliced != 0)
         return sliced;
-    if (p->write_quorum == WRITE_MAJORITY)
-        return error_set(
-            err, E_UNSUPPORTED,
-            "field 'write_quorum': this release writes to all owners that the map does "
-            "not pass over: all");
+    if (p->write_quorum == WRITE_MAJORITY && (p->copies == 1 || p->ec_data > 0))
+        return error_set(err, E_INVALID,
+                         "field 'write_quorum': majority is for buckets with several whole copies");
     if (p->copies > 1 && p->backend != NULL)
         return error_set(err, E_UNSUPPORTED,
                          "field 'copies': what a bucket with a backend has can be read again, and "
@@ -204,6 +202,16 @@ int bucket_refuse_copies(const struct bucket *b, const char *what, struct error 
     return error_set(err, E_UNSUPPORTED,
                      "bucket '%s' keeps %u copies of each object, and this release has no %s there",
                      b->name, b->props.copies, what);
+}
+
+int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.write_quorum != WRITE_MAJORITY)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' acknowledges what a majority of the owners has, and this release "
+                     "has no %s there",
+                     b->name, what);
 }
 
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)

@@ -85,6 +85,23 @@ static int check_same_ec(const struct bucket_props *old, const struct bucket_pro
                      "change");
 }
 
+/* Where all had to have a write nobody is asked what the others have, and who was passed over has
+ * missed it: a majority proves nothing there.  With more owners a majority of them need not have
+ * one of those who have it. */
+static int check_same_quorum(const struct bucket_props *old, const struct bucket_props *now,
+                             struct error *err)
+{
+    if (old->write_quorum != now->write_quorum)
+        return error_set(err, E_INVALID,
+                         "field 'write_quorum' is set when a bucket is created; copy the objects "
+                         "to another one");
+    if (old->copies != now->copies && old->write_quorum == WRITE_MAJORITY)
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'copies': this release does not change it in a bucket with "
+                         "write_quorum: majority; copy the objects to another one");
+    return 0;
+}
+
 /* Those that nobody owns any more would stay where they are, and a list would show them when the
  * object has been deleted. */
 static int check_fewer_copies(const struct bucket_props *old, const struct bucket_props *now,
@@ -110,6 +127,7 @@ int command_bucket_props(const struct cluster_state *s, const struct command *cm
         (r = bucket_props_check(&b.props, err)) != 0 ||
         (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
         (r = check_same_ec(&known->props, &b.props, err)) != 0 ||
+        (r = check_same_quorum(&known->props, &b.props, err)) != 0 ||
         (r = check_fewer_copies(&known->props, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))

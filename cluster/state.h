@@ -250,6 +250,9 @@ int bucket_props_check(const struct bucket_props *p, struct error *err);
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where the bucket has several copies: `what` makes or takes one alone. */
 int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's word
+ * for what there is. */
+int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend that is only read from. */
 int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err);
 const char *write_policy_name(enum write_policy p);

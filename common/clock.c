@@ -29,6 +29,15 @@ uint64_t clock_ms(void)
     return clock_us() / 1000;
 }
 
+struct timespec clock_after(uint64_t ms)
+{
+    struct timespec then = clock_read(CLOCK_MONOTONIC);
+    then.tv_nsec += (long)(ms % 1000) * 1000000;
+    then.tv_sec += (time_t)(ms / 1000) + then.tv_nsec / 1000000000;
+    then.tv_nsec %= 1000000000;
+    return then;
+}
+
 int64_t clock_wall_ms(void)
 {
     struct timespec now = clock_read(CLOCK_REALTIME);

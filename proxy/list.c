@@ -13,6 +13,7 @@
 #include "cluster/layout.h"
 #include "cluster/location.h"
 #include "cluster/owners.h"
+#include "cluster/quorum.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
@@ -278,7 +279,9 @@ static int check_request(const struct list_request *r, struct error *err)
 static bool is_asked(const struct cluster_state *s, const struct bucket *b, const struct node *n)
 {
     bool owns = n->state == NODE_ACTIVE || n->state == NODE_UNREACHABLE;
-    if (owners_good_suffice(s, b))
+    if (quorum_is_wanted(b) && quorum_lists(s, b)) /* some may lack what others have */
+        return n->role == NODE_TARGET && n->state == NODE_ACTIVE;
+    if (!quorum_is_wanted(b) && owners_good_suffice(s, b))
         return n->role == NODE_TARGET && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
     if (b->props.copies > 1 && !owns && !node_is_present(n) && lag_spares_an_owner(s, b))
         return false;

@@ -30,7 +30,8 @@ static int find_bucket(const struct cluster_state *s, const char *kind, const ch
     if (b == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
     *id = b->id;
-    return check_backend(b, kind, err);
+    int code = bucket_refuse_majority(b, "jobs over its objects", err);
+    return code != 0 ? code : check_backend(b, kind, err);
 }
 
 static int plan_begin(const struct cluster_state *s, const char *kind, const char *bucket,

@@ -14,7 +14,7 @@ static int find_bucket(const struct cluster_state *s, const char *name, const ch
     if (*out == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND,
                          "field '%s': bucket '%s' does not exist; create it first", field, name);
-    return 0;
+    return bucket_refuse_majority(*out, "sort", err);
 }
 
 static int plan_add_key_map(const struct cluster_state *s, const struct sort_spec *spec,

@@ -29,7 +29,8 @@ struct object_call {
     bool validated;        /* the backend need not be asked (cold_fresh.h) */
     struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
-    bool compared; /* with the other owners, of a bucket with several copies (copies.h) */
+    bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
+    struct version upto; /* … who have as much, where a majority is enough for a write */
     bool doubted;  /* what is here seems damaged or lost: it is checked first … */
     bool checked;  /* … and was */
     bool acts;     /* a PUT that this target has the other owners take part in: … */

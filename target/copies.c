@@ -3,6 +3,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "cluster/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
@@ -74,10 +75,10 @@ static bool is_let_in(const struct target *t, const struct cluster_state *s)
 }
 
 static bool must_compare(const struct target *t, const struct cluster_state *s,
-                         const struct owners *o, uint64_t bucket_id, const char *name)
+                         const struct bucket *b, const struct owners *o, const char *name)
 {
-    return owners_must_compare(s, o) || !is_let_in(t, s) ||
-           unsettled_has(t->copies->unsettled, bucket_id, name);
+    return quorum_is_wanted(b) || owners_must_compare(s, o) || !is_let_in(t, s) ||
+           unsettled_has(t->copies->unsettled, b->id, name);
 }
 
 static int check_acting(const struct target *t, const struct owners *o, const char *name,
@@ -120,7 +121,7 @@ struct write {
     object_done_fn *done;
     void *arg;
     /* in its turn */
-    struct object_held lost; /* what the name stands for, where nobody has its bytes any more */
+    struct compared compared;
     struct copies_order order;
     bool in_doubt;
     sem_t ended;
@@ -142,13 +143,29 @@ static void write_fails(struct write *w, const struct error *err)
     write_free(w);
 }
 
+/* Where a majority is enough: who has it not staged is left out, if enough have. */
+static int leave_out(struct write *w, struct error *err)
+{
+    struct copies_order *o = &w->order;
+    size_t staged = 0;
+    struct error why = ERROR_INIT;
+    for (size_t i = 0; i < o->count; i++) {
+        o->left_out[i] = w->put != NULL && fan_check_node(w->fan, o->others[i]->id,
+                                                          object_put_attr(w->put), &why) != 0;
+        staged += !o->left_out[i];
+    }
+    if (staged >= o->needs)
+        return 0;
+    return error_set(err, why.code != 0 ? why.code : E_NODE_UNREACHABLE,
+                     "%zu more owners than this target have to take '%s', and %zu do%s%s", o->needs,
+                     w->name, staged, why.code != 0 ? ": " : "", why.message);
+}
+
 /* Whoever has to have it has it staged: owners may have come since it began. */
 static int check_staged(const struct write *w, struct error *err)
 {
     const struct copies_order *o = &w->order;
-    int code = object_put_finish(w->put, err);
-    if (code == 0)
-        code = fan_check(w->fan, object_put_attr(w->put), err);
+    int code = fan_check(w->fan, object_put_attr(w->put), err);
     for (size_t i = 0; i < o->count && code == 0; i++) {
         if (!fan_has(w->fan, o->others[i]->id))
             code = error_set(err, E_STALE_MAP,
@@ -168,12 +185,23 @@ static int write_prepare(struct write *w, struct error *err)
     if (code != 0)
         return code;
     o->count = owners_others(&owners, t->id, o->others);
-    if (w->put != NULL && (code = check_staged(w, err)) != 0)
+    o->needs = quorum_is_wanted(b) ? quorum_of(&owners) - 1 : COPIES_EACH;
+    if (w->put != NULL && (code = object_put_finish(w->put, err)) != 0)
         return code;
-    if (!must_compare(t, o->state, &owners, w->bucket_id, w->name))
+    if (quorum_is_wanted(b) && !is_let_in(t, o->state)) /* an owner not heard may have its number */
+        return error_set(err, E_NOT_READY, "the cluster has not let in this run of '%s' yet",
+                         t->id);
+    if (quorum_is_wanted(b))
+        code = leave_out(w, err);
+    else if (w->put != NULL)
+        code = check_staged(w, err);
+    if (code != 0)
+        return code;
+    if (!must_compare(t, o->state, b, &owners, w->name))
         return 0;
-    code = copies_compare_all(t, o->state, b, w->name, &w->lost, err);
-    return code == E_CORRUPT && w->lost.found ? 0 : code; /* it is written over, or deleted */
+    code = copies_compare_all(t, o->state, b, w->name, COMPARE_FOR_ANSWER, &w->compared, err);
+    return code == E_CORRUPT && w->compared.lost.found ? 0
+                                                       : code; /* it is written over, or deleted */
 }
 
 static int tombstone_begin(struct write *w, struct error *err)
@@ -191,13 +219,13 @@ static int write_decide(struct write *w, struct error *err)
 {
     struct object_moved *as = &w->order.as;
     if (w->put != NULL) {
-        int code = object_put_decide(w->put, &w->condition, &w->lost, &as->version, err);
+        int code = object_put_decide(w->put, &w->condition, &w->compared.lost, &as->version, err);
         as->modified_ms = object_put_attr(w->put)->modified_ms;
         w->order.stage = fan_stage(w->fan);
         return code;
     }
     int code = object_delete_decide(w->target->store, w->bucket_id, w->name, &w->condition,
-                                    &w->lost, &as->version, err);
+                                    &w->compared.lost, &as->version, err);
     as->modified_ms = clock_wall_ms();
     as->tombstone = true;
     return code != 0 ? code : tombstone_begin(w, err);
@@ -216,6 +244,8 @@ static int check_own(void *ctx, const struct attr *current, struct error *err)
     const struct node *others[OWNERS_MAX];
     (void)current;
     int code = take_state(w->target, w->bucket_id, w->name, &s, &b, &owners, err);
+    if (code == 0 && quorum_is_wanted(b) && copies_order_made(o, &owners) + 1 < quorum_of(&owners))
+        code = error_set(err, E_STALE_MAP, "no majority of the owners of '%s' has it", w->name);
     size_t count = code == 0 ? owners_others(&owners, w->target->id, others) : 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         if (!copies_order_has(o, others[i]->id))
@@ -243,6 +273,9 @@ static void write_own(struct write *w)
 {
     const struct object_condition fence = {.check = check_own, .ctx = w};
     struct error err = ERROR_INIT;
+    if (copies_order_lacks(&w->order)) /* who has it not is brought up to it (settle.h) */
+        unsettled_mark(w->target->copies->unsettled, w->bucket_id, w->name, &w->order.as.version,
+                       clock_ms());
     int errnum = fault_errno("copies.own");
     if (errnum != 0) {
         error_errno(&err, errnum, "commit");
@@ -348,12 +381,16 @@ int copies_begin_put(struct object_call *call, const char *content_type, const c
     int code = check_acting(t, &owners, call->name, err);
     if (code != 0)
         return code;
+    size_t count = owners_others(&owners, t->id, others);
+    if (quorum_is_wanted(call->bucket) && count + 1 < quorum_of(&owners))
+        return error_set(err, E_NODE_UNREACHABLE, "a majority of the owners of '%s' is unreachable",
+                         call->name);
     const struct fan_spec spec = {.target = t,
                                   .state = call->state,
                                   .bucket = call->bucket,
                                   .name = call->name,
                                   .others = others,
-                                  .count = owners_others(&owners, t->id, others),
+                                  .count = count,
                                   .length = http_content_length(call->req),
                                   .content_type = content_type,
                                   .meta = meta,
@@ -373,7 +410,7 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
 
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
 {
-    if (!is_settled(t, b, name) ||
+    if (quorum_is_wanted(b) || !is_settled(t, b, name) ||
         (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease")))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -382,11 +419,41 @@ bool copies_suffice_here(const struct target *t, const struct bucket *b, const c
     return check_acting(t, &o, name, NULL) == 0 && is_let_in(t, s) && !owners_must_compare(s, &o);
 }
 
+/* What has come since the comparison a majority need not have. */
+static bool has_no_more(const struct object_call *call, const struct version *upto)
+{
+    struct object_held held;
+    return object_look(call->target->store, call->bucket->id, call->name, &held, NULL) == 0 &&
+           (!held.found || version_compare(&held.version, upto) <= 0);
+}
+
 bool copies_may_answer(const struct object_call *call)
 {
     if (call->compared)
-        return is_settled(call->target, call->bucket, call->name);
+        return quorum_is_wanted(call->bucket) ? has_no_more(call, &call->upto)
+                                              : is_settled(call->target, call->bucket, call->name);
     return copies_suffice_here(call->target, call->bucket, call->name);
+}
+
+static int try_compare(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err)
+{
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners o;
+    int code = take_state(t, bucket_id, name, &s, &b, &o, err);
+    if (code == 0)
+        code = copies_compare_all(t, s, b, name, mode, out, err);
+    state_unref(s);
+    return code;
+}
+
+/* By the state in force; in the name's turn. */
+static int compare_now(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err)
+{
+    int code = try_compare(t, bucket_id, name, mode, out, err);
+    return code == E_STALE_MAP ? try_compare(t, bucket_id, name, mode, out, err) : code;
 }
 
 struct reading {
@@ -395,15 +462,12 @@ struct reading {
 };
 
 /* What is damaged here goes out of the way of a good copy, which the comparison brings. */
-static void check_doubted(struct object_call *call)
+static void check_doubted(struct target *t, uint64_t bucket_id, const char *name)
 {
     bool lacking;
     struct error err = ERROR_INIT;
-    struct target *t = call->target;
-    call->doubted = false;
-    call->checked = true;
-    if (object_check(t->store, call->bucket->id, call->name, &lacking, &err) != 0)
-        log_warn("copy not checked", lstr("name", call->name), lerr(&err));
+    if (object_check(t->store, bucket_id, name, &lacking, &err) != 0)
+        log_warn("copy not checked", lstr("name", name), lerr(&err));
     else if (lacking)
         metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
 }
@@ -413,22 +477,22 @@ static void read_run(void *arg)
 {
     struct reading *r = arg;
     struct object_call *call = r->call;
-    const struct cluster_state *s;
-    const struct bucket *b;
-    struct owners o;
+    struct compared compared = {0};
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
-    if (call->doubted)
-        check_doubted(call);
-    int code = take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
-    if (code == 0)
-        code = copies_compare_all(call->target, s, b, call->name, NULL, &err);
+    if (call->doubted) {
+        check_doubted(call->target, call->bucket->id, call->name);
+        call->doubted = false;
+        call->checked = true;
+    }
+    int code = compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
+                           &compared, &err);
     call->compared = true;
+    call->upto = compared.upto;
     if (code == 0)
         r->here(call);
     else
         object_call_fail(call, "get", &err);
-    state_unref(s);
     log_set_request(NULL);
     free(r);
 }
@@ -456,16 +520,9 @@ struct settling {
 static void settle_run(void *arg)
 {
     struct settling *g = arg;
-    const struct cluster_state *s;
-    const struct bucket *b;
-    struct owners o;
     struct error err = ERROR_INIT;
-    int code = take_state(g->target, g->bucket_id, g->name, &s, &b, &o, &err);
-    if (code == 0)
-        code = copies_compare_all(g->target, s, b, g->name, NULL, &err);
-    if (code != 0)
+    if (compare_now(g->target, g->bucket_id, g->name, COMPARE_FOR_ALL, NULL, &err) != 0)
         log_debug("not settled", lstr("name", g->name), lerr(&err));
-    state_unref(s);
     free(g);
 }
 

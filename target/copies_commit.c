@@ -13,13 +13,14 @@
 #include "target/staged.h"
 #include "target/target.h"
 
-enum { PAUSE_MS = 100 };
+enum { PAUSE_MS = 100, GRACE_MS = 100 };
 
 /* One of the others, over all rounds. */
 struct told {
     struct round *round;
-    char *id;   /* of the node */
-    char *url;  /* of the call that is under way */
+    char *id;  /* of the node */
+    char *url; /* of the call that is under way */
+    bool under_way;
     bool over;  /* its fate is known */
     bool maybe; /* a call had no answer: it may have it */
     enum copy_fate fate;
@@ -28,12 +29,13 @@ struct told {
     struct error err; /* … and why */
 };
 
+/* Lives until the last answer has come, which nobody may wait for any more. */
 struct round {
     const struct cluster_state *state; /* a reference; by which it is sent */
-    pthread_mutex_t lock;
+    size_t count, needs;
+    pthread_mutex_t lock; /* of what follows, while calls are under way */
     pthread_cond_t changed;
-    size_t pending;
-    size_t count;
+    size_t refs; /* who waits, and calls */
     struct told told[OWNERS_MAX];
 };
 
@@ -46,7 +48,40 @@ bool copies_order_has(const struct copies_order *o, const char *node_id)
     return false;
 }
 
+size_t copies_order_made(const struct copies_order *o, const struct owners *owners)
+{
+    size_t made = 0;
+    for (size_t i = 0; i < o->count; i++)
+        made += o->fates[i] == COPY_MADE && owners_has(owners, o->others[i]->id);
+    return made;
+}
+
+bool copies_order_lacks(const struct copies_order *o)
+{
+    bool lacks = false;
+    for (size_t i = 0; i < o->count; i++)
+        lacks = lacks || (o->fates[i] != COPY_MADE && o->fates[i] != COPY_PASSED_OVER);
+    return lacks;
+}
+
 /* --- one round -------------------------------------------------------------------------------- */
+
+/* Gives the lock back. */
+static void round_drop(struct round *r)
+{
+    bool last = --r->refs == 0;
+    pthread_mutex_unlock(&r->lock);
+    if (!last)
+        return;
+    for (size_t i = 0; i < r->count; i++) {
+        free(r->told[i].id);
+        free(r->told[i].url);
+    }
+    pthread_cond_destroy(&r->changed);
+    pthread_mutex_destroy(&r->lock);
+    state_unref(r->state);
+    free(r);
+}
 
 static void answered(void *arg, struct http_result *r)
 {
@@ -55,9 +90,9 @@ static void answered(void *arg, struct http_result *r)
     pthread_mutex_lock(&round->lock);
     t->code = r->code == 0 && r->status == 304 ? 0 : http_result_error(r, t->url, &t->err);
     t->not_sent = r->not_sent;
-    round->pending--;
+    t->under_way = false;
     pthread_cond_broadcast(&round->changed);
-    pthread_mutex_unlock(&round->lock);
+    round_drop(round);
 }
 
 static char *commit_url(const struct copies_order *o, const struct told *t)
@@ -75,19 +110,38 @@ static void tell(const struct copies_order *o, struct told *t)
     free(t->url);
     t->url = commit_url(o, t);
     t->err = ERROR_INIT;
+    t->under_way = true;
     const struct http_call call = {
         .method = HTTP_POST, .url = t->url, .total_timeout_ms = o->target->params.call_timeout};
     pthread_mutex_lock(&t->round->lock);
-    t->round->pending++;
+    t->round->refs++;
     pthread_mutex_unlock(&t->round->lock);
     http_call_start(o->target->data_client, &call, answered, t);
 }
 
+/* Under the lock: all have answered, or as many as it needs have it. */
+static bool is_answered(const struct round *r, bool *enough)
+{
+    size_t made = 0, under_way = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct told *t = &r->told[i];
+        under_way += t->under_way;
+        made += t->over ? t->fate == COPY_MADE : !t->under_way && t->code == 0;
+    }
+    *enough = r->needs != COPIES_EACH && made >= r->needs;
+    return under_way == 0;
+}
+
+/* For all, or for as many as it needs and a little longer. */
 static void await(struct round *r)
 {
+    bool enough;
     pthread_mutex_lock(&r->lock);
-    while (r->pending > 0)
+    while (!is_answered(r, &enough) && !enough)
         pthread_cond_wait(&r->changed, &r->lock);
+    const struct timespec end = clock_after(GRACE_MS);
+    while (!is_answered(r, &enough) && pthread_cond_timedwait(&r->changed, &r->lock, &end) == 0)
+        ;
     pthread_mutex_unlock(&r->lock);
 }
 
@@ -117,11 +171,17 @@ static void look_there(const struct copies_order *o, struct told *t)
         settle(t, COPY_MADE);
 }
 
+/* Without one it may have it. */
 static void take_answer(const struct copies_order *o, struct told *t)
 {
+    pthread_mutex_lock(&t->round->lock);
+    bool silent = t->under_way;
+    pthread_mutex_unlock(&t->round->lock);
     if (t->over)
         return;
-    if (t->code == 0)
+    if (silent)
+        t->maybe = true;
+    else if (t->code == 0)
         settle(t, COPY_MADE);
     else if (t->code == E_NOT_FOUND)
         look_there(o, t);
@@ -136,12 +196,11 @@ static void posted(void *arg)
     sem_post(arg);
 }
 
-/* The newest state that can be had, for somebody else has a newer one. */
-static void refresh(const struct copies_order *o)
+void copies_refresh(struct target *t)
 {
     sem_t over;
     sem_init(&over, 0, 0);
-    member_refresh(o->target->member, NULL, posted, &over);
+    member_refresh(t->member, NULL, posted, &over);
     while (sem_wait(&over) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&over);
@@ -179,13 +238,15 @@ static int go_on(const struct copies_order *o, struct round *r, struct error *er
     return 0;
 }
 
+/* Is there nobody to wait for? */
 static bool is_over(const struct round *r)
 {
+    size_t made = 0, open = 0;
     for (size_t i = 0; i < r->count; i++) {
-        if (!r->told[i].over)
-            return false;
+        open += !r->told[i].over;
+        made += r->told[i].over && r->told[i].fate == COPY_MADE;
     }
-    return true;
+    return open == 0 || (r->needs != COPIES_EACH && made >= r->needs);
 }
 
 static int run_rounds(const struct copies_order *o, struct round *r, struct error *err)
@@ -202,7 +263,7 @@ static int run_rounds(const struct copies_order *o, struct round *r, struct erro
         if (is_over(r))
             return 0;
         if (any_says(r, E_STALE_MAP))
-            refresh(o);
+            copies_refresh(o->target);
         int code = go_on(o, r, err);
         if (code != 0 || is_over(r))
             return code;
@@ -223,6 +284,7 @@ static const struct told *first_failure(const struct round *r)
     return &r->told[0];
 }
 
+/* Under the lock: somebody may answer still. */
 static int judge(struct copies_order *o, struct round *r, const struct error *why,
                  struct error *err)
 {
@@ -231,7 +293,7 @@ static int judge(struct copies_order *o, struct round *r, const struct error *wh
         o->fates[i] = t->over ? t->fate : t->maybe ? COPY_UNKNOWN : COPY_REFUSED;
         o->made = o->made || o->fates[i] == COPY_MADE || t->maybe;
     }
-    enum copies_outcome outcome = copies_judge(o->fates, r->count);
+    enum copies_outcome outcome = copies_judge(o->fates, r->count, r->needs);
     if (outcome == COPIES_DONE && why->code == 0)
         return 0;
     if (outcome != COPIES_FAILED && o->made)
@@ -244,31 +306,40 @@ static int judge(struct copies_order *o, struct round *r, const struct error *wh
                      first_failure(r)->id, first_failure(r)->err.message);
 }
 
-int copies_commit_others(struct copies_order *o, struct error *err)
+static struct round *round_new(const struct copies_order *o)
 {
     struct round *r = xcalloc(1, sizeof *r);
-    struct error why = ERROR_INIT;
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->changed, &attr);
+    pthread_condattr_destroy(&attr);
     pthread_mutex_init(&r->lock, NULL);
-    pthread_cond_init(&r->changed, NULL);
+    r->refs = 1;
     r->state = state_ref(o->state);
     r->count = o->count;
+    r->needs = o->needs;
     for (size_t i = 0; i < r->count; i++) {
         r->told[i].round = r;
         r->told[i].id = xstrdup(o->others[i]->id);
+        if (o->left_out[i])
+            settle(&r->told[i], COPY_REFUSED);
     }
+    return r;
+}
+
+int copies_commit_others(struct copies_order *o, struct error *err)
+{
+    struct error why = ERROR_INIT;
     int errnum = fault_errno("copies.decided");
-    int code = errnum != 0 ? error_errno(err, errnum, "commit") : 0;
-    if (code == 0 && r->count > 0 && !fault_skips("copies.others")) {
-        (void)run_rounds(o, r, &why);
-        code = judge(o, r, &why, err);
-    }
-    for (size_t i = 0; i < r->count; i++) {
-        free(r->told[i].id);
-        free(r->told[i].url);
-    }
-    pthread_cond_destroy(&r->changed);
-    pthread_mutex_destroy(&r->lock);
-    state_unref(r->state);
-    free(r);
+    if (errnum != 0)
+        return error_errno(err, errnum, "commit");
+    if (o->count == 0 || fault_skips("copies.others"))
+        return 0;
+    struct round *r = round_new(o);
+    (void)run_rounds(o, r, &why);
+    pthread_mutex_lock(&r->lock);
+    int code = judge(o, r, &why, err);
+    round_drop(r);
     return code;
 }

@@ -26,12 +26,19 @@ struct copies_order {
     struct object_moved as;
     size_t count;
     const struct node *others[OWNERS_MAX]; /* the state's */
+    bool left_out[OWNERS_MAX];             /* not told: it has not staged it */
+    size_t needs;                          /* how many have to have it; copies_plan.h */
     /* Outcome. */
     enum copy_fate fates[OWNERS_MAX];
     bool made; /* somebody has it, or may have it */
 };
 
-/* 0: each of the others has it, or is passed over.  E_IN_DOUBT; or why it has failed for certain.
- */
+/* 0: each of the others has it, or is passed over; or as many as it needs, and then the slowest is
+ * not waited for.  E_IN_DOUBT; or why it has failed for certain. */
 int copies_commit_others(struct copies_order *o, struct error *err);
+/* After that: how many of these have it, this target left out?  And has somebody not? */
+size_t copies_order_made(const struct copies_order *o, const struct owners *owners);
+bool copies_order_lacks(const struct copies_order *o);
+/* The newest state that can be had, for somebody else has a newer one. */
+void copies_refresh(struct target *t);
 bool copies_order_has(const struct copies_order *o, const char *node_id);

@@ -4,13 +4,16 @@
 #include <unistd.h>
 
 #include "cluster/owners.h"
+#include "cluster/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/copies.h"
+#include "target/copies_commit.h"
 #include "target/copies_plan.h"
 #include "target/earlier.h"
+#include "target/hear.h"
 #include "target/object_copy.h"
 #include "target/pull.h"
 #include "target/repair_wanted.h"
@@ -18,19 +21,77 @@
 #include "target/target.h"
 #include "target/unsettled.h"
 
+enum {
+    ANSWER_GRACE_MS = 100, /* for those who are heard after a majority … */
+    ALL_GRACE_MS = 1000,   /* … where nobody waits for the answer */
+};
+
 struct comparison {
     struct target *target;
     const struct cluster_state *state;
     const struct bucket *bucket;
     const char *name;
-    size_t count;
+    enum compare_mode mode;
+    size_t count; /* of those who were heard */
     const struct node *nodes[OWNERS_ASKED_MAX];
     struct object_held held[OWNERS_ASKED_MAX];
     bool lacks[OWNERS_ASKED_MAX];
     struct object_held self;
     struct owners owners;
     struct copies_verdict verdict;
+    struct error missing; /* why not all owners are known to have it in the end, if so */
 };
+
+/* Are these, and this target, a majority of each set of owners? */
+static bool is_known_to(void *ctx, const bool *heard)
+{
+    const struct comparison *c = ctx;
+    const struct node *nodes[OWNERS_ASKED_MAX + 1];
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (heard[i])
+            nodes[count++] = c->nodes[i];
+    }
+    nodes[count++] = smap_node(&c->state->smap, c->target->id);
+    return quorum_knows(c->state, c->bucket, c->name, nodes, count);
+}
+
+static void keep_heard(struct comparison *c, const bool *heard)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!heard[i])
+            continue;
+        c->nodes[kept] = c->nodes[i];
+        c->held[kept++] = c->held[i];
+    }
+    c->count = kept;
+}
+
+/* A majority, and who else is quick; where they are not there for an answer it is an error. */
+static int hear_majority(struct comparison *c, struct error *err)
+{
+    bool heard[OWNERS_ASKED_MAX];
+    bool answers = c->mode == COMPARE_FOR_ANSWER;
+    const struct hear_spec spec = {.target = c->target,
+                                   .state = c->state,
+                                   .nodes = c->nodes,
+                                   .count = c->count,
+                                   .bucket_id = c->bucket->id,
+                                   .name = c->name,
+                                   .enough = is_known_to,
+                                   .ctx = c,
+                                   .grace_ms = answers ? ANSWER_GRACE_MS : ALL_GRACE_MS};
+    int code = hear(&spec, c->held, heard, &c->missing);
+    if (code == E_STALE_MAP)
+        copies_refresh(c->target);
+    if (answers && !is_known_to(c, heard) && !fault_skips("copies.quorum"))
+        return error_set(err, code == E_STALE_MAP ? code : E_NODE_UNREACHABLE,
+                         "a majority of the owners of '%s' is not there: %s", c->name,
+                         code != 0 ? c->missing.message : "the map calls them unreachable");
+    keep_heard(c, heard);
+    return 0;
+}
 
 static int ask_all(struct comparison *c, struct error *err)
 {
@@ -39,6 +100,8 @@ static int ask_all(struct comparison *c, struct error *err)
     int code = object_look(t->store, c->bucket->id, c->name, &c->self, err);
     if (code != 0)
         return code;
+    if (quorum_is_wanted(c->bucket))
+        return hear_majority(c, err);
     return earlier_ask_nodes(t, c->state, c->nodes, c->count, c->bucket->id, c->name, c->held, err);
 }
 
@@ -95,41 +158,61 @@ static int send_one(const struct comparison *c, const struct object *o, const st
                : 0;
 }
 
-/* To those who own it now: who did before loses it anyway. */
-static int send_to_lacking(const struct comparison *c, struct error *err)
+/* To those who own it now: who did before loses it anyway.  One who cannot take it keeps nobody
+ * else from it. */
+static int send_to_lacking(struct comparison *c, struct error *err)
 {
     struct object o;
     int code = object_open_held(c->target->store, c->bucket->id, c->name, &o, err);
     if (code != 0)
         return code;
-    for (size_t i = 0; i < c->count && code == 0; i++) {
-        if (c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id))
-            code = send_one(c, &o, c->nodes[i], err);
-    }
-    close(o.fd);
-    return code;
-}
-
-static bool owners_lack(const struct comparison *c)
-{
     for (size_t i = 0; i < c->count; i++) {
         if (c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id))
-            return true;
+            c->lacks[i] = send_one(c, &o, c->nodes[i], &c->missing) != 0;
     }
-    return false;
+    close(o.fd);
+    return 0;
+}
+
+/* How many of those who own it now and were heard, this target left out, have less? */
+static size_t lacking(const struct comparison *c)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < c->count; i++)
+        count += c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id);
+    return count;
+}
+
+/* This target among them. */
+static size_t having(const struct comparison *c)
+{
+    size_t count = 1;
+    for (size_t i = 0; i < c->count; i++)
+        count += !c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id);
+    return count;
+}
+
+/* The others are brought up to it later (settle.h). */
+static bool is_enough(const struct comparison *c)
+{
+    return quorum_is_wanted(c->bucket) && c->mode == COMPARE_FOR_ANSWER &&
+           having(c) >= quorum_of(&c->owners);
 }
 
 static int even_out(struct comparison *c, struct error *err)
 {
     struct unsettled *u = c->target->copies->unsettled;
-    const struct version *v = &c->verdict.version;
     int code = 0;
+    if (c->verdict.damaged && c->missing.code != 0)
+        return error_set(err, E_NODE_UNREACHABLE, "who may have '%s' whole is not there: %s",
+                         c->name, c->missing.message);
     if (c->verdict.damaged)
         return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
-    unsettled_mark(u, c->bucket->id, c->name, v, clock_ms());
+    if (c->verdict.self_lacks || lacking(c) > 0)
+        unsettled_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
     if (c->verdict.self_lacks)
         code = bring(c, err);
-    if (code == 0 && owners_lack(c))
+    if (code == 0 && lacking(c) > 0 && !is_enough(c))
         code = send_to_lacking(c, err);
     return code;
 }
@@ -145,16 +228,28 @@ static void settle(const struct comparison *c, const struct version *marked)
     unsettled_settle(u, c->bucket->id, c->name, more ? marked : v);
 }
 
-int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
-                       const char *name, struct object_held *lost, struct error *err)
+static void tell(const struct comparison *c, int code, struct compared *out)
 {
-    if (fault_skips("copies.compare"))
+    *out = (struct compared){.upto = c->verdict.version};
+    if (code == E_CORRUPT)
+        out->lost = c->verdict.best == COPIES_SELF ? c->self : c->held[c->verdict.best];
+}
+
+int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                       const char *name, enum compare_mode mode, struct compared *out,
+                       struct error *err)
+{
+    if (fault_skips("copies.compare")) {
+        if (out != NULL)
+            out->upto = (struct version){.term = UINT64_MAX};
         return 0;
+    }
     struct comparison *c = xcalloc(1, sizeof *c);
     c->target = t;
     c->state = s;
     c->bucket = b;
     c->name = name;
+    c->mode = mode;
     owners_of(s, b, name, &c->owners);
     struct version marked;
     (void)unsettled_upto(t->copies->unsettled, b->id, name, &marked);
@@ -163,10 +258,12 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
         if (c->verdict.found)
             code = even_out(c, err);
-        if (code == E_CORRUPT && lost != NULL)
-            *lost = c->verdict.best == COPIES_SELF ? c->self : c->held[c->verdict.best];
+        if (code == 0 && c->missing.code != 0 && !is_enough(c))
+            code = error_set(err, c->missing.code, "%s", c->missing.message);
+        if (out != NULL)
+            tell(c, code, out);
     }
-    if (code == 0)
+    if (code == 0 && c->missing.code == 0 && lacking(c) == 0)
         settle(c, &marked);
     free(c);
     return code;

@@ -8,11 +8,24 @@
 
 #include "cluster/state.h"
 #include "common/error.h"
+#include "target/object.h"
 
-struct object_held;
 struct target;
 
+/* In a bucket where a majority of the owners is enough for a write (cluster/quorum.h): */
+enum compare_mode {
+    COMPARE_FOR_ANSWER, /* a majority is heard, and has it in the end */
+    COMPARE_FOR_ALL,    /* each owner that the map does not pass over has it, or it is an error */
+};
+
+struct compared {
+    struct version upto;     /* what the name stands for; none: nobody has anything */
+    struct object_held lost; /* with E_CORRUPT: the same, whose bytes nobody has any more */
+};
+
 /* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it.
- * E_CORRUPT: nobody has its bytes any more; *lost, unless NULL, says what the name stands for. */
+ * E_STALE_MAP: the owners have changed; the newer state was fetched.  E_CORRUPT: see *out.  `out`
+ * may be NULL. */
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
-                       const char *name, struct object_held *lost, struct error *err);
+                       const char *name, enum compare_mode mode, struct compared *out,
+                       struct error *err);

@@ -1,16 +1,16 @@
 #include "target/copies_plan.h"
 
-enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count)
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs)
 {
-    bool made = false, refused = false, unknown = false;
+    size_t made = 0, refused = 0, unknown = 0;
     for (size_t i = 0; i < count; i++) {
-        made = made || fates[i] == COPY_MADE;
-        refused = refused || fates[i] == COPY_REFUSED;
-        unknown = unknown || fates[i] == COPY_UNKNOWN;
+        made += fates[i] == COPY_MADE;
+        refused += fates[i] == COPY_REFUSED;
+        unknown += fates[i] == COPY_UNKNOWN;
     }
-    if (!refused && !unknown)
+    if (needs == COPIES_EACH ? refused + unknown == 0 : made >= needs)
         return COPIES_DONE;
-    return made || unknown ? COPIES_IN_DOUBT : COPIES_FAILED;
+    return made + unknown > 0 ? COPIES_IN_DOUBT : COPIES_FAILED;
 }
 
 /* Has `a` less than `b`?  Of the same version one that is damaged is. */

@@ -3,12 +3,13 @@
  * A write: each of the others was told to commit it.
  *
  *   all have it (or were passed over by the map since)    the acting owner makes it its own: done
+ *   (or, where that is enough: as many as it `needs` for a majority, which no map passes over)
  *   nobody has it, and nobody may have it                 a failure that is certain
  *   else                                                  in doubt: what somebody has may win yet
  *
  * A comparison: what each has of the name.  The greatest version is what the name stands for, also
- * where all who have it are damaged; whoever has less, or has it damaged, is sent it, the others before the acting owner, so that nobody sees it before
- * all have it. */
+ * where all who have it are damaged; whoever has less, or has it damaged, is sent it, the others
+ * before the acting owner, so that nobody sees it before all have it. */
 #pragma once
 
 #include <stdbool.h>
@@ -25,14 +26,16 @@ enum copy_fate {
 
 enum copies_outcome { COPIES_DONE, COPIES_FAILED, COPIES_IN_DOUBT };
 
-enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count);
+/* needs: how many of the others must have it; COPIES_EACH: each that the map does not pass over. */
+enum { COPIES_EACH = 0 };
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs);
 
 enum { COPIES_SELF = -1 };
 
 struct copies_verdict {
     bool found;   /* anybody has anything */
     bool damaged; /* whoever has the greatest has not its bytes */
-    int best;   /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
+    int best;     /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
     struct version version;
     size_t lacking; /* of the others, how many have less … */
     bool self_lacks;

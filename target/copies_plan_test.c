@@ -15,21 +15,36 @@ static struct object_held has(uint64_t counter)
 static void test_every_combination_of_fates(void **state)
 {
     (void)state;
-    for (int n = 0; n < 64; n++) {
+    for (int n = 0; n < 64 * 4; n++) {
+        size_t needs = (size_t)n / 64;
         enum copy_fate fates[3];
         int count[4] = {0};
         for (int i = 0; i < 3; i++) {
             fates[i] = (enum copy_fate)((n >> (2 * i)) & 3);
             count[fates[i]]++;
         }
-        enum copies_outcome got = copies_judge(fates, 3);
+        enum copies_outcome got = copies_judge(fates, 3, needs);
         bool all = count[COPY_MADE] + count[COPY_PASSED_OVER] == 3;
+        bool done = needs == COPIES_EACH ? all : count[COPY_MADE] >= (int)needs;
         bool none = count[COPY_MADE] == 0 && count[COPY_UNKNOWN] == 0;
-        assert_int_equal(got == COPIES_DONE, all);
-        if (!all)
+        assert_int_equal(got == COPIES_DONE, done);
+        if (!done)
             assert_int_equal(got == COPIES_FAILED, none);
     }
-    assert_int_equal(copies_judge(NULL, 0), COPIES_DONE);
+    assert_int_equal(copies_judge(NULL, 0, COPIES_EACH), COPIES_DONE);
+    assert_int_equal(copies_judge(NULL, 0, 1), COPIES_FAILED);
+}
+
+static void test_who_is_passed_over_is_missing_from_a_majority(void **state)
+{
+    (void)state;
+    const enum copy_fate one[] = {COPY_PASSED_OVER, COPY_MADE};
+    const enum copy_fate none[] = {COPY_PASSED_OVER, COPY_PASSED_OVER};
+    const enum copy_fate late[] = {COPY_UNKNOWN, COPY_MADE};
+    assert_int_equal(copies_judge(one, 2, 1), COPIES_DONE);
+    assert_int_equal(copies_judge(late, 2, 1), COPIES_DONE);
+    assert_int_equal(copies_judge(one, 2, 2), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(none, 2, 1), COPIES_FAILED);
 }
 
 static void test_a_failure_is_certain_only_where_nobody_may_have_it(void **state)
@@ -39,10 +54,10 @@ static void test_a_failure_is_certain_only_where_nobody_may_have_it(void **state
     const enum copy_fate passed[] = {COPY_PASSED_OVER, COPY_REFUSED};
     const enum copy_fate one[] = {COPY_MADE, COPY_REFUSED};
     const enum copy_fate unknown[] = {COPY_REFUSED, COPY_UNKNOWN};
-    assert_int_equal(copies_judge(refused, 2), COPIES_FAILED);
-    assert_int_equal(copies_judge(passed, 2), COPIES_FAILED);
-    assert_int_equal(copies_judge(one, 2), COPIES_IN_DOUBT);
-    assert_int_equal(copies_judge(unknown, 2), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(refused, 2, COPIES_EACH), COPIES_FAILED);
+    assert_int_equal(copies_judge(passed, 2, COPIES_EACH), COPIES_FAILED);
+    assert_int_equal(copies_judge(one, 2, COPIES_EACH), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(unknown, 2, COPIES_EACH), COPIES_IN_DOUBT);
 }
 
 static void test_the_greatest_wins_and_who_lacks_it_is_named(void **state)
@@ -120,6 +135,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_combination_of_fates),
+        cmocka_unit_test(test_who_is_passed_over_is_missing_from_a_majority),
         cmocka_unit_test(test_a_failure_is_certain_only_where_nobody_may_have_it),
         cmocka_unit_test(test_the_greatest_wins_and_who_lacks_it_is_named),
         cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),

@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <semaphore.h>
 
 #include "cluster/layout.h"
 #include "common/fault.h"
@@ -14,6 +13,7 @@
 #include "target/call.h"
 #include "target/copies.h"
 #include "target/ec_manifest.h"
+#include "target/hear.h"
 #include "target/member.h"
 #include "target/object_routes.h"
 #include "target/target.h"
@@ -43,14 +43,14 @@ bool earlier_is_asked(const struct target *t, const struct cluster_state *s, con
 
 /* --- one question ----------------------------------------------------------------------------- */
 
-static char *held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,
-                      const char *name)
+char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,
+                       const char *name, bool of_these_owners)
 {
     struct buf url = BUF_INIT;
     buf_printf(&url, "%s/v1/held/%llu/", n->data_url, (unsigned long long)bucket_id);
     buf_put_url_escaped(&url, name, strlen(name), "");
-    buf_printf(&url, "?dfcv=%llu.%llu", (unsigned long long)s->term,
-               (unsigned long long)s->version);
+    buf_printf(&url, "?dfcv=%llu.%llu%s", (unsigned long long)s->term,
+               (unsigned long long)s->version, of_these_owners ? "&owners=these" : "");
     return buf_steal(&url);
 }
 
@@ -78,8 +78,8 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
     return version_parse(version, &out->version, err);
 }
 
-static int held_of_result(struct http_result *r, const char *url, const char *node,
-                          struct object_held *out, struct error *err)
+int earlier_held_of(struct http_result *r, const char *url, const char *node,
+                    struct object_held *out, struct error *err)
 {
     struct error why = ERROR_INIT;
     int code = http_result_error(r, url, &why);
@@ -87,53 +87,22 @@ static int held_of_result(struct http_result *r, const char *url, const char *no
         code = held_from_json(buf_str(&r->body), r->body.len, out, &why);
     if (code == 0)
         return 0;
-    return error_set(err, E_NODE_UNREACHABLE, "target '%s' may have it, and cannot be asked: %s",
-                     node, why.message);
-}
-
-/* One of several that are under way. */
-struct question {
-    const char *node;
-    char *url;
-    struct object_held *held;
-    struct error err;
-    sem_t *answered;
-};
-
-static void take_held(void *arg, struct http_result *r)
-{
-    struct question *q = arg;
-    held_of_result(r, q->url, q->node, q->held, &q->err);
-    sem_post(q->answered);
+    return error_set(err, code == E_STALE_MAP ? code : E_NODE_UNREACHABLE,
+                     "target '%s' may have it, and cannot be asked: %s", node, why.message);
 }
 
 int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
                       const struct node *const *nodes, size_t count, uint64_t bucket_id,
                       const char *name, struct object_held *held, struct error *err)
 {
-    _cleanup_free_ struct question *all = xcalloc(count + 1, sizeof *all);
-    sem_t answered;
-    int code = 0;
-    sem_init(&answered, 0, 0);
-    for (size_t i = 0; i < count; i++) {
-        struct question *q = &all[i];
-        *q = (struct question){.node = nodes[i]->id, .held = &held[i], .answered = &answered};
-        q->url = held_url(s, nodes[i], bucket_id, name);
-        const struct http_call call = {
-            .method = HTTP_GET, .url = q->url, .total_timeout_ms = t->params.call_timeout};
-        http_call_start(t->data_client, &call, take_held, q);
-    }
-    for (size_t i = 0; i < count; i++) {
-        while (sem_wait(&answered) != 0)
-            ; /* EINTR is the only failure of an initialised semaphore */
-    }
-    sem_destroy(&answered);
-    for (size_t i = 0; i < count; i++) {
-        if (code == 0 && all[i].err.code != 0)
-            code = error_set(err, all[i].err.code, "%s", all[i].err.message);
-        free(all[i].url);
-    }
-    return code;
+    _cleanup_free_ bool *heard = xcalloc(count + 1, sizeof *heard);
+    const struct hear_spec spec = {.target = t,
+                                   .state = s,
+                                   .nodes = nodes,
+                                   .count = count,
+                                   .bucket_id = bucket_id,
+                                   .name = name};
+    return hear(&spec, held, heard, err);
 }
 
 int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
@@ -182,7 +151,7 @@ static void answered(void *arg, struct http_result *r)
     struct asking *a = arg;
     const struct node *n = a->nodes[a->next++];
     struct object_held held;
-    int code = held_of_result(r, a->url, n->id, &held, &a->err);
+    int code = earlier_held_of(r, a->url, n->id, &held, &a->err);
     if (code == 0 && held.found &&
         (!a->held.found || version_compare(&held.version, &a->held.version) > 0)) {
         a->held = held;
@@ -196,7 +165,7 @@ static void ask_next(struct asking *a)
     if (a->err.code == 0 && a->next < a->count) {
         const struct node *n = a->nodes[a->next];
         free(a->url);
-        a->url = held_url(a->state, n, a->bucket_id, a->name);
+        a->url = earlier_held_url(a->state, n, a->bucket_id, a->name, false);
         const struct http_call call = {
             .method = HTTP_GET, .url = a->url, .total_timeout_ms = a->target->params.call_timeout};
         http_call_start(a->target->data_client, &call, answered, a);
@@ -343,6 +312,8 @@ static void look(void *arg)
     if (code == 0 && ahead) /* an answer from an older state would be no promise */
         code = error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
                          http_query(call->req, "dfcv"));
+    if (code == 0 && http_query(call->req, "owners") != NULL)
+        code = sender_knows_owners(call->req, &err);
     if (code == 0)
         code = object_look(t->store, call->bucket_id, http_path_param(call->req, "object"), &held,
                            &err);
@@ -387,11 +358,12 @@ const struct http_route earlier_routes[] = {
      .nets = NET_DATA,
      .begin = held_begin,
      .summary = "What this target has of a name that another one owns by now.",
-     .query = "dfcv=the sender's state version: the answer is of that state or a later one",
+     .query = "dfcv=the sender's state version: the answer is of that state or a later one; "
+              "owners=these: of one with the same owners",
      .body = "",
      .reply = "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
               "visible: a tombstone; damaged: true where its bytes are lost; \"slices\": the tag "
               "of those that it is in",
-     .errors = "invalid_argument invalid_name not_ready mountpath_disabled io_error"},
+     .errors = "invalid_argument invalid_name not_ready stale_map mountpath_disabled io_error"},
     {.name = NULL},
 };

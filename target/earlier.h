@@ -28,6 +28,7 @@
 #include "target/miss.h"
 #include "target/object.h"
 
+struct http_result;
 struct object_call;
 struct target;
 
@@ -59,6 +60,13 @@ int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
 int earlier_ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
                      uint64_t bucket_id, const char *name, struct object_held *held,
                      struct error *err);
+
+/* The question to one node, the caller's to free, and its answer.  of_these_owners: who knows later
+ * owners says E_STALE_MAP. */
+char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,
+                       const char *name, bool of_these_owners);
+int earlier_held_of(struct http_result *r, const char *url, const char *node,
+                    struct object_held *out, struct error *err);
 
 /* A GET or HEAD: replies, or says that it goes on here (call->asked is set, then). */
 void earlier_serve(struct object_call *call, void (*here)(struct object_call *call));

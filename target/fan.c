@@ -305,3 +305,13 @@ int fan_check(const struct fan *f, const struct attr *a, struct error *err)
         code = branch_check(&f->branches[i], a, err);
     return code;
 }
+
+int fan_check_node(const struct fan *f, const char *node_id, const struct attr *a,
+                   struct error *err)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        if (strcmp(f->branches[i].node->id, node_id) == 0)
+            return branch_check(&f->branches[i], a, err);
+    }
+    return error_set(err, E_STALE_MAP, "target '%s' was not sent it", node_id);
+}

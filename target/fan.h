@@ -54,6 +54,9 @@ void fan_finish(struct fan *f, const struct error *why);
 void fan_await(struct fan *f, void (*fn)(void *arg), void *arg);
 /* Has each of them what this attribute says?  Else who has not, and why. */
 int fan_check(const struct fan *f, const struct attr *a, struct error *err);
+/* The same of one of them. */
+int fan_check_node(const struct fan *f, const char *node_id, const struct attr *a,
+                   struct error *err);
 
 /* "" without others. */
 const char *fan_stage(const struct fan *f);

@@ -110,9 +110,9 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     /* Before it is in force: nobody who has the new state still hears who knows the old owners. */
     if (s->smap.placed != old->smap.placed)
         set_owners(k, s);
-    state_advance(k->holder, s);
     if (!places_alike(s, old))
         set_placement(k, s);
+    state_advance(k->holder, s);
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->told = true;

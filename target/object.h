@@ -143,7 +143,8 @@ int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *
  * may the write go on?  `current` is NULL where there is no visible object. */
 struct object_condition {
     int (*check)(void *ctx, const struct attr *current, struct error *err);
-    void *ctx; /* lives until done() */
+    void (*seen)(void *ctx); /* or NULL: under the lock, too, when nothing but the rename is left */
+    void *ctx;               /* lives until done() */
 };
 
 /* The outcome: err->code 0 and the attributes as stored, or attr NULL.  Both live until it

@@ -167,6 +167,8 @@ static int publish_locked(struct commit *c, struct error *err)
     struct index_record rec = index_record_of(&c->attr);
     if ((code = index_put(p->mp->index, p->bucket_id, p->name, &rec, err)) != 0)
         return code;
+    if (c->seen != NULL)
+        c->seen(c);
     if ((code = rename_step(c, &cur, err)) != 0)
         object_restore_index(p);
     else

@@ -30,6 +30,7 @@ struct commit {
     bool sync;
     /* Under the name's lock: may it become the object, given what is there?  May set flags. */
     int (*rule)(struct commit *c, const struct stored *cur, struct error *err);
+    void (*seen)(struct commit *c); /* or NULL: under the lock, right before it is */
     /* The end, with c->err; the temporary file is gone. */
     void (*done)(struct commit *c);
     struct error err;

@@ -117,6 +117,13 @@ static int put_rule(struct commit *c, const struct stored *cur, struct error *er
                               object_present(&c->place, cur, &c->earlier, &scratch), err);
 }
 
+static void put_seen(struct commit *c)
+{
+    const struct object_put *p = put_of(c);
+    if (p->condition.seen != NULL)
+        p->condition.seen(p->condition.ctx);
+}
+
 static const char *copy_text(struct arena *a, const char *text)
 {
     return text != NULL ? arena_strdup(a, text) : NULL;
@@ -139,6 +146,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     a->flags = spec->durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
     p->commit.sync = spec->durability == DURABILITY_SYNC;
     p->commit.rule = put_rule;
+    p->commit.seen = put_seen;
     if (spec->earlier != NULL)
         p->commit.earlier = *spec->earlier;
     if (spec->moved != NULL) {

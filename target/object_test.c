@@ -193,6 +193,32 @@ static int refuse_unless_new(void *ctx, const struct attr *current, struct error
     return current == NULL ? 0 : error_set(err, E_PRECONDITION, "exists");
 }
 
+static void count_seen(void *ctx)
+{
+    unsigned *seen = ctx;
+    (*seen) += 1000;
+}
+
+/* Asked twice, at the stamp and at the rename; what follows from its being seen follows once, and
+ * not where it is refused the second time. */
+static void test_what_is_refused_is_not_said_to_be_seen(void **state)
+{
+    (void)state;
+    unsigned calls = 0;
+    const struct object_moved as = {.version = {.term = 1, .map = 1, .counter = 7}};
+    const struct object_condition condition = {
+        .check = refuse_unless_new, .seen = count_seen, .ctx = &calls};
+    struct object_put_spec spec = spec_of("b", DURABILITY_SYNC);
+    struct object_put *p;
+    assert_int_equal(object_put_begin(fx.store, &spec, &p, NULL), 0);
+    assert_int_equal(object_put_commit_as_wait(p, &as, &condition, NULL), 0);
+    assert_int_equal(calls, 1002);
+    calls = 0;
+    assert_int_equal(object_put_begin(fx.store, &spec, &p, NULL), 0);
+    assert_int_equal(object_put_commit_as_wait(p, &as, &condition, NULL), E_NOT_MODIFIED);
+    assert_int_equal(calls, 0);
+}
+
 static void test_conditions_hold_at_the_rename(void **state)
 {
     (void)state;
@@ -592,6 +618,7 @@ int main(void)
         store_test(test_wrong_lengths_store_nothing),
         store_test(test_wrong_checksums_store_nothing),
         store_test(test_conditions_hold_at_the_rename),
+        store_test(test_what_is_refused_is_not_said_to_be_seen),
         store_test(test_the_later_of_two_writers_wins),
         store_test(test_damage_is_an_error_and_put_heals_it),
         store_test(test_a_version_over_damage_is_a_new_one),

@@ -52,20 +52,24 @@ static struct order *order_of(void *arg)
     return o;
 }
 
-/* Under the name's lock, right before it is visible; what is refused leaves no mark. */
+/* Under the name's lock. */
 static int check_fence(void *ctx, const struct attr *current, struct error *err)
 {
     const struct order *o = order_of(ctx);
     uint64_t term, version;
     (void)current;
     keeper_placement(o->target->keeper, &term, &version);
-    if (o->term > term || (o->term == term && o->version >= version)) {
-        unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version,
-                       clock_ms());
+    if (o->term > term || (o->term == term && o->version >= version))
         return 0;
-    }
     return error_set(err, E_STALE_MAP, "target '%s' has a later map (%llu.%llu)", o->target->id,
                      (unsigned long long)term, (unsigned long long)version);
+}
+
+/* Under it, too, right before anybody can see it: what is refused leaves no mark. */
+static void mark(void *ctx)
+{
+    const struct order *o = order_of(ctx);
+    unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version, clock_ms());
 }
 
 static void committed(void *arg, const struct attr *attr, const struct error *err)
@@ -111,7 +115,7 @@ static void commit(struct order *o)
 {
     struct object_put *put = NULL;
     struct error err = ERROR_INIT;
-    const struct object_condition fence = {.check = check_fence, .ctx = o};
+    const struct object_condition fence = {.check = check_fence, .seen = mark, .ctx = o};
     if (find_put(o, &put, &err) != 0) {
         http_reply_error(o->req, &err);
         return;

@@ -23,6 +23,8 @@ static char *props_of_flags(const struct args *a)
         json_object_set_new(props, "copies", json_integer((json_int_t)a->number[F_copies]));
     if (a->given[F_ec])
         json_object_set_new(props, "ec", json_string(a->text[F_ec]));
+    if (a->given[F_write_quorum])
+        json_object_set_new(props, "write_quorum", json_string(a->text[F_write_quorum]));
     if (a->given[F_durability])
         json_object_set_new(props, "durability", json_string(a->text[F_durability]));
     if (a->given[F_checksum])

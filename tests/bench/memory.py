@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Resident memory of a target under 256 clients that GET, and 64 that PUT, 16 MiB objects at
-once.  Ends with status 1 when a bound is exceeded: memory, unlike time, is no matter of luck."""
+once; and of two under 64 that PUT large objects (--large, MiB) with two copies, where each sends what
+it gets to the other.  Ends with status 1 when a bound is exceeded: memory, unlike time, is no matter of
+luck."""
 
+import contextlib
 import sys
 
 import benchlib
@@ -15,6 +18,7 @@ ROWS = [
     ("256 GET", "get", 256, 300 * MIB),
     ("64 PUT", "put", 64, 300 * MIB),
 ]
+COPIES_BOUND = 512 * MIB
 
 
 def row(args, cluster, name, mode, clients, bound):
@@ -48,14 +52,49 @@ def row(args, cluster, name, mode, clients, bound):
             "within_bound": peak <= bound}
 
 
+def copies_row(args, cluster):
+    """The bound is each target's, the figures those of the greater."""
+    clients = 64 // 16 if args.quick else 64
+    size = args.large * MIB
+    cluster.call("POST", "/v1/buckets/copies",
+                 {"action": "create", "value": {"copies": 2, "durability": "async"}})
+    cluster.put_first("/v1/objects/copies/")
+    for pid in cluster.pids():
+        benchlib.memory_reset(pid)
+    before = max(benchlib.memory_of(pid)[0] for pid in cluster.pids())
+    with contextlib.ExitStack() as stack:
+        watched = [stack.enter_context(benchlib.PeakMemory(pid)) for pid in cluster.pids()]
+        result = load(args.build, cluster.proxy["url"], pid=cluster.pids()[0], mode="put",
+                      redirect="follow", prefix="/v1/objects/copies/o", size=size,
+                      requests=clients, connections=clients, timeout="30m", duration="30m")
+    ends = [benchlib.memory_of(pid) for pid in cluster.pids()]
+    cluster.remove_place("copies")
+    if benchlib.failures(result) > 0 or result["requests"] < clients:
+        raise RuntimeError(f"copies: {result['requests']} answers, {result['status']}, "
+                           f"{result['errors']}")
+    peak = max(peak for _, peak in ends)
+    mib = {"before": before, "median": max(benchlib.median(w.samples) for w in watched),
+           "peak": peak, "after": max(now for now, _ in ends), "bound": COPIES_BOUND}
+    return {"name": f"{clients} PUT of {args.large} MiB, 2 copies", "clients": clients,
+            "object_bytes": size, "requests": result["requests"],
+            "mb_per_s": round(result["mb_per_s"], 1),
+            "rss_mib": {k: round(v / MIB, 1) for k, v in mib.items()},
+            "within_bound": peak <= COPIES_BOUND}
+
+
 def main():
     p = benchlib.arguments(__doc__)
+    p.add_argument("--large", type=int, default=64, help="MiB of each of 64 objects with two copies")
     args = p.parse_args()
     document = {"machine": benchlib.begin(args), "rows": []}
     with benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
         for r in ROWS:
             if args.only in r[0]:
                 document["rows"].append(row(args, cluster, *r))
+    if args.only in "copies":
+        with benchlib.WorkDir(args.dir) as work, \
+                Cluster(work / "dfc", args.build, targets=2) as cluster:
+            document["rows"].append(copies_row(args, cluster))
     rows = document["rows"]
     benchlib.table(["", "clients", "before MiB", "median", "peak", "after", "bound", "MB/s"],
                    [[r["name"], r["clients"], *r["rss_mib"].values(), r["mb_per_s"]]

@@ -60,7 +60,7 @@ def test_properties(c):
 def test_properties_that_are_none(c):
     for value, status, code in (
             ({"copies": 0}, 400, None), ({"copies": 9}, 400, None),
-            ({"write_quorum": "majority"}, 501, "not_supported"),
+            ({"write_quorum": "majority"}, 400, "invalid_argument"),  # of one copy
             ({"backend": "gcs://x"}, 400, None), ({"durability": "maybe"}, 400, None),
             ({"checksum": "rot13"}, 400, None), ({"verify_on_read": "yes"}, 400, None),
             ({"colour": "blue"}, 400, None)):

@@ -235,6 +235,30 @@ def test_a_write_over_one_in_doubt_is_more_than_that(c):
     s.end()
 
 
+def test_who_was_not_waited_for_hears_a_majority_before_it_answers(c):
+    """t2 is cut off from the other owners and lacks what they have, of which the map knows nothing: it acts
+    when t1 is dead."""
+    s = Scene(c, "majority", copies=3, write_quorum="majority")
+    s.put("one")
+    s.repairs(False)
+    s.cut(("t2", "t1"), ("t2", "t3"))
+    s.put("two")
+    s.lose_for_good("t1")
+    s.look("t2", GLANCE_SECONDS)
+    s.heal()
+    s.look()
+    s.end()
+
+
+def test_what_a_majority_has_comes_to_the_others(c):
+    s = Scene(c, "minority", copies=3, write_quorum="majority")
+    s.arm(t3="copies.commit=EIO@2+")
+    s.put("one")
+    s.put("two")
+    wait_for(lambda: len({s.held(t) for t in ("t1", "t2", "t3")}) == 1, "the same on all owners")
+    s.end()
+
+
 def test_a_write_in_doubt_is_settled_by_itself(c):
     s = Scene(c, "settled", copies=3)
     s.arm(t3="copies.commit=EIO@2+")

@@ -167,6 +167,11 @@ def kinds_of(rng, props):
     return rng.choice(TOGETHER)
 
 
+def may_be_lost(props):
+    """Of how many targets the disks: a majority of the owners has them still."""
+    return (props["copies"] - 1) // (2 if props.get("write_quorum") == "majority" else 1)
+
+
 def judge_all(histories, what):
     """How many of them are not known."""
     unknown = 0
@@ -180,7 +185,7 @@ def judge_all(histories, what):
 def one_round(c, seed, case):
     rng = random.Random(f"{seed} {case}")
     kinds = kinds_of(rng, CASES[case])
-    plan = draw(rng, kinds, CASES[case]["copies"])
+    plan = draw(rng, kinds, may_be_lost(CASES[case]) + 1)
     what = f"seed {seed}, copies {case}"
     print(f"        {what}: " + "; ".join(map(str, plan)), flush=True)
     round_ = Round(c, seed, CASES[case])

@@ -57,13 +57,13 @@ def setting(c, name, value):
 
 
 class Scene:
-    def __init__(self, c, bucket, copies):
+    def __init__(self, c, bucket, copies, **props):
         self.c, self.bucket, self.began = c, bucket, time.monotonic()
         self.operations, self.cuts, self.etags, self.background = [], [], {}, []
         self.armed = set()
         self.pool = concurrent.futures.ThreadPoolExecutor(4)
         self.repairs(True)
-        self.id = c.create(bucket, copies=copies).json()["id"]
+        self.id = c.create(bucket, copies=copies, **props).json()["id"]
         self.name = name_owned_by(self.id, [f"t{i + 1}" for i in range(copies)], sorted(c.targets()))
 
     # --- what clients do ---

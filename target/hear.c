@@ -1,0 +1,133 @@
+#include "target/hear.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "target/earlier.h"
+#include "target/object.h"
+#include "target/target.h"
+
+struct question {
+    struct hearing *hearing;
+    const char *node; /* the state's */
+    char *url;
+    struct object_held held;
+    bool over;
+    struct error err;
+};
+
+/* Lives until the last answer has come. */
+struct hearing {
+    const struct cluster_state *state;
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    size_t refs; /* who asks, and one for each question */
+    size_t pending;
+    size_t count;
+    struct question questions[];
+};
+
+static struct hearing *hearing_new(const struct hear_spec *spec)
+{
+    struct hearing *h = xcalloc(1, sizeof *h + spec->count * sizeof h->questions[0]);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&h->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    pthread_mutex_init(&h->lock, NULL);
+    h->state = state_ref(spec->state);
+    h->refs = spec->count + 1;
+    h->pending = h->count = spec->count;
+    return h;
+}
+
+/* Gives the lock back. */
+static void hearing_drop(struct hearing *h)
+{
+    bool last = --h->refs == 0;
+    pthread_mutex_unlock(&h->lock);
+    if (!last)
+        return;
+    for (size_t i = 0; i < h->count; i++)
+        free(h->questions[i].url);
+    pthread_cond_destroy(&h->changed);
+    pthread_mutex_destroy(&h->lock);
+    state_unref(h->state);
+    free(h);
+}
+
+static void answered(void *arg, struct http_result *r)
+{
+    struct question *q = arg;
+    struct hearing *h = q->hearing;
+    pthread_mutex_lock(&h->lock);
+    earlier_held_of(r, q->url, q->node, &q->held, &q->err);
+    q->over = true;
+    h->pending--;
+    pthread_cond_broadcast(&h->changed);
+    hearing_drop(h);
+}
+
+static void ask(struct hearing *h, const struct hear_spec *spec)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        struct question *q = &h->questions[i];
+        q->hearing = h;
+        q->node = spec->nodes[i]->id;
+        q->url = earlier_held_url(spec->state, spec->nodes[i], spec->bucket_id, spec->name,
+                                  spec->enough != NULL);
+        const struct http_call call = {.method = HTTP_GET,
+                                       .url = q->url,
+                                       .total_timeout_ms = spec->target->params.call_timeout};
+        http_call_start(spec->target->data_client, &call, answered, q);
+    }
+}
+
+/* Under the lock. */
+static bool is_enough(const struct hearing *h, const struct hear_spec *spec, bool *heard)
+{
+    for (size_t i = 0; i < h->count; i++)
+        heard[i] = h->questions[i].over && h->questions[i].err.code == 0;
+    return spec->enough != NULL && spec->enough(spec->ctx, heard);
+}
+
+/* Under the lock. */
+static void await(struct hearing *h, const struct hear_spec *spec, bool *heard)
+{
+    while (h->pending > 0 && !is_enough(h, spec, heard))
+        pthread_cond_wait(&h->changed, &h->lock);
+    const struct timespec end = clock_after(spec->grace_ms);
+    while (h->pending > 0 && pthread_cond_timedwait(&h->changed, &h->lock, &end) == 0)
+        ;
+    (void)is_enough(h, spec, heard);
+}
+
+/* That the map is an old one says more than that somebody is silent. */
+static int failure_of(const struct hearing *h, struct error *err)
+{
+    const struct question *worst = NULL;
+    for (size_t i = 0; i < h->count; i++) {
+        const struct question *q = &h->questions[i];
+        if (!q->over)
+            return error_set(err, E_NODE_UNREACHABLE, "target '%s' has not answered yet", q->node);
+        if (q->err.code != 0 && (worst == NULL || q->err.code == E_STALE_MAP))
+            worst = q;
+    }
+    return worst != NULL ? error_set(err, worst->err.code, "%s", worst->err.message) : 0;
+}
+
+int hear(const struct hear_spec *spec, struct object_held *held, bool *heard, struct error *err)
+{
+    struct hearing *h = hearing_new(spec);
+    ask(h, spec);
+    pthread_mutex_lock(&h->lock);
+    await(h, spec, heard);
+    for (size_t i = 0; i < h->count; i++)
+        held[i] = heard[i] ? h->questions[i].held : (struct object_held){.found = false};
+    int code = failure_of(h, err);
+    hearing_drop(h);
+    return code;
+}

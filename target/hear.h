@@ -1,0 +1,35 @@
+/* Asking several targets at once what they have of a name (GET /v1/held/…, earlier.h): an answer is
+ * a promise that nothing of an earlier map is committed there any more.
+ *
+ * Where not all of them are needed, the slowest is not waited for: when `enough` says so the others
+ * have `grace_ms` left.  What comes later is nobody's.
+ *
+ * Waits: not in a loop's thread, an HTTP thread or a worker. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "common/error.h"
+
+struct object_held;
+struct target;
+
+struct hear_spec {
+    struct target *target;
+    const struct cluster_state *state;
+    const struct node *const *nodes; /* the state's */
+    size_t count;
+    uint64_t bucket_id;
+    const char *name;
+    /* NULL: all are needed.  Else those who know owners later than the state's do not answer, since
+     * others may have been asked in their place. */
+    bool (*enough)(void *ctx, const bool *heard);
+    void *ctx;
+    uint64_t grace_ms;
+};
+
+/* held[i] is the i-th's, where heard[i].  0: all were heard; else why one was not. */
+int hear(const struct hear_spec *spec, struct object_held *held, bool *heard, struct error *err);
