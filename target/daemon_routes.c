@@ -173,9 +173,10 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
             continue;
         json_array_append_new(
             list,
-            json_pack("{ss sI sI sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
+            json_pack("{ss sI sI sI sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
                       "objects", (json_int_t)row->objects, "bytes", (json_int_t)row->bytes,
-                      "slices", (json_int_t)row->slices, "sliced", (json_int_t)row->sliced));
+                      "slices", (json_int_t)row->slices, "sliced", (json_int_t)row->sliced,
+                      "pending", (json_int_t)row->pending));
     }
     return json_pack("{so}", "buckets", list);
 }

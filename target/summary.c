@@ -33,6 +33,7 @@ struct walk {
 static void count(const struct walk *w, const char *name, const struct index_record *rec)
 {
     struct summary_row *row = w->row;
+    row->pending += rec->pending;
     if (rec->tombstone)
         return;
     if (ec_is_slices_bucket(w->bucket_id))

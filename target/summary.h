@@ -15,6 +15,7 @@ struct summary_row {
     uint64_t slices; /* here */
     uint64_t
         sliced; /* objects in slices for which this target acts: all targets' are all there are */
+    uint64_t pending; /* writes and deletions that the bucket's backend does not have yet (back.h) */
 };
 
 struct summary {

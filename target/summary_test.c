@@ -56,6 +56,7 @@ static void test_slices_are_counted_where_they_are(void **state)
     fill(BUCKET, "bx", (struct index_record){.size = 1000, .sliced = true});
     fill(BUCKET, "small", (struct index_record){.size = 7});
     fill(BUCKET, "gone", (struct index_record){.tombstone = true});
+    fill(BUCKET, "going", (struct index_record){.tombstone = true, .pending = true});
     fill(ec_slices_bucket(BUCKET), "00000000000000ff.0", (struct index_record){.size = 508});
     fill(ec_slices_bucket(BUCKET), "00000000000000fe.2", (struct index_record){.size = 508});
     fill(ec_slices_bucket(BUCKET), "00000000000000fd.1", (struct index_record){.tombstone = true});
@@ -65,6 +66,7 @@ static void test_slices_are_counted_where_they_are(void **state)
     assert_int_equal(s.rows[0].objects, 3);
     assert_int_equal(s.rows[0].sliced, 1);
     assert_int_equal(s.rows[0].slices, 2);
+    assert_int_equal(s.rows[0].pending, 1);
     assert_int_equal(s.rows[0].bytes, 7 + 2 * 508);
     summary_done(&s);
 }

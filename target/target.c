@@ -437,7 +437,6 @@ void target_free(struct target *t)
     xactions_free(t->xactions);
     pool_free(t->movers);
     cold_free(t->cold);
-    back_free(t->back);
     ec_free(t->ec);
     copies_free(t->copies);
     cold_fresh_free(t->fresh);
@@ -448,6 +447,7 @@ void target_free(struct target *t)
     loop_free(t->data);
     loop_free(t->control);
     member_free(t->member);
+    back_free(t->back);
     evictor_free(t->evictor);
     access_free(t->access);
     sweeper_free(t->sweeper);

@@ -32,6 +32,7 @@ int bucket_mv(struct ctl *ctl, const struct args *args);
 int bucket_cp(struct ctl *ctl, const struct args *args);
 int bucket_prefetch(struct ctl *ctl, const struct args *args);
 int bucket_evict(struct ctl *ctl, const struct args *args);
+int bucket_wait(struct ctl *ctl, const struct args *args);
 int bucket_download(struct ctl *ctl, const struct args *args);
 
 int object_put(struct ctl *ctl, const struct args *args);

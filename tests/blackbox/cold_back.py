@@ -84,7 +84,8 @@ def test_put(c):
 
 def test_in_parts(c):
     put(c, "large", LARGE).expect(200)
-    wait_uploaded(c)
+    done = c.dfcctl("bucket", "wait", "back")
+    equal((done.returncode, done.stdout), (0, "back: nothing waits\n"), "the wait")
     check(S3.has("data", "large") == LARGE, "what the backend has")
     equal(S3.uploads(), {}, "uploads that are open")
 
@@ -126,6 +127,9 @@ def test_what_waits_is_what_is_there(c):
         c.wait_job(job.json()["id"], "finished")
         equal(sorted(c.names("back", prefix="wait/", cached="true")), ["wait/new", "wait/over"], "not evicted")
         check(pending(c) >= 2, "both wait")
+        done = c.dfcctl("bucket", "wait", "back", "--timeout", "1ms")
+        equal(done.returncode, 5, "the wait, in vain")
+        check("2 writes wait" in done.stderr, done.stderr)
     wait_uploaded(c)
     equal(S3.written("wait/new")[-1], b"newer", "the last write")
     job = c.call("POST", "/v1/buckets/back", {"action": "evict", "value": {"prefix": "wait/"}}).expect(202)
@@ -303,4 +307,4 @@ def test_owners_change(c):
 
 if __name__ == "__main__":
     with S3:
-        main(targets=2, args=[*QUICK, "--target-arg=--backend-part-size=5MiB"])
+        main(targets=2, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-timeout=10m"])

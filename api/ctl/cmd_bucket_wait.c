@@ -1,0 +1,89 @@
+/* bucket wait. */
+#include "api/ctl/commands.h"
+
+#include "api/ctl/interrupt.h"
+#include "common/cleanup.h"
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+
+enum { LOOK_MS = 500 };
+
+/* Adds what waits at one target, by its indexes. */
+static int ask_target(struct ctl *ctl, const char *target, const char *bucket, long long *waiting)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_free_ char *what = xprintf("what waits at '%s'", target);
+    _cleanup_json_ json_t *doc = NULL;
+    if (dfc_node_show(ctl->client, target, "summary", &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, what);
+    int code = ctl_parse(ctl, text, &doc);
+    size_t i;
+    json_t *b;
+    json_array_foreach(json_object_get(doc, "buckets"), i, b)
+    {
+        const char *name = json_string_value(json_object_get(b, "name"));
+        if (name != NULL && strcmp(name, bucket) == 0)
+            *waiting += json_integer_value(json_object_get(b, "pending"));
+    }
+    return code;
+}
+
+/* All of them, or it cannot be told. */
+static int look(struct ctl *ctl, const char *bucket, long long *waiting)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    *waiting = 0;
+    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "cluster");
+    int code = ctl_parse(ctl, text, &doc);
+    size_t i;
+    json_t *n;
+    json_array_foreach(json_object_get(doc, "nodes"), i, n)
+    {
+        const char *role = json_string_value(json_object_get(n, "role"));
+        const char *id = json_string_value(json_object_get(n, "id"));
+        if (code == EXIT_OK && role != NULL && id != NULL && strcmp(role, "target") == 0)
+            code = ask_target(ctl, id, bucket, waiting);
+    }
+    return code;
+}
+
+static int wait_for_end(struct ctl *ctl, const char *bucket, uint64_t timeout_ms)
+{
+    uint64_t began = clock_ms();
+    for (;;) {
+        long long waiting;
+        int code = look(ctl, bucket, &waiting);
+        if (code != EXIT_OK || waiting == 0)
+            return code;
+        if (timeout_ms > 0 && clock_ms() - began > timeout_ms) {
+            ctl_remark(ctl, "dfcctl: %lld write%s wait%s", waiting, waiting > 1 ? "s" : "",
+                       waiting > 1 ? "" : "s");
+            return EXIT_UNREACHABLE; /* as job wait says that the time ran out */
+        }
+        if (!interrupt_pause(LOOK_MS))
+            return EXIT_INTERRUPTED;
+    }
+}
+
+int bucket_wait(struct ctl *ctl, const struct args *args)
+{
+    struct dfc_error err;
+    const char *bucket = args->words[0];
+    _cleanup_free_ char *text = NULL;
+    _cleanup_free_ char *what = xprintf("bucket '%s'", bucket);
+    if (dfc_bucket_show(ctl->client, bucket, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, what);
+    int code = wait_for_end(ctl, bucket, args->number[F_timeout]);
+    if (code != EXIT_OK)
+        return code;
+    if (ctl->json)
+        ctl_print_json(ctl, json_pack("{s:s, s:i}", "bucket", bucket, "waiting", 0));
+    else
+        fprintf(ctl->out, "%s: nothing waits\n", bucket);
+    return EXIT_OK;
+}
