@@ -243,6 +243,13 @@ int contents_end(struct contents_writer *w, int *fd, uint64_t *at, uint64_t *siz
     return 0;
 }
 
+void contents_forget(struct contents_writer *w)
+{
+    if (w->ended)
+        w->now->size -= w->size;
+    w->ended = false;
+}
+
 void contents_release(struct contents_writer *w)
 {
     if (w == NULL)

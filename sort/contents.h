@@ -35,5 +35,7 @@ struct sink contents_sink(struct contents_writer *w);
 /* The file is the contents' own, as long as they live. */
 int contents_end(struct contents_writer *w, int *fd, uint64_t *at, uint64_t *size,
                  struct error *err);
+/* It counts as not ended again. */
+void contents_forget(struct contents_writer *w);
 /* What was not ended is taken back. */
 void contents_release(struct contents_writer *w);

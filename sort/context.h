@@ -60,6 +60,8 @@ struct sort_context {
     struct sort_order order;
     struct keymap *map; /* the request's external key map, once it has been read; or NULL */
     struct sort_memory memory;
+    const struct sort_watch *watch; /* or NULL */
+    unsigned open_shards;
     unsigned extract_threads;
     unsigned create_threads;
     struct links *links;

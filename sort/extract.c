@@ -194,6 +194,7 @@ static int record_group(struct drain *d, const struct group_record *r, uint32_t 
 
 static int drain_record(struct drain *d, uint64_t key, struct error *err)
 {
+    const struct sort_context *c = d->x->c;
     struct group_record r;
     bool left_out = false;
     size_t begin = d->names.len;
@@ -203,6 +204,8 @@ static int drain_record(struct drain *d, uint64_t key, struct error *err)
     if (rc <= 0)
         return rc != 0 ? rc : error_set(err, E_INTERNAL, "fewer records than were counted");
     rc = catalog_writer_add(&d->writer, r.pieces, r.piece_count, r.inlines, err);
+    if (rc == 0 && c->watch != NULL)
+        rc = c->watch->read(c->watch->ctx, d->shard, position, &r, d->tar->fd, d->tar->at, err);
     if (rc == 0)
         rc = record_group(d, &r, &group_number, &left_out, err);
     if (rc == 0 && !left_out)
@@ -308,8 +311,8 @@ static int scan_tar(struct extract *x, uint32_t shard, const struct tar_place *t
 }
 
 /* The shard's file becomes a tar in the contents. */
-static int decode(struct extract *x, uint32_t shard, int fd, struct tar_place *tar,
-                  struct error *err)
+static int decode(struct extract *x, struct contents_writer *w, uint32_t shard, int fd,
+                  struct tar_place *tar, struct error *err)
 {
     const struct catalog_shard *s = catalog_shard(x->catalog, shard);
     struct scanning scanning = {.x = x, .shard = s->name};
@@ -318,21 +321,33 @@ static int decode(struct extract *x, uint32_t shard, int fd, struct tar_place *t
                                     .shard = s->name,
                                     .check = check_stopped,
                                     .check_ctx = &scanning};
-    struct contents_writer *w = contents_begin(x->contents, s->name, s->size);
     int rc = x->c->spec->input_shards->decode(&in, contents_sink(w), err);
     if (rc == 0)
         rc = contents_end(w, &tar->fd, &tar->at, &tar->size, err);
     if (rc == 0)
         catalog_set_contents(x->catalog, shard, tar->fd, tar->at);
+    return rc;
+}
+
+/* Where nothing will be built, nobody reads what was decoded again. */
+static int scan_decoded(struct extract *x, uint32_t shard, int fd, struct error *err)
+{
+    const struct catalog_shard *s = catalog_shard(x->catalog, shard);
+    struct contents_writer *w = contents_begin(x->contents, s->name, s->size);
+    struct tar_place tar;
+    int rc = decode(x, w, shard, fd, &tar, err);
+    if (rc == 0)
+        rc = scan_tar(x, shard, &tar, err);
+    if (x->c->spec->dry_run)
+        contents_forget(w);
     contents_release(w);
     return rc;
 }
 
 static int scan_file(struct extract *x, uint32_t shard, int fd, struct error *err)
 {
-    struct tar_place tar = {.fd = fd, .size = catalog_shard(x->catalog, shard)->size};
-    int rc = x->contents != NULL ? decode(x, shard, fd, &tar, err) : 0;
-    return rc != 0 ? rc : scan_tar(x, shard, &tar, err);
+    const struct tar_place tar = {.fd = fd, .size = catalog_shard(x->catalog, shard)->size};
+    return x->contents != NULL ? scan_decoded(x, shard, fd, err) : scan_tar(x, shard, &tar, err);
 }
 
 /* Nothing of an unreadable shard has gone anywhere: it can be left out whole. */

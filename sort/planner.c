@@ -174,6 +174,17 @@ static int group_begin(struct planner *p, uint32_t group, struct error *err)
     return rc;
 }
 
+static int show_row(struct planner *p, const struct sort_row *row, const struct dict_entry *from,
+                    struct error *err)
+{
+    const struct sort_watch *watch = p->c->watch;
+    size_t len = 0;
+    const char *name = order_name(&p->c->order, row, &len);
+    return watch == NULL ? 0
+                         : watch->ordered(watch->ctx, buf_str(&p->shard.name), name, len,
+                                          from->local, row->position, err);
+}
+
 static int add_row(struct planner *p, const struct sort_row *row, struct error *err)
 {
     int rc = 0;
@@ -186,6 +197,9 @@ static int add_row(struct planner *p, const struct sort_row *row, struct error *
     if (rc != 0)
         return rc;
     const struct dict_entry *from = dict_entry(p->dict, row->shard);
+    rc = show_row(p, row, from, err);
+    if (rc != 0)
+        return rc;
     struct order_record r = {
         .source = from->owner,
         .shard = from->local,

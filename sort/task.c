@@ -104,6 +104,8 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
                   .text_keys = config->spec->algorithm == SORT_CONTENT &&
                                config->spec->content_type == SORT_CONTENT_STRING,
                   .grouped = config->spec->ekm_file != NULL},
+        .watch = config->watch,
+        .open_shards = config->open_shards > 0 ? config->open_shards : OPEN_SHARDS_MAX,
         .extract_threads =
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),
@@ -128,7 +130,7 @@ static void context_done(struct sort_context *c)
 static int extracted_new(struct sort_task *t, struct error *err)
 {
     const struct sort_context *c = &t->c;
-    t->catalog = catalog_new(c->env, c->memory.index, OPEN_SHARDS_MAX);
+    t->catalog = catalog_new(c->env, c->memory.index, c->open_shards);
     if (c->spec->input_shards->decode != NULL)
         t->contents = contents_new(c->env, c->extract_threads, c->memory.contents);
     return rowset_new(c->env, &c->order, c->memory.rows, &t->rows, err);

@@ -42,6 +42,20 @@ struct sort_task;
 #define SORT_MEMORY_MIN (1024 * 1024)
 #define SORT_THREADS_MAX 64 /* of a phase, whoever asks for more */
 
+/* Somebody who looks on.  Each may end the task by an error. */
+struct group_record;
+struct sort_watch {
+    void *ctx;
+    /* A record was read; its pieces lie in the tar that begins at byte `at` of the file.  By the threads that
+     * extract; positions of one shard ascend. */
+    int (*read)(void *ctx, uint32_t shard, uint32_t position, const struct group_record *r, int fd,
+                uint64_t at, struct error *err);
+    /* The last target's order: this is the next record of that output shard.  Shards are numbered by
+     * their owner. */
+    int (*ordered)(void *ctx, const char *output, const char *name, size_t name_len, uint32_t shard,
+                   uint32_t position, struct error *err);
+};
+
 struct sort_task_config {
     const char *job_id;
     const struct sort_spec *spec; /* outlives the task */
@@ -55,6 +69,8 @@ struct sort_task_config {
     uint64_t key_map_bytes;   /* limit of an external key map's memory */
     unsigned extract_threads; /* what the target allows; the request may lower it */
     unsigned create_threads;
+    unsigned open_shards;           /* files that are kept open; 0: as many as are good */
+    const struct sort_watch *watch; /* or NULL */
 };
 
 enum sort_phase { SORT_QUEUED, SORT_EXTRACTING, SORT_MERGING, SORT_CREATING, SORT_DONE };

@@ -49,6 +49,7 @@ int object_cat(struct ctl *ctl, const struct args *args);
 int sort_start(struct ctl *ctl, const struct args *args);
 int sort_plan(struct ctl *ctl, const struct args *args);
 int sort_local(struct ctl *ctl, const struct args *args);
+int sort_verify(struct ctl *ctl, const struct args *args);
 int sort_status(struct ctl *ctl, const struct args *args);
 int sort_ls(struct ctl *ctl, const struct args *args);
 int sort_abort(struct ctl *ctl, const struct args *args);

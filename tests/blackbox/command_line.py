@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """dfcctl: what people and scripts do with it."""
 
+import io
 import json
 import os
 import random
 import shutil
 import subprocess
+import tarfile
 import tempfile
 
 from lib import check, equal, main
@@ -52,6 +54,40 @@ def test_buckets(c):
     run(c, "bucket", "rm", "quick", status=USAGE)
     run(c, "bucket", "rm", "quick", "--yes")
     run(c, "bucket", "props", "quick", status=NOT_FOUND)
+
+
+def tar_of(**contents):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for name, text in contents.items():
+            info = tarfile.TarInfo(name + ".txt")
+            info.size = len(text)
+            tar.addfile(info, io.BytesIO(text.encode()))
+    return out.getvalue()
+
+
+def test_sort_verify(c):
+    c.create("shards")
+    c.put("shards", "s-0.tar", tar_of(c="3", a="1"))
+    c.put("shards", "s-1.tar", tar_of(b="2"))
+    job = run(c, "sort", "start", "--input-bucket", "shards", "--template", "s-{0..1}.tar", "--output-format",
+              "o-%d.tar", "--shard-size", "1MiB", "--wait").stdout.split()[0]
+    shown = run(c, "sort", "verify", job).stdout
+    equal(shown, f"{job}: 1 shards, 3 records: the input's, each in its place\n", "what is right")
+    right = c.get("shards", "o-0.tar").expect(200).body
+    c.put("shards", "o-0.tar", right[:1024] + right[2048:3072] + right[1024:2048] + right[3072:])
+    doc = run_json(c, "sort", "verify", job, status=FAILED)
+    equal((doc["same_records"], doc["same_order"]), (True, False), f"of another order: {doc}")
+    equal(doc["difference"], "output shard 'o-0.tar' has 'c.txt' where record 'b' belongs", "difference")
+    c.put("shards", "o-0.tar", right)
+    c.put("shards", "s-1.tar", tar_of(b="other"))
+    done = run(c, "sort", "verify", job, status=FAILED)
+    check("not the input's\n" in done.stdout and "where record 'b' belongs, with other" in done.stdout, done.stdout)
+    check("1 input shards are younger than the sort, 's-1.tar' the first" in done.stderr, done.stderr)
+    run(c, "rm", "shards/s-1.tar")
+    done = run(c, "sort", "verify", job, status=FAILED)
+    check("'shards/s-1.tar' does not exist" in done.stderr, done.stderr)
+    run(c, "sort", "verify", "srt-none", status=NOT_FOUND)
 
 
 def test_one_object(c):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """SortDataset by REST comes to what the plain reference makes of the same shards and spec, and
-`dfcctl sort local` to the same bytes."""
+`dfcctl sort local` to the same bytes; `dfcctl sort verify` finds it right."""
 
 import json
 import os
@@ -87,6 +87,9 @@ def compare(c, seed, directory):
     difference = sortref.compare_output(wanted, outputs)
     check(difference is None, f"{difference}; the spec: {spec}")
     compare_local(spec, directory, job["state"] == "finished")
+    if job["state"] == "finished":
+        done = c.dfcctl("sort", "verify", job["id"])
+        equal(done.returncode, 0, f"status of 'sort verify': {done.stdout}{done.stderr}; the spec: {spec}")
     equal(c.names(source), sorted(shards + maps), "the input shards after the sort")
     c.destroy(source)
     c.destroy(result)
