@@ -71,7 +71,7 @@ static int settle(const struct work *w, struct error *err)
     const char *etag = backend_etag_is_strong(w->etag) ? w->etag : "";
     int code =
         object_uploaded(t->store, w->bucket->id, w->name, &w->o.attr.version, etag, &done, err);
-    int errnum = code == 0 && done ? file_sync(w->o.fd, "sync.uploaded") : 0;
+    int errnum = code == 0 && done ? file_sync(w->o.fd, "back.uploaded") : 0;
     return errnum != 0 ? error_errno(err, errnum, "sync '%s'", w->name) : code;
 }
 
