@@ -25,11 +25,12 @@ class Headers:
         return name.ljust(100, b"\0") + self.middle + checksum + self.tail
 
 
-def write_dataset(directory, shards, records, record_bytes, seed=1):
+def write_dataset(directory, shards, records, record_bytes, seed=1, compressible=False):
     """directory/shard-0000.tar, …: `shards` of `records` records of `record_bytes` each; → the
-    bytes of all."""
+    bytes of all.  What is compressible is letters of sixteen kinds, about half of which remains."""
     rng = random.Random(seed)
-    pool = memoryview(rng.randbytes(POOL_BYTES + record_bytes))
+    pool = rng.randbytes(POOL_BYTES + record_bytes)
+    pool = memoryview(pool.translate(bytes(97 + i % 16 for i in range(256))) if compressible else pool)
     headers = Headers(record_bytes)
     padding = bytes(-record_bytes % BLOCK)
     total = 0
