@@ -55,7 +55,7 @@ def row(args, cluster, name, mode, clients, bound):
 def copies_row(args, cluster):
     """The bound is each target's, the figures those of the greater."""
     clients = 64 // 16 if args.quick else 64
-    size = args.large * MIB
+    size = MIB if args.quick else args.large * MIB
     cluster.call("POST", "/v1/buckets/copies",
                  {"action": "create", "value": {"copies": 2, "durability": "async"}})
     cluster.put_first("/v1/objects/copies/")
@@ -75,7 +75,7 @@ def copies_row(args, cluster):
     peak = max(peak for _, peak in ends)
     mib = {"before": before, "median": max(benchlib.median(w.samples) for w in watched),
            "peak": peak, "after": max(now for now, _ in ends), "bound": COPIES_BOUND}
-    return {"name": f"{clients} PUT of {args.large} MiB, 2 copies", "clients": clients,
+    return {"name": f"{clients} PUT of {size // MIB} MiB, 2 copies", "clients": clients,
             "object_bytes": size, "requests": result["requests"],
             "mb_per_s": round(result["mb_per_s"], 1),
             "rss_mib": {k: round(v / MIB, 1) for k, v in mib.items()},
