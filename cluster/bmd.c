@@ -5,7 +5,6 @@
 #include "cluster/backend.h"
 #include "cluster/document.h"
 #include "cluster/ec_shape.h"
-#include "common/fault.h"
 #include "common/jsonx.h"
 
 #define LRU_MIN_AGE_MAX_MS (3650ULL * 24 * 3600 * 1000)
@@ -152,9 +151,14 @@ static int check_ec(const struct bucket_props *p, struct error *err)
                          "field 'copies': objects that are not in slices have as many copies as "
                          "parity and one more: %u",
                          p->ec_parity + 1);
-    if (!fault_skips("ec.refuse"))
+    if (p->backend != NULL)
         return error_set(err, E_UNSUPPORTED,
-                         "field 'ec': this release keeps whole copies alone: copies");
+                         "field 'ec': this release has no objects in slices in a bucket with a "
+                         "backend");
+    if (p->write_quorum == WRITE_MAJORITY)
+        return error_set(err, E_UNSUPPORTED,
+                         "field 'ec': where objects are in slices all owners are written to: "
+                         "write_quorum all");
     return 0;
 }
 

@@ -251,4 +251,4 @@ def test_damage_is_passed_over(c):
 
 
 if __name__ == "__main__":
-    main(targets=TARGETS, args=("--proxy-arg=--faults=ec.refuse=skip",))
+    main(targets=TARGETS)

@@ -79,4 +79,4 @@ def test_a_mountpath_is_lost(c):
 
 
 if __name__ == "__main__":
-    main(targets=SLICES + 1, args=("--proxy-arg=--faults=ec.refuse=skip",))
+    main(targets=SLICES + 1)

@@ -179,4 +179,4 @@ def test_it_stays_while_nobody_can_take_them(c):
 
 
 if __name__ == "__main__":
-    main(targets=SLICES + 1, args=("--proxy-arg=--faults=ec.refuse=skip",))
+    main(targets=SLICES + 1)

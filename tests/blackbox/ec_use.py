@@ -157,4 +157,4 @@ def test_slices_go_with_their_bucket(c):
 
 
 if __name__ == "__main__":
-    main(targets=SLICES + 1, args=("--proxy-arg=--faults=ec.refuse=skip",))
+    main(targets=SLICES + 1)

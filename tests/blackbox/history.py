@@ -45,7 +45,7 @@ TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", 
             ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
             ("disks", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
-         "--proxy-arg=--keepalive-interval=100ms", "--proxy-arg=--faults=ec.refuse=skip"]
+         "--proxy-arg=--keepalive-interval=100ms"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
           for name in ("connect-timeout=500ms", "call-timeout=2s", "stall-timeout=4s")]
 if os.environ.get("DFC_MUTANT"):

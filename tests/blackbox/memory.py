@@ -120,4 +120,4 @@ def test_large_uploads_in_slices(c):
 
 
 if __name__ == "__main__":
-    main(targets=1, args=("--proxy-arg=--faults=ec.refuse=skip",))
+    main(targets=1)
