@@ -256,7 +256,7 @@ json_t *job_view_waits(const struct job *job, const struct cluster_state *s)
     bool waits = !job_ended(job->state) && job->state != JOB_STOPPING;
     for (size_t i = 0; waits && i < job->participant_count; i++) {
         const struct node *n = smap_node(&s->smap, job->participants[i]);
-        if (n != NULL && n->state == NODE_UNREACHABLE)
+        if (n != NULL && n->state != NODE_ACTIVE && !node_is_present(n))
             json_array_append_new(ids, json_string(n->id));
     }
     return ids;

@@ -2,12 +2,18 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "target/copies.h"
 #include "target/object_copy.h"
 #include "target/objects_job.h"
 
-enum { AT_ONCE = 256, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
+enum {
+    AT_ONCE = 256,
+    PAUSE_FIRST_MS = 50,
+    PAUSE_MAX_MS = 2000,
+    TRY_MS = 60000, /* others may be restarting */
+};
 
 struct delete_job {
     struct objects_job base; /* the first: objects_job_status() */
@@ -22,8 +28,9 @@ struct deletion {
     struct delete_job *job;
     struct deletion *next;
     char *name;
-    bool several; /* copies … */
-    bool doubt;   /* … of which some may have been told already */
+    bool several;       /* copies … */
+    bool doubt;         /* … of which some may have been told already */
+    uint64_t failed_ms; /* 0, or when it failed first */
     enum durability durability;
 };
 
@@ -86,14 +93,23 @@ static bool may_pass(int code)
     return code == E_IN_DOUBT || object_copy_may_pass(code);
 }
 
+static void wait_for(struct delete_job *d, const char *name, const struct error *err)
+{
+    struct error why = *err;
+    error_wrap(&why, "object '%s'", name);
+    job_tally_wait(d->base.tally, &why);
+}
+
 static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
 {
     struct deletion *x = arg;
     struct delete_job *d = x->job;
-    bool again = x->several && may_pass(err->code);
+    uint64_t now_ms = clock_ms();
+    x->failed_ms = x->failed_ms != 0 ? x->failed_ms : now_ms;
+    bool again = x->several && may_pass(err->code) && now_ms - x->failed_ms < TRY_MS;
     (void)attr;
     if (again)
-        job_tally_wait(d->base.tally, err);
+        wait_for(d, x->name, err);
     else
         count(d, x->name, x->doubt && err->code == E_OBJECT_NOT_FOUND ? &(struct error){0} : err);
     pthread_mutex_lock(&d->lock);
@@ -149,7 +165,7 @@ static struct deletion *take_again(struct delete_job *d)
     return steal(d->again);
 }
 
-/* Of several copies what may pass is tried until it has, or the job ends. */
+/* Of several copies what may pass is tried again, for TRY_MS. */
 static void delete_the_rest(struct delete_job *d)
 {
     uint64_t pause_ms = PAUSE_FIRST_MS;

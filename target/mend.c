@@ -23,7 +23,8 @@ enum {
 
 struct mender {
     struct target *target;
-    /* The version of a mark says how often the acting owner was told; 0: it is only doubted. */
+    /* The version of a mark says how often a look at it has failed (term), and how often the acting
+     * owner was told (counter); 0: it is only doubted. */
     struct unsettled *names;
     pthread_t thread;
 };
@@ -69,12 +70,27 @@ static bool lacks_still(struct mender *m, const struct unsettled_name *n)
     return false;
 }
 
+/* A disk that cannot be read is looked at a while, and said so twice. */
+static void not_checked(struct mender *m, const struct unsettled_name *n, const struct error *err)
+{
+    struct version looked = n->version;
+    if (++looked.term == 1)
+        log_warn("copy not checked", lstr("name", n->name), lerr(err));
+    if (looked.term < TRIES_MAX) {
+        unsettled_mark(m->names, n->bucket_id, n->name, &looked, clock_ms());
+        return;
+    }
+    log_error("copy not checked, and left to the next scrub", lu64("bucket_id", n->bucket_id),
+              lstr("name", n->name), lerr(err));
+    forget(m, n);
+}
+
 static bool is_found_lacking(struct mender *m, const struct unsettled_name *n)
 {
     bool lacking = false;
     struct error err = ERROR_INIT;
     if (object_check(m->target->store, n->bucket_id, n->name, &lacking, &err) != 0)
-        log_warn("copy not checked", lstr("name", n->name), lerr(&err)); /* later, then */
+        not_checked(m, n, &err);
     else if (!lacking)
         forget(m, n);
     return lacking;
