@@ -15,7 +15,6 @@ MIN_SIZE = 64 * KIB  # smaller ones are whole in buckets with slices, too
 # what a bucket is asked for, its slices of data and of parity (0: whole copies), its copies
 SIDES = {"1": (0, 0, 1), "2": (0, 0, 2), "3": (0, 0, 3), "ec 2+1": (2, 1, 2), "ec 4+2": (4, 2, 3)}
 TARGETS = 6
-MORE = ["--proxy-arg=--faults=ec.refuse=skip"]  # while this release refuses such buckets
 # name, size, requests of one PUT run
 SIZES = [("1 KiB", KIB, 4000), ("1 MiB", MIB, 256), ("16 MiB", 16 * MIB, 24)]
 RECEIVED = re.compile(r"^dfc_http_bytes_received_total(?:{[^}]*})? (\d+)", re.M)
@@ -161,7 +160,7 @@ def main():
         args.rounds, args.milliseconds = 1, 100
     document = {"machine": benchlib.begin(args), "isa_l": code_alone(args)}
     with benchlib.WorkDir(args.dir) as work, \
-            Cluster(work / "dfc", args.build, targets=TARGETS, more=MORE) as cluster:
+            Cluster(work / "dfc", args.build, targets=TARGETS) as cluster:
         bench = Bench(args, cluster)
         for name, size, count in SIZES:
             if args.only in name:
