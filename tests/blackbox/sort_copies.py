@@ -3,20 +3,21 @@
 the commit, and seen by nobody before; nothing left anywhere after an abort; targets that die in any
 phase and come back.
 
-DFC_COPIES (2): copies of the buckets; the number of targets is that of --targets.  DFC_POINTS
-(sort.finish): where targets die."""
+DFC_COPIES (2): copies of the buckets; the number of targets is that of --targets.  DFC_POINTS:
+where targets and the primary die; DFC_LOST (1): how many targets."""
 
 import hashlib
 import os
 
 from copies import setting
-from lib import ENDED, check, equal, main, wait_for
+from lib import ENDED, Failed, check, equal, main, wait_for
 from sort_chaos import Watcher
 from sort_errors import job_files
-from sort_failures import POINTS, restart, tar_of, with_faults
+from sort_failures import restart, tar_of, with_faults
 
 COPIES = int(os.environ.get("DFC_COPIES", 2))
 SHARDS = 16
+SLOW = "sort.create=delay:300"  # so that a job can be met at its work
 
 
 def spec_of(name, source="in", to="out"):
@@ -76,25 +77,6 @@ def test_the_same_as_with_one_copy(c):
         equal(contents(c, to, f"{source}-{to}"), c.wanted, f"output of {source} to {to}")
         equal(job["progress"]["records"], SHARDS * 20, "records")
     equal(len(copies_on_disk(c, "out")), 2 * COPIES * len(c.wanted), "copies of the output")
-
-
-def test_an_abort_leaves_nothing(c):
-    """Some outputs are on all their owners by then, and nobody has seen them."""
-    with_faults(c, "sort.finish=delay:300")
-    repaired(c)
-    before = len(copies_on_disk(c, "out"))
-    watcher = Watcher(c, "out")
-    names = set(c.names("out"))
-    watcher.start()
-    job_id = c.sort(spec_of("abort"))
-    wait_for(lambda: len(copies_on_disk(c, "out")) >= before + COPIES, "copies that are hidden")
-    c.call("DELETE", f"/v1/sort/abort?id={job_id}").expect(202)
-    equal(c.wait_job(job_id)["state"], "aborted", "state")
-    watcher.stop()
-    equal(watcher.seen - names, set(), "names that were seen")
-    wait_for(lambda: not job_files(c), "the job's files are removed")
-    equal(len(copies_on_disk(c, "out")), before, "copies after the abort")
-    with_faults(c, "")
     c.destroy("out")
     create(c, "out", COPIES)
 
@@ -112,26 +94,79 @@ def test_a_key_map_with_copies(c):
     create(c, "out", COPIES)
 
 
+def abort_one(c):
+    """False: it was through before it could be aborted."""
+    watcher = Watcher(c, "out")
+    watcher.start()
+    job_id = c.sort(spec_of("abort"))
+    wait_for(lambda: len(copies_on_disk(c, "out")) >= COPIES, "copies that are hidden")
+    if c.call("DELETE", f"/v1/sort/abort?id={job_id}").status != 202:
+        watcher.stop()
+        whole(c, "abort", c.wait_job(job_id), c.wanted)
+        return False
+    equal(c.wait_job(job_id)["state"], "aborted", "state")
+    watcher.stop()
+    equal(watcher.seen, set(), "names that were seen")
+    wait_for(lambda: not job_files(c), "the job's files are removed")
+    equal(copies_on_disk(c, "out"), [], "copies after the abort")
+    return True
+
+
+def test_an_abort_leaves_nothing(c):
+    """Some outputs are on all their owners by then, and nobody has seen them."""
+    with_faults(c, SLOW)
+    repaired(c)
+    check(any(abort_one(c) for _ in range(10)), "a job is met at its work")
+
+
+def bring_back(c, job_id):
+    """Starts whatever has died, until the job has ended."""
+    def ended():
+        for node in c.nodes:
+            if c.pid(node) is None:
+                c.start(node)
+        try:
+            job = c.job(job_id)
+        except (OSError, Failed):  # the proxy is on its way
+            return None
+        return job if job["state"] in ENDED else None
+
+    return wait_for(ended, f"end of {job_id}", 300)
+
+
+def cost(job, outputs, lost, targets):
+    """What was done twice, as shares of all there was to do, beside the share of targets that died."""
+    redone = job["redone"]
+    return (f"{redone['inputs'] / SHARDS:.2f} of the inputs, {redone['shards'] / outputs:.2f} of the outputs, "
+            f"{lost / targets:.2f} of the targets, {redone['attempts']} attempts more")
+
+
+def test_the_primary_dies(c):
+    """While outputs are built, or what DFC_POINTS names is under way."""
+    for point in os.environ.get("DFC_POINTS", "").split() or [None]:
+        if point is not None:
+            with_faults(c, f"{point}=delay:300")
+            repaired(c)
+        job_id = c.sort(spec_of("primary"))
+        wait_for(lambda: c.job(job_id)["state"] != "queued", "the job runs")
+        c.kill("p1", "-9")
+        c.ended_by_test.add("p1")
+        whole(c, "primary", bring_back(c, job_id), c.wanted)
+
+
 def test_targets_that_die_and_come_back(c):
-    """Each dies where it first passes the point."""
+    """The first DFC_LOST targets die where they first pass the point."""
+    lost = c.targets()[:int(os.environ.get("DFC_LOST", 1))]
     for point in os.environ.get("DFC_POINTS", "sort.finish").split():
-        for target in c.targets():
+        for target in lost:
             restart(c, target, f"--arg=--faults={point}=kill@1")
         repaired(c)
-        c.ended_by_test.update(c.targets())
-        job_id = c.sort(spec_of("killed"))
-
-        def ended():
-            for target in c.targets():
-                if c.pid(target) is None:
-                    c.start(target)
-            job = c.job(job_id)
-            return job if job["state"] in ENDED else None
-
-        job = wait_for(ended, f"end of the job that lost targets at {point}", 300)
-        print(f"        killed at {point}: {job['redone']}")
-        check(job["redone"]["attempts"] > 0, "it began again")
+        c.ended_by_test.update(lost)
+        job = bring_back(c, c.sort(spec_of("killed")))
+        print(f"        {point}: {cost(job, len(c.wanted), len(lost), len(c.targets()))}", flush=True)
         whole(c, "killed", job, c.wanted)
+        for target in lost:
+            restart(c, target)  # it may not have passed the point
 
 
 if __name__ == "__main__":
