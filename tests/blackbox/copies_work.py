@@ -6,7 +6,7 @@ import json
 import os
 
 from copies import create, get, holders, patient, put, setting, wait_repaired
-from lib import check, equal, in_parallel, main, wait_for
+from lib import Failed, check, equal, in_parallel, main, wait_for
 from object_jobs import ended, run, start
 
 NAMES = [f"n-{i:02d}" for i in range(40)]
@@ -127,9 +127,39 @@ def test_what_was_deleted_is_remembered_while_somebody_was_away(c):
         nowhere(c, body_of(name), name)
 
 
+def names_of(c, bucket):
+    """None: not all who have to be asked have answered."""
+    try:
+        return sorted(c.names(bucket))
+    except Failed:
+        return None
+
+
+def test_a_majority_of_the_owners_is_enough(c):
+    create(c, "most", 3, write_quorum="majority")
+    put(c, "most", "a", b"one")
+    put(c, "most", "gone", b"one")
+    check(patient(c, "DELETE", "most", "gone")[0].status in (204, 404), "not deleted")
+    for name in ("a", "b"):
+        put(c, "most", name, b"two")
+    c.kill("t3")
+    put(c, "most", "b", b"three")
+    equal([get(c, "most", name).expect(200).body for name in ("a", "b")], [b"two", b"three"], "bytes")
+    get(c, "most", "gone").expect(404, "object_not_found")
+    c.start("t3")
+    c.wait_node("t3", "active")
+    wait_for(lambda: names_of(c, "most") == ["a", "b"], "the whole list")
+    for action, value in (("delete", {"list": ["a"]}), ("copy", {"list": ["a"], "to": "most", "prepend": "c"})):
+        c.call("POST", "/v1/buckets/most", {"action": action, "value": value}).expect(501, "not_supported")
+    spec = {"input_bck": "most", "output_bck": "most", "input_format": "n-{00..01}",
+            "output_format": "o-{0..9}", "extension": ".tar", "output_shard_size": "1MB"}
+    c.call("POST", "/v1/sort", spec).expect(501, "not_supported")
+    for props, status in (({"write_quorum": "all"}, 400), ({"copies": 4}, 501)):
+        c.call("PUT", "/v1/buckets/most", {"action": "setprops", "value": props}).expect(status)
+
+
 def test_what_such_buckets_do_not_do(c):
     create(c, "refuses", 2)
-    c.create("plain")
     for body in ({"action": "download", "value": {"list": {"a": "http://127.0.0.1:1/a"}}},
                  {"action": "prefetch", "value": {"list": ["a"]}},
                  {"action": "evict", "value": {"list": ["a"]}}):
@@ -137,11 +167,6 @@ def test_what_such_buckets_do_not_do(c):
         check(reply.status in (400, 501), f"{body}: {reply!r}")
     fewer = {"action": "setprops", "value": {"copies": 1}}
     c.call("PUT", "/v1/buckets/refuses", fewer).expect(501, "not_supported", "lower")
-    spec = {"input_bck": "refuses", "output_bck": "plain", "input_format": "n-{00..01}",
-            "output_format": "o-{0..9}", "extension": ".tar", "output_shard_size": "1MB"}
-    c.call("POST", "/v1/sort", spec).expect(501, "not_supported")
-    spec.update(input_bck="plain", output_bck="refuses")
-    c.call("POST", "/v1/sort", spec).expect(501, "not_supported")
 
 
 if __name__ == "__main__":
