@@ -9,12 +9,15 @@
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
-/* prefetch and evict are of what a backend has, all others of what is the bucket's own. */
+/* prefetch and evict are of what a backend has, a copy may be, all others are of what is the
+ * bucket's own. */
 static int check_backend(const struct bucket *b, const char *kind, struct error *err)
 {
     int code = strcmp(kind, "download") == 0 ? bucket_refuse_copies(b, kind, err) : 0;
     if (code != 0)
         return code;
+    if (strcmp(kind, "copy") == 0)
+        return 0;
     if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)
         return bucket_refuse_cold(b, "jobs over its objects", err);
     if (b->props.backend != NULL)
@@ -42,16 +45,23 @@ static int plan_begin(const struct cluster_state *s, const char *kind, const cha
     return r == 0 ? find_bucket(s, kind, bucket, &p->input_bucket_id, err) : r;
 }
 
+static int check_listed(const struct bucket *b, struct error *err)
+{
+    if (b->props.backend == NULL || backend_is_listed(b->props.backend))
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "the backend of bucket '%s' cannot be listed: give 'list' or 'template'",
+                     b->name);
+}
+
 static int plan_make(const struct cluster_state *s, const char *kind,
                      const struct objects_spec *spec, const char *bucket, struct objects_plan *p,
                      struct error *err)
 {
     int r = plan_begin(s, kind, bucket, p, err);
-    if (r == 0 && strcmp(kind, "prefetch") == 0 && spec->which == OBJECTS_PREFIX &&
-        !backend_is_listed(bmd_bucket(&s->bmd, bucket)->props.backend))
-        return error_set(err, E_UNSUPPORTED,
-                         "the backend of bucket '%s' cannot be listed: give 'list' or 'template'",
-                         bucket);
+    if (r == 0 && (strcmp(kind, "prefetch") == 0 || strcmp(kind, "copy") == 0) &&
+        spec->which == OBJECTS_PREFIX)
+        r = check_listed(bmd_bucket(&s->bmd, bucket), err);
     if (r != 0 || spec->to == NULL)
         return r;
     if (strcmp(bucket, spec->to) == 0 && *spec->prepend == '\0')
@@ -59,7 +69,8 @@ static int plan_make(const struct cluster_state *s, const char *kind,
                          "a copy within bucket '%s' needs a 'prepend', for it would copy every "
                          "object onto itself",
                          bucket);
-    return find_bucket(s, kind, spec->to, &p->output_bucket_id, err);
+    r = find_bucket(s, kind, spec->to, &p->output_bucket_id, err);
+    return r == 0 ? bucket_refuse_cold(bmd_bucket(&s->bmd, spec->to), "copies to it", err) : r;
 }
 
 static void put_default_description(struct job *job, const struct objects_spec *spec,

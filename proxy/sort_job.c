@@ -1,5 +1,6 @@
 #include "proxy/sort_job.h"
 
+#include "cluster/backend.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -29,6 +30,18 @@ static int plan_add_key_map(const struct cluster_state *s, const struct sort_spe
     return code;
 }
 
+/* What is not here yet is brought by its name. */
+static int check_input(const struct bucket *b, const struct sort_spec *spec, struct error *err)
+{
+    if (spec->input_kind != SORT_INPUT_PREFIX || b->props.backend == NULL ||
+        backend_is_listed(b->props.backend))
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "the backend of bucket '%s' cannot be listed: give the input by a list or a "
+                     "template with an end",
+                     b->name);
+}
+
 static int plan_add_buckets(const struct cluster_state *s, const struct sort_spec *spec,
                             struct sort_plan *p, struct error *err)
 {
@@ -38,7 +51,7 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
         code = find_bucket(s, spec->output_bucket, "output_bck", &out, err);
     if (code != 0)
         return code;
-    if ((code = bucket_refuse_cold(in, "sort", err)) != 0 ||
+    if ((code = check_input(in, spec, err)) != 0 ||
         (code = bucket_refuse_cold(out, "sort", err)) != 0)
         return code;
     if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)

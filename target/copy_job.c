@@ -6,6 +6,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/cold_here.h"
+#include "target/cold_names.h"
 #include "target/copies.h"
 #include "target/object_bytes.h"
 #include "target/object_copy.h"
@@ -48,12 +50,29 @@ static bool is_meant(const struct copy_job *j, const struct attr *a)
            !version_is_after(&a->version, j->base.plan.term, j->base.plan.version);
 }
 
+/* Of a bucket with a backend: it is brought here first, and may be evicted again before it is open.
+ */
+static int open_cold(struct target *t, const struct bucket *b, const char *name, struct object *o,
+                     struct error *err)
+{
+    enum cold_here what;
+    uint64_t bytes;
+    int code = cold_make_here(t, b, name, NULL, &what, &bytes, err);
+    if (code == 0)
+        code = object_open(t->store, b->id, name, o, err);
+    if (code == E_OBJECT_NOT_FOUND && what != COLD_NOWHERE)
+        code = error_set(err, E_NOT_READY, "'%s' was evicted before it was copied", name);
+    return code;
+}
+
 static int open_source(struct copy_job *j, const char *name, struct object *o, struct error *err)
 {
     struct target *t = j->base.target;
     uint64_t from = j->base.plan.input_bucket_id;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
+    if (b != NULL && b->props.backend != NULL)
+        return open_cold(t, b, name, o, err);
     int code = object_open(t->store, from, name, o, err);
     if (b == NULL || !copies_are_several(b) || copies_suffice_here(t, b, name))
         return code;
@@ -158,12 +177,47 @@ static int copy_batch(void *ctx, const char *const *names, size_t n, struct erro
 {
     struct copy_job *j = ctx;
     struct batch b = {.job = j, .names = names};
-    return parallel_for("copy", (unsigned)param_live(j->base.target->params.copy_parallel), n, copy_nth, &b, err);
+    return parallel_for("copy", (unsigned)param_live(j->base.target->params.copy_parallel), n,
+                        copy_nth, &b, err);
+}
+
+/* --- of a bucket with a backend: what that lists, too -------------------------------------------
+ */
+
+static bool is_ours(void *ctx, const char *name)
+{
+    const struct copy_job *j = ctx;
+    const struct job_names names = {.self = j->base.target->id,
+                                    .bucket_id = j->base.plan.input_bucket_id};
+    _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
+    return job_names_is_ours(&names, s, name);
+}
+
+static int copy_listed(void *ctx, const char *const *names, size_t n, struct error *err)
+{
+    struct copy_job *j = ctx;
+    job_tally_expect(j->base.tally, n);
+    return copy_batch(j, names, n, err);
+}
+
+static int copy_all_listed(struct copy_job *j, struct error *err)
+{
+    const struct cold_names names = {.target = j->base.target,
+                                     .bucket_id = j->base.plan.input_bucket_id,
+                                     .prefix = j->base.spec->prefix,
+                                     .is_ours = is_ours,
+                                     .ctx = j,
+                                     .stop = &j->base.stop.wanted};
+    int code = cold_names_each(&names, copy_listed, j, err);
+    return code != 0 ? code : job_tally_end(j->base.tally, err);
 }
 
 static int job_run(void *self, struct error *err)
 {
     struct copy_job *j = self;
+    if (j->base.spec->which == OBJECTS_PREFIX &&
+        cold_names_can(j->base.target, j->base.plan.input_bucket_id))
+        return copy_all_listed(j, err);
     return objects_job_run(&j->base, copy_batch, j, err);
 }
 

@@ -5,16 +5,20 @@
 #include <unistd.h>
 #include <xxhash.h>
 
+#include "common/arena.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "sort/codec.h"
+#include "target/cold_here.h"
+#include "target/cold_names.h"
 #include "target/job_files.h"
 #include "target/sort_pin.h"
 #include "target/target.h"
 
 enum {
     LIST_PAGE = 1000,
+    ARENA_BYTES = 16 << 10,
     LINK_NAME = 36, /* "in-" and 32 hex digits */
     NAME_LEN_MAX = 1024,
 };
@@ -53,40 +57,106 @@ static int pin_shard(const struct sort_pins *p, struct sort_shard_info *info, bo
     return 0;
 }
 
-static int pin_named(const struct sort_pins *p, const char *name, uint64_t place,
-                     sort_shard_fn *each, void *arg, struct error *err)
+/* --- which shards ---
+ *
+ * In batches: of a bucket with a backend several at once are brought here before they are pinned.
+ * What was evicted again before that is brought once more. */
+
+enum { PIN_TRIES = 5 };
+
+struct batch {
+    const struct sort_pins *pins;
+    sort_shard_fn *each;
+    void *arg;
+    bool listed; /* one that is not there any more is no part of the dataset */
+    struct arena *arena;
+    const char *names[COLD_NAMES_BATCH];
+    uint64_t places[COLD_NAMES_BATCH];
+    size_t count;
+};
+
+static int bring(const struct sort_pins *p, const char *name, enum cold_here *what,
+                 struct error *err)
 {
-    if (sort_plan_owner(p->plan, p->plan->input_bucket_id, name) != p->self)
+    _cleanup_state_ const struct cluster_state *s = state_current(p->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
+    uint64_t bytes;
+    *what = COLD_NOWHERE;
+    if (b == NULL || b->props.backend == NULL)
         return 0;
-    struct sort_shard_info info = {.name = name, .place = place};
-    bool found;
-    int code = pin_shard(p, &info, &found, err);
-    if (code != 0)
-        return code;
-    info.missing = !found;
-    return each(arg, &info, err);
+    return cold_make_here(p->target, b, name, NULL, what, &bytes, err);
 }
 
-static int pin_template(const struct sort_pins *p, sort_shard_fn *each, void *arg,
+static int pin_or_bring(const struct sort_pins *p, struct sort_shard_info *info, bool *found,
                         struct error *err)
 {
-    const struct name_template *t = p->spec->input_template;
+    enum cold_here what = COLD_HERE;
+    int code = pin_shard(p, info, found, err);
+    for (int i = 0; code == 0 && !*found && what != COLD_NOWHERE; i++) {
+        if (i == PIN_TRIES)
+            return error_set(err, E_NO_SPACE, "shard '%s' is evicted before it can be pinned",
+                             info->name);
+        code = bring(p, info->name, &what, err);
+        if (code == 0 && what != COLD_NOWHERE)
+            code = pin_shard(p, info, found, err);
+    }
+    return code;
+}
+
+static int batch_pin(struct batch *b, struct error *err)
+{
+    const struct sort_pins *p = b->pins;
+    int code = cold_make_all_here(p->target, p->plan->input_bucket_id, b->names, b->count,
+                                  p->stopped, err);
+    for (size_t i = 0; code == 0 && i < b->count; i++) {
+        struct sort_shard_info info = {.name = b->names[i], .place = b->places[i]};
+        bool found;
+        code = pin_or_bring(p, &info, &found, err);
+        info.missing = !found;
+        if (code == 0 && (found || !b->listed))
+            code = b->each(b->arg, &info, err);
+    }
+    b->count = 0;
+    arena_reset(b->arena);
+    return code;
+}
+
+static int batch_add(struct batch *b, const char *name, uint64_t place, struct error *err)
+{
+    b->names[b->count] = arena_strdup(b->arena, name);
+    b->places[b->count++] = place;
+    return b->count == COLD_NAMES_BATCH ? batch_pin(b, err) : 0;
+}
+
+static bool is_ours(void *ctx, const char *name)
+{
+    const struct sort_pins *p = ctx;
+    return sort_plan_owner(p->plan, p->plan->input_bucket_id, name) == p->self;
+}
+
+static int add_template(struct batch *b, struct error *err)
+{
+    const struct name_template *t = b->pins->spec->input_template;
     _cleanup_(buf_done)
     struct buf name = BUF_INIT;
     int code = 0;
     for (uint64_t i = 0; code == 0 && i < template_count(t); i++) {
         buf_clear(&name);
         template_name(t, i, &name);
-        code = pin_named(p, buf_str(&name), i, each, arg, err);
+        if (is_ours((void *)b->pins, buf_str(&name)))
+            code = batch_add(b, buf_str(&name), i, err);
     }
     return code;
 }
 
-static int pin_list(const struct sort_pins *p, sort_shard_fn *each, void *arg, struct error *err)
+static int add_list(struct batch *b, struct error *err)
 {
+    const struct sort_spec *spec = b->pins->spec;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < p->spec->input_name_count; i++)
-        code = pin_named(p, p->spec->input_names[i], i, each, arg, err);
+    for (size_t i = 0; code == 0 && i < spec->input_name_count; i++) {
+        if (is_ours((void *)b->pins, spec->input_names[i]))
+            code = batch_add(b, spec->input_names[i], i, err);
+    }
     return code;
 }
 
@@ -96,22 +166,41 @@ static bool ends_with(const char *text, const char *end)
     return len >= end_len && strcmp(text + len - end_len, end) == 0;
 }
 
-static int pin_page(const struct sort_pins *p, const struct list_page *page, sort_shard_fn *each,
-                    void *arg, struct error *err)
+static int add_names(void *ctx, const char *const *names, size_t count, struct error *err)
 {
+    struct batch *b = ctx;
     int code = 0;
-    for (size_t i = 0; code == 0 && i < page->entry_count; i++) {
-        struct sort_shard_info info = {.name = page->entries[i].name};
-        bool found;
-        if (!ends_with(info.name, p->spec->input_extension) ||
-            sort_plan_owner(p->plan, p->plan->input_bucket_id, info.name) != p->self)
-            continue;
-        code = pin_shard(p, &info, &found, err);
-        /* One that was deleted since the page was made is no part of the dataset. */
-        if (code == 0 && found)
-            code = each(arg, &info, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        if (is_ours((void *)b->pins, names[i]) &&
+            ends_with(names[i], b->pins->spec->input_extension))
+            code = batch_add(b, names[i], 0, err);
     }
     return code;
+}
+
+static int add_page(void *ctx, const struct list_page *page, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; code == 0 && i < page->entry_count; i++)
+        code = add_names(ctx, &page->entries[i].name, 1, err);
+    return code;
+}
+
+/* Of a bucket with a backend: what that lists, too. */
+static int add_prefix(struct batch *b, struct error *err)
+{
+    const struct sort_pins *p = b->pins;
+    const struct cold_names names = {.target = p->target,
+                                     .bucket_id = p->plan->input_bucket_id,
+                                     .prefix = p->spec->input_prefix,
+                                     .is_ours = is_ours,
+                                     .ctx = (void *)p,
+                                     .stop = p->stopped};
+    b->listed = true;
+    if (cold_names_can(p->target, p->plan->input_bucket_id))
+        return cold_names_each(&names, add_names, b, err);
+    return sort_pins_each_page(p, p->plan->input_bucket_id, p->spec->input_prefix, add_page, b,
+                               err);
 }
 
 int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const char *prefix,
@@ -142,31 +231,29 @@ int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const cha
     return code;
 }
 
-struct pin_prefix {
-    const struct sort_pins *pins;
-    sort_shard_fn *each;
-    void *arg;
-};
-
-static int pin_prefix_page(void *ctx, const struct list_page *page, struct error *err)
+static int add_all(struct batch *b, struct error *err)
 {
-    const struct pin_prefix *p = ctx;
-    return pin_page(p->pins, page, p->each, p->arg, err);
+    switch (b->pins->spec->input_kind) {
+    case SORT_INPUT_TEMPLATE:
+        return add_template(b, err);
+    case SORT_INPUT_LIST:
+        return add_list(b, err);
+    case SORT_INPUT_PREFIX:
+        return add_prefix(b, err);
+    }
+    return error_set(err, E_INTERNAL, "unknown kind of input %d", (int)b->pins->spec->input_kind);
 }
 
 static int pin_all(const struct sort_pins *p, sort_shard_fn *each, void *arg, struct error *err)
 {
-    struct pin_prefix prefix = {.pins = p, .each = each, .arg = arg};
-    switch (p->spec->input_kind) {
-    case SORT_INPUT_TEMPLATE:
-        return pin_template(p, each, arg, err);
-    case SORT_INPUT_LIST:
-        return pin_list(p, each, arg, err);
-    case SORT_INPUT_PREFIX:
-        return sort_pins_each_page(p, p->plan->input_bucket_id, p->spec->input_prefix,
-                                   pin_prefix_page, &prefix, err);
-    }
-    return error_set(err, E_INTERNAL, "unknown kind of input %d", (int)p->spec->input_kind);
+    struct batch *b = xcalloc(1, sizeof *b);
+    *b = (struct batch){.pins = p, .each = each, .arg = arg, .arena = arena_new(ARENA_BYTES)};
+    int code = add_all(b, err);
+    if (code == 0)
+        code = batch_pin(b, err);
+    arena_free(b->arena);
+    free(b);
+    return code;
 }
 
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err)

@@ -1,0 +1,164 @@
+/* A merge of two ordered rows: pages of the backend push their names through it, pages of this
+ * target's own list are pulled as far as these have come. */
+#include "target/cold_names.h"
+
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/mem.h"
+#include "target/backend/backend.h"
+#include "target/cold.h"
+#include "target/list.h"
+#include "target/target.h"
+
+enum { ARENA_BYTES = 64 << 10, PAGE = 1000 };
+
+struct merge {
+    const struct cold_names *n;
+    int (*fn)(void *ctx, const char *const *names, size_t count, struct error *err);
+    void *ctx;
+    /* what goes to fn() */
+    struct arena *arena;
+    const char *names[COLD_NAMES_BATCH];
+    size_t count;
+    /* what is here */
+    struct list_page page;
+    size_t at;
+    bool has_page;
+};
+
+static int flush(struct merge *m, struct error *err)
+{
+    if (atomic_load(m->n->stop))
+        return error_set(err, E_ABORTED, "the job was stopped");
+    int code = m->count > 0 ? m->fn(m->ctx, m->names, m->count, err) : 0;
+    m->count = 0;
+    arena_reset(m->arena);
+    return code;
+}
+
+static int emit(struct merge *m, const char *name, struct error *err)
+{
+    m->names[m->count++] = arena_strdup(m->arena, name);
+    return m->count == COLD_NAMES_BATCH ? flush(m, err) : 0;
+}
+
+/* --- what is here -------------------------------------------------------------------------------
+ */
+
+static int turn_page(struct merge *m, struct error *err)
+{
+    _cleanup_free_ char *after = xstrdup(m->has_page ? m->page.next : "");
+    const struct list_request request = {.bucket_id = m->n->bucket_id,
+                                         .prefix = m->n->prefix,
+                                         .delimiter = "",
+                                         .start_after = after,
+                                         .limit = PAGE};
+    if (m->has_page)
+        list_page_done(&m->page);
+    m->page = (struct list_page){0};
+    m->at = 0;
+    int code = list_page(m->n->target->store, &request, &m->page, err);
+    m->has_page = code == 0;
+    return code;
+}
+
+/* The next of those here; NULL: there is none. */
+static int peek(struct merge *m, const char **name, struct error *err)
+{
+    int code = 0;
+    *name = NULL;
+    if (!m->has_page)
+        code = turn_page(m, err);
+    while (code == 0 && m->at == m->page.entry_count && *m->page.next != '\0')
+        code = turn_page(m, err);
+    if (code == 0 && m->at < m->page.entry_count)
+        *name = m->page.entries[m->at].name;
+    return code;
+}
+
+/* Those here that come before `to` (NULL: all), which is passed over itself. */
+static int emit_here(struct merge *m, const char *to, struct error *err)
+{
+    const char *name = NULL;
+    int code = m->n->backend_only ? 0 : peek(m, &name, err);
+    while (code == 0 && name != NULL && (to == NULL || strcmp(name, to) <= 0)) {
+        if (to == NULL || strcmp(name, to) < 0)
+            code = emit(m, name, err);
+        m->at++;
+        if (code == 0)
+            code = peek(m, &name, err);
+    }
+    return code;
+}
+
+/* --- what the backend has -----------------------------------------------------------------------
+ */
+
+static int backend_of(const struct cold_names *n, struct arena *a, const char **url,
+                      struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(n->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
+    if (b == NULL || b->props.backend == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
+    *url = arena_strdup(a, b->props.backend);
+    return 0;
+}
+
+/* One page; *after: its last name. */
+static int emit_page(struct merge *m, char **after, bool *more, struct error *err)
+{
+    const struct cold_names *n = m->n;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(ARENA_BYTES);
+    struct backend_page page = {.arena = a};
+    const char *backend = NULL;
+    int code = backend_of(n, a, &backend, err);
+    if (code == 0)
+        code = cold_list_names(n->target, backend, n->prefix, *after, &page, err);
+    for (size_t i = 0; code == 0 && i < page.entry_count; i++) {
+        const char *name = page.entries[i].name;
+        if (strcmp(name, *after) <= 0 || !n->is_ours(n->ctx, name))
+            continue;
+        code = emit_here(m, name, err);
+        if (code == 0)
+            code = emit(m, name, err);
+    }
+    *more = page.token != NULL;
+    if (page.entry_count > 0) {
+        free(*after);
+        *after = xstrdup(page.entries[page.entry_count - 1].name);
+    }
+    return code;
+}
+
+bool cold_names_can(struct target *t, uint64_t bucket_id)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    return b != NULL && b->props.backend != NULL && backend_is_listed(b->props.backend);
+}
+
+int cold_names_each(const struct cold_names *n,
+                    int (*fn)(void *ctx, const char *const *names, size_t count, struct error *err),
+                    void *ctx, struct error *err)
+{
+    struct merge *m = xcalloc(1, sizeof *m);
+    char *after = xstrdup("");
+    bool more = true;
+    int code = 0;
+    *m = (struct merge){.n = n, .fn = fn, .ctx = ctx, .arena = arena_new(ARENA_BYTES)};
+    while (code == 0 && more)
+        code = emit_page(m, &after, &more, err);
+    if (code == 0)
+        code = emit_here(m, NULL, err);
+    if (code == 0)
+        code = flush(m, err);
+    if (m->has_page)
+        list_page_done(&m->page);
+    arena_free(m->arena);
+    free(after);
+    free(m);
+    return code;
+}
