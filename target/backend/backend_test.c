@@ -285,7 +285,7 @@ static void words_of_xml(void **unused)
         {"<?xml version=\"1.0\"?><Error><Code>NoSuchKey</Code><Message>It is &lt;not&gt; "
          "there</Message><Key>x</Key></Error>",
          "NoSuchKey: It is <not> there"},
-        {"<Error><StringToSign>AWS4 secret</StringToSign><Code>A</Code></Error>", "A: "},
+        {"<Error><StringToSign>AWS4 secret</StringToSign><Code>A</Code></Error>", "A"},
         {"<Error><Code>A\n\xc3\xa4</Code><Message>b</Message>", "A: b"},
         {"<Error><Other><Code>A</Code></Other></Error>", ""},
         {"<Result><Code>A</Code></Result>", ""},
