@@ -151,11 +151,10 @@ static void earlier_owners_are_remembered(void **unused)
     apply(&s, state);
     state.node_state = NODE_MAINTENANCE;
     apply(&s, state);
-    assert_refused(s,
-                   (struct command){.kind = CMD_NODE_STATE,
-                                    .name = "t1",
-                                    .node_state = NODE_DECOMMISSIONING},
-                   E_NODE_STATE); /* nobody could take what it has */
+    assert_refused(
+        s,
+        (struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_DECOMMISSIONING},
+        E_NODE_STATE); /* nobody could take what it has */
     assert_int_equal(s->smap.placed, s->smap.version);
     assert_int_equal(s->smap.earlier_count, 1);
     assert_int_equal(s->smap.earlier[0].number, placed);
@@ -275,6 +274,15 @@ static void bucket_props_are_checked(void **unused)
     p.write_policy = WRITE_POLICY_THROUGH;
     assert_refused(s, cmd, E_UNSUPPORTED);
     p = props;
+    p.ec_data = 2;
+    p.ec_parity = 1;
+    p.copies = 2;
+    p.write_quorum = WRITE_MAJORITY;
+    assert_refused(s, cmd, E_UNSUPPORTED);
+    p.write_quorum = WRITE_ALL;
+    p.backend = "s3://b";
+    assert_refused(s, cmd, E_UNSUPPORTED);
+    p = props;
     cmd.name = "-b";
     assert_refused(s, cmd, E_NAME);
     cmd.name = "b";
@@ -290,11 +298,14 @@ static void a_patch_changes_only_what_it_names(void **unused)
         const char *patch;
         int code;
     } rows[] = {
-        {"{\"durability\": \"async\"}", 0},     {"{\"verify_on_read\": true}", 0},
-        {"{\"copies\": 99}", E_INVALID},        {"{\"copies\": 0}", E_INVALID},
-        {"{\"copies\": \"1\"}", E_JSON},        {"{\"backend\": \"s3://x\"}", E_INVALID},
+        {"{\"durability\": \"async\"}", 0},
+        {"{\"verify_on_read\": true}", 0},
+        {"{\"copies\": 99}", E_INVALID},
+        {"{\"copies\": 0}", E_INVALID},
+        {"{\"copies\": \"1\"}", E_JSON},
+        {"{\"backend\": \"s3://x\"}", E_INVALID},
         {"{\"durability\": \"x\"}", E_INVALID},
-        {"{\"ec\": {\"data\": 2, \"parity\": 1}}", E_UNSUPPORTED},
+        {"{\"ec\": {\"data\": 2, \"parity\": 1}}", E_INVALID}, /* it has its objects whole */
         {"{\"ec\": {\"data\": 0, \"parity\": 1}}", E_INVALID},
         {"{\"ec\": {\"data\": 2, \"parity\": 1}, \"copies\": 3}", E_INVALID},
         {"{\"ec\": {\"data\": 2}}", E_JSON},
