@@ -71,7 +71,7 @@ ROWS = [
         "const struct object_condition fence = {.check = NULL};\n    (void)check_own;", "who_owns_no_more_does_not_commit"),
     Row("versions", "target/copies.c", "if (floor_cover(t->mountpaths, v->counter, &err) == 0)",
         "if (floor_cover(t->mountpaths, 0, &err) == 0)", "a_write_over_one_in_doubt_is_more_than_that"),
-    Row("majority", "cluster/quorum.c", "return known >= need;", "return known + need >= need;",
+    Row("majority", "cluster/quorum.c", "return count / 2 + 1;", "return 1 + count / 100;",
         "who_was_not_waited_for_hears_a_majority_before_it_answers"),
     Row("settling", "target/settle.c", "        work_off(t);\n", "        (void)work_off;\n",
         "a_write_in_doubt_is_settled_by_itself"),
