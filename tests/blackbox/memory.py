@@ -6,8 +6,9 @@ import os
 import select
 import socket
 import threading
+import urllib.parse
 
-from lib import WAIT_SECONDS, check, equal, in_parallel, main
+from lib import WAIT_SECONDS, Failed, check, equal, in_parallel, main
 
 CLIENTS = 256
 SIZE = 16 << 20
@@ -86,13 +87,17 @@ def large_uploads(c, bucket, length=None):
     ready = threading.Barrier(UPLOADS, timeout=4 * WAIT_SECONDS)
 
     def write(i):
-        address = c.address(c.owner(bucket, f"l{i}"))
-        with socket.create_connection(address, timeout=4 * WAIT_SECONDS) as s:
-            s.sendall(b"PUT /v1/objects/%s/l%d HTTP/1.1\r\nHost: x\r\n%s\r\n\r\n" % (bucket.encode(), i, head))
+        # By the redirect, from which a target learns of what it has not been told yet.
+        location = c.get(bucket, f"l{i}", follow=False).expect(307).headers["Location"]
+        at = urllib.parse.urlsplit(location)
+        with socket.create_connection((at.hostname, at.port), timeout=4 * WAIT_SECONDS) as s:
+            request = f"PUT {at.path}?{at.query} HTTP/1.1\r\nHost: x\r\n"
+            s.sendall(request.encode() + head + b"\r\n\r\n")
             for _ in range(UPLOAD_MIB):
                 s.sendall(piece)
             ready.wait()
-            check(not select.select([s], [], [], 0)[0], f"an answer before the end of upload {i}")
+            if select.select([s], [], [], 0)[0]:
+                raise Failed(f"an answer before the end of upload {i}: {s.recv(500)}")
 
     in_parallel(write, range(UPLOADS), workers=UPLOADS)
     equal(c.names(bucket, prefix="l"), [], "objects of uploads that were cut")

@@ -201,8 +201,16 @@ class Nemesis:
             self.c.call("PUT", "/v1/cluster", {"action": action, "name": target}, timeout=5)
 
     def ask_node(self, target, path, body):
+        """The status, or None: nobody has answered."""
         with contextlib.suppress(*CUT):
-            self.c.call("PUT", path, body, node=target, timeout=5)
+            return self.c.call("PUT", path, body, node=target, timeout=5).status
+        return None
+
+    def insist(self, target, path, body):
+        """What is refused for the moment is asked for again; not of one that another step has ended."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while self.ask_node(target, path, body) == 409 and time.monotonic() < deadline:
+            time.sleep(0.05)
 
     def one(self, step):
         try:

@@ -146,7 +146,7 @@ def take_mountpath(n, step, away, back):
     path = pick(mountpaths(n, victim), step.draws[1])
     n.say(step, f"{away} {path} of {victim}")
     n.ask_node(victim, "/v1/daemon/mountpaths", {"action": away, "value": path})
-    return lambda: n.ask_node(victim, "/v1/daemon/mountpaths", {"action": back, "value": path})
+    return lambda: n.insist(victim, "/v1/daemon/mountpaths", {"action": back, "value": path})
 
 
 def detach(n, step):
