@@ -55,6 +55,9 @@ struct cold_wanted {
     /* Where it comes from: NULL, the bucket's backend; or any http(s) URL, and then the metadata
      * that is kept of it has `source` as OBJECT_SOURCE. */
     const char *url, *source;
+    /* The map's placement by which earlier owners were asked, or there were none; 0: nobody need be
+     * asked.  By a later one others may have written it meanwhile: then what is read is not kept. */
+    uint64_t placed;
     /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it
      * does not wait for that. */
     struct job_pace *pace;

@@ -66,6 +66,7 @@ static struct fetch *fetch_new(struct cold *c, const struct cold_wanted *w)
                         .durability = b->props.durability,
                         .checksum = b->props.checksum,
                         .replaces = w->replaces,
+                        .placed = w->placed,
                         .fd = -1};
     atomic_init(&f->refs, 1);
     pthread_mutex_init(&f->lock, NULL);
@@ -234,11 +235,20 @@ static int not_whole(const struct fetch *f, struct error *err)
                      (unsigned long long)f->stored, (long long)f->facts.length);
 }
 
-/* Under the name's lock: a write that came between has the last word. */
+static bool has_other_owners(const struct fetch *f)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(f->cold->target->state);
+    return f->placed != 0 && f->placed != now->smap.placed;
+}
+
+/* Under the name's lock: a write that came between, here or at another owner, has the last word. */
 static int check_overtaken(void *ctx, const struct attr *current, struct error *err)
 {
     struct fetch *f = ctx;
     (void)current;
+    if (has_other_owners(f))
+        return error_set(err, E_PRECONDITION, "the owners have changed since '%s' was asked for",
+                         f->name);
     if (!atomic_load(&f->overtaken) && !turns_busy(f->cold->turns, f->bucket_id, f->name))
         return 0;
     return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
@@ -353,8 +363,11 @@ static int ask_for_rest(struct storing *s, struct error *err)
     struct backend_facts facts;
     char range[COLD_RANGE_MAX];
     snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)f->stored);
-    const struct backend_ask ask = {
-        .method = HTTP_GET, .name = f->name, .url = f->url, .range = range, .if_match = f->facts.etag};
+    const struct backend_ask ask = {.method = HTTP_GET,
+                                    .name = f->name,
+                                    .url = f->url,
+                                    .range = range,
+                                    .if_match = f->facts.etag};
     int code =
         exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &facts, &s->pipe, err);
     if (code != 0)
@@ -482,8 +495,10 @@ void fetch_join(struct cold *c, const struct object_call *names, struct object_c
 {
     bool fresh;
     struct error err = ERROR_INIT;
-    const struct cold_wanted wanted = {
-        .bucket = names->bucket, .name = names->name, .replaces = names->replaces};
+    const struct cold_wanted wanted = {.bucket = names->bucket,
+                                       .name = names->name,
+                                       .replaces = names->replaces,
+                                       .placed = names->state->smap.placed};
     struct fetch *f = table_find(c, &wanted, &fresh);
     if (call != NULL)
         add_waiter(f, call, patient);

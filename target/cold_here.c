@@ -3,6 +3,7 @@
 #include "io/pool.h"
 #include "target/cold.h"
 #include "target/cold_fresh.h"
+#include "target/earlier.h"
 #include "target/target.h"
 
 /* --- one ----------------------------------------------------------------------------------------
@@ -54,9 +55,14 @@ static int look(struct target *t, const struct bucket *b, const char *name, enum
 int cold_make_here(struct target *t, const struct bucket *b, const char *name,
                    struct job_pace *pace, enum cold_here *what, uint64_t *bytes, struct error *err)
 {
-    struct cold_wanted wanted = {.bucket = b, .name = name, .pace = pace};
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct cold_wanted wanted = {.bucket = b, .name = name, .placed = s->smap.placed, .pace = pace};
     enum found found = NOT_HERE;
     *bytes = 0;
+    if (earlier_is_asked(t, s, b, name,
+                         false)) /* an earlier owner may have what the backend lacks */
+        return error_set(err, E_STALE_MAP, "the owners of '%s' have changed while the job ran",
+                         name);
     int code = look(t, b, name, &found, &wanted.replaces, err);
     *what = found == HERE ? COLD_HERE : COLD_NOWHERE;
     if (code != 0 || found == HERE || found == HERE_GONE)

@@ -59,6 +59,7 @@ struct fetch {
     enum durability durability;
     enum checksum_type checksum;
     struct version replaces; /* what is here of this version or an earlier one does not count */
+    uint64_t placed;         /* as wanted (cold.h) */
     char *url, *source;      /* of a download, or NULL */
     struct job_pace *pace;   /* of the job that has begun it, or NULL */
     pthread_mutex_t lock; /* of what follows */

@@ -277,6 +277,31 @@ def test_kill(c):
         check_all(c, wanted, prefix)
 
 
+def test_a_read_over_two_changes_of_owners(c):
+    """It began at the first owner; the second one deleted the object; what is read is not kept by the
+    first, who owns it again."""
+    go = threading.Event()
+    name = next(f"twice/{i}" for i in range(100) if c.owner("back", f"twice/{i}") == "t1")
+    S3.put("data", name, LARGE)
+    S3.fail(name, method="GET", hold=go, held_bytes=200_000)
+    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    got, before = [], everywhere(c, "dfc_cold_fetch_bytes_total")
+    reader = threading.Thread(target=lambda: got.append(c.get("back", name)))
+    reader.start()
+    wait_for(lambda: everywhere(c, "dfc_cold_fetch_bytes_total") > before, "the read is under way")
+    c.call("PUT", "/v1/cluster", {"action": "startmaintenance", "name": "t1"}).expect(200)
+    wait_for(lambda: c.owner("back", name) == "t2", "another owner")
+    delete(c, name).expect(204)
+    c.call("PUT", "/v1/cluster", {"action": "stopmaintenance", "name": "t1"}).expect(200)
+    wait_for(lambda: c.owner("back", name) == "t1", "the first owner")
+    go.set()
+    reader.join()
+    check(got[0].expect(200).body == LARGE, "the old bytes, whole")
+    wait_for(lambda: not c.get_json("/v1/cluster?what=smap").get("earlier"), "all has moved")
+    wait_uploaded(c)
+    c.get("back", name).expect(404)
+
+
 def test_owners_change(c):
     """What waits goes with its object to the new owner, while an old one is uploading still."""
     go = threading.Event()
