@@ -9,8 +9,9 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
+import time
 
-from lib import check, equal, main
+from lib import check, equal, main, wait_for
 
 OK, FAILED, USAGE, NOT_FOUND, UNREACHABLE, PARTIAL = 0, 1, 2, 3, 5, 6
 
@@ -80,6 +81,8 @@ def test_sort_verify(c):
     equal((doc["same_records"], doc["same_order"]), (True, False), f"of another order: {doc}")
     equal(doc["difference"], "output shard 'o-0.tar' has 'c.txt' where record 'b' belongs", "difference")
     c.put("shards", "o-0.tar", right)
+    second = c.get_json(f"/v1/jobs/{job}")["created_ms"] // 1000
+    wait_for(lambda: time.time() >= second + 1, "another second: times of objects are told in seconds")
     c.put("shards", "s-1.tar", tar_of(b="other"))
     done = run(c, "sort", "verify", job, status=FAILED)
     check("not the input's\n" in done.stdout and "where record 'b' belongs, with other" in done.stdout, done.stdout)
