@@ -5,6 +5,12 @@ static bool is_active(const struct node *n)
     return n->state == NODE_ACTIVE;
 }
 
+/* A slice goes to the mountpath of its name, which may be one that is not to be had. */
+static bool takes_any(const struct node *n)
+{
+    return is_active(n) && node_is_present(n);
+}
+
 static ec_mask bit(unsigned slice)
 {
     return (ec_mask)1 << slice;
@@ -16,14 +22,14 @@ int ec_plan_write(const struct node *const *ranked, size_t count, unsigned k, un
     unsigned found = 0;
     *out = (struct ec_homes){.count = k + m};
     for (size_t i = 0; i < count && found < k + m; i++) {
-        if (is_active(ranked[i]))
+        if (takes_any(ranked[i]))
             out->all[found++] = ranked[i];
     }
     if (found > k)
         return 0;
     return error_set(err, E_NO_TARGETS,
-                     "an object in %u + %u slices is written to at least %u active targets, and "
-                     "there are %u",
+                     "an object in %u + %u slices needs %u active targets with all their "
+                     "mountpaths, and there are %u",
                      k, m, k + 1, found);
 }
 
@@ -137,8 +143,10 @@ static ec_mask of_higher_rank(const struct ec_found *found, size_t n)
 static bool takes_slice(const struct ec_found *found, size_t count, size_t p)
 {
     const struct ec_found *f = &found[p % count];
-    if (!stays(f) || p < count)
-        return stays(f) && f->has == 0;
+    if (!stays(f) || !takes_any(f->node))
+        return false;
+    if (p < count)
+        return f->has == 0;
     return f->has != 0 && (f->has & ~of_higher_rank(found, p - count)) == 0;
 }
 

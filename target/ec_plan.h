@@ -1,14 +1,14 @@
 /* Which target has which slice of an object.  Pure: `ranked` are the bucket's targets as the map
  * ranks them for the object's name, active and unreachable ones.
  *
- *   write    slice i goes to the i-th of those that are active: a dead target's place is
- *            taken by the next.  At least k + 1 must be there; parity that finds no target
- *            is left to a repair
+ *   write    slice i goes to the i-th of those that are active and have all their mountpaths: the
+ *            place of another is taken by the next.  At least k + 1 must be there; parity that
+ *            finds no target is left to a repair
  *   read     first asked are those that had them if nobody was away at the write; where that
  *            is not so, everybody is asked what he has
- *   repair   a slice that nobody active has goes to the first active target that has none (or
- *            else none that is not elsewhere, too),
- *            one that is damaged to where it is; of two the one of lower rank goes
+ *   repair   a slice that nobody active has goes to the first active target that has all its
+ *            mountpaths and no slice (or else none that is not elsewhere, too), one that is
+ *            damaged to where it is; of two the one of lower rank goes
  *   garbage  slices whose tag none of the owners of the name has in its manifest, where all
  *            of them can be asked and none is on its way from an earlier one */
 #pragma once

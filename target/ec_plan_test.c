@@ -11,17 +11,20 @@ enum { NODES = 8 };
 static struct node nodes[NODES];
 static const struct node *ranked[NODES];
 
-/* 'a' active, 'u' unreachable, 'm' in maintenance; in rank. */
+/* 'a' active, 'd' active but some of its mountpaths are not to be had, 'u' unreachable, 'm' in
+ * maintenance; in rank. */
 static size_t rank(const char *states)
 {
     static const char *const ids[NODES] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"};
     size_t count = strlen(states);
     assert_true(count <= NODES);
     for (size_t i = 0; i < count; i++) {
-        enum node_state s = states[i] == 'a'   ? NODE_ACTIVE
+        bool active = states[i] == 'a' || states[i] == 'd';
+        enum node_state s = active             ? NODE_ACTIVE
                             : states[i] == 'u' ? NODE_UNREACHABLE
                                                : NODE_MAINTENANCE;
-        nodes[i] = (struct node){.id = ids[i], .state = s};
+        nodes[i] =
+            (struct node){.id = ids[i], .state = s, .absent_since = states[i] == 'd' ? 7 : 0};
         ranked[i] = &nodes[i];
     }
     return count;
@@ -51,7 +54,8 @@ static void a_write_goes_to_the_first_that_are_there(void **unused)
         {"auaa", 2, 1, "023"},        {"aau", 2, 1, NULL},    {"aa", 2, 1, NULL},
         {"uauaa", 2, 1, "134"},       {"", 1, 1, NULL},       {"aaaaaaaa", 4, 2, "012345"},
         {"aaaaau", 4, 2, "01234."},   {"aaaauu", 4, 2, NULL}, {"uaaaaaaa", 4, 2, "123456"},
-        {"uuaaaaaa", 4, 2, "234567"}, {"aa", 1, 2, "01."},
+        {"uuaaaaaa", 4, 2, "234567"}, {"aa", 1, 2, "01."},    {"daaa", 2, 1, "123"},
+        {"adaa", 2, 1, "023"},        {"aad", 2, 1, NULL},    {"aaadda", 4, 2, NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ec_homes h;
@@ -148,6 +152,9 @@ static void a_repair_gives_to_those_who_have_none(void **unused)
         {"aaa", {1, 1, 2}, 3, 0, "..1", 0, 0},
         {"uaa", {1, 2, 2}, 3, 0, "2..", 4, 0},
         {"aaaa", {1, 2, 1, 0}, 3, 0, "..3", 0, 0}, /* sooner who has none */
+        {"adaa", {1, 0, 4, 0}, 3, 0, ".3.", 0, 0}, /* who lacks mountpaths is given none */
+        {"ada", {1, 0, 4}, 3, 0, "...", 2, 0},
+        {"adaa", {1, 2, 4, 0}, 3, 0, "...", 0, 0}, /* but may keep what it has */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct ec_found found[NODES] = {0};
