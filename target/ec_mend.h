@@ -4,8 +4,8 @@
  *
  *   POST /v1/slices/{bucket id}?object=name
  *
- * Nobody's absence is taken for a loss: what targets may have that the map calls unreachable is
- * left to the repair.
+ * Nobody's absence is taken for a loss: what targets may have that the map calls unreachable, or
+ * that lack mountpaths, is left to the repair.
  *
  * The names are in memory, as many as MOST; one too many, or that resists, is found again by the
  * next read, scrub or repair.  A thread of its own. */

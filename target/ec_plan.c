@@ -122,7 +122,16 @@ static void mark_surplus(struct ec_found *found, size_t count)
     }
 }
 
-static bool all_answered(const struct ec_found *found, size_t count)
+const struct node *ec_plan_silent(const struct ec_found *found, size_t count)
+{
+    for (size_t n = 0; n < count; n++) {
+        if (!found[n].answered && node_is_present(found[n].node))
+            return found[n].node;
+    }
+    return NULL;
+}
+
+bool ec_all_answered(const struct ec_found *found, size_t count)
 {
     for (size_t n = 0; n < count; n++) {
         if (!found[n].answered)
@@ -170,7 +179,7 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
         if (leaves_with(found, count, bit(i)))
             out->leaving |= bit(i);
     }
-    if (ec_homes_mask(&out->to) == 0 && out->homeless == 0 && all_answered(found, count))
+    if (ec_homes_mask(&out->to) == 0 && out->homeless == 0 && ec_all_answered(found, count))
         mark_surplus(found, count);
 }
 

@@ -42,6 +42,11 @@ void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices,
  * E_CORRUPT where it is lost. */
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
                   struct error *err);
+bool ec_all_answered(const struct ec_found *found, size_t count);
+/* The first that the map does not call away, and that has not answered: it may have what seems to
+ * be missing.  NULL: none. */
+const struct node *ec_plan_silent(const struct ec_found *found, size_t count);
+
 struct ec_mending {
     struct ec_homes to; /* the slices that are to be made, and for whom */
     ec_mask homeless;   /* others that are missing: no target could take them */

@@ -12,7 +12,7 @@ static struct node nodes[NODES];
 static const struct node *ranked[NODES];
 
 /* 'a' active, 'd' active but some of its mountpaths are not to be had, 'u' unreachable, 'm' in
- * maintenance; in rank. */
+ * maintenance, 'o' in maintenance and off; in rank. */
 static size_t rank(const char *states)
 {
     static const char *const ids[NODES] = {"t0", "t1", "t2", "t3", "t4", "t5", "t6", "t7"};
@@ -23,8 +23,8 @@ static size_t rank(const char *states)
         enum node_state s = active             ? NODE_ACTIVE
                             : states[i] == 'u' ? NODE_UNREACHABLE
                                                : NODE_MAINTENANCE;
-        nodes[i] =
-            (struct node){.id = ids[i], .state = s, .absent_since = states[i] == 'd' ? 7 : 0};
+        bool absent = states[i] == 'd' || states[i] == 'o';
+        nodes[i] = (struct node){.id = ids[i], .state = s, .absent_since = absent ? 7 : 0};
         ranked[i] = &nodes[i];
     }
     return count;
@@ -224,6 +224,26 @@ static void every_pattern_is_repaired(void **unused)
     }
 }
 
+/* Those who are known to be away are not waited for; each is the one that says nothing once. */
+static void who_is_there_has_to_say_what_it_has(void **unused)
+{
+    (void)unused;
+    static const char states[] = "aduom";
+    struct ec_found found[NODES];
+    size_t count = find(found, states, (ec_mask[NODES]){1, 2, 4});
+    for (size_t i = 0; i < count; i++)
+        found[i].answered = true;
+    assert_null(ec_plan_silent(found, count));
+    assert_true(ec_all_answered(found, count));
+    for (size_t i = 0; i < count; i++) {
+        found[i].answered = false;
+        bool waits = states[i] == 'a' || states[i] == 'm';
+        assert_ptr_equal(ec_plan_silent(found, count), waits ? &nodes[i] : NULL);
+        assert_false(ec_all_answered(found, count));
+        found[i].answered = true;
+    }
+}
+
 static void only_what_nobody_knows_is_garbage(void **unused)
 {
     (void)unused;
@@ -246,6 +266,7 @@ int main(void)
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),
         cmocka_unit_test(of_two_the_one_of_lower_rank_goes),
         cmocka_unit_test(every_pattern_is_repaired),
+        cmocka_unit_test(who_is_there_has_to_say_what_it_has),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

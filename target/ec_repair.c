@@ -70,16 +70,12 @@ static int make_slice(const struct ec_reading *r, const struct bucket *b,
 /* --- one name --------------------------------------------------------------------------------- */
 
 /* Who is there and does not answer may have what seems to be missing. */
-static int check_answers(const struct ec_found *found, size_t count, bool *all, struct error *err)
+static int check_answers(const struct ec_found *found, size_t count, struct error *err)
 {
-    *all = true;
-    for (size_t i = 0; i < count; i++) {
-        *all = *all && found[i].answered;
-        if (!found[i].answered && found[i].node->state != NODE_UNREACHABLE)
-            return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not say what it has",
-                             found[i].node->id);
-    }
-    return 0;
+    const struct node *silent = ec_plan_silent(found, count);
+    if (silent == NULL)
+        return 0;
+    return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not say what it has", silent->id);
 }
 
 static int drop_surplus(const struct ec_reading *r, const struct ec_found *found, size_t count,
@@ -118,8 +114,8 @@ static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r
     _cleanup_free_ struct ec_found *found = NULL;
     size_t count = ec_slices_find(r->target, r->state, r->bucket_id, r->name, r->manifest.tag,
                                   l->k + l->m, &found);
-    bool all;
-    int code = check_answers(found, count, &all, err);
+    bool all = ec_all_answered(found, count);
+    int code = check_answers(found, count, err);
     if (code == 0)
         code = ec_plan_check(found, count, l->k, l->k + l->m, err);
     ec_plan_read(found, count, l->k + l->m, &from);

@@ -16,7 +16,7 @@ struct ec_repair_ask {
     uint64_t bucket_id;
     const char *name;
     ec_mask damaged;   /* slices that are, where they are */
-    bool present_only; /* while a target is unreachable, nothing is made that it may have */
+    bool present_only; /* while somebody does not answer, nothing is made that he may have */
 };
 
 struct ec_repaired {
@@ -24,8 +24,9 @@ struct ec_repaired {
     uint64_t length; /* of the object */
 };
 
-/* 0 also where this target does not act for it, or it is not in slices.  E_NODE_UNREACHABLE: not
- * all say what they have; E_NO_TARGETS: a target that leaves has a slice that nobody can take. */
+/* 0 also where this target does not act for it, or it is not in slices.  E_NODE_UNREACHABLE:
+ * somebody whom the map does not call away does not say what it has; E_NO_TARGETS: a target that
+ * leaves has a slice that nobody can take. */
 int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *s,
                    struct ec_repaired *done, struct error *err);
 
