@@ -183,6 +183,13 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
         mark_surplus(found, count);
 }
 
+bool ec_plan_may_go(struct ec_found *found, size_t count, unsigned slices)
+{
+    struct ec_mending m;
+    ec_plan_repair(found, count, slices, 0, &m);
+    return m.leaving == 0 && ec_all_answered(found, count);
+}
+
 bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled)
 {
     for (size_t i = 0; i < count; i++) {

@@ -57,6 +57,9 @@ struct ec_mending {
  * be done. */
 void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
                     struct ec_mending *out);
+/* May those that leave go, as far as this object is concerned?  All have answered, and each slice
+ * that one of them has is on a target that stays. */
+bool ec_plan_may_go(struct ec_found *found, size_t count, unsigned slices);
 
 /* What an owner of the name has said. */
 struct ec_owner {

@@ -244,6 +244,23 @@ static void who_is_there_has_to_say_what_it_has(void **unused)
     }
 }
 
+/* A target that did not answer might have been the one with the last. */
+static void a_target_goes_when_all_say_that_it_may(void **unused)
+{
+    (void)unused;
+    struct ec_found found[NODES];
+    size_t count = find(found, "maaa", (ec_mask[]){1, 2, 4, 0});
+    assert_false(ec_plan_may_go(found, count, 3));
+    count = find(found, "maaa", (ec_mask[]){1, 2, 4, 1});
+    assert_true(ec_plan_may_go(found, count, 3));
+    for (size_t i = 0; i < count; i++) {
+        count = find(found, "maaa", (ec_mask[]){1, 2, 4, 1});
+        found[i].answered = false;
+        found[i].has = 0;
+        assert_false(ec_plan_may_go(found, count, 3));
+    }
+}
+
 static void only_what_nobody_knows_is_garbage(void **unused)
 {
     (void)unused;
@@ -267,6 +284,7 @@ int main(void)
         cmocka_unit_test(of_two_the_one_of_lower_rank_goes),
         cmocka_unit_test(every_pattern_is_repaired),
         cmocka_unit_test(who_is_there_has_to_say_what_it_has),
+        cmocka_unit_test(a_target_goes_when_all_say_that_it_may),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

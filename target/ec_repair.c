@@ -198,7 +198,6 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
 static int look_after(const struct spread *s, const struct cluster_state *state,
                       const struct bucket *b, const char *name, struct ec_walk *walk)
 {
-    struct ec_mending m;
     struct ec_reading r = {.target = s->target, .state = state, .bucket_id = b->id, .name = name};
     struct error err = ERROR_INIT;
     int code = open_manifest(&r, &err);
@@ -207,8 +206,7 @@ static int look_after(const struct spread *s, const struct cluster_state *state,
     unsigned slices = r.manifest.layout.k + r.manifest.layout.m;
     _cleanup_free_ struct ec_found *found = NULL;
     size_t count = ec_slices_find(s->target, state, b->id, name, r.manifest.tag, slices, &found);
-    ec_plan_repair(found, count, slices, 0, &m);
-    if (m.leaving == 0)
+    if (ec_plan_may_go(found, count, slices))
         return 0;
     walk->waits = true;
     ec_mend_want(s->target, b->id, name, 0);
