@@ -208,9 +208,11 @@ static int remove_copy(const struct object_place *p, struct mountpath *from, str
         from, error_errno(err, errnum, "remove '%s' on '%s'", p->path.text, from->path));
 }
 
-static bool same_version(const struct stored *a, const struct stored *b)
+/* The same version has another attribute once it is uploaded (back.h). */
+static bool same_copy(const struct stored *a, const struct stored *b)
 {
-    return version_compare(&a->attr.version, &b->attr.version) == 0;
+    return version_compare(&a->attr.version, &b->attr.version) == 0 &&
+           attr_is_pending(&a->attr) == attr_is_pending(&b->attr);
 }
 
 /* *again: what was copied is not what is there now. */
@@ -226,7 +228,7 @@ static int finish_locked(struct move *m, bool *again, struct error *err)
                        version_compare(&there.attr.version, &now.attr.version) >= 0;
     if (now.damaged)
         return damaged(m);
-    if (!newer_there && (m->fd < 0 || !same_version(&now, &m->cur)) && !m->whole) {
+    if (!newer_there && (m->fd < 0 || !same_copy(&now, &m->cur)) && !m->whole) {
         *again = true;
         return 0;
     }

@@ -2,6 +2,10 @@
  */
 #include "target/store_fixture.h"
 
+#include <pthread.h>
+
+#include "target/object_move.h"
+
 static struct object_held look(const char *name)
 {
     struct object_held held;
@@ -182,6 +186,90 @@ static void a_pending_tombstone_is_listed_to_who_asks(void **unused)
     list_page_done(&page);
 }
 
+/* --- on its way to another mountpath ---------------------------------------------------------- */
+
+enum { MOVED = 30 };
+
+struct move_thread {
+    pthread_t thread;
+    atomic_bool over;
+    const char *name;
+    struct mountpath *from;
+    int code;
+    enum object_move_result result;
+};
+
+static void *move_main(void *arg)
+{
+    struct move_thread *m = arg;
+    uint64_t bytes;
+    m->code = object_move(fx.store, BUCKET, m->name, m->from, &m->result, &bytes, NULL);
+    atomic_store(&m->over, true);
+    return NULL;
+}
+
+/* Is there a copy that has its attribute, and not its name yet? */
+static bool is_copied(const struct mountpath *to)
+{
+    char path[400], raw[ATTR_ENCODED_MAX];
+    bool copied = false;
+    snprintf(path, sizeof path, "%s/.dfc/tmp", to->path);
+    DIR *dir = opendir(path);
+    assert_non_null(dir);
+    for (struct dirent *e; !copied && (e = readdir(dir)) != NULL;) {
+        snprintf(path, sizeof path, "%s/.dfc/tmp/%s", to->path, e->d_name);
+        copied = e->d_type == DT_REG && getxattr(path, ATTR_XATTR, raw, sizeof raw) > 0;
+    }
+    closedir(dir);
+    return copied;
+}
+
+/* False: the copy had its name before. */
+static bool upload_overtakes_move(const char *name, struct mountpath *from, unsigned delay_ms)
+{
+    struct move_thread m = {.name = name, .from = from};
+    const struct version version = version_of(name);
+    char faults[80];
+    snprintf(faults, sizeof faults, "resilver.rename=EXDEV,disk.sync=delay:%u", delay_ms);
+    assert_int_equal(fault_configure(faults, NULL), 0);
+    assert_int_equal(pthread_create(&m.thread, NULL, move_main, &m), 0);
+    while (!is_copied(fixture_pick(name)) && !atomic_load(&m.over))
+        usleep(100);
+    assert_true(uploaded(name, &version, "\"tag\""));
+    bool overtaken = is_copied(fixture_pick(name));
+    assert_int_equal(pthread_join(m.thread, NULL), 0);
+    assert_int_equal(m.code, 0);
+    assert_int_equal(m.result, MOVE_DONE);
+    return overtaken;
+}
+
+/* The copy has no mark that no index knows of. */
+static void it_is_uploaded_while_it_moves(void **unused)
+{
+    (void)unused;
+    struct mountpath *from[MOVED];
+    char name[16], path[80];
+    for (unsigned i = 0; i < MOVED; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        put_pending(name, "new");
+        from[i] = fixture_pick(name);
+    }
+    snprintf(path, sizeof path, "%s/mp3", fx.dir);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, path, NULL), 0);
+    bool overtaken = false;
+    unsigned delay_ms = 20;
+    for (unsigned i = 0; i < MOVED && !overtaken; i++) {
+        snprintf(name, sizeof name, "o%u", i);
+        if (fixture_pick(name) == from[i])
+            continue;
+        overtaken = upload_overtakes_move(name, from[i], delay_ms);
+        assert_text(name, "new");
+        assert_pending(name, false);
+        delay_ms *= 2;
+    }
+    assert_true(overtaken);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -193,6 +281,7 @@ int main(void)
         store_test(it_is_known_from_the_files),
         store_test(it_moves_with_the_object),
         store_test(a_pending_tombstone_is_listed_to_who_asks),
+        store_test(it_is_uploaded_while_it_moves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
