@@ -60,7 +60,7 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
 
 void lag_of_absent(const struct cluster_state *s, struct node *n)
 {
-    if (n->state == NODE_ACTIVE && bmd_has_copies(&s->bmd)) {
+    if (bmd_has_copies(&s->bmd)) {
         n->lag = LAG_MISSED;
         n->missed_since = 0;
     }
@@ -120,7 +120,7 @@ bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b)
         const struct node *n = &s->smap.nodes[i];
         bool had = n->role == NODE_TARGET && !node_owns(n) && !layout_is_settled(&s->smap);
         owners += node_owns(n) || had;
-        without += (node_owns(n) && n->lag == LAG_MISSED) || (had && !node_is_present(n));
+        without += (node_owns(n) || had) && (n->lag == LAG_MISSED || !node_is_present(n));
     }
     return without < b->filled && without < owners;
 }

@@ -22,8 +22,8 @@
 /* `n` is what the next map shall have of the node that is `known` (or NULL) now: sets its lag.
  * `lost`: it comes without what it had. */
 void lag_follow(const struct cluster_state *s, const struct node *known, bool lost, struct node *n);
-/* It has begun to be absent, or has ended it: what it misses, or has lost meanwhile, is not known.
- */
+/* It has begun to be absent, or has ended it, in whatever state: what it misses, or has lost
+ * meanwhile (a disk that was given up), is not known. */
 void lag_of_absent(const struct cluster_state *s, struct node *n);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);

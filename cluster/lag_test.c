@@ -108,6 +108,28 @@ static int teardown(void **unused)
     return 0;
 }
 
+static void absent(const char *id, bool is)
+{
+    apply((struct command){.kind = CMD_NODE_ABSENT, .name = id, .absent = is});
+}
+
+static void who_was_absent_in_maintenance_may_have_lost_all(void **unused)
+{
+    (void)unused;
+    create("b", 2);
+    set("t1", NODE_MAINTENANCE);
+    absent("t1", true);
+    absent("t1", false);
+    assert_int_equal(node("t1")->lag, LAG_MISSED);
+    assert_int_equal(node("t1")->missed_since, 0);
+    set("t2", NODE_MAINTENANCE);
+    assert_true(lag_spares_an_owner(s, &s->bmd.buckets[0]));
+    absent("t2", true); /* which may have alone what t1 has lost */
+    assert_false(lag_spares_an_owner(s, &s->bmd.buckets[0]));
+    set("t1", NODE_ACTIVE);
+    assert_int_equal(node("t1")->missed_since, 0);
+}
+
 static void one_copy_knows_no_lag(void **unused)
 {
     (void)unused;
@@ -304,6 +326,7 @@ static void deletions_are_remembered_while_somebody_may_not_know_them(void **unu
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        lag_test(who_was_absent_in_maintenance_may_have_lost_all),
         lag_test(one_copy_knows_no_lag),
         lag_test(who_was_away_when_copies_began_has_missed_them),
         lag_test(the_greater_lag_and_the_first_miss_stay),

@@ -317,16 +317,32 @@ static bool others_are_good(const struct world *w, const struct node *n)
     return true;
 }
 
-/* An active one lacks mountpaths, for a while or for good; one that leaves does not answer. */
+/* Has somebody else whom the map would ask all that was promised? */
+static bool others_have_all(const struct world *w, const struct node *n)
+{
+    bool have = bucket(w)->props.copies > 1 && bucket(w)->filled > 1;
+    for (size_t name = 0; name < NAMES && have; name++) {
+        const struct node *asked[OWNERS_ASKED_MAX];
+        size_t count = owners_asked(w->s, bucket(w), names[name], n->id, asked);
+        have = greatest(w, name, asked, count, 0) >= w->promised[name];
+    }
+    return have;
+}
+
+static bool may_lose_all(const struct world *w, const struct node *n)
+{
+    return n->state == NODE_ACTIVE ? others_are_good(w, n) : others_have_all(w, n);
+}
+
+/* It lacks mountpaths, for a while or for good; one that leaves may be silent as well. */
 static void becomes_absent_or_present(struct world *w, size_t t)
 {
     struct disk *d = &w->disks[t];
     const struct node *n = smap_node(&w->s->smap, ids[t]);
     if (n == NULL || n->state == NODE_UNREACHABLE ||
-        answers(w, n) != (n->state == NODE_ACTIVE || n->absent_since != 0))
+        (!answers(w, n) && (n->state == NODE_ACTIVE || n->absent_since != 0)))
         return;
-    if (n->absent_since != 0 && n->state == NODE_ACTIVE && others_are_good(w, n) &&
-        rng_below(&w->rng, 2) == 0) {
+    if (n->absent_since != 0 && may_lose_all(w, n) && rng_below(&w->rng, 2) == 0) {
         for (size_t name = 0; name < NAMES; name++)
             d->copies[name] = (struct copy){0};
     }
@@ -334,21 +350,28 @@ static void becomes_absent_or_present(struct world *w, size_t t)
                  .kind = CMD_NODE_ABSENT, .name = ids[t], .absent = n->absent_since == 0});
 }
 
+static void is_called_unreachable(struct world *w, size_t t)
+{
+    const struct node *n = smap_node(&w->s->smap, ids[t]);
+    if (n != NULL && n->state == NODE_ACTIVE && !answers(w, n))
+        set(w, ids[t], NODE_UNREACHABLE);
+}
+
 static void trouble(struct world *w)
 {
     size_t t = rng_below(&w->rng, TARGETS);
     struct disk *d = &w->disks[t];
     const struct node *n = smap_node(&w->s->smap, ids[t]);
-    switch (rng_below(&w->rng, 9)) {
+    switch (rng_below(&w->rng, 10)) {
     case 0:
         d->alive = false;
+        is_called_unreachable(w, t);
         break;
     case 1:
         d->cut = true;
         break;
     case 2:
-        if (n != NULL && n->state == NODE_ACTIVE && (!d->alive || d->cut))
-            set(w, ids[t], NODE_UNREACHABLE);
+        is_called_unreachable(w, t);
         break;
     case 3:
     case 4:
@@ -372,6 +395,10 @@ static void trouble(struct world *w)
         break;
     }
     case 8:
+        becomes_absent_or_present(w, t);
+        becomes_absent_or_present(w, t);
+        break;
+    case 9:
         becomes_absent_or_present(w, t);
         break;
     }
