@@ -173,7 +173,7 @@ static char *file_parent(const char *path)
     return xstrndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-static int file_fsync_parent(const char *path, struct error *err)
+int file_fsync_parent(const char *path, struct error *err)
 {
     _cleanup_free_ char *parent = file_parent(path);
     return file_fsync_dir(parent, err);
@@ -241,10 +241,14 @@ int file_read_all(const char *path, size_t max, struct buf *out, struct error *e
     }
 }
 
-static int file_mkdir(const char *path, mode_t mode, struct error *err)
+static int file_mkdir(const char *path, mode_t mode, void (*made)(void *ctx, const char *path),
+                      void *ctx, struct error *err)
 {
-    if (mkdir(path, mode) == 0)
+    if (mkdir(path, mode) == 0) {
+        if (made != NULL)
+            made(ctx, path);
         return file_fsync_parent(path, err);
+    }
     if (errno != EEXIST)
         return error_errno(err, errno, "make directory '%s'", path);
     struct stat st;
@@ -253,20 +257,26 @@ static int file_mkdir(const char *path, mode_t mode, struct error *err)
     return S_ISDIR(st.st_mode) ? 0 : error_errno(err, ENOTDIR, "make directory '%s'", path);
 }
 
-int file_mkdirs(const char *path, mode_t mode, struct error *err)
+int file_mkdirs_each(const char *path, mode_t mode, void (*made)(void *ctx, const char *path),
+                     void *ctx, struct error *err)
 {
     _cleanup_free_ char *prefix = xstrdup(path);
     for (char *at = prefix + strspn(prefix, "/"); *at != '\0';) {
         at += strcspn(at, "/");
         char after = *at;
         *at = '\0';
-        int rc = file_mkdir(prefix, mode, err);
+        int rc = file_mkdir(prefix, mode, made, ctx, err);
         if (rc != 0)
             return rc;
         *at = after;
         at += strspn(at, "/");
     }
     return 0;
+}
+
+int file_mkdirs(const char *path, mode_t mode, struct error *err)
+{
+    return file_mkdirs_each(path, mode, NULL, NULL, err);
 }
 
 static bool file_dots(const char *name)

@@ -24,9 +24,13 @@ int file_sync(int fd, const char *point);
 /* Of all bytes of the file. */
 int file_checksum(const char *path, enum checksum_type type, struct checksum_value *out,
                   struct error *err);
-/* A file of a directory that has no name, for reading and writing; on file systems without such, one
- * whose name is removed at once. */
+/* A file of a directory that has no name, for reading and writing; on file systems without such,
+ * one whose name is removed at once. */
 int file_open_unnamed(const char *dir, int *fd, struct error *err);
 int file_fsync_dir(const char *path, struct error *err);
+int file_fsync_parent(const char *path, struct error *err);        /* the directory that has it */
 int file_mkdirs(const char *path, mode_t mode, struct error *err); /* as mkdir -p */
-int file_remove_tree(const char *path, struct error *err);         /* as rm -rf; absent is fine */
+/* The same; made() is told of each directory that was not there, also of those before a failure. */
+int file_mkdirs_each(const char *path, mode_t mode, void (*made)(void *ctx, const char *path),
+                     void *ctx, struct error *err);
+int file_remove_tree(const char *path, struct error *err); /* as rm -rf; absent is fine */

@@ -26,6 +26,29 @@ static void entry_free(struct dirs_output *o)
     free(o);
 }
 
+/* --- directories --------------------------------------------------------------------------------
+ */
+
+static void note_made(void *arg, const char *path)
+{
+    struct dirs *d = arg;
+    struct dirs_made *m = xcalloc(1, sizeof *m);
+    m->path = xstrdup(path);
+    m->before = d->made;
+    d->made = m;
+}
+
+/* Inner ones first, and no more than empty ones: those that got something stay. */
+static void remove_made(struct dirs *d)
+{
+    for (struct dirs_made *m = d->made, *before; m != NULL; m = before) {
+        before = m->before;
+        rmdir(m->path);
+        free(m->path);
+        free(m);
+    }
+}
+
 static int make_hidden(struct dirs *d, struct error *err)
 {
     if (mkdtemp(d->hidden) != NULL)
@@ -44,8 +67,7 @@ int dirs_open(const char *in, const char *out, const char *key_map, struct dirs 
     d->out = xstrdup(out);
     d->key_map = key_map != NULL ? xstrdup(key_map) : NULL;
     pthread_mutex_init(&d->lock, NULL);
-    d->made_out = access(out, F_OK) != 0;
-    int rc = file_mkdirs(out, 0777, err);
+    int rc = file_mkdirs_each(out, 0777, note_made, d, err);
     if (rc != 0)
         return rc;
     d->hidden = xprintf("%s/%sXXXXXX", out, DIRS_HIDDEN);
@@ -66,8 +88,7 @@ void dirs_close(struct dirs *d)
     }
     if (d->hidden != NULL)
         rmdir(d->hidden);
-    if (d->made_out)
-        rmdir(d->out); /* no more than an empty one */
+    remove_made(d);
     pthread_mutex_destroy(&d->lock);
     free(d->in);
     free(d->out);
@@ -94,8 +115,14 @@ static int key_map_path(const struct dirs *d, const struct sort_spec *spec, char
         return error_set(err, E_UNSUPPORTED,
                          "'%s' is not read without a cluster: fetch it, and name the file",
                          spec->ekm_file);
-    *path = d->key_map != NULL ? xstrdup(d->key_map) : xprintf("%s/%s", d->in, spec->ekm_object);
-    return 0;
+    if (d->key_map != NULL) {
+        *path = xstrdup(d->key_map);
+        return 0;
+    }
+    int rc = dirs_check_name("field 'ekm_file'", spec->ekm_object, err);
+    if (rc == 0)
+        *path = xprintf("%s/%s", d->in, spec->ekm_object);
+    return rc;
 }
 
 int dirs_read_key_map(void *dirs, const struct sort_spec *spec,
@@ -126,9 +153,17 @@ int dirs_open_work_file(void *dirs, int *fd, struct error *err)
 /* --- output -------------------------------------------------------------------------------------
  */
 
+static int check_output(const char *name, struct error *err)
+{
+    return dirs_check_name("field 'output_format' or the key map", name, err);
+}
+
 int dirs_output_check(void *dirs, const char *name, struct error *err)
 {
     const struct dirs *d = dirs;
+    int rc = check_output(name, err);
+    if (rc != 0)
+        return rc;
     _cleanup_free_ char *path = xprintf("%s/%s", d->out, name);
     if (access(path, F_OK) == 0)
         return error_set(err, E_OBJECT_EXISTS, "'%s' exists", name);
@@ -148,6 +183,9 @@ int dirs_output_begin(void *dirs, const char *name, uint64_t size, struct sort_o
                       struct error *err)
 {
     struct dirs *d = dirs;
+    int rc = check_output(name, err);
+    if (rc != 0)
+        return rc;
     pthread_mutex_lock(&d->lock);
     uint64_t number = d->next_output++;
     pthread_mutex_unlock(&d->lock);
@@ -157,7 +195,7 @@ int dirs_output_begin(void *dirs, const char *name, uint64_t size, struct sort_o
     o->size = size;
     o->fd = open(o->hidden, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0666);
     if (o->fd < 0) {
-        int rc = error_errno(err, errno, "make '%s'", o->hidden);
+        rc = error_errno(err, errno, "make '%s'", o->hidden);
         output_free(o);
         return rc;
     }
@@ -187,6 +225,9 @@ int dirs_output_finish(void *dirs, struct sort_output *out, struct error *err)
     int rc = 0;
     if (out->size != SORT_SIZE_UNKNOWN && out->written != out->size)
         rc = error_set(err, E_INTERNAL, "'%s' has not the size that was announced", out->name);
+    int errnum = rc == 0 ? file_sync(out->fd, "sync.file") : 0;
+    if (errnum != 0)
+        rc = error_errno(err, errnum, "sync '%s'", out->name);
     if (close(steal_fd(&out->fd)) != 0 && rc == 0)
         rc = error_errno(err, errno, "write '%s'", out->name);
     if (rc != 0) {
@@ -225,17 +266,43 @@ int dirs_outputs_prune(void *dirs, bool (*wanted)(void *arg, const char *name), 
     return rc;
 }
 
-/* A link refuses a name that is taken, as a rename does not. */
-static int output_show(const struct dirs *d, const struct dirs_output *o, struct error *err)
+static char *output_path(const struct dirs *d, const struct dirs_output *o)
 {
-    _cleanup_free_ char *path = xprintf("%s/%s", d->out, o->name);
+    return xprintf("%s/%s", d->out, o->name);
+}
+
+/* A link refuses a name that is taken, as a rename does not. */
+static int output_show(struct dirs *d, const struct dirs_output *o, struct error *err)
+{
+    _cleanup_free_ char *path = output_path(d, o);
     char *slash = strrchr(path, '/');
     *slash = '\0';
-    int rc = file_mkdirs(path, 0777, err);
+    int rc = file_mkdirs_each(path, 0777, note_made, d, err);
     *slash = '/';
     if (rc == 0 && link(o->hidden, path) != 0)
         rc = errno == EEXIST ? error_set(err, E_OBJECT_EXISTS, "'%s' exists", o->name)
                              : error_errno(err, errno, "name '%s'", path);
+    return rc;
+}
+
+static bool are_neighbours(const char *name, const char *other)
+{
+    size_t len = (size_t)(strrchr(name, '/') - name);
+    return strncmp(name, other, len + 1) == 0 && strchr(other + len + 1, '/') == NULL;
+}
+
+/* Of neighbours that follow one another the first one's directory is that of all. */
+static int sync_names(const struct dirs *d, struct error *err)
+{
+    _cleanup_free_ char *synced = NULL;
+    int rc = 0;
+    for (const struct dirs_output *o = d->finished; rc == 0 && o != NULL; o = o->next) {
+        char *path = output_path(d, o);
+        if (synced == NULL || !are_neighbours(synced, path))
+            rc = file_fsync_parent(path, err);
+        free(synced);
+        synced = path;
+    }
     return rc;
 }
 
@@ -246,9 +313,11 @@ int dirs_show(struct dirs *d, struct error *err)
     while (o != NULL && (rc = output_show(d, o, err)) == 0)
         o = o->next;
     if (rc == 0)
+        rc = sync_names(d, err);
+    if (rc == 0)
         return 0;
     for (const struct dirs_output *shown = d->finished; shown != o; shown = shown->next) {
-        _cleanup_free_ char *path = xprintf("%s/%s", d->out, shown->name);
+        _cleanup_free_ char *path = output_path(d, shown);
         unlink(path);
     }
     return rc;

@@ -1,9 +1,10 @@
 /* Shards as files: what a sort has for buckets where there is no cluster.
  *
  * Input shards are files below one directory, output shards below another; a slash in a name is a
- * directory.  What is not done yet lies in a hidden directory within the output's: dirs_show()
- * gives the outputs their names, all or none, and dirs_close() removes what has none.  Functions
- * that have the form of one in env.h are for that; any thread. */
+ * directory, and names that would lead out of theirs are refused (E_INVALID).  What is not done yet
+ * lies in a hidden directory within the output's: dirs_show() gives the outputs their names, all or
+ * none, and dirs_close() removes what has none.  Functions that have the form of one in env.h are
+ * for that; any thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,7 +17,8 @@
 
 struct dirs;
 
-/* The output's directory is made where it is absent, and goes again where nothing came into it.
+/* The output's directory is made where it is absent; it, and what was made above it, goes again
+ * where nothing came into it.
  * key_map: the file of the external key map; NULL: the one beside the shards that is called as the
  * request's object. */
 int dirs_open(const char *in, const char *out, const char *key_map, struct dirs **d,
@@ -53,5 +55,5 @@ int dirs_output_finish(void *dirs, struct sort_output *out, struct error *err);
 void dirs_output_discard(void *dirs, struct sort_output *out);
 int dirs_outputs_prune(void *dirs, bool (*wanted)(void *arg, const char *name), void *arg,
                        struct error *err);
-/* E_OBJECT_EXISTS where a name is taken. */
+/* E_OBJECT_EXISTS where a name is taken.  Outputs and their names are durable when it returns. */
 int dirs_show(struct dirs *d, struct error *err);

@@ -13,13 +13,23 @@ struct dirs_output {
     struct dirs_output *next;
 };
 
+/* A directory that was not there. */
+struct dirs_made {
+    char *path;
+    struct dirs_made *before;
+};
+
 struct dirs {
     char *in;
     char *out;
     char *hidden;
-    char *key_map; /* or NULL */
-    bool made_out;
-    pthread_mutex_t lock; /* guards what follows */
+    char *key_map;          /* or NULL */
+    struct dirs_made *made; /* the last one */
+    pthread_mutex_t lock;   /* guards what follows */
     struct dirs_output *finished;
     uint64_t next_output;
 };
+
+/* May it be a path below one of the two directories?  E_INVALID: see path_flaw(), and DIRS_HIDDEN.
+ * from: what makes it, for the message. */
+int dirs_check_name(const char *from, const char *name, struct error *err);

@@ -1,11 +1,45 @@
-/* What shards there are below a directory. */
+/* What shards there are below a directory, and what they may be called. */
 #include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "sort/dirs_inner.h"
+
+static bool text_begins(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool text_ends(const char *text, const char *with)
+{
+    size_t len = strlen(text);
+    size_t n = strlen(with);
+    return len >= n && strcmp(text + len - n, with) == 0;
+}
+
+static bool has_hidden_part(const char *name)
+{
+    return text_begins(name, DIRS_HIDDEN) || strstr(name, "/" DIRS_HIDDEN) != NULL;
+}
+
+int dirs_check_name(const char *from, const char *name, struct error *err)
+{
+    const char *flaw = path_flaw(name);
+    if (flaw == NULL && has_hidden_part(name))
+        flaw = "a part that begins with '" DIRS_HIDDEN "', as a sort's own directories do";
+    if (flaw == NULL)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "%s makes the name '%s', which cannot be a file below a directory: it has "
+                     "%s; choose a name without",
+                     from, name, flaw);
+}
+
+/* --- listing ------------------------------------------------------------------------------------
+ */
 
 struct listing {
     const struct dirs *dirs;
@@ -20,6 +54,9 @@ static int list_one(const struct listing *l, const char *name, uint64_t place, s
 {
     if (!l->owns(l->owner, name))
         return 0;
+    int rc = dirs_check_name("field 'input_format'", name, err);
+    if (rc != 0)
+        return rc;
     _cleanup_free_ char *path = xprintf("%s/%s", l->dirs->in, name);
     struct stat st;
     bool missing = stat(path, &st) != 0;
@@ -48,18 +85,6 @@ static int list_template(const struct listing *l, struct error *err)
         rc = list_one(l, buf_str(&name), i, err);
     }
     return rc;
-}
-
-static bool text_begins(const char *text, const char *with)
-{
-    return strncmp(text, with, strlen(with)) == 0;
-}
-
-static bool text_ends(const char *text, const char *with)
-{
-    size_t len = strlen(text);
-    size_t n = strlen(with);
-    return len >= n && strcmp(text + len - n, with) == 0;
 }
 
 static int list_prefixed(void *arg, const char *name, struct error *err)

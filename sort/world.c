@@ -120,9 +120,14 @@ void world_make_dataset(struct world *w, uint64_t seed)
 
 struct sort_spec *world_spec(const char *more)
 {
-    _cleanup_free_ char *text = xprintf("{\"input_bck\": \"b\", \"output_format\": \"o-%%04d\", "
+    return world_spec_to("o-%04d", more);
+}
+
+struct sort_spec *world_spec_to(const char *output_format, const char *more)
+{
+    _cleanup_free_ char *text = xprintf("{\"input_bck\": \"b\", \"output_format\": \"%s\", "
                                         "\"duplicated_output_records\": \"ignore\"%s}",
-                                        more);
+                                        output_format, more);
     _cleanup_json_ json_t *doc = NULL;
     struct sort_spec *s = NULL;
     struct error err = ERROR_INIT;

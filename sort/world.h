@@ -1,5 +1,5 @@
-/* What the tests of whole sorts share: a directory of random shards, and runs of the simulation that
- * must leave nothing open or behind. */
+/* What the tests of whole sorts share: a directory of random shards, and runs of the simulation
+ * that must leave nothing open or behind. */
 #pragma once
 
 #include <setjmp.h>
@@ -33,6 +33,7 @@ void world_make_dataset(struct world *w, uint64_t seed);
 
 /* `more` is JSON fields, beginning with a comma. */
 struct sort_spec *world_spec(const char *more);
+struct sort_spec *world_spec_to(const char *output_format, const char *more);
 #define WORLD_PREFIX ", \"input_format\": {\"prefix\": \"s-\"}, \"output_shard_size\": 9000"
 struct sim_config world_config(struct world *w, const struct sort_spec *spec, unsigned targets);
 int world_run(const struct sim_config *config, struct error *err);

@@ -2,6 +2,7 @@
 
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "common/path.h"
 
 #define SCHEME "dfc://"
 
@@ -33,18 +34,10 @@ const char *name_base(const char *path)
 
 int name_check_local(const char *key, struct error *err)
 {
-    for (const char *p = key;;) {
-        size_t n = strcspn(p, "/");
-        if (n == 0)
-            return error_set(err, E_NAME, "'%s' cannot be a file here: an empty part of the path",
-                             key);
-        if ((n == 1 && p[0] == '.') || (n == 2 && p[0] == '.' && p[1] == '.'))
-            return error_set(err, E_NAME, "'%s' cannot be a file here: it has the part '%.*s'", key,
-                             (int)n, p);
-        if (p[n] == '\0')
-            return 0;
-        p += n + 1;
-    }
+    const char *flaw = path_flaw(key);
+    return flaw == NULL
+               ? 0
+               : error_set(err, E_NAME, "'%s' cannot be a file here: it has %s", key, flaw);
 }
 
 void name_join(struct buf *out, const char *prefix, const char *rest)

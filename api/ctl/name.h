@@ -18,8 +18,7 @@ void object_name_done(struct object_name *n);
 /* The text behind the last slash; "" where it ends with one. */
 const char *name_base(const char *path);
 
-/* May the key become a path below a directory?  Refuses what would leave it or meet another key
- * there: empty, "." and ".." components, and so absolute ones. */
+/* May the key become a path below a directory?  See path_flaw(). */
 int name_check_local(const char *key, struct error *err);
 
 /* Append prefix, a slash where the prefix has none at its end, and rest. */

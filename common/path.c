@@ -1,0 +1,20 @@
+#include "common/path.h"
+
+#include <stddef.h>
+#include <string.h>
+
+const char *path_flaw(const char *name)
+{
+    for (const char *part = name;; part++) {
+        size_t n = strcspn(part, "/");
+        if (n == 0)
+            return "an empty part";
+        if (n == 1 && part[0] == '.')
+            return "the part '.'";
+        if (n == 2 && part[0] == '.' && part[1] == '.')
+            return "the part '..'";
+        part += n;
+        if (*part == '\0')
+            return NULL;
+    }
+}
