@@ -27,11 +27,16 @@ struct merge {
     bool has_page;
 };
 
+static int check_stop(const struct merge *m, struct error *err)
+{
+    return atomic_load(m->n->stop) ? error_set(err, E_ABORTED, "the job was stopped") : 0;
+}
+
 static int flush(struct merge *m, struct error *err)
 {
-    if (atomic_load(m->n->stop))
-        return error_set(err, E_ABORTED, "the job was stopped");
-    int code = m->count > 0 ? m->fn(m->ctx, m->names, m->count, err) : 0;
+    int code = check_stop(m, err);
+    if (code == 0 && m->count > 0)
+        code = m->fn(m->ctx, m->names, m->count, err);
     m->count = 0;
     arena_reset(m->arena);
     return code;
@@ -149,7 +154,8 @@ int cold_names_each(const struct cold_names *n,
     bool more = true;
     int code = 0;
     *m = (struct merge){.n = n, .fn = fn, .ctx = ctx, .arena = arena_new(ARENA_BYTES)};
-    while (code == 0 && more)
+    /* Pages without a name of ours are never flushed. */
+    while (code == 0 && more && (code = check_stop(m, err)) == 0)
         code = emit_page(m, &after, &more, err);
     if (code == 0)
         code = emit_here(m, NULL, err);
