@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
@@ -35,12 +36,30 @@ static int ask_earlier(const struct work *w, const struct cluster_state *s, bool
     return 0;
 }
 
-/* Damaged bytes never go. */
+/* Damaged bytes never go.  What is checked is what the name has: that is what is open, and sent, as
+ * long as the name has this version. */
+static int check_bytes(const struct work *w, struct error *err)
+{
+    struct target *t = w->target;
+    struct object_held held;
+    bool lacking;
+    int errnum = fault_errno("back.opened");
+    if (errnum != 0)
+        return error_errno(err, errnum, "check '%s'", w->name);
+    int code = object_check(t->store, w->bucket->id, w->name, &lacking, err);
+    if (code == 0 && lacking)
+        return error_set(err, E_CORRUPT, "object '%s' has lost its bytes", w->name);
+    if (code == 0)
+        code = object_look(t->store, w->bucket->id, w->name, &held, err);
+    if (code == 0 && (!held.found || version_compare(&held.version, &w->o.attr.version) != 0))
+        code = error_set(err, E_NOT_READY, "'%s' was written meanwhile", w->name);
+    return code;
+}
+
 static int send_object(struct work *w, struct error *err)
 {
     const struct target_params *p = &w->target->params;
     const struct attr *a = &w->o.attr;
-    bool lacking = false;
     const struct upload u = {.backend_url = w->bucket->props.backend,
                              .name = w->name,
                              .fd = w->o.fd,
@@ -48,9 +67,7 @@ static int send_object(struct work *w, struct error *err)
                              .content_type = a->content_type,
                              .part_bytes = p->backend_part_size,
                              .parallel = (unsigned)p->backend_parts};
-    int code = object_check(w->target->store, w->bucket->id, w->name, &lacking, err);
-    if (code == 0 && lacking)
-        code = error_set(err, E_CORRUPT, "object '%s' has lost its bytes", w->name);
+    int code = check_bytes(w, err);
     return code != 0 ? code : upload_object(&w->target->cold->env, &u, w->etag, err);
 }
 

@@ -277,6 +277,26 @@ def test_kill(c):
         check_all(c, wanted, prefix)
 
 
+def test_damaged_bytes_never_go(c):
+    """Not either where a sound write comes between the opening of the damaged one and the look at its bytes."""
+    with Refusing("damaged"):
+        put(c, "damaged", b"first").expect(200)
+        owner = next(n for n in c.targets() if metric(c, "dfc_back_waiting", node=n) > 0)
+        c.kill(owner)
+        wait_for(S3.is_idle, "what the dead has sent is refused")
+    for path in c.object_files(owner):
+        with open(path, "r+b") as f:
+            if f.read() == b"first":
+                f.seek(0)
+                f.write(b"worst")
+    c.start(owner, "--arg=--faults=back.opened=delay:5000@1")
+    c.wait_node(owner, "active")
+    put(c, "damaged", b"second").expect(200)
+    wait_uploaded(c)
+    check(b"worst" not in S3.written("damaged"), "damaged bytes were written there")
+    equal(S3.has("data", "damaged"), b"second", "what the backend has")
+
+
 def test_a_read_over_two_changes_of_owners(c):
     """It began at the first owner; the second one deleted the object; what is read is not kept by the
     first, who owns it again."""
