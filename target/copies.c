@@ -16,14 +16,27 @@
 #include "target/floor.h"
 #include "target/mend.h"
 #include "target/settle.h"
+#include "target/settlings.h"
 #include "target/staged.h"
 #include "target/target.h"
 #include "target/turns.h"
 #include "target/unsettled.h"
 
-enum { TURNS_MAX = 4096 };
+enum {
+    TURNS_MAX = 4096,
+    SETTLINGS_MAX = 1024,
+    SETTLINGS_SHARE = 4, /* one of so many threads may settle */
+};
+
+static settlings_fn settle_now;
 
 /* --- the whole -------------------------------------------------------------------------------- */
+
+static size_t settlings_at_once(const struct target *t)
+{
+    size_t share = t->params.copies_parallel / SETTLINGS_SHARE;
+    return share > 0 ? share : 1;
+}
 
 int copies_new(struct target *t, struct copies **out, struct error *err)
 {
@@ -37,6 +50,7 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     if (code != 0)
         return code;
     c->turns = turns_new(c->pool, TURNS_MAX);
+    c->settlings = settlings_new(c->turns, settlings_at_once(t), SETTLINGS_MAX, settle_now, t);
     code = settler_new(t, &c->settler, err);
     return code != 0 ? code : mender_new(t, &c->mender, err);
 }
@@ -53,6 +67,7 @@ void copies_free(struct copies *c)
     settler_free(c->settler);
     mender_free(c->mender);
     pool_free(c->pool);
+    settlings_free(c->settlings);
     turns_free(c->turns);
     staged_free(c->staged);
     unsettled_free(c->unsettled);
@@ -511,30 +526,16 @@ void copies_read(struct object_call *call, void (*here)(struct object_call *call
 
 /* --- settling --------------------------------------------------------------------------------- */
 
-struct settling {
-    struct target *target;
-    uint64_t bucket_id;
-    char name[];
-};
-
-static void settle_run(void *arg)
+static void settle_now(void *arg, uint64_t bucket_id, const char *name)
 {
-    struct settling *g = arg;
+    struct target *t = arg;
     struct error err = ERROR_INIT;
-    if (compare_now(g->target, g->bucket_id, g->name, COMPARE_FOR_ALL, NULL, &err) != 0)
-        log_debug("not settled", lstr("name", g->name), lerr(&err));
-    free(g);
+    if (!t->copies->stop.wanted &&
+        compare_now(t, bucket_id, name, COMPARE_FOR_ALL, NULL, &err) != 0)
+        log_debug("not settled", lstr("name", name), lerr(&err));
 }
 
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
 {
-    size_t len = strlen(name);
-    struct settling *g = xcalloc(1, sizeof *g + len + 1);
-    g->target = t;
-    g->bucket_id = bucket_id;
-    memcpy(g->name, name, len + 1);
-    int code = turns_enter(t->copies->turns, bucket_id, name, settle_run, g, err);
-    if (code != 0)
-        free(g);
-    return code;
+    return settlings_want(t->copies->settlings, bucket_id, name, err);
 }

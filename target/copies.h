@@ -35,6 +35,7 @@ struct mender;
 struct object_call;
 struct pool;
 struct settler;
+struct settlings;
 struct staged;
 struct target;
 struct turns;
@@ -44,6 +45,7 @@ struct copies {
     struct target *target;
     struct pool *pool;
     struct turns *turns;
+    struct settlings *settlings;
     struct unsettled *unsettled;
     struct staged *staged;
     struct settler *settler;
@@ -82,5 +84,5 @@ bool copies_suffice_here(const struct target *t, const struct bucket *b, const c
 bool copies_may_answer(const struct object_call *call);
 /* here(call), when it is. */
 void copies_read(struct object_call *call, void (*here)(struct object_call *call));
-/* Sees to it in the background that all owners have what the greatest of them has. */
+/* Sees to it in the background that all owners have what the greatest of them has (settlings.h). */
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -1,0 +1,26 @@
+/* Names that are to be settled (settle.h), each in a turn of its own (turns.h): a name that is
+ * wanted already is not taken twice, and only so many are in turns at once, so that owners who
+ * stand still do not take the threads from those who write and read.  The others wait in line.
+ *
+ * Any thread. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "common/error.h"
+
+struct settlings;
+struct turns;
+
+typedef void settlings_fn(void *arg, uint64_t bucket_id, const char *name);
+
+/* `most`: at once and in line. */
+struct settlings *settlings_new(struct turns *turns, size_t at_once, size_t most, settlings_fn *fn,
+                                void *arg);
+void settlings_free(struct settlings *s); /* no turn waits or runs; NULL is fine */
+DEFINE_CLEANUP(struct settlings, settlings_free);
+
+/* fn() will be called, or has not come back yet.  E_OVERLOAD: neither. */
+int settlings_want(struct settlings *s, uint64_t bucket_id, const char *name, struct error *err);
