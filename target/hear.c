@@ -105,17 +105,33 @@ static void await(struct hearing *h, const struct hear_spec *spec, bool *heard)
     (void)is_enough(h, spec, heard);
 }
 
+static const struct question *find_failed(const struct hearing *h, bool stale)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        const struct question *q = &h->questions[i];
+        if (q->over && q->err.code != 0 && (!stale || q->err.code == E_STALE_MAP))
+            return q;
+    }
+    return NULL;
+}
+
+static const struct question *find_silent(const struct hearing *h)
+{
+    for (size_t i = 0; i < h->count; i++) {
+        if (!h->questions[i].over)
+            return &h->questions[i];
+    }
+    return NULL;
+}
+
 /* That the map is an old one says more than that somebody is silent. */
 static int failure_of(const struct hearing *h, struct error *err)
 {
-    const struct question *worst = NULL;
-    for (size_t i = 0; i < h->count; i++) {
-        const struct question *q = &h->questions[i];
-        if (!q->over)
-            return error_set(err, E_NODE_UNREACHABLE, "target '%s' has not answered yet", q->node);
-        if (q->err.code != 0 && (worst == NULL || q->err.code == E_STALE_MAP))
-            worst = q;
-    }
+    const struct question *stale = find_failed(h, true);
+    const struct question *silent = find_silent(h);
+    if (stale == NULL && silent != NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s' has not answered yet", silent->node);
+    const struct question *worst = stale != NULL ? stale : find_failed(h, false);
     return worst != NULL ? error_set(err, worst->err.code, "%s", worst->err.message) : 0;
 }
 
