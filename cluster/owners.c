@@ -157,3 +157,21 @@ size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const
     }
     return count;
 }
+
+const struct node *owners_not_asked(const struct cluster_state *s, const struct bucket *b,
+                                    const char *name)
+{
+    const struct node *earlier[OWNERS_MAX * LAYOUTS_MAX];
+    struct owners o;
+    owners_of(s, b, name, &o);
+    for (size_t i = 0; i < o.count; i++) {
+        if (!takes_part(o.all[i]))
+            return o.all[i];
+    }
+    size_t found = layout_ask(&s->smap, b->id, name, b->props.copies, "", false, earlier);
+    for (size_t i = 0; i < found; i++) {
+        if (!node_is_present(earlier[i]))
+            return earlier[i];
+    }
+    return NULL;
+}

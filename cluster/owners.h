@@ -69,9 +69,10 @@ bool owners_has(const struct owners *o, const char *id);
  * itself where it knows of no write of the name that is not settled? */
 bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
                     const char *id);
-/* Are there, together, all objects of the bucket on the targets that are active and have missed nothing?
- * Where so few others are away or have missed something that every name has one of the former among
- * its owners.  Then a list asks those alone: the others may show what was deleted without them. */
+/* Are there, together, all objects of the bucket on the targets that are active and have missed
+ * nothing? Where so few others are away or have missed something that every name has one of the
+ * former among its owners.  Then a list asks those alone: the others may show what was deleted
+ * without them. */
 bool owners_good_suffice(const struct cluster_state *s, const struct bucket *b);
 /* The active owners but `self`, who take part in a write.  Room for OWNERS_MAX. */
 size_t owners_others(const struct owners *o, const char *self, const struct node **out);
@@ -83,3 +84,6 @@ bool owners_must_compare(const struct cluster_state *s, const struct owners *o);
  * for OWNERS_ASKED_MAX. */
 size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const char *name,
                     const char *self, const struct node **out);
+/* An owner, or an earlier one, that is passed over then; NULL: there is none. */
+const struct node *owners_not_asked(const struct cluster_state *s, const struct bucket *b,
+                                    const char *name);

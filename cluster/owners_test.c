@@ -430,20 +430,25 @@ static void step(struct world *w)
     }
 }
 
-static void run(struct world *w, uint64_t seed)
+static void start(struct world *w, uint32_t copies)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
-    memset(w->disks, 0, sizeof w->disks);
-    memset(w->promised, 0, sizeof w->promised);
-    rng_seed(&w->rng, seed);
+    props.copies = copies;
     w->s = state_new("c");
-    props.copies = 2 + (uint32_t)rng_below(&w->rng, 2);
     for (size_t t = 0; t < 4; t++) {
         w->disks[t].alive = true;
         assert_true(join(w, t, false));
     }
     assert_int_equal(
         apply(w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props}), 0);
+}
+
+static void run(struct world *w, uint64_t seed)
+{
+    memset(w->disks, 0, sizeof w->disks);
+    memset(w->promised, 0, sizeof w->promised);
+    rng_seed(&w->rng, seed);
+    start(w, 2 + (uint32_t)rng_below(&w->rng, 2));
     for (unsigned i = 0; i < STEPS; i++)
         step(w);
     state_unref(w->s);
@@ -459,10 +464,31 @@ static void nothing_acknowledged_or_seen_is_gone(void **unused)
                 w.repairs > RUNS && w.moves > RUNS / 4); /* it has tried */
 }
 
+static void who_is_passed_over_is_not_asked(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct owners o;
+    start(&w, 2);
+    assert_null(owners_not_asked(w.s, bucket(&w), "a"));
+    owners_of(w.s, bucket(&w), "a", &o);
+    const size_t first = index_of(o.all[0]), second = index_of(o.all[1]);
+    set(&w, ids[first], NODE_UNREACHABLE);
+    assert_string_equal(owners_not_asked(w.s, bucket(&w), "a")->id, ids[first]);
+    set(&w, ids[first], NODE_ACTIVE);
+    assert_null(owners_not_asked(w.s, bucket(&w), "a"));
+    set(&w, ids[second], NODE_MAINTENANCE); /* an earlier owner */
+    assert_null(owners_not_asked(w.s, bucket(&w), "a"));
+    apply(&w, (struct command){.kind = CMD_NODE_ABSENT, .name = ids[second], .absent = true});
+    assert_string_equal(owners_not_asked(w.s, bucket(&w), "a")->id, ids[second]);
+    state_unref(w.s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_acknowledged_or_seen_is_gone),
+        cmocka_unit_test(who_is_passed_over_is_not_asked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

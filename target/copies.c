@@ -215,8 +215,7 @@ static int write_prepare(struct write *w, struct error *err)
     if (!must_compare(t, o->state, b, &owners, w->name))
         return 0;
     code = copies_compare_all(t, o->state, b, w->name, COMPARE_FOR_ANSWER, &w->compared, err);
-    return code == E_CORRUPT && w->compared.lost.found ? 0
-                                                       : code; /* it is written over, or deleted */
+    return w->compared.lost.found ? 0 : code; /* it is written over, or deleted */
 }
 
 static int tombstone_begin(struct write *w, struct error *err)

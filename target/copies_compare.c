@@ -40,6 +40,7 @@ struct comparison {
     struct owners owners;
     struct copies_verdict verdict;
     struct error missing; /* why not all owners are known to have it in the end, if so */
+    bool lost;            /* nobody who may be asked has its bytes */
 };
 
 /* Are these, and this target, a majority of each set of owners? */
@@ -128,8 +129,22 @@ static void tell_of_doubt(const struct comparison *c, size_t i)
                  lstr("name", c->name), lerr(&err));
 }
 
+/* Lost for good it is only where nobody is away who may have it whole. */
+static int nobody_has_bytes(struct comparison *c, struct error *err)
+{
+    const struct node *away = owners_not_asked(c->state, c->bucket, c->name);
+    if (c->missing.code != 0)
+        return error_set(err, E_NODE_UNREACHABLE, "who may have '%s' whole is not there: %s",
+                         c->name, c->missing.message);
+    c->lost = true;
+    if (away != NULL)
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "target '%s', which may have '%s' whole, is not there", away->id, c->name);
+    return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
+}
+
 /* From any of those who have it, until one gives it as it should be. */
-static int bring(const struct comparison *c, struct error *err)
+static int bring(struct comparison *c, struct error *err)
 {
     int code = E_CORRUPT;
     for (size_t i = 0; i < c->count && code == E_CORRUPT; i++) {
@@ -140,7 +155,7 @@ static int bring(const struct comparison *c, struct error *err)
         if (code == E_CORRUPT)
             tell_of_doubt(c, i);
     }
-    return code;
+    return code == E_CORRUPT ? nobody_has_bytes(c, err) : code;
 }
 
 static int send_one(const struct comparison *c, const struct object *o, const struct node *to,
@@ -203,11 +218,8 @@ static int even_out(struct comparison *c, struct error *err)
 {
     struct unsettled *u = c->target->copies->unsettled;
     int code = 0;
-    if (c->verdict.damaged && c->missing.code != 0)
-        return error_set(err, E_NODE_UNREACHABLE, "who may have '%s' whole is not there: %s",
-                         c->name, c->missing.message);
     if (c->verdict.damaged)
-        return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
+        return nobody_has_bytes(c, err);
     if (c->verdict.self_lacks || lacking(c) > 0)
         unsettled_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
     if (c->verdict.self_lacks)
@@ -228,10 +240,10 @@ static void settle(const struct comparison *c, const struct version *marked)
     unsettled_settle(u, c->bucket->id, c->name, more ? marked : v);
 }
 
-static void tell(const struct comparison *c, int code, struct compared *out)
+static void tell(const struct comparison *c, struct compared *out)
 {
     *out = (struct compared){.upto = c->verdict.version};
-    if (code == E_CORRUPT)
+    if (c->lost)
         out->lost = c->verdict.best == COPIES_SELF ? c->self : c->held[c->verdict.best];
 }
 
@@ -261,7 +273,7 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         if (code == 0 && c->missing.code != 0 && !is_enough(c))
             code = error_set(err, c->missing.code, "%s", c->missing.message);
         if (out != NULL)
-            tell(c, code, out);
+            tell(c, out);
     }
     if (code == 0 && c->missing.code == 0 && lacking(c) == 0)
         settle(c, &marked);

@@ -20,12 +20,13 @@ enum compare_mode {
 
 struct compared {
     struct version upto;     /* what the name stands for; none: nobody has anything */
-    struct object_held lost; /* with E_CORRUPT: the same, whose bytes nobody has any more */
+    struct object_held lost; /* with an error: the same, whose bytes nobody has who can be asked */
 };
 
-/* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it.
- * E_STALE_MAP: the owners have changed; the newer state was fetched.  E_CORRUPT: see *out.  `out`
- * may be NULL. */
+/* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it; or its
+ * bytes may be where the map passes over (see *out).  E_STALE_MAP: the owners have changed; the
+ * newer state was fetched.  E_CORRUPT: nobody has its bytes any more (see *out).  `out` may be
+ * NULL. */
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
                        const char *name, enum compare_mode mode, struct compared *out,
                        struct error *err);
