@@ -21,6 +21,7 @@ enum {
     NAMES_MAX = 65536,
     LOOK_MS = 5000,      /* between looks whether mountpaths have changed */
     NOT_READY_MS = 1000, /* an index that cannot be read yet */
+    PUT_OFF_MS = 2000,   /* of a name whose earlier owner is away, say */
 };
 
 /* What a look through the indexes depends on. */
@@ -140,14 +141,16 @@ static bool is_stopped(struct back *k)
     return stopped;
 }
 
-static void run_ended(struct run *r, int code)
+static void run_ended(struct run *r, int code, bool of_backend)
 {
     struct back *k = r->back;
     pthread_mutex_lock(&k->lock);
     if (code == 0)
         backlog_over(k->backlog, r->name);
-    else
+    else if (of_backend)
         backlog_failed(k->backlog, r->name, clock_ms());
+    else
+        backlog_put_off(k->backlog, r->name, clock_ms());
     k->running--;
     pthread_cond_signal(&k->woken);
     pthread_mutex_unlock(&k->lock);
@@ -158,11 +161,16 @@ static void run(void *arg)
 {
     struct run *r = arg;
     struct error err = ERROR_INIT;
+    bool of_backend = false;
     int code = E_NOT_READY;
-    if (!is_stopped(r->back))
-        code =
-            back_upload(r->back->target, backlog_bucket_id(r->name), backlog_text(r->name), &err);
-    run_ended(r, code);
+    if (!is_stopped(r->back)) {
+        code = back_upload(r->back->target, backlog_bucket_id(r->name), backlog_text(r->name),
+                           &of_backend, &err);
+        /* What is put off comes again and again. */
+        if (code != 0 && (of_backend || !backlog_has_failed(r->name)))
+            log_warn("not uploaded yet", lerr(&err));
+    }
+    run_ended(r, code, of_backend);
 }
 
 /* With the lock.  False: none may begin now, for *wait_ms. */
@@ -249,7 +257,8 @@ int back_new(struct target *t, struct back **out, struct error *err)
 {
     const struct backlog_rules rules = {.most = NAMES_MAX,
                                         .pause_ms = t->params.backend_backoff,
-                                        .pause_max_ms = t->params.backend_backoff_max};
+                                        .pause_max_ms = t->params.backend_backoff_max,
+                                        .put_off_ms = PUT_OFF_MS};
     struct back *k = *out = xcalloc(1, sizeof *k);
     k->target = t;
     k->looks = true;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "common/fault.h"
-#include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/backend/upload.h"
@@ -17,6 +16,7 @@ struct work {
     const char *name;
     struct object o; /* what is pending, a tombstone like an object */
     char etag[BACKEND_ETAG_MAX];
+    bool refused; /* by the backend */
 };
 
 /* Does an earlier owner keep it from going, for now, or for good (*superseded)? */
@@ -27,7 +27,9 @@ static int ask_earlier(const struct work *w, const struct cluster_state *s, bool
     *superseded = false;
     if (!earlier_is_asked(w->target, s, w->bucket, w->name, false))
         return 0;
-    int code = earlier_ask_wait(w->target, s, w->bucket, w->name, &held, err);
+    int code = earlier_check_reachable(w->target, s, w->bucket, w->name, err);
+    if (code == 0)
+        code = earlier_ask_wait(w->target, s, w->bucket, w->name, &held, err);
     if (code != 0)
         return code;
     if (held.uploading)
@@ -68,14 +70,20 @@ static int send_object(struct work *w, struct error *err)
                              .part_bytes = p->backend_part_size,
                              .parallel = (unsigned)p->backend_parts};
     int code = check_bytes(w, err);
-    return code != 0 ? code : upload_object(&w->target->cold->env, &u, w->etag, err);
+    if (code != 0)
+        return code;
+    code = upload_object(&w->target->cold->env, &u, w->etag, err);
+    w->refused = code != 0;
+    return code;
 }
 
 static int send_it(struct work *w, struct error *err)
 {
-    if (attr_is_tombstone(&w->o.attr))
-        return upload_delete(&w->target->cold->env, w->bucket->props.backend, w->name, err);
-    return send_object(w, err);
+    if (!attr_is_tombstone(&w->o.attr))
+        return send_object(w, err);
+    int code = upload_delete(&w->target->cold->env, w->bucket->props.backend, w->name, err);
+    w->refused = code != 0;
+    return code;
 }
 
 /* The backend has it.  On the disk, too: else power could bring the mark back, and it would go once
@@ -117,15 +125,16 @@ static int upload(struct work *w, const struct cluster_state *s, struct error *e
     return code;
 }
 
-int back_upload(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
+int back_upload(struct target *t, uint64_t bucket_id, const char *name, bool *of_backend,
+                struct error *err)
 {
+    *of_backend = false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
     if (b == NULL || b->props.backend == NULL)
         return 0; /* it was destroyed */
     struct work w = {.target = t, .bucket = b, .name = name};
     int code = upload(&w, s, err);
-    if (code != 0)
-        log_warn("not uploaded yet", lstr("bucket", b->name), lstr("name", name), lerr(err));
-    return code;
+    *of_backend = w.refused;
+    return code != 0 ? error_wrap(err, "upload '%s/%s'", b->name, name) : 0;
 }

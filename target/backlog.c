@@ -10,18 +10,23 @@ enum { SLOTS = 4096 };
 struct lane;
 
 struct backlog_name {
-    struct backlog_name *next_in_slot, *next_in_lane;
+    struct backlog_name *next_in_slot, *next_in_queue;
     struct lane *lane;
-    bool runs, again;   /* again: noted while it ran */
-    uint64_t failed_ms; /* first; 0: never */
+    bool runs, again;        /* again: noted while it ran */
+    uint64_t failed_ms;      /* first; 0: never */
+    uint64_t rests_until_ms; /* put off */
     char text[];
+};
+
+struct queue {
+    struct backlog_name *first, **last;
 };
 
 /* A bucket's.  There are as many as buckets have had names: they stay. */
 struct lane {
     struct lane *next;
     uint64_t bucket_id;
-    struct backlog_name *first, **last; /* that wait */
+    struct queue waiting, resting; /* resting: in the order in which they were put off */
     size_t running;
     unsigned failures; /* in a row */
     uint64_t rests_until_ms;
@@ -82,7 +87,8 @@ static struct lane *lane_of(struct backlog *b, uint64_t bucket_id)
         return l;
     l = xcalloc(1, sizeof *l);
     *l = (struct lane){.next = b->lanes, .bucket_id = bucket_id};
-    l->last = &l->first;
+    l->waiting.last = &l->waiting.first;
+    l->resting.last = &l->resting.first;
     b->lanes = l;
     return l;
 }
@@ -97,22 +103,32 @@ const char *backlog_text(const struct backlog_name *n)
     return n->text;
 }
 
-/* --- a name's life ---------------------------------------------------------------------------- */
-
-static void append(struct backlog_name *n)
+bool backlog_has_failed(const struct backlog_name *n)
 {
-    struct lane *l = n->lane;
-    n->next_in_lane = NULL;
-    *l->last = n;
-    l->last = &n->next_in_lane;
+    return n->failed_ms != 0;
 }
 
-static struct backlog_name *take_first(struct lane *l)
+/* --- a name's life ---------------------------------------------------------------------------- */
+
+static void append(struct queue *q, struct backlog_name *n)
 {
-    struct backlog_name *n = l->first;
-    l->first = n->next_in_lane;
-    if (l->first == NULL)
-        l->last = &l->first;
+    n->next_in_queue = NULL;
+    *q->last = n;
+    q->last = &n->next_in_queue;
+}
+
+static struct backlog_name *take_first(struct queue *q)
+{
+    struct backlog_name *n = q->first;
+    q->first = n->next_in_queue;
+    if (q->first == NULL)
+        q->last = &q->first;
+    return n;
+}
+
+static struct backlog_name *run_first(struct lane *l)
+{
+    struct backlog_name *n = take_first(&l->waiting);
     l->running++;
     n->runs = true;
     return n;
@@ -134,20 +150,28 @@ bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name)
     n->next_in_slot = b->slots[slot];
     b->slots[slot] = n;
     b->count++;
-    append(n);
+    append(&n->lane->waiting, n);
     return true;
 }
 
-/* May the lane's first run now?  Else *wait_ms is no more than until it may. */
-static bool may_run(const struct lane *l, uint64_t now_ms, uint64_t *wait_ms)
+/* *wait_ms is no more than until then; true: that is now. */
+static bool has_come(uint64_t until_ms, uint64_t now_ms, uint64_t *wait_ms)
 {
-    if (l->first == NULL || (l->failures > 0 && l->running > 0))
-        return false;
-    if (now_ms >= l->rests_until_ms)
+    if (now_ms >= until_ms)
         return true;
-    if (l->rests_until_ms - now_ms < *wait_ms)
-        *wait_ms = l->rests_until_ms - now_ms;
+    if (until_ms - now_ms < *wait_ms)
+        *wait_ms = until_ms - now_ms;
     return false;
+}
+
+/* May the lane's first run now?  Else *wait_ms is no more than until it may. */
+static bool may_run(struct lane *l, uint64_t now_ms, uint64_t *wait_ms)
+{
+    while (l->resting.first != NULL && has_come(l->resting.first->rests_until_ms, now_ms, wait_ms))
+        append(&l->waiting, take_first(&l->resting));
+    if (l->waiting.first == NULL || (l->failures > 0 && l->running > 0))
+        return false;
+    return has_come(l->rests_until_ms, now_ms, wait_ms);
 }
 
 struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *wait_ms)
@@ -158,7 +182,7 @@ struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *
         struct lane *next = l->next != NULL ? l->next : b->lanes;
         if (may_run(l, now_ms, wait_ms)) {
             b->turn = next;
-            return take_first(l);
+            return run_first(l);
         }
         l = next != start ? next : NULL;
     }
@@ -192,18 +216,23 @@ void backlog_over(struct backlog *b, struct backlog_name *n)
     }
     n->again = false;
     n->failed_ms = 0;
-    append(n);
+    append(&n->lane->waiting, n);
+}
+
+static void stop_failed(struct backlog_name *n, uint64_t now_ms)
+{
+    stop_running(n);
+    n->again = false;
+    if (n->failed_ms == 0)
+        n->failed_ms = now_ms > 0 ? now_ms : 1;
 }
 
 /* Those that ran side by side fail together: that counts once. */
 void backlog_failed(struct backlog *b, struct backlog_name *n, uint64_t now_ms)
 {
     struct lane *l = n->lane;
-    stop_running(n);
-    n->again = false;
-    if (n->failed_ms == 0)
-        n->failed_ms = now_ms > 0 ? now_ms : 1;
-    append(n);
+    stop_failed(n, now_ms);
+    append(&l->waiting, n);
     if (now_ms < l->rests_until_ms)
         return;
     unsigned doublings = l->failures < 20 ? l->failures : 20;
@@ -211,6 +240,13 @@ void backlog_failed(struct backlog *b, struct backlog_name *n, uint64_t now_ms)
     l->rests_until_ms =
         now_ms + (pause_ms < b->rules.pause_max_ms ? pause_ms : b->rules.pause_max_ms);
     l->failures++;
+}
+
+void backlog_put_off(struct backlog *b, struct backlog_name *n, uint64_t now_ms)
+{
+    stop_failed(n, now_ms);
+    n->rests_until_ms = now_ms + b->rules.put_off_ms;
+    append(&n->lane->resting, n);
 }
 
 /* --- what others ask -------------------------------------------------------------------------- */

@@ -2,11 +2,13 @@
  *
  *   note ─▶ waits ── take ─▶ runs ─┬─ over ─────────────────▶ gone
  *             ▲                    ├─ over, noted meanwhile ─┐
- *             └────────────────────┴─ failed ────────────────┘
+ *             ├────────────────────┴─ failed ────────────────┘
+ *             └─ rests ◀─────────────── put off
  *
  * The names of one bucket are taken in the order in which they were noted; those that failed go to
  * the end.  After a failure the bucket rests, for twice as long with each in a row, and one name at
- * a time is tried until one is over.  Buckets take turns.
+ * a time is tried until one is over.  Buckets take turns.  What has failed for a reason of its own
+ * (an earlier owner that is away) is put off: it rests by itself, and the bucket goes on.
  *
  * It is derived (back.h): what it has no room for, or forgets with the process, is found again.
  *
@@ -26,6 +28,7 @@ struct backlog_rules {
     size_t most;           /* names */
     uint64_t pause_ms;     /* after the first failure of a bucket … */
     uint64_t pause_max_ms; /* … and at most */
+    uint64_t put_off_ms;   /* of a name alone */
 };
 
 struct backlog *backlog_new(const struct backlog_rules *rules);
@@ -39,9 +42,11 @@ bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name);
 struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *wait_ms);
 void backlog_over(struct backlog *b, struct backlog_name *n);
 void backlog_failed(struct backlog *b, struct backlog_name *n, uint64_t now_ms);
+void backlog_put_off(struct backlog *b, struct backlog_name *n, uint64_t now_ms);
 
 uint64_t backlog_bucket_id(const struct backlog_name *n);
 const char *backlog_text(const struct backlog_name *n);
+bool backlog_has_failed(const struct backlog_name *n); /* since it was noted */
 
 bool backlog_runs(const struct backlog *b, uint64_t bucket_id, const char *name);
 /* Does any run for which fn() says yes? */

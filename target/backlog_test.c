@@ -11,7 +11,8 @@ enum { FOREVER_MS = 1000000 };
 
 static struct backlog *backlog_of(size_t most)
 {
-    const struct backlog_rules rules = {.most = most, .pause_ms = 100, .pause_max_ms = 1000};
+    const struct backlog_rules rules = {
+        .most = most, .pause_ms = 100, .pause_max_ms = 1000, .put_off_ms = 500};
     return backlog_new(&rules);
 }
 
@@ -131,6 +132,48 @@ static void buckets_take_turns(void **unused)
     backlog_over(b, take(b, 100, "x"));
 }
 
+static void what_is_put_off_rests_alone(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    size_t stuck;
+    backlog_note(b, 1, "away");
+    backlog_note(b, 1, "b");
+    backlog_note(b, 1, "c");
+    struct backlog_name *away = take(b, 0, "away");
+    assert_false(backlog_has_failed(away));
+    backlog_put_off(b, away, 0);
+    assert_true(backlog_has_failed(away));
+    struct backlog_name *second = take(b, 0, "b"); /* side by side, as if nothing had been */
+    backlog_over(b, take(b, 0, "c"));
+    backlog_over(b, second);
+    assert_int_equal(take_none(b, 100), 400);
+    assert_true(backlog_note(b, 1, "away")); /* known, and not for that sooner */
+    assert_int_equal(take_none(b, 499), 1);
+    backlog_count(b, 1001, 1000, &stuck);
+    assert_int_equal(stuck, 1);
+    backlog_note(b, 1, "d");
+    backlog_over(b, take(b, 500, "d"));
+    backlog_over(b, take(b, 500, "away"));
+    assert_int_equal(count(b), 0);
+}
+
+static void the_bucket_rests_with_what_was_put_off(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    backlog_note(b, 1, "away");
+    backlog_note(b, 1, "b");
+    backlog_put_off(b, take(b, 0, "away"), 0);
+    backlog_failed(b, take(b, 450, "b"), 450); /* the backend's own failure */
+    assert_int_equal(take_none(b, 460), 40);   /* … until "away" is due; … */
+    assert_int_equal(take_none(b, 500), 50);   /* … which waits for the bucket as all do */
+    backlog_over(b, take(b, 550, "b"));
+    backlog_over(b, take(b, 550, "away"));
+}
+
 static bool is_b(void *ctx, uint64_t bucket_id, const char *name)
 {
     return bucket_id == *(uint64_t *)ctx && strcmp(name, "b") == 0;
@@ -163,6 +206,8 @@ int main(void)
         cmocka_unit_test(a_bucket_that_fails_rests_and_is_tried_with_one),
         cmocka_unit_test(pauses_have_an_end),
         cmocka_unit_test(buckets_take_turns),
+        cmocka_unit_test(what_is_put_off_rests_alone),
+        cmocka_unit_test(the_bucket_rests_with_what_was_put_off),
         cmocka_unit_test(it_is_bounded_and_says_what_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,19 @@ bool earlier_is_asked(const struct target *t, const struct cluster_state *s, con
     return find_nodes(t, s, b, name, hit, &nodes) > 0;
 }
 
+int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
+                            const struct bucket *b, const char *name, struct error *err)
+{
+    _cleanup_free_ const struct node **nodes = NULL;
+    size_t count = find_nodes(t, s, b, name, false, &nodes);
+    for (size_t i = 0; i < count; i++) {
+        if (nodes[i]->state == NODE_UNREACHABLE)
+            return error_set(err, E_NODE_UNREACHABLE,
+                             "target '%s' may have '%s', and is unreachable", nodes[i]->id, name);
+    }
+    return 0;
+}
+
 /* --- one question ----------------------------------------------------------------------------- */
 
 char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,

@@ -35,6 +35,9 @@ struct target;
 /* Is there anybody to ask?  hit: this target has the object. */
 bool earlier_is_asked(const struct target *t, const struct cluster_state *s,
                       const struct bucket *b, const char *name, bool hit);
+/* E_NODE_UNREACHABLE where the map calls any of them so: for who need not try. */
+int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
+                            const struct bucket *b, const char *name, struct error *err);
 
 struct earlier_answer {
     struct object_held held; /* the greatest; found false: nobody has anything */
