@@ -7,61 +7,17 @@ tests' S3 server, with a rate."""
 
 import random
 import sys
-import threading
 import time
 import urllib.request
 
 import benchlib
-from benchlib import GIB, MIB, ROOT, load
+from benchlib import GIB, MIB, load
 from peers import Cluster
-
-sys.path.insert(0, str(ROOT / "tests" / "reference"))
-from fake_s3 import FakeS3, Handler  # noqa: E402
+from slow_s3 import Noughts, SlowS3, create
 
 CLIENTS = 16
 RATE = 50_000_000  # bytes a second
-PIECE = 64 << 10
 LARGE = 4 * GIB
-
-
-class SlowHandler(Handler):
-    """All answers together are no faster than the rate."""
-
-    def write_out(self, data, fault):
-        for at in range(0, len(data), PIECE):
-            piece = data[at:at + PIECE]
-            self.server.service.pay(len(piece))
-            self.wfile.write(piece)
-
-
-class SlowS3(FakeS3):
-    handler = SlowHandler
-
-    def __init__(self):
-        super().__init__()
-        self.turn, self.next, self.sent = threading.Lock(), 0.0, 0
-
-    def pay(self, size):
-        with self.turn:
-            self.next = max(self.next, time.monotonic()) + size / RATE
-            self.sent += size
-            wait = self.next - time.monotonic()
-        if wait > 0:
-            time.sleep(wait)
-
-    def etag(self, bucket, key):
-        """None that is computed anew for each request."""
-        return f'"{key}-1"'
-
-
-class Noughts:
-    """A large object of which nobody asks for more than a piece."""
-
-    def __len__(self):
-        return LARGE
-
-    def __getitem__(self, piece):
-        return bytes(piece.stop - piece.start)
 
 
 def read_all(args, url, prefix, names, work):
@@ -74,13 +30,6 @@ def read_all(args, url, prefix, names, work):
     return result["mb_per_s"]
 
 
-def create(cluster, s3, bucket, first):
-    """The first read goes by the proxy: from then on the target knows the bucket."""
-    value = {"backend": f"s3://data?endpoint={s3.url}&auth=none"}
-    cluster.call("POST", f"/v1/buckets/{bucket}", {"action": "create", "value": value})
-    urllib.request.urlopen(f"{cluster.proxy['url']}/v1/objects/{bucket}/{first}").read()
-
-
 def epochs(args, cluster, s3, work):
     count, size = (2000, MIB) if not args.quick else (40, MIB // 16)
     names = [f"o{i:06d}" for i in range(count)]
@@ -90,7 +39,7 @@ def epochs(args, cluster, s3, work):
     runs = {"straight": [], "epoch 1": [], "epoch 2": []}
     for number in range(args.rounds):
         bucket = f"cold{number}"
-        create(cluster, s3, bucket, "first")
+        create(cluster, s3.url, bucket, "first")
         random.Random(number).shuffle(names)
         runs["straight"].append(read_all(args, s3.url, "/data/", names, work))
         for epoch in ("epoch 1", "epoch 2"):
@@ -111,8 +60,8 @@ def range_ms(url):
 
 
 def ranges(args, cluster, s3):
-    s3.put("data", "large", Noughts())
-    create(cluster, s3, "ranges", "first")
+    s3.store("data", "large", Noughts(LARGE), None, etag='"large-1"')
+    create(cluster, s3.url, "ranges", "first")
     runs, fetched = {"straight": [], "cold": []}, []
     for _ in range(args.rounds):
         runs["straight"].append(range_ms(f"{s3.url}/data/large"))
@@ -127,7 +76,7 @@ def main():
     args = benchlib.arguments(__doc__).parse_args()
     args.rounds = 1 if args.quick else args.rounds
     document = {"machine": benchlib.begin(args), "clients": CLIENTS}
-    with SlowS3() as s3, benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
+    with SlowS3(rate=RATE) as s3, benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
         document["epochs"] = epochs(args, cluster, s3, work)
         document["range"] = ranges(args, cluster, s3)
     e, r = document["epochs"], document["range"]

@@ -7,7 +7,7 @@ import sys
 from lib import ROOT, check
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
-from fake_s3 import FakeS3  # noqa: E402,F401
+from fake_s3 import FakeS3, Noughts  # noqa: E402,F401
 
 # A backend's failures are over quickly, and few tries are made.
 QUICK = [f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-backoff-max=1s", "--backend-retries=2")]

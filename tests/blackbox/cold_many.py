@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""64 clients and a backend: one request for what they all want, and one for each object.
+"""64 clients and a backend: one request for what they all want, and one for each object; and of the end of a huge
+object no more than that end.
 
 What the first byte takes beside the backend's own is printed, not asserted.  DFC_COLD_MIB (64) is the size
 of the one object."""
@@ -12,7 +13,7 @@ import threading
 import time
 import urllib.parse
 
-from cold_lib import QUICK, FakeS3, metric
+from cold_lib import QUICK, FakeS3, Noughts, metric
 from lib import check, equal, escape, in_parallel, main, wait_for
 
 S3 = FakeS3()
@@ -112,6 +113,19 @@ def test_first_bytes(c):
         straight.append(first_byte_ms(S3.url, f"/data/first/{i}"))
     own, ours = sorted(straight)[7], sorted(cold)[7]
     print(f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)")
+
+
+def test_the_end_of_a_huge_object(c):
+    """1 MiB of 4 GiB: that is asked for, once, and nothing else."""
+    size = 4 << 30
+    S3.store("data", "huge", Noughts(size), None, etag='"huge-1"')
+    fetched = metric(c, "dfc_cold_fetch_bytes_total")
+    wanted = f"bytes={size - MIB}-{size - 1}"
+    reply = c.get("s3", "huge", {"Range": wanted}, node="t1").expect(206)
+    equal(reply.body, bytes(MIB), "bytes")
+    equal(reply.headers["Content-Range"], f"bytes {size - MIB}-{size - 1}/{size}", "Content-Range")
+    equal([h.get("range") for h in S3.headers_of("huge")], [wanted], "what the backend was asked for")
+    equal(metric(c, "dfc_cold_fetch_bytes_total"), fetched, "bytes that were fetched to be kept")
 
 
 def test_an_overloaded_backend_is_asked_less(c):
