@@ -410,18 +410,21 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
 {
     _cleanup_place_ struct object_place p = {0};
     struct stored cur;
+    struct error why = ERROR_INIT;
     *out = (struct object_held){.found = false};
     int code = object_place_set(&p, s, bucket_id, name, err);
     if (code != 0)
         return code;
     object_lock(&p);
-    code = stored_read(&p, &cur, err);
+    code = stored_read(&p, &cur, &why);
     bool hollow = code == 0 && stored_is_hollow(&p, &cur);
     object_unlock(&p);
-    if (code == E_HASH_COLLISION)
+    if (code == E_HASH_COLLISION) /* another name's */
         return 0;
-    if (code != 0 || !cur.exists || cur.damaged || stored_hidden(s, &cur))
-        return code;
+    if (code != 0)
+        return error_set(err, code, "%s", why.message);
+    if (!cur.exists || cur.damaged || stored_hidden(s, &cur))
+        return 0;
     *out = (struct object_held){.found = true,
                                 .visible = !attr_is_tombstone(&cur.attr),
                                 .damaged = hollow,

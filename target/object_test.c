@@ -334,6 +334,11 @@ static void test_two_names_with_one_hash_do_not_mix(void **state)
     assert_int_equal(setxattr(path, ATTR_XATTR, raw, len, 0), 0);
     struct object o;
     assert_int_equal(object_open(fx.store, BUCKET, "a", &o, NULL), E_OBJECT_NOT_FOUND);
+    struct object_held held;
+    struct error err = ERROR_INIT;
+    assert_int_equal(object_look(fx.store, BUCKET, "a", &held, &err), 0);
+    assert_false(held.found);
+    assert_int_equal(err.code, 0); /* what is no failure leaves none */
     assert_int_equal(put_text_as("a", "x", DURABILITY_SYNC, NULL), E_HASH_COLLISION);
     assert_int_equal(delete_name("a"), E_HASH_COLLISION);
     assert_int_equal(getxattr(path, ATTR_XATTR, raw, sizeof raw), (int)len); /* untouched */
