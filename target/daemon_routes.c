@@ -1,5 +1,6 @@
 #include "target/daemon_routes.h"
 
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -178,7 +179,9 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
                       "slices", (json_int_t)row->slices, "sliced", (json_int_t)row->sliced,
                       "pending", (json_int_t)row->pending));
     }
-    return json_pack("{so}", "buckets", list);
+    char mark[17];
+    snprintf(mark, sizeof mark, "%016" PRIx64, sum->pending_mark);
+    return json_pack("{so ss}", "buckets", list, "pending_mark", mark);
 }
 
 struct acting {

@@ -11,6 +11,7 @@
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/rng.h"
 #include "io/file.h"
 #include "target/index_tree.h"
 
@@ -198,6 +199,11 @@ uint64_t index_changes(struct index *x, bool *idle)
     return session_changes(x->session, idle);
 }
 
+uint64_t index_pending_mark(const struct index *x)
+{
+    return atomic_load(&x->pending_mark);
+}
+
 /* The objects' files must be on the disk as well, or the marker would promise names that a loss of
  * power takes away. */
 int index_checkpoint(struct index *x, struct error *err)
@@ -302,6 +308,9 @@ int index_open(const char *dir, uint64_t map_size, bool begin_anew, struct index
     x->dir = xstrdup(dir);
     x->dir_fd = -1;
     x->map_size = map_size;
+    uint64_t mark;
+    random_bytes(&mark, sizeof mark);
+    atomic_init(&x->pending_mark, mark);
     pthread_mutex_init(&x->write, NULL);
     pthread_mutex_init(&x->lock, NULL);
     int code = open_dir(x, err);
@@ -494,6 +503,8 @@ int index_put(struct index *x, uint64_t bucket_id, const char *name, const struc
     int code = change_both(x, change_put, change_put, &c, err);
     if (code != 0) /* nothing has changed */
         session_settle(x->session, bucket_id, name);
+    else if (rec->pending)
+        atomic_fetch_add(&x->pending_mark, 1);
     return code;
 }
 

@@ -63,6 +63,9 @@ int index_check(struct index *x, struct error *err);
 
 /* How many changes there were; *idle: none is under way. */
 uint64_t index_changes(struct index *x, bool *idle);
+/* Something else whenever what is pending (back.h) has been put, and whenever the index was opened: who
+ * finds it twice the same knows that nothing pending has come in between. */
+uint64_t index_pending_mark(const struct index *x);
 /* Everything of the file system to the disk, then the marker, unless a change comes between; 0
  * also where there is nothing to do.  Fault point: disk.sync. */
 int index_checkpoint(struct index *x, struct error *err);

@@ -25,6 +25,7 @@ struct index {
     struct index_env *next; /* write: NULL, or what is being filled anew */
     bool next_failed;       /* write: it missed a change */
     atomic_bool clean;      /* the marker stands in the directory */
+    _Atomic uint64_t pending_mark;
     pthread_mutex_t lock;   /* of the fields below; nothing else is locked under it */
     struct index_env *cur;
     bool complete;

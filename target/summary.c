@@ -84,6 +84,8 @@ int summary_make(struct mountpaths *m, const struct summary_env *env, struct sum
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     *out = (struct summary){0};
     int code = mountpath_set_check_whole(set, err);
+    for (size_t i = 0; i < set->count; i++)
+        out->pending_mark += index_pending_mark(set->all[i]->index);
     for (size_t i = 0; i < set->count && code == 0; i++)
         code = sum_index(out, env, set->all[i]->index, err);
     if (code != 0)

@@ -19,6 +19,7 @@ struct summary_row {
 };
 
 struct summary {
+    uint64_t pending_mark; /* of all indexes together (index.h), from before they were looked at */
     size_t count;
     struct summary_row *rows; /* in the order of ids */
 };

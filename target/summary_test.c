@@ -95,6 +95,31 @@ static void test_many_names_in_several_buckets(void **state)
     summary_done(&s);
 }
 
+/* Who finds nothing pending at two targets, one after the other, and then both marks as they were,
+ * knows that nothing has moved between them. */
+static void test_the_mark_tells_what_has_come(void **state)
+{
+    (void)state;
+    struct index *x = fixture_mp(0)->index;
+    struct index_record pending = {.size = 3, .pending = true, .version = {.counter = 1}};
+    struct index_record other = {.size = 3, .version = {.counter = 2}};
+    struct summary s = made();
+    uint64_t before = s.pending_mark;
+    summary_done(&s);
+    assert_int_equal(index_put(x, BUCKET, "other", &other, NULL), 0);
+    s = made();
+    assert_true(s.pending_mark == before);
+    summary_done(&s);
+    assert_int_equal(index_put(x, BUCKET, "came", &pending, NULL), 0);
+    assert_int_equal(index_delete(x, BUCKET, "came", NULL), 0); /* and has gone */
+    s = made();
+    assert_true(s.pending_mark != before);
+    assert_int_equal(s.rows[0].pending, 0);
+    summary_done(&s);
+    index_settled(x, BUCKET, "came");
+    index_settled(x, BUCKET, "other");
+}
+
 static void test_a_disabled_one_is_not_left_out_silently(void **state)
 {
     (void)state;
@@ -110,6 +135,7 @@ int main(void)
         store_test(test_objects_are_counted_and_tombstones_are_not),
         store_test(test_slices_are_counted_where_they_are),
         store_test(test_many_names_in_several_buckets),
+        store_test(test_the_mark_tells_what_has_come),
         store_test(test_a_disabled_one_is_not_left_out_silently),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -579,6 +579,24 @@ class Listing(Case):
         p.stdin.close()
         self.assertIn(p.wait(timeout=30 * SLOW), (0, 1))
 
+    def test_wait_sees_what_moves_between_targets(self):
+        """Each look asks t1, then t2: nothing at the one, since it has not come yet, nothing at the other, which it has left."""
+        def at(mark, pending=0):
+            return {"buckets": [{"name": "b", "pending": pending}], "pending_mark": mark}
+
+        self.mock.create("b")
+        self.mock.summaries = [at("1"), at("7"),             # it moves from t2 to t1 meanwhile
+                               at("2", pending=1), at("7"),
+                               at("2"), at("7"),             # it moves back
+                               at("2"), at("8"),
+                               at("2"), at("8"), at("2"), at("8")]
+        self.assertEqual(self.text("bucket", "wait", "b"), "b: nothing waits\n")
+        asked = [r for r in self.mock.log if "what=summary" in r["path"]]
+        self.assertEqual(len(asked), 12)
+        self.mock.summaries = [at(str(i)) for i in range(1000)]
+        self.run_ctl("bucket", "wait", "b", "--timeout", "1ms", code=5)
+        self.assertIn("writes go on coming", self.err)
+
     def test_ls_without_bucket_and_watch(self):
         self.assertIn("BUCKET", self.text("ls"))
         self.assertEqual(self.text("ls", "--watch=0.1", "--count", "3").count("BUCKET"), 3)

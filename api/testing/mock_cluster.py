@@ -247,6 +247,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_json(200, self.mock.overview())
         elif noun == "daemon":
             self.note(None)
+            if self.query.get("what") == "summary" and self.mock.summaries:
+                self.send_json(200, self.mock.summary())
+                return
             self.send_json(200, {"id": self.server.node, "role": self.server.role,
                                  "pid": 1, "what": self.query.get("what", "")})
         elif noun in ("sort", "jobs"):
@@ -479,6 +482,7 @@ class MockCluster:
         self.steps, self.log = [], []
         self.buckets, self.jobs = {}, {}
         self.page_limit = 10000
+        self.summaries = []  # what a target says of itself, whichever is asked; the last one stays
         self.job_end = "finished"
         self.job_warnings = []
         self.job_pace = 1  # states that a job advances by when it is looked at
@@ -515,6 +519,10 @@ class MockCluster:
     def plan(self, *steps):
         with self.lock:
             self.steps.extend(dict(s) for s in steps)
+
+    def summary(self):
+        with self.lock:
+            return self.summaries.pop(0) if len(self.summaries) > 1 else self.summaries[0]
 
     def requests(self, **match):
         with self.lock:
