@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/thread.h"
+#include "target/back_seen.h"
 #include "target/back_upload.h"
 #include "target/backlog.h"
 #include "target/call.h"
@@ -22,12 +23,6 @@ enum {
     LOOK_MS = 5000,      /* between looks whether mountpaths have changed */
     NOT_READY_MS = 1000, /* an index that cannot be read yet */
     PUT_OFF_MS = 2000,   /* of a name whose earlier owner is away, say */
-};
-
-/* What a look through the indexes depends on. */
-struct seen {
-    uint64_t bmd, placed, roster;
-    bool settled;
 };
 
 struct back {
@@ -44,7 +39,7 @@ struct back {
     bool looking;        /* through the indexes, just now */
     bool looks;          /* they are to be looked through … */
     uint64_t look_at_ms; /* … not before */
-    struct seen seen;
+    struct back_seen seen;
 };
 
 /* --- looking through the indexes -------------------------------------------------------------- */
@@ -110,20 +105,11 @@ static int look(struct back *k, struct error *err)
     return first;
 }
 
-static struct seen see(const struct target *t)
+static struct back_seen see(const struct target *t)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    return (struct seen){.bmd = s->bmd.version,
-                         .placed = s->smap.placed,
-                         .roster = set->roster->generation,
-                         .settled = set->settled};
-}
-
-static bool is_same(const struct seen *a, const struct seen *b)
-{
-    return a->bmd == b->bmd && a->placed == b->placed && a->roster == b->roster &&
-           a->settled == b->settled;
+    return back_seen_of(s, set->roster->generation, set->settled);
 }
 
 /* --- uploading -------------------------------------------------------------------------------- */
@@ -203,10 +189,10 @@ static void look_where_due(struct back *k)
     size_t stuck;
     struct error err = ERROR_INIT;
     pthread_mutex_unlock(&k->lock);
-    struct seen now = see(k->target);
+    struct back_seen now = see(k->target);
     pthread_mutex_lock(&k->lock);
     bool room = backlog_count(k->backlog, 0, UINT64_MAX, &stuck) < NAMES_MAX / 2;
-    if (!is_same(&now, &k->seen) || (k->overflowed && room))
+    if (!back_seen_is_same(&now, &k->seen) || (k->overflowed && room))
         k->looks = true;
     k->seen = now;
     if (!k->looks || clock_ms() < k->look_at_ms)
