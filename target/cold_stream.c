@@ -157,8 +157,10 @@ static ssize_t stream_take(struct cold_stream *s, char *out, size_t len)
             return HTTP_STREAM_CUT;
         }
     }
-    if (got == 0)
-        stream_begin_fetch(s);
+    if (got == 0) {
+        stream_begin_fetch(s); /* from here on the reader looks at s->at */
+        return 0;
+    }
     s->at += got;
     return (ssize_t)got;
 }
