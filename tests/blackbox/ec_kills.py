@@ -35,6 +35,15 @@ def try_to_put(c, name, body):
         return None
 
 
+def put_until(c, victims, name, body):
+    """Until it is written, or one of them has ended of it: what else may pass is repeated."""
+    def step():
+        status = try_to_put(c, name, body)
+        ended = [t for t in victims if c.pid(t) is None]
+        return (status, ended) if ended or status == 200 else None
+    return wait_for(step, f"the end of one of {' '.join(victims)}, or of the PUT", SECONDS)
+
+
 def steps():
     points = [(point, True) for point in ACTING] + [(point, False) for point in OTHERS]
     count = int(os.environ.get("DFC_POINTS", 2))
@@ -49,10 +58,8 @@ def test_a_target_ends_at_any_step(c):
         owner = get(c, "kills", name).expect(200).headers["Dfc-Node"]
         victims = [owner] if acting else [t for t in c.targets() if t != owner]
         restart(c, victims, f"--faults={point}=kill")
-        status = try_to_put(c, name, new)
-        print(f"        {point} at {' '.join(victims)}: {status}")
-        ended = [t for t in victims if c.pid(t) is None]
-        check(ended or status == 200, f"nobody ended at {point}, and the PUT was answered with {status}")
+        status, ended = put_until(c, victims, name, new)
+        print(f"        {point} at {' '.join(victims)}: {status}, ended: {' '.join(ended)}")
         restart(c, victims)
         body = get(c, "kills", name).expect(200).body
         check(body in (old, new), f"{point}: {len(body)} bytes that nobody wrote")
