@@ -60,6 +60,27 @@ void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices, s
     }
 }
 
+static bool another_has(const struct ec_found *found, size_t count, size_t but, ec_mask slice)
+{
+    for (size_t n = 0; n < count; n++) {
+        if (n != but && found[n].answered && (found[n].has & slice) != 0)
+            return true;
+    }
+    return false;
+}
+
+void ec_plan_pass_over(struct ec_found *found, size_t count, const struct ec_homes *tried,
+                       ec_mask failed)
+{
+    for (unsigned i = 0; i < tried->count; i++) {
+        for (size_t n = 0; n < count; n++) {
+            if ((failed & bit(i)) != 0 && found[n].node == tried->all[i] &&
+                another_has(found, count, n, bit(i)))
+                found[n].has &= ~bit(i);
+        }
+    }
+}
+
 static unsigned count_of(ec_mask mask)
 {
     return (unsigned)__builtin_popcountll(mask);

@@ -5,7 +5,8 @@
  *            place of another is taken by the next.  At least k + 1 must be there; parity that
  *            finds no target is left to a repair
  *   read     first asked are those that had them if nobody was away at the write; where that
- *            is not so, everybody is asked what he has
+ *            is not so, everybody is asked what he has; of two who have one the first, and the
+ *            other where that one's has failed
  *   repair   a slice that nobody active has goes to the first active target that has all its
  *            mountpaths and no slice (or else none that is not elsewhere, too), one that is
  *            damaged to where it is; of two the one of lower rank goes
@@ -38,6 +39,9 @@ struct ec_found {
 ec_mask ec_homes_mask(const struct ec_homes *h);
 void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices,
                   struct ec_homes *out);
+/* Who gave the slices of `failed` in vain has them no more, where somebody else has. */
+void ec_plan_pass_over(struct ec_found *found, size_t count, const struct ec_homes *tried,
+                       ec_mask failed);
 /* Can it be read?  E_NODE_UNREACHABLE where those who have not answered may have what is missing;
  * E_CORRUPT where it is lost. */
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,

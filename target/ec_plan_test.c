@@ -102,6 +102,30 @@ static void what_was_found_is_read(void **unused)
     assert_homes(&h, ".30");
 }
 
+/* Of slice 0 the first is damaged, of slice 1 the second, who is asked at the second attempt. */
+static void of_two_holders_the_other_is_read_where_one_has_failed(void **unused)
+{
+    (void)unused;
+    const ec_mask has[] = {3, 3, 0, 4};
+    struct ec_found found[NODES];
+    struct ec_homes first, second, third;
+    size_t count = find(found, "aaaa", has);
+    ec_plan_read(found, count, 3, &first);
+    assert_homes(&first, "003");
+    ec_plan_pass_over(found, count, &first, 1);
+    ec_plan_read(found, count, 3, &second);
+    assert_homes(&second, "103");
+    find(found, "aaaa", has); /* asked anew */
+    ec_plan_pass_over(found, count, &first, 1);
+    ec_plan_pass_over(found, count, &second, 4); /* nobody else has it: once more */
+    ec_plan_read(found, count, 3, &third);
+    assert_homes(&third, "103");
+    find(found, "auaa", has); /* nor here, now */
+    ec_plan_pass_over(found, count, &first, 1);
+    ec_plan_read(found, count, 3, &third);
+    assert_homes(&third, "003");
+}
+
 static void fewer_than_k_wait_for_those_who_may_have_them(void **unused)
 {
     (void)unused;
@@ -279,6 +303,7 @@ int main(void)
         cmocka_unit_test(a_write_goes_to_the_first_that_are_there),
         cmocka_unit_test(a_reader_first_asks_those_of_a_quiet_time),
         cmocka_unit_test(what_was_found_is_read),
+        cmocka_unit_test(of_two_holders_the_other_is_read_where_one_has_failed),
         cmocka_unit_test(fewer_than_k_wait_for_those_who_may_have_them),
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),
         cmocka_unit_test(of_two_the_one_of_lower_rank_goes),

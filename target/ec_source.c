@@ -160,8 +160,18 @@ static uint64_t end_of(const struct ec_layout *l, uint64_t end)
     return ec_layout_block_at(l, last.stripe) + ec_layout_block(l, last.stripe) + EC_CHECK_BYTES;
 }
 
+/* What was read in vain: from whom, and which of their slices. */
+struct tries {
+    size_t count;
+    struct {
+        struct ec_homes homes;
+        ec_mask failed;
+    } all[FINDS_MAX + 1];
+};
+
 static int try_range(const struct ec_reading *r, const struct ec_homes *homes, uint64_t offset,
-                     uint64_t end, struct progress *p, struct ec_bad *bad, struct error *err)
+                     uint64_t end, struct progress *p, struct tries *tries, struct ec_bad *bad,
+                     struct error *err)
 {
     _cleanup_(ec_reader_freep)
     struct ec_reader *reader = NULL;
@@ -173,6 +183,8 @@ static int try_range(const struct ec_reading *r, const struct ec_homes *homes, u
     if (reader != NULL) {
         bad->failed = ec_reader_failed(reader);
         bad->damaged |= ec_reader_damaged(reader);
+        tries->all[tries->count].homes = *homes;
+        tries->all[tries->count++].failed = bad->failed;
     }
     source_done(s);
     return code;
@@ -187,12 +199,15 @@ static void guess(const struct ec_reading *r, struct ec_homes *out)
     ec_plan_guess(ranked, count, slices, out);
 }
 
-static int find(const struct ec_reading *r, struct ec_homes *out, struct error *err)
+static int find(const struct ec_reading *r, const struct tries *tries, struct ec_homes *out,
+                struct error *err)
 {
     const struct ec_layout *l = &r->manifest.layout;
     _cleanup_free_ struct ec_found *found = NULL;
     size_t count = ec_slices_find(r->target, r->state, r->bucket_id, r->name, r->manifest.tag,
                                   l->k + l->m, &found);
+    for (size_t i = 0; i < tries->count; i++)
+        ec_plan_pass_over(found, count, &tries->all[i].homes, tries->all[i].failed);
     ec_plan_read(found, count, l->k + l->m, out);
     return ec_plan_check(found, count, l->k, l->k + l->m, err);
 }
@@ -206,18 +221,19 @@ int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, e
                     void *ctx, struct ec_bad *bad, struct error *err)
 {
     struct progress p = {.take = take, .ctx = ctx};
+    struct tries tries = {.count = 0};
     struct ec_homes homes;
     struct error why = ERROR_INIT;
     int code = E_NOT_FOUND;
     *bad = (struct ec_bad){0};
     guess(r, &homes);
     if (enough(r, &homes))
-        code = try_range(r, &homes, offset, offset + len, &p, bad, &why);
+        code = try_range(r, &homes, offset, offset + len, &p, &tries, bad, &why);
     for (int i = 0; i < FINDS_MAX && code != 0 && !p.refused; i++) {
         why = ERROR_INIT;
-        if ((code = find(r, &homes, &why)) != 0)
+        if ((code = find(r, &tries, &homes, &why)) != 0)
             break;
-        code = try_range(r, &homes, offset, offset + len, &p, bad, &why);
+        code = try_range(r, &homes, offset, offset + len, &p, &tries, bad, &why);
     }
     if (code != 0 && err != NULL)
         *err = why;

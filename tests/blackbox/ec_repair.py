@@ -91,16 +91,32 @@ def test_a_scrub_has_what_it_finds_made_anew(c):
     check_object(c, "scrubbed", "a", body)
 
 
+def give_again(c, bucket, files, path):
+    """The slice to a target that has none, too."""
+    without = next(t for t in c.targets() if t not in [t for t, _ in files])
+    tag, index = slice_name(path)
+    number = c.get_json(f"/v1/buckets/{bucket}")["id"]
+    data_url = next(n["data_url"] for n in c.get_json("/v1/cluster?what=smap")["nodes"] if n["id"] == without)
+    c.member.request("PUT", f"{data_url}/v1/slices/{number}/{tag}.{index}?object=a", contents(path)).expect(204)
+    equal(slices_of_bucket(c, bucket), SLICES + 1, "slices")
+
+
+def test_of_two_the_other_is_read(c):
+    """Where the first is damaged, and another slice is lost."""
+    body = one_object(c, "other")
+    files = slice_files(c, "other")
+    (_, damaged), *_, (_, lost) = files
+    give_again(c, "other", files, damaged)
+    flip(damaged)
+    os.unlink(lost)
+    equal(c.get("other", "a").expect(200).body, body, "the object")
+    c.object("DELETE", "other", "a").expect(204)
+
+
 def test_the_second_of_two_goes(c):
     body = one_object(c, "twice")
     files = slice_files(c, "twice")
-    without = next(t for t in c.targets() if t not in [t for t, _ in files])
-    target, path = files[0]
-    tag, index = slice_name(path)
-    number = c.get_json("/v1/buckets/twice")["id"]
-    data_url = next(n["data_url"] for n in c.get_json("/v1/cluster?what=smap")["nodes"] if n["id"] == without)
-    c.member.request("PUT", f"{data_url}/v1/slices/{number}/{tag}.{index}?object=a", contents(path)).expect(204)
-    equal(slices_of_bucket(c, "twice"), SLICES + 1, "slices")
+    give_again(c, "twice", files, files[0][1])
     repair(c)
     equal(slices_of_bucket(c, "twice"), SLICES, "slices after the repair")
     equal(len({slice_name(p)[1] for _, p in slice_files(c, "twice")}), SLICES, "distinct slices")
