@@ -45,6 +45,9 @@ struct keepalive {
     uint64_t quarantined;     /* damaged files that were moved aside, and are there still */
     uint64_t
         mountpaths_missing; /* … and those that are disabled: their objects are not to be had */
+    uint64_t uploads_waiting;   /* writes that their buckets' backends do not have yet, … */
+    uint64_t uploads_late;      /* … of these: for longer than the target's back_late … */
+    uint64_t uploads_oldest_ms; /* … and how long ago the first was made */
     uint64_t resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
 };
 

@@ -15,6 +15,26 @@ enum { SETTINGS_MAX = 64, AT_RISK_MAX = 20 };
 
 /* --- the cluster's document ------------------------------------------------------------------ */
 
+static json_t *capacity_json(const struct keepalive *k)
+{
+    const struct {
+        const char *field;
+        uint64_t value;
+    } rows[] = {{"total_bytes", k->total_bytes},
+                {"available_bytes", k->available_bytes},
+                {"mountpaths_high", k->mountpaths_high},
+                {"mountpaths_out", k->mountpaths_out},
+                {"mountpaths_missing", k->mountpaths_missing},
+                {"quarantined", k->quarantined},
+                {"uploads_waiting", k->uploads_waiting},
+                {"uploads_late", k->uploads_late},
+                {"uploads_oldest_ms", k->uploads_oldest_ms}};
+    json_t *doc = json_object();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        json_object_set_new(doc, rows[i].field, json_integer((json_int_t)rows[i].value));
+    return doc;
+}
+
 static json_t *node_view(struct proxy *p, const struct cluster_state *s, const struct node *n)
 {
     struct keepalive last = {0};
@@ -34,14 +54,7 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
         return doc; /* only the primary hears from the others */
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     if (n->role == NODE_TARGET)
-        json_object_set_new(doc, "capacity",
-                            json_pack("{s:I, s:I, s:I, s:I, s:I, s:I}", "total_bytes",
-                                      (json_int_t)last.total_bytes, "available_bytes",
-                                      (json_int_t)last.available_bytes, "mountpaths_high",
-                                      (json_int_t)last.mountpaths_high, "mountpaths_out",
-                                      (json_int_t)last.mountpaths_out, "mountpaths_missing",
-                                      (json_int_t)last.mountpaths_missing, "quarantined",
-                                      (json_int_t)last.quarantined));
+        json_object_set_new(doc, "capacity", capacity_json(&last));
     return doc;
 }
 

@@ -50,7 +50,8 @@ static void complain(struct proxy *p, const char *id, const struct error *err)
         log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
 }
 
-/* Hands on the code.  Who is refused for what it knows may be who knows better: proxy/recovery.h. */
+/* Hands on the code.  Who is refused for what it knows may be who knows better: proxy/recovery.h.
+ */
 static int note_refused(struct proxy *p, const struct node *n, const struct node_past *past,
                         int code, const struct error *err)
 {
@@ -102,6 +103,23 @@ static void register_body(struct http_request *req, const char *data, size_t len
 
 /* --- keepalives ------------------------------------------------------------------------------ */
 
+static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
+{
+    const struct {
+        const char *field;
+        uint64_t *out;
+    } rows[] = {
+        {"total_bytes", &k->total_bytes},       {"available_bytes", &k->available_bytes},
+        {"room_bytes", &k->room_bytes},         {"mountpaths_high", &k->mountpaths_high},
+        {"mountpaths_out", &k->mountpaths_out}, {"mountpaths_missing", &k->mountpaths_missing},
+        {"quarantined", &k->quarantined},       {"uploads_waiting", &k->uploads_waiting},
+        {"uploads_late", &k->uploads_late},     {"uploads_oldest_ms", &k->uploads_oldest_ms}};
+    int code = 0;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && code == 0; i++)
+        code = json_get_u64(capacity, "capacity", rows[i].field, rows[i].out, err);
+    return code;
+}
+
 static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
 {
     json_t *capacity = NULL;
@@ -113,17 +131,7 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_get_u64(doc, "", "resilver", &k->resilver, err)) != 0 ||
         (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
         return r;
-    if ((r = json_get_u64(capacity, "capacity", "total_bytes", &k->total_bytes, err)) != 0 ||
-        (r = json_get_u64(capacity, "capacity", "available_bytes", &k->available_bytes, err)) !=
-            0 ||
-        (r = json_get_u64(capacity, "capacity", "room_bytes", &k->room_bytes, err)) != 0 ||
-        (r = json_get_u64(capacity, "capacity", "mountpaths_high", &k->mountpaths_high, err)) != 0)
-        return r;
-    r = json_get_u64(capacity, "capacity", "mountpaths_out", &k->mountpaths_out, err);
-    if (r == 0)
-        r = json_get_u64(capacity, "capacity", "mountpaths_missing", &k->mountpaths_missing, err);
-    return r != 0 ? r
-                  : json_get_u64(capacity, "capacity", "quarantined", &k->quarantined, err);
+    return capacity_of(capacity, k, err);
 }
 
 static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,
@@ -260,8 +268,9 @@ const struct http_route control_routes[] = {
      .query = "",
      .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
              "\"available_bytes\"}}`",
-     .reply = "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
-              "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
+     .reply =
+         "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
+         "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
      .errors = "node_not_found (register again) stale_map"},
     {.name = "state_get",
      .method = HTTP_GET,

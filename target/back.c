@@ -44,10 +44,10 @@ struct back {
 
 /* --- looking through the indexes -------------------------------------------------------------- */
 
-static bool note(struct back *k, uint64_t bucket_id, const char *name)
+static bool note(struct back *k, uint64_t bucket_id, const char *name, int64_t written_ms)
 {
     pthread_mutex_lock(&k->lock);
-    bool noted = backlog_note(k->backlog, bucket_id, name);
+    bool noted = backlog_note(k->backlog, bucket_id, name, written_ms);
     k->overflowed |= !noted;
     bool goes_on = noted && !k->stop;
     pthread_cond_signal(&k->woken);
@@ -68,7 +68,7 @@ static int look_at_some(struct back *k, struct index *x, uint64_t bucket_id,
     for (unsigned steps = 0; found == 1 && room && steps < INDEX_STEPS_MAX; steps++) {
         snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
         if (index_cursor_record(c)->pending)
-            room = note(k, bucket_id, last);
+            room = note(k, bucket_id, last, index_cursor_record(c)->modified_ms);
         found = index_cursor_next(c, err);
     }
     *more = found == 1 && room;
@@ -295,9 +295,9 @@ void back_look(struct back *k)
     pthread_mutex_unlock(&k->lock);
 }
 
-void back_note(struct back *k, uint64_t bucket_id, const char *name)
+void back_note(struct back *k, uint64_t bucket_id, const char *name, int64_t written_ms)
 {
-    (void)note(k, bucket_id, name);
+    (void)note(k, bucket_id, name, written_ms);
 }
 
 bool back_is_uploading(struct back *k, uint64_t bucket_id, const char *name)
@@ -325,9 +325,14 @@ bool back_uploads_others(struct back *k)
 struct back_count back_count(struct back *k)
 {
     size_t stuck;
+    int64_t now_ms = clock_wall_ms(), oldest_ms;
+    int64_t before_ms = now_ms - (int64_t)k->target->params.back_late;
     pthread_mutex_lock(&k->lock);
     size_t waiting = backlog_count(k->backlog, clock_ms(), BACK_STUCK_MS, &stuck);
+    size_t late = backlog_late(k->backlog, before_ms, &oldest_ms);
     bool unknown = k->looking || k->looks || k->changed || k->overflowed;
     pthread_mutex_unlock(&k->lock);
-    return (struct back_count){.waiting = waiting + unknown, .stuck = stuck};
+    uint64_t age_ms = oldest_ms < now_ms ? (uint64_t)(now_ms - oldest_ms) : 0;
+    return (struct back_count){
+        .waiting = waiting + unknown, .stuck = stuck, .late = late, .oldest_ms = age_ms};
 }

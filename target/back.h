@@ -61,8 +61,8 @@ bool back_takes(const struct object_call *call);
 /* Conditions, or an object that may be the backend's alone: who has the last word is asked first.
  * done() as of object_put_commit(); it takes the put.  NULL as put: a deletion. */
 void back_write(struct object_call *call, struct object_put *put, object_done_fn *done);
-/* Something pending has come to be here. */
-void back_note(struct back *k, uint64_t bucket_id, const char *name);
+/* Something pending has come to be here; written_ms: when it was written, by the wall. */
+void back_note(struct back *k, uint64_t bucket_id, const char *name, int64_t written_ms);
 /* Is something pending here?  With `deleted`: a deletion. */
 bool back_is_pending(const struct object_call *call, bool deleted);
 
@@ -71,7 +71,9 @@ bool back_is_uploading(struct back *k, uint64_t bucket_id, const char *name);
 bool back_uploads_others(struct back *k);
 
 struct back_count {
-    uint64_t waiting; /* those under way, too, and one more where not all need be known */
-    uint64_t stuck;   /* of them: have failed for BACK_STUCK_MS */
+    uint64_t waiting;   /* those under way, too, and one more where not all need be known */
+    uint64_t stuck;     /* of them: have failed for BACK_STUCK_MS */
+    uint64_t late;      /* of them: were written more than back_late ago */
+    uint64_t oldest_ms; /* ago the first of them was written; 0: none waits */
 };
 struct back_count back_count(struct back *k);

@@ -13,6 +13,8 @@ struct backlog_name {
     struct backlog_name *next_in_slot, *next_in_queue;
     struct lane *lane;
     bool runs, again;        /* again: noted while it ran */
+    int64_t written_ms;      /* the first write that the backend does not have … */
+    int64_t again_ms;        /* … and the first that came while it ran */
     uint64_t failed_ms;      /* first; 0: never */
     uint64_t rests_until_ms; /* put off */
     char text[];
@@ -134,11 +136,18 @@ static struct backlog_name *run_first(struct lane *l)
     return n;
 }
 
-bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name)
+static void note_again(struct backlog_name *n, int64_t written_ms)
+{
+    if (n->runs && !n->again)
+        n->again_ms = written_ms;
+    n->again = n->runs;
+}
+
+bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name, int64_t written_ms)
 {
     struct backlog_name *n = find(b, bucket_id, name);
     if (n != NULL) {
-        n->again = n->runs;
+        note_again(n, written_ms);
         return true;
     }
     if (b->count == b->rules.most)
@@ -146,6 +155,7 @@ bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name)
     size_t len = strlen(name) + 1, slot = slot_of(bucket_id, name);
     n = xcalloc(1, sizeof *n + len);
     n->lane = lane_of(b, bucket_id);
+    n->written_ms = written_ms;
     memcpy(n->text, name, len);
     n->next_in_slot = b->slots[slot];
     b->slots[slot] = n;
@@ -215,6 +225,7 @@ void backlog_over(struct backlog *b, struct backlog_name *n)
         return;
     }
     n->again = false;
+    n->written_ms = n->again_ms;
     n->failed_ms = 0;
     append(&n->lane->waiting, n);
 }
@@ -277,4 +288,18 @@ size_t backlog_count(const struct backlog *b, uint64_t now_ms, uint64_t stuck_ms
             *stuck += n->failed_ms != 0 && now_ms - n->failed_ms >= stuck_ms;
     }
     return b->count;
+}
+
+size_t backlog_late(const struct backlog *b, int64_t before_ms, int64_t *oldest_ms)
+{
+    size_t late = 0;
+    *oldest_ms = INT64_MAX;
+    for (size_t i = 0; i < SLOTS; i++) {
+        for (const struct backlog_name *n = b->slots[i]; n != NULL; n = n->next_in_slot) {
+            late += n->written_ms < before_ms;
+            if (n->written_ms < *oldest_ms)
+                *oldest_ms = n->written_ms;
+        }
+    }
+    return late;
 }

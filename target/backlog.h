@@ -35,8 +35,8 @@ struct backlog *backlog_new(const struct backlog_rules *rules);
 void backlog_free(struct backlog *b); /* NULL is fine */
 DEFINE_CLEANUP(struct backlog, backlog_free);
 
-/* False: there is no room for it. */
-bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name);
+/* False: there is no room for it.  written_ms: when, by the wall. */
+bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name, int64_t written_ms);
 /* The next one, which runs from now on until one of the two calls below; NULL: none may, for
  * *wait_ms (UINT64_MAX: until something else happens). */
 struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *wait_ms);
@@ -54,3 +54,6 @@ bool backlog_any_runs(const struct backlog *b,
                       bool (*fn)(void *ctx, uint64_t bucket_id, const char *name), void *ctx);
 /* All, those that run too.  *stuck: so many of them have failed for so long. */
 size_t backlog_count(const struct backlog *b, uint64_t now_ms, uint64_t stuck_ms, size_t *stuck);
+/* Those of which the backend lacks a write from before that time, by the wall.  *oldest_ms: the
+ * time of the first write that is lacking; of none INT64_MAX. */
+size_t backlog_late(const struct backlog *b, int64_t before_ms, int64_t *oldest_ms);

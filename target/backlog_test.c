@@ -43,9 +43,9 @@ static void names_are_taken_in_order_and_once(void **unused)
     (void)unused;
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
-    assert_true(backlog_note(b, 1, "a"));
-    assert_true(backlog_note(b, 1, "b"));
-    assert_true(backlog_note(b, 1, "a"));
+    assert_true(backlog_note(b, 1, "a", 0));
+    assert_true(backlog_note(b, 1, "b", 0));
+    assert_true(backlog_note(b, 1, "a", 0));
     assert_int_equal(count(b), 2);
     struct backlog_name *a = take(b, 0, "a"), *second = take(b, 0, "b");
     assert_true(take_none(b, 0) == UINT64_MAX);
@@ -61,9 +61,9 @@ static void what_is_written_while_it_runs_runs_again(void **unused)
     (void)unused;
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
-    assert_true(backlog_note(b, 1, "a"));
+    assert_true(backlog_note(b, 1, "a", 0));
     struct backlog_name *a = take(b, 0, "a");
-    assert_true(backlog_note(b, 1, "a"));
+    assert_true(backlog_note(b, 1, "a", 0));
     assert_true(take_none(b, 0) == UINT64_MAX); /* never twice at once */
     backlog_over(b, a);
     backlog_over(b, take(b, 0, "a"));
@@ -76,8 +76,8 @@ static void a_bucket_that_fails_rests_and_is_tried_with_one(void **unused)
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
     size_t stuck;
-    backlog_note(b, 1, "a");
-    backlog_note(b, 1, "b");
+    backlog_note(b, 1, "a", 0);
+    backlog_note(b, 1, "b", 0);
     struct backlog_name *first = take(b, 1000, "a"), *second = take(b, 1000, "b");
     backlog_failed(b, first, 1000);
     backlog_failed(b, second, 1000); /* counts once */
@@ -92,7 +92,7 @@ static void a_bucket_that_fails_rests_and_is_tried_with_one(void **unused)
     backlog_count(b, 2000, 1000, &stuck);
     assert_int_equal(stuck, 2);
     backlog_over(b, second);
-    backlog_note(b, 1, "c");
+    backlog_note(b, 1, "c", 0);
     first = take(b, 1300, "a");
     second = take(b, 1300, "c");
     backlog_over(b, first);
@@ -105,7 +105,7 @@ static void pauses_have_an_end(void **unused)
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
     uint64_t now_ms = 1;
-    backlog_note(b, 1, "a");
+    backlog_note(b, 1, "a", 0);
     for (int i = 0; i < 100; i++) {
         backlog_failed(b, take(b, now_ms, "a"), now_ms);
         now_ms += take_none(b, now_ms);
@@ -119,13 +119,13 @@ static void buckets_take_turns(void **unused)
     (void)unused;
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
-    backlog_note(b, 1, "a");
-    backlog_note(b, 1, "b");
-    backlog_note(b, 2, "x");
+    backlog_note(b, 1, "a", 0);
+    backlog_note(b, 1, "b", 0);
+    backlog_note(b, 2, "x", 0);
     backlog_failed(b, take(b, 0, "x"), 0); /* keeps its own waiting alone */
     backlog_over(b, take(b, 0, "a"));
-    backlog_note(b, 3, "y");
-    backlog_note(b, 3, "z");
+    backlog_note(b, 3, "y", 0);
+    backlog_note(b, 3, "z", 0);
     backlog_over(b, take(b, 0, "b"));
     backlog_over(b, take(b, 0, "y"));
     backlog_over(b, take(b, 0, "z"));
@@ -138,9 +138,9 @@ static void what_is_put_off_rests_alone(void **unused)
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
     size_t stuck;
-    backlog_note(b, 1, "away");
-    backlog_note(b, 1, "b");
-    backlog_note(b, 1, "c");
+    backlog_note(b, 1, "away", 0);
+    backlog_note(b, 1, "b", 0);
+    backlog_note(b, 1, "c", 0);
     struct backlog_name *away = take(b, 0, "away");
     assert_false(backlog_has_failed(away));
     backlog_put_off(b, away, 0);
@@ -149,11 +149,11 @@ static void what_is_put_off_rests_alone(void **unused)
     backlog_over(b, take(b, 0, "c"));
     backlog_over(b, second);
     assert_int_equal(take_none(b, 100), 400);
-    assert_true(backlog_note(b, 1, "away")); /* known, and not for that sooner */
+    assert_true(backlog_note(b, 1, "away", 0)); /* known, and not for that sooner */
     assert_int_equal(take_none(b, 499), 1);
     backlog_count(b, 1001, 1000, &stuck);
     assert_int_equal(stuck, 1);
-    backlog_note(b, 1, "d");
+    backlog_note(b, 1, "d", 0);
     backlog_over(b, take(b, 500, "d"));
     backlog_over(b, take(b, 500, "away"));
     assert_int_equal(count(b), 0);
@@ -164,8 +164,8 @@ static void the_bucket_rests_with_what_was_put_off(void **unused)
     (void)unused;
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(10);
-    backlog_note(b, 1, "away");
-    backlog_note(b, 1, "b");
+    backlog_note(b, 1, "away", 0);
+    backlog_note(b, 1, "b", 0);
     backlog_put_off(b, take(b, 0, "away"), 0);
     backlog_failed(b, take(b, 450, "b"), 450); /* the backend's own failure */
     assert_int_equal(take_none(b, 460), 40);   /* … until "away" is due; … */
@@ -185,17 +185,42 @@ static void it_is_bounded_and_says_what_runs(void **unused)
     _cleanup_(backlog_freep)
     struct backlog *b = backlog_of(2);
     uint64_t bucket = 1;
-    assert_true(backlog_note(b, 1, "a"));
-    assert_true(backlog_note(b, 1, "b"));
-    assert_false(backlog_note(b, 1, "c"));
-    assert_true(backlog_note(b, 1, "b"));
+    assert_true(backlog_note(b, 1, "a", 0));
+    assert_true(backlog_note(b, 1, "b", 0));
+    assert_false(backlog_note(b, 1, "c", 0));
+    assert_true(backlog_note(b, 1, "b", 0));
     backlog_over(b, take(b, 0, "a"));
-    assert_true(backlog_note(b, 1, "c"));
+    assert_true(backlog_note(b, 1, "c", 0));
     assert_false(backlog_any_runs(b, is_b, &bucket));
     struct backlog_name *n = take(b, 0, "b");
     assert_true(backlog_any_runs(b, is_b, &bucket));
     backlog_over(b, n);
     assert_false(backlog_any_runs(b, is_b, &bucket));
+}
+
+static void what_is_late_is_told_by_the_first_write(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(10);
+    int64_t oldest_ms;
+    assert_int_equal(backlog_late(b, 1000, &oldest_ms), 0);
+    assert_true(oldest_ms == INT64_MAX);
+    backlog_note(b, 1, "a", 200);
+    backlog_note(b, 1, "a", 900); /* the backend lacks the first one all the same */
+    backlog_note(b, 1, "x", 500);
+    assert_int_equal(backlog_late(b, 500, &oldest_ms), 1);
+    assert_int_equal(oldest_ms, 200);
+    struct backlog_name *a = take(b, 0, "a");
+    backlog_note(b, 1, "a", 1100);
+    backlog_note(b, 1, "a", 1200);
+    assert_int_equal(backlog_late(b, 501, &oldest_ms), 2);
+    backlog_over(b, a);
+    assert_int_equal(backlog_late(b, 1101, &oldest_ms), 2);
+    assert_int_equal(oldest_ms, 500);
+    backlog_over(b, take(b, 0, "x"));
+    assert_int_equal(backlog_late(b, 1100, &oldest_ms), 0);
+    assert_int_equal(oldest_ms, 1100);
 }
 
 int main(void)
@@ -209,6 +234,7 @@ int main(void)
         cmocka_unit_test(what_is_put_off_rests_alone),
         cmocka_unit_test(the_bucket_rests_with_what_was_put_off),
         cmocka_unit_test(it_is_bounded_and_says_what_runs),
+        cmocka_unit_test(what_is_late_is_told_by_the_first_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

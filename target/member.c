@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/back.h"
 #include "target/copies.h"
 #include "target/keeper.h"
 #include "target/member_plan.h"
@@ -165,6 +166,14 @@ static uint64_t quarantine_sum(const struct mountpath_set *set)
     return sum;
 }
 
+/* What is here and not yet where it belongs. */
+static void add_uploads(json_t *capacity, const struct back_count *back)
+{
+    json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back->waiting));
+    json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back->late));
+    json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back->oldest_ms));
+}
+
 static json_t *keepalive_doc(struct target *t)
 {
     uint64_t total = 0, available = 0;
@@ -178,13 +187,16 @@ static json_t *keepalive_doc(struct target *t)
     size_t missing = mountpath_set_missing(set);
     if (missing > 0) /* others may act in its place as soon as the primary hears that */
         copies_lease(t->copies, 0, 0);
-    return json_pack("{ss ss sI sI s{sI sI sI sI sI sI sI} sI}", "id", t->id, "boot", t->boot,
-                     "term", (json_int_t)s->term, "version", (json_int_t)s->version, "capacity",
-                     "total_bytes", (json_int_t)total, "available_bytes", (json_int_t)available,
-                     "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
-                     (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
-                     "mountpaths_missing", (json_int_t)missing, "quarantined",
-                     (json_int_t)quarantine_sum(set), "resilver", (json_int_t)resilver);
+    json_t *capacity = json_pack(
+        "{sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
+        (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
+        (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out, "mountpaths_missing",
+        (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
+    struct back_count back = back_count(t->back);
+    add_uploads(capacity, &back);
+    return json_pack("{ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version, "capacity", capacity,
+                     "resilver", (json_int_t)resilver);
 }
 
 /* The proxy to ask. */

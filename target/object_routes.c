@@ -23,7 +23,7 @@ static void deleted(void *arg, const struct attr *attr, const struct error *err)
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
     if (attr != NULL && attr_is_pending(attr))
-        back_note(call->target->back, call->bucket->id, call->name);
+        back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
     if (attr != NULL)
         http_reply_empty(call->req, 204);
     else

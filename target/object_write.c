@@ -389,7 +389,7 @@ static void stored(void *arg, const struct attr *attr, const struct error *err)
     struct error copy = *err;
     struct attr shown = attr != NULL ? *attr : (struct attr){.name = ""};
     if (attr != NULL && attr_is_pending(attr))
-        back_note(call->target->back, call->bucket->id, call->name);
+        back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
     if (attr != NULL && ec_manifest_show(&shown, &copy) == 0)
         reply_stored(call, &shown);
     else

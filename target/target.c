@@ -468,6 +468,7 @@ void target_update_gauges(struct target *t)
     struct back_count back = back_count(t->back);
     metric_set(metric_get(M_back_waiting, NULL), (int64_t)back.waiting);
     metric_set(metric_get(M_back_stuck, NULL), (int64_t)back.stuck);
+    metric_set(metric_get(M_back_oldest_seconds, NULL), (int64_t)(back.oldest_ms / 1000));
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     for (size_t i = 0; i < set->count; i++) {
         struct mountpath *mp = set->all[i];

@@ -134,6 +134,34 @@ static void judge_damage(struct verdict *v, json_t *node)
                 files, files > 1 ? "s" : "", id));
 }
 
+/* "35 min": in the greatest unit that it is at least one of. */
+static char *age_text(long long ms)
+{
+    static const struct {
+        long long ms;
+        const char *name;
+    } units[] = {{86400000, "d"}, {3600000, "h"}, {60000, "min"}, {1000, "s"}, {1, "ms"}};
+    size_t i = 0;
+    while (units[i].ms > 1 && ms < units[i].ms)
+        i++;
+    return xprintf("%lld %s", ms / units[i].ms, units[i].name);
+}
+
+static void judge_uploads(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    json_t *capacity = json_object_get(node, "capacity");
+    long long late = json_integer_value(json_object_get(capacity, "uploads_late"));
+    _cleanup_free_ char *age =
+        age_text(json_integer_value(json_object_get(capacity, "uploads_oldest_ms")));
+    if (late > 0)
+        say(v, YELLOW, id,
+            xprintf("%lld of %lld writes on '%s' that wait for a backend were made more than "
+                    "'back_late' ago, the first %s ago: its log says why ('not uploaded yet')",
+                    late, json_integer_value(json_object_get(capacity, "uploads_waiting")), id,
+                    age));
+}
+
 static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
 {
     size_t i, active = 0;
@@ -147,6 +175,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
         judge_mountpaths(v, node);
         judge_space(v, node);
         judge_damage(v, node);
+        judge_uploads(v, node);
     }
     if (active == 0)
         say(v, RED, NULL, xstrdup("no target is active: no object can be read or stored"));

@@ -51,6 +51,11 @@ static void everybody_is_there(void **unused)
     (void)unused;
     judged_as("true", PRIMARY "," TARGET, NULL, "green", 0, NULL);
     judged_as("true", PRIMARY "," TARGET, "{\"copies\": []}", "green", 0, NULL);
+    judged_as("true",
+              PRIMARY
+              ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+              "{\"uploads_waiting\": 5, \"uploads_late\": 0, \"uploads_oldest_ms\": 9}}",
+              NULL, "green", 0, NULL);
 }
 
 static void what_wants_looking_after(void **unused)
@@ -69,6 +74,11 @@ static void what_wants_looking_after(void **unused)
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
                    "{\"mountpaths_missing\": 1}}",
            NULL, "yellow", 1, "1 mountpath of 't1' is disabled");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"uploads_waiting\": 5, \"uploads_late\": 2, \"uploads_oldest_ms\": 2159999}}",
+           NULL, "yellow", 1,
+           "2 of 5 writes on 't1' that wait for a backend were made more than 'back_late' ago, the "
+           "first 35 min ago");
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": "
                    "\"maintenance\", \"absent\": true}",
            NULL, "yellow", 1, "does not answer: a rebalance waits for it");
@@ -99,10 +109,12 @@ static void copies_soften_what_is_missing(void **unused)
         const char *protection, *health, *words, *last;
         size_t reasons;
     } rows[] = {
-        {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}, \"at_risk\": [{\"bucket\": \"b\", "
+        {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}, \"at_risk\": [{\"bucket\": "
+         "\"b\", "
          "\"protection\": \"degraded\", \"why\": \"so\"}]",
          "yellow", "a copy less", "bucket 'b' is degraded: so", 2},
-        {"{\"protected\": 1, \"degraded\": 1, \"unavailable\": 1}, \"at_risk\": [{\"bucket\": \"b\", "
+        {"{\"protected\": 1, \"degraded\": 1, \"unavailable\": 1}, \"at_risk\": [{\"bucket\": "
+         "\"b\", "
          "\"protection\": \"unavailable\", \"why\": \"so\"}]",
          "red", "give 503", "1 more bucket is degraded", 3},
     };

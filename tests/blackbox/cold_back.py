@@ -65,6 +65,15 @@ def test_the_property(c):
     c.call("POST", "/v1/buckets/own", {"action": "create", "value": {"write_policy": "back"}}).expect(400)
 
 
+def test_health_tells_of_what_waits_for_long(c):
+    """--back-late is 100 ms here."""
+    with Refusing("late"):
+        put(c, "late", b"late").expect(200)
+        wait_for(lambda: " that wait for a backend " in c.dfcctl("cluster", "health").stdout, "health is yellow")
+    wait_for(lambda: c.dfcctl("cluster", "health").stdout == "Health: green\n", "health is green")
+    equal(S3.written("late"), [b"late"], "what was written there")
+
+
 # --- what is written gets there ------------------------------------------------------------------
 
 def test_put(c):
@@ -352,4 +361,5 @@ def test_owners_change(c):
 
 if __name__ == "__main__":
     with S3:
-        main(targets=2, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-timeout=10m"])
+        main(targets=2, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-timeout=10m",
+                              "--target-arg=--back-late=100ms"])
