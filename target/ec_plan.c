@@ -86,6 +86,11 @@ static unsigned count_of(ec_mask mask)
     return (unsigned)__builtin_popcountll(mask);
 }
 
+bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k)
+{
+    return ec_homes_mask(to) != 0 && count_of(ec_homes_mask(from)) > k;
+}
+
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
                   struct error *err)
 {

@@ -61,6 +61,8 @@ struct ec_mending {
  * be done. */
 void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
                     struct ec_mending *out);
+/* Something is to be made, and one more loss would not be the end. */
+bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k);
 /* May those that leave go, as far as this object is concerned?  All have answered, and each slice
  * that one of them has is on a target that stays. */
 bool ec_plan_may_go(struct ec_found *found, size_t count, unsigned slices);

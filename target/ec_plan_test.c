@@ -285,6 +285,20 @@ static void a_target_goes_when_all_say_that_it_may(void **unused)
     }
 }
 
+static void what_one_more_loss_takes_away_does_not_wait(void **unused)
+{
+    (void)unused;
+    const struct ec_homes none = {.count = 6};
+    const struct ec_homes one = {.count = 6, .all = {[5] = &nodes[5]}};
+    struct ec_homes from = {.count = 6};
+    for (unsigned i = 0; i < 5; i++)
+        from.all[i] = &nodes[i];
+    assert_true(ec_plan_may_wait(&from, &one, 4));
+    assert_false(ec_plan_may_wait(&from, &none, 4)); /* there is nothing to wait for */
+    from.all[2] = NULL;
+    assert_false(ec_plan_may_wait(&from, &one, 4));
+}
+
 static void only_what_nobody_knows_is_garbage(void **unused)
 {
     (void)unused;
@@ -310,6 +324,7 @@ int main(void)
         cmocka_unit_test(every_pattern_is_repaired),
         cmocka_unit_test(who_is_there_has_to_say_what_it_has),
         cmocka_unit_test(a_target_goes_when_all_say_that_it_may),
+        cmocka_unit_test(what_one_more_loss_takes_away_does_not_wait),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

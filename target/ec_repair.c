@@ -126,11 +126,16 @@ static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r
             m.to.all[i] = NULL;
     }
     *damaged = 0;
+    if (code == 0 && ask->endangered_only && ec_plan_may_wait(&from, &m.to, l->k)) {
+        done->put_off = true;
+        return 0;
+    }
     for (unsigned i = 0; i < m.to.count && code == 0 && !ask->stop->wanted; i++) {
         if (m.to.all[i] == NULL)
             continue;
         code = make_slice(r, b, &from, i, m.to.all[i], damaged, err);
         done->made += code == 0;
+        done->bytes += code == 0 ? ec_layout_slice_bytes(l) : 0;
     }
     if (code == 0)
         code = drop_surplus(r, found, count, done, err);
@@ -239,11 +244,17 @@ static int mend_name(const struct spread *s, uint64_t bucket_id, const char *nam
         return code;
     if (!acts(s->target, state, b, name, &owns))
         return owns || s->strange == NULL ? 0 : look_after(s, state, b, name, walk);
-    const struct ec_repair_ask ask = {
-        .target = s->target, .stop = s->stop, .bucket_id = bucket_id, .name = name};
+    const struct ec_repair_ask ask = {.target = s->target,
+                                      .stop = s->stop,
+                                      .bucket_id = bucket_id,
+                                      .name = name,
+                                      .endangered_only = s->put_off != NULL};
     (void)ec_repair_name(&ask, state, &done, &why);
     walk->made = walk->made || done.made > 0;
+    if (done.put_off)
+        *s->put_off = true;
     count_name(s, name, &done, &why);
+    (void)job_pace_wait(s->pace, done.bytes);
     return 0;
 }
 

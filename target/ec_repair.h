@@ -4,7 +4,8 @@
  * target.
  *
  * With spread.h, which brings the manifests, for the repair and the rebalance; by name for
- * ec_mend.h. Waits. */
+ * ec_mend.h.  For a walk that puts off what can wait (spread.h) those of which k are left come
+ * first. Waits. */
 #pragma once
 
 #include "ec/code.h"
@@ -15,12 +16,15 @@ struct ec_repair_ask {
     struct job_stop *stop;
     uint64_t bucket_id;
     const char *name;
-    ec_mask damaged;   /* slices that are, where they are */
-    bool present_only; /* while somebody does not answer, nothing is made that he may have */
+    ec_mask damaged;      /* slices that are, where they are */
+    bool present_only;    /* while somebody does not answer, nothing is made that he may have */
+    bool endangered_only; /* where more than k slices are left, nothing is made now */
 };
 
 struct ec_repaired {
     unsigned made, dropped;
+    bool put_off;    /* something is to be made later */
+    uint64_t bytes;  /* of the slices that were made */
     uint64_t length; /* of the object */
 };
 

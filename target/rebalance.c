@@ -16,6 +16,7 @@
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/ec_repair.h"
+#include "target/job_pace.h"
 #include "target/spread.h"
 #include "target/target.h"
 
@@ -46,7 +47,7 @@ struct run {
     pthread_mutex_t lock; /* of what follows */
     struct kept *oldest, **newest;
     size_t kept_count;
-    uint64_t paced_ms; /* what was sent takes until then, by rebalance_rate */
+    struct job_pace pace;
 };
 
 static int check_placed(const struct run *run, const struct cluster_state *s, struct error *err)
@@ -228,20 +229,13 @@ static void count(struct run *run, const char *name, uint64_t bytes, const struc
     }
 }
 
-/* Bytes take their time: clients go first. */
-static void pace(struct run *run, uint64_t bytes)
+static uint64_t rate_now(void *ctx)
 {
-    uint64_t rate = run->settings.rebalance_rate, now_ms = clock_ms();
-    if (rate == 0)
-        return;
-    pthread_mutex_lock(&run->lock);
-    if (run->paced_ms < now_ms)
-        run->paced_ms = now_ms;
-    run->paced_ms += bytes * 1000 / rate;
-    uint64_t until_ms = run->paced_ms;
-    pthread_mutex_unlock(&run->lock);
-    if (until_ms > now_ms)
-        (void)job_stop_pause(run->r->stop, until_ms - now_ms);
+    const struct target *t = ctx;
+    struct cluster_settings settings;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    cluster_settings_get(&s->config, &settings);
+    return settings.rebalance_rate;
 }
 
 /* Until it is done, or cannot be, or the job ends, or the owners are others. */
@@ -259,7 +253,7 @@ static int send_one(struct run *run, uint64_t bucket_id, const char *name, struc
             return placed;
         if (!object_copy_may_pass(code)) {
             count(run, name, bytes, &why);
-            pace(run, bytes);
+            (void)job_pace_wait(&run->pace, bytes);
             return 0;
         }
         job_tally_wait(run->r->tally, &why);
@@ -371,6 +365,7 @@ static int spread_several(struct run *run, struct mountpath *mp, const struct bu
     const struct spread spread = {.target = run->r->target,
                                   .stop = run->r->stop,
                                   .tally = run->r->tally,
+                                  .pace = &run->pace,
                                   .check = check_spread,
                                   .strange = strange,
                                   .ctx = run};
@@ -459,11 +454,13 @@ int rebalance_run(const struct rebalance *r, struct error *err)
     bool done = false;
     int code = 0;
     pthread_mutex_init(&run.lock, NULL);
+    job_pace_init_by(&run.pace, rate_now, r->target, r->stop);
     while (code == 0 && !done && !r->stop->wanted) {
         code = run_pass(&run, &done, err);
         run.first = false;
     }
     forget_kept(&run);
+    job_pace_done(&run.pace);
     pthread_mutex_destroy(&run.lock);
     if (code == 0 && !done)
         return error_set(err, E_ABORTED, "the rebalance was stopped");

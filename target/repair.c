@@ -1,5 +1,6 @@
 #include "target/repair.h"
 
+#include "cluster/settings.h"
 #include "target/copies.h"
 #include "target/ec_repair.h"
 #include "target/spread.h"
@@ -26,35 +27,69 @@ static int wait_for_index(const struct repair *r, struct mountpath *mp, struct e
     return index_check(mp->index, err);
 }
 
-static int repair_mountpath(const struct repair *r, const struct cluster_state *s,
+static int repair_mountpath(const struct spread *spread, const struct cluster_state *s,
                             struct mountpath *mp, struct error *err)
 {
-    const struct spread spread = {.target = r->target,
-                                  .stop = r->stop,
-                                  .tally = r->tally,
-                                  .check = check_map,
-                                  .ctx = (void *)r};
     struct ec_walk walk = {0}; /* one is enough: under one map nobody brings manifests later */
-    int code = wait_for_index(r, mp, err);
+    int code = wait_for_index(spread->ctx, mp, err);
     for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
         if (copies_are_several(&s->bmd.buckets[i]))
-            code = spread_bucket(&spread, mp, s->bmd.buckets[i].id, err);
+            code = spread_bucket(spread, mp, s->bmd.buckets[i].id, err);
         if (code == 0 && s->bmd.buckets[i].props.ec_data > 0)
-            code = ec_repair_bucket(&spread, mp, s->bmd.buckets[i].id, &walk, err);
+            code = ec_repair_bucket(spread, mp, s->bmd.buckets[i].id, &walk, err);
     }
     return code;
+}
+
+static int repair_all(const struct spread *spread, const struct cluster_state *s,
+                      const struct mountpath_set *set, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < set->count && code == 0; i++)
+        code = repair_mountpath(spread, s, set->all[i], err);
+    return code;
+}
+
+/* Of everything first what one more loss would take away; what was then left, if anything was. */
+static int repair_by_danger(const struct repair *r, struct job_pace *pace,
+                            const struct cluster_state *s, const struct mountpath_set *set,
+                            struct error *err)
+{
+    bool put_off = false;
+    struct spread spread = {.target = r->target,
+                            .stop = r->stop,
+                            .tally = r->tally,
+                            .pace = pace,
+                            .check = check_map,
+                            .ctx = (void *)r,
+                            .put_off = &put_off};
+    int code = repair_all(&spread, s, set, err);
+    spread.put_off = NULL;
+    return code == 0 && put_off ? repair_all(&spread, s, set, err) : code;
+}
+
+static uint64_t rate_now(void *ctx)
+{
+    const struct target *t = ctx;
+    struct cluster_settings settings;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    cluster_settings_get(&s->config, &settings);
+    return settings.repair_rate;
 }
 
 int repair_run(const struct repair *r, struct error *err)
 {
     struct target *t = r->target;
+    struct job_pace pace;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     int code = check_map((void *)r, s, err);
     if (code == 0)
         code = mountpath_set_check_whole(set, err);
     object_store_settle(t->store);
-    for (size_t i = 0; i < set->count && code == 0; i++)
-        code = repair_mountpath(r, s, set->all[i], err);
+    job_pace_init_by(&pace, rate_now, t, r->stop);
+    if (code == 0)
+        code = repair_by_danger(r, &pace, s, set, err);
+    job_pace_done(&pace);
     return code != 0 ? code : job_tally_end(r->tally, err);
 }

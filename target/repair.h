@@ -2,6 +2,10 @@
  * lacks it (spread.h).  When all targets have done so under one map, no owner lacks anything that
  * any other has, and nobody lags any more (cluster/lag.h): the primary says so then.
  *
+ * In two walks (spread.h): first what is left once only, of all buckets and mountpaths; then, where
+ * something else was found lacking, that.  The bytes take their time by the setting repair_rate,
+ * also when that is changed meanwhile.
+ *
  * It runs under the set of owners, and the lags, that the job was made for, and ends with
  * E_STALE_MAP when others are in force. */
 #pragma once

@@ -15,15 +15,20 @@ enum {
     PAUSE_FIRST_MS = 20,
     PAUSE_MAX_MS = 2000,
     TRIES_MAX = 40, /* about a minute: others may be restarting */
+    CHOICES_PER_SECOND = 4,
 };
 
 struct item {
     struct unsettled_name name;
     struct owners owners;
-    uint64_t size;
-    bool over; /* everybody has it, or the bucket is gone */
+    uint64_t size; /* of its bytes here */
+    bool chosen;   /* it is being looked at, or brought, now */
+    bool over;     /* everybody has it, or the bucket is gone, or it is left for later */
+    bool due;      /* it was found lacking, and is to be brought */
     bool lacking;
-    bool mine; /* this target is an owner */
+    unsigned whole, short_of; /* other owners who have said that they have it, and who have not */
+    uint64_t to_bring;        /* bytes that they lacked altogether since it was chosen */
+    bool mine;                /* this target is an owner */
 };
 
 /* Names of one index. */
@@ -32,6 +37,7 @@ struct batch {
     uint64_t bucket_id;
     size_t count;
     struct item items[SETTLE_AT_ONCE];
+    uint64_t brought;        /* bytes, of the chosen ones */
     const struct node *away; /* an owner that cannot be asked, and has to */
     struct error why;        /* somebody could not be asked */
     char last[ATTR_NAME_MAX + 1];
@@ -45,7 +51,7 @@ static void take(struct batch *b, const char *name, const struct index_record *r
     struct item *it = &b->items[b->count];
     if (rec->job != NULL) /* it is settled when the job has ended */
         return;
-    *it = (struct item){.size = rec->size};
+    *it = (struct item){.size = rec->sliced ? 0 : rec->size, .chosen = true};
     it->name = (struct unsettled_name){
         .bucket_id = b->bucket_id, .version = rec->version, .name = xstrdup(name)};
     b->count++;
@@ -77,7 +83,7 @@ static void forget(struct batch *b)
 
 static bool owes(const struct item *it, const struct node *n)
 {
-    for (size_t i = 0; i < it->owners.count && !it->over; i++) {
+    for (size_t i = 0; i < it->owners.count && it->chosen && !it->over; i++) {
         if (it->owners.all[i] == n)
             return true;
     }
@@ -99,8 +105,12 @@ static void ask_node(struct batch *b, const struct cluster_state *s, const struc
     if (count == 0)
         return;
     int code = settle_ask(b->spread->target, s, n, SETTLE_IS_HELD, names, count, yes, &b->why);
-    for (size_t i = 0; i < count; i++)
-        asked[i]->lacking = asked[i]->lacking || code != 0 || !yes[i];
+    for (size_t i = 0; i < count; i++) {
+        bool lacks = code != 0 || !yes[i];
+        asked[i]->lacking = asked[i]->lacking || lacks;
+        asked[i]->short_of += lacks;
+        asked[i]->whole += !lacks;
+    }
 }
 
 /* Those of which somebody lacks what is here, to the owner that acts. */
@@ -111,7 +121,7 @@ static void tell_node(struct batch *b, const struct cluster_state *s, const stru
     size_t count = 0;
     for (size_t i = 0; i < b->count; i++) {
         const struct item *it = &b->items[i];
-        if (!it->over && it->lacking && it->owners.acting == n)
+        if (it->chosen && !it->over && it->lacking && it->owners.acting == n)
             names[count++] = &it->name;
     }
     if (count > 0)
@@ -126,8 +136,9 @@ static void begin_round(struct batch *b, const struct cluster_state *s)
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
         it->lacking = false;
+        it->whole = it->short_of = 0;
         it->over = it->over || bucket == NULL;
-        if (it->over)
+        if (it->over || !it->chosen)
             continue;
         owners_of(s, bucket, it->name.name, &it->owners);
         it->mine = owners_has(&it->owners, b->spread->target->id);
@@ -147,7 +158,7 @@ static void take_away(struct batch *b, const struct node *n)
     }
 }
 
-static void run_round(struct batch *b, const struct cluster_state *s)
+static void look(struct batch *b, const struct cluster_state *s)
 {
     begin_round(b, s);
     for (size_t i = 0; i < s->smap.count; i++) {
@@ -159,26 +170,36 @@ static void run_round(struct batch *b, const struct cluster_state *s)
         else
             take_away(b, n);
     }
+}
+
+static void tell(struct batch *b, const struct cluster_state *s)
+{
     for (size_t i = 0; i < s->smap.count; i++) {
         if (s->smap.nodes[i].state == NODE_ACTIVE)
             tell_node(b, s, &s->smap.nodes[i]);
     }
 }
 
-/* How many are left. */
+/* How many of the chosen ones are left. */
 static size_t end_round(struct batch *b)
 {
     const struct spread *s = b->spread;
     size_t left = 0;
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
-        if (it->over)
+        if (it->over || !it->chosen)
             continue;
+        uint64_t bytes = it->short_of * it->size;
+        it->to_bring = it->to_bring > bytes ? it->to_bring : bytes;
         if (it->lacking) {
             left++;
             continue;
         }
         it->over = true;
+        if (it->due) {
+            job_tally_done(s->tally, it->to_bring);
+            b->brought += it->to_bring;
+        }
         if (!it->mine && s->strange != NULL)
             s->strange(s->ctx, b->bucket_id, it->name.name, &it->name.version);
     }
@@ -196,37 +217,93 @@ static void give_up(struct batch *b)
     else if (why.code == 0)
         error_set(&why, E_NOT_READY, "not all owners could be given what is here");
     for (size_t i = 0; i < b->count; i++) {
-        if (b->items[i].over)
+        struct item *it = &b->items[i];
+        if (it->over || !it->chosen)
             continue;
-        log_error("object not on all its owners", lstr("name", b->items[i].name.name), lerr(&why));
-        job_tally_fail(b->spread->tally, b->items[i].name.name, &why);
+        log_error("object not on all its owners", lstr("name", it->name.name), lerr(&why));
+        job_tally_fail(b->spread->tally, it->name.name, &why);
+        it->over = true;
     }
 }
 
-static int spread_batch(struct batch *b, struct error *err)
+/* What is found lacking, all names being chosen, is due now or left for later. */
+static int look_at_all(struct batch *b, struct error *err)
+{
+    const struct spread *s = b->spread;
+    _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
+    int code = s->check(s->ctx, state, err);
+    if (code != 0)
+        return code;
+    look(b, state);
+    size_t left = end_round(b);
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        it->due = !it->over && (s->put_off == NULL || it->whole == 0);
+        if (it->over || it->due)
+            continue;
+        it->over = true;
+        *s->put_off = true;
+        left--;
+    }
+    job_tally_expect(s->tally, left);
+    return 0;
+}
+
+/* The chosen ones, until nobody lacks any of them, or for so long none has got any further. */
+static int bring(struct batch *b, size_t left, struct error *err)
 {
     const struct spread *s = b->spread;
     uint64_t pause_ms = PAUSE_FIRST_MS;
-    size_t first_left = 0;
-    for (int i = 0; i < TRIES_MAX; i++) {
+    for (int tries = 0; tries < TRIES_MAX; tries++) {
         _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
         int code = s->check(s->ctx, state, err);
         if (code != 0)
             return code;
-        run_round(b, state);
-        size_t left = end_round(b);
-        if (i == 0)
-            job_tally_expect(s->tally, first_left = left);
-        for (; first_left > left; first_left--)
-            job_tally_done(s->tally, 0);
-        if (left == 0)
+        look(b, state);
+        size_t now_left = end_round(b);
+        if (now_left == 0)
             return 0;
+        if (now_left < left)
+            tries = 0;
+        left = now_left;
+        tell(b, state);
         if (!job_stop_pause(s->stop, pause_ms))
             return error_set(err, E_ABORTED, "the job was stopped");
         pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
     }
     give_up(b);
     return 0;
+}
+
+/* The next ones that are to be brought: one, or as many as the rate allows in a moment. */
+static size_t choose(struct batch *b, uint64_t rate_bytes_s)
+{
+    size_t count = 0;
+    uint64_t bytes = 0, most = rate_bytes_s == 0 ? UINT64_MAX : rate_bytes_s / CHOICES_PER_SECOND;
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        it->chosen = !it->over && (count == 0 || bytes + it->to_bring <= most);
+        if (!it->chosen)
+            continue;
+        count++;
+        bytes += it->to_bring;
+        it->to_bring = 0; /* somebody else may have brought it by now */
+    }
+    b->brought = 0;
+    return count;
+}
+
+static int spread_batch(struct batch *b, struct error *err)
+{
+    const struct spread *s = b->spread;
+    int code = look_at_all(b, err);
+    size_t count;
+    while (code == 0 && (count = choose(b, job_pace_rate(s->pace))) > 0) {
+        code = bring(b, count, err);
+        if (code == 0 && !job_pace_wait(s->pace, b->brought))
+            code = error_set(err, E_ABORTED, "the job was stopped");
+    }
+    return code;
 }
 
 int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,

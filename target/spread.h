@@ -5,6 +5,7 @@
  *   ask    each other active owner which of them it has, as new or newer (settle.h)
  *   see    what somebody lacks the owner that acts for the name brings to all (copies.h)
  *   again  until nobody lacks any, or they resist: then they count as failed
+ *   pay    what was brought takes its time, by the job's rate
  *
  * What this target lacks the others find in theirs.  So when all targets have gone through theirs,
  * under one map, each owner has what the greatest of all has; tombstones go the same way.
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 #include "cluster/state.h"
+#include "target/job_pace.h"
 #include "target/job_stop.h"
 #include "target/job_tally.h"
 #include "target/mountpath.h"
@@ -27,12 +29,16 @@ struct spread {
     struct target *target;
     struct job_stop *stop;
     struct job_tally *tally;
+    struct job_pace *pace; /* of the bytes that somebody lacks */
     /* May it go on by this state? */
     int (*check)(void *ctx, const struct cluster_state *s, struct error *err);
     /* Each owner has this, and this target is none of them.  NULL: nothing is done about it, and an
      * owner that is away is left out. */
     void (*strange)(void *ctx, uint64_t bucket_id, const char *name, const struct version *v);
     void *ctx;
+    /* NULL, or: names of which another owner has a whole copy, too, and those of more than k slices
+     * are left for a later walk, and *put_off is set. */
+    bool *put_off;
 };
 
 /* E_ABORTED; what check() says. */

@@ -69,7 +69,6 @@ static void go_on(struct walk *w)
     struct error err = ERROR_INIT;
     if (w->scrub != NULL && scrub_cursor_load(&w->at, w->mp, w->scrub->job_id, w->part, &err) != 0)
         log_warn("a scrub begins anew", lstr("mountpath", w->mp->path), lerr(&err));
-    w->due_us = clock_us();
     w->saved_ms = clock_ms();
 }
 

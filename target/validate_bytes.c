@@ -17,29 +17,21 @@ enum {
 
 /* --- pace ------------------------------------------------------------------------------------- */
 
-static void pause_for(const struct walk *w, uint64_t ms)
-{
-    while (ms > 0 && !walk_shall_end(w)) {
-        uint64_t now_ms = ms < PAUSE_MS ? ms : PAUSE_MS;
-        (void)job_stop_pause(w->stop, now_ms);
-        ms -= now_ms;
-    }
-}
-
-/* Not faster than the rate; time that was lost is not made up for. */
+/* Not faster than the rate of now. */
 static void keep_to_rate(struct walk *w, size_t bytes)
 {
-    uint64_t rate = w->config->rate_bytes_s != NULL ? w->config->rate_bytes_s(w->config->ctx) : 0;
-    uint64_t now_us = clock_us();
+    const struct validate_config *c = w->config;
+    uint64_t wait_ms;
     validate_part_read(w->part, bytes);
     if (w->scrub != NULL)
         metric_add(metric_get(M_scrub_bytes_total, NULL), bytes);
-    if (rate == 0)
-        return;
-    w->due_us += (uint64_t)((double)bytes * 1e6 / (double)rate);
-    if (w->due_us < now_us)
-        w->due_us = now_us;
-    pause_for(w, (w->due_us - now_us) / 1000);
+    do {
+        w->pace.rate_bytes_s = c->rate_bytes_s != NULL ? c->rate_bytes_s(c->ctx) : 0;
+        wait_ms = pace_take(&w->pace, bytes, clock_ms());
+        bytes = 0;
+        if (wait_ms > 0)
+            (void)job_stop_pause(w->stop, wait_ms < PAUSE_MS ? wait_ms : PAUSE_MS);
+    } while (wait_ms > 0 && !walk_shall_end(w));
 }
 
 /* A scrub lets others go first, but is not kept from its work for ever. */
@@ -50,7 +42,7 @@ void walk_yield(struct walk *w, size_t bytes)
         return;
     w->since_yield = 0;
     for (int ms = 0; ms < YIELD_MAX_MS && meter_queue(w->mp->meter) > 0; ms += YIELD_MS)
-        pause_for(w, YIELD_MS);
+        (void)job_stop_pause(w->stop, YIELD_MS);
 }
 
 /* --- checksums -------------------------------------------------------------------------------- */

@@ -12,6 +12,7 @@
 #include "target/object_internal.h"
 #include "target/scrub_cursor.h"
 #include "target/validate.h"
+#include "xaction/pace.h"
 
 /* One mountpath. */
 struct walk {
@@ -22,7 +23,7 @@ struct walk {
     struct mountpath *mp;
     struct validate_part *part;
     uint64_t bucket_id;
-    uint64_t due_us;      /* by the rate, of the next piece */
+    struct pace pace;
     uint64_t since_yield; /* bytes */
     uint64_t saved_ms;
     struct scrub_cursor at;

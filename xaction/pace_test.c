@@ -32,6 +32,17 @@ static void test_idleness_saves_nothing(void **state)
     assert_int_equal(pace_take(&p, 1000, 60000), 1000);
 }
 
+static void test_another_rate_is_in_force_at_once(void **state)
+{
+    (void)state;
+    struct pace p = {.rate_bytes_s = 1};
+    assert_int_equal(pace_take(&p, 5000, 10000), 5000000);
+    p.rate_bytes_s = 1000;
+    assert_int_equal(pace_take(&p, 0, 11000), 4000);
+    p.rate_bytes_s = 0;
+    assert_int_equal(pace_take(&p, 0, 11000), 0);
+}
+
 /* Pieces of any size: over a long time it is the rate. */
 static void test_the_rate_is_kept(void **state)
 {
@@ -54,6 +65,7 @@ int main(void)
         cmocka_unit_test(test_no_limit),
         cmocka_unit_test(test_what_is_taken_is_paid_for),
         cmocka_unit_test(test_idleness_saves_nothing),
+        cmocka_unit_test(test_another_rate_is_in_force_at_once),
         cmocka_unit_test(test_the_rate_is_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

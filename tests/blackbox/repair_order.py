@@ -1,0 +1,72 @@
+#!/usr/bin/env python3
+"""A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at a
+rate of a byte a second each target has one object brought, and goes on when the rate is raised."""
+
+import os
+import random
+import shutil
+
+from copies import create, holders, put, setting
+from copies_damage import named
+from lib import check, equal, main, wait_for
+
+PATIENCE = 120
+SIZE = 20000
+EACH = 5
+
+
+def body(name):
+    return random.Random(name).randbytes(SIZE)
+
+
+def names_of(c, prefix, target):
+    """So many names for which this target acts."""
+    found = []
+    for i in range(1000):
+        name = f"{prefix}/{i}"
+        if len(found) < EACH and c.owner("b", name) == target:
+            found.append(name)
+    return found
+
+
+def come_back_empty(c, target):
+    c.kill(target)
+    for mountpath in [d for d in os.listdir(c.node_dir(target)) if d.startswith("mp")]:
+        shutil.rmtree(os.path.join(c.node_dir(target), mountpath))
+    c.start(target, "--arg=--mountpath-lost-ok=true")
+    c.wait_node(target, "active")
+
+
+def are_at(c, target, names):
+    return [n for n in names if any(named(path, n) for path in c.object_files(target))]
+
+
+def test_what_is_left_once_comes_first(c):
+    setting(c, "repair", False)
+    create(c, "b", 3)
+    many, few = names_of(c, "a", "t1"), names_of(c, "z", "t1")
+    for name in many + few:
+        put(c, "b", name, body(name))
+    come_back_empty(c, "t3")
+    for path in c.object_files("t2"):
+        if any(named(path, name) for name in few):
+            os.unlink(path)
+    setting(c, "repair_rate", 1)
+    done = c.dfcctl("job", "start", "repair", "-o", "json")
+    equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
+    wait_for(lambda: are_at(c, "t3", few), "the first of what is left once", PATIENCE)
+    check(len(are_at(c, "t3", many)) <= 1, "others came before it")  # t2, which has none of these
+    check(len(are_at(c, "t3", few)) <= 1, "faster than the rate")
+
+
+def test_the_rate_changes_while_it_runs(c):
+    setting(c, "repair_rate", 0)
+    job = c.get_json("/v1/jobs?kind=repair")["jobs"][-1]["id"]
+    c.wait_job(job, "finished", seconds=PATIENCE)
+    for i in range(EACH):
+        for name in (n for n in c.names("b") if n.endswith(f"/{i}")):
+            equal(len(set(holders(c, body(name)))), 3, f"copies of {name}")
+
+
+if __name__ == "__main__":
+    main(targets=3, mountpaths=1)
