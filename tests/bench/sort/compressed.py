@@ -8,10 +8,11 @@ import shutil
 import subprocess
 import sys
 
+import common  # noqa: F401, where the others are found
 import benchlib
 from benchlib import KIB, log, size_text
 from dataset import write_dataset
-from sort import OUTPUT_SHARD_BYTES, run_measured, spec
+from disk import OUTPUT_SHARD_BYTES, run_measured, spec
 
 SHARDS, RECORDS, RECORD_BYTES = 20, 500, 20 * KIB
 CPUS = len(os.sched_getaffinity(0))

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 
+import common  # noqa: F401, where the others are found
 import benchlib
 from benchlib import KIB, MIB, log, size_text
 from dataset import check_sorted, write_dataset
@@ -37,7 +38,7 @@ for list in list.*; do tar -cf "$2/out-${list#list.}.tar" -C all --no-recursion 
 
 def spec(shards, output):
     return {
-        "description": "tests/bench/sort.py",
+        "description": "tests/bench/sort/disk.py",
         "input_bck": {"name": "in"},
         "output_bck": {"name": output},
         "input_format": {"template": f"shard-{{0000..{shards - 1:04d}}}"},

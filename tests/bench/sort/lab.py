@@ -1,0 +1,151 @@
+"""A lab of hosts with a disk and a link of given speeds: h1, h2, … each with one target on its disk, and one more
+host without limits for the proxy.  Namespaces and daemons are those of tests/blackbox; root alone can have them.
+
+Disks are dfc-slow-disk under a loop device with ext4; links are held by tc at both ends.  Both limits can be lifted
+while nothing is measured."""
+
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "blackbox"))
+
+from lib import Cluster, Http, Member, in_parallel, wait_for  # noqa: E402
+from namespaces import HostCluster, Hosts, run  # noqa: E402
+
+TBF = ("burst", "64kb", "latency", "50ms")
+
+
+class Disk:
+    """An ext4 file system of `size` bytes at `path`."""
+
+    def __init__(self, program, directory, name, size, speed):
+        self.path, image = directory / name, directory / f"{name}.img"
+        device = directory / f"{name}.disk"
+        self.path.mkdir()
+        device.touch()
+        with open(image, "wb") as f:
+            f.truncate(size)
+        self.process = subprocess.Popen([str(program), str(image), str(speed), str(device)])
+        wait_for(lambda: os.path.ismount(device), f"{device} is served")
+        self.limit(False)
+        run("mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0", str(device))
+        run("mount", "-o", "loop,noatime", str(device), str(self.path))
+        major_minor = os.stat(self.path).st_dev
+        self.stat = f"/sys/dev/block/{os.major(major_minor)}:{os.minor(major_minor)}/stat"
+        self.limit(True)
+
+    def limit(self, on):
+        self.process.send_signal(signal.SIGUSR2 if on else signal.SIGUSR1)
+
+    def end(self):
+        run("umount", str(self.path))
+        device = self.process.args[-1]  # which the loop device lets go of a moment later
+        wait_for(lambda: subprocess.run(["umount", device], capture_output=True, check=False).returncode == 0,
+                 f"{device} is unmounted")
+        self.process.wait()
+
+    def moved(self):
+        """Bytes that were read and written, by the block device."""
+        fields = pathlib.Path(self.stat).read_text().split()
+        return (int(fields[2]) + int(fields[6])) * 512
+
+    def forget(self):
+        """Everything is on the disk, and no contents of files are in memory."""
+        run("sync", "-f", str(self.path))
+        for at, _, names in os.walk(self.path):
+            for name in names:
+                path = os.path.join(at, name)
+                if os.path.isfile(path) and not os.path.islink(path):
+                    fd = os.open(path, os.O_RDONLY)
+                    os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+                    os.close(fd)
+
+
+class Lab:
+    def __init__(self, slow_disk, directory, count, disk_size, disk_speed, link_speed):
+        self.link_speed = link_speed
+        self.hosts = Hosts(count + 1)
+        self.names = self.hosts.names[:count]
+        self.disks = {name: Disk(slow_disk, directory, name, disk_size, disk_speed) for name in self.names}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.limit(False)
+        for disk in self.disks.values():
+            disk.end()
+
+    def limit(self, on):
+        for name in self.names:
+            self.disks[name].limit(on)
+            for command, device in ((self.hosts.inside(name, "tc"), "eth0"), (["tc"], "to-" + name)):
+                if on:
+                    run(*command, "qdisc", "replace", "dev", device, "root", "tbf",
+                        "rate", f"{self.link_speed * 8}bit", *TBF)
+                else:
+                    run(*command, "qdisc", "replace", "dev", device, "root", "pfifo")
+
+    def forget(self):
+        in_parallel(lambda disk: disk.forget(), self.disks.values())
+
+    def moved(self):
+        return sum(disk.moved() for disk in self.disks.values())
+
+
+class LabCluster(HostCluster):
+    """A proxy on the host without limits, and targets t1, t2, … on the first hosts of the lab."""
+
+    def __init__(self, lab, build, targets):
+        self.lab, self.hosts, self.build = lab, lab.hosts, build
+        self.dir = tempfile.mkdtemp(prefix="dfc-bench-lab-")
+        os.makedirs(os.path.join(self.dir, "logs"))
+        self.http = Http()
+        self.ended_by_test, self.children = set(), {}
+        self.key_file = os.path.join(self.dir, "cluster.key")
+        with open(os.open(self.key_file, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+            f.write(secrets.token_hex(32) + "\n")
+        self.member = Member(self.http, self.key_file)
+        names = lab.names[:targets]
+        self.nodes = {"p1": {"role": "proxy", "host": self.hosts.names[-1]},
+                      **{"t" + name[1:]: {"role": "target", "host": name} for name in names}}
+        for node in self.nodes.values():
+            node["url"] = self.base(node["host"], node["role"])
+        self.endpoint = self.nodes["p1"]["url"]
+
+    def __enter__(self):
+        self.start_all(["p1"])
+        self.start_all(self.targets())
+        for target in self.targets():
+            self.wait_node(target, "active")
+        return self
+
+    def __exit__(self, *_):
+        self.remove()
+        for target in self.targets():
+            run("rm", "-rf", self.node_dir(target))
+
+    def disk(self, node):
+        return self.lab.disks[self.host(node)]
+
+    def node_dir(self, node):
+        return str(self.disk(node).path / "node") if node in self.targets() else super().node_dir(node)
+
+    def command(self, node):
+        role, host = self.nodes[node]["role"], self.host(node)
+        argv = [str(self.build / ("dfc-proxyd" if role == "proxy" else "dfc-targetd")), "--id", node,
+                "--dir", self.node_dir(node), "--address", self.hosts.address(host),
+                "--cluster-key-file", self.key_file, "--public-port", str(self.PORTS[role]),
+                "--control-port", str(self.PORTS[role] + 1)]
+        if role == "proxy":
+            return argv
+        return [*argv, "--data-port", str(self.PORTS[role] + 2), f"--mountpaths={self.node_dir(node)}/mp1",
+                "--join=" + self.base(self.host("p1"), "proxy", 1)]
+
+    def sizes(self, node):
+        return sum(os.path.getsize(path) for path in Cluster.object_files(self, node))
