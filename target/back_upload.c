@@ -67,6 +67,8 @@ static int send_object(struct work *w, struct error *err)
                              .fd = w->o.fd,
                              .size = a->size,
                              .content_type = a->content_type,
+                             .meta = a->meta,
+                             .meta_len = a->meta_len,
                              .part_bytes = p->backend_part_size,
                              .parallel = (unsigned)p->backend_parts};
     int code = check_bytes(w, err);

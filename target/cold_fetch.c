@@ -274,6 +274,8 @@ static void put_meta(const struct fetch *f, struct buf *meta)
         put_pair(meta, OBJECT_SOURCE, f->source);
     if (*facts->encoding != '\0')
         put_pair(meta, OBJECT_BACKEND_ENCODING, facts->encoding);
+    if (f->url == NULL)
+        buf_append(meta, facts->meta, facts->meta_len);
 }
 
 static int put_begin(struct storing *s, struct error *err)
@@ -282,6 +284,9 @@ static int put_begin(struct storing *s, struct error *err)
     _cleanup_(buf_done)
     struct buf meta = BUF_INIT;
     put_meta(f, &meta);
+    if (f->facts.meta_lost)
+        log_warn("user metadata not kept: the backend has more than there is room for",
+                 lstr("bucket", f->bucket), lstr("name", f->name));
     const struct object_put_spec spec = {
         .bucket_id = f->bucket_id,
         .name = f->name,

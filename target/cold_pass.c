@@ -12,6 +12,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/miss.h"
+#include "target/object_routes.h"
 
 /* --- which range ------------------------------------------------------------------------------ */
 
@@ -82,6 +83,7 @@ int cold_pick_range(const struct object_call *call, bool *ranged, char text[stat
 void cold_put_headers(struct http_request *req, const struct backend_facts *facts)
 {
     char date[32];
+    const struct attr meta = {.meta = facts->meta, .meta_len = facts->meta_len};
     if (backend_etag_is_strong(facts->etag))
         http_reply_header(req, "ETag", facts->etag);
     if (facts->modified_s >= 0)
@@ -92,6 +94,7 @@ void cold_put_headers(struct http_request *req, const struct backend_facts *fact
                                                    : "application/octet-stream");
     if (*facts->encoding != '\0')
         http_reply_header(req, "Content-Encoding", facts->encoding);
+    object_reply_meta(req, &meta);
 }
 
 static void put_content_range(struct http_request *req, const struct backend_facts *facts)
@@ -306,8 +309,7 @@ static bool wants_whole(const char *range, int code, const struct backend_facts 
 static void keep_whole(struct cold *c, struct object_call *call, const struct backend_facts *facts)
 {
     enum range_fetch how = call->bucket->props.range_fetch;
-    bool small = facts->size >= 0 &&
-                 (uint64_t)facts->size <= call->target->params.cold_range_fetch;
+    bool small = facts->size >= 0 && (uint64_t)facts->size <= call->target->params.cold_range_fetch;
     if (how == RANGE_FETCH_ALWAYS || (how == RANGE_FETCH_SIZE && small))
         fetch_join(c, call, NULL, false);
 }

@@ -99,6 +99,8 @@ static int put_upload(const struct object_call *call, struct object_put *put,
                        .name = call->name,
                        .size = a->size,
                        .content_type = a->content_type,
+                       .meta = a->meta,
+                       .meta_len = a->meta_len,
                        .part_bytes = p->backend_part_size,
                        .parallel = (unsigned)p->backend_parts};
     int code = object_put_share(put, &u.fd, &reader, err);

@@ -34,7 +34,7 @@ enum { OBJECT_DOUBTED = OBJECT_WAITS + 1 };
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-static void put_meta_headers(struct http_request *req, const struct attr *a)
+void object_reply_meta(struct http_request *req, const struct attr *a)
 {
     size_t pos = 0;
     const char *name, *value;
@@ -65,7 +65,7 @@ static void put_headers(struct http_request *req, const struct attr *a)
     http_reply_header(req, "Dfc-Version", version_format(&a->version, version));
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
-    put_meta_headers(req, a);
+    object_reply_meta(req, a);
 }
 
 /* What the backend said of the bytes: nothing is ever decoded here. */

@@ -19,9 +19,11 @@ void object_read_serve(struct object_call *call);  /* GET, HEAD, admitted; any t
 void object_write_begin(struct http_request *req); /* PUT: object_write.c */
 void object_rename_begin(struct http_request *req); /* POST: object_rename.c */
 void object_copy_begin(struct http_request *req);  /* PUT from another target: the same */
+/* `Dfc-Meta-*` of what the attribute has. */
+struct attr;
+void object_reply_meta(struct http_request *req, const struct attr *a);
 /* The answer to a PUT.  Of one that a backend has and this target has not kept `attr` is NULL: then
  * the backend's entity tag alone is told. */
-struct attr;
 void object_reply_stored(const struct object_call *call, const struct attr *attr, const char *etag);
 /* Of such a PUT: is it for what every owner has, rather than a write? */
 bool object_is_copy(const struct http_request *req);

@@ -28,6 +28,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/back.h"
+#include "target/backend/meta.h"
 #include "target/call.h"
 #include "target/cold.h"
 #include "target/copies.h"
@@ -317,14 +318,12 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     return code;
 }
 
-/* It would be gone with the object's eviction. */
-static int check_meta(const struct object_call *call, struct error *err)
+/* What the backend could not keep would be gone with the object's eviction. */
+static int check_meta(const struct object_call *call, const struct meta *meta, struct error *err)
 {
-    if (call->from_peer || call->bucket->props.backend == NULL)
+    if (call->from_peer || call->bucket->props.backend == NULL || meta->pairs.len == 0)
         return 0;
-    return error_set(err, E_UNSUPPORTED,
-                     "bucket '%s' has a backend, where this release sends no user metadata",
-                     call->bucket->name);
+    return backend_meta_check(call->bucket->props.backend, meta->pairs.data, meta->pairs.len, err);
 }
 
 static int put_begin(struct object_call *call, struct object_put **put, struct error *err)
@@ -336,7 +335,7 @@ static int put_begin(struct object_call *call, struct object_put **put, struct e
     http_each_header(call->req, collect_meta, &meta);
     call->acts =
         copies_are_several(call->bucket) && !(call->from_peer && object_is_copy(call->req));
-    int code = meta.pairs.len > 0 ? check_meta(call, err) : 0;
+    int code = check_meta(call, &meta, err);
     if (code == 0)
         code = put_begin_with(call, &meta, put, err);
     buf_done(&meta.pairs);

@@ -8,6 +8,7 @@
 #include "cluster/state.h"
 #include "common/clock.h"
 #include "common/parse.h"
+#include "target/backend/meta.h"
 
 static const struct backend_ops *const rows[] = {&backend_dfc, &backend_gcs, &backend_http,
                                                  &backend_s3};
@@ -197,6 +198,7 @@ void backend_read_head(const struct backend_ops *ops, const struct http_head *he
              !backend_parse_content_range(range, &out->offset, &length, &out->size))
         out->size = -1;
     ops->sum(head, &out->sum);
+    backend_meta_read(ops, head, out);
     if (ops->facts != NULL)
         ops->facts(head, out);
 }

@@ -19,7 +19,12 @@
 #include "common/error.h"
 #include "net/http_client.h"
 
-enum { BACKEND_ETAG_MAX = 256, BACKEND_TYPE_MAX = 256, BACKEND_ENCODING_MAX = 64 };
+enum {
+    BACKEND_ETAG_MAX = 256,
+    BACKEND_TYPE_MAX = 256,
+    BACKEND_ENCODING_MAX = 64,
+    BACKEND_META_MAX = 1536, /* user metadata: names, values and their terminators */
+};
 
 enum backend_verb {
     BACKEND_READ, /* an object, a range of it, or its head */
@@ -43,6 +48,8 @@ struct backend_part {
 /* Of what is written. */
 struct backend_write {
     const char *content_type;         /* or NULL */
+    const char *meta;                 /* pairs (meta.h), or NULL */
+    size_t meta_len;
     struct checksum_value md5;        /* of these bytes; type NONE: not known */
     const char *upload_id;            /* of parts: what BACKEND_PARTS_BEGIN was answered with */
     unsigned part;                    /* 1, 2, … */
@@ -91,6 +98,9 @@ struct backend_facts {
     char encoding[BACKEND_ENCODING_MAX]; /* Content-Encoding; "": the bytes are the object's */
     int64_t modified_s;                  /* -1: unknown */
     struct checksum_value sum;           /* of the whole object; type NONE: none is given */
+    char meta[BACKEND_META_MAX];         /* the user's own: pairs (meta.h) … */
+    size_t meta_len;
+    bool meta_lost; /* … but there is more than can be kept, and so nothing is */
 };
 
 /* A page of a backend's list: what is not a name of ours (empty, too long, no UTF-8) is left out.
@@ -133,8 +143,10 @@ struct backend_ops {
     /* With BACKEND_LIST. */
     int (*page)(const struct backend_spec *spec, const char *body, size_t len,
                 struct backend_page *out, struct error *err);
-    bool redirects;   /* are they followed? */
-    bool bears_token; /* asks with a token (google_token.h), unless it is public */
+    const char *meta_prefix; /* of headers with user metadata; NULL: it has none */
+    bool takes_meta;         /* … and takes it with what is written */
+    bool redirects;          /* are they followed? */
+    bool bears_token;        /* asks with a token (google_token.h), unless it is public */
 };
 
 extern const struct backend_ops backend_dfc, backend_gcs, backend_http, backend_s3;

@@ -154,11 +154,22 @@ static const char *fake_header(const struct http_head *head, const char *name)
     return NULL;
 }
 
+static void fake_each(const struct http_head *head,
+                      void (*fn)(void *ctx, const char *name, const char *value), void *ctx)
+{
+    const struct fake_head *f = (const struct fake_head *)head;
+    for (size_t i = 0; f->pairs[i] != NULL; i += 2)
+        fn(ctx, f->pairs[i], f->pairs[i + 1]);
+}
+
 static struct backend_facts read_head(const char *provider, int status, int64_t length,
                                       const char *const *pairs)
 {
     const struct fake_head f = {
-        .head = {.status = status, .content_length = length, .header = fake_header},
+        .head = {.status = status,
+                 .content_length = length,
+                 .header = fake_header,
+                 .each_header = fake_each},
         .pairs = pairs};
     struct backend_facts facts;
     backend_read_head(backend_ops_of(provider), &f.head, &facts);

@@ -6,13 +6,18 @@
 #include "target/backend/backend.h"
 
 #include <openssl/evp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/parse.h"
 #include "target/backend/aws_keys.h"
+#include "target/backend/meta.h"
 #include "target/backend/s3_xml.h"
 #include "target/backend/sigv4.h"
 
+#define META_PREFIX "x-amz-meta-"
+
+/* Beside those of user metadata. */
 enum { HEADERS_MAX = 12, SIGNED_MAX = 7, SHA256_BYTES = 32, LIST_PAGE_MAX = 1000 };
 
 /* --- where ------------------------------------------------------------------------------------ */
@@ -121,7 +126,7 @@ static struct place find_place(const struct backend_spec *spec, const struct bac
 
 struct headers {
     struct arena *arena;
-    struct sigv4_header named[SIGNED_MAX]; /* the signed ones, in order */
+    struct sigv4_header *named; /* the signed ones, in order */
     size_t named_count;
     const char **lines;
     size_t count;
@@ -172,6 +177,39 @@ static const char *payload_of(const struct backend_ask *ask, const char *body, s
     return hex;
 }
 
+static bool is_begun(const struct backend_ask *ask)
+{
+    return ask->verb == BACKEND_PUT || ask->verb == BACKEND_PARTS_BEGIN;
+}
+
+static size_t count_meta(const struct backend_ask *ask)
+{
+    size_t pos = 0, n = 0;
+    const char *name, *value;
+    while (is_begun(ask) &&
+           backend_meta_next(ask->write->meta, ask->write->meta_len, &pos, &name, &value))
+        n++;
+    return n;
+}
+
+static int compare_names(const void *a, const void *b)
+{
+    const struct sigv4_header *x = a, *y = b;
+    return strcmp(x->name, y->name);
+}
+
+static void add_meta(const struct backend_ask *ask, struct headers *h)
+{
+    size_t pos = 0, first = h->named_count, n = count_meta(ask);
+    const char *name, *value;
+    for (size_t i = 0; i < n; i++) {
+        backend_meta_next(ask->write->meta, ask->write->meta_len, &pos, &name, &value);
+        add_signed(h, arena_printf(h->arena, META_PREFIX "%s", name), value);
+    }
+    if (n > 0)
+        qsort(h->named + first, n, sizeof h->named[0], compare_names);
+}
+
 /* In the order of their names, as the signature wants it. */
 static int add_signed_headers(const struct backend_spec *spec, const struct backend_ask *ask,
                               const struct place *place, const char *body, struct headers *h,
@@ -189,10 +227,13 @@ static int add_signed_headers(const struct backend_spec *spec, const struct back
     add_signed(h, "host", place->host);
     if (ask->verb == BACKEND_READ)
         add_signed(h, "x-amz-checksum-mode", "ENABLED");
+    const char *payload = spec->is_signed ? payload_of(ask, body, h->arena) : NULL;
     if (spec->is_signed) {
-        const char *payload = payload_of(ask, body, h->arena);
         add_signed(h, "x-amz-content-sha256", payload);
         add_signed(h, "x-amz-date", time);
+    }
+    add_meta(ask, h);
+    if (spec->is_signed) {
         if (*keys.token != '\0')
             add_signed(h, "x-amz-security-token", keys.token);
         sign(spec, ask, place, &keys, time, payload, h);
@@ -203,15 +244,17 @@ static int add_signed_headers(const struct backend_spec *spec, const struct back
 
 static bool takes_type(const struct backend_ask *ask)
 {
-    return (ask->verb == BACKEND_PUT || ask->verb == BACKEND_PARTS_BEGIN) &&
-           ask->write->content_type != NULL;
+    return is_begun(ask) && ask->write->content_type != NULL;
 }
 
 static int s3_request(const struct backend_spec *spec, const struct backend_ask *ask,
                       struct arena *a, struct backend_request *out, struct error *err)
 {
     const struct place place = find_place(spec, ask, a);
-    struct headers h = {.arena = a, .lines = arena_alloc(a, HEADERS_MAX * sizeof(char *))};
+    size_t meta = count_meta(ask);
+    struct headers h = {.arena = a,
+                        .named = arena_alloc(a, (SIGNED_MAX + meta) * sizeof(struct sigv4_header)),
+                        .lines = arena_alloc(a, (HEADERS_MAX + meta) * sizeof(char *))};
     const char *body = ask->verb == BACKEND_PARTS_END ? s3_xml_parts(ask->write, a) : NULL;
     int code = add_signed_headers(spec, ask, &place, body, &h, err);
     if (code != 0)
@@ -274,4 +317,6 @@ const struct backend_ops backend_s3 = {
     .upload_id = s3_xml_upload_id,
     .end_etag = s3_xml_parts_etag,
     .page = s3_xml_page,
+    .meta_prefix = META_PREFIX,
+    .takes_meta = true,
 };

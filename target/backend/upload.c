@@ -65,7 +65,8 @@ static int put_whole(const struct exchange_env *env, const struct upload *u,
                      char etag[static BACKEND_ETAG_MAX], struct error *err)
 {
     const struct exchange_file file = {.fd = u->fd, .length = u->size};
-    struct backend_write write = {.content_type = u->content_type};
+    struct backend_write write = {
+        .content_type = u->content_type, .meta = u->meta, .meta_len = u->meta_len};
     const struct backend_ask ask = {.verb = BACKEND_PUT, .name = u->name, .write = &write};
     struct exchange_reply reply;
     int code = md5_of(&file, &write.md5, err);
@@ -91,7 +92,8 @@ struct parts {
 
 static int parts_begin(struct parts *p, struct error *err)
 {
-    const struct backend_write write = {.content_type = p->u->content_type};
+    const struct backend_write write = {
+        .content_type = p->u->content_type, .meta = p->u->meta, .meta_len = p->u->meta_len};
     const struct backend_ask ask = {
         .verb = BACKEND_PARTS_BEGIN, .name = p->u->name, .write = &write};
     struct exchange_reply reply;

@@ -23,6 +23,8 @@ struct upload {
     int fd;
     uint64_t size;
     const char *content_type; /* or NULL */
+    const char *meta;         /* pairs (meta.h), or NULL */
+    size_t meta_len;
     uint64_t part_bytes;      /* larger objects go in parts of this size */
     unsigned parallel;        /* parts at once */
 };

@@ -201,6 +201,19 @@ def test_write_through_in_parts(c):
     check(c.get("written", "large ä+%").expect(200).body == LARGE, "read again, from Ceph")
 
 
+def test_user_metadata(c):
+    sent = {"Dfc-Meta-Colour": "dark blue", "Dfc-Meta-A-b-c": "x=1; y", "Dfc-Meta-a.b": "~"}
+    wanted = {"colour": "dark blue", "a-b-c": "x=1; y", "a.b": "~"}
+    for name, data in (("meta/small", b"small"), ("meta/large", LARGE)):
+        c.object("PUT", "written", name, data, sent).expect(200)
+        head = {n.lower(): v for n, v in S3.head("written", name).items()}
+        equal({n: head.get(f"x-amz-meta-{n}") for n in wanted}, wanted, "what Ceph has")
+        equal(run(c, "written", "evict", {"list": [name]})[0], 1, "evicted")
+        for method in ("HEAD", "GET", "GET"):
+            got = {n.lower(): v for n, v in c.object(method, "written", name).headers.items()}
+            equal({n: got.get(f"dfc-meta-{n}") for n in wanted}, wanted, f"what {method} gives")
+
+
 def test_delete(c):
     c.object("DELETE", "written", "nothing").expect(404, "object_not_found")
     S3.put("written", "gone", b"gone")

@@ -86,6 +86,12 @@ def signature(secret, method, path, query, headers, signed, date, region, servic
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
+def meta_of(headers):
+    """User metadata, names in lower case."""
+    prefix = "x-amz-meta-"
+    return {n.lower()[len(prefix):]: v for n, v in headers.items() if n.lower().startswith(prefix)}
+
+
 class Refused(Exception):
     def __init__(self, status, code, message):
         super().__init__(message)
@@ -199,7 +205,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         status, headers, body = 200, {}, b""
         upload = self.query.get("uploadId")
         if self.command == "POST" and "uploads" in self.query:
-            name = service.begin(bucket, key, self.headers.get("Content-Type"))
+            name = service.begin(bucket, key, self.headers.get("Content-Type"), meta_of(self.headers))
             body = (f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket>"
                     f"<UploadId>{name}</UploadId></InitiateMultipartUploadResult>").encode()
         elif self.command == "POST":
@@ -220,7 +226,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif upload is not None:
             headers["ETag"] = service.part(upload, int(self.query["partNumber"]), self.body)
         else:
-            headers["ETag"] = service.store(bucket, key, self.body, self.headers.get("Content-Type"))
+            headers["ETag"] = service.store(bucket, key, self.body, self.headers.get("Content-Type"),
+                                            meta=meta_of(self.headers))
         if "deaf" in fault:
             self.reset()
         self.send_whole(status, body, headers)
@@ -290,6 +297,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send_header("Content-Type",
                          self.server.service.type_of(*self.server.service.locate(self)))
         self.send_header("Last-Modified", email.utils.formatdate(self.modified(fault), usegmt=True))
+        for name, value in self.server.service.meta(*self.server.service.locate(self)).items():
+            self.send_header("x-amz-meta-" + name, value)
         if "chunked" in fault:
             self.send_header("Transfer-Encoding", "chunked")
         else:
@@ -419,7 +428,7 @@ class FakeS3:
         self.lock = threading.Lock()
         self.page_max = page_max
         self.objects, self.faults, self.seen = {}, {}, {}
-        self.etags, self.types = {}, {}  # (bucket, key): of objects that came in parts; content types
+        self.etags, self.types, self.metas = {}, {}, {}  # (bucket, key): of objects that came in parts; …
         self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
         self.running = 0  # requests under way
@@ -448,9 +457,10 @@ class FakeS3:
 
     # What tests say and ask.
 
-    def put(self, bucket, key, data):
+    def put(self, bucket, key, data, meta=None):
         with self.lock:
             self.objects.setdefault(bucket, {})[key] = data
+            self.metas[bucket, key] = meta or {}
             self.etags.pop((bucket, key), None)
             self.types.pop((bucket, key), None)
 
@@ -568,12 +578,17 @@ class FakeS3:
         with self.lock:
             return self.types.get((bucket, key)) or "application/x-test"
 
-    def store(self, bucket, key, data, content_type, etag=None):
+    def meta(self, bucket, key):
+        with self.lock:
+            return dict(self.metas.get((bucket, key), {}))
+
+    def store(self, bucket, key, data, content_type, etag=None, meta=None):
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
             self.objects[bucket][key] = data
             self.types[bucket, key] = content_type
+            self.metas[bucket, key] = meta or {}
             self.etags[bucket, key] = etag or f'"{hashlib.md5(data).hexdigest()}"'
             self.puts.append((bucket, key, data))
             return self.etags[bucket, key]
@@ -583,11 +598,11 @@ class FakeS3:
             self.objects.get(bucket, {}).pop(key, None)
             self.puts.append((bucket, key, None))
 
-    def begin(self, bucket, key, content_type):
+    def begin(self, bucket, key, content_type, meta):
         with self.lock:
             self.last += 1
             name = f"up/load+{self.last}=="
-            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "parts": {}}
+            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "meta": meta, "parts": {}}
             return name
 
     def upload(self, name):
@@ -615,7 +630,8 @@ class FakeS3:
         if any(len(p) < 5 << 20 for p in parts[:-1]):
             raise Refused(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum")
         digest_of_all = hashlib.md5(b"".join(hashlib.md5(p).digest() for p in parts)).hexdigest()
-        etag = self.store(bucket, key, b"".join(parts), upload["type"], f'"{digest_of_all}-{len(parts)}"')
+        etag = self.store(bucket, key, b"".join(parts), upload["type"], f'"{digest_of_all}-{len(parts)}"',
+                          upload["meta"])
         with self.lock:
             del self.open[name]
         return etag
@@ -635,7 +651,7 @@ class FakeS3:
             return
         headers = {n.lower(): v for n, v in request.headers.items()}
         found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, "
-                             r"SignedHeaders=([a-z0-9;-]+), Signature=([0-9a-f]{64})",
+                             r"SignedHeaders=([^ ,]+), Signature=([0-9a-f]{64})",
                              headers.get("authorization", ""))
         if not found:
             raise Refused(403, "AccessDenied", "Anonymous access is forbidden")

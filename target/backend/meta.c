@@ -1,0 +1,151 @@
+#include "target/backend/meta.h"
+
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "target/attr.h"
+#include "target/object.h"
+
+/* Entity tag and encoding of the backend have their place beside it. */
+static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <= ATTR_META_MAX,
+              "what the target adds has room");
+
+static bool is_ours(const char *name)
+{
+    return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
+           strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
+}
+
+bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
+                       const char **value)
+{
+    const struct attr all = {.meta = pairs, .meta_len = len};
+    while (attr_meta_next(&all, pos, name, value)) {
+        if (!is_ours(*name))
+            return true;
+    }
+    return false;
+}
+
+/* --- out -------------------------------------------------------------------------------------- */
+
+/* RFC 9110's token, in lower case, but for the underscore: Ceph (release 16) gives it back as a
+ * hyphen. */
+static bool is_name(const char *name)
+{
+    return *name != '\0' &&
+           strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789!#$%&'*+-.^`|~") == strlen(name);
+}
+
+/* Signatures and proxies take several spaces for one, and those at the ends for none. */
+static bool is_value(const char *value)
+{
+    size_t len = strlen(value);
+    if (len == 0 || value[0] == ' ' || value[len - 1] == ' ' || strstr(value, "  ") != NULL)
+        return false;
+    for (size_t i = 0; i < len; i++) {
+        if (value[i] < ' ' || value[i] > '~')
+            return false;
+    }
+    return true;
+}
+
+static bool is_twice(const char *pairs, size_t end, const char *wanted)
+{
+    const struct attr before = {.meta = pairs, .meta_len = end};
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(&before, &pos, &name, &value)) {
+        if (strcmp(name, wanted) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int check_pair(const char *name, const char *value, struct error *err)
+{
+    if (is_ours(name))
+        return error_set(err, E_INVALID,
+                         "user metadata '%s': in a bucket with a backend the name is the target's "
+                         "own",
+                         name);
+    if (!is_name(name))
+        return error_set(
+            err, E_INVALID,
+            "user metadata: '%.64s' is no name that backends give back: letters, digits, '-' and "
+            "'.'",
+            name);
+    if (!is_value(value))
+        return error_set(err, E_INVALID,
+                         "user metadata '%s': a backend takes printable ASCII, not empty, and with "
+                         "single spaces between words",
+                         name);
+    return 0;
+}
+
+int backend_meta_check(const char *backend_url, const char *pairs, size_t len, struct error *err)
+{
+    struct backend_spec spec;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    const struct attr all = {.meta = pairs, .meta_len = len};
+    const char *name, *value;
+    int code = backend_parse(backend_url, a, &spec, err);
+    if (code == 0 && !backend_ops_of(spec.provider)->takes_meta)
+        code = error_set(err, E_UNSUPPORTED,
+                         "a backend of the kind '%s' is sent no user metadata by this release",
+                         spec.provider);
+    if (code == 0 && len > BACKEND_META_MAX)
+        code = error_set(err, E_INVALID,
+                         "user metadata has more than %d bytes, which is the limit of a bucket "
+                         "with a backend",
+                         BACKEND_META_MAX);
+    for (size_t pos = 0, at = 0; code == 0 && attr_meta_next(&all, &pos, &name, &value); at = pos) {
+        code = check_pair(name, value, err);
+        if (code == 0 && is_twice(pairs, at, name))
+            code = error_set(err, E_INVALID, "user metadata '%s' is there twice", name);
+    }
+    return code;
+}
+
+/* --- in --------------------------------------------------------------------------------------- */
+
+struct reading {
+    const char *prefix;
+    struct backend_facts *out;
+};
+
+static void take_header(void *ctx, const char *header, const char *value)
+{
+    const struct reading *r = ctx;
+    struct backend_facts *out = r->out;
+    size_t prefix = strlen(r->prefix), value_size = strlen(value) + 1;
+    if (strncasecmp(header, r->prefix, prefix) != 0 || header[prefix] == '\0')
+        return;
+    size_t name_size = strlen(header + prefix) + 1;
+    char *at = out->meta + out->meta_len;
+    if (out->meta_lost || name_size + value_size > BACKEND_META_MAX - out->meta_len) {
+        out->meta_lost = true;
+        return;
+    }
+    for (size_t i = 0; i < name_size; i++) {
+        char c = header[prefix + i];
+        at[i] = c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+    }
+    if (is_ours(at))
+        return;
+    memcpy(at + name_size, value, value_size);
+    out->meta_len += name_size + value_size;
+}
+
+void backend_meta_read(const struct backend_ops *ops, const struct http_head *head,
+                       struct backend_facts *out)
+{
+    struct reading r = {.prefix = ops->meta_prefix, .out = out};
+    if (ops->meta_prefix == NULL)
+        return;
+    head->each_header(head, take_header, &r);
+    if (out->meta_lost)
+        out->meta_len = 0;
+}

@@ -1,0 +1,26 @@
+/* User metadata on its way to a backend and back.
+ *
+ *   Dfc-Meta-Colour: blue ◀─▶ "colour\0blue\0" ◀─▶ x-amz-meta-colour: blue
+ *
+ * A backend's row says by which prefix its headers have it (backend_ops.meta_prefix), and whether
+ * it takes it (takes_meta).  What it could not give back as it was is refused before anything is
+ * sent.  Pure. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+#include "target/backend/backend.h"
+
+/* The next pair; *pos starts at 0, false at the end.  Those that the target keeps for itself
+ * (object.h) are left out. */
+bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
+                       const char **value);
+/* E_UNSUPPORTED where the backend of this URL has no place for metadata; E_INVALID with what is
+ * wrong with it. */
+int backend_meta_check(const char *backend_url, const char *pairs, size_t len, struct error *err);
+/* What a reply's head has, into out->meta: all of it, or, where that is more than can be kept,
+ * nothing and out->meta_lost. */
+void backend_meta_read(const struct backend_ops *ops, const struct http_head *head,
+                       struct backend_facts *out);
