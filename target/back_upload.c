@@ -9,6 +9,7 @@
 #include "target/backend/upload.h"
 #include "target/cold_internal.h"
 #include "target/earlier.h"
+#include "target/turns.h"
 
 struct work {
     struct target *target;
@@ -118,6 +119,8 @@ static int upload(struct work *w, const struct cluster_state *s, struct error *e
     struct target *t = w->target;
     if (!t->object_env.owns(t->object_env.ctx, w->bucket->id, w->name))
         return 0; /* it is moved to who does, and goes from there */
+    if (turns_busy(t->cold->turns, w->bucket->id, w->name))
+        return error_set(err, E_NOT_READY, "'%s' is being written through to its backend", w->name);
     int code = object_open_held(t->store, w->bucket->id, w->name, &w->o, err);
     if (code != 0)
         return code == E_OBJECT_NOT_FOUND ? 0 : code;

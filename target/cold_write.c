@@ -6,8 +6,9 @@
  * conditions ─▶ tombstone over what is here ─▶ delete at the backend ─▶ 204
  *
  * Order.  Writes to one name go one after the other (turns.h), so that they reach the backend in
- * the order of their ends here.  Conditions are asked of the backend, in the name's lane: nothing
- * of ours comes between the answer and the write.
+ * the order of their ends here; beside writes of another policy, too: whoever writes through and
+ * who uploads (back_upload.c) each says so first, and then looks for the other.  Conditions are
+ * asked of the backend, in the name's lane: nothing of ours comes between the answer and the write.
  *
  * What is here never outlives what the backend has.  From before the upload until after it the name
  * has a tombstone, on the disk, which sends readers to the backend: so a crash, or an upload whose
@@ -50,26 +51,40 @@ int cold_ask_head(const struct object_call *call, bool *there, struct backend_fa
     return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
 }
 
-/* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
- * something. */
-static int hide_old(const struct object_call *call, bool *was, struct error *err)
+static int refuse_pending(const struct object_call *call, struct error *err)
 {
-    struct error why = ERROR_INIT;
-    int code = object_delete_wait(call->target->store, call->bucket->id, call->name,
-                                  DURABILITY_SYNC, NULL, &call->earlier, &why);
-    *was = code == 0;
-    return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
+    return error_set(
+        err, E_NOT_READY,
+        "object '%s' was written while write_policy was 'back', and the backend does not "
+        "have it yet; try again",
+        call->name);
 }
 
-/* It was answered for, and would be lost with a write that fails. */
+/* It was answered for, and would be lost with a write that fails; and what is on its way there
+ * could get there later than this one. */
 static int check_pending(const struct object_call *call, struct error *err)
 {
-    if (!back_is_pending(call, false))
-        return 0;
-    return error_set(err, E_NOT_READY,
-                     "object '%s' was written while write_policy was 'back', and the backend does not "
-                     "have it yet; try again",
-                     call->name);
+    if (back_is_pending(call, false) || call->earlier.pending || call->earlier.uploading ||
+        back_is_uploading(call->target->back, call->bucket->id, call->name))
+        return refuse_pending(call, err);
+    return 0;
+}
+
+static int check_hidden(void *ctx, const struct attr *current, struct error *err)
+{
+    return current != NULL && attr_is_pending(current) ? refuse_pending(ctx, err) : 0;
+}
+
+/* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
+ * something. */
+static int hide_old(struct object_call *call, bool *was, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    const struct object_condition condition = {.check = check_hidden, .ctx = call};
+    int code = object_delete_wait(call->target->store, call->bucket->id, call->name,
+                                  DURABILITY_SYNC, &condition, &call->earlier, &why);
+    *was = code == 0;
+    return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
 }
 
 static void overtake(const struct object_call *call)
@@ -149,7 +164,7 @@ static void put_keep(const struct object_call *call, struct object_put *put, con
     sem_destroy(&e.over);
 }
 
-static int put_through(const struct object_call *call, struct object_put *put,
+static int put_through(struct object_call *call, struct object_put *put,
                        char etag[static BACKEND_ETAG_MAX], struct error *err)
 {
     bool was;
@@ -167,7 +182,7 @@ static int put_through(const struct object_call *call, struct object_put *put,
 static void put_run(void *arg)
 {
     struct cold_write *w = arg;
-    const struct object_call *call = w->call;
+    struct object_call *call = w->call;
     struct cold *c = call->target->cold;
     char etag[BACKEND_ETAG_MAX];
     struct error err = ERROR_INIT;
@@ -188,7 +203,7 @@ static void put_run(void *arg)
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
 
-static int delete_through(const struct object_call *call, struct error *err)
+static int delete_through(struct object_call *call, struct error *err)
 {
     bool there, was = false;
     struct backend_facts facts;

@@ -80,6 +80,7 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
         (r = json_get_bool(doc, "", "damaged", &out->damaged, err)) != 0 ||
+        (r = json_get_bool(doc, "", "pending", &out->pending, err)) != 0 ||
         (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
         (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
         (r = json_need_str(doc, "", "version", &version, err)) != 0)
@@ -138,6 +139,7 @@ struct asking {
     const struct node **nodes; /* the state's */
     const struct node *best;
     struct object_held held; /* the greatest so far */
+    bool uploading;          /* any of them */
     struct error err;
     earlier_fn *fn;
     void *arg;
@@ -165,10 +167,14 @@ static void answered(void *arg, struct http_result *r)
     const struct node *n = a->nodes[a->next++];
     struct object_held held;
     int code = earlier_held_of(r, a->url, n->id, &held, &a->err);
-    if (code == 0 && held.found &&
-        (!a->held.found || version_compare(&held.version, &a->held.version) > 0)) {
-        a->held = held;
-        a->best = n;
+    if (code == 0) {
+        a->uploading |= held.uploading;
+        if (held.found &&
+            (!a->held.found || version_compare(&held.version, &a->held.version) > 0)) {
+            a->held = held;
+            a->best = n;
+        }
+        a->held.uploading = a->uploading;
     }
     ask_next(a);
 }
@@ -300,6 +306,8 @@ static void reply_held(struct http_request *req, const struct object_held *held,
         json_object_set_new(doc, "visible", json_boolean(held->visible));
         if (held->damaged)
             json_object_set_new(doc, "damaged", json_true());
+        if (held->pending)
+            json_object_set_new(doc, "pending", json_true());
         json_object_set_new(doc, "version", json_string(version_format(&held->version, version)));
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
@@ -333,8 +341,9 @@ static void look(void *arg)
     if (code != 0)
         http_reply_error(call->req, &err);
     else
-        reply_held(call->req, &held,
-                   back_is_uploading(t->back, call->bucket_id, http_path_param(call->req, "object")));
+        reply_held(
+            call->req, &held,
+            back_is_uploading(t->back, call->bucket_id, http_path_param(call->req, "object")));
 }
 
 static int parse_held(struct http_request *req, uint64_t *bucket_id, bool *ahead, struct error *err)
@@ -374,9 +383,11 @@ const struct http_route earlier_routes[] = {
      .query = "dfcv=the sender's state version: the answer is of that state or a later one; "
               "owners=these: of one with the same owners",
      .body = "",
-     .reply = "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
-              "visible: a tombstone; damaged: true where its bytes are lost; \"slices\": the tag "
-              "of those that it is in",
+     .reply =
+         "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
+         "visible: a tombstone; damaged: true where its bytes are lost; pending: true where the "
+         "bucket's backend does not have it yet, uploading: true where it is on its way there; "
+         "\"slices\": the tag of those that it is in",
      .errors = "invalid_argument invalid_name not_ready stale_map mountpath_disabled io_error"},
     {.name = NULL},
 };

@@ -230,6 +230,39 @@ def test_another_policy(c):
     c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": "back"}}).expect(200)
 
 
+def same_owner(c, name):
+    """Another name that the same target has."""
+    owner = c.owner("back", name)
+    return next(n for n in (f"{name}-{i}" for i in range(100)) if c.owner("back", n) == owner)
+
+
+def test_policies_that_change_during_an_upload(c):
+    """A write through and one back, side by side: they get to the backend one after the other, and what is there
+    in the end is what is here."""
+    def policy(value):
+        c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": value}}).expect(200)
+
+    first, second, replies = threading.Event(), threading.Event(), []
+    policy("through")
+    S3.fail("both", method="PUT", stall=first)
+    writer = threading.Thread(target=lambda: replies.append(put(c, "both", b"through")))
+    writer.start()
+    wait_for(lambda: S3.count("both") == 1, "the upload is under way")
+    policy("back")
+    S3.fail("both", method="PUT", stall=second)  # one that would overtake it
+    put(c, "both", b"back").expect(200)
+    after = same_owner(c, "both")
+    put(c, after, b"after").expect(200)
+    wait_for(lambda: S3.has("data", after) == b"after", "what was written later is there")
+    first.set()
+    writer.join()
+    replies[0].expect(200)
+    second.set()
+    S3.calm()
+    wait_uploaded(c)
+    equal(S3.has("data", "both"), c.get("back", "both").expect(200).body, "what the backend has is what is here")
+
+
 # --- kills and moves -----------------------------------------------------------------------------
 
 def write_some(c, prefix, count):
