@@ -101,6 +101,15 @@ int error_recode(struct error *err, int code, const char *fmt, ...)
     return code;
 }
 
+int error_forgive(struct error *err, int code, int forgiven)
+{
+    if (code != forgiven)
+        return code;
+    if (err != NULL)
+        *err = ERROR_INIT;
+    return 0;
+}
+
 const char *error_name(int code)
 {
     if (code == 0)

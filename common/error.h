@@ -45,6 +45,8 @@ int error_wrap(struct error *err, const char *fmt, ...) __attribute__((format(pr
 /* As error_wrap, but gives the error another code as well. */
 int error_recode(struct error *err, int code, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* 0, and nothing in err, where the code is one that is no failure here; else the code. */
+int error_forgive(struct error *err, int code, int forgiven);
 
 const char *error_name(int code);        /* "bucket_not_found"; "ok" for 0, "internal" if unknown */
 const char *error_text(int code);        /* the sentence of the table */

@@ -57,6 +57,18 @@ static void strange_codes_are_internal(void **state)
     assert_int_equal(error_from_name(""), 0);
 }
 
+static void what_is_forgiven_leaves_nothing(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    assert_int_equal(error_forgive(&err, error_set(&err, E_NET, "x"), E_TIMEOUT), E_NET);
+    assert_int_equal(err.code, E_NET);
+    assert_int_equal(error_forgive(&err, E_NET, E_NET), 0);
+    assert_int_equal(err.code, 0);
+    assert_int_equal(error_forgive(NULL, E_NET, E_NET), 0);
+    assert_int_equal(error_forgive(&err, 0, E_NET), 0);
+}
+
 static void zero_is_ok(void **state)
 {
     (void)state;
@@ -133,6 +145,7 @@ int main(void)
         cmocka_unit_test(names_are_words_that_stand_once),
         cmocka_unit_test(codes_are_negative_and_never_an_errno),
         cmocka_unit_test(strange_codes_are_internal),
+        cmocka_unit_test(what_is_forgiven_leaves_nothing),
         cmocka_unit_test(zero_is_ok),
         cmocka_unit_test(context_grows_outward),
         cmocka_unit_test(errnos_have_codes),

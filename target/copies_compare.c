@@ -164,8 +164,7 @@ static int send_one(const struct comparison *c, const struct object *o, const st
     const struct object_copy copy = {
         .from = o, .bucket_id = c->bucket->id, .name = c->name, .moves = true, .to = to->id};
     int code = object_copy(c->target->copier, &copy, err);
-    if (code == E_NOT_MODIFIED)
-        return 0;
+    code = error_forgive(err, code, E_NOT_MODIFIED); /* it has got it meanwhile */
     if (code == E_CHECKSUM) /* what is here is damaged */
         repair_wanted(c->target, c->bucket->id, c->name);
     return code != 0
@@ -178,6 +177,9 @@ static int send_one(const struct comparison *c, const struct object *o, const st
 static int send_to_lacking(struct comparison *c, struct error *err)
 {
     struct object o;
+    int errnum = fault_errno("copies.send");
+    if (errnum != 0)
+        return error_errno(err, errnum, "send '%s'", c->name);
     int code = object_open_held(c->target->store, c->bucket->id, c->name, &o, err);
     if (code != 0)
         return code;

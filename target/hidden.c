@@ -84,9 +84,7 @@ static int tell_owner(const struct hidden_job *h, const char *name, const char *
 {
     uint64_t until_ms = clock_ms() + h->target->params.call_timeout;
     for (;;) {
-        int code = try_owner(h, name, id, fn, err);
-        if (code == E_NOT_MODIFIED)
-            return 0;
+        int code = error_forgive(err, try_owner(h, name, id, fn, err), E_NOT_MODIFIED);
         if (!object_copy_may_pass(code))
             return code;
         if (atomic_load(h->stopped))

@@ -31,8 +31,7 @@ struct pulling {
     struct error err; /* of the call */
 };
 
-/* --- the call, in the data loop's thread -------------------------------------------------------
- */
+/* --- the call, in the data loop's thread ------------------------------------------------------ */
 
 static void take_meta(void *ctx, const char *name, const char *value)
 {
@@ -82,8 +81,7 @@ static void await(sem_t *s)
         ; /* EINTR is the only failure of an initialised semaphore */
 }
 
-/* --- into the store ----------------------------------------------------------------------------
- */
+/* --- into the store --------------------------------------------------------------------------- */
 
 static int store_bytes(struct pulling *g, struct object_put *put, struct error *err)
 {
@@ -122,11 +120,10 @@ static int store(struct pulling *g, const struct object_moved *moved, struct err
         code = object_put_commit_wait(put, err);
     if (code == E_CHECKSUM)
         return error_recode(err, E_CORRUPT, "target '%s'", p->from->id);
-    return code == E_NOT_MODIFIED ? 0 : code;
+    return error_forgive(err, code, E_NOT_MODIFIED);
 }
 
-/* --- the whole ---------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static int check_head(const struct pulling *g, struct error *err)
 {

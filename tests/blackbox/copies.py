@@ -7,12 +7,14 @@ brings all copies to where they belong.
 DFC_SECONDS (2): how long the load runs at each stage; DFC_KILLS (1): at how many steps an owner is
 killed."""
 
+import concurrent.futures
 import itertools
 import os
 import random
 import threading
 import time
 
+from cold_lib import metric
 from lib import Failed, check, equal, main, wait_for
 
 SECONDS = float(os.environ.get("DFC_SECONDS", 2))
@@ -247,6 +249,38 @@ def test_an_owner_killed_in_the_middle_of_a_step_undoes_nothing(c):
         load.run_for(SECONDS / 2)
         load.end()
         load.check_all()
+
+
+def send_as_it_is(c, to, bucket, name, version, body):
+    """What another target does that finds that `to` lacks it."""
+    state = c.get_json("/v1/cluster?what=state")
+    number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == bucket)
+    url = c.get_json("/v1/daemon", to)["data_url"] + f"/v1/objects/{bucket}/{name}" \
+        f"?dfcb={number}&dfcv={state['term']}.{state['version']}"
+    c.member.request("PUT", url, body, {
+        "Dfc-Copy": "move", "Dfc-Version": version, "Dfc-Modified": "1700000000000"}).expect(200)
+
+
+def test_an_owner_that_got_it_from_another_meanwhile(c):
+    """Who was about to send it goes on as if it had."""
+    create(c, "even", TARGETS)
+    setting(c, "repair", "false")
+    c.kill("t2")
+    version = put(c, "even", "a", b"x").json()["version"]
+    c.start("t2")
+    c.wait_node("t2", "active")
+    for target in ("t1", "t3", "t4"):
+        c.stop(target)
+        c.start(target, "--arg=--faults=copies.send=delay:3000@1")
+        c.wait_node(target, "active")
+    heard = 'dfc_http_requests_total{route="object_held",code="2xx"}'
+    asked = metric(c, heard, "t2")
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        reading = pool.submit(get, c, "even", "a")
+        wait_for(lambda: metric(c, heard, "t2") > asked, "the question what t2 has")
+        send_as_it_is(c, "t2", "even", "a", version, b"x")
+        equal(reading.result().expect(200).body, b"x", "what was read")
+    setting(c, "repair", "true")
 
 
 def settled(c):
