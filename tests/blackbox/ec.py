@@ -11,7 +11,7 @@ import os
 import random
 import time
 
-from lib import Failed, check, equal, in_parallel, main, wait_for
+from lib import Failed, check, equal, in_parallel, main, size_of, wait_for
 
 DATA, PARITY = map(int, os.environ.get("DFC_SHAPE", "2+1").split("+"))
 SLICES = DATA + PARITY
@@ -58,7 +58,7 @@ def get(c, bucket, name, headers=None):
 def slice_files(c, node):
     """The slices on a target: their bucket's id has bit 62."""
     return [p for p in c.object_files(node) if int(p.split("/obj/")[1].split("/")[0]) >> 62
-            and os.path.getsize(p) > 0]
+            and size_of(p) > 0]
 
 
 def slices(c):

@@ -12,7 +12,7 @@ import re
 
 from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair, setting,
                 slices_of_bucket, wait_repaired)
-from lib import check, equal, main, wait_for
+from lib import check, contents, equal, main, size_of, wait_for
 
 ATTRIBUTE = "user.dfc"
 SECONDS = 120
@@ -22,15 +22,7 @@ def slice_files(c, bucket):
     """(target, path) of each slice of a bucket."""
     number = c.get_json(f"/v1/buckets/{bucket}")["id"] | 1 << 62
     return [(t, p) for t in c.targets() for p in c.object_files(t)
-            if f"/obj/{number}/" in p and os.path.getsize(p) > 0]
-
-
-def contents(path):
-    try:
-        with open(path, "rb") as f:
-            return f.read()
-    except FileNotFoundError:
-        return None
+            if f"/obj/{number}/" in p and size_of(p) > 0]
 
 
 def flip(path):

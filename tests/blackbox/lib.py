@@ -86,6 +86,25 @@ def in_parallel(function, items, workers=8):
         return list(pool.map(function, items))
 
 
+# --- files that a daemon may remove meanwhile ----------------------------------------------------
+
+def size_of(path):
+    """0 where it has gone since it was listed."""
+    try:
+        return os.path.getsize(path)
+    except FileNotFoundError:
+        return 0
+
+
+def contents(path):
+    """None where it has gone."""
+    try:
+        with open(path, "rb") as f:
+            return f.read()
+    except FileNotFoundError:
+        return None
+
+
 # --- HTTP ----------------------------------------------------------------------------------------
 
 class Reply:
