@@ -15,7 +15,7 @@ import threading
 import time
 
 from cold_lib import metric
-from lib import Failed, check, equal, main, wait_for
+from lib import Failed, check, contents, equal, main, size_of, wait_for
 
 SECONDS = float(os.environ.get("DFC_SECONDS", 2))
 TARGETS = 4
@@ -60,10 +60,8 @@ def holders(c, bytes_):
     found = []
     for target in c.targets():
         for path in c.object_files(target):
-            if os.path.getsize(path) == len(bytes_):
-                with open(path, "rb") as f:
-                    if f.read() == bytes_:
-                        found.append(target)
+            if size_of(path) == len(bytes_) and contents(path) == bytes_:
+                found.append(target)
     return found
 
 
