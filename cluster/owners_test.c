@@ -214,8 +214,7 @@ static void read_any(struct world *w, size_t name)
     }
 }
 
-/* --- repair and rebalance -----------------------------------------------------------------------
- */
+/* --- repair and rebalance --------------------------------------------------------------------- */
 
 static bool all_active_answer(const struct world *w)
 {
@@ -272,8 +271,7 @@ static void rebalance(struct world *w)
     w->moves++;
 }
 
-/* --- trouble ------------------------------------------------------------------------------------
- */
+/* --- trouble ---------------------------------------------------------------------------------- */
 
 static void forget(struct world *w, size_t t)
 {

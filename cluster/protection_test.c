@@ -6,28 +6,18 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/test_state.h"
 
 static const struct cluster_state *s;
 
 static void apply(struct command cmd)
 {
-    const struct cluster_state *next;
-    assert_int_equal(command_apply(s, &cmd, &next, NULL), 0);
-    state_unref(s);
-    s = next;
+    test_state_apply(&s, &cmd);
 }
 
 static void join(const char *id)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = "b"};
-    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = true});
+    test_state_join(&s, id, "b", false);
 }
 
 static void set(const char *id, enum node_state state)

@@ -6,30 +6,19 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/test_state.h"
 
 static const struct cluster_state *s;
 static const char *const ids[] = {"t1", "t2", "t3", "t4", "t5", "t6"};
 
 static void apply(struct command cmd)
 {
-    const struct cluster_state *next;
-    assert_int_equal(command_apply(s, &cmd, &next, NULL), 0);
-    state_unref(s);
-    s = next;
+    test_state_apply(&s, &cmd);
 }
 
 static void join(const char *id, const char *boot, bool lost)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = boot};
-    bool known = smap_node(&s->smap, id) != NULL;
-    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = !known, .lost = lost});
+    test_state_join(&s, id, boot, lost);
 }
 
 static void set(const char *id, enum node_state state)

@@ -248,8 +248,7 @@ static void test_keys_are_changed_without_a_pause(void **state)
     }
 }
 
-/* --- the table of sessions ----------------------------------------------------------------------
- */
+/* --- the table of sessions -------------------------------------------------------------------- */
 
 static void test_fresh_sessions_push_out_one_another(void **state)
 {

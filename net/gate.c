@@ -74,8 +74,7 @@ static enum auth_verdict check_signature(struct http_request *req)
     return v;
 }
 
-/* --- the documents that the sender has ----------------------------------------------------------
- */
+/* --- the documents that the sender has -------------------------------------------------------- */
 
 /* "cluster term.version"; what is none says nothing. */
 static bool stamp_parse(const char *text, struct auth_stamp *out)

@@ -356,8 +356,7 @@ static void test_without_keys_nothing_is_asked(void **state)
     need_post("/echo", "x");
 }
 
-/* --- calls that end while they wait ------------------------------------------------------------
- */
+/* --- calls that end while they wait ----------------------------------------------------------- */
 
 /* A listener that takes connections and says nothing. */
 static int silent_port(int *fd)
@@ -403,8 +402,7 @@ static void test_a_call_that_waits_can_be_cancelled(void **state)
     client_begin(KEY);
 }
 
-/* --- the documents that the sender has ----------------------------------------------------------
- */
+/* --- the documents that the sender has -------------------------------------------------------- */
 
 static void test_clusters_and_terms(void **state)
 {

@@ -269,8 +269,7 @@ static void test_writer_fails_while_the_server_is_stuck(void **state)
     pthread_barrier_destroy(&release);
 }
 
-/* --- replies that do not wait for the upload ---------------------------------------------------
- */
+/* --- replies that do not wait for the upload -------------------------------------------------- */
 
 #define CONFLICT "{\"code\": \"job_state\", \"message\": \"too late\", \"node\": \"t2\"}"
 
@@ -495,8 +494,7 @@ static void test_download_refused(void **state)
     outcome_free(&o);
 }
 
-/* --- readers that leave ------------------------------------------------------------------------
- */
+/* --- readers that leave ----------------------------------------------------------------------- */
 
 static void script_endless(struct peer *p)
 {
@@ -576,8 +574,7 @@ static void test_reader_leaves_a_silent_server(void **state)
     assert_leaving_ends(1000, PIPE);
 }
 
-/* --- both ways at once -------------------------------------------------------------------------
- */
+/* --- both ways at once ------------------------------------------------------------------------ */
 
 /* Sends back what comes, as it comes. */
 static void script_echo(struct peer *p)
@@ -623,8 +620,7 @@ static void test_both_ways(void **state)
     }
 }
 
-/* --- stalls and cancellation --------------------------------------------------------------------
- */
+/* --- stalls and cancellation ------------------------------------------------------------------ */
 
 /* A transfer that waits for our own writer, or reader, does not stall. */
 static void test_own_slowness_is_no_stall(void **state)
@@ -828,8 +824,7 @@ static void test_free_ends_calls_that_ends_start(void **state)
     peer_join(&p);
 }
 
-/* --- faults -------------------------------------------------------------------------------------
- */
+/* --- faults ----------------------------------------------------------------------------------- */
 
 static void test_faults(void **state)
 {

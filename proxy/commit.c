@@ -22,8 +22,7 @@ struct committer {
     struct error err;                      /* … and why */
 };
 
-/* --- the writer's world: the control loop's thread ---------------------------------------------
- */
+/* --- the writer's world: the control loop's thread -------------------------------------------- */
 
 static const struct cluster_state *env_state(void *ctx)
 {

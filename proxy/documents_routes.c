@@ -11,8 +11,7 @@
 #include "proxy/proxy.h"
 #include "proxy/recovery.h"
 
-/* --- what waits for other nodes: in the overhaul thread, one at a time -------------------------
- */
+/* --- what waits for other nodes: in the overhaul thread, one at a time ------------------------ */
 
 struct task {
     struct http_request *req;

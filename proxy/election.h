@@ -69,8 +69,7 @@ uint64_t election_held(const struct election *e, uint64_t now_ms);
 void election_resign(struct election *e);
 void election_close(struct election *e);
 
-/* --- a change under an election -----------------------------------------------------------------
- */
+/* --- a change under an election --------------------------------------------------------------- */
 
 /* A change whose answer does not come is sent again until an answer says what became of it. */
 struct election_change {

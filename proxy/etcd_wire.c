@@ -224,8 +224,7 @@ int etcd_txn_parse(json_t *reply, bool *succeeded, uint64_t *revision, struct er
     return r != 0 ? r : header_revision(reply, revision, err);
 }
 
-/* --- what an answer means ----------------------------------------------------------------------
- */
+/* --- what an answer means --------------------------------------------------------------------- */
 
 /* gRPC's codes of answers that come before anything is proposed to the members.  All others
  * (cancelled, deadline exceeded, unavailable, unknown, …) leave open what became of it. */

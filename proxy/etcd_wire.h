@@ -20,8 +20,7 @@ void etcd_base64_put(struct buf *out, const void *data, size_t len);
 /* Appends the bytes; E_JSON where the text is not canonical base64. */
 int etcd_base64_parse(const char *text, struct buf *out, struct error *err);
 
-/* --- the pieces of a transaction: new values ---------------------------------------------------
- */
+/* --- the pieces of a transaction: new values -------------------------------------------------- */
 
 json_t *etcd_put(const char *key, const void *value, size_t len, uint64_t lease); /* 0: none */
 json_t *etcd_delete(const char *key);
@@ -61,8 +60,7 @@ int etcd_txn_parse(json_t *reply, bool *succeeded, uint64_t *revision, struct er
 /* A field of `obj` that is an integer as text; absent: 0. */
 int etcd_u64(json_t *obj, const char *field, uint64_t *out, struct error *err);
 
-/* --- what an answer means ----------------------------------------------------------------------
- */
+/* --- what an answer means --------------------------------------------------------------------- */
 
 /* 0; or E_IN_DOUBT: it may have been done, now or later; or a code that says that it was not, and
  * will not be.  E_UNAUTHORIZED: log in (again). */

@@ -134,8 +134,7 @@ json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id)
     return reports;
 }
 
-/* --- answers ------------------------------------------------------------------------------------
- */
+/* --- answers ---------------------------------------------------------------------------------- */
 
 /* What a target said of its work is worth more than that it has forgotten it. */
 static void peer_keep_report(struct peer *p, const json_t *report)
@@ -208,8 +207,7 @@ static void peer_answered(void *arg, const json_t *report, const struct error *e
         peer_ask(p);
 }
 
-/* --- moves --------------------------------------------------------------------------------------
- */
+/* --- moves ------------------------------------------------------------------------------------ */
 
 static json_t *tracked_reports(const struct tracked *t)
 {
@@ -282,8 +280,7 @@ static void tracked_move(struct tracked *t, const struct job *job,
     env->commit(env->ctx, &cmd, move_done, m);
 }
 
-/* --- one step -----------------------------------------------------------------------------------
- */
+/* --- one step --------------------------------------------------------------------------------- */
 
 static void fill_peers(const struct tracked *t, const struct cluster_state *s,
                        struct controller_peer *peers)
@@ -398,8 +395,7 @@ static void tracked_step(struct tracked *t, bool tick)
     }
 }
 
-/* --- the tick -----------------------------------------------------------------------------------
- */
+/* --- the tick --------------------------------------------------------------------------------- */
 
 static bool tracked_idle(const struct tracked *t)
 {

@@ -72,8 +72,7 @@ static int apply(struct sim *s, const struct command *cmd, struct error *err)
     return 0;
 }
 
-/* --- the driver's world -------------------------------------------------------------------------
- */
+/* --- the driver's world ----------------------------------------------------------------------- */
 
 static struct message *message_new(struct sim *s)
 {
@@ -142,8 +141,7 @@ static void driver_start(struct sim *s)
     s->driver = jobs_driver_new(&env, &limits);
 }
 
-/* --- targets ------------------------------------------------------------------------------------
- */
+/* --- targets ---------------------------------------------------------------------------------- */
 
 /* As in target/xaction_routes.c and xaction/course.c: a late order does not begin a job anew, and a
  * later attempt begins from wherever the one before has come to. */
@@ -224,8 +222,7 @@ static void target_settle(const struct sim *s, struct target *t)
         t->made = false;
 }
 
-/* --- trouble ------------------------------------------------------------------------------------
- */
+/* --- trouble ---------------------------------------------------------------------------------- */
 
 static void set_node(struct sim *s, size_t i, enum node_state state)
 {
@@ -278,8 +275,7 @@ static void primary_restarts(struct sim *s)
     driver_start(s);
 }
 
-/* --- messages -----------------------------------------------------------------------------------
- */
+/* --- messages --------------------------------------------------------------------------------- */
 
 static void message_commit(struct sim *s, struct message m)
 {
@@ -334,8 +330,7 @@ static void deliver_one(struct sim *s)
     }
 }
 
-/* --- runs ---------------------------------------------------------------------------------------
- */
+/* --- runs ------------------------------------------------------------------------------------- */
 
 static void add_targets(struct sim *s)
 {

@@ -109,8 +109,7 @@ static const struct list_position beginning = {.after = "", .from = ""};
 
 static unsigned short_pages;
 
-/* --- the whole list, page by page ---------------------------------------------------------------
- */
+/* --- the whole list, page by page ------------------------------------------------------------- */
 
 static json_t *merged_page(const struct target *targets, size_t count, const char *delimiter,
                            const struct list_position *position, size_t limit, unsigned *asked)

@@ -88,8 +88,7 @@ static uint64_t attempt_ms(const struct etcd_store *e)
     return e->ttl_ms / 3;
 }
 
-/* --- the election, as others see it ------------------------------------------------------------
- */
+/* --- the election, as others see it ----------------------------------------------------------- */
 
 static uint64_t etcd_election(struct metastore *m)
 {

@@ -211,8 +211,7 @@ static void pages_that_are_compacted_are_read_anew(void **state)
     assert_int_equal(f->m->ops->load(f->m, &none, NULL), E_RANGE);
 }
 
-/* --- commits that go wrong ---------------------------------------------------------------------
- */
+/* --- commits that go wrong -------------------------------------------------------------------- */
 
 static void an_attempt_that_fails_is_repeated(void **state)
 {

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/test_state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "xaction/objects_spec.h"
@@ -17,24 +17,12 @@ static const struct cluster_state *now;
 
 static void apply(const struct command *cmd)
 {
-    const struct cluster_state *next = NULL;
-    struct error err = ERROR_INIT;
-    if (command_apply(now, cmd, &next, &err) != 0)
-        fail_msg("%s", err.message);
-    state_unref(now);
-    now = next;
+    test_state_apply(&now, cmd);
 }
 
 static void join(const char *id)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = "b"};
-    apply(&(struct command){.kind = CMD_NODE_JOIN, .node = &n});
+    test_state_join(&now, id, "b", false);
 }
 
 static int setup(void **state)

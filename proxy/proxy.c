@@ -188,8 +188,7 @@ static int load_documents(struct proxy *p, bool *is_first, struct error *err)
     return r;
 }
 
-/* --- what other nodes are told and asked --------------------------------------------------------
- */
+/* --- what other nodes are told and asked ------------------------------------------------------ */
 
 static void stamp_of(void *ctx, struct auth_stamp *out)
 {
@@ -210,8 +209,7 @@ static int start_auth(struct proxy *p, struct error *err)
     return auth_new(&config, &p->auth, err);
 }
 
-/* --- threads, clients, servers -----------------------------------------------------------------
- */
+/* --- threads, clients, servers ---------------------------------------------------------------- */
 
 int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_per_host_max,
                      struct http_client **out, struct error *err)

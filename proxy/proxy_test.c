@@ -205,8 +205,7 @@ static void settings_change_and_go_back(void **unused)
     test_proxy_free(p);
 }
 
-/* --- documents on disk -------------------------------------------------------------------------
- */
+/* --- documents on disk ------------------------------------------------------------------------ */
 
 static void documents_survive_a_restart(void **unused)
 {
@@ -411,8 +410,7 @@ static void a_refused_registration_changes_nothing(void **unused)
     fake_target_free(t);
 }
 
-/* --- several proxies ---------------------------------------------------------------------------
- */
+/* --- several proxies -------------------------------------------------------------------------- */
 
 static void a_gateway_knows_what_was_answered_anywhere(void **unused)
 {

@@ -159,8 +159,7 @@ static void follow_map(struct pusher *ps, const struct smap *m)
     }
 }
 
-/* --- who waits to hear that all know -----------------------------------------------------------
- */
+/* --- who waits to hear that all know ---------------------------------------------------------- */
 
 static bool all_proxies_have(const struct pusher *ps, const struct smap *m, struct version v)
 {

@@ -4,30 +4,20 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
+#include "cluster/test_state.h"
+
 enum { DELAY_MS = 10000, WALL_MS = 1000000 };
 
 static const struct cluster_state *s;
 
 static void apply(struct command cmd)
 {
-    const struct cluster_state *next;
-    struct error err = ERROR_INIT;
-    if (command_apply(s, &cmd, &next, &err) != 0)
-        fail_msg("%s", err.message);
-    state_unref(s);
-    s = next;
+    test_state_apply(&s, &cmd);
 }
 
 static void join(const char *id)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = "b"};
-    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = true});
+    test_state_join(&s, id, "b", false);
 }
 
 static void set(const char *id, enum node_state state)

@@ -85,8 +85,7 @@ static void reply_if_due(struct relay *r, bool in_http_thread)
         reply_answer(r, req);
 }
 
-/* --- the client's side, in the HTTP thread -----------------------------------------------------
- */
+/* --- the client's side, in the HTTP thread ---------------------------------------------------- */
 
 static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
 {
@@ -143,8 +142,7 @@ static void request_ended(void *arg)
     relay_unref(r);
 }
 
-/* --- the node's side, in the data loop's thread ------------------------------------------------
- */
+/* --- the node's side, in the data loop's thread ----------------------------------------------- */
 
 struct copying {
     struct relay *relay;

@@ -135,8 +135,7 @@ int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_m
     return code;
 }
 
-/* --- does it still fit? -------------------------------------------------------------------------
- */
+/* --- does it still fit? ----------------------------------------------------------------------- */
 
 static int check_weights(const struct sort_plan *p, const struct cluster_state *s,
                          struct error *err)

@@ -109,8 +109,7 @@ static struct sort_plan *plan_of(const struct job *job)
     return p;
 }
 
-/* --- making -------------------------------------------------------------------------------------
- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static void test_job_has_all_that_targets_need(void **state)
 {
@@ -195,8 +194,7 @@ static void test_spec_survives(void **state)
     job_unref(again);
 }
 
-/* --- refusing -----------------------------------------------------------------------------------
- */
+/* --- refusing --------------------------------------------------------------------------------- */
 
 static void test_refusals(void **state)
 {
@@ -264,8 +262,7 @@ static void test_size_of_the_document(void **state)
     job_unref(first);
 }
 
-/* --- later --------------------------------------------------------------------------------------
- */
+/* --- later ------------------------------------------------------------------------------------ */
 
 static void assert_fits(const struct job *job, int code, const char *words)
 {

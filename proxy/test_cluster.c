@@ -12,8 +12,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 
-/* --- a target that is not one -------------------------------------------------------------------
- */
+/* --- a target that is not one ----------------------------------------------------------------- */
 
 struct fake_target {
     char id[16];

@@ -152,8 +152,7 @@ int catalog_dict(const struct catalog *c, unsigned self, struct dict **out, stru
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 void catalog_writer_init(struct catalog_writer *w, struct catalog *c, uint32_t shard)
 {
@@ -246,8 +245,7 @@ int catalog_writer_finish(struct catalog_writer *w, struct error *err)
     return w->entries.len > 0 ? part_write(w, err) : 0;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The part that has a position, by bisection. */
 static uint32_t part_find(const struct catalog_shard *s, uint32_t position)

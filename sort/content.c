@@ -12,8 +12,7 @@
 #define RAW_MAX \
     (2 * SORT_CONTENT_MAX) /* bytes that are read: white space around the key included */
 
-/* --- texts --------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static bool is_digit(char c)
 {
@@ -113,8 +112,7 @@ static void trim(struct buf *text)
     text->data[text->len] = '\0';
 }
 
-/* --- walking ------------------------------------------------------------------------------------
- */
+/* --- walking ---------------------------------------------------------------------------------- */
 
 struct search {
     const struct group_record *record;

@@ -74,8 +74,7 @@ static void builder_done(struct builder *b)
     free(b->buffer);
 }
 
-/* --- output -------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static int output_put(void *ctx, const void *data, size_t len, struct error *err)
 {
@@ -131,8 +130,7 @@ static int builder_room(struct builder *b, struct error *err)
     return b->used < WRITE_BYTES ? 0 : builder_flush(b, err);
 }
 
-/* --- records ------------------------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static int add_local(struct builder *b, const struct order_record *r, struct error *err)
 {
@@ -176,8 +174,7 @@ static int add_remote(struct builder *b, const struct order_record *r, struct er
     return 0;
 }
 
-/* --- windows ------------------------------------------------------------------------------------
- */
+/* --- windows ---------------------------------------------------------------------------------- */
 
 /* Asks `source` for its part of the window, if it has one. */
 static int stream_open(struct builder *b, unsigned source, struct error *err)
@@ -264,8 +261,7 @@ static int window_build(struct builder *b, struct error *err)
     return rc != 0 ? rc : streams_end(b, err);
 }
 
-/* --- shards -------------------------------------------------------------------------------------
- */
+/* --- shards ----------------------------------------------------------------------------------- */
 
 static int shard_records(struct builder *b, struct error *err)
 {

@@ -26,8 +26,7 @@ static void entry_free(struct dirs_output *o)
     free(o);
 }
 
-/* --- directories --------------------------------------------------------------------------------
- */
+/* --- directories ------------------------------------------------------------------------------ */
 
 static void note_made(void *arg, const char *path)
 {
@@ -97,8 +96,7 @@ void dirs_close(struct dirs *d)
     free(d);
 }
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 int dirs_open_shard(void *dirs, const char *name, int *fd, struct error *err)
 {
@@ -150,8 +148,7 @@ int dirs_open_work_file(void *dirs, int *fd, struct error *err)
     return file_open_unnamed(d->hidden, fd, err);
 }
 
-/* --- output -------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static int check_output(const char *name, struct error *err)
 {

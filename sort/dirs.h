@@ -26,8 +26,7 @@ int dirs_open(const char *in, const char *out, const char *key_map, struct dirs 
 void dirs_close(struct dirs *d);
 DEFINE_CLEANUP(struct dirs, dirs_close);
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 /* As pin_shards(), of those shards that owns() wants; the files are not held. */
 int dirs_list(const struct dirs *d, const struct sort_spec *spec,
@@ -43,8 +42,7 @@ int dirs_read_key_map(void *dirs, const struct sort_spec *spec,
                       void *arg, struct error *err);
 int dirs_open_work_file(void *dirs, int *fd, struct error *err);
 
-/* --- output -------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 int dirs_output_check(void *dirs, const char *name, struct error *err);
 int dirs_output_begin(void *dirs, const char *name, uint64_t size, struct sort_output **out,

@@ -38,8 +38,7 @@ int dirs_check_name(const char *from, const char *name, struct error *err)
                      from, name, flaw);
 }
 
-/* --- listing ------------------------------------------------------------------------------------
- */
+/* --- listing ---------------------------------------------------------------------------------- */
 
 struct listing {
     const struct dirs *dirs;
@@ -112,8 +111,7 @@ int dirs_list(const struct dirs *d, const struct sort_spec *spec,
     return rc;
 }
 
-/* --- walking ------------------------------------------------------------------------------------
- */
+/* --- walking ---------------------------------------------------------------------------------- */
 
 struct walk {
     const char *dir;

@@ -43,8 +43,7 @@ static int each_shard(void *arg, const struct sort_shard_info *info, struct erro
     return 0;
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members ---------------------------------------------------------------------------------- */
 
 /* One shard on its way from members to rows. */
 struct scanning {
@@ -106,8 +105,7 @@ static int scan_members(struct scanning *s, const struct tar_place *tar, struct 
     return rc != 0 ? rc : group_finish(s->group, err);
 }
 
-/* --- records ------------------------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 #define BATCH 1024 /* rows that are added under one lock */
 
@@ -281,8 +279,7 @@ static int add_records(struct extract *x, uint32_t shard, const struct tar_place
     return rc;
 }
 
-/* --- shards -------------------------------------------------------------------------------------
- */
+/* --- shards ----------------------------------------------------------------------------------- */
 
 static int scan_tar(struct extract *x, uint32_t shard, const struct tar_place *tar,
                     struct error *err)

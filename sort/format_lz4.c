@@ -8,8 +8,7 @@
 
 #define PIECE 65536 /* compressed at once */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int unlz4_step(struct inflow *f, void *codec, unsigned char *out, size_t room, size_t *made,
                       size_t *wants, struct error *err)
@@ -34,8 +33,7 @@ static int lz4_decode(const struct format_input *in, struct sink tar, struct err
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct lz4 {
     struct sink sink;

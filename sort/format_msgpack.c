@@ -16,8 +16,7 @@
 
 #define FIELDS_MAX (1U << 20) /* of a map */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct value {
     enum { VALUE_BYTES, VALUE_SIGNED, VALUE_UNSIGNED } kind;
@@ -171,8 +170,7 @@ static int msgpack_decode(const struct format_input *in, struct sink tar, struct
     return rc != 0 ? rc : tar_put_end(tar, err);
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 /* The shortest form of a length: with a tag of one byte, two, four. */
 static size_t put_length(unsigned char *out, const unsigned char *tags, uint64_t n)

@@ -32,8 +32,7 @@ static const char *const extensions[] = {".tar.gz", ".tar.zst", ".tar.lz4",
                                          ".zip",    ".msgpack", ".tfrecord"};
 #define EXTENSIONS (sizeof extensions / sizeof *extensions)
 
-/* --- helpers ------------------------------------------------------------------------------------
- */
+/* --- helpers ---------------------------------------------------------------------------------- */
 
 static void make_member(struct buf *tar, const char *path, const char *text, size_t len)
 {
@@ -97,8 +96,7 @@ static void assert_same(const struct buf *a, const struct buf *b)
     assert_memory_equal(a->data, b->data, a->len);
 }
 
-/* --- the formats --------------------------------------------------------------------------------
- */
+/* --- the formats ------------------------------------------------------------------------------ */
 
 static void test_table(void **state)
 {
@@ -209,8 +207,7 @@ static void test_empty_files(void **state)
     }
 }
 
-/* --- what does not fit --------------------------------------------------------------------------
- */
+/* --- what does not fit ------------------------------------------------------------------------ */
 
 static void expect_refused(const char *extension, const char *path, char type, const char *why)
 {
@@ -285,8 +282,7 @@ static void test_refused_files(void **state)
            "checksum of a length");
 }
 
-/* --- zip ----------------------------------------------------------------------------------------
- */
+/* --- zip -------------------------------------------------------------------------------------- */
 
 static void test_dos_times(void **state)
 {
@@ -320,8 +316,7 @@ static void test_many_entries(void **state)
     buf_done(&again);
 }
 
-/* --- contents -----------------------------------------------------------------------------------
- */
+/* --- contents --------------------------------------------------------------------------------- */
 
 static void put_shard(struct contents *c, size_t size, char letter, int *fd, uint64_t *at)
 {
@@ -411,8 +406,7 @@ static void test_contents_bomb(void **state)
     contents_free(c);
 }
 
-/* --- untar --------------------------------------------------------------------------------------
- */
+/* --- untar ------------------------------------------------------------------------------------ */
 
 struct seen {
     struct buf text;

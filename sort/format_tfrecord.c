@@ -58,8 +58,7 @@ static uint64_t get_le(const unsigned char *in, unsigned width)
     return value;
 }
 
-/* --- reading protobuf ---------------------------------------------------------------------------
- */
+/* --- reading protobuf ------------------------------------------------------------------------- */
 
 struct examples {
     struct inflow in;
@@ -141,8 +140,7 @@ static int each_message(struct examples *x, uint64_t end, unsigned number,
     return rc;
 }
 
-/* --- features -----------------------------------------------------------------------------------
- */
+/* --- features --------------------------------------------------------------------------------- */
 
 /* Where the parts of a message are that are wanted. */
 struct range {
@@ -317,8 +315,7 @@ static int take_example(struct examples *x, uint64_t end, uint64_t index, struct
     return each_message(x, end, 1, take_features, err);
 }
 
-/* --- frames -------------------------------------------------------------------------------------
- */
+/* --- frames ----------------------------------------------------------------------------------- */
 
 struct crc_sink {
     uint32_t crc;
@@ -382,8 +379,7 @@ static int tfrecord_decode(const struct format_input *in, struct sink tar, struc
     return rc != 0 ? rc : tar_put_end(tar, err);
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 static uint64_t varint_len(uint64_t value)
 {

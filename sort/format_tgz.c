@@ -11,8 +11,7 @@
 #define OUT_BYTES (256 * 1024)
 #define LEVEL 6 /* gzip's own default */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 struct gunzip {
     struct inflow in;
@@ -94,8 +93,7 @@ static int tgz_decode(const struct format_input *in, struct sink tar, struct err
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct gzip {
     struct sink sink;

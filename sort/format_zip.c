@@ -71,8 +71,7 @@ static int zip_unsupported(const struct format_input *in, uint64_t offset, const
     return zip_fail(in, E_SHARD_UNSUPPORTED, offset, why, err);
 }
 
-/* --- where the directory is ---------------------------------------------------------------------
- */
+/* --- where the directory is ------------------------------------------------------------------- */
 
 static int read_at(const struct format_input *in, uint64_t offset, void *out, size_t len,
                    struct error *err)
@@ -144,8 +143,7 @@ static int find_end(const struct format_input *in, struct archive *a, struct err
                              "the file ends without an end record: it is cut short or no zip", err);
 }
 
-/* --- one entry of the directory -----------------------------------------------------------------
- */
+/* --- one entry of the directory --------------------------------------------------------------- */
 
 /* The fields that say "all ones" stand here, in this order. */
 static bool apply_zip64(struct entry *e, const unsigned char *at, size_t len)
@@ -233,8 +231,7 @@ static int check_entry(const struct unzip *z, uint64_t at, struct error *err)
     return 0;
 }
 
-/* --- its contents -------------------------------------------------------------------------------
- */
+/* --- its contents ----------------------------------------------------------------------------- */
 
 struct checked {
     struct inflow *from; /* for messages */
@@ -329,8 +326,7 @@ static int open_entry(struct unzip *z, struct error *err)
     return 0;
 }
 
-/* --- as a member --------------------------------------------------------------------------------
- */
+/* --- as a member ------------------------------------------------------------------------------ */
 
 static char entry_type(const struct entry *e, uint32_t *mode)
 {

@@ -11,8 +11,7 @@
     27 /* of what is read: 128 MiB, as the zstd command takes without being asked \
         */
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 static int unzst_step(struct inflow *f, void *codec, unsigned char *out, size_t room, size_t *made,
                       size_t *wants, struct error *err)
@@ -40,8 +39,7 @@ static int zst_decode(const struct format_input *in, struct sink tar, struct err
     return rc;
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct zst {
     struct sink sink;

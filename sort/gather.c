@@ -24,8 +24,7 @@ void gather_done(struct gather *g)
     gather_release(g);
 }
 
-/* --- collecting ---------------------------------------------------------------------------------
- */
+/* --- collecting ------------------------------------------------------------------------------- */
 
 static struct gather_file *file_find(struct gather *g, uint32_t shard)
 {
@@ -92,8 +91,7 @@ int gather_add(struct gather *g, uint32_t shard, uint64_t offset, size_t length,
     return rc;
 }
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 /* The run's ranges as a vector; all their bytes. */
 static size_t run_vector(const struct gather *g, unsigned first, struct iovec *v, int *count)

@@ -119,8 +119,7 @@ static int check_memory(const struct keymap *m, uint64_t more, struct error *err
         (unsigned long long)m->config.memory_bytes, (unsigned long long)keymap_keys(m));
 }
 
-/* --- what is malformed --------------------------------------------------------------------------
- */
+/* --- what is malformed ------------------------------------------------------------------------ */
 
 static int malformed(void *ctx, uint64_t line, const char *why, struct error *err)
 {
@@ -139,8 +138,7 @@ static int malformed(void *ctx, uint64_t line, const char *why, struct error *er
     return 0;
 }
 
-/* --- formats ------------------------------------------------------------------------------------
- */
+/* --- formats ---------------------------------------------------------------------------------- */
 
 /* Of its number plus 1, or of a 0 to be filled. */
 static uint32_t *format_place(const struct keymap *m, const char *text)
@@ -212,8 +210,7 @@ static int format_of(struct keymap *m, const struct keymap_entry *e, uint32_t *n
     return rc;
 }
 
-/* --- keys ---------------------------------------------------------------------------------------
- */
+/* --- keys ------------------------------------------------------------------------------------- */
 
 struct entry {
     const char *key;
@@ -357,8 +354,7 @@ static int add_entry(void *ctx, const struct keymap_entry *e, struct error *err)
     return add_exact(m, e->key, len, format, e->line, err);
 }
 
-/* --- bytes --------------------------------------------------------------------------------------
- */
+/* --- bytes ------------------------------------------------------------------------------------ */
 
 /* White space is a line's, or nobody's. */
 static int decide(struct keymap *m, const char **data, size_t *len, struct error *err)
@@ -399,8 +395,7 @@ int keymap_finish(struct keymap *m, struct error *err)
     return rc != 0 ? error_wrap(err, "the external key map") : 0;
 }
 
-/* --- searching ----------------------------------------------------------------------------------
- */
+/* --- searching -------------------------------------------------------------------------------- */
 
 struct keymap_search {
     const struct keymap *map;

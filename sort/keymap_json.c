@@ -26,8 +26,7 @@ static int refuse(const struct keymap_json *j, const char *why, struct error *er
     return error_set(err, E_SPEC, "byte %llu of the JSON: %s", (unsigned long long)j->offset, why);
 }
 
-/* --- punctuation --------------------------------------------------------------------------------
- */
+/* --- punctuation ------------------------------------------------------------------------------ */
 
 static const struct move {
     enum state from;
@@ -65,8 +64,7 @@ static int punctuation(struct keymap_json *j, char c, struct error *err)
     return refuse(j, "not of the form {\"format\": [\"key\", …], …}", err);
 }
 
-/* --- texts --------------------------------------------------------------------------------------
- */
+/* --- texts ------------------------------------------------------------------------------------ */
 
 static void text_put(struct keymap_json *j, const char *bytes, size_t len)
 {

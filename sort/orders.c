@@ -86,8 +86,7 @@ int order_get_shard(struct decoder *d, struct order_shard *s, struct error *err)
     return rc;
 }
 
-/* --- the book -----------------------------------------------------------------------------------
- */
+/* --- the book --------------------------------------------------------------------------------- */
 
 struct book {
     struct blob *blob;
@@ -181,8 +180,7 @@ struct blob_range book_range(const struct book *b, size_t i)
     return (struct blob_range){.blob = b->blob, .at = b->starts[i], .end = end};
 }
 
-/* --- the stream ---------------------------------------------------------------------------------
- */
+/* --- the stream ------------------------------------------------------------------------------- */
 
 int orders_begin(struct encoder *e, uint64_t job, uint64_t inputs, struct error *err)
 {

@@ -157,8 +157,7 @@ static void test_sizes_that_do_not_add_up(void **state)
     }
 }
 
-/* --- requests for records -----------------------------------------------------------------------
- */
+/* --- requests for records --------------------------------------------------------------------- */
 
 static int open_request(const void *data, size_t len)
 {

@@ -11,8 +11,7 @@
 #define BODY_MEMORY (256 * 1024) /* of a record; what is beyond goes to a work file */
 #define PIECE 65536
 
-/* --- reading ------------------------------------------------------------------------------------
- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 void pack_member_done(struct pack_member *m)
 {
@@ -77,8 +76,7 @@ int pack_put_text(struct pack_member *m, const struct inflow *f, const char *tex
     return rc != 0 ? rc : tar_put_padding(tar, len, err);
 }
 
-/* --- writing ------------------------------------------------------------------------------------
- */
+/* --- writing ---------------------------------------------------------------------------------- */
 
 struct pack {
     struct sink sink;

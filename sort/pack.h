@@ -13,8 +13,7 @@
 #define PACK_KEY "__key__"
 #define PACK_MODE 0444 /* of members that are made */
 
-/* --- reading: fields become members --------------------------------------------------------------
- */
+/* --- reading: fields become members ----------------------------------------------------------- */
 
 struct pack_member {
     struct buf key, field; /* texts */
@@ -30,8 +29,7 @@ int pack_put_member(struct pack_member *m, struct inflow *f, uint64_t size, stru
 int pack_put_text(struct pack_member *m, const struct inflow *f, const char *text, size_t len,
                   struct sink tar, struct error *err);
 
-/* --- writing: a record is collected, then written ------------------------------------------------
- */
+/* --- writing: a record is collected, then written --------------------------------------------- */
 
 struct pack_record {
     const char *key;

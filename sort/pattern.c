@@ -67,8 +67,7 @@ size_t patterns_bytes(const struct patterns *p)
            p->count * sizeof *p->begins;
 }
 
-/* --- compiling ----------------------------------------------------------------------------------
- */
+/* --- compiling -------------------------------------------------------------------------------- */
 
 struct parser {
     struct patterns *set;
@@ -486,8 +485,7 @@ int patterns_add(struct patterns *set, const char *text, size_t len, uint32_t va
     return 0;
 }
 
-/* --- searching ----------------------------------------------------------------------------------
- */
+/* --- searching -------------------------------------------------------------------------------- */
 
 /* Steps that the automaton stands at: a set that is emptied at no cost. */
 struct front {

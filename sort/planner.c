@@ -36,8 +36,7 @@ struct planner {
     struct sort_figures *figures;
 };
 
-/* --- repeated names -----------------------------------------------------------------------------
- */
+/* --- repeated names --------------------------------------------------------------------------- */
 
 static enum repeats_answer name_seen(struct planner *p, const struct sort_row *row)
 {
@@ -98,8 +97,7 @@ static int check_repeat(struct planner *p, const struct sort_row *row, struct er
     return 0;
 }
 
-/* --- shards -------------------------------------------------------------------------------------
- */
+/* --- shards ----------------------------------------------------------------------------------- */
 
 /* Formats of an external key map may make each other's names. */
 static int check_name(struct planner *p, struct error *err)
@@ -231,8 +229,7 @@ static int add_rows(struct planner *p, struct row_source rows, struct error *err
     return rc;
 }
 
-/* --- channels -----------------------------------------------------------------------------------
- */
+/* --- channels --------------------------------------------------------------------------------- */
 
 static int channel_open(struct planner *p, unsigned to, struct error *err)
 {

@@ -213,8 +213,7 @@ static void test_no_room_for_a_work_file(void **state)
     rowset_free(s);
 }
 
-/* --- catalogs -----------------------------------------------------------------------------------
- */
+/* --- catalogs --------------------------------------------------------------------------------- */
 
 #define SHARDS 70 /* more than a batch of gathering keeps open */
 #define RECORDS 30

@@ -44,8 +44,7 @@ struct sim {
     struct kind kinds[SIM_OUTPUT_FINISH + 1];
 };
 
-/* --- trips --------------------------------------------------------------------------------------
- */
+/* --- trips ------------------------------------------------------------------------------------ */
 
 static void sim_stop(struct sim *s)
 {
@@ -67,8 +66,7 @@ static int sim_pass(struct node *node, enum sim_point point, struct error *err)
     return 0;
 }
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 static unsigned sim_owner(void *ctx, const char *name)
 {
@@ -116,8 +114,7 @@ static int sim_open_work_file(void *ctx, int *fd, struct error *err)
     return dirs_open_work_file(n->sim->dirs, fd, err);
 }
 
-/* --- streams ------------------------------------------------------------------------------------
- */
+/* --- streams ---------------------------------------------------------------------------------- */
 
 /* A thread that stands for the network between two pipes, or between a source and a pipe. */
 struct relay {
@@ -276,8 +273,7 @@ static int sim_fetch(void *ctx, unsigned from, const void *request, size_t len, 
     return 0;
 }
 
-/* --- output -------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static int sim_output_check(void *ctx, const char *name, struct error *err)
 {
@@ -338,8 +334,7 @@ static int sim_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *na
     return dirs_outputs_prune(n->sim->dirs, sim_wanted, &p, err);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static const struct sort_env sim_env = {
     .pin_shards = sim_pin,

@@ -98,8 +98,7 @@ int spec_check_fields(json_t *obj, const char *path, const char *const *allowed,
     return 0;
 }
 
-/* --- buckets ------------------------------------------------------------------------------------
- */
+/* --- buckets ---------------------------------------------------------------------------------- */
 
 static int check_provider(const char *path, json_t *obj, struct error *err)
 {
@@ -165,8 +164,7 @@ static int parse_buckets(json_t *doc, struct sort_spec *s, struct error *err)
     return 0;
 }
 
-/* --- order --------------------------------------------------------------------------------------
- */
+/* --- order ------------------------------------------------------------------------------------ */
 
 #define ALGORITHMS "alphanumeric, shuffle, none, md5, natural, content"
 
@@ -278,8 +276,7 @@ static int parse_key_rule(json_t *doc, struct sort_spec *s, struct error *err)
     return 0;
 }
 
-/* --- limits -------------------------------------------------------------------------------------
- */
+/* --- limits ----------------------------------------------------------------------------------- */
 
 static int parse_percent(const char *text, size_t len, unsigned *out, struct error *err)
 {
@@ -330,8 +327,7 @@ static int parse_limits(json_t *doc, struct sort_spec *s, struct error *err)
     return rc;
 }
 
-/* --- policies -----------------------------------------------------------------------------------
- */
+/* --- policies --------------------------------------------------------------------------------- */
 
 static int parse_policy(json_t *obj, const char *path, const char *field, enum sort_policy *out,
                         bool *given, struct error *err)
@@ -395,8 +391,7 @@ static int parse_rest(json_t *doc, struct sort_spec *s, struct error *err)
     return 0;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static int check_document(json_t *doc, struct sort_spec *s, struct error *err)
 {

@@ -20,8 +20,7 @@ static int check_name(const char *field, const char *name, struct error *err)
     return 0;
 }
 
-/* --- extensions ---------------------------------------------------------------------------------
- */
+/* --- extensions ------------------------------------------------------------------------------- */
 
 static int extension_check(const char *field, const char *extension, struct error *err)
 {
@@ -61,8 +60,7 @@ static int extension_apply(const char *field, const char *text, const char *exte
     return 0;
 }
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 struct input {
     const char *field;
@@ -250,8 +248,7 @@ int spec_parse_input(json_t *doc, struct sort_spec *s, struct error *err)
     return parse_input_prefix(s, in.field, in.prefix, false, err);
 }
 
-/* --- output -------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 int spec_output_template(const char *field, const char *text, const char *extension,
                          struct name_template **out, struct error *err)

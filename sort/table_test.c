@@ -10,8 +10,7 @@
 #include "common/rng.h"
 #include "sort/merge.h"
 
-/* --- varints and codecs -------------------------------------------------------------------------
- */
+/* --- varints and codecs ----------------------------------------------------------------------- */
 
 static void test_varints(void **state)
 {
@@ -85,8 +84,7 @@ static void test_codec(void **state)
     buf_done(&bytes);
 }
 
-/* --- tables -------------------------------------------------------------------------------------
- */
+/* --- tables ----------------------------------------------------------------------------------- */
 
 #define JOB 0x1234567890abcdefU
 
@@ -317,8 +315,7 @@ static void test_unsorted_rows_are_refused(void **state)
     rows_free(&rows);
 }
 
-/* --- dictionaries and merging -------------------------------------------------------------------
- */
+/* --- dictionaries and merging ----------------------------------------------------------------- */
 
 static void test_dictionaries_merge(void **state)
 {

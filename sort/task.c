@@ -37,8 +37,7 @@ struct sort_task {
     atomic_bool ran;
 };
 
-/* --- making -------------------------------------------------------------------------------------
- */
+/* --- making ----------------------------------------------------------------------------------- */
 
 static uint64_t machine_memory(void)
 {
@@ -171,8 +170,7 @@ void sort_task_free(struct sort_task *t)
     free(t);
 }
 
-/* --- further attempts ---------------------------------------------------------------------------
- */
+/* --- further attempts ------------------------------------------------------------------------- */
 
 static void counters_reset(atomic_ullong *const *counters, size_t count)
 {
@@ -219,8 +217,7 @@ int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err)
     return extracted ? 0 : extract_anew(t, err);
 }
 
-/* --- streams of peers ---------------------------------------------------------------------------
- */
+/* --- streams of peers ------------------------------------------------------------------------- */
 
 static int task_slot(const struct sort_task *t, unsigned from, enum sort_channel channel)
 {
@@ -257,8 +254,7 @@ int sort_task_records(struct sort_task *t, const void *request, size_t len,
     return records_open(&t->c, t->catalog, request, len, out, err);
 }
 
-/* --- running ------------------------------------------------------------------------------------
- */
+/* --- running ---------------------------------------------------------------------------------- */
 
 static void enter(struct sort_task *t, enum sort_phase phase)
 {
@@ -440,8 +436,7 @@ bool sort_task_give_way(struct sort_task *t)
     return stops;
 }
 
-/* --- telling ------------------------------------------------------------------------------------
- */
+/* --- telling ---------------------------------------------------------------------------------- */
 
 enum sort_phase sort_task_phase(const struct sort_task *t)
 {

@@ -120,8 +120,7 @@ static void test_fault_points(void **state)
     sort_spec_free(f.spec);
 }
 
-/* --- compressed shards --------------------------------------------------------------------------
- */
+/* --- compressed shards ------------------------------------------------------------------------ */
 
 #define DECODED                                                                   \
     ", \"input_format\": {\"prefix\": \"o-\"}, \"input_extension\": \".tar.gz\"," \

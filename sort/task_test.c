@@ -14,8 +14,7 @@
 #include "sort/tar.h"
 #include "sort/world.h"
 
-/* --- the plain sort -----------------------------------------------------------------------------
- */
+/* --- the plain sort --------------------------------------------------------------------------- */
 
 struct plain {
     struct sort_row row; /* name owned */
@@ -279,8 +278,7 @@ static void test_dry_run(void **state)
     sort_spec_free(spec);
 }
 
-/* --- refusals -----------------------------------------------------------------------------------
- */
+/* --- refusals --------------------------------------------------------------------------------- */
 
 static void expect_refusal(struct world *w, const char *more, int code, const char *words)
 {

@@ -65,8 +65,7 @@ __attribute__((format(printf, 2, 3))) static void differs(struct verify *v, cons
     va_end(ap);
 }
 
-/* --- the task's world ---------------------------------------------------------------------------
- */
+/* --- the task's world ------------------------------------------------------------------------- */
 
 static int fetch(const struct verify *v, bool output, const char *name, int *fd, struct error *err)
 {
@@ -141,8 +140,7 @@ static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *na
     return 0;
 }
 
-/* --- what there should be -----------------------------------------------------------------------
- */
+/* --- what there should be --------------------------------------------------------------------- */
 
 static int add_to_digest(void *ctx, const char *path, size_t len, const XXH128_hash_t *digest,
                          struct error *err)
@@ -262,8 +260,7 @@ static int make_list(struct verify *v, struct error *err)
     return rc != 0 ? rc : encoder_flush(&v->encoder, err);
 }
 
-/* --- what there is ------------------------------------------------------------------------------
- */
+/* --- what there is ---------------------------------------------------------------------------- */
 
 static int get_text(struct verify *v, struct buf *out, struct error *err)
 {

@@ -12,8 +12,7 @@
 #include "sort/local.h"
 #include "sort/world.h"
 
-/* --- shards as files ----------------------------------------------------------------------------
- */
+/* --- shards as files -------------------------------------------------------------------------- */
 
 static bool owns_all(void *owner, const char *name)
 {
@@ -60,8 +59,7 @@ static int source_key_map(void *ctx, const struct sort_spec *spec,
     return feed(arg, map, sizeof map - 1, err);
 }
 
-/* --- sorting and comparing ----------------------------------------------------------------------
- */
+/* --- sorting and comparing -------------------------------------------------------------------- */
 
 static struct sort_spec *make_output(struct world *w, const char *more)
 {

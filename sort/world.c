@@ -55,8 +55,7 @@ void world_clear_output(struct world *w)
     assert_int_equal(file_mkdirs(w->out, 0755, NULL), 0);
 }
 
-/* --- datasets -----------------------------------------------------------------------------------
- */
+/* --- datasets --------------------------------------------------------------------------------- */
 
 void world_write(const char *dir, const char *name, const struct buf *text)
 {

@@ -104,8 +104,7 @@ static uint64_t clip(uint64_t value)
     return value < UINT32_MAX ? value : UINT32_MAX;
 }
 
-/* --- entries ------------------------------------------------------------------------------------
- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static int put_local(struct zip *z, struct error *err)
 {
@@ -214,8 +213,7 @@ static int deflate_run(struct zip *z, const void *data, size_t len, int flush, s
     return 0;
 }
 
-/* --- members ------------------------------------------------------------------------------------
- */
+/* --- members ---------------------------------------------------------------------------------- */
 
 static int unsupported(const struct untar_member *m, const char *why, struct error *err)
 {
@@ -278,8 +276,7 @@ static int on_end(void *ctx, struct error *err)
 
 static const struct untar_events events = {.begin = on_begin, .data = on_data, .end = on_end};
 
-/* --- the archive --------------------------------------------------------------------------------
- */
+/* --- the archive ------------------------------------------------------------------------------ */
 
 int zip_encoder_new(const struct format_output *out, void **encoder, struct error *err)
 {

@@ -48,8 +48,7 @@ static int emit(struct merge *m, const char *name, struct error *err)
     return m->count == COLD_NAMES_BATCH ? flush(m, err) : 0;
 }
 
-/* --- what is here -------------------------------------------------------------------------------
- */
+/* --- what is here ----------------------------------------------------------------------------- */
 
 static int turn_page(struct merge *m, struct error *err)
 {
@@ -97,8 +96,7 @@ static int emit_here(struct merge *m, const char *to, struct error *err)
     return code;
 }
 
-/* --- what the backend has -----------------------------------------------------------------------
- */
+/* --- what the backend has --------------------------------------------------------------------- */
 
 static int backend_of(const struct cold_names *n, struct arena *a, const char **url,
                       struct error *err)

@@ -40,8 +40,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     return code;
 }
 
-/* --- one object ---------------------------------------------------------------------------------
- */
+/* --- one object ------------------------------------------------------------------------------- */
 
 /* Within one bucket, what came after the job may be a copy of its own. */
 static bool is_meant(const struct copy_job *j, const struct attr *a)
@@ -155,8 +154,7 @@ static void copy_one(struct copy_job *j, const char *name)
     }
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 struct batch {
     struct copy_job *job;
@@ -181,17 +179,7 @@ static int copy_batch(void *ctx, const char *const *names, size_t n, struct erro
                         copy_nth, &b, err);
 }
 
-/* --- of a bucket with a backend: what that lists, too -------------------------------------------
- */
-
-static bool is_ours(void *ctx, const char *name)
-{
-    const struct copy_job *j = ctx;
-    const struct job_names names = {.self = j->base.target->id,
-                                    .bucket_id = j->base.plan.input_bucket_id};
-    _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
-    return job_names_is_ours(&names, s, name);
-}
+/* --- of a bucket with a backend: what that lists, too ----------------------------------------- */
 
 static int copy_listed(void *ctx, const char *const *names, size_t n, struct error *err)
 {
@@ -205,7 +193,7 @@ static int copy_all_listed(struct copy_job *j, struct error *err)
     const struct cold_names names = {.target = j->base.target,
                                      .bucket_id = j->base.plan.input_bucket_id,
                                      .prefix = j->base.spec->prefix,
-                                     .is_ours = is_ours,
+                                     .is_ours = objects_job_is_ours,
                                      .ctx = j,
                                      .stop = &j->base.stop.wanted};
     int code = cold_names_each(&names, copy_listed, j, err);

@@ -89,8 +89,7 @@ static int show(struct http_request *req, uint64_t bucket_id, struct error *err)
     return 0;
 }
 
-/* --- slices -------------------------------------------------------------------------------------
- */
+/* --- slices ----------------------------------------------------------------------------------- */
 
 /* Is it here?  Then it is described. */
 static json_t *slice_shown(struct target *t, uint64_t bucket_id, const char *name, unsigned index,

@@ -56,8 +56,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     return code;
 }
 
-/* --- the work -----------------------------------------------------------------------------------
- */
+/* --- the work --------------------------------------------------------------------------------- */
 
 static int check_age(void *ctx, const struct attr *current, struct error *err)
 {

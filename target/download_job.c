@@ -48,8 +48,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     return error_wrap(err, "job '%s'", job->id);
 }
 
-/* --- one object ---------------------------------------------------------------------------------
- */
+/* --- one object ------------------------------------------------------------------------------- */
 
 static const char *source_of(const struct attr *a)
 {
@@ -115,8 +114,7 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
         count(j, name, stays, bytes, code, &err);
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 struct batch {
     struct download_job *job;

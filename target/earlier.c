@@ -126,8 +126,7 @@ int earlier_ask_node(struct target *t, const struct cluster_state *s, const stru
     return earlier_ask_nodes(t, s, &n, 1, bucket_id, name, held, err);
 }
 
-/* --- all of them, one after the other ----------------------------------------------------------
- */
+/* --- all of them, one after the other --------------------------------------------------------- */
 
 struct asking {
     struct target *target;

@@ -47,8 +47,7 @@ static struct index_record record_of(void)
                                  .modified_ms = 1700000000000};
 }
 
-/* --- the process that reads: of its own, without a test framework, which has handlers ------------
- */
+/* --- the process that reads: of its own, without a test framework, which has handlers --------- */
 
 static int read_all(struct index *x, char *const *names)
 {

@@ -116,8 +116,7 @@ int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, in
     return code;
 }
 
-/* --- settling -----------------------------------------------------------------------------------
- */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static int read_job(const char *dir, const char *id, struct job **job, struct error *err)
 {

@@ -10,8 +10,7 @@
 #include "target/store_fixture.h"
 #include "xaction/xaction.h"
 
-/* --- a kind that only notes what it was told ----------------------------------------------------
- */
+/* --- a kind that only notes what it was told -------------------------------------------------- */
 
 static struct {
     pthread_mutex_t lock;
@@ -89,8 +88,7 @@ static int teardown(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
-/* --- jobs and documents, shortly ----------------------------------------------------------------
- */
+/* --- jobs and documents, shortly -------------------------------------------------------------- */
 
 static struct job *make_job(const char *id, enum job_state state)
 {
@@ -177,8 +175,7 @@ static void make_dir(const char *mountpath, const char *id)
     assert_int_equal(file_mkdirs(path, 0700, NULL), 0);
 }
 
-/* --- files --------------------------------------------------------------------------------------
- */
+/* --- files ------------------------------------------------------------------------------------ */
 
 static void test_begin(void **state)
 {
@@ -268,8 +265,7 @@ static void test_work_goes_where_there_is_room(void **state)
     assert_int_equal(job_files_roomy(last, 3, 0), 2);
 }
 
-/* --- settling -----------------------------------------------------------------------------------
- */
+/* --- settling --------------------------------------------------------------------------------- */
 
 static void test_what_has_not_ended_stays(void **state)
 {

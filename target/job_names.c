@@ -13,8 +13,7 @@ static int check_stop(const struct job_names *n, struct error *err)
     return *n->stop ? error_set(err, E_ABORTED, "job '%s' was stopped", n->job_id) : 0;
 }
 
-/* --- a list or template -------------------------------------------------------------------------
- */
+/* --- a list or template ----------------------------------------------------------------------- */
 
 struct batch {
     struct arena *arena;
@@ -62,8 +61,7 @@ static int each_named(const struct job_names *n, job_names_fn *fn, void *ctx, st
     return code;
 }
 
-/* --- a prefix -----------------------------------------------------------------------------------
- */
+/* --- a prefix --------------------------------------------------------------------------------- */
 
 static int each_on_page(const struct job_names *n, const struct list_page *page, job_names_fn *fn,
                         void *ctx, struct error *err)

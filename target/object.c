@@ -509,8 +509,7 @@ int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
     return code;
 }
 
-/* --- what a write meets ------------------------------------------------------------------------
- */
+/* --- what a write meets ----------------------------------------------------------------------- */
 
 int object_check_owned(const struct object_place *p, struct error *err)
 {

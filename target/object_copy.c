@@ -79,8 +79,7 @@ static int check_stopped(struct object_copier *c, struct error *err)
     return stopped ? error_set(err, E_ABORTED, "the copy was stopped") : 0;
 }
 
-/* --- to another target --------------------------------------------------------------------------
- */
+/* --- to another target ------------------------------------------------------------------------ */
 
 /* "Name: value" lines for one call. */
 struct headers {
@@ -313,8 +312,7 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
     return code;
 }
 
-/* --- here ---------------------------------------------------------------------------------------
- */
+/* --- here ------------------------------------------------------------------------------------- */
 
 struct storing {
     struct object_copier *copier;
@@ -366,8 +364,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
     return object_put_commit_wait(v.put, err);
 }
 
-/* --- which --------------------------------------------------------------------------------------
- */
+/* --- which ------------------------------------------------------------------------------------ */
 
 static bool find_node(const struct cluster_state *s, const struct bucket *b,
                       const struct object_copy *copy, const struct node **node)

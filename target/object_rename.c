@@ -29,8 +29,7 @@
 
 enum { BODY_MAX = 16 << 10, TRIES = 4 };
 
-/* --- the old name goes --------------------------------------------------------------------------
- */
+/* --- the old name goes ------------------------------------------------------------------------ */
 
 static int check_version(void *ctx, const struct attr *current, struct error *err)
 {
@@ -83,8 +82,7 @@ static int delete_old(const struct object_call *call, struct version *copied, st
     return error_set(err, code, "%s", why.message);
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 /* Whatever an earlier owner still has is on its way here, and the newest. */
 static int check_is_here(const struct object_call *call, struct error *err)

@@ -521,8 +521,7 @@ static void test_a_pin_keeps_its_version(void **state)
     assert_text("in", "three");
 }
 
-/* --- what somebody has removed -----------------------------------------------------------------
- */
+/* --- what somebody has removed ---------------------------------------------------------------- */
 
 static void remove_file_of(const char *name)
 {

@@ -70,6 +70,14 @@ int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct e
     return code != 0 ? code : job_tally_end(o->tally, err);
 }
 
+bool objects_job_is_ours(void *self, const char *name)
+{
+    const struct objects_job *o = self;
+    const struct job_names names = {.self = o->target->id, .bucket_id = o->plan.input_bucket_id};
+    _cleanup_state_ const struct cluster_state *s = state_current(o->target->state);
+    return job_names_is_ours(&names, s, name);
+}
+
 void objects_job_stop(void *self)
 {
     struct objects_job *o = self;

@@ -25,6 +25,8 @@ void objects_job_done(struct objects_job *o);
 /* Has this target all that was acknowledged of a bucket?  Of several copies the first owner of a name
  * works on it, and waits for its repair where it has not. */
 bool objects_job_has_all(const struct target *t, uint64_t bucket_id);
+/* Does this target work on that name, by the map as it is now?  `self`: a kind's own state. */
+bool objects_job_is_ours(void *self, const char *name);
 /* fn() for all names, in batches, once they have been counted; then the tally's verdict. */
 int objects_job_run(struct objects_job *o, job_names_fn *fn, void *ctx, struct error *err);
 /* Steps of the kinds that need no more than that. */

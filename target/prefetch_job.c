@@ -32,8 +32,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     return code;
 }
 
-/* --- one object ---------------------------------------------------------------------------------
- */
+/* --- one object ------------------------------------------------------------------------------- */
 
 static void prefetch_one(struct prefetch_job *j, const struct bucket *b, const char *name)
 {
@@ -54,8 +53,7 @@ static void prefetch_one(struct prefetch_job *j, const struct bucket *b, const c
         job_tally_done(tally, bytes);
 }
 
-/* --- all of them --------------------------------------------------------------------------------
- */
+/* --- all of them ------------------------------------------------------------------------------ */
 
 struct batch {
     struct prefetch_job *job;
@@ -87,17 +85,7 @@ static int prefetch_batch(void *ctx, const char *const *names, size_t n, struct 
     return parallel_for("prefetch", (unsigned)parallel, n, prefetch_nth, &batch, err);
 }
 
-/* --- what the backend lists ---------------------------------------------------------------------
- */
-
-static bool is_ours(void *ctx, const char *name)
-{
-    const struct prefetch_job *j = ctx;
-    const struct job_names names = {.self = j->base.target->id,
-                                    .bucket_id = j->base.plan.input_bucket_id};
-    _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
-    return job_names_is_ours(&names, s, name);
-}
+/* --- what the backend lists ------------------------------------------------------------------- */
 
 static int prefetch_page(void *ctx, const char *const *names, size_t n, struct error *err)
 {
@@ -113,7 +101,7 @@ static int prefetch_listed(struct prefetch_job *j, struct error *err)
                                      .bucket_id = j->base.plan.input_bucket_id,
                                      .prefix = j->base.spec->prefix,
                                      .backend_only = true,
-                                     .is_ours = is_ours,
+                                     .is_ours = objects_job_is_ours,
                                      .ctx = j,
                                      .stop = &j->base.stop.wanted};
     int code = cold_names_each(&names, prefetch_page, j, err);

@@ -57,8 +57,7 @@ static int check_placed(const struct run *run, const struct cluster_state *s, st
     return error_set(err, E_STALE_MAP, "the owners have changed: a later rebalance goes on");
 }
 
-/* --- what is kept for a while ------------------------------------------------------------------
- */
+/* --- what is kept for a while ----------------------------------------------------------------- */
 
 static void keep(struct run *run, uint64_t bucket_id, const char *name, const struct version *v)
 {
@@ -139,8 +138,7 @@ static void forget_kept(struct run *run)
         free(k);
 }
 
-/* --- one object ---------------------------------------------------------------------------------
- */
+/* --- one object ------------------------------------------------------------------------------- */
 
 /* *superseded: another earlier owner has a greater version, which it sends. */
 static int ask_others(const struct run *run, const struct cluster_state *s, const struct bucket *b,
@@ -264,8 +262,7 @@ static int send_one(struct run *run, uint64_t bucket_id, const char *name, struc
     }
 }
 
-/* --- one index ----------------------------------------------------------------------------------
- */
+/* --- one index -------------------------------------------------------------------------------- */
 
 struct batch {
     struct run *run;
@@ -344,8 +341,7 @@ static int walk_bucket(struct run *run, const struct cluster_state *s, struct mo
     return code;
 }
 
-/* --- several copies: each owner has what is here (spread.h), then what is not ours is dropped ---
- */
+/* --- several copies: each owner has what is here (spread.h), then what is not ours is dropped - */
 
 static int check_spread(void *ctx, const struct cluster_state *s, struct error *err)
 {
@@ -400,8 +396,7 @@ static int walk_mountpath(struct run *run, const struct cluster_state *s, struct
     return code == 0 && found < 0 ? found : code;
 }
 
-/* --- the whole ----------------------------------------------------------------------------------
- */
+/* --- the whole -------------------------------------------------------------------------------- */
 
 static int walk_all(struct run *run, const struct cluster_state *s, struct error *err)
 {

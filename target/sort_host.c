@@ -53,8 +53,7 @@ uint64_t sort_host_attempt(const struct sort_host *h)
     return h->job->attempt;
 }
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 static int env_pin_shards(void *ctx, const struct sort_spec *spec, sort_shard_fn *each, void *arg,
                           struct sort_pinned *pinned, struct error *err)
@@ -136,8 +135,7 @@ static int env_open_work_file(void *ctx, int *fd, struct error *err)
     return job_files_open_work(h->target->mountpaths, h->job->id, n, fd, err);
 }
 
-/* --- peers --------------------------------------------------------------------------------------
- */
+/* --- peers ------------------------------------------------------------------------------------ */
 
 static const char *env_target_name(void *ctx, unsigned number)
 {
@@ -165,8 +163,7 @@ static int env_fetch_records(void *ctx, unsigned from, const void *request, size
     return sort_peers_fetch_records(h->peers, from, request, len, pipe, err);
 }
 
-/* --- output --------------------------------------------------------------------------------------
- */
+/* --- output ----------------------------------------------------------------------------------- */
 
 static unsigned env_owner(void *ctx, const char *name)
 {
@@ -213,8 +210,7 @@ static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *na
     return sort_outputs_prune(&h->outputs, wanted, arg, err);
 }
 
-/* --- the kind -----------------------------------------------------------------------------------
- */
+/* --- the kind --------------------------------------------------------------------------------- */
 
 static void host_free(void *self)
 {
@@ -418,8 +414,7 @@ static void host_give_way(void *self)
     sort_peers_stop(h->peers);
 }
 
-/* --- the end ------------------------------------------------------------------------------------
- */
+/* --- the end ---------------------------------------------------------------------------------- */
 
 static int host_commit(void *self, struct error *err)
 {

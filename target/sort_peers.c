@@ -89,8 +89,7 @@ void sort_peers_free(struct sort_peers *p)
     free(p);
 }
 
-/* --- calls: with the lock held ------------------------------------------------------------------
- */
+/* --- calls: with the lock held ---------------------------------------------------------------- */
 
 static void call_drop(struct peer_call *c)
 {
@@ -122,8 +121,7 @@ static int check_peer(const struct sort_peers *p, unsigned number, struct error 
     return 0;
 }
 
-/* --- streams to a peer --------------------------------------------------------------------------
- */
+/* --- streams to a peer ------------------------------------------------------------------------ */
 
 static void upload_done(void *arg, struct http_result *r)
 {
@@ -174,8 +172,7 @@ int sort_peers_send_end(struct sort_peers *p, void *handle, struct error *err)
     return code;
 }
 
-/* --- records from a peer ------------------------------------------------------------------------
- */
+/* --- records from a peer ---------------------------------------------------------------------- */
 
 /* The reader learns of a failure through the pipe. */
 static void fetch_done(void *arg, struct http_result *r)

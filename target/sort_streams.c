@@ -70,8 +70,7 @@ static void release_at_end(struct http_request *req)
     http_on_end(req, held_release, h);
 }
 
-/* --- merge and orders ---------------------------------------------------------------------------
- */
+/* --- merge and orders ------------------------------------------------------------------------- */
 
 /* The body's bytes are all in the pipe, or were dropped because its reader has left. */
 static void stream_ended(struct http_request *req, void *ctx)
@@ -143,8 +142,7 @@ static void orders_begin(struct http_request *req)
     receive(req, SORT_CHANNEL_ORDERS);
 }
 
-/* --- records ------------------------------------------------------------------------------------
- */
+/* --- records ---------------------------------------------------------------------------------- */
 
 static ssize_t records_read(void *ctx, char *out, size_t max)
 {

@@ -349,8 +349,7 @@ static void test_unfit_job_is_stopped(void **state)
     }
 }
 
-/* --- the simulated cluster ----------------------------------------------------------------------
- */
+/* --- the simulated cluster -------------------------------------------------------------------- */
 
 struct sim_target {
     enum xaction_state state;

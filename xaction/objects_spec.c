@@ -21,8 +21,7 @@ void objects_spec_free(struct objects_spec *s)
     free(s);
 }
 
-/* --- which objects ------------------------------------------------------------------------------
- */
+/* --- which objects ---------------------------------------------------------------------------- */
 
 static int parse_list(json_t *list, struct objects_spec *s, struct error *err)
 {
@@ -106,8 +105,7 @@ static int parse_which(json_t *value, bool may_be_all, struct objects_spec *s, s
     return parse_prefix(prefix != NULL ? prefix : "", s, err);
 }
 
-/* --- the rest -----------------------------------------------------------------------------------
- */
+/* --- the rest --------------------------------------------------------------------------------- */
 
 static int parse_copy(json_t *value, struct objects_spec *s, struct error *err)
 {
@@ -213,8 +211,7 @@ const char *objects_spec_name(const struct objects_spec *s, uint64_t i, struct b
     return buf_str(buf);
 }
 
-/* --- the plan -----------------------------------------------------------------------------------
- */
+/* --- the plan --------------------------------------------------------------------------------- */
 
 json_t *objects_plan_json(const struct objects_plan *p)
 {

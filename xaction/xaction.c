@@ -224,8 +224,7 @@ static struct xaction_life entry_life(const struct entry *e)
                                  .again_wanted = e->next_job != NULL};
 }
 
-/* --- the job's thread: every function below is entered and left with the lock held --------------
- */
+/* --- the job's thread: every function below is entered and left with the lock held ------------ */
 
 /* The job is over on this node: its state goes when nobody uses it any more, its last status stays.
  */
@@ -335,8 +334,7 @@ static void *entry_thread(void *arg)
     return NULL;
 }
 
-/* --- orders: all with the lock held -------------------------------------------------------------
- */
+/* --- orders: all with the lock held ----------------------------------------------------------- */
 
 /* Enters a state in which the job's thread has something to do. */
 static int entry_begin(struct entry *e, enum xaction_state state, struct error *err)

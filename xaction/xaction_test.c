@@ -566,8 +566,7 @@ static void test_closing_refuses(void **state)
     assert_int_equal(fake.undos, 0); /* that is for the next start */
 }
 
-/* --- everything at once -------------------------------------------------------------------------
- */
+/* --- everything at once ----------------------------------------------------------------------- */
 
 enum { ROBBERS = 4, ENOUGH = 20, JOBS = 5 };
 

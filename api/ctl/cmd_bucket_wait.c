@@ -50,13 +50,9 @@ static int ask_target(struct ctl *ctl, const char *target, const char *bucket, s
 /* All of them, or it cannot be told. */
 static int look(struct ctl *ctl, const char *bucket, struct look *l)
 {
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
     *l = (struct look){.marks = json_object()};
-    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    int code = ctl_parse(ctl, text, &doc);
+    int code = ctl_cluster(ctl, NULL, &doc);
     size_t i;
     json_t *n;
     json_array_foreach(json_object_get(doc, "nodes"), i, n)

@@ -20,15 +20,6 @@ static json_int_t int_at(json_t *obj, const char *field)
     return json_integer_value(json_object_get(obj, field));
 }
 
-static int fetch(struct ctl *ctl, const char *what, json_t **doc)
-{
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
-    if (dfc_cluster_show(ctl->client, what, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    return ctl_parse(ctl, text, doc);
-}
-
 static void size_cell(struct ctl *ctl, struct table *t, json_t *capacity, const char *field)
 {
     char text[24];
@@ -119,7 +110,7 @@ static void print_full(struct ctl *ctl, json_t *nodes)
 int cluster_status(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *doc = NULL;
-    int code = fetch(ctl, args->text[F_what], &doc);
+    int code = ctl_cluster(ctl, args->text[F_what], &doc);
     if (code != EXIT_OK)
         return code;
     if (ctl->json || args->given[F_what]) {
@@ -140,7 +131,7 @@ int node_ls(struct ctl *ctl, const struct args *args)
 {
     (void)args;
     _cleanup_json_ json_t *doc = NULL;
-    int code = fetch(ctl, NULL, &doc);
+    int code = ctl_cluster(ctl, NULL, &doc);
     if (code != EXIT_OK)
         return code;
     json_t *nodes = json_object_get(doc, "nodes");

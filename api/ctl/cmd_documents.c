@@ -86,12 +86,8 @@ int cluster_migrate_metastore(struct ctl *ctl, const struct args *args)
 
 static int present_primary(struct ctl *ctl, char **id)
 {
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
-    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    int code = ctl_parse(ctl, text, &doc);
+    int code = ctl_cluster(ctl, NULL, &doc);
     if (code == EXIT_OK)
         *id = xstrdup(text_at(doc, "primary"));
     return code;
@@ -145,20 +141,11 @@ static int write_landing(const char *path, const char *text, struct error *err)
     return r;
 }
 
-static int fetch_state(struct ctl *ctl, json_t **doc)
-{
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
-    if (dfc_cluster_show(ctl->client, "state", &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "state");
-    return ctl_parse(ctl, text, doc);
-}
-
 int cluster_backup(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *state = NULL;
     struct error err = ERROR_INIT;
-    int code = fetch_state(ctl, &state);
+    int code = ctl_cluster(ctl, "state", &state);
     if (code != EXIT_OK)
         return code;
     _cleanup_json_ json_t *doc = backup_wrap(state, DFC_VERSION, clock_wall_ms());
@@ -272,7 +259,7 @@ int cluster_restore(struct ctl *ctl, const struct args *args)
     json_t *wanted = NULL;
     int code;
     if ((code = read_backup(ctl, args->words[0], &file, &wanted)) != EXIT_OK ||
-        (code = fetch_state(ctl, &present)) != EXIT_OK ||
+        (code = ctl_cluster(ctl, "state", &present)) != EXIT_OK ||
         (code = check_same_cluster(ctl, present, wanted)) != EXIT_OK)
         return code;
     return restore(ctl, args, present, wanted, file);

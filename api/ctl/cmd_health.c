@@ -8,12 +8,8 @@
 
 static int judge(struct ctl *ctl, json_t **verdict)
 {
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *overview = NULL;
-    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    int code = ctl_parse(ctl, text, &overview);
+    int code = ctl_cluster(ctl, NULL, &overview);
     if (code != EXIT_OK)
         return code;
     *verdict = health_ask(ctl, overview);

@@ -14,8 +14,7 @@
 
 enum { LIST_MAX = 4 << 20 }; /* bytes of a file of names: about what one job takes */
 
-/* --- which objects ------------------------------------------------------------------------------
- */
+/* --- which objects ---------------------------------------------------------------------------- */
 
 static int read_names(int fd, const char *path, struct buf *out, struct error *err)
 {
@@ -94,8 +93,7 @@ static void put_speed(json_t *value, const struct args *args)
         json_object_set_new(value, "rate", json_integer((json_int_t)args->number[F_rate]));
 }
 
-/* --- starting -----------------------------------------------------------------------------------
- */
+/* --- starting --------------------------------------------------------------------------------- */
 
 typedef int start_fn(struct dfc_client *c, const char *bucket, const char *value, char **id,
                      struct dfc_error *err);

@@ -42,8 +42,7 @@ static int fail(struct error *err, const struct dfc_error *e)
     return error_set(err, code, "%s", e->message);
 }
 
-/* --- input --------------------------------------------------------------------------------------
- */
+/* --- input ------------------------------------------------------------------------------------ */
 
 typedef int each_fn(void *arg, const struct sort_shard_info *info, struct error *err);
 
@@ -131,8 +130,7 @@ static int source_fetch(void *ctx, bool output, const char *name, int fd, struct
                                                                                   : fail(err, &e);
 }
 
-/* --- key map ------------------------------------------------------------------------------------
- */
+/* --- key map ---------------------------------------------------------------------------------- */
 
 struct feeding {
     int (*feed)(void *arg, const void *data, size_t len, struct error *err);
@@ -167,8 +165,7 @@ static int source_key_map(void *ctx, const struct sort_spec *spec,
     return f.rc != 0 ? f.rc : fail(err, &e);
 }
 
-/* --- the command --------------------------------------------------------------------------------
- */
+/* --- the command ------------------------------------------------------------------------------ */
 
 /* The sort's document, and the request in it. */
 static int read_job(struct ctl *ctl, const char *id, json_t **doc, struct sort_spec **spec)

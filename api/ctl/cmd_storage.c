@@ -134,18 +134,12 @@ static int show_one(struct ctl *ctl, struct table *t, const struct mountpath_vie
 static int show_all(struct ctl *ctl, struct table *t, const struct mountpath_view *view,
                     json_t *all)
 {
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
-    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    int code = ctl_parse(ctl, text, &doc);
+    int code = ctl_cluster(ctl, NULL, &doc);
     size_t i;
     json_t *n;
     json_array_foreach(json_object_get(doc, "nodes"), i, n)
     {
-        if (code != EXIT_OK && doc == NULL)
-            break;
         if (strcmp(text_at(n, "role"), "target") != 0)
             continue;
         int one = show_one(ctl, t, view, all, text_at(n, "id"));

@@ -103,12 +103,8 @@ static int ask_target(struct ctl *ctl, struct table *t, struct summary *sum, jso
 
 static int ask_targets(struct ctl *ctl, struct table *t, struct summary *sum, const char *only)
 {
-    struct dfc_error err;
-    _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
-    if (dfc_cluster_show(ctl->client, NULL, &text, &err) != DFC_OK)
-        return ctl_fail(ctl, &err, "cluster");
-    int code = ctl_parse(ctl, text, &doc);
+    int code = ctl_cluster(ctl, NULL, &doc);
     size_t i;
     json_t *n;
     json_array_foreach(json_object_get(doc, "nodes"), i, n)

@@ -110,6 +110,15 @@ int ctl_parse(const struct ctl *ctl, const char *text, json_t **doc)
     return ctl_fail_common(ctl, &e, EXIT_FAILED);
 }
 
+int ctl_cluster(const struct ctl *ctl, const char *what, json_t **doc)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    if (dfc_cluster_show(ctl->client, what, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, what != NULL ? what : "cluster");
+    return ctl_parse(ctl, text, doc);
+}
+
 const char *ctl_size(const struct ctl *ctl, uint64_t bytes, char out[static 24])
 {
     if (!ctl->raw_units)

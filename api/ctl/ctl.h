@@ -42,6 +42,8 @@ void ctl_remark(const struct ctl *ctl, const char *fmt, ...) __attribute__((form
 void ctl_print_json(const struct ctl *ctl, json_t *doc);
 /* A server's document: parsed, so that what is no JSON is reported instead of printed. */
 int ctl_parse(const struct ctl *ctl, const char *text, json_t **doc);
+/* What the cluster says of itself: its document, or the part `what` of it (dfc_cluster_show()). */
+int ctl_cluster(const struct ctl *ctl, const char *what, json_t **doc);
 
 /* Bytes as the user wants them. */
 const char *ctl_size(const struct ctl *ctl, uint64_t bytes, char out[static 24]);

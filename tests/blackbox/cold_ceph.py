@@ -10,8 +10,8 @@ import os
 import random
 import tempfile
 
-from cold_lib import QUICK, metric
-from lib import ENDED, Ports, check, end_on_signals, equal, in_parallel, main, skip, wait_for
+from cold_lib import QUICK, metric, run_job
+from lib import Ports, check, end_on_signals, equal, in_parallel, main, skip, wait_for
 
 import ceph_rgw
 
@@ -38,20 +38,6 @@ def tag(data):
 
 def backend(bucket="data", **query):
     return f"s3://{bucket}?" + "&".join(f"{k}={v}" for k, v in {"endpoint": CEPH.url, **query}.items())
-
-
-def run(c, bucket, action, value):
-    """A job's objects: done, skipped, missing, failed."""
-    job_id = c.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": value}).expect(202).json()["id"]
-
-    def ended():
-        job = c.get_json(f"/v1/jobs/{job_id}")
-        return job if job["state"] in ENDED else None
-
-    job = wait_for(ended, f"end of {job_id}")
-    equal(job["state"], "finished", f"state of {job_id}: {job['errors']}")
-    objects = job["progress"]["objects"]
-    return tuple(objects[k] for k in ("done", "skipped", "missing", "failed"))
 
 
 def listed(c, bucket, **query):
@@ -153,7 +139,7 @@ def test_names(c):
             equal(S3.get("names", prefix + name), data[name], f"object '{name}', written")
         in_parallel(lambda n: equal(c.get(bucket, n).expect(200).body, data[n], f"object '{n}'"), names)
         equal(c.names(bucket), in_order(names), "list of what is here")
-        equal(run(c, bucket, "evict", {"prefix": ""})[0], len(names), "evicted")
+        equal(run_job(c, bucket, "evict", {"prefix": ""})[0], len(names), "evicted")
         for limit in (None, 1, 5):
             equal(c.names(bucket, limit=limit), in_order(names), f"list of what is only there, limit {limit}")
         in_parallel(lambda n: c.object("DELETE", bucket, n).expect(204), names)
@@ -197,7 +183,7 @@ def test_write_through_in_parts(c):
     check(S3.get("written", "large ä+%") == LARGE, "what Ceph has")
     equal(S3.head("written", "large ä+%")["Content-Type"], "text/x-large", "content type")
     equal(S3.uploads("written"), [], "uploads that are open")
-    equal(run(c, "written", "evict", {"list": ["large ä+%"]})[0], 1, "evicted")
+    equal(run_job(c, "written", "evict", {"list": ["large ä+%"]})[0], 1, "evicted")
     check(c.get("written", "large ä+%").expect(200).body == LARGE, "read again, from Ceph")
 
 
@@ -229,12 +215,12 @@ def test_prefetch_and_evict(c):
     names = [f"epoch/{i:03d} ä+" for i in range(50)]
     in_parallel(lambda n: S3.put("data", n, n.encode() * 500), names)
     c.get("cold", names[7]).expect(200)
-    equal(run(c, "cold", "prefetch", {"prefix": "epoch/"}), (49, 1, 0, 0), "by prefix")
-    equal(run(c, "cold", "prefetch", {"list": [*names[:5], "epoch/none"]}), (0, 5, 1, 0), "by list")
+    equal(run_job(c, "cold", "prefetch", {"prefix": "epoch/"}), (49, 1, 0, 0), "by prefix")
+    equal(run_job(c, "cold", "prefetch", {"list": [*names[:5], "epoch/none"]}), (0, 5, 1, 0), "by list")
     before = metric(c, "dfc_cold_fetch_total")
     in_parallel(lambda n: equal(c.get("cold", n).expect(200).body, n.encode() * 500, n), names)
     equal(metric(c, "dfc_cold_fetch_total"), before, "fetches of what is here")
-    equal(run(c, "cold", "evict", {"prefix": "epoch/"})[0], 50, "evicted")
+    equal(run_job(c, "cold", "evict", {"prefix": "epoch/"})[0], 50, "evicted")
     equal(c.names("cold", cached="true", prefix="epoch/"), [], "what is here")
     equal(c.names("cold", prefix="epoch/"), names, "what Ceph has")
     equal(c.get("cold", names[0]).expect(200).body, names[0].encode() * 500, "it is read again")

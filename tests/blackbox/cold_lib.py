@@ -4,7 +4,7 @@ import http.client
 import os
 import sys
 
-from lib import ROOT, check
+from lib import ROOT, check, equal
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3, Noughts  # noqa: E402,F401
@@ -17,6 +17,14 @@ def metric(c, name, node="t1"):
     """The sum of all lines that begin so."""
     text = c.call("GET", "/metrics", node=node).expect(200).body.decode()
     return sum(int(line.rsplit(" ", 1)[1]) for line in text.splitlines() if line.startswith(name))
+
+
+def run_job(c, bucket, action, value, counts=("done", "skipped", "missing", "failed")):
+    """A job over objects, to its end → these counts of its objects."""
+    job_id = c.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": value}).expect(202).json()["id"]
+    job = c.wait_job(job_id)
+    equal(job["state"], "finished", f"state of {job_id}: {job['errors']}")
+    return tuple(job["progress"]["objects"][k] for k in counts)
 
 
 def files_open(c, node="t1"):

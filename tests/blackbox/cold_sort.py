@@ -5,12 +5,13 @@ is missing for that."""
 import io
 import tarfile
 
-from cold_lib import QUICK, FakeS3, metric
-from lib import ENDED, check, equal, in_parallel, main, wait_for
+from cold_lib import QUICK, FakeS3, metric, run_job
+from lib import check, equal, in_parallel, main, wait_for
 
 S3, WEB = FakeS3(page_max=7), FakeS3(plain=True)
 SHARDS = [f"set/{i:02d}.tar" for i in range(40)]
 RECORDS = sorted(f"r-{i:02d}-{j}" for i in range(40) for j in range(5))
+COUNTS = ("done", "skipped", "missing", "failed", "total")  # of a job's objects
 
 
 def tar_of(names):
@@ -53,19 +54,6 @@ def must_sort(c, bucket, output, **changes):
     return sorted_records(c, "out", output + "-")
 
 
-def run(c, bucket, action, value):
-    job_id = c.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": value}).expect(202).json()["id"]
-
-    def ended():
-        job = c.get_json(f"/v1/jobs/{job_id}")
-        return job if job["state"] in ENDED else None
-
-    job = wait_for(ended, f"end of {job_id}")
-    equal(job["state"], "finished", f"state of {job_id}: {job['errors']}")
-    objects = job["progress"]["objects"]
-    return tuple(objects[k] for k in ("done", "skipped", "missing", "failed", "total"))
-
-
 def test_buckets(c):
     for i, name in enumerate(SHARDS):
         S3.put("data", name, tar_of(records_of(i)))
@@ -95,13 +83,13 @@ def test_what_is_only_here_belongs_to_it(c):
     c.get("cold", "set/99.tar").expect(200)
     S3.remove("data", "set/99.tar")
     equal(must_sort(c, "cold", "only"), RECORDS + ["z-1", "z-2"], "records")
-    run(c, "cold", "evict", {"list": ["set/99.tar"]})
+    run_job(c, "cold", "evict", {"list": ["set/99.tar"]})
 
 
 def test_a_sort_by_template_and_list(c):
-    run(c, "cold", "evict", {"prefix": ""})
+    run_job(c, "cold", "evict", {"prefix": ""})
     equal(must_sort(c, "cold", "template", input_format="set/{00..39}"), RECORDS, "records, by template")
-    run(c, "cold", "evict", {"prefix": ""})
+    run_job(c, "cold", "evict", {"prefix": ""})
     equal(must_sort(c, "cold", "list", input_format={"objnames": SHARDS}), RECORDS, "records, by list")
     equal(must_sort(c, "web", "web", input_format="set/{00..39}"), RECORDS, "records of a web server")
 
@@ -122,7 +110,7 @@ def test_what_has_changed_is_read_anew(c):
 
 
 def test_a_backend_that_fails_fails_the_sort(c):
-    run(c, "cold", "evict", {"prefix": ""})
+    run_job(c, "cold", "evict", {"prefix": ""})
     S3.is_so(SHARDS[7], status=403)
     job = sort(c, "cold", "fails")
     S3.calm()
@@ -134,15 +122,15 @@ def test_a_backend_that_fails_fails_the_sort(c):
 
 
 def test_copies(c):
-    run(c, "cold", "evict", {"prefix": ""})
+    run_job(c, "cold", "evict", {"prefix": ""})
     names = [*SHARDS, "set/readme.txt"]
     c.get("cold", SHARDS[0]).expect(200)
-    equal(run(c, "cold", "copy", {"to": "copied", "prefix": "set/"}), (41, 0, 0, 0, 41), "by prefix")
+    equal(run_job(c, "cold", "copy", {"to": "copied", "prefix": "set/"}, COUNTS), (41, 0, 0, 0, 41), "by prefix")
     equal(c.names("copied"), names, "what was copied")
     in_parallel(lambda n: equal(c.get("copied", n).expect(200).body, S3.has("data", n), n), names)
-    equal(run(c, "cold", "copy", {"to": "copied", "prefix": "set/"})[:2], (0, 41), "again")
-    equal(run(c, "cold", "copy", {"to": "copied"})[0], 1, "all")
-    equal(run(c, "web", "copy", {"to": "copied", "prepend": "w/", "template": "set/{38..41}.tar"}), (2, 0, 2, 0, 4),
+    equal(run_job(c, "cold", "copy", {"to": "copied", "prefix": "set/"})[:2], (0, 41), "again")
+    equal(run_job(c, "cold", "copy", {"to": "copied"})[0], 1, "all")
+    equal(run_job(c, "web", "copy", {"to": "copied", "prepend": "w/", "template": "set/{38..41}.tar"}, COUNTS), (2, 0, 2, 0, 4),
           "by template")
     equal(c.names("copied", prefix="w/"), ["w/set/38.tar", "w/set/39.tar"], "what was copied")
 

@@ -111,8 +111,7 @@ struct world {
     char *failure; /* the first: everything ends */
 };
 
-/* --- world.c -----------------------------------------------------------------------------------
- */
+/* --- world.c ---------------------------------------------------------------------------------- */
 
 void world_init(struct world *w, uint64_t seed);
 void world_done(struct world *w);
@@ -139,8 +138,7 @@ static inline int target_place(unsigned index)
     return (int)(PROXIES_MAX + index);
 }
 
-/* --- net.c -------------------------------------------------------------------------------------
- */
+/* --- net.c ------------------------------------------------------------------------------------ */
 
 enum request_kind {
     ASK_REGISTER,
@@ -205,8 +203,7 @@ void proxy_serve(struct world *w, unsigned index, struct call *c);
 void target_serve(struct world *w, unsigned index, struct call *c);
 void store_serve(struct world *w, struct call *c);
 
-/* --- store.c -----------------------------------------------------------------------------------
- */
+/* --- store.c ---------------------------------------------------------------------------------- */
 
 enum store_mood { STORE_WELL, STORE_STALLS, STORE_UNKNOWN, STORE_FULL };
 
@@ -216,8 +213,7 @@ void store_set_mood(struct world *w, enum store_mood mood);
 void store_end_leases(struct world *w);
 uint64_t store_elected(struct world *w); /* the revision of the present election, or 0 */
 
-/* --- proxy.c, primary.c --------------------------------------------------------------------------
- */
+/* --- proxy.c, primary.c ----------------------------------------------------------------------- */
 
 void proxy_sim_new(struct world *w, unsigned index);
 void proxy_sim_free(struct world *w, unsigned index);
@@ -227,8 +223,7 @@ void proxy_sim_resign(struct world *w, unsigned index);
 bool proxy_sim_is_primary(struct world *w, unsigned index);
 const struct cluster_state *proxy_sim_state(struct world *w, unsigned index); /* borrowed */
 
-/* --- target.c ----------------------------------------------------------------------------------
- */
+/* --- target.c --------------------------------------------------------------------------------- */
 
 void target_sim_new(struct world *w, unsigned index);
 void target_sim_free(struct world *w, unsigned index);
@@ -244,8 +239,7 @@ struct target_outcome {
 };
 struct target_outcome target_sim_outcome(struct world *w, unsigned index, const char *job_id);
 
-/* --- objects.c ---------------------------------------------------------------------------------
- */
+/* --- objects.c -------------------------------------------------------------------------------- */
 
 void objects_new(struct world *w);
 void objects_free(struct world *w);
@@ -254,8 +248,7 @@ void objects_write(struct world *w); /* each by its owner */
 bool objects_rebalance(struct world *w, unsigned index, const struct job *job);
 void objects_check(struct world *w, const struct cluster_state *s);
 
-/* --- client.c ----------------------------------------------------------------------------------
- */
+/* --- client.c --------------------------------------------------------------------------------- */
 
 void client_new(struct world *w);
 void client_free(struct world *w);
@@ -272,8 +265,7 @@ void client_note_made(struct world *w, const struct cluster_state *from,
                       const struct cluster_state *to);
 void client_check_end(struct world *w);
 
-/* --- trouble.c ---------------------------------------------------------------------------------
- */
+/* --- trouble.c -------------------------------------------------------------------------------- */
 
 void trouble_start(struct world *w);
 void trouble_end(struct world *w); /* all is healed, and everybody lives */
@@ -281,8 +273,7 @@ void world_crash(struct world *w, int place);
 void world_restart(struct world *w, int place);
 void world_exit(struct world *w, int place); /* by itself; it is started again */
 
-/* --- check.c -----------------------------------------------------------------------------------
- */
+/* --- check.c ---------------------------------------------------------------------------------- */
 
 void checker_new(struct world *w);
 void checker_free(struct world *w);
@@ -303,8 +294,7 @@ const struct cluster_state *check_head(const struct world *w); /* the last durab
 bool check_converged(struct world *w, char why[static 160]);
 void check_end(struct world *w);
 
-/* --- run.c --------------------------------------------------------------------------------------
- */
+/* --- run.c ------------------------------------------------------------------------------------ */
 
 struct run_config {
     uint64_t seed;
