@@ -166,18 +166,6 @@ void catalog_writer_done(struct catalog_writer *w)
     buf_done(&w->heap);
 }
 
-/* Records that follow each other often have the same inline bytes: those are kept once in a part.
- */
-static uint64_t put_inline(struct catalog_writer *w, const char *bytes, size_t len)
-{
-    if (len != w->last_inline_len || memcmp(w->heap.data + w->last_inline, bytes, len) != 0) {
-        w->last_inline = w->heap.len;
-        w->last_inline_len = len;
-        buf_append(&w->heap, bytes, len);
-    }
-    return w->last_inline;
-}
-
 /* The bytes go before the list, which thereby knows where they are. */
 static struct entry put_list(struct catalog_writer *w, const struct record_piece *pieces,
                              size_t count, const char *inlines)
@@ -188,7 +176,8 @@ static struct entry put_list(struct catalog_writer *w, const struct record_piece
         const struct record_piece *p = &pieces[i];
         list[i] = (struct entry){.offset = p->offset, .length = p->length};
         if (p->is_inline) {
-            list[i].offset = put_inline(w, inlines + p->offset, (size_t)p->length);
+            list[i].offset =
+                last_bytes_put(&w->last_inline, &w->heap, inlines + p->offset, (size_t)p->length);
             list[i].length |= INLINE;
         }
         sum += p->length;
@@ -223,7 +212,7 @@ static int part_write(struct catalog_writer *w, struct error *err)
     w->first = s->records;
     buf_clear(&w->entries);
     buf_clear(&w->heap);
-    w->last_inline = w->last_inline_len = 0;
+    w->last_inline = (struct last_bytes){0};
     return rc;
 }
 

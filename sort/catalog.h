@@ -17,6 +17,7 @@
 #include "sort/dict.h"
 #include "sort/env.h"
 #include "sort/fdcache.h"
+#include "sort/last_bytes.h"
 #include "sort/record.h"
 
 struct catalog_part; /* catalog.c */
@@ -24,7 +25,7 @@ struct catalog_part; /* catalog.c */
 struct catalog_shard {
     char *name;
     uint64_t place;
-    uint64_t size; /* of the file */
+    uint64_t size;   /* of the file */
     int contents_fd; /* of a decoded shard: where its tar is; else -1 */
     uint64_t contents_at;
     uint32_t records;
@@ -41,7 +42,8 @@ void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t s
 void catalog_sort(struct catalog *c); /* after the last one */
 uint32_t catalog_count(const struct catalog *c);
 const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shard);
-/* The shard's tar is not its own file: it begins at this byte of that one, which outlives the catalog. */
+/* The shard's tar is not its own file: it begins at this byte of that one, which outlives the
+ * catalog. */
 void catalog_set_contents(struct catalog *c, uint32_t shard, int fd, uint64_t at);
 /* The file that has the shard's tar, and where in it the tar begins; close() follows. */
 int catalog_open(const struct catalog *c, uint32_t shard, int *fd, uint64_t *at, struct error *err);
@@ -56,7 +58,7 @@ struct catalog_writer {
     uint32_t first; /* position of the part that is being collected */
     struct buf entries;
     struct buf heap;
-    size_t last_inline, last_inline_len; /* in the heap */
+    struct last_bytes last_inline; /* in the heap */
 };
 
 void catalog_writer_init(struct catalog_writer *w, struct catalog *c, uint32_t shard);

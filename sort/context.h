@@ -44,7 +44,7 @@ struct sort_memory {
     uint64_t repeats;    /* record names of that shard */
     uint64_t scanning;   /* for each thread that reads a shard: its members */
     uint64_t key_map;    /* it cannot spill either */
-    uint64_t one_record; /* the members of a single record: this cannot spill */
+    uint64_t one_record; /* the pieces of a single record: these cannot spill */
 };
 
 struct sort_context {

@@ -1,17 +1,11 @@
 /* Grouping all members of one shard, however many, within a bound of memory.
  *
- *     members ─▶ record table ──────────────────────────────────────────▶ records by position
- *                    │ full                                                        ▲
- *                    ▼                                                             │
- *              rowset by (key, rank) ─▶ one record at a time ─▶ rowset by rank ────┘
+ * A shard whose record table fits is grouped in memory (record.h says by which rules); one that is
+ * too large with the help of work files (regroup.h).  The result is the same; where a shard has
+ * several faults, another one of them may be the one that is reported.
  *
- * A shard whose record table fits is grouped in memory (record.h says by which rules).  One that is
- * too large is sorted twice with the help of work files: its members by key, so that those of one
- * record stand together, are checked and lose their duplicates; the records by their first member's
- * rank in the shard, which is the order of their positions.  The result is the same; where a shard
- * has several faults, another one of them may be the one that is reported.
- *
- * A single record's members are held together: they cannot spill. */
+ * Of a single record the pieces are held together: those of members that do not stand next to each
+ * other cannot spill. */
 #pragma once
 
 #include <stddef.h>
@@ -28,7 +22,7 @@ struct group_config {
     enum sort_key_rule rule;
     enum sort_policy duplicates;
     uint64_t memory;        /* bytes; not less than GROUP_MEMORY_MIN is used */
-    uint64_t record_memory; /* … and, once spilled, of the members of one record: E_NOMEM beyond */
+    uint64_t record_memory; /* … and, once spilled, of the pieces of one record: E_NOMEM beyond */
     /* An earlier member of this path was dropped.  Once for each. */
     void (*replaced)(void *ctx, const char *path, size_t len);
     /* Asked now and then while group_finish() works: other than 0 ends it. */
@@ -56,7 +50,7 @@ DEFINE_CLEANUP(struct group, group_free);
 int group_add(struct group *g, const struct tar_member *m, struct error *err);
 /* After the last one: duplicates, links and counts are checked. */
 int group_finish(struct group *g, struct error *err);
-uint64_t group_count(const struct group *g); /* records, once finished */
+uint64_t group_count(const struct group *g);   /* records, once finished */
 uint64_t group_spilled(const struct group *g); /* bytes in work files */
 /* The next record, in the order of positions: 1, 0 at the end, or an error. */
 int group_next(struct group *g, struct group_record *out, struct error *err);

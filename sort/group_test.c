@@ -215,8 +215,10 @@ static void test_duplicates(void **state)
     group_free(g);
 }
 
-/* The last member links to the first one, which has long been in a work file. */
-static int fill_and_link(struct group *g, const char *path, const char *target, struct error *err)
+/* The last member links to the first one, which has long been in a work file; `again` comes after
+ * it. */
+static int fill_and_link(struct group *g, const char *path, const char *target, const char *again,
+                         struct error *err)
 {
     const struct shard s = {.count = 20000, .keys = 1000000, .paths = 1};
     _cleanup_free_ struct sample *sample = xmalloc(sizeof *sample);
@@ -233,6 +235,9 @@ static int fill_and_link(struct group *g, const char *path, const char *target, 
                             .type = '1'};
     if (rc == 0)
         rc = group_add(g, &m, err);
+    m = (struct tar_member){.path = again, .path_len = strlen(again), .link = "", .type = '0'};
+    if (rc == 0 && m.path_len > 0)
+        rc = group_add(g, &m, err);
     return rc != 0 ? rc : group_finish(g, err);
 }
 
@@ -240,38 +245,76 @@ static void test_links(void **state)
 {
     (void)state;
     static const struct {
-        const char *path, *target;
+        const char *path, *target, *again;
         int code;
     } rows[] = {
-        {"a.last", "a.first", 0},
-        {"b.last", "a.first", E_SHARD_UNSUPPORTED},
-        {"a.last", "a.none", E_SHARD_UNSUPPORTED},
-        {"a.last", "a.last", E_SHARD_UNSUPPORTED},
+        {"a.last", "a.first", "", 0},
+        {"b.last", "a.first", "", E_SHARD_UNSUPPORTED},
+        {"a.last", "a.none", "", E_SHARD_UNSUPPORTED},
+        {"a.last", "a.last", "", E_SHARD_UNSUPPORTED},
+        {"a.last", "", "", E_SHARD_UNSUPPORTED},
+        {"a.last", "a.first", "a.first",
+         E_SHARD_UNSUPPORTED},             /* its target is dropped for a later one */
+        {"a.last", "a.none", "a.last", 0}, /* it is dropped itself */
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct error err = ERROR_INIT;
         struct group *g = new_group(SORT_WARN, 0);
-        assert_int_equal(fill_and_link(g, rows[i].path, rows[i].target, &err), rows[i].code);
+        assert_int_equal(fill_and_link(g, rows[i].path, rows[i].target, rows[i].again, &err),
+                         rows[i].code);
         assert_true(group_spilled(g) > 0);
         group_free(g);
     }
 }
 
-/* All members are one record's: these cannot be anywhere but in memory. */
+static struct group *new_small_group(uint64_t record_memory)
+{
+    const struct group_config config = {.env = &env,
+                                        .shard = "s.tar",
+                                        .duplicates = SORT_WARN,
+                                        .record_memory = record_memory,
+                                        .replaced = replaced,
+                                        .check = check};
+    checks_left = 1000;
+    return group_new(&config);
+}
+
+/* All members are one record's, and none stands next to another: their pieces are in memory. */
 static void test_one_record_of_everything(void **state)
 {
     (void)state;
-    const struct group_config config = {.env = &env,
-                                        .shard = "s.tar",
-                                        .record_memory = 1 << 20,
-                                        .replaced = replaced,
-                                        .check = check};
     const struct shard s = {.count = 30000, .keys = 1, .paths = 1 << 30};
     struct error err = ERROR_INIT;
-    checks_left = 1000;
-    struct group *g = group_new(&config);
+    struct group *g = new_small_group(512 * 1024);
     assert_int_equal(fill(g, &s, &err), E_NOMEM);
     assert_non_null(strstr(err.message, "shard 's.tar': the members of record 'k0'"));
+    group_free(g);
+}
+
+/* Those of members that stand next to each other are one: any number of them fits. */
+static void test_one_record_in_a_row(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    struct group *g = new_small_group(4096);
+    struct group_record r;
+    enum { COUNT = 30000 };
+    for (unsigned n = 0; n < COUNT; n++) {
+        char path[32];
+        struct tar_member m = {.path = path, .link = "a.0", .link_len = 3, .offset = n * 1024};
+        m.path_len = (size_t)snprintf(path, sizeof path, "a.%u", n);
+        m.type = n % 3 == 1 ? '1' : '0';
+        m.pieces[m.piece_count++] = (struct tar_piece){.offset = n * 1024, .length = 1024};
+        assert_int_equal(group_add(g, &m, &err), 0);
+    }
+    if (group_finish(g, &err) != 0)
+        fail_msg("%s", err.message);
+    assert_true(group_spilled(g) > 0);
+    assert_int_equal(group_count(g), 1);
+    assert_int_equal(group_next(g, &r, &err), 1);
+    assert_int_equal(r.piece_count, 1);
+    assert_int_equal(r.size, COUNT * 1024);
+    assert_int_equal(group_next(g, &r, &err), 0);
     group_free(g);
 }
 
@@ -293,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_duplicates),
         cmocka_unit_test(test_links),
         cmocka_unit_test(test_one_record_of_everything),
+        cmocka_unit_test(test_one_record_in_a_row),
         cmocka_unit_test(test_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "common/arena.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "sort/last_bytes.h"
 
 #define NOBODY UINT32_MAX
 #define SLOTS_FIRST 64
@@ -63,7 +64,7 @@ struct record_table {
     struct piece *pieces;
     size_t piece_count, piece_cap;
     struct buf inlines;
-    uint64_t last_inline_offset, last_inline_length;
+    struct last_bytes last_inline;
     bool any_links;
     struct slots by_path, by_name;
 };
@@ -114,28 +115,6 @@ void record_table_free(struct record_table *t)
     free(t->pieces);
     free(t->shard);
     free(t);
-}
-
-static void slots_clear(struct slots *s)
-{
-    if (s->mask + 1 > SLOTS_FIRST) { /* one record's many members are no measure for the next */
-        free(s->slot);
-        slots_init(s, SLOTS_FIRST);
-    } else if (s->used > 0) {
-        memset(s->slot, 0xff, (s->mask + 1) * sizeof *s->slot);
-        s->used = 0;
-    }
-}
-
-void record_table_reset(struct record_table *t)
-{
-    arena_reset(t->texts);
-    buf_clear(&t->inlines);
-    t->last_inline_offset = t->last_inline_length = 0;
-    t->member_count = t->record_count = t->piece_count = 0;
-    t->any_links = false;
-    slots_clear(&t->by_path);
-    slots_clear(&t->by_name);
 }
 
 static size_t table_memory(const struct record_table *t)
@@ -225,16 +204,10 @@ static uint32_t table_record(struct record_table *t, const char *name, size_t le
     return n;
 }
 
-/* Members that follow each other often bring the same inline bytes: those are kept once. */
 static struct piece table_inline(struct record_table *t, const struct tar_piece *p)
 {
-    const char *last = buf_str(&t->inlines) + t->last_inline_offset;
-    if (p->length != t->last_inline_length || memcmp(last, p->inline_data, p->length) != 0) {
-        t->last_inline_offset = t->inlines.len;
-        t->last_inline_length = p->length;
-        buf_append(&t->inlines, p->inline_data, p->length);
-    }
-    return (struct piece){.offset = t->last_inline_offset, .length = p->length | INLINE_FLAG};
+    size_t at = last_bytes_put(&t->last_inline, &t->inlines, p->inline_data, p->length);
+    return (struct piece){.offset = at, .length = p->length | INLINE_FLAG};
 }
 
 static void table_add_pieces(struct record_table *t, struct member *to, const struct tar_member *m)
@@ -320,16 +293,21 @@ static bool link_holds(const struct record_table *t, uint32_t n)
     return target != NOBODY && target < n && t->members[target].record == m->record;
 }
 
+int record_link_error(const char *shard, const char *path, size_t path_len, const char *link,
+                      size_t link_len, struct error *err)
+{
+    return error_set(
+        err, E_SHARD_UNSUPPORTED,
+        "shard '%s': hard link '%.*s' to '%.*s', which is not before it in the same record", shard,
+        (int)(path_len < 128 ? path_len : 128), path, (int)(link_len < 128 ? link_len : 128), link);
+}
+
 int record_table_finish(struct record_table *t, struct error *err)
 {
     for (uint32_t n = 0; t->any_links && n < t->member_count; n++) {
         const struct member *m = &t->members[n];
         if (m->link != NULL && !m->dropped && !link_holds(t, n))
-            return error_set(err, E_SHARD_UNSUPPORTED,
-                             "shard '%s': hard link '%.*s' to '%.*s', which is not before it in "
-                             "the same record",
-                             t->shard, (int)(m->path_len < 128 ? m->path_len : 128), m->path,
-                             (int)(m->link_len < 128 ? m->link_len : 128), m->link);
+            return record_link_error(t->shard, m->path, m->path_len, m->link, m->link_len, err);
     }
     return 0;
 }
@@ -375,22 +353,25 @@ const char *record_table_name(const struct record_table *t, size_t record, size_
     return t->records[record].name;
 }
 
-/* Joins a range to the one before it where it continues that one. */
-static void pieces_append(struct buf *out, size_t from, const struct piece *p)
+void record_pieces_append(struct buf *out, size_t from, const struct record_piece *next)
 {
-    struct record_piece next = {
+    if (out->len > from && !next->is_inline) {
+        struct record_piece *last = (struct record_piece *)(out->data + out->len) - 1;
+        if (!last->is_inline && last->offset + last->length == next->offset) {
+            last->length += next->length;
+            return;
+        }
+    }
+    buf_append(out, next, sizeof *next);
+}
+
+static struct record_piece piece_of(const struct piece *p)
+{
+    return (struct record_piece){
         .is_inline = (p->length & INLINE_FLAG) != 0,
         .offset = p->offset,
         .length = p->length & ~INLINE_FLAG,
     };
-    if (out->len > from && !next.is_inline) {
-        struct record_piece *last = (struct record_piece *)(out->data + out->len) - 1;
-        if (!last->is_inline && last->offset + last->length == next.offset) {
-            last->length += next.length;
-            return;
-        }
-    }
-    buf_append(out, &next, sizeof next);
 }
 
 void record_table_pieces(const struct record_table *t, size_t record, struct buf *out)
@@ -399,8 +380,10 @@ void record_table_pieces(const struct record_table *t, size_t record, struct buf
     size_t from = out->len;
     for (uint32_t n = t->records[record].first; n != NOBODY; n = t->members[n].next) {
         const struct member *m = &t->members[n];
-        for (unsigned i = 0; i < m->piece_count && !m->dropped; i++)
-            pieces_append(out, from, &t->pieces[m->first_piece + i]);
+        for (unsigned i = 0; i < m->piece_count && !m->dropped; i++) {
+            struct record_piece p = piece_of(&t->pieces[m->first_piece + i]);
+            record_pieces_append(out, from, &p);
+        }
     }
 }
 

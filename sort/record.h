@@ -27,6 +27,9 @@ struct record_piece {
     uint64_t length;
 };
 
+/* Joins a range to the last one, if that one is not before `from`, and continues in this. */
+void record_pieces_append(struct buf *out, size_t from, const struct record_piece *next);
+
 struct record_table;
 
 /* `memory_max`: bytes that one shard's table may take (E_NOMEM beyond). */
@@ -47,12 +50,14 @@ bool record_table_full(const struct record_table *t);
  * texts are the table's, and the offset is not kept. */
 size_t record_table_members(const struct record_table *t);
 bool record_table_member(const struct record_table *t, size_t n, struct tar_member *out);
-void record_table_reset(struct record_table *t); /* empty, as new */
 
 size_t record_table_count(const struct record_table *t);
 const char *record_table_name(const struct record_table *t, size_t record, size_t *len);
 /* Appends the record's pieces, neighbours joined, as an array of struct record_piece. */
 void record_table_pieces(const struct record_table *t, size_t record, struct buf *out);
 const struct buf *record_table_inline(const struct record_table *t);
+
+int record_link_error(const char *shard, const char *path, size_t path_len, const char *link,
+                      size_t link_len, struct error *err); /* E_SHARD_UNSUPPORTED, in words */
 
 size_t record_key_len(const char *path, size_t len, enum sort_key_rule rule);

@@ -70,7 +70,7 @@ static struct sort_memory share_memory(uint64_t memory, unsigned extract_threads
         .cutting = memory / 8,
         .repeats = memory / 8,
         .scanning = memory / 8 * 3 / extract_threads,
-        .one_record = memory,
+        .one_record = memory / 4, /* they are copied on their way */
     };
 }
 
