@@ -5,7 +5,6 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
-#include "io/file.h"
 #include "target/backend/upload.h"
 #include "target/cold_internal.h"
 #include "target/earlier.h"
@@ -97,10 +96,7 @@ static int settle(const struct work *w, struct error *err)
     bool done;
     fetch_overtake(t->cold, w->bucket->id, w->name);
     const char *etag = backend_etag_is_strong(w->etag) ? w->etag : "";
-    int code =
-        object_uploaded(t->store, w->bucket->id, w->name, &w->o.attr.version, etag, &done, err);
-    int errnum = code == 0 && done ? file_sync(w->o.fd, "back.uploaded") : 0;
-    return errnum != 0 ? error_errno(err, errnum, "sync '%s'", w->name) : code;
+    return object_uploaded(t->store, w->bucket->id, w->name, &w->o.attr.version, etag, &done, err);
 }
 
 static int upload_open(struct work *w, const struct cluster_state *s, struct error *err)

@@ -251,7 +251,8 @@ void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
                  const struct object_condition *condition, const struct object_held *earlier,
                  object_done_fn *done, void *arg);
 /* The backend has this version, under this entity tag ("": none that tells bytes apart): it is pending
- * no more, and may be evicted.  *done: it was there still, and pending. */
+ * no more, and may be evicted; on the disk when this returns.  *done: it was there still, and
+ * pending. */
 int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,
                     const struct version *version, const char *etag, bool *done,
                     struct error *err);

@@ -1,7 +1,9 @@
 /* What was written here and then got to the bucket's backend (back.h) is pending no more: the mark
  * goes, and the backend's entity tag comes. */
 #include <string.h>
+#include <unistd.h>
 
+#include "io/file.h"
 #include "target/object_internal.h"
 
 /* Without a tag that tells bytes apart, or without room for one, `validate` reads it again. */
@@ -36,6 +38,18 @@ static int uploaded_locked(struct object_place *p, const struct version *version
     return code;
 }
 
+/* Where it is by now: it may have been moved to another mountpath while it was uploaded. */
+static int sync_it(struct object_store *s, uint64_t bucket_id, const char *name, struct error *err)
+{
+    struct object o;
+    int code = object_open_held(s, bucket_id, name, &o, err);
+    if (code != 0)
+        return code == E_OBJECT_NOT_FOUND ? 0 : code;
+    int errnum = file_sync(o.fd, "back.uploaded");
+    close(o.fd);
+    return errnum != 0 ? error_errno(err, errnum, "sync '%s'", name) : 0;
+}
+
 int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,
                     const struct version *version, const char *etag, bool *done, struct error *err)
 {
@@ -47,5 +61,7 @@ int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name
         code = uploaded_locked(&p, version, etag, done, err);
         object_unlock(&p);
     }
+    if (code == 0 && *done)
+        code = sync_it(s, bucket_id, name, err);
     return code;
 }

@@ -2,6 +2,8 @@
  */
 #include "target/store_fixture.h"
 
+#include "common/fault.h"
+
 #include <pthread.h>
 
 #include "target/object_move.h"
@@ -270,6 +272,20 @@ static void it_is_uploaded_while_it_moves(void **unused)
     assert_true(overtaken);
 }
 
+/* By then it may lie elsewhere than where it was opened for its upload. */
+static void the_file_that_loses_its_mark_is_synced(void **unused)
+{
+    (void)unused;
+    bool done;
+    put_pending("a", "new");
+    struct version v = version_of("a");
+    assert_int_equal(fault_configure("disk.sync=EIO", NULL), 0);
+    int code = object_uploaded(fx.store, BUCKET, "a", &v, "", &done, NULL);
+    fault_configure(NULL, NULL);
+    assert_int_equal(code, E_IO);
+    assert_pending("a", false);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +298,7 @@ int main(void)
         store_test(it_moves_with_the_object),
         store_test(a_pending_tombstone_is_listed_to_who_asks),
         store_test(it_is_uploaded_while_it_moves),
+        store_test(the_file_that_loses_its_mark_is_synced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
