@@ -29,13 +29,13 @@ class Row:
 
 
 ROWS = [
-    Row("lease", "target/copies.c", "clock_ms() >= atomic_load(&t->copies->lease_until_ms)", "false",
+    Row("lease", "target/copies_read.c", "clock_ms() >= atomic_load(&t->copies->lease_until_ms)", "false",
         "who_is_passed_over_does_not_answer_from_what_it_had"),
     Row("lease's length", "target/copies.c", "sent_ms + lease_ms", "sent_ms + 100 * lease_ms",
         "who_is_passed_over_does_not_answer_from_what_it_had"),
     Row("others", "target/copies_commit.c", "if (o->count == 0 || fault_skips", "if (o->count < 9 || fault_skips",
         "what_is_acknowledged_is_on_all_owners"),
-    Row("order", "target/copies.c", """    if (code == 0)
+    Row("order", "target/copies_write.c", """    if (code == 0)
         code = copies_commit_others(&w->order, &err);
     if (code != 0) {""", """    if (code == 0) {
         write_own(w);
@@ -48,7 +48,7 @@ ROWS = [
         "bucket_id, name);\n    if (*at == NULL) {", "    if (slot < SLOTS)\n        return;\n"
         "    pthread_mutex_lock(stripe(u, slot));\n    struct mark **at = find(u, slot, bucket_id, name);\n"
         "    if (*at == NULL) {", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
-    Row("marks, read", "target/copies.c", "return !unsettled_has(t->copies->unsettled, b->id, name);",
+    Row("marks, read", "target/copies_read.c", "return !unsettled_has(t->copies->unsettled, b->id, name);",
         "return t != NULL && b != NULL && name != NULL;", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
     Row("sending", "target/copies_compare.c", "c->lacks[i] = send_one(c, &o, c->nodes[i], &c->missing) != 0;",
         "c->lacks[i] = send_one == NULL;", "a_write_in_doubt_that_is_seen_is_brought_to_all"),
@@ -57,7 +57,7 @@ ROWS = [
         "who_has_missed_a_write_does_not_act"),
     Row("comparison", "target/copies_compare.c", 'if (fault_skips("copies.compare"))', "if (b != NULL)",
         "who_has_missed_a_write_compares_before_it_acts"),
-    Row("awaited", "target/copies.c", "if (o->awaited != NULL)", "if (o->awaited != NULL && o->count == 0)",
+    Row("awaited", "target/copies_acting.c", "if (o->awaited != NULL)", "if (o->awaited != NULL && o->count == 0)",
         "who_may_alone_have_the_newest_is_waited_for"),
     Row("lost disks", "cluster/lag.c", "if (lost && ", "if (lost && known == NULL && ", "empty_disks_prove_nothing"),
     Row("tombstones kept", "target/sweep.c", "if (!lag_lets_forget(now))", "if (now == NULL)",
@@ -67,9 +67,9 @@ ROWS = [
         "what_was_deleted_while_somebody_was_away_stays_deleted"),
     Row("fence", "target/staged_routes.c", "if (o->term > term || (o->term == term && o->version >= version))\n",
         "if (o->term > 0 || term == version)\n", "a_commit_that_was_decided_by_an_earlier_map_is_refused"),
-    Row("own fence", "target/copies.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",
+    Row("own fence", "target/copies_write.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",
         "const struct object_condition fence = {.check = NULL};\n    (void)check_own;", "who_owns_no_more_does_not_commit"),
-    Row("versions", "target/copies.c", "if (floor_cover(t->mountpaths, v->counter, &err) == 0)",
+    Row("versions", "target/copies_write.c", "if (floor_cover(t->mountpaths, v->counter, &err) == 0)",
         "if (floor_cover(t->mountpaths, 0, &err) == 0)", "a_write_over_one_in_doubt_is_more_than_that"),
     Row("majority", "cluster/quorum.c", "return count / 2 + 1;", "return 1 + count / 100;",
         "who_was_not_waited_for_hears_a_majority_before_it_answers"),

@@ -1,0 +1,100 @@
+/* What the acting owner does with a GET or HEAD (copies.h). */
+#include "target/copies.h"
+
+#include "cluster/quorum.h"
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/call.h"
+#include "target/copies_acting.h"
+#include "target/mend.h"
+#include "target/target.h"
+#include "target/turns.h"
+#include "target/unsettled.h"
+
+static bool is_settled(const struct target *t, const struct bucket *b, const char *name)
+{
+    return !unsettled_has(t->copies->unsettled, b->id, name);
+}
+
+bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
+{
+    if (quorum_is_wanted(b) || !is_settled(t, b, name) ||
+        (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease")))
+        return false;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct owners o;
+    owners_of(s, b, name, &o);
+    return copies_check_acting(t, &o, name, NULL) == 0 && copies_is_let_in(t, s) &&
+           !owners_must_compare(s, &o);
+}
+
+/* What has come since the comparison a majority need not have. */
+static bool has_no_more(const struct object_call *call, const struct version *upto)
+{
+    struct object_held held;
+    return object_look(call->target->store, call->bucket->id, call->name, &held, NULL) == 0 &&
+           (!held.found || version_compare(&held.version, upto) <= 0);
+}
+
+bool copies_may_answer(const struct object_call *call)
+{
+    if (call->compared)
+        return quorum_is_wanted(call->bucket) ? has_no_more(call, &call->upto)
+                                              : is_settled(call->target, call->bucket, call->name);
+    return copies_suffice_here(call->target, call->bucket, call->name);
+}
+
+struct reading {
+    struct object_call *call;
+    void (*here)(struct object_call *call);
+};
+
+/* What is damaged here goes out of the way of a good copy, which the comparison brings. */
+static void check_doubted(struct target *t, uint64_t bucket_id, const char *name)
+{
+    bool lacking;
+    struct error err = ERROR_INIT;
+    if (object_check(t->store, bucket_id, name, &lacking, &err) != 0)
+        log_warn("copy not checked", lstr("name", name), lerr(&err));
+    else if (lacking)
+        metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
+}
+
+/* In its turn. */
+static void read_run(void *arg)
+{
+    struct reading *r = arg;
+    struct object_call *call = r->call;
+    struct compared compared = {0};
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    if (call->doubted) {
+        check_doubted(call->target, call->bucket->id, call->name);
+        call->doubted = false;
+        call->checked = true;
+    }
+    int code = copies_compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
+                                  &compared, &err);
+    call->compared = true;
+    call->upto = compared.upto;
+    if (code == 0)
+        r->here(call);
+    else
+        object_call_fail(call, "get", &err);
+    log_set_request(NULL);
+    free(r);
+}
+
+void copies_read(struct object_call *call, void (*here)(struct object_call *call))
+{
+    struct error err = ERROR_INIT;
+    struct reading *r = xcalloc(1, sizeof *r);
+    *r = (struct reading){.call = call, .here = here};
+    if (turns_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, r, &err) ==
+        0)
+        return;
+    free(r);
+    object_call_fail(call, "get", &err);
+}
