@@ -65,12 +65,17 @@ def test_the_property(c):
     c.call("POST", "/v1/buckets/own", {"action": "create", "value": {"write_policy": "back"}}).expect(400)
 
 
+def health_says_it(c, said):
+    text = c.dfcctl("cluster", "health").stdout
+    return text.startswith("Health: ") and (" that wait for a backend " in text) == said
+
+
 def test_health_tells_of_what_waits_for_long(c):
     """--back-late is 100 ms here."""
     with Refusing("late"):
         put(c, "late", b"late").expect(200)
-        wait_for(lambda: " that wait for a backend " in c.dfcctl("cluster", "health").stdout, "health is yellow")
-    wait_for(lambda: c.dfcctl("cluster", "health").stdout == "Health: green\n", "health is green")
+        wait_for(lambda: health_says_it(c, True), "health says it")
+    wait_for(lambda: health_says_it(c, False), "health says it no more")
     equal(S3.written("late"), [b"late"], "what was written there")
 
 
