@@ -35,25 +35,28 @@ struct comparison {
     size_t count; /* of those who were heard */
     const struct node *nodes[OWNERS_ASKED_MAX];
     struct object_held held[OWNERS_ASKED_MAX];
-    bool lacks[OWNERS_ASKED_MAX];
+    bool lacks[OWNERS_ASKED_MAX], spared[OWNERS_ASKED_MAX];
     struct object_held self;
     struct owners owners;
     struct copies_verdict verdict;
+    bool guessed;         /* no majority is heard that can read what it has: there may be more */
     struct error missing; /* why not all owners are known to have it in the end, if so */
     bool lost;            /* nobody who may be asked has its bytes */
 };
 
-/* Are these, and this target, a majority of each set of owners? */
-static bool is_known_to(void *ctx, const bool *heard)
+/* Are these, and this target, a majority of each set of owners?  Who cannot read what it has is
+ * none of them: it may be the last write. */
+static bool is_known_to(void *ctx, const bool *knows)
 {
     const struct comparison *c = ctx;
     const struct node *nodes[OWNERS_ASKED_MAX + 1];
     size_t count = 0;
     for (size_t i = 0; i < c->count; i++) {
-        if (heard[i])
+        if (knows[i])
             nodes[count++] = c->nodes[i];
     }
-    nodes[count++] = smap_node(&c->state->smap, c->target->id);
+    if (!c->self.unreadable)
+        nodes[count++] = smap_node(&c->state->smap, c->target->id);
     return quorum_knows(c->state, c->bucket, c->name, nodes, count);
 }
 
@@ -72,7 +75,7 @@ static void keep_heard(struct comparison *c, const bool *heard)
 /* A majority, and who else is quick; where they are not there for an answer it is an error. */
 static int hear_majority(struct comparison *c, struct error *err)
 {
-    bool heard[OWNERS_ASKED_MAX];
+    bool heard[OWNERS_ASKED_MAX], knows[OWNERS_ASKED_MAX];
     bool answers = c->mode == COMPARE_FOR_ANSWER;
     const struct hear_spec spec = {.target = c->target,
                                    .state = c->state,
@@ -86,7 +89,10 @@ static int hear_majority(struct comparison *c, struct error *err)
     int code = hear(&spec, c->held, heard, &c->missing);
     if (code == E_STALE_MAP)
         copies_refresh(c->target);
-    if (answers && !is_known_to(c, heard) && !fault_skips("copies.quorum"))
+    for (size_t i = 0; i < c->count; i++)
+        knows[i] = heard[i] && !c->held[i].unreadable;
+    c->guessed = !is_known_to(c, knows);
+    if (answers && c->guessed && !fault_skips("copies.quorum"))
         return error_set(err, code == E_STALE_MAP ? code : E_NODE_UNREACHABLE,
                          "a majority of the owners of '%s' is not there: %s", c->name,
                          code != 0 ? c->missing.message : "the map calls them unreachable");
@@ -158,6 +164,22 @@ static int bring(struct comparison *c, struct error *err)
     return code == E_CORRUPT ? nobody_has_bytes(c, err) : code;
 }
 
+/* What cannot be read may be the last write: nothing that may be less takes its place. */
+static int spare_unreadable(struct comparison *c, struct error *err)
+{
+    for (size_t i = 0; i < c->count && c->guessed; i++) {
+        if (!c->held[i].unreadable || !c->lacks[i])
+            continue;
+        error_set(&c->missing, E_NODE_UNREACHABLE, "target '%s' cannot read what it has of '%s'",
+                  c->nodes[i]->id, c->name);
+        c->spared[i] = true;
+    }
+    if (!c->guessed || !c->self.unreadable)
+        return 0;
+    return error_set(err, E_NODE_UNREACHABLE,
+                     "what is here of '%s' cannot be read, and no majority knows better", c->name);
+}
+
 static int send_one(const struct comparison *c, const struct object *o, const struct node *to,
                     struct error *err)
 {
@@ -165,7 +187,7 @@ static int send_one(const struct comparison *c, const struct object *o, const st
         .from = o, .bucket_id = c->bucket->id, .name = c->name, .moves = true, .to = to->id};
     int code = object_copy(c->target->copier, &copy, err);
     code = error_forgive(err, code, E_NOT_MODIFIED); /* it has got it meanwhile */
-    if (code == E_CHECKSUM) /* what is here is damaged */
+    if (code == E_CHECKSUM)                          /* what is here is damaged */
         repair_wanted(c->target, c->bucket->id, c->name);
     return code != 0
                ? error_recode(err, E_NODE_UNREACHABLE, "send '%s' to target '%s'", c->name, to->id)
@@ -184,7 +206,7 @@ static int send_to_lacking(struct comparison *c, struct error *err)
     if (code != 0)
         return code;
     for (size_t i = 0; i < c->count; i++) {
-        if (c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id))
+        if (c->lacks[i] && !c->spared[i] && owners_has(&c->owners, c->nodes[i]->id))
             c->lacks[i] = send_one(c, &o, c->nodes[i], &c->missing) != 0;
     }
     close(o.fd);
@@ -222,6 +244,8 @@ static int even_out(struct comparison *c, struct error *err)
     int code = 0;
     if (c->verdict.damaged)
         return nobody_has_bytes(c, err);
+    if ((code = spare_unreadable(c, err)) != 0)
+        return code;
     if (c->verdict.self_lacks || lacking(c) > 0)
         unsettled_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
     if (c->verdict.self_lacks)

@@ -76,6 +76,7 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
     *out = (struct object_held){.found = false};
     if ((r = json_parse(text, len, &doc, err)) != 0 ||
         (r = json_get_bool(doc, "", "uploading", &out->uploading, err)) != 0 ||
+        (r = json_get_bool(doc, "", "unreadable", &out->unreadable, err)) != 0 ||
         (r = json_get_bool(doc, "", "found", &out->found, err)) != 0 || !out->found)
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
@@ -313,6 +314,8 @@ static void reply_held(struct http_request *req, const struct object_held *held,
     }
     if (uploading)
         json_object_set_new(doc, "uploading", json_true());
+    if (held->unreadable)
+        json_object_set_new(doc, "unreadable", json_true());
     if (held->slices != 0) {
         char tag[17];
         snprintf(tag, sizeof tag, "%016" PRIx64, held->slices);
@@ -386,6 +389,7 @@ const struct http_route earlier_routes[] = {
          "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
          "visible: a tombstone; damaged: true where its bytes are lost; pending: true where the "
          "bucket's backend does not have it yet, uploading: true where it is on its way there; "
+         "unreadable: true where something is there whose attribute cannot be read; "
          "\"slices\": the tag of those that it is in",
      .errors = "invalid_argument invalid_name not_ready stale_map mountpath_disabled io_error"},
     {.name = NULL},

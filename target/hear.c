@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cluster/owners.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/earlier.h"
@@ -86,23 +87,30 @@ static void ask(struct hearing *h, const struct hear_spec *spec)
     }
 }
 
-/* Under the lock. */
-static bool is_enough(const struct hearing *h, const struct hear_spec *spec, bool *heard)
+static bool is_heard(const struct question *q)
 {
-    for (size_t i = 0; i < h->count; i++)
-        heard[i] = h->questions[i].over && h->questions[i].err.code == 0;
-    return spec->enough != NULL && spec->enough(spec->ctx, heard);
+    return q->over && q->err.code == 0;
 }
 
 /* Under the lock. */
-static void await(struct hearing *h, const struct hear_spec *spec, bool *heard)
+static bool is_enough(const struct hearing *h, const struct hear_spec *spec)
 {
-    while (h->pending > 0 && !is_enough(h, spec, heard))
+    bool knows[OWNERS_ASKED_MAX];
+    if (spec->enough == NULL)
+        return false;
+    for (size_t i = 0; i < h->count; i++)
+        knows[i] = is_heard(&h->questions[i]) && !h->questions[i].held.unreadable;
+    return spec->enough(spec->ctx, knows);
+}
+
+/* Under the lock. */
+static void await(struct hearing *h, const struct hear_spec *spec)
+{
+    while (h->pending > 0 && !is_enough(h, spec))
         pthread_cond_wait(&h->changed, &h->lock);
     const struct timespec end = clock_after(spec->grace_ms);
     while (h->pending > 0 && pthread_cond_timedwait(&h->changed, &h->lock, &end) == 0)
         ;
-    (void)is_enough(h, spec, heard);
 }
 
 static const struct question *find_failed(const struct hearing *h, bool stale)
@@ -140,9 +148,11 @@ int hear(const struct hear_spec *spec, struct object_held *held, bool *heard, st
     struct hearing *h = hearing_new(spec);
     ask(h, spec);
     pthread_mutex_lock(&h->lock);
-    await(h, spec, heard);
-    for (size_t i = 0; i < h->count; i++)
+    await(h, spec);
+    for (size_t i = 0; i < h->count; i++) {
+        heard[i] = is_heard(&h->questions[i]);
         held[i] = heard[i] ? h->questions[i].held : (struct object_held){.found = false};
+    }
     int code = failure_of(h, err);
     hearing_drop(h);
     return code;

@@ -26,7 +26,7 @@ struct hear_spec {
     const char *name;
     /* NULL: all are needed.  Else those who know owners later than the state's do not answer, since
      * others may have been asked in their place. */
-    bool (*enough)(void *ctx, const bool *heard);
+    bool (*enough)(void *ctx, const bool *knows); /* heard, and can say what they have */
     void *ctx;
     uint64_t grace_ms;
 };

@@ -423,6 +423,7 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
         return 0;
     if (code != 0)
         return error_set(err, code, "%s", why.message);
+    out->unreadable = cur.exists && cur.damaged;
     if (!cur.exists || cur.damaged || stored_hidden(s, &cur))
         return 0;
     *out = (struct object_held){.found = true,

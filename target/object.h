@@ -106,6 +106,7 @@ struct object_held {
     bool found;   /* an object or a tombstone */
     bool visible; /* an object */
     bool damaged; /* one that has not its bytes any more, as far as its length says */
+    bool unreadable; /* not found, but there is something whose attribute cannot be read */
     struct version version;
     uint64_t size;
     int64_t modified_ms;

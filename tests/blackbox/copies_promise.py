@@ -4,6 +4,8 @@ stands (a lease's end, marks, comparisons, the order of a commit, fences, lags, 
 saw must be what one register would have shown them.  copies_mutants.py leaves the steps out, one by one, and
 says which scene finds it."""
 
+import os
+
 from lib import main, wait_for
 from scenes import GLANCE_SECONDS, Scene, make
 
@@ -247,6 +249,23 @@ def test_who_was_not_waited_for_hears_a_majority_before_it_answers(c):
     s.look("t2", GLANCE_SECONDS)
     s.heal()
     s.look()
+    s.end()
+
+
+def test_who_cannot_read_what_it_has_is_not_of_the_majority(c):
+    """t3 has the last write, whose attribute is damaged: it says of nothing what it may have, and t2, which
+    lacks the write, does not answer before t1 is back."""
+    s = Scene(c, "unreadable", copies=3, write_quorum="majority")
+    s.put("one")
+    s.repairs(False)
+    s.cut(("t2", "t1"), ("t2", "t3"))
+    s.put("two")
+    for path in c.object_files("t3"):
+        if f"/obj/{s.id}/" in path:
+            os.removexattr(path, "user.dfc")
+    s.kill("t1")
+    s.heal()
+    s.look("t2", GLANCE_SECONDS)
     s.end()
 
 
