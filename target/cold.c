@@ -130,6 +130,8 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = pool_new("asker", (unsigned)p->cold_parallel, QUEUE_MAX, &c->askers, err);
     if (code == 0)
+        code = pool_new("ranger", (unsigned)p->cold_parallel, QUEUE_MAX, &c->rangers, err);
+    if (code == 0)
         code = pool_new("writer", (unsigned)p->cold_writes, QUEUE_MAX, &c->writers, err);
     if (code == 0)
         c->turns = turns_new(c->writers, QUEUE_MAX);
@@ -158,6 +160,7 @@ void cold_free(struct cold *c)
         return;
     pool_free(c->writers);
     pool_free(c->fetchers);
+    pool_free(c->rangers);
     pool_free(c->askers);
     turns_free(c->turns);
     http_client_free(c->client);

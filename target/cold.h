@@ -11,7 +11,8 @@
  * nothing.  The object is visible when it is whole: its length and, where the backend gives one,
  * its checksum are right.  Until then the last COLD_HELD_BYTES are kept from the clients, so that
  * nothing short or damaged can look complete: the connection is cut instead.  A body that breaks
- * off is carried on where it ended, by a range of the very same version (If-Match).
+ * off is carried on where it ended, by a range of the very same version (If-Match).  A large object
+ * may come in several ranges at once (cold_ranges.h).
  *
  * Passed through (cold_pass.c): a range of an object that is not here, and whole objects where
  * there is no room to store them.  Of the latter the last piece is held back, too.

@@ -18,6 +18,7 @@
 #include "common/rng.h"
 #include "hrw/hrw.h"
 #include "io/reader.h"
+#include "target/cold_ranges.h"
 #include "target/job_pace.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
@@ -225,6 +226,8 @@ struct storing {
     struct fetch *f;
     struct object_put *put;
     struct bpipe *pipe;
+    bool is_whole; /* the pipe is that of the first answer */
+    uint64_t end;  /* up to where it is read; UINT64_MAX: to its end */
     char *piece;
     unsigned resumed;
 };
@@ -335,12 +338,18 @@ static bool keep_pace(struct fetch *f, size_t bytes)
     return true;
 }
 
-/* Until the pipe ends, whichever way: *broken. */
+static size_t piece_room(const struct storing *s)
+{
+    uint64_t left = s->end - s->f->stored;
+    return left < COLD_PIECE_BYTES ? (size_t)left : COLD_PIECE_BYTES;
+}
+
+/* Until all is there that it is read for, or the pipe ends, whichever way: *broken. */
 static int store_pipe(struct storing *s, bool *broken, struct error *err)
 {
-    ssize_t n;
+    ssize_t n = 0;
     *broken = false;
-    while ((n = bpipe_read(s->pipe, s->piece, COLD_PIECE_BYTES, err)) > 0) {
+    while (piece_room(s) > 0 && (n = bpipe_read(s->pipe, s->piece, piece_room(s), err)) > 0) {
         int code = store_piece(s, (size_t)n, err);
         if (code != 0)
             return code;
@@ -350,6 +359,10 @@ static int store_pipe(struct storing *s, bool *broken, struct error *err)
             return error_set(err, E_NOT_READY, "this node is stopping");
     }
     *broken = n < 0;
+    if (n == 0 && s->end != UINT64_MAX && s->f->stored < s->end) {
+        error_set(err, E_BACKEND, "a range ended early");
+        *broken = true;
+    }
     return 0;
 }
 
@@ -358,16 +371,19 @@ static void close_pipe(struct storing *s, const struct error *why)
     if (s->pipe != NULL)
         bpipe_cancel(s->pipe, why);
     bpipe_unref(steal(s->pipe));
+    s->is_whole = false;
 }
 
-/* The rest of the same version.  A server that knows no ranges, or has another version by now,
- * ends it. */
+/* The rest, as far as it is read, of the same version.  A server that knows no ranges, or has
+ * another version by now, ends it. */
 static int ask_for_rest(struct storing *s, struct error *err)
 {
     struct fetch *f = s->f;
     struct backend_facts facts;
     char range[COLD_RANGE_MAX];
-    snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)f->stored);
+    int len = snprintf(range, sizeof range, "bytes=%llu-", (unsigned long long)f->stored);
+    if (s->end != UINT64_MAX)
+        snprintf(range + len, sizeof range - (size_t)len, "%llu", (unsigned long long)(s->end - 1));
     const struct backend_ask ask = {.method = HTTP_GET,
                                     .name = f->name,
                                     .url = f->url,
@@ -391,7 +407,8 @@ static bool can_resume(const struct storing *s)
            f->stored < (uint64_t)f->facts.length && s->resumed < f->cold->env.rules.retries;
 }
 
-static int store_all(struct storing *s, struct error *err)
+/* Up to s->end. */
+static int store_range(struct storing *s, struct error *err)
 {
     for (;;) {
         bool broken;
@@ -408,8 +425,46 @@ static int store_all(struct storing *s, struct error *err)
         if (!failure_wait(&s->f->cold->env.rules, s->resumed, 0, luck, &wait_ms) ||
             !s->f->cold->env.wait(s->f->cold, wait_ms) || ask_for_rest(s, &why) != 0)
             return not_whole(s->f, err);
+        *err = ERROR_INIT; /* it goes on */
         metric_add(metric_get(M_backend_retries_total, NULL), 1);
     }
+}
+
+/* Ranges are not to be had: what is left comes in one piece. */
+static int go_on_whole(struct storing *s, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    s->end = UINT64_MAX;
+    if (s->is_whole)
+        return 0;
+    close_pipe(s, NULL);
+    return ask_for_rest(s, &why) == 0 ? 0 : not_whole(s->f, err);
+}
+
+static int store_next_range(struct storing *s, struct cold_ranges *ranges, struct error *err)
+{
+    struct bpipe *pipe;
+    struct error why = ERROR_INIT;
+    uint64_t end;
+    if (cold_ranges_next(ranges, &pipe, &end, &why) != 0) {
+        int code = go_on_whole(s, err);
+        return code != 0 ? code : store_range(s, err);
+    }
+    close_pipe(s, NULL);
+    s->pipe = pipe;
+    s->end = end;
+    s->resumed = 0;
+    return store_range(s, err);
+}
+
+static int store_all(struct storing *s, struct error *err)
+{
+    struct cold_ranges *ranges = cold_ranges_begin(s->f, &s->end);
+    int code = store_range(s, err);
+    while (code == 0 && s->end < (uint64_t)s->f->facts.length)
+        code = store_next_range(s, ranges, err);
+    cold_ranges_end(ranges);
+    return code;
 }
 
 static int fetch_store(struct storing *s, struct error *err)
@@ -434,7 +489,7 @@ static int fetch_store(struct storing *s, struct error *err)
 
 static int fetch_from_backend(struct fetch *f, struct error *err)
 {
-    struct storing s = {.f = f};
+    struct storing s = {.f = f, .is_whole = true, .end = UINT64_MAX};
     const struct backend_ask ask = {.method = HTTP_GET, .name = f->name, .url = f->url};
     int code =
         exchange_begin(&f->cold->env, f->backend, &ask, COLD_PIPE_BYTES, &f->facts, &s.pipe, err);

@@ -25,6 +25,8 @@ struct cold {
     struct exchange_env env;
     struct pool *fetchers; /* each runs one fetch at a time */
     struct pool *askers;   /* for ranges and HEAD: until the head of the answer has come */
+    struct pool *rangers;  /* the same, for the fetchers' own (cold_ranges.h) */
+    atomic_uint_fast64_t range_memory;
     struct pool *writers;  /* each runs the writes to one name (cold_write.c) */
     struct turns *turns;   /* of the writers */
     pthread_mutex_t lock;  /* of what follows */

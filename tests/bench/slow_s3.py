@@ -20,17 +20,20 @@ PIECE = 64 << 10
 
 
 class SlowHandler(Handler):
-    """Each object waits for its delay; all answers together are no faster than the rate."""
+    """Each object waits for its delay; all answers together are no faster than the rate, each for itself than the limit."""
 
     def send_object(self, data, fault):
         time.sleep(self.server.service.delay_s)
         super().send_object(data, fault)
 
     def write_out(self, data, fault):
+        begun, limit = time.monotonic(), self.server.service.limit_of_each
         for at in range(0, len(data), PIECE):
             piece = data[at:at + PIECE]
             self.server.service.pay(len(piece))
             self.wfile.write(piece)
+            if limit is not None:
+                time.sleep(max(0.0, begun + (at + len(piece)) / limit - time.monotonic()))
 
 
 class SlowS3(FakeS3):
@@ -38,7 +41,7 @@ class SlowS3(FakeS3):
 
     def __init__(self, rate=None, delay_s=0.0):
         super().__init__()
-        self.rate, self.delay_s = rate, delay_s
+        self.rate, self.delay_s, self.limit_of_each = rate, delay_s, None
         self.turn, self.next, self.sent = threading.Lock(), 0.0, 0
 
     def pay(self, size):
@@ -71,6 +74,10 @@ class Apart(SlowS3):
     def be(self, delay_s, rate):
         self.delay_s, self.rate = delay_s, rate
 
+    def limit(self, limit):
+        """Bytes a second, of each answer."""
+        self.limit_of_each = limit
+
     def make(self, key, size):
         self.put("data", key, random.Random(key).randbytes(size))
 
@@ -84,7 +91,7 @@ class Manager(multiprocessing.managers.BaseManager):
     pass
 
 
-Manager.register("Apart", Apart, exposed=("start", "stop", "where", "be", "make", "remove", "count",
+Manager.register("Apart", Apart, exposed=("start", "stop", "where", "be", "limit", "make", "remove", "count",
                                           "asked"))
 
 

@@ -15,8 +15,8 @@ Objects are written, deleted, written in parts and listed as S3 has it; Content-
 was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in parts
 are open.  With page_max a list's pages have no more names than that.
 
-Faults of one answer, in the order of fail() calls, each once; `method` and `part` say of which request
-(default: the next one for the key):
+Faults of one answer, in the order of fail() calls, each once; `method`, `part` and `first` (where its range begins)
+say of which request (default: the next one for the key):
 
     status=503, retry_after="1"   an error document, and that header
     code="ExpiredToken"           the document's code
@@ -522,8 +522,11 @@ class FakeS3:
             self.running += 1
             faults, always = self.faults.get(key, []), self.always.get(key, {})
             part = int(request.query.get("partNumber", 0))
+            found = re.match(r"bytes=(\d+)-", request.headers.get("Range") or "")
+            first = int(found.group(1)) if found else None
             for i, f in enumerate(faults):
-                if f.get("method", request.command) == request.command and f.get("part", part) == part:
+                if (f.get("method", request.command) == request.command and f.get("part", part) == part and
+                        f.get("first", first) == first):
                     return {**always, **faults.pop(i)}
             return always
 
