@@ -43,6 +43,7 @@ struct keepalive {
     uint64_t mountpaths_high; /* of its mountpaths, those above space_high … */
     uint64_t mountpaths_out;  /* … and above space_out */
     uint64_t quarantined;     /* damaged files that were moved aside, and are there still */
+    uint64_t lost;            /* objects that nobody has whole any more, as far as it knows */
     uint64_t
         mountpaths_missing; /* … and those that are disabled: their objects are not to be had */
     uint64_t uploads_waiting;   /* writes that their buckets' backends do not have yet, … */

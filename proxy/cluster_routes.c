@@ -26,6 +26,7 @@ static json_t *capacity_json(const struct keepalive *k)
                 {"mountpaths_out", k->mountpaths_out},
                 {"mountpaths_missing", k->mountpaths_missing},
                 {"quarantined", k->quarantined},
+                {"lost", k->lost},
                 {"uploads_waiting", k->uploads_waiting},
                 {"uploads_late", k->uploads_late},
                 {"uploads_oldest_ms", k->uploads_oldest_ms}};

@@ -108,12 +108,17 @@ static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
     const struct {
         const char *field;
         uint64_t *out;
-    } rows[] = {
-        {"total_bytes", &k->total_bytes},       {"available_bytes", &k->available_bytes},
-        {"room_bytes", &k->room_bytes},         {"mountpaths_high", &k->mountpaths_high},
-        {"mountpaths_out", &k->mountpaths_out}, {"mountpaths_missing", &k->mountpaths_missing},
-        {"quarantined", &k->quarantined},       {"uploads_waiting", &k->uploads_waiting},
-        {"uploads_late", &k->uploads_late},     {"uploads_oldest_ms", &k->uploads_oldest_ms}};
+    } rows[] = {{"total_bytes", &k->total_bytes},
+                {"available_bytes", &k->available_bytes},
+                {"room_bytes", &k->room_bytes},
+                {"mountpaths_high", &k->mountpaths_high},
+                {"mountpaths_out", &k->mountpaths_out},
+                {"mountpaths_missing", &k->mountpaths_missing},
+                {"quarantined", &k->quarantined},
+                {"lost", &k->lost},
+                {"uploads_waiting", &k->uploads_waiting},
+                {"uploads_late", &k->uploads_late},
+                {"uploads_oldest_ms", &k->uploads_oldest_ms}};
     int code = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows && code == 0; i++)
         code = json_get_u64(capacity, "capacity", rows[i].field, rows[i].out, err);

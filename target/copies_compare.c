@@ -14,6 +14,7 @@
 #include "target/copies_plan.h"
 #include "target/earlier.h"
 #include "target/hear.h"
+#include "target/losses.h"
 #include "target/object_copy.h"
 #include "target/pull.h"
 #include "target/repair_wanted.h"
@@ -146,6 +147,7 @@ static int nobody_has_bytes(struct comparison *c, struct error *err)
     if (away != NULL)
         return error_set(err, E_NODE_UNREACHABLE,
                          "target '%s', which may have '%s' whole, is not there", away->id, c->name);
+    losses_note(c->target->losses, c->bucket->id, c->name, 0);
     return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
 }
 
@@ -301,6 +303,8 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         if (out != NULL)
             tell(c, out);
     }
+    if (code == 0)
+        losses_forget(t->losses, b->id, name, 0);
     if (code == 0 && c->missing.code == 0 && lacking(c) == 0)
         settle(c, &marked);
     free(c);

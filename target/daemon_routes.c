@@ -12,6 +12,7 @@
 #include "io/meter.h"
 #include "net/daemon_params.h"
 #include "target/keeper.h"
+#include "target/losses.h"
 #include "target/quarantine.h"
 #include "target/summary.h"
 #include "target/target.h"
@@ -172,12 +173,14 @@ static json_t *summary_json(struct target *t, const struct summary *sum)
         const struct bucket *b = bmd_bucket_by_id(&s->bmd, row->bucket_id);
         if (b == NULL) /* destroyed, and being removed */
             continue;
+        json_t *names = json_array();
+        size_t lost = losses_of_bucket(t->losses, row->bucket_id, names);
         json_array_append_new(
-            list,
-            json_pack("{ss sI sI sI sI sI sI}", "name", b->name, "id", (json_int_t)row->bucket_id,
-                      "objects", (json_int_t)row->objects, "bytes", (json_int_t)row->bytes,
-                      "slices", (json_int_t)row->slices, "sliced", (json_int_t)row->sliced,
-                      "pending", (json_int_t)row->pending));
+            list, json_pack("{ss sI sI sI sI sI sI sI so}", "name", b->name, "id",
+                            (json_int_t)row->bucket_id, "objects", (json_int_t)row->objects,
+                            "bytes", (json_int_t)row->bytes, "slices", (json_int_t)row->slices,
+                            "sliced", (json_int_t)row->sliced, "pending", (json_int_t)row->pending,
+                            "lost", (json_int_t)lost, "lost_names", names));
     }
     char mark[17];
     snprintf(mark, sizeof mark, "%016" PRIx64, sum->pending_mark);

@@ -13,6 +13,7 @@
 #include "target/ec_plan.h"
 #include "target/ec_slices.h"
 #include "target/ec_source.h"
+#include "target/losses.h"
 #include "target/target.h"
 
 enum { NAMES_AT_ONCE = 500, PIPE_BYTES = 256 << 10, ROUNDS_MAX = 4 };
@@ -194,6 +195,10 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
         return 0;
     int found = open_manifest(&r, &why);
     int code = found == 1 ? mend(ask, &r, b, done, &why) : found;
+    if (code == E_CORRUPT && found == 1)
+        losses_note(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);
+    else if (code == 0)
+        losses_forget(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);
     return code == 0 ? 0 : error_set(err, code, "%s", why.message);
 }
 

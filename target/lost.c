@@ -2,6 +2,7 @@
 
 #include "common/log.h"
 #include "target/call.h"
+#include "target/losses.h"
 #include "target/target.h"
 
 /* In a worker, for it waits for the name's lock. */
@@ -10,9 +11,10 @@ static void explain(void *arg)
     struct object_call *call = arg;
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
-    if (object_explain_miss(call->target->store, call->bucket->id, call->name, &err) == E_CORRUPT)
+    if (object_explain_miss(call->target->store, call->bucket->id, call->name, &err) == E_CORRUPT) {
+        losses_note(call->target->losses, call->bucket->id, call->name, 0);
         object_call_fail(call, "get", &err);
-    else /* a change was under way: it was not there, before */
+    } else /* a change was under way: it was not there, before */
         miss_next(call);
     log_set_request(NULL);
 }

@@ -8,6 +8,7 @@
 #include "target/back.h"
 #include "target/copies.h"
 #include "target/keeper.h"
+#include "target/losses.h"
 #include "target/member_plan.h"
 #include "target/quarantine.h"
 #include "target/space_watch.h"
@@ -187,11 +188,12 @@ static json_t *keepalive_doc(struct target *t)
     size_t missing = mountpath_set_missing(set);
     if (missing > 0) /* others may act in its place as soon as the primary hears that */
         copies_lease(t->copies, 0, 0);
-    json_t *capacity = json_pack(
-        "{sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
-        (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
-        (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out, "mountpaths_missing",
-        (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
+    json_t *capacity =
+        json_pack("{sI sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
+                  (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes,
+                  "mountpaths_high", (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
+                  "mountpaths_missing", (json_int_t)missing, "quarantined",
+                  (json_int_t)quarantine_sum(set), "lost", (json_int_t)losses_count(t->losses));
     struct back_count back = back_count(t->back);
     add_uploads(capacity, &back);
     return json_pack("{ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "term",

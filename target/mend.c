@@ -10,6 +10,7 @@
 #include "common/metrics.h"
 #include "io/thread.h"
 #include "target/copies.h"
+#include "target/losses.h"
 #include "target/settle.h"
 #include "target/target.h"
 #include "target/unsettled.h"
@@ -139,8 +140,10 @@ static void work_off(struct mender *m)
 static void *mender_main(void *arg)
 {
     struct mender *m = arg;
-    while (job_stop_pause(&m->target->copies->stop, TICK_MS))
+    while (job_stop_pause(&m->target->copies->stop, TICK_MS)) {
         work_off(m);
+        losses_look_again(m->target->losses);
+    }
     return NULL;
 }
 

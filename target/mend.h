@@ -14,7 +14,7 @@
  *
  * The names are in memory, as many as MEND_MOST; who is one too many is found by the next scrub.
  *
- * A thread of its own. */
+ * A thread of its own, which also looks after what is lost (losses.h). */
 #pragma once
 
 #include <stdint.h>

@@ -17,7 +17,7 @@
 #include "io/file.h"
 #include "target/object_internal.h"
 
-enum { DIR_MODE = 0750, NOTE_MODE = 0640, ENTRY_MAX = 128 };
+enum { DIR_MODE = 0750, NOTE_MODE = 0640, ENTRY_MAX = 128, NOTE_MAX = 64 << 10 };
 
 #define DIRECTORY "quarantine"
 
@@ -185,6 +185,41 @@ static bool is_note(const char *entry)
 {
     size_t len = strlen(entry);
     return len > 5 && strcmp(entry + len - 5, ".json") == 0;
+}
+
+/* One that cannot be read names nothing. */
+static void tell_name(const char *directory, const char *entry,
+                      void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx)
+{
+    _cleanup_free_ char *path = xprintf("%s/%s", directory, entry);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    _cleanup_json_ json_t *note = NULL;
+    uint64_t bucket_id;
+    const char *name;
+    if (file_read_all(path, NOTE_MAX, &text, NULL) == 0 &&
+        json_parse(buf_str(&text), text.len, &note, NULL) == 0 &&
+        json_need_u64(note, "", "bucket_id", &bucket_id, NULL) == 0 &&
+        json_need_str(note, "", "name", &name, NULL) == 0 && *name != '\0')
+        each(ctx, bucket_id, name);
+}
+
+int quarantine_names(const struct mountpath *mp, size_t most,
+                     void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx,
+                     struct error *err)
+{
+    _cleanup_free_ char *path = xprintf("%s/.dfc/" DIRECTORY, mp->path);
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        return errno == ENOENT ? 0 : error_errno(err, errno, "open '%s'", path);
+    for (const struct dirent *e; most > 0 && (errno = 0, e = readdir(dir)) != NULL;) {
+        if (!is_note(e->d_name))
+            continue;
+        most--;
+        tell_name(path, e->d_name, each, ctx);
+    }
+    closedir(dir);
+    return 0;
 }
 
 int quarantine_count(const struct mountpath *mp, uint64_t *files, struct error *err)

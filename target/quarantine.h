@@ -51,5 +51,9 @@ enum quarantine_look {
 /* `job` is whose it is, or "". */
 enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_MAX + 1]);
 
+/* The names that the notes there have, not all of them once; at most `most`. */
+int quarantine_names(const struct mountpath *mp, size_t most,
+                     void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx,
+                     struct error *err);
 /* How many files lie there. */
 int quarantine_count(const struct mountpath *mp, uint64_t *files, struct error *err);

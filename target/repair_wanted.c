@@ -5,6 +5,7 @@
 #include "target/copies.h"
 #include "target/ec_manifest.h"
 #include "target/ec_mend.h"
+#include "target/losses.h"
 #include "target/mend.h"
 #include "target/target.h"
 
@@ -21,4 +22,6 @@ void repair_wanted(struct target *t, uint64_t bucket_id, const char *name)
     log_warn("a good copy is wanted", lu64("bucket_id", bucket_id), lstr("name", name));
     if (b != NULL && copies_are_several(b))
         mender_doubt(t->copies->mender, bucket_id, name);
+    else if (b != NULL && b->props.backend == NULL)
+        losses_note(t->losses, bucket_id, name, 0);
 }

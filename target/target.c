@@ -41,6 +41,7 @@
 #include "target/job_news.h"
 #include "target/index_routes.h"
 #include "target/keeper.h"
+#include "target/losses.h"
 #include "target/lru_job.h"
 #include "target/member.h"
 #include "target/copy_shown.h"
@@ -309,6 +310,7 @@ static int start_jobs(struct target *t, struct error *err)
         .abandoned_ms = t->params.abandoned_after,
     };
     t->copier = object_copier_new(t);
+    t->losses = losses_new(t);
     int copies = copies_new(t, &t->copies, err);
     if (copies != 0)
         return copies;
@@ -444,6 +446,7 @@ void target_free(struct target *t)
     object_copier_free(t->copier);
     http_client_free(t->control_client);
     pool_free(t->workers);
+    losses_free(t->losses);
     loop_free(t->data);
     loop_free(t->control);
     member_free(t->member);

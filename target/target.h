@@ -62,6 +62,7 @@ struct target {
     struct pool *movers;          /* renames, which may take long */
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
+    struct losses *losses;
     struct ec *ec;                /* of those with objects in slices */
     struct cold *cold;            /* reads from the backends of buckets */
     struct back *back;            /* uploads to them what was written here */

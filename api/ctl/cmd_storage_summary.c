@@ -35,8 +35,8 @@ static void add_row(struct ctl *ctl, struct table *t, const char *bucket, const 
     table_cell(t, protection);
 }
 
-/* {"bucket": {"objects", "bytes", "slices", "sliced", "slices_wanted", "targets": {…},
- * "protection", "why", "missing": [target, …]}}, and who could not be asked. */
+/* {"bucket": {"objects", "bytes", "slices", "sliced", "slices_wanted", "lost", "lost_names",
+ * "targets": {…}, "protection", "why", "missing": [target, …]}}, and who could not be asked. */
 struct summary {
     json_t *all;
     json_t *missing;
@@ -51,8 +51,8 @@ static json_t *sum_of(json_t *all, const char *bucket)
 {
     json_t *sum = json_object_get(all, bucket);
     if (sum == NULL) {
-        sum = json_pack("{s:i, s:i, s:i, s:i, s:{}}", "objects", 0, "bytes", 0, "slices", 0,
-                        "sliced", 0, "targets");
+        sum = json_pack("{s:i, s:i, s:i, s:i, s:i, s:[], s:{}}", "objects", 0, "bytes", 0, "slices",
+                        0, "sliced", 0, "lost", 0, "lost_names", "targets");
         json_object_set_new(all, bucket, sum);
     }
     return sum;
@@ -75,6 +75,8 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
         add_to(sum, "bytes", b);
         add_to(sum, "slices", b);
         add_to(sum, "sliced", b);
+        add_to(sum, "lost", b);
+        json_array_extend(json_object_get(sum, "lost_names"), json_object_get(b, "lost_names"));
         json_object_set(json_object_get(sum, "targets"), target, b);
     }
 }
@@ -125,7 +127,8 @@ static void add_slices_wanted(json_t *row, json_t *bucket)
             json_integer(int_at(row, "sliced") * (int_at(ec, "data") + int_at(ec, "parity"))));
 }
 
-/* How each bucket is kept, as far as the map knows; and whose part of it is not known. */
+/* How each bucket is kept, as far as the map knows, or that it has lost something; and whose part
+ * of it is not known. */
 static int add_protection(struct ctl *ctl, struct summary *sum, const char *only)
 {
     struct dfc_error err;
@@ -144,6 +147,8 @@ static int add_protection(struct ctl *ctl, struct summary *sum, const char *only
         json_t *row = sum_of(sum->all, name);
         add_slices_wanted(row, b);
         json_object_set(row, "protection", json_object_get(b, "protection"));
+        if (int_at(row, "lost") > 0)
+            json_object_set_new(row, "protection", json_string("lost"));
         if (json_object_get(b, "why") != NULL)
             json_object_set(row, "why", json_object_get(b, "why"));
         if (json_array_size(sum->missing) > 0)
@@ -167,6 +172,20 @@ static void say_lacking(const struct ctl *ctl, const char *bucket, json_t *row)
                    bucket, lacking);
 }
 
+static void say_lost(const struct ctl *ctl, const char *bucket, json_t *row)
+{
+    size_t i;
+    json_t *name;
+    if (int_at(row, "lost") == 0)
+        return;
+    ctl_remark(ctl,
+               "%s: objects that are lost, since no target has their bytes: %lld; put them "
+               "again, or delete them:",
+               bucket, int_at(row, "lost"));
+    json_array_foreach(json_object_get(row, "lost_names"), i, name)
+        ctl_remark(ctl, "  %s", json_string_value(name));
+}
+
 static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
 {
     const char *bucket;
@@ -179,6 +198,7 @@ static void print_sums(struct ctl *ctl, struct table *t, json_t *all)
         if (json_object_get(row, "why") != NULL)
             ctl_remark(ctl, "%s: %s", bucket, text_at(row, "why"));
         say_lacking(ctl, bucket, row);
+        say_lost(ctl, bucket, row);
     }
 }
 

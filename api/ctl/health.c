@@ -162,6 +162,18 @@ static void judge_uploads(struct verdict *v, json_t *node)
                     age));
 }
 
+static void judge_losses(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    long long lost = json_integer_value(json_object_get(json_object_get(node, "capacity"), "lost"));
+    if (lost > 0)
+        say(v, RED, id,
+            xprintf(
+                "%lld lost object%s, says '%s': no target has the bytes. 'dfcctl storage summary' "
+                "names such objects: put them again, or delete them",
+                lost, lost > 1 ? "s" : "", id));
+}
+
 static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
 {
     size_t i, active = 0;
@@ -175,6 +187,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
         judge_mountpaths(v, node);
         judge_space(v, node);
         judge_damage(v, node);
+        judge_losses(v, node);
         judge_uploads(v, node);
     }
     if (active == 0)

@@ -72,6 +72,9 @@ static void what_wants_looking_after(void **unused)
                    "{\"quarantined\": 3}}",
            NULL, "yellow", 1, "3 damaged files of 't1' in quarantine");
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+                   "{\"quarantined\": 0, \"lost\": 2}}",
+           NULL, "red", 1, "2 lost objects, says 't1'");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
                    "{\"mountpaths_missing\": 1}}",
            NULL, "yellow", 1, "1 mountpath of 't1' is disabled");
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "

@@ -192,16 +192,59 @@ def test_a_lost_mountpath_is_repaired_by_itself(c):
         check(patient(c, "GET", "d", name)[0].body == BODIES[name], f"{name}: other bytes")
 
 
+def lost(c, bucket):
+    """What the summary names, where it says so in all ways."""
+    summary = c.dfcctl("storage", "summary", bucket, "-o", "json")
+    row = json.loads(summary.stdout).get(bucket, {}) if summary.returncode in (0, 6) else {}
+    names = set(row.get("lost_names", ()))
+    equal(row.get("lost", 0), len(names), "how many are lost")
+    equal(row.get("protection") == "lost", bool(names), f"protection of {row}")
+    return names
+
+
+def wait_lost(c, bucket, names):
+    """And health is red for it, or is not."""
+    wait_for(lambda: lost(c, bucket) == names, f"{names or 'nothing'} to be shown as lost", PATIENCE)
+
+    def is_told():
+        return ("no target has the bytes" in c.dfcctl("cluster", "health").stdout) == bool(names)
+
+    wait_for(is_told, "health to say so", PATIENCE)
+
+
 def test_where_both_are_damaged_nothing_comes_back(c):
     for name in ("both/put", "both/delete"):
         put(c, name)
         for path in PLACES[name].values():
             flip(path, None)
         wait_for(lambda name=name: c.get("d", name).status == 500, f"{name} to be lost", PATIENCE)
+    wait_lost(c, "d", {"both/put", "both/delete"})
     put(c, "both/put", 100)
     read_whole(c, "both/put")
     check(patient(c, "DELETE", "d", "both/delete")[0].status in (204, 404), "not deleted")
     get(c, "d", "both/delete").expect(404, "object_not_found")
+    wait_lost(c, "d", set())
+
+
+def test_what_one_copy_was_all_of_is_shown_as_lost(c):
+    c.create("one")
+    for name in ("gone", "flipped"):
+        c.put("one", name, BODIES.setdefault(name, random.Random(name).randbytes(9000)))
+    paths = {name: path for name in ("gone", "flipped") for node in c.targets()
+             for path in c.object_files(node) if named(path, name)}
+    flip(paths["flipped"], None)
+    os.unlink(paths["gone"])
+    scrub(c)
+    wait_lost(c, "one", {"gone", "flipped"})
+    c.put("one", "gone", b"again")
+    wait_lost(c, "one", {"flipped"})
+    owner = c.owner("one", "flipped")
+    c.stop(owner)
+    c.start(owner)
+    c.wait_node(owner, "active")
+    wait_lost(c, "one", {"flipped"})
+    c.object("DELETE", "one", "flipped").expect(204)
+    wait_lost(c, "one", set())
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import os
 import random
 import re
 
+from copies_damage import wait_lost
 from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair, setting,
                 slices_of_bucket, wait_repaired)
 from lib import check, contents, equal, main, size_of, wait_for
@@ -113,6 +114,16 @@ def test_the_second_of_two_goes(c):
     equal(slices_of_bucket(c, "twice"), SLICES, "slices after the repair")
     equal(len({slice_name(p)[1] for _, p in slice_files(c, "twice")}), SLICES, "distinct slices")
     check_object(c, "twice", "a", body)
+
+
+def test_an_object_of_too_few_slices_is_shown_as_lost(c):
+    one_object(c, "lost")
+    for _, path in slice_files(c, "lost")[:PARITY + 1]:
+        os.unlink(path)
+    check(c.get("lost", "a").status >= 500, "it was read")
+    wait_lost(c, "lost", {"a"})
+    c.object("DELETE", "lost", "a").expect(204)
+    wait_lost(c, "lost", set())
 
 
 def is_there(c, node):
