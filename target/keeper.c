@@ -16,6 +16,7 @@ struct keeper {
     struct state_holder *holder;
     pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
     bool told;            /* of one that came; in turn */
+    bool quiet;           /* nobody is told any more; in turn */
     /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
      * refuses or takes a request that is just being overtaken, and either is right. */
     atomic_ullong placement_term, placement_version;
@@ -62,6 +63,13 @@ void keeper_free(struct keeper *k)
     state_holder_free(k->holder);
     pthread_mutex_destroy(&k->turn);
     free(k);
+}
+
+void keeper_quiet(struct keeper *k)
+{
+    pthread_mutex_lock(&k->turn);
+    k->quiet = true;
+    pthread_mutex_unlock(&k->turn);
 }
 
 bool keeper_has_state(struct keeper *k)
@@ -116,7 +124,8 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
     log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
     k->told = true;
-    k->hooks.changed(k->hooks.ctx, s);
+    if (!k->quiet)
+        k->hooks.changed(k->hooks.ctx, s);
     return 0;
 }
 
@@ -124,7 +133,7 @@ void keeper_tell_again(struct keeper *k)
 {
     pthread_mutex_lock(&k->turn);
     _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
-    if (k->told)
+    if (k->told && !k->quiet)
         k->hooks.changed(k->hooks.ctx, s);
     pthread_mutex_unlock(&k->turn);
 }

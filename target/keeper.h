@@ -37,6 +37,9 @@ int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct err
  * such as the mountpaths.  Nothing where none has come since this node began. */
 void keeper_tell_again(struct keeper *k);
 
+/* From here on nobody is told; who is told just now has been when this returns. */
+void keeper_quiet(struct keeper *k);
+
 bool keeper_has_state(struct keeper *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later
  * one, places objects as this node does. */

@@ -162,6 +162,17 @@ static void test_what_is_in_force_is_told_again(void **state)
     assert_holds_state(1, 2);
 }
 
+static void test_nobody_is_told_at_the_end(void **state)
+{
+    (void)state;
+    assert_int_equal(take("c-1", 1, 2, 1), 0);
+    keeper_quiet(keeper);
+    assert_int_equal(take("c-1", 1, 3, 1), 0);
+    keeper_tell_again(keeper);
+    assert_int_equal(changes, 1);
+    assert_holds_state(1, 3);
+}
+
 static void test_one_good_copy_is_enough(void **state)
 {
     (void)state;
@@ -215,6 +226,7 @@ int main(void)
         keeper_unit_test(test_what_is_no_state_is_refused),
         keeper_unit_test(test_placement_ages_with_map_and_buckets_only),
         keeper_unit_test(test_what_is_in_force_is_told_again),
+        keeper_unit_test(test_nobody_is_told_at_the_end),
         keeper_unit_test(test_one_good_copy_is_enough),
         keeper_unit_test(test_a_foreign_copy_is_refused_at_the_start),
         keeper_unit_test(test_full_disks_do_not_stop_the_state),

@@ -436,6 +436,8 @@ void target_free(struct target *t)
     if (t->ec != NULL)
         ec_stop(t->ec);
     stop_servers(t);
+    if (t->keeper != NULL) /* a worker may still take a state: who is told of it goes now */
+        keeper_quiet(t->keeper);
     xactions_free(t->xactions);
     pool_free(t->movers);
     cold_free(t->cold);
