@@ -227,6 +227,22 @@ int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *e
                      b->name, what);
 }
 
+bool bucket_is_written_back(const struct bucket *b)
+{
+    return b->props.backend != NULL && b->props.write_policy == WRITE_POLICY_BACK;
+}
+
+int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL || bucket_is_written_back(b))
+        return 0;
+    return error_set(
+        err, E_UNSUPPORTED,
+        "bucket '%s' has a backend: no %s into it, unless its property write_policy is "
+        "'back'",
+        b->name, what);
+}
+
 int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err)
 {
     if (b->props.backend == NULL || b->props.write_policy != WRITE_POLICY_NONE)

@@ -248,6 +248,10 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
+/* Is what is written to it kept here first, and sent to its backend later? */
+bool bucket_is_written_back(const struct bucket *b);
+/* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back. */
+int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where the bucket has several copies: `what` makes or takes one alone. */
 int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's word

@@ -70,7 +70,7 @@ static int plan_make(const struct cluster_state *s, const char *kind,
                          "object onto itself",
                          bucket);
     r = find_bucket(s, kind, spec->to, &p->output_bucket_id, err);
-    return r == 0 ? bucket_refuse_cold(bmd_bucket(&s->bmd, spec->to), "copies to it", err) : r;
+    return r == 0 ? bucket_refuse_made(bmd_bucket(&s->bmd, spec->to), "copies", err) : r;
 }
 
 static void put_default_description(struct job *job, const struct objects_spec *spec,

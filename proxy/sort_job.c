@@ -52,7 +52,7 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
     if (code != 0)
         return code;
     if ((code = check_input(in, spec, err)) != 0 ||
-        (code = bucket_refuse_cold(out, "sort", err)) != 0)
+        (code = bucket_refuse_made(out, "sort", err)) != 0)
         return code;
     if (spec->ekm_bucket != NULL && (code = plan_add_key_map(s, spec, p, err)) != 0)
         return code;

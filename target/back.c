@@ -67,7 +67,7 @@ static int look_at_some(struct back *k, struct index *x, uint64_t bucket_id,
         found = index_cursor_seek(c, bucket_id, last, *last != '\0', err);
     for (unsigned steps = 0; found == 1 && room && steps < INDEX_STEPS_MAX; steps++) {
         snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
-        if (index_cursor_record(c)->pending)
+        if (index_cursor_record(c)->pending && index_cursor_record(c)->job == NULL)
             room = note(k, bucket_id, last, index_cursor_record(c)->modified_ms);
         found = index_cursor_next(c, err);
     }

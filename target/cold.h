@@ -73,6 +73,10 @@ int cold_bring(struct cold *c, const struct cold_wanted *wanted, uint64_t *bytes
 int cold_list_names(struct target *t, const char *backend, const char *prefix, const char *after,
                     struct backend_page *page, struct error *err);
 
+/* Blocks (a job's thread): has the backend an object of this name? */
+int cold_find(struct cold *c, const char *backend, const char *name, bool *there,
+              struct error *err);
+
 int cold_new(struct target *t, struct cold **out, struct error *err);
 /* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.
  */

@@ -39,16 +39,27 @@ static bool has_conditions(const struct object_call *call)
            http_header(call->req, "If-Unmodified-Since") != NULL;
 }
 
-int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
-                  struct error *err)
+static int ask_head(struct cold *c, const char *backend, const char *name, bool *there,
+                    struct backend_facts *facts, struct error *err)
 {
     struct bpipe *none;
     struct error why = ERROR_INIT;
-    const struct backend_ask ask = {.method = HTTP_HEAD, .name = call->name};
-    int code = exchange_begin(&call->target->cold->env, call->bucket->props.backend, &ask, 0, facts,
-                              &none, &why);
+    const struct backend_ask ask = {.method = HTTP_HEAD, .name = name};
+    int code = exchange_begin(&c->env, backend, &ask, 0, facts, &none, &why);
     *there = code == 0;
     return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
+}
+
+int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
+                  struct error *err)
+{
+    return ask_head(call->target->cold, call->bucket->props.backend, call->name, there, facts, err);
+}
+
+int cold_find(struct cold *c, const char *backend, const char *name, bool *there, struct error *err)
+{
+    struct backend_facts facts;
+    return ask_head(c, backend, name, there, &facts, err);
 }
 
 static int refuse_pending(const struct object_call *call, struct error *err)

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cluster/location.h"
+#include "common/clock.h"
 #include "common/mem.h"
+#include "target/back.h"
 #include "target/copies.h"
 #include "target/copy_rule.h"
 #include "target/earlier.h"
@@ -332,9 +334,12 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
 {
     const struct attr *a = &from->attr;
     struct object_held earlier;
+    bool pending = bucket_is_written_back(b);
     if (copy->moves)
         return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
-    int code = earlier_ask_wait(c->target, s, b, copy->name, &earlier, err);
+    int code = bucket_refuse_made(b, "copies", err);
+    if (code == 0)
+        code = earlier_ask_wait(c->target, s, b, copy->name, &earlier, err);
     if (code != 0)
         return code;
     struct copy_rule rule = {
@@ -343,7 +348,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .bucket_id = b->id,
         .name = copy->name,
         .size = a->size,
-        .durability = copy->has_rule ? b->props.durability : DURABILITY_SYNC,
+        .durability = copy->has_rule && !pending ? b->props.durability : DURABILITY_SYNC,
         .checksum = b->props.checksum,
         .expect = a->checksum.type != CHECKSUM_NONE ? &a->checksum : NULL,
         .content_type = a->content_type,
@@ -351,6 +356,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .meta_len = a->meta_len,
         .condition = {.check = copy->has_rule ? copy_rule_check : NULL, .ctx = &rule},
         .earlier = &earlier,
+        .pending = pending,
     };
     struct storing v = {.copier = c};
     code = object_put_begin(c->target->store, &spec, &v.put, err);
@@ -361,7 +367,10 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         object_put_abort(v.put);
         return code;
     }
-    return object_put_commit_wait(v.put, err);
+    code = object_put_commit_wait(v.put, err);
+    if (code == 0 && pending)
+        back_note(c->target->back, b->id, copy->name, clock_wall_ms());
+    return code;
 }
 
 /* --- which ------------------------------------------------------------------------------------ */

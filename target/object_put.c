@@ -73,6 +73,10 @@ static int hidden_rule(struct commit *c, const struct stored *cur, struct error 
     const struct object_store *s = c->place.store;
     if (stored_visible(s, cur))
         return error_set(err, E_OBJECT_EXISTS, "object '%s' exists", c->place.name);
+    if (cur->exists && !cur->damaged && attr_is_tombstone(&cur->attr) &&
+        attr_is_pending(&cur->attr)) /* taken back, it would have to be deleted there once more */
+        return error_set(err, E_OBJECT_EXISTS, "'%s' was deleted, and its backend still has it",
+                         c->place.name);
     bool hidden = stored_hidden(s, cur);
     if (hidden && strcmp(cur->attr.job, c->attr.job) != 0)
         return object_reserved(cur, err);

@@ -248,9 +248,12 @@ static int put_copy_spec(struct object_call *call, struct object_put_spec *spec,
 {
     bool durable = false;
     int code = parse_copy(call, spec->expect, &durable, err);
-    if (durable)
+    if (code == 0)
+        code = bucket_refuse_made(call->bucket, "copies", err);
+    spec->pending = bucket_is_written_back(call->bucket);
+    if (durable || spec->pending)
         spec->durability = DURABILITY_SYNC;
-    else
+    if (!durable)
         spec->condition = (struct object_condition){.check = check_copy, .ctx = call};
     return code;
 }

@@ -2,8 +2,11 @@
 
 #include <string.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "sort/format.h"
+#include "target/back.h"
+#include "target/cold.h"
 #include "target/hidden.h"
 #include "target/target.h"
 
@@ -28,15 +31,32 @@ unsigned sort_outputs_owner(const struct sort_outputs *o, const char *name)
     return sort_plan_owner(o->plan, o->plan->output_bucket_id, name);
 }
 
-int sort_outputs_check(const struct sort_outputs *o, const char *name, struct error *err)
+/* Does what is made here go to a backend afterwards (back.h)?  It is hidden and pending then, and
+ * goes when it is visible. */
+static bool are_uploaded(const struct sort_outputs *o)
+{
+    return o->props.backend != NULL;
+}
+
+/* What is not here may be the backend's alone. */
+static int find(const struct sort_outputs *o, const char *name, bool *there, struct error *err)
 {
     struct object found;
-    int code = object_head(o->target->store, o->plan->output_bucket_id, name, &found, err);
-    if (code == E_OBJECT_NOT_FOUND)
-        return 0;
-    return code != 0 ? code
-                     : error_set(err, E_OBJECT_EXISTS, "output '%s/%s' exists already",
-                                 o->spec->output_bucket, name);
+    struct error why = ERROR_INIT;
+    int code = object_head(o->target->store, o->plan->output_bucket_id, name, &found, &why);
+    *there = code == 0;
+    if (code == E_OBJECT_NOT_FOUND && are_uploaded(o))
+        return cold_find(o->target->cold, o->props.backend, name, there, err);
+    return code == 0 || code == E_OBJECT_NOT_FOUND ? 0 : error_set(err, code, "%s", why.message);
+}
+
+int sort_outputs_check(const struct sort_outputs *o, const char *name, struct error *err)
+{
+    bool there;
+    int code = find(o, name, &there, err);
+    return code != 0 || !there ? code
+                               : error_set(err, E_OBJECT_EXISTS, "output '%s/%s' exists already",
+                                           o->spec->output_bucket, name);
 }
 
 int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t size,
@@ -55,7 +75,8 @@ int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t 
                                          .durability = o->props.durability,
                                          .checksum = o->props.checksum,
                                          .content_type = o->spec->output_shards->content_type,
-                                         .job_id = o->job->id};
+                                         .job_id = o->job->id,
+                                         .pending = are_uploaded(o)};
     return object_put_begin(o->target->store, &spec, (struct object_put **)out, err);
 }
 
@@ -136,8 +157,21 @@ int sort_outputs_settle(const struct sort_outputs *o, struct error *err)
     return object_store_sync(o->target->store, err);
 }
 
-typedef int end_fn(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
-                   struct error *err);
+typedef int end_fn(const struct sort_outputs *o, const char *name, struct error *err);
+
+static int show(const struct sort_outputs *o, const char *name, struct error *err)
+{
+    uint64_t bucket_id = o->plan->output_bucket_id;
+    int code = object_unmark(o->target->store, bucket_id, name, o->job->id, err);
+    if (code == 0 && are_uploaded(o))
+        back_note(o->target->back, bucket_id, name, clock_wall_ms());
+    return code;
+}
+
+static int take_back(const struct sort_outputs *o, const char *name, struct error *err)
+{
+    return object_discard(o->target->store, o->plan->output_bucket_id, name, o->job->id, err);
+}
 
 /* What is done with each output; one that resists does not keep the others. */
 struct ending {
@@ -152,7 +186,7 @@ static int end_output(void *ctx, const char *name, struct error *err)
     const struct sort_outputs *o = e->outputs;
     struct error why = ERROR_INIT;
     (void)err;
-    int code = e->fn(o->target->store, o->plan->output_bucket_id, name, o->job->id, &why);
+    int code = e->fn(o, name, &why);
     if (code != 0 && e->first.code == 0)
         e->first = why;
     return 0;
@@ -176,12 +210,12 @@ static int end_all(const struct sort_outputs *o, end_fn *fn, struct error *err)
 
 int sort_outputs_commit(const struct sort_outputs *o, struct error *err)
 {
-    return end_all(o, object_unmark, err);
+    return end_all(o, show, err);
 }
 
 int sort_outputs_undo(const struct sort_outputs *o, struct error *err)
 {
-    return end_all(o, object_discard, err);
+    return end_all(o, take_back, err);
 }
 
 void sort_outputs_done(struct sort_outputs *o)

@@ -141,7 +141,10 @@ def test_what_is_refused(c):
     c.call("POST", "/v1/sort", spec).expect(501, "not_supported", "listed")
     c.call("POST", "/v1/sort", {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "cold"}}
            ).expect(501, "not_supported", "backend")
-    for bucket, to in (("web", "copied"), ("copied", "cold")):
+    c.create("through", backend=f"s3://data?endpoint={S3.url}&auth=none", write_policy="through")
+    c.call("POST", "/v1/sort", {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "through"}}
+           ).expect(501, "not_supported", "write_policy")
+    for bucket, to in (("web", "copied"), ("copied", "cold"), ("copied", "through")):
         c.call("POST", f"/v1/buckets/{bucket}", {"action": "copy", "value": {"to": to}}).expect(501, "not_supported")
 
 
