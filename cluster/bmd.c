@@ -5,6 +5,7 @@
 #include "cluster/backend.h"
 #include "cluster/document.h"
 #include "cluster/ec_shape.h"
+#include "cluster/lower.h"
 #include "common/jsonx.h"
 
 #define LRU_MIN_AGE_MAX_MS (3650ULL * 24 * 3600 * 1000)
@@ -44,10 +45,15 @@ const char *read_from_name(enum read_from f)
     return read_names[f];
 }
 
+bool bucket_has_copies(const struct bucket *b)
+{
+    return b->props.copies > 1 || lower_is_open(b);
+}
+
 bool bmd_has_copies(const struct bmd *b)
 {
     for (size_t i = 0; i < b->count; i++) {
-        if (b->buckets[i].props.copies > 1)
+        if (bucket_has_copies(&b->buckets[i]))
             return true;
     }
     return false;
@@ -201,8 +207,13 @@ int bucket_props_check(const struct bucket_props *p, struct error *err)
 
 int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err)
 {
-    if (b->props.copies <= 1)
+    if (!bucket_has_copies(b))
         return 0;
+    if (b->props.copies <= 1)
+        return error_set(err, E_UNSUPPORTED,
+                         "copies of bucket '%s' were lowered, and until those that are too many are "
+                         "removed this release has no %s there",
+                         b->name, what);
     return error_set(err, E_UNSUPPORTED,
                      "bucket '%s' keeps %u copies of each object, and this release has no %s there",
                      b->name, b->props.copies, what);
@@ -487,6 +498,10 @@ json_t *bucket_to_json(const struct bucket *b)
         json_object_set_new(doc, "filled", json_integer(b->filled));
         json_object_set_new(doc, "raised", json_integer((json_int_t)b->raised));
     }
+    if (lower_is_open(b)) {
+        json_object_set_new(doc, "lowered_from", json_integer(b->lowered_from));
+        json_object_set_new(doc, "lowered", json_integer((json_int_t)b->lowered));
+    }
     return doc;
 }
 
@@ -499,6 +514,19 @@ static int filled_from_json(json_t *doc, const char *path, struct bucket *out, s
     if (r == 0 && (filled == 0 || filled > out->props.copies))
         r = error_set(err, E_INVALID, "field '%s.filled' must be between 1 and its copies", path);
     out->filled = (uint32_t)filled;
+    return r;
+}
+
+static int lowered_from_json(json_t *doc, const char *path, struct bucket *out, struct error *err)
+{
+    uint64_t from = 0;
+    int r = json_get_u64(doc, path, "lowered_from", &from, err);
+    if (r == 0)
+        r = json_get_u64(doc, path, "lowered", &out->lowered, err);
+    if (r == 0 && from > COPIES_MAX)
+        r = error_set(err, E_INVALID, "field '%s.lowered_from' must be at most %d", path,
+                      COPIES_MAX);
+    out->lowered_from = (uint32_t)from;
     return r;
 }
 
@@ -519,7 +547,8 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
         error_wrap(err, "%s", path);
         return r;
     }
-    if ((r = filled_from_json(doc, path, out, err)) != 0)
+    if ((r = filled_from_json(doc, path, out, err)) != 0 ||
+        (r = lowered_from_json(doc, path, out, err)) != 0)
         return r;
     out->name = arena_strdup(a, name);
     if (out->props.backend != NULL)

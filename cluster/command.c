@@ -121,6 +121,7 @@ static command_fn *const appliers[] = {
     [CMD_MOVES_DONE] = command_moves_done,
     [CMD_LAG_DONE] = command_lag_done,
     [CMD_COPIES_FILLED] = command_copies_filled,
+    [CMD_COPIES_LOWERED] = command_copies_lowered,
     [CMD_RESTORE] = apply_restore,
 };
 

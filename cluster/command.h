@@ -35,6 +35,8 @@ enum command_kind {
     CMD_COPIES_FILLED, /* raised, lagged, placed: after that one; the repair has brought to all
                         * owners what there was in the buckets whose copies had been raised by then
                         */
+    CMD_COPIES_LOWERED, /* lowered, lagged, placed: no target has anything left that nobody owns of the
+                         * buckets whose copies had been lowered by then */
     CMD_RESTORE,       /* restored: its buckets and settings; seen_bmd, seen_config: the versions
                         * that they must have now; term: of the new term in its epoch */
 };
@@ -45,7 +47,7 @@ struct command {
     const char *text;
     uint64_t term;
     uint64_t placed;
-    uint64_t lagged, raised;
+    uint64_t lagged, raised, lowered;
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;

@@ -5,6 +5,7 @@
 
 #include "cluster/backend.h"
 #include "cluster/lag.h"
+#include "cluster/lower.h"
 #include "cluster/settings.h"
 
 int command_bucket_create(const struct cluster_state *s, const struct command *cmd,
@@ -102,17 +103,36 @@ static int check_same_quorum(const struct bucket_props *old, const struct bucket
     return 0;
 }
 
-/* Those that nobody owns any more would stay where they are, and a list would show them when the
- * object has been deleted. */
-static int check_fewer_copies(const struct bucket_props *old, const struct bucket_props *now,
-                              struct error *err)
+static int check_unused(const struct cluster_state *s, const struct bucket *b, struct error *err)
 {
-    if (now->copies >= old->copies)
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *job = s->jobs.jobs[i];
+        if (!job_ended(job->state) && job_uses_bucket(job, b->id))
+            return error_set(err, E_JOB_STATE,
+                             "job '%s' works on bucket '%.80s'; wait for its end, or abort it",
+                             job->id, b->name);
+    }
+    return 0;
+}
+
+/* Jobs make outputs for as many owners as there were when they began. */
+static int check_lowers(const struct cluster_state *s, const struct bucket *known,
+                        const struct bucket_props *now, struct error *err)
+{
+    if (now->copies >= known->props.copies)
         return 0;
-    return error_set(err, E_UNSUPPORTED,
-                     "field 'copies': this release does not lower it, from %u to %u; copy the "
-                     "objects to a bucket with fewer",
-                     old->copies, now->copies);
+    int r = lower_check(s, err);
+    return r != 0 ? r : check_unused(s, known, err);
+}
+
+/* `b` has the new properties. */
+static void follow_copies(const struct cluster_state *s, uint32_t before, struct bucket *b)
+{
+    lower_follow(s, b, before);
+    if (b->props.copies > before)
+        b->raised = s->bmd.version + 1;
+    else if (b->filled == b->props.copies)
+        b->raised = 0;
 }
 
 int command_bucket_props(const struct cluster_state *s, const struct command *cmd,
@@ -128,35 +148,30 @@ int command_bucket_props(const struct cluster_state *s, const struct command *cm
         (r = check_same_backend(&known->props, &b.props, err)) != 0 ||
         (r = check_same_ec(&known->props, &b.props, err)) != 0 ||
         (r = check_same_quorum(&known->props, &b.props, err)) != 0 ||
-        (r = check_fewer_copies(&known->props, &b.props, err)) != 0)
+        (r = check_lowers(s, known, &b.props, err)) != 0)
         return r;
     if (bucket_props_equal(&known->props, &b.props))
         return command_keep(s, next);
-    if (b.props.copies > known->props.copies)
-        b.raised = s->bmd.version + 1;
-    else if (b.filled == b.props.copies)
-        b.raised = 0;
+    follow_copies(s, known->props.copies, &b);
     struct bmd m;
     bmd_with(&s->bmd, &b, &m);
     *next = command_next_bmd(s, &m);
     return 0;
 }
 
-int command_copies_filled(const struct cluster_state *s, const struct command *cmd,
-                          const struct cluster_state **next, struct error *err)
+/* All buckets that `change` changes, in one version. */
+static int change_buckets(const struct cluster_state *s, const struct command *cmd,
+                          bool (*change)(const struct cluster_state *s, const struct command *cmd,
+                                         struct bucket *b),
+                          const struct cluster_state **next)
 {
-    int r = command_check_repaired(s, cmd, err);
-    if (r != 0)
-        return r;
     struct bmd m = s->bmd;
     document_ref(m.memory);
     for (size_t i = 0; i < s->bmd.count; i++) {
         struct bucket b = s->bmd.buckets[i];
         struct bmd changed;
-        if (b.filled == b.props.copies || b.raised > cmd->raised || !lag_spares_an_owner(s, &b))
+        if (!change(s, cmd, &b))
             continue;
-        b.filled = b.props.copies;
-        b.raised = 0;
         bmd_with(&m, &b, &changed);
         document_unref(m.memory);
         m = changed;
@@ -170,18 +185,35 @@ int command_copies_filled(const struct cluster_state *s, const struct command *c
     return 0;
 }
 
-/* Jobs go by a bucket's id; but what their users see of them, the spec and messages, has its name.
- */
-static int check_unused(const struct cluster_state *s, const struct bucket *b, struct error *err)
+static bool fill(const struct cluster_state *s, const struct command *cmd, struct bucket *b)
 {
-    for (size_t i = 0; i < s->jobs.count; i++) {
-        const struct job *job = s->jobs.jobs[i];
-        if (!job_ended(job->state) && job_uses_bucket(job, b->id))
-            return error_set(err, E_JOB_STATE,
-                             "job '%s' works on bucket '%.80s'; wait for its end, or abort it",
-                             job->id, b->name);
-    }
-    return 0;
+    if (b->filled == b->props.copies || b->raised > cmd->raised || !lag_spares_an_owner(s, b))
+        return false;
+    b->filled = b->props.copies;
+    b->raised = 0;
+    return true;
+}
+
+int command_copies_filled(const struct cluster_state *s, const struct command *cmd,
+                          const struct cluster_state **next, struct error *err)
+{
+    int r = command_check_repaired(s, cmd, err);
+    return r != 0 ? r : change_buckets(s, cmd, fill, next);
+}
+
+static bool end_lowering(const struct cluster_state *s, const struct command *cmd, struct bucket *b)
+{
+    if (!lower_may_end(s, b) || b->lowered > cmd->lowered)
+        return false;
+    lower_end(b);
+    return true;
+}
+
+int command_copies_lowered(const struct cluster_state *s, const struct command *cmd,
+                           const struct cluster_state **next, struct error *err)
+{
+    int r = command_check_repaired(s, cmd, err);
+    return r != 0 ? r : change_buckets(s, cmd, end_lowering, next);
 }
 
 int command_bucket_rename(const struct cluster_state *s, const struct command *cmd,
@@ -196,6 +228,7 @@ int command_bucket_rename(const struct cluster_state *s, const struct command *c
         return command_keep(s, next);
     if (bmd_bucket(&s->bmd, cmd->text) != NULL)
         return error_set(err, E_BUCKET_EXISTS, "bucket '%s' exists", cmd->text);
+    /* Jobs go by its id; but what their users see of them, the spec and messages, has its name. */
     if ((r = check_unused(s, known, err)) != 0)
         return r;
     struct bmd m;

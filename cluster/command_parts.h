@@ -23,7 +23,7 @@ command_fn command_bucket_create;
 command_fn command_bucket_destroy;
 command_fn command_bucket_props;
 command_fn command_bucket_rename;
-command_fn command_copies_filled;
+command_fn command_copies_filled, command_copies_lowered;
 
 /* command_jobs.c */
 command_fn command_job_create;

@@ -37,7 +37,8 @@ static json_t *smap_delta(const struct smap *from, const struct smap *to)
 static bool bucket_equal(const struct bucket *a, const struct bucket *b)
 {
     return a->id == b->id && a->created_ms == b->created_ms && a->filled == b->filled &&
-           a->raised == b->raised && bucket_props_equal(&a->props, &b->props);
+           a->raised == b->raised && a->lowered_from == b->lowered_from &&
+           a->lowered == b->lowered && bucket_props_equal(&a->props, &b->props);
 }
 
 static json_t *bmd_delta(const struct bmd *from, const struct bmd *to)

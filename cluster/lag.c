@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/layout.h"
+#include "cluster/lower.h"
 #include "cluster/parts.h"
 
 static void misses(struct node *n, uint64_t since)
@@ -82,7 +83,7 @@ bool lag_lets_forget(const struct cluster_state *s)
         whole = whole && is_whole(&s->smap.nodes[i]);
     for (size_t i = 0; i < s->bmd.count; i++)
         whole = whole && s->bmd.buckets[i].filled == s->bmd.buckets[i].props.copies;
-    return whole;
+    return whole && lower_fence(&s->bmd) == 0;
 }
 
 bool lag_is_news(const struct node *n)

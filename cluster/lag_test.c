@@ -286,16 +286,6 @@ static void raised_copies_are_filled_by_a_repair(void **unused)
     assert_int_equal(bmd_bucket(&s->bmd, "b")->filled, 3);
 }
 
-static void copies_are_not_lowered(void **unused)
-{
-    (void)unused;
-    create("b", 2);
-    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1);
-    const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch};
-    assert_int_equal(try_to(cmd), E_UNSUPPORTED);
-    assert_int_equal(bmd_bucket(&s->bmd, "b")->props.copies, 2);
-}
-
 static void deletions_are_remembered_while_somebody_may_not_know_them(void **unused)
 {
     (void)unused;
@@ -337,7 +327,6 @@ int main(void)
         lag_test(who_comes_back_moves_the_fence),
         lag_test(not_while_somebody_is_away_who_may_know_more),
         lag_test(raised_copies_are_filled_by_a_repair),
-        lag_test(copies_are_not_lowered),
         lag_test(deletions_are_remembered_while_somebody_may_not_know_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

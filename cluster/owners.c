@@ -83,7 +83,7 @@ void owners_of(const struct cluster_state *s, const struct bucket *b, const char
     size_t copies = b->props.copies < OWNERS_MAX ? b->props.copies : OWNERS_MAX;
     *out = (struct owners){0};
     out->count = smap_owners(&s->smap, b->id, name, copies, out->all);
-    if (copies == 1) {
+    if (!bucket_has_copies(b)) {
         out->acting = out->count > 0 ? out->all[0] : NULL;
         return;
     }

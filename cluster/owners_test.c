@@ -1,6 +1,7 @@
 /* The rules of owners.h against a model: targets that die, come back, forget, leave and join, whose
- * map is made by the real commands; a client who writes and reads by the rules; a repair; a
- * rebalance. What was acknowledged, or ever seen, must never be gone. */
+ * map is made by the real commands; a client who writes, deletes and reads by the rules; a repair;
+ * a rebalance; copies that are raised and lowered; tombstones that are forgotten.  What was
+ * acknowledged, or ever seen, must never be gone, and what was deleted never be back. */
 #include "cluster/owners.h"
 
 #include <string.h>
@@ -11,6 +12,8 @@
 #include <cmocka.h>
 
 #include "cluster/command.h"
+#include "cluster/lag.h"
+#include "cluster/lower.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -39,7 +42,14 @@ struct world {
     uint64_t promised[NAMES]; /* the greatest version that was acknowledged or seen */
     uint64_t last;
     uint64_t writes, reads, lists, refused, repairs, moves; /* how much happened */
+    uint64_t lowered, strays, forgotten;
 };
+
+/* One write of four is a deletion. */
+static bool is_tombstone(uint64_t version)
+{
+    return version % 4 == 0;
+}
 
 static size_t index_of(const struct node *n)
 {
@@ -121,7 +131,7 @@ static bool compare(struct world *w, size_t name, const struct owners *o)
     if (!owners_must_compare(w->s, o) && !own->dirty)
         return true;
     size_t count =
-        bucket(w)->props.copies > 1
+        bucket_has_copies(bucket(w))
             ? owners_asked(w->s, bucket(w), names[name], o->acting->id, asked)
             : layout_ask(&w->s->smap, BUCKET_ID, names[name], 1, o->acting->id, false, asked);
     size_t other_count = owners_others(o, o->acting->id, others);
@@ -167,13 +177,20 @@ static void write_one(struct world *w, size_t name)
     w->writes++;
 }
 
+/* Nothing is as good as a tombstone. */
+static void check_kept(const struct world *w, size_t name, uint64_t version, const char *where)
+{
+    bool gone = version == 0 && is_tombstone(w->promised[name]);
+    if (version < w->promised[name] && !gone)
+        fail_msg("'%s' is at %llu %s, and %llu was promised", names[name],
+                 (unsigned long long)version, where, (unsigned long long)w->promised[name]);
+}
+
 static void saw(struct world *w, size_t name, const struct node *at)
 {
     uint64_t version = w->disks[index_of(at)].copies[name].version;
-    if (version < w->promised[name])
-        fail_msg("'%s' is at %llu on %s, and %llu was promised", names[name],
-                 (unsigned long long)version, at->id, (unsigned long long)w->promised[name]);
-    w->promised[name] = version;
+    check_kept(w, name, version, at->id);
+    w->promised[name] = version > w->promised[name] ? version : w->promised[name];
     w->reads++;
 }
 
@@ -184,12 +201,12 @@ static void list_good(struct world *w)
         uint64_t version = 0;
         for (size_t i = 0; i < w->s->smap.count; i++) {
             const struct node *n = &w->s->smap.nodes[i];
-            if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED && node_is_present(n))
+            bool shows =
+                !lower_is_open(bucket(w)) || lower_shows(w->s, bucket(w), names[name], n->id);
+            if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED && node_is_present(n) && shows)
                 version = greatest(w, name, &n, 1, version);
         }
-        if (version < w->promised[name])
-            fail_msg("a list has '%s' at %llu, and %llu was promised", names[name],
-                     (unsigned long long)version, (unsigned long long)w->promised[name]);
+        check_kept(w, name, version, "in a list");
         w->lists++;
     }
 }
@@ -245,6 +262,55 @@ static void repair(struct world *w)
     done.kind = CMD_COPIES_FILLED;
     assert_int_equal(apply(w, done), 0);
     w->repairs++;
+}
+
+/* False: an owner lacks what is here. */
+static bool remove_stray(struct world *w, size_t name, const struct node *n)
+{
+    struct owners o;
+    struct copy *c = &w->disks[index_of(n)].copies[name];
+    owners_of(w->s, bucket(w), names[name], &o);
+    if (c->version == 0 || owners_has(&o, n->id))
+        return true;
+    for (size_t i = 0; i < o.count; i++) {
+        if (w->disks[index_of(o.all[i])].copies[name].version < c->version)
+            return false;
+    }
+    *c = (struct copy){0};
+    w->strays++;
+    return true;
+}
+
+static void mirror(struct world *w)
+{
+    const struct smap *m = &w->s->smap;
+    bool all = true;
+    if (!lower_may_end(w->s, bucket(w)) || !all_active_answer(w))
+        return;
+    for (size_t i = 0; i < m->count * NAMES; i++)
+        all = remove_stray(w, i % NAMES, &m->nodes[i / NAMES]) && all;
+    if (!all)
+        return;
+    assert_int_equal(apply(w, (struct command){.kind = CMD_COPIES_LOWERED,
+                                               .lowered = lower_fence(&w->s->bmd),
+                                               .lagged = m->lagged,
+                                               .placed = m->placed}),
+                     0);
+    w->lowered++;
+}
+
+/* All tombstones are old. */
+static void sweep(struct world *w)
+{
+    for (size_t i = 0; i < TARGETS * NAMES && lag_lets_forget(w->s); i++) {
+        struct copy *c = &w->disks[i / NAMES].copies[i % NAMES];
+        if (c->version == 0 || !is_tombstone(c->version) || c->dirty)
+            continue;
+        if (c->version > w->promised[i % NAMES]) /* it was in doubt, and has taken effect */
+            w->promised[i % NAMES] = c->version;
+        *c = (struct copy){0};
+        w->forgotten++;
+    }
 }
 
 /* What all targets in the map have comes to the present owners; others drop it. */
@@ -355,12 +421,33 @@ static void is_called_unreachable(struct world *w, size_t t)
         set(w, ids[t], NODE_UNREACHABLE);
 }
 
+static void set_copies(struct world *w)
+{
+    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1 + (int)rng_below(&w->rng, 3));
+    apply(w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
+}
+
+/* All are there, and have been compared: copies may be lowered. */
+static void all_are_well(struct world *w)
+{
+    for (size_t t = 0; t < TARGETS; t++) {
+        if (smap_node(&w->s->smap, ids[t]) == NULL)
+            continue;
+        comes_back(w, t);
+        set(w, ids[t], NODE_ACTIVE);
+        apply(w, (struct command){.kind = CMD_NODE_ABSENT, .name = ids[t], .absent = false});
+    }
+    rebalance(w);
+    repair(w);
+    set_copies(w);
+}
+
 static void trouble(struct world *w)
 {
     size_t t = rng_below(&w->rng, TARGETS);
     struct disk *d = &w->disks[t];
     const struct node *n = smap_node(&w->s->smap, ids[t]);
-    switch (rng_below(&w->rng, 10)) {
+    switch (rng_below(&w->rng, 11)) {
     case 0:
         d->alive = false;
         is_called_unreachable(w, t);
@@ -387,17 +474,18 @@ static void trouble(struct world *w)
     case 6:
         set(w, ids[t], rng_below(&w->rng, 2) == 0 ? NODE_MAINTENANCE : NODE_ACTIVE);
         break;
-    case 7: {
-        _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1 + (int)rng_below(&w->rng, 3));
-        apply(w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
+    case 7:
+        set_copies(w);
         break;
-    }
     case 8:
         becomes_absent_or_present(w, t);
         becomes_absent_or_present(w, t);
         break;
     case 9:
         becomes_absent_or_present(w, t);
+        break;
+    case 10:
+        all_are_well(w);
         break;
     }
 }
@@ -419,9 +507,11 @@ static void step(struct world *w)
         break;
     case 4:
         repair(w);
+        mirror(w);
         break;
     case 5:
         rebalance(w);
+        sweep(w);
         break;
     default:
         trouble(w);
@@ -459,7 +549,8 @@ static void nothing_acknowledged_or_seen_is_gone(void **unused)
     for (uint64_t seed = 1; seed <= RUNS; seed++)
         run(&w, seed);
     assert_true(w.writes > RUNS && w.reads > RUNS && w.lists > RUNS && w.refused > RUNS &&
-                w.repairs > RUNS && w.moves > RUNS / 4); /* it has tried */
+                w.repairs > RUNS && w.moves > RUNS / 4 && w.lowered > RUNS / 4 &&
+                w.strays > RUNS / 4 && w.forgotten > RUNS / 4); /* it has tried */
 }
 
 static void who_is_passed_over_is_not_asked(void **unused)

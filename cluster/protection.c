@@ -2,6 +2,7 @@
 
 #include "cluster/lag.h"
 #include "cluster/layout.h"
+#include "cluster/lower.h"
 
 static size_t count_owners(const struct cluster_state *s)
 {
@@ -101,6 +102,11 @@ static void say_copies(const struct cluster_state *s, const struct bucket *b, st
         buf_printf(out, "copies were raised from %u to %u, and a repair is to make them", b->filled,
                    b->props.copies);
     }
+    if (lower_is_open(b)) {
+        next_reason(out);
+        buf_printf(out, "copies were lowered from %u to %u, and the others are to be removed",
+                   b->lowered_from, b->props.copies);
+    }
     if (!layout_is_settled(&s->smap)) {
         next_reason(out);
         buf_puts(out, "objects are being moved to other targets");
@@ -111,12 +117,12 @@ void protection_why(const struct cluster_state *s, const struct bucket *b, struc
 {
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        const char *what = n->role == NODE_TARGET ? what_ails(s, n, b->props.copies > 1) : NULL;
+        const char *what = n->role == NODE_TARGET ? what_ails(s, n, bucket_has_copies(b)) : NULL;
         if (what == NULL)
             continue;
         next_reason(out);
         buf_printf(out, "target '%s' %s", n->id, what);
     }
-    if (b->props.copies > 1)
+    if (bucket_has_copies(b))
         say_copies(s, b, out);
 }

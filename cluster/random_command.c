@@ -96,7 +96,7 @@ static void random_config(struct rng *rng, struct arena *a, struct command *cmd)
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
 {
     struct command cmd = {
-        .kind = (enum command_kind)rng_below(rng, CMD_COPIES_FILLED + 1),
+        .kind = (enum command_kind)rng_below(rng, CMD_COPIES_LOWERED + 1),
         .wall_ms = (int64_t)rng_below(rng, 1000000),
     };
     switch (cmd.kind) {
@@ -147,7 +147,9 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.lagged = s->smap.lagged + (rng_below(rng, 4) == 0);
         break;
     case CMD_COPIES_FILLED:
+    case CMD_COPIES_LOWERED:
         cmd.raised = rng_below(rng, s->bmd.version + 1);
+        cmd.lowered = rng_below(rng, s->bmd.version + 1);
         cmd.placed = s->smap.placed;
         cmd.lagged = s->smap.lagged;
         break;

@@ -147,6 +147,10 @@ struct bucket {
      * repair has filled the others.  `raised`: the bmd's version of that. */
     uint32_t filled;
     uint64_t raised;
+    /* From how many `copies` was lowered, where targets may still have what they do not own any more,
+     * or 0; `lowered`: the bmd's version of that (cluster/lower.h). */
+    uint32_t lowered_from;
+    uint64_t lowered;
 };
 
 struct bmd {
@@ -277,7 +281,10 @@ int object_name_check(const char *name, size_t len, struct error *err);
 int node_id_check(const char *id, struct error *err);
 int node_join_check(const char *join, struct error *err); /* URLs of --join, none, one or several */
 
-/* Does a bucket keep more than one copy? */
+/* Does it keep more than one copy of each object, or may there be more than it keeps?  Then its
+ * objects are written and read through the owner that acts. */
+bool bucket_has_copies(const struct bucket *b);
+/* Does any bucket? */
 bool bmd_has_copies(const struct bmd *b);
 const char *node_lag_name(enum node_lag l);
 int node_lag_from_name(const char *name, enum node_lag *l, struct error *err);

@@ -4,6 +4,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/job_make.h"
+#include "proxy/mirror_job.h"
 #include "proxy/rebalance_job.h"
 #include "proxy/repair_job.h"
 #include "proxy/scrub_job.h"
@@ -78,7 +79,7 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-/* A rebalance and a repair are made for a map, and a scrub leaves out who does not answer. */
+/* A rebalance, a repair and a mirror are made for a map, and a scrub leaves out who does not answer. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
 {
@@ -86,6 +87,8 @@ static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms
         return rebalance_job_make(s, wall_ms, out, err);
     if (strcmp(kind, "repair") == 0)
         return repair_job_make(s, wall_ms, out, err);
+    if (strcmp(kind, "mirror") == 0)
+        return mirror_job_make(s, wall_ms, out, err);
     if (strcmp(kind, "scrub") == 0)
         return scrub_job_make(s, wall_ms, out, err);
     return job_make(s, kind, wall_ms, out, err);

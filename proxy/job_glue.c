@@ -8,6 +8,7 @@
 #include "net/http_client.h"
 #include "proxy/jobs.h"
 #include "proxy/members.h"
+#include "proxy/mirror_job.h"
 #include "proxy/objects_job.h"
 #include "proxy/proxy.h"
 #include "proxy/rebalance_job.h"
@@ -223,12 +224,34 @@ static void step_repair(struct job_glue *g)
     job_unref((struct job *)cmd.job);
 }
 
+static void mirror_stepped(void *arg, const struct error *err)
+{
+    struct job_glue *g = arg;
+    g->beginning = false;
+    if (err != NULL)
+        log_warn("mirror does not get on", lerr(err));
+}
+
+static void step_mirror(struct job_glue *g)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    struct command cmd;
+    if (g->beginning || !mirror_next(s, clock_wall_ms(), &cmd))
+        return;
+    log_info("mirror", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
+             lu64("lowered", cmd.lowered));
+    g->beginning = true;
+    proxy_commit(g->proxy, &cmd, mirror_stepped, g);
+    job_unref((struct job *)cmd.job);
+}
+
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
     begin_resilvers(g);
     step_rebalance(g);
     step_repair(g);
+    step_mirror(g);
     step_scrub(g);
     jobs_driver_tick(g->driver);
 }
@@ -286,6 +309,7 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         {"rebalance", rebalance_job_fits},
         {"scrub", scrub_job_fits},
         {"repair", repair_job_fits},
+        {"mirror", mirror_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

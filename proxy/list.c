@@ -283,7 +283,7 @@ static bool is_asked(const struct cluster_state *s, const struct bucket *b, cons
         return n->role == NODE_TARGET && n->state == NODE_ACTIVE;
     if (!quorum_is_wanted(b) && owners_good_suffice(s, b))
         return n->role == NODE_TARGET && n->state == NODE_ACTIVE && n->lag != LAG_MISSED;
-    if (b->props.copies > 1 && !owns && !node_is_present(n) && lag_spares_an_owner(s, b))
+    if (bucket_has_copies(b) && !owns && !node_is_present(n) && lag_spares_an_owner(s, b))
         return false;
     return n->role == NODE_TARGET && (owns || !layout_is_settled(&s->smap));
 }
@@ -349,7 +349,7 @@ static struct listing *listing_new(struct proxy *p, const struct cluster_state *
     l->begun_ms = clock_ms();
     l->placed = s->smap.placed;
     l->moving = !layout_is_settled(&s->smap);
-    l->tombstones = l->moving || b->props.copies > 1;
+    l->tombstones = l->moving || bucket_has_copies(b);
     snprintf(l->version, sizeof l->version, "dfcv=%llu.%llu", (unsigned long long)s->term,
              (unsigned long long)s->version);
     for (size_t i = 0; i < s->smap.count; i++) {

@@ -74,7 +74,7 @@ static void stream(struct proxy *p, struct http_request *req, const struct bucke
                                         .raw_query = http_raw_query(req),
                                         .where = where_it_is};
     bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
-    if (reads && b->props.copies > 1)
+    if (reads && bucket_has_copies(b))
         relay_read(p, req, url, &object);
     else
         relay_start(p, req, url);

@@ -92,7 +92,7 @@ static int find_acting(const struct admit_question *q, const struct bucket *buck
 static int find_owner(const struct admit_question *q, const struct bucket *bucket,
                       const struct node **owner, struct error *err)
 {
-    if (bucket->props.copies > 1)
+    if (bucket_has_copies(bucket))
         return find_acting(q, bucket, owner, err);
     if (smap_owners(&q->state->smap, bucket->id, q->object, 1, owner) == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no target");

@@ -60,7 +60,7 @@ void copies_free(struct copies *c); /* NULL is fine */
 
 static inline bool copies_are_several(const struct bucket *b)
 {
-    return b->props.copies > 1;
+    return bucket_has_copies(b);
 }
 
 void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms);

@@ -4,6 +4,7 @@
 #include <semaphore.h>
 #include <string.h>
 
+#include "cluster/lower.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
@@ -215,25 +216,30 @@ static bool any_says(const struct round *r, int code)
     return false;
 }
 
+/* Of a bucket whose copies were lowered: who owns it no more, and would keep it, refuses it. */
+static bool is_passed_over(const struct round *r, const struct bucket *b,
+                           const struct owners *owners, const char *id)
+{
+    const struct node *n = smap_node(&r->state->smap, id);
+    return n == NULL || n->state != NODE_ACTIVE || !node_is_present(n) ||
+           (b != NULL && lower_is_open(b) && !owners_has(owners, id));
+}
+
 /* By the state in force: does this target still act?  Those that the map passes over by now are out
  * of it. */
 static int go_on(const struct copies_order *o, struct round *r, struct error *err)
 {
-    struct owners owners;
-    bool acts = false;
+    struct owners owners = {0};
     state_unref(r->state);
     r->state = state_current(o->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&r->state->bmd, o->bucket_id);
+    if (b != NULL)
+        owners_of(r->state, b, o->name, &owners);
     for (size_t i = 0; i < r->count; i++) {
-        const struct node *n = smap_node(&r->state->smap, r->told[i].id);
-        if (!r->told[i].over && (n == NULL || n->state != NODE_ACTIVE || !node_is_present(n)))
+        if (!r->told[i].over && is_passed_over(r, b, &owners, r->told[i].id))
             settle(&r->told[i], COPY_PASSED_OVER);
     }
-    const struct bucket *b = bmd_bucket_by_id(&r->state->bmd, o->bucket_id);
-    if (b != NULL) {
-        owners_of(r->state, b, o->name, &owners);
-        acts = owners.acting != NULL && strcmp(owners.acting->id, o->target->id) == 0;
-    }
-    if (!acts)
+    if (owners.acting == NULL || strcmp(owners.acting->id, o->target->id) != 0)
         return error_set(err, E_STALE_MAP, "another owner acts for '%s' by now", o->name);
     return 0;
 }

@@ -69,7 +69,7 @@ static int each_on_page(const struct job_names *n, const struct list_page *page,
     _cleanup_free_ const char **names = xcalloc(page->entry_count + 1, sizeof *names);
     _cleanup_state_ const struct cluster_state *s = state_current(n->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
-    bool all = b == NULL || b->props.copies <= 1;
+    bool all = b == NULL || !bucket_has_copies(b);
     size_t count = 0;
     for (size_t i = 0; i < page->entry_count; i++) {
         if (all || job_names_is_ours(n, s, page->entries[i].name))

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cluster/lower.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -116,7 +117,7 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     else if (old->version == 0)
         entry_forget(k->mountpaths);
     /* Before it is in force: nobody who has the new state still hears who knows the old owners. */
-    if (s->smap.placed != old->smap.placed)
+    if (s->smap.placed != old->smap.placed || lower_fence(&s->bmd) != lower_fence(&old->bmd))
         set_owners(k, s);
     if (!places_alike(s, old))
         set_placement(k, s);

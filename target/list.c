@@ -192,10 +192,13 @@ static int add_entry(struct lister *l, const char *name, const struct index_reco
     return merge_skip(&l->merge, e->name, err);
 }
 
-static bool hidden(const struct lister *l, const struct index_record *rec, const char *prefix)
+static bool hidden(const struct lister *l, const char *name, const struct index_record *rec,
+                   const char *prefix)
 {
     bool said = l->req->tombstones || (l->req->pending && rec->pending);
     if (rec->tombstone && (!said || prefix != NULL))
+        return true;
+    if (l->req->shows != NULL && !l->req->shows(l->req->ctx, name))
         return true;
     return object_job_hides(l->merge.store, rec->job);
 }
@@ -218,7 +221,7 @@ static int take_least(struct lister *l, struct source *least, bool *full, struct
     const struct index_record *rec = index_cursor_record(least->cursor);
     const char *name = source_name(least);
     const char *prefix = common_prefix(l, name);
-    if (hidden(l, rec, prefix))
+    if (hidden(l, name, rec, prefix))
         return pass(l, name, full, err);
     bool shows = prefix == NULL || strcmp(prefix, l->req->start_after) > 0;
     *full = shows && page_full(l);

@@ -32,6 +32,8 @@ struct list_request {
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
     bool tombstones;         /* are entries, too; but not behind the delimiter … */
     bool pending;            /* … and so are those that the backend does not know of yet (back.h) */
+    bool (*shows)(void *ctx, const char *name); /* NULL: all; names for which it says no are hidden */
+    void *ctx;
 };
 
 struct list_entry {

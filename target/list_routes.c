@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "cluster/lower.h"
 #include "common/log.h"
 #include "common/parse.h"
 #include "target/call.h"
@@ -136,7 +137,33 @@ static void put_page(struct buf *out, const struct list_page *page)
     buf_putc(out, '}');
 }
 
-static void reply_page(const struct list_call *call)
+/* Where copies were lowered: whose names a target lists by a state. */
+struct shown {
+    const struct cluster_state *state;
+    const struct bucket *bucket;
+    const char *self;
+};
+
+static bool shows(void *ctx, const char *name)
+{
+    const struct shown *v = ctx;
+    return lower_shows(v->state, v->bucket, name, v->self);
+}
+
+static int fill_page(struct target *t, struct list_request *list, struct list_page *page,
+                     struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct shown shown = {
+        .state = s, .bucket = bmd_bucket_by_id(&s->bmd, list->bucket_id), .self = t->id};
+    if (shown.bucket != NULL && lower_is_open(shown.bucket)) {
+        list->shows = shows;
+        list->ctx = &shown;
+    }
+    return list_page(t->store, list, page, err);
+}
+
+static void reply_page(struct list_call *call)
 {
     struct target *t = http_user(call->req);
     struct error err = ERROR_INIT;
@@ -147,7 +174,7 @@ static void reply_page(const struct list_call *call)
         http_reply_error(call->req, &err);
         return;
     }
-    if (list_page(t->store, &call->list, &page, &err) != 0) {
+    if (fill_page(t, &call->list, &page, &err) != 0) {
         log_error("list failed", lerr(&err));
         http_reply_error(call->req, &err);
         return;

@@ -9,6 +9,14 @@ static void put_names(const char *const *names, size_t count)
         put_text(names[i], "x");
 }
 
+static bool shows(void *ctx, const char *name)
+{
+    return strncmp(name, ctx, strlen(ctx)) != 0;
+}
+
+/* What begins with it is another target's. */
+static const char *not_ours;
+
 /* A page as "a b* c> next": entries, prefixes with a star, what comes next. */
 static char *page_text(const char *prefix, const char *delimiter, const char *after, size_t limit)
 {
@@ -16,7 +24,9 @@ static char *page_text(const char *prefix, const char *delimiter, const char *af
                                .prefix = prefix,
                                .delimiter = delimiter,
                                .start_after = after,
-                               .limit = limit};
+                               .limit = limit,
+                               .shows = not_ours != NULL ? shows : NULL,
+                               .ctx = (void *)not_ours};
     struct list_page page;
     struct error err = ERROR_INIT;
     if (list_page(fx.store, &req, &page, &err) != 0)
@@ -62,6 +72,21 @@ static void test_prefix_delimiter_and_start(void **state)
     assert_page("", "/", "", 2, "a a/* > a/");
     assert_page("", "/", "a/", 4, "ab b b/* c "); /* exactly full is the last page */
     assert_page("", "/1", "", 100, "a a/ a/1* a/2 a/b/3 ab b b/1* c ");
+}
+
+static void test_what_is_not_ours_is_not_listed(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"a/1", "a/2", "b/1", "c", "d"};
+    put_names(names, sizeof names / sizeof *names);
+    not_ours = "a/";
+    assert_page("", "/", "", 100, "b/* c d ");
+    assert_page("", "", "", 1, "b/1 > b/1");
+    not_ours = "d";
+    assert_page("", "", "b/1", 1, "c ");
+    assert_page("", "/", "", 100, "a/* b/* c ");
+    not_ours = NULL;
+    assert_page("", "/", "", 100, "a/* b/* c d ");
 }
 
 static void test_what_is_not_there_is_not_listed(void **state)
@@ -305,6 +330,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         store_test(test_prefix_delimiter_and_start),
         store_test(test_what_is_not_there_is_not_listed),
+        store_test(test_what_is_not_ours_is_not_listed),
         store_test(test_other_buckets_are_not_listed),
         store_test(test_entries_carry_the_object),
         store_test(test_an_index_in_the_making_is_no_short_list),

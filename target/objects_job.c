@@ -32,7 +32,7 @@ bool objects_job_has_all(const struct target *t, uint64_t bucket_id)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
     const struct node *self = smap_node(&s->smap, t->id);
-    return b == NULL || b->props.copies <= 1 ||
+    return b == NULL || !bucket_has_copies(b) ||
            (self != NULL && self->state == NODE_ACTIVE && self->lag == LAG_NONE &&
             strcmp(self->boot, t->boot) == 0 && layout_is_settled(&s->smap));
 }

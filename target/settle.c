@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cluster/lower.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -111,6 +112,10 @@ static const struct node *acting_of(struct target *t, const struct cluster_state
         return NULL;
     }
     owners_of(s, b, n->name, &o);
+    if (lower_is_open(b) && !owners_has(&o, t->id)) { /* a stray, which nobody asks for */
+        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+        return NULL;
+    }
     return o.acting;
 }
 

@@ -51,6 +51,7 @@
 #include "target/quarantine.h"
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
+#include "target/mirror_job.h"
 #include "target/repair_job.h"
 #include "target/resilver_job.h"
 #include "target/settle.h"
@@ -77,7 +78,8 @@ static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xac
                                                   &cleanup_xaction,  &lru_xaction,
                                                   &resilver_xaction, &rebalance_xaction,
                                                   &validate_xaction, &scrub_xaction,
-                                                  &repair_xaction,   NULL};
+                                                  &repair_xaction,   &mirror_xaction,
+                                                  NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

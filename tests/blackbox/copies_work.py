@@ -165,8 +165,6 @@ def test_what_such_buckets_do_not_do(c):
                  {"action": "evict", "value": {"list": ["a"]}}):
         reply = c.call("POST", "/v1/buckets/refuses", body)
         check(reply.status in (400, 501), f"{body}: {reply!r}")
-    fewer = {"action": "setprops", "value": {"copies": 1}}
-    c.call("PUT", "/v1/buckets/refuses", fewer).expect(501, "not_supported", "lower")
 
 
 if __name__ == "__main__":

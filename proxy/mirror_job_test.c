@@ -1,0 +1,200 @@
+#include "proxy/mirror_job.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "cluster/lower.h"
+#include "common/jsonx.h"
+
+enum { WALL_MS = 1000000 };
+
+static const struct cluster_state *s;
+
+static void apply(struct command cmd)
+{
+    const struct cluster_state *next;
+    struct error err = ERROR_INIT;
+    if (command_apply(s, &cmd, &next, &err) != 0)
+        fail_msg("%s", err.message);
+    state_unref(s);
+    s = next;
+}
+
+static void join(const char *id, const char *boot)
+{
+    const struct node n = {.id = id,
+                           .role = NODE_TARGET,
+                           .public_url = "http://h:1",
+                           .control_url = "http://h:2",
+                           .data_url = "http://h:3",
+                           .weight = 1024,
+                           .boot = boot};
+    bool known = smap_node(&s->smap, id) != NULL;
+    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = !known});
+}
+
+static void set_copies(int copies)
+{
+    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", copies);
+    apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
+}
+
+static int setup(void **unused)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    (void)unused;
+    props.copies = 3;
+    s = state_new("c");
+    join("t1", "a");
+    join("t2", "a");
+    join("t3", "a");
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    return 0;
+}
+
+static int teardown(void **unused)
+{
+    (void)unused;
+    state_unref(s);
+    return 0;
+}
+
+/* What is next is done, and is this. */
+static void assert_next(int64_t wall_ms, enum command_kind want)
+{
+    struct command cmd;
+    assert_true(mirror_next(s, wall_ms, &cmd));
+    assert_int_equal(cmd.kind, want);
+    apply(cmd);
+    job_unref((struct job *)cmd.job);
+}
+
+static void assert_nothing(int64_t wall_ms)
+{
+    struct command cmd;
+    assert_false(mirror_next(s, wall_ms, &cmd));
+}
+
+static const struct job *last(void)
+{
+    return s->jobs.jobs[s->jobs.count - 1];
+}
+
+static void update(enum job_state state, enum job_state stop_as)
+{
+    struct job *j = job_copy(last());
+    j->state = state;
+    j->stop_as = stop_as;
+    j->ended_ms = job_ended(state) ? WALL_MS : 0;
+    apply((struct command){.kind = CMD_JOB_UPDATE, .job = j});
+    job_unref(j);
+}
+
+static void finish(void)
+{
+    update(JOB_RUNNING, JOB_FAILED);
+    update(JOB_COMMITTING, JOB_FAILED);
+    update(JOB_FINISHED, JOB_FAILED);
+}
+
+static void stop(enum job_state as)
+{
+    update(JOB_STOPPING, as);
+    update(as, as);
+}
+
+static bool is_open(void)
+{
+    return lower_is_open(bmd_bucket(&s->bmd, "b"));
+}
+
+static void what_is_lowered_is_removed_and_forgotten(void **unused)
+{
+    (void)unused;
+    assert_nothing(WALL_MS);
+    set_copies(1);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_int_equal(last()->participant_count, 3);
+    assert_nothing(WALL_MS);
+    finish();
+    assert_true(is_open());
+    assert_next(WALL_MS, CMD_COPIES_LOWERED);
+    assert_false(is_open());
+    assert_nothing(WALL_MS);
+}
+
+static void it_waits_for_who_is_away(void **unused)
+{
+    struct job *job;
+    (void)unused;
+    set_copies(1);
+    apply((struct command){.kind = CMD_NODE_STATE, .name = "t3", .node_state = NODE_UNREACHABLE});
+    assert_nothing(WALL_MS);
+    assert_int_equal(mirror_job_make(s, WALL_MS, &job, NULL), E_NODE_STATE);
+    join("t3", "b");
+    assert_nothing(WALL_MS); /* it lags */
+    apply(
+        (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+}
+
+/* Whoever came back meanwhile was not through. */
+static void a_job_for_another_map_ends_nothing(void **unused)
+{
+    (void)unused;
+    set_copies(1);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_int_equal(mirror_job_fits(last(), s, NULL), 0);
+    join("t2", "b");
+    assert_int_equal(mirror_job_fits(last(), s, NULL), E_ABORTED);
+    finish();
+    apply(
+        (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_true(is_open());
+}
+
+static void lowered_once_more_it_begins_anew(void **unused)
+{
+    (void)unused;
+    set_copies(2);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    set_copies(1);
+    assert_int_equal(mirror_job_fits(last(), s, NULL), E_ABORTED);
+    assert_nothing(WALL_MS); /* not before that one has ended */
+    stop(JOB_ABORTED);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+}
+
+static void a_failed_one_is_tried_again_an_aborted_one_not(void **unused)
+{
+    struct job *by_hand;
+    (void)unused;
+    assert_int_equal(mirror_job_make(s, WALL_MS, &by_hand, NULL), E_INVALID);
+    set_copies(1);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_int_equal(mirror_job_make(s, WALL_MS, &by_hand, NULL), E_JOB_STATE);
+    stop(JOB_FAILED);
+    assert_nothing(WALL_MS + MIRROR_RETRY_MS - 1);
+    assert_next(WALL_MS + MIRROR_RETRY_MS, CMD_JOB_CREATE);
+    stop(JOB_ABORTED);
+    assert_nothing(WALL_MS + 10 * MIRROR_RETRY_MS);
+    assert_int_equal(mirror_job_make(s, WALL_MS, &by_hand, NULL), 0);
+    job_unref(by_hand);
+}
+
+#define mirror_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        mirror_test(what_is_lowered_is_removed_and_forgotten),
+        mirror_test(it_waits_for_who_is_away),
+        mirror_test(a_job_for_another_map_ends_nothing),
+        mirror_test(lowered_once_more_it_begins_anew),
+        mirror_test(a_failed_one_is_tried_again_an_aborted_one_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,79 @@
+#include "target/mirror.h"
+
+#include "cluster/lower.h"
+#include "common/fault.h"
+#include "common/log.h"
+#include "target/spread.h"
+#include "target/target.h"
+
+static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
+{
+    const struct mirror *m = ctx;
+    if (s->smap.placed == m->placed && s->smap.lagged == m->lagged &&
+        lower_fence(&s->bmd) == m->lowered)
+        return 0;
+    return error_set(err, E_STALE_MAP, "the map has changed: a later job goes on");
+}
+
+static int drop(struct target *t, uint64_t bucket_id, const char *name, const struct version *v,
+                struct error *err)
+{
+    int errnum = fault_errno("mirror.remove");
+    if (errnum != 0)
+        return error_errno(err, errnum, "remove '%s'", name);
+    return object_drop(t->store, bucket_id, name, v, err);
+}
+
+static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
+{
+    const struct mirror *m = ctx;
+    struct object_held held;
+    struct error err = ERROR_INIT;
+    int code = object_look(m->target->store, bucket_id, name, &held, &err);
+    if (code == 0 && !held.found) /* gone meanwhile, or the index is a moment behind */
+        return;
+    job_tally_expect(m->tally, 1);
+    if (code == 0)
+        code = drop(m->target, bucket_id, name, v, &err);
+    if (code == 0) {
+        job_tally_done(m->tally, held.size);
+        return;
+    }
+    log_error("copy not removed", lstr("name", name), lerr(&err));
+    job_tally_fail(m->tally, name, &err);
+}
+
+static int mirror_mountpath(const struct spread *spread, const struct cluster_state *s,
+                            struct mountpath *mp, struct error *err)
+{
+    int code = index_check(mp->index, err);
+    for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
+        if (lower_is_open(&s->bmd.buckets[i]))
+            code = spread_bucket(spread, mp, s->bmd.buckets[i].id, err);
+    }
+    return code;
+}
+
+int mirror_run(const struct mirror *m, struct error *err)
+{
+    struct target *t = m->target;
+    struct job_pace pace;
+    const struct spread spread = {.target = t,
+                                  .stop = m->stop,
+                                  .tally = m->tally,
+                                  .pace = &pace,
+                                  .check = check_map,
+                                  .strange = strange,
+                                  .ctx = (void *)m};
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    int code = check_map((void *)m, s, err);
+    if (code == 0)
+        code = mountpath_set_check_whole(set, err);
+    object_store_settle(t->store);
+    job_pace_init(&pace, 0, m->stop); /* what owners lack is the repair's */
+    for (size_t i = 0; i < set->count && code == 0; i++)
+        code = mirror_mountpath(&spread, s, set->all[i], err);
+    job_pace_done(&pace);
+    return code != 0 ? code : job_tally_end(m->tally, err);
+}

@@ -1,0 +1,44 @@
+#include "target/mirror_job.h"
+
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "target/mirror.h"
+#include "target/tally_job.h"
+#include "target/target.h"
+
+struct mirror_job {
+    struct tally_job base;
+    uint64_t placed, lagged, lowered;
+};
+
+static int job_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    struct mirror_job m = {.placed = 0};
+    int code = json_need_u64(job->spec, "spec", "placed", &m.placed, err);
+    if (code == 0)
+        code = json_need_u64(job->spec, "spec", "lagged", &m.lagged, err);
+    if (code == 0)
+        code = json_need_u64(job->spec, "spec", "lowered", &m.lowered, err);
+    if (code != 0)
+        return error_wrap(err, "job '%s'", job->id);
+    struct mirror_job *made = xcalloc(1, sizeof *made);
+    *made = m;
+    tally_job_init(&made->base, host, "removed");
+    *self = made;
+    return 0;
+}
+
+static int job_run(void *self, struct error *err)
+{
+    struct mirror_job *m = self;
+    const struct mirror run = {.target = m->base.target,
+                               .placed = m->placed,
+                               .lagged = m->lagged,
+                               .lowered = m->lowered,
+                               .stop = &m->base.stop,
+                               .tally = m->base.tally};
+    return mirror_run(&run, err);
+}
+
+const struct xaction_ops mirror_xaction =
+    XACTION_WORK("mirror", job_open, job_run, tally_job_stop, tally_job_status, tally_job_free);
