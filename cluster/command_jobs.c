@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "cluster/lag.h"
 #include "cluster/settings.h"
 
 static const struct job *oldest_ended(const struct jobs *j)
@@ -68,6 +69,26 @@ static int need_job(const struct cluster_state *s, const char *id, const struct 
     return error_set(err, E_JOB_NOT_FOUND, "no job has the id '%.64s'", id);
 }
 
+/* Whom the job went on without it goes on without. */
+static bool goes_on_without(const struct job *from, const struct job *to)
+{
+    bool same = from->without_count <= to->without_count;
+    for (size_t i = 0; same && i < from->without_count; i++)
+        same = strcmp(from->without[i], to->without[i]) == 0;
+    return same;
+}
+
+static int check_job_without(const struct job *from, const struct job *to, struct error *err)
+{
+    bool may_shed =
+        from->state == to->state && (from->state == JOB_QUEUED || from->state == JOB_COMMITTING);
+    bool sheds = from->without_count != to->without_count;
+    if (goes_on_without(from, to) && (may_shed || !sheds))
+        return 0;
+    return error_set(err, E_JOB_STATE, "job '%s', %s, goes on without %zu targets, not %zu",
+                     from->id, job_state_name(from->state), from->without_count, to->without_count);
+}
+
 static int check_job_move(const struct job *from, const struct job *to, struct error *err)
 {
     if (strcmp(from->kind, to->kind) != 0)
@@ -78,7 +99,11 @@ static int check_job_move(const struct job *from, const struct job *to, struct e
     if (from->state != to->state && (!job_may_move(from->state, to->state) || !as_decided))
         return error_set(err, E_JOB_STATE, "job '%s' cannot go from %s to %s", from->id,
                          job_state_name(from->state), job_state_name(to->state));
-    bool again = from->state == JOB_RUNNING && to->state == JOB_QUEUED;
+    int r = check_job_without(from, to, err);
+    if (r != 0)
+        return r;
+    bool sheds = from->without_count != to->without_count;
+    bool again = to->state == JOB_QUEUED && (from->state == JOB_RUNNING || sheds);
     if (to->state != JOB_STOPPING && to->attempt != from->attempt + again)
         return error_set(err, E_JOB_STATE, "job '%s' cannot go from attempt %llu to %llu", from->id,
                          (unsigned long long)from->attempt, (unsigned long long)to->attempt);
@@ -86,6 +111,26 @@ static int check_job_move(const struct job *from, const struct job *to, struct e
         return error_set(err, E_JOB_STATE, "job '%s' cannot stop as %s", from->id,
                          job_state_name(to->stop_as));
     return 0;
+}
+
+/* Whom the job went on without has nothing of what becomes visible now: should it be back, it is an
+ * owner that has missed writes, and a repair at hand may have been through before them. */
+static void note_missed_outputs(struct cluster_state *next, const struct job *job)
+{
+    const uint64_t version = next->smap.version + 1;
+    for (size_t i = 0; i < job->without_count; i++) {
+        const struct node *known = smap_node(&next->smap, job->without[i]);
+        if (known == NULL)
+            continue;
+        struct node n = *known;
+        struct smap m;
+        lag_of_missing(&n, next->version);
+        smap_with(&next->smap, &n, &m);
+        m.lagged = next->version;
+        m.version = version;
+        document_unref(next->smap.memory);
+        next->smap = m;
+    }
 }
 
 int command_job_update(const struct cluster_state *s, const struct command *cmd,
@@ -100,7 +145,10 @@ int command_job_update(const struct cluster_state *s, const struct command *cmd,
         return command_keep(s, next);
     struct jobs j;
     jobs_with(&s->jobs, cmd->job, &j);
-    *next = command_next_jobs(s, &j);
+    struct cluster_state *made = command_next_jobs(s, &j);
+    if (cmd->job->state == JOB_COMMITTING && known->state != JOB_COMMITTING)
+        note_missed_outputs(made, cmd->job);
+    *next = made;
     return 0;
 }
 

@@ -392,6 +392,84 @@ static void a_job_goes_its_way(void **unused)
     job_unref(aborted);
 }
 
+static void join_target(const struct cluster_state **s, const char *id)
+{
+    struct node n = {.id = id,
+                     .role = NODE_TARGET,
+                     .public_url = "http://127.0.0.1:1",
+                     .control_url = "http://127.0.0.1:2",
+                     .data_url = "http://127.0.0.1:3",
+                     .weight = 1024,
+                     .boot = "b"};
+    apply(s, (struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = true});
+}
+
+static struct job *moved(const struct cluster_state *s, enum job_state state, uint64_t attempt,
+                         const char *without)
+{
+    struct job *j = job_copy(s->jobs.jobs[0]);
+    j->state = state;
+    j->attempt = attempt;
+    if (without != NULL)
+        job_leave_out(j, without);
+    return j;
+}
+
+static void move_to(const struct cluster_state **s, enum job_state state, uint64_t attempt,
+                    const char *without)
+{
+    struct job *j = moved(*s, state, attempt, without);
+    apply(s, (struct command){.kind = CMD_JOB_UPDATE, .job = j});
+    job_unref(j);
+}
+
+static void refuse_move_to(const struct cluster_state *s, enum job_state state, uint64_t attempt,
+                           const char *without)
+{
+    struct job *j = moved(s, state, attempt, without);
+    assert_refused(s, (struct command){.kind = CMD_JOB_UPDATE, .job = j}, E_JOB_STATE);
+    job_unref(j);
+}
+
+/* Where it waits for targets, and nowhere else; for ever; by another attempt where there can be
+ * one.  Who was left out has missed what the decision shows, should it be back. */
+static void a_job_goes_on_without_targets(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    join_target(&s, "left");
+    join_target(&s, "later");
+    struct job *j = job_new("srt-1", "sort");
+    j->participant_count = 2;
+    j->participants = xcalloc(2, sizeof *j->participants);
+    j->participants[0] = xstrdup("left");
+    j->participants[1] = xstrdup("later");
+    apply(&s, (struct command){.kind = CMD_JOB_CREATE, .job = j});
+    refuse_move_to(s, JOB_QUEUED, 0, "left");
+    refuse_move_to(s, JOB_RUNNING, 0, "left");
+    move_to(&s, JOB_QUEUED, 1, "left");
+    job_unref(j);
+    j = job_copy(s->jobs.jobs[0]);
+    free(j->without[0]);
+    j->without[0] = xstrdup("later");
+    assert_refused(s, (struct command){.kind = CMD_JOB_UPDATE, .job = j}, E_JOB_STATE);
+    move_to(&s, JOB_RUNNING, 1, NULL);
+    refuse_move_to(s, JOB_QUEUED, 2, "later");
+    refuse_move_to(s, JOB_RUNNING, 2, "later");
+    assert_int_equal(smap_node(&s->smap, "left")->lag, LAG_NONE);
+    uint64_t version = s->smap.version;
+    move_to(&s, JOB_COMMITTING, 1, NULL);
+    assert_int_equal(smap_node(&s->smap, "left")->lag, LAG_MISSED);
+    assert_int_equal(smap_node(&s->smap, "left")->missed_since, s->version);
+    assert_int_equal(smap_node(&s->smap, "later")->lag, LAG_NONE);
+    assert_int_equal(s->smap.lagged, s->version);
+    assert_int_equal(s->smap.version, version + 1);
+    refuse_move_to(s, JOB_FINISHED, 1, "later");
+    move_to(&s, JOB_COMMITTING, 1, "later");
+    move_to(&s, JOB_FINISHED, 1, NULL);
+    job_unref(j);
+}
+
 static void create_jobs(const struct cluster_state **s, unsigned from, unsigned to)
 {
     for (unsigned i = from; i < to; i++) {
@@ -607,6 +685,7 @@ int main(void)
         cmocka_unit_test(a_patch_changes_only_what_it_names),
         cmocka_unit_test(settings_are_checked_and_go_back),
         cmocka_unit_test(a_job_goes_its_way),
+        cmocka_unit_test(a_job_goes_on_without_targets),
         cmocka_unit_test(the_oldest_ended_job_makes_room),
         cmocka_unit_test(commands_are_pure_idempotent_and_count),
         cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),

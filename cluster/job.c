@@ -100,6 +100,9 @@ void job_unref(const struct job *j)
     for (size_t i = 0; i < box->job.participant_count; i++)
         free(box->job.participants[i]);
     free(box->job.participants);
+    for (size_t i = 0; i < box->job.without_count; i++)
+        free(box->job.without[i]);
+    free(box->job.without);
     json_decref(box->job.spec);
     json_decref(box->job.plan);
     json_decref(box->job.report);
@@ -112,6 +115,23 @@ static void job_copy_participants(struct job *to, const struct job *from)
     to->participant_count = from->participant_count;
     for (size_t i = 0; i < from->participant_count; i++)
         to->participants[i] = xstrdup(from->participants[i]);
+    for (size_t i = 0; i < from->without_count; i++)
+        job_leave_out(to, from->without[i]);
+}
+
+void job_leave_out(struct job *j, const char *id)
+{
+    j->without = xrealloc(j->without, (j->without_count + 1) * sizeof j->without[0]);
+    j->without[j->without_count++] = xstrdup(id);
+}
+
+bool job_leaves_out(const struct job *j, const char *id)
+{
+    for (size_t i = 0; i < j->without_count; i++) {
+        if (strcmp(j->without[i], id) == 0)
+            return true;
+    }
+    return false;
 }
 
 struct job *job_copy(const struct job *j)
@@ -149,17 +169,25 @@ static json_t *job_error_json(const struct job *j)
     return error;
 }
 
+static json_t *ids_json(char *const *ids, size_t count)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++)
+        json_array_append_new(list, json_string(ids[i]));
+    return list;
+}
+
 json_t *job_to_json(const struct job *j)
 {
-    json_t *participants = json_array();
-    for (size_t i = 0; i < j->participant_count; i++)
-        json_array_append_new(participants, json_string(j->participants[i]));
+    json_t *participants = ids_json(j->participants, j->participant_count);
     json_t *doc = json_pack("{s:s, s:s, s:s, s:o, s:I, s:I, s:I}", "id", j->id, "kind", j->kind,
                             "state", job_state_name(j->state), "participants", participants,
                             "created", (json_int_t)j->created_ms, "started",
                             (json_int_t)j->started_ms, "ended", (json_int_t)j->ended_ms);
     if (j->attempt > 0)
         json_object_set_new(doc, "attempt", json_integer((json_int_t)j->attempt));
+    if (j->without_count > 0)
+        json_object_set_new(doc, "without", ids_json(j->without, j->without_count));
     if (j->state == JOB_STOPPING)
         json_object_set_new(doc, "stop_as", json_string(job_state_name(j->stop_as)));
     if (j->description != NULL)
@@ -188,6 +216,15 @@ bool job_equal(const struct job *a, const struct job *b)
     return json_equal(ja, jb) != 0;
 }
 
+static bool job_has(const struct job *j, const char *id)
+{
+    for (size_t i = 0; i < j->participant_count; i++) {
+        if (strcmp(j->participants[i], id) == 0)
+            return true;
+    }
+    return false;
+}
+
 static int job_participants_from_json(json_t *doc, struct job *j, struct error *err)
 {
     json_t *names = NULL;
@@ -207,6 +244,20 @@ static int job_participants_from_json(json_t *doc, struct job *j, struct error *
         j->participants[j->participant_count++] = xstrdup(id);
     }
     return 0;
+}
+
+static int job_without_from_json(json_t *doc, struct job *j, struct error *err)
+{
+    json_t *names = NULL;
+    int r = json_get_array(doc, "job", "without", &names, err);
+    for (size_t i = 0; r == 0 && i < json_array_size(names); i++) {
+        const char *id = json_string_value(json_array_get(names, i));
+        if (id == NULL || !job_has(j, id) || job_leaves_out(j, id))
+            return error_set(err, E_JSON, "field 'job.without[%zu]' must be one more participant",
+                             i);
+        job_leave_out(j, id);
+    }
+    return r;
 }
 
 static int job_states_from_json(json_t *doc, struct job *j, struct error *err)
@@ -285,6 +336,7 @@ int job_from_json(json_t *doc, struct job **out, struct error *err)
     struct job *j = job_new(id, kind);
     if ((r = job_states_from_json(doc, j, err)) != 0 ||
         (r = job_participants_from_json(doc, j, err)) != 0 ||
+        (r = job_without_from_json(doc, j, err)) != 0 ||
         (r = job_error_from_json(doc, j, err)) != 0 ||
         (r = job_texts_from_json(doc, j, err)) != 0 ||
         (r = job_documents_from_json(doc, j, err)) != 0) {

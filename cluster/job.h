@@ -13,7 +13,9 @@
  * again until they have done it.  `stopping` undoes; it ends when every target that is reachable
  * has cleaned up (others clean up when they come back and find the job ended).
  * A job of a kind that begins again (xaction/kinds.def) goes back to `queued`, for its next attempt, when
- * a target was lost while it ran.
+ * a target was lost while it ran.  Where one stays away it may go on without it: a move from `queued` to
+ * `queued`, which is another attempt, or from `committing` to `committing`.  From then on that target has
+ * no part in it, whatever becomes of it: what it made goes, and nobody sees it.
  * job_may_move() is the table of allowed moves; job_move() asserts it. */
 #pragma once
 
@@ -48,6 +50,8 @@ struct job {
                              * on are in `input_bucket_id` and `output_bucket_id` */
     size_t participant_count;
     char **participants;    /* target ids, in the order that the kind gives them meaning */
+    size_t without_count;
+    char **without;         /* those of them that it goes on without; only ever grows */
     int64_t created_ms, started_ms, ended_ms; /* wall; 0 where not yet */
     char *error_code;       /* with failed: name of error.def, and the sentence */
     char *error_message;
@@ -69,5 +73,8 @@ const char *job_state_name(enum job_state s);
 int job_state_from_name(const char *name, enum job_state *s, struct error *err);
 bool job_may_move(enum job_state from, enum job_state to);
 bool job_ended(enum job_state s);
+/* It goes on without this participant. */
+void job_leave_out(struct job *j, const char *id);
+bool job_leaves_out(const struct job *j, const char *id);
 /* Is the bucket one that the job's plan names? */
 bool job_uses_bucket(const struct job *j, uint64_t bucket_id);

@@ -47,6 +47,7 @@ static struct job *full_job(void)
     j->participants = xcalloc(2, sizeof j->participants[0]);
     j->participants[0] = xstrdup("t2");
     j->participants[1] = xstrdup("t1");
+    job_leave_out(j, "t1");
     j->created_ms = 1;
     j->started_ms = 2;
     j->ended_ms = 3;

@@ -67,6 +67,11 @@ void lag_of_absent(const struct cluster_state *s, struct node *n)
     }
 }
 
+void lag_of_missing(struct node *n, uint64_t version)
+{
+    misses(n, version);
+}
+
 static bool is_whole(const struct node *n)
 {
     return n->role != NODE_TARGET || (n->state == NODE_ACTIVE && n->lag == LAG_NONE);

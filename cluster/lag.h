@@ -25,6 +25,8 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
 /* It has begun to be absent, or has ended it, in whatever state: what it misses, or has lost
  * meanwhile (a disk that was given up), is not known. */
 void lag_of_absent(const struct cluster_state *s, struct node *n);
+/* What became visible with this version of the state it has nothing of. */
+void lag_of_missing(struct node *n, uint64_t version);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);
 /* The version of the state since which a node that is not present has been away. */

@@ -71,6 +71,11 @@ static struct job *random_job_step(struct rng *rng, const struct job *old)
         j->error_code = xstrdup("no_space");
         j->error_message = xstrdup("t1: '/d2': No space left on device");
     }
+    if (rng_below(rng, 4) == 0 && j->participant_count > 0 &&
+        !job_leaves_out(j, j->participants[0])) {
+        job_leave_out(j, j->participants[0]);
+        j->attempt += j->state == JOB_QUEUED;
+    }
     if (rng_below(rng, 4) == 0) {
         json_decref(j->report);
         j->report = json_pack("{s:I}", "records", (json_int_t)rng_below(rng, 1000));

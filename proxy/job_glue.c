@@ -318,6 +318,11 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
     return 0;
 }
 
+static size_t glue_spares(const struct job *job, const struct cluster_state *s)
+{
+    return strcmp(job->kind, "sort") == 0 ? sort_job_spares(job, s) : 0;
+}
+
 struct job_glue *job_glue_start(struct proxy *p)
 {
     struct job_glue *g = xcalloc(1, sizeof *g);
@@ -327,11 +332,15 @@ struct job_glue *job_glue_start(struct proxy *p)
                                  .commit = glue_commit,
                                  .send = glue_send,
                                  .fits = glue_fits,
+                                 .spares = glue_spares,
                                  .wall_ms = glue_wall_ms};
     const struct jobs_limits limits = {.keep_ms = p->params.jobs_keep,
                                        .keep_max = p->params.jobs_keep_max,
                                        .keep_bytes = p->params.jobs_keep_bytes,
                                        .attempts_max = p->params.jobs_attempts_max,
+                                       .away_ticks = p->params.jobs_away_wait /
+                                                         p->params.jobs_interval +
+                                                     1,
                                        .running_max = p->params.jobs_running_max};
     g->driver = jobs_driver_new(&env, &limits);
     g->timer = loop_timer_new(p->loop, tick, g);

@@ -187,6 +187,14 @@ static json_t *warnings_of(const struct job *job, const json_t *reports)
     return all;
 }
 
+static json_t *without_of(const struct job *job)
+{
+    json_t *ids = json_array();
+    for (size_t i = 0; i < job->without_count; i++)
+        json_array_append_new(ids, json_string(job->without[i]));
+    return ids;
+}
+
 static json_t *errors_of(const struct job *job)
 {
     json_t *errors = json_array();
@@ -240,6 +248,7 @@ json_t *job_view(const struct job *job, const json_t *reports, bool brief)
                         json_pack("{s:I, s:I, s:I, s:I}", "attempts", (json_int_t)job->attempt,
                                   "inputs", t.redone_inputs, "shards", t.redone_shards, "bytes",
                                   t.redone_bytes));
+    json_object_set_new(view, "without", without_of(job));
     json_object_set_new(view, "warnings", warnings_of(job, reports));
     json_object_set_new(view, "errors", errors_of(job));
     json_t *plan = plan_of(reports);
@@ -256,7 +265,8 @@ json_t *job_view_waits(const struct job *job, const struct cluster_state *s)
     bool waits = !job_ended(job->state) && job->state != JOB_STOPPING;
     for (size_t i = 0; waits && i < job->participant_count; i++) {
         const struct node *n = smap_node(&s->smap, job->participants[i]);
-        if (n != NULL && n->state != NODE_ACTIVE && !node_is_present(n))
+        if (n != NULL && n->state != NODE_ACTIVE && !node_is_present(n) &&
+            !job_leaves_out(job, n->id))
             json_array_append_new(ids, json_string(n->id));
     }
     return ids;

@@ -23,6 +23,7 @@ struct peer {
     bool asking;                /* a message is under way */
     bool moved;                 /* meanwhile: the answer may be older than that */
     bool silent;                /* the last one had no answer */
+    uint64_t away_ticks;        /* for so long the map has called it unreachable */
     enum controller_order last; /* the last order sent in the job's present state */
     bool heard;                 /* since the job's present state began */
     enum xaction_state state;
@@ -160,8 +161,18 @@ static bool report_is_old(const struct peer *p, const json_t *report, enum xacti
            (job->state == JOB_QUEUED || job->state == JOB_RUNNING);
 }
 
+static bool is_left_out(const struct peer *p)
+{
+    const struct jobs_env *env = &p->job->driver->env;
+    _cleanup_state_ const struct cluster_state *s = env->state(env->ctx);
+    const struct job *job = jobs_find(&s->jobs, p->job->id);
+    return job != NULL && job_leaves_out(job, p->id);
+}
+
 static void peer_note(struct peer *p, const json_t *report)
 {
+    if (is_left_out(p))
+        return;
     enum xaction_state state;
     const char *name = json_string_value(json_object_get(report, "state"));
     if (name == NULL || xaction_state_from_name(name, &state) != 0) {
@@ -219,6 +230,17 @@ static json_t *tracked_reports(const struct tracked *t)
     return reports;
 }
 
+/* What it did is done again, and counted, by others. */
+static void forget_reports(struct tracked *t, const struct job *job)
+{
+    pthread_mutex_lock(&t->driver->lock);
+    for (size_t i = 0; i < t->peer_count; i++) {
+        if (job_leaves_out(job, t->peers[i].id))
+            json_decref(steal(t->peers[i].report));
+    }
+    pthread_mutex_unlock(&t->driver->lock);
+}
+
 static void move_done(void *arg, const struct error *err)
 {
     struct move *m = arg;
@@ -230,7 +252,9 @@ static void move_done(void *arg, const struct error *err)
         log_warn("job move not committed", lstr("job", t->id),
                  lstr("to", job_state_name(m->job->state)), lerr(err));
     } else {
-        log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)));
+        log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)),
+                 lu64("attempt", m->job->attempt), lu64("without", m->job->without_count));
+        forget_reports(t, m->job);
         for (size_t i = 0; i < t->peer_count; i++) {
             t->peers[i].heard = false;
             t->peers[i].last = CONTROLLER_NOTHING;
@@ -245,14 +269,19 @@ static void move_done(void *arg, const struct error *err)
 }
 
 static struct job *job_moved(const struct tracked *t, const struct job *job,
+                             const struct controller_peer *peers, size_t n,
                              const struct controller_verdict *v, int64_t now)
 {
     struct job *next = job_copy(job);
     next->state = v->next;
-    if (v->next == JOB_RUNNING && job->attempt == 0)
+    if (v->next == JOB_RUNNING && job->started_ms == 0)
         next->started_ms = now;
     if (v->next == JOB_QUEUED)
         next->attempt++;
+    for (size_t i = 0; v->sheds && i < n; i++) {
+        if (peers[i].spared)
+            job_leave_out(next, peers[i].id);
+    }
     if (v->next == JOB_STOPPING) {
         next->stop_as = v->stop_as;
         free(next->error_code);
@@ -269,12 +298,13 @@ static struct job *job_moved(const struct tracked *t, const struct job *job,
 }
 
 static void tracked_move(struct tracked *t, const struct job *job,
+                         const struct controller_peer *peers, size_t n,
                          const struct controller_verdict *v)
 {
     const struct jobs_env *env = &t->driver->env;
     struct move *m = xcalloc(1, sizeof *m);
     m->tracked = t;
-    m->job = job_moved(t, job, v, env->wall_ms(env->ctx));
+    m->job = job_moved(t, job, peers, n, v, env->wall_ms(env->ctx));
     t->moving = true;
     const struct command cmd = {.kind = CMD_JOB_UPDATE, .name = t->id, .job = m->job};
     env->commit(env->ctx, &cmd, move_done, m);
@@ -282,13 +312,18 @@ static void tracked_move(struct tracked *t, const struct job *job,
 
 /* --- one step --------------------------------------------------------------------------------- */
 
-static void fill_peers(const struct tracked *t, const struct cluster_state *s,
-                       struct controller_peer *peers)
+/* Those that the job does not go on without; at[i] is the place of the i-th among all. */
+static size_t fill_peers(const struct tracked *t, const struct job *job,
+                         const struct cluster_state *s, struct controller_peer *peers, size_t *at)
 {
+    size_t n = 0;
     for (size_t i = 0; i < t->peer_count; i++) {
         const struct peer *p = &t->peers[i];
         const struct node *node = smap_node(&s->smap, p->id);
-        peers[i] = (struct controller_peer){
+        if (job_leaves_out(job, p->id))
+            continue;
+        at[n] = i;
+        peers[n++] = (struct controller_peer){
             .id = p->id,
             .heard = p->heard,
             .silent = p->silent,
@@ -299,6 +334,32 @@ static void fill_peers(const struct tracked *t, const struct cluster_state *s,
             .error_message = p->error_message,
         };
     }
+    return n;
+}
+
+static void count_away(struct tracked *t, const struct cluster_state *s)
+{
+    for (size_t i = 0; i < t->peer_count; i++) {
+        const struct node *n = smap_node(&s->smap, t->peers[i].id);
+        bool away = n != NULL && n->state == NODE_UNREACHABLE;
+        t->peers[i].away_ticks = away ? t->peers[i].away_ticks + 1 : 0;
+    }
+}
+
+/* All of those that have been away for so long, or none. */
+static void spare_peers(const struct tracked *t, const struct job *job,
+                        const struct cluster_state *s, struct controller_peer *peers,
+                        const size_t *at, size_t n)
+{
+    const struct jobs_env *env = &t->driver->env;
+    size_t away = 0;
+    for (size_t i = 0; i < n; i++)
+        away += t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable;
+    if (away == 0 || env->spares == NULL || job->without_count + away > env->spares(job, s))
+        return;
+    for (size_t i = 0; i < n; i++)
+        peers[i].spared =
+            t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable;
 }
 
 /* The participants are the cluster's targets at the job's creation; of some kinds only those that answered
@@ -316,10 +377,10 @@ static int check_fits(const struct tracked *t, const struct job *job, const stru
     return t->driver->env.fits(job, s, err);
 }
 
-static bool anybody_failed(const struct tracked *t)
+static bool anybody_failed(const struct controller_peer *peers, size_t n)
 {
-    for (size_t i = 0; i < t->peer_count; i++) {
-        if (t->peers[i].heard && t->peers[i].state == XACTION_FAILED)
+    for (size_t i = 0; i < n; i++) {
+        if (peers[i].heard && peers[i].state == XACTION_FAILED)
             return true;
     }
     return false;
@@ -376,22 +437,27 @@ static void tracked_step(struct tracked *t, bool tick)
         return;
     _cleanup_free_ struct controller_peer *peers = xcalloc(t->peer_count, sizeof *peers);
     _cleanup_free_ enum controller_order *orders = xcalloc(t->peer_count, sizeof *orders);
-    fill_peers(t, s, peers);
+    _cleanup_free_ size_t *at = xcalloc(t->peer_count, sizeof *at);
+    size_t n = fill_peers(t, job, s, peers, at);
+    if (tick)
+        count_away(t, s);
+    spare_peers(t, job, s, peers, at, n);
     struct controller_verdict v;
     struct error unfit = ERROR_INIT;
     check_fits(t, job, s, &unfit);
-    if (tick && anybody_failed(t))
+    if (tick && anybody_failed(peers, n))
         t->failed_ticks++;
-    controller_step(job, peers, t->peer_count, unfit.code != 0 ? &unfit : NULL,
+    controller_step(job, peers, n, unfit.code != 0 ? &unfit : NULL,
                     t->failed_ticks < PATIENCE_TICKS, may_begin_again(t, job), &v, orders);
-    if (v.next != job->state) {
-        tracked_move(t, job, &v);
+    if (v.next != job->state || v.sheds) {
+        tracked_move(t, job, peers, n, &v);
         return;
     }
-    for (size_t i = 0; i < t->peer_count; i++) {
-        bool fresh = orders[i] != CONTROLLER_NOTHING && orders[i] != t->peers[i].last;
+    for (size_t i = 0; i < n; i++) {
+        struct peer *p = &t->peers[at[i]];
+        bool fresh = orders[i] != CONTROLLER_NOTHING && orders[i] != p->last;
         if (fresh || tick)
-            peer_send(&t->peers[i], s, job, orders[i]);
+            peer_send(p, s, job, orders[i]);
     }
 }
 

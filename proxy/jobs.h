@@ -37,6 +37,8 @@ struct jobs_env {
                  const struct job *job, jobs_answer_fn *done, void *arg);
     /* Is the job's plan still good for this state?  0, or why not.  Pure. */
     int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
+    /* How many of its targets can the job do without?  NULL: none can.  Pure. */
+    size_t (*spares)(const struct job *job, const struct cluster_state *s);
     int64_t (*wall_ms)(void *ctx);
 };
 
@@ -45,6 +47,7 @@ struct jobs_limits {
     uint64_t keep_max;   /* at most so many of them, */
     uint64_t keep_bytes; /* whose documents are at most so long together */
     uint64_t attempts_max; /* of a job of a kind that begins again */
+    uint64_t away_ticks; /* for which one that can do without a target waits for it */
     uint64_t running_max; /* jobs that run at once; others wait, queued, in order of creation */
 };
 

@@ -1,6 +1,7 @@
 /* The driver of jobs through seeded schedules: messages and commits that are late, lost or refused,
- * targets that restart and vanish from the map, users who abort, a primary that starts anew.  A
- * failing schedule prints its seed. */
+ * targets that restart and vanish from the map, users who abort, a primary that starts anew; in
+ * every other schedule the job can do without one target, and the last one stays away once it has
+ * gone.  A failing schedule prints its seed. */
 #include "proxy/jobs.h"
 
 #include <setjmp.h>
@@ -44,7 +45,9 @@ struct message {
 struct sim {
     struct rng rng;
     uint64_t seed;
-    bool calm; /* no new trouble: the job must come to its end */
+    bool spares; /* the job can do without one target, and the last one stays away where none is
+                    left out */
+    bool calm;   /* no new trouble: the job must come to its end */
     const struct cluster_state *state;
     struct jobs_driver *driver;
     struct target targets[TARGETS];
@@ -104,6 +107,12 @@ static int sim_fits(const struct job *job, const struct cluster_state *state, st
     return 0;
 }
 
+static size_t sim_spares(const struct job *job, const struct cluster_state *state)
+{
+    (void)job, (void)state;
+    return 1;
+}
+
 static void sim_commit(void *ctx, const struct command *cmd,
                        void (*done)(void *arg, const struct error *err), void *arg)
 {
@@ -132,16 +141,24 @@ static void driver_start(struct sim *s)
                                  .commit = sim_commit,
                                  .send = sim_send,
                                  .fits = sim_fits,
+                                 .spares = s->spares ? sim_spares : NULL,
                                  .wall_ms = sim_wall};
     const struct jobs_limits limits = {.keep_ms = 1000000,
                                        .keep_max = 10,
                                        .keep_bytes = 1 << 20,
                                        .running_max = 1,
-                                       .attempts_max = 3};
+                                       .attempts_max = 3,
+                                       .away_ticks = 2};
     s->driver = jobs_driver_new(&env, &limits);
 }
 
 /* --- targets ---------------------------------------------------------------------------------- */
+
+static bool is_left_out(const struct sim *s, const struct target *t)
+{
+    const char id[] = {'t', (char)('1' + (t - s->targets)), '\0'};
+    return job_leaves_out(job_of(s), id);
+}
 
 /* As in target/xaction_routes.c and xaction/course.c: a late order does not begin a job anew, and a
  * later attempt begins from wherever the one before has come to. */
@@ -171,6 +188,8 @@ static void target_order(struct sim *s, struct target *t, enum controller_order 
         break;
     case CONTROLLER_COMMIT:
         assert_int_equal(job_of(s)->state, JOB_COMMITTING);
+        if (is_left_out(s, t) && !t->made)
+            break; /* it came late, and finds nothing */
         if (t->state == XACTION_PREPARED || t->state == XACTION_NONE)
             t->state = XACTION_COMMITTING;
         break;
@@ -218,6 +237,8 @@ static json_t *target_report(struct sim *s, const struct target *t)
 /* As target/job_files.c settles when the documents come. */
 static void target_settle(const struct sim *s, struct target *t)
 {
+    if (t->up && is_left_out(s, t) && !t->visible && t->state != XACTION_COMMITTING)
+        t->made = false;
     if (t->up && t->made && job_ended(job_of(s)->state) && job_of(s)->state != JOB_FINISHED)
         t->made = false;
 }
@@ -233,7 +254,9 @@ static void set_node(struct sim *s, size_t i, enum node_state state)
 static void target_trouble(struct sim *s, size_t i)
 {
     struct target *t = &s->targets[i];
-    if (!t->up && (s->calm || chance(s, 6))) {
+    bool other = job_of(s)->without_count > 0 && !is_left_out(s, t);
+    bool stays_away = s->spares && i == TARGETS - 1 && !other;
+    if (!t->up && !stays_away && (s->calm || chance(s, 6))) {
         t->up = true;
         t->state = XACTION_NONE; /* the memory is gone, the disks stay */
         set_node(s, i, NODE_ACTIVE);
@@ -383,7 +406,8 @@ static void assert_outcome(const struct sim *s)
     bool finished = job_of(s)->state == JOB_FINISHED;
     for (size_t i = 0; i < TARGETS; i++) {
         const struct target *t = &s->targets[i];
-        if (t->visible != finished || t->made != finished)
+        if (is_left_out(s, t) ? t->visible != t->made
+                              : t->visible != finished || t->made != finished)
             fail_msg("seed %llu: the job is %s, at t%zu its output is %s",
                      (unsigned long long)s->seed, job_state_name(job_of(s)->state), i + 1,
                      t->visible ? "visible"
@@ -392,9 +416,9 @@ static void assert_outcome(const struct sim *s)
     }
 }
 
-static void sim_run(uint64_t seed, unsigned outcomes[static 4])
+static void sim_run(uint64_t seed, unsigned outcomes[static 5])
 {
-    struct sim s = {.seed = seed, .state = state_new("c-sim")};
+    struct sim s = {.seed = seed, .spares = seed % 2 == 0, .state = state_new("c-sim")};
     rng_seed(&s.rng, seed);
     add_targets(&s);
     add_job(&s);
@@ -407,6 +431,8 @@ static void sim_run(uint64_t seed, unsigned outcomes[static 4])
         sim_step(&s);
     }
     for (size_t i = 0; i < TARGETS; i++) {
+        if (!s.targets[i].up)
+            s.targets[i].state = XACTION_NONE;
         s.targets[i].up = true;
         target_settle(&s, &s.targets[i]);
     }
@@ -414,6 +440,7 @@ static void sim_run(uint64_t seed, unsigned outcomes[static 4])
     enum job_state end = job_of(&s)->state;
     outcomes[end == JOB_FINISHED ? 0 : end == JOB_FAILED ? 1 : 2]++;
     outcomes[3] += end == JOB_FINISHED && job_of(&s)->attempt > 0;
+    outcomes[4] += end == JOB_FINISHED && job_of(&s)->without_count > 0;
     s.calm = true;
     primary_restarts(&s);
     jobs_driver_free(s.driver);
@@ -423,12 +450,12 @@ static void sim_run(uint64_t seed, unsigned outcomes[static 4])
 static void test_schedules(void **state)
 {
     (void)state;
-    unsigned outcomes[4] = {0};
+    unsigned outcomes[5] = {0};
     log_set_level(LOG_OFF);
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         sim_run(seed, outcomes);
     /* The schedules must reach all ends, at a further attempt too, or they prove little. */
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 5; i++)
         assert_true(outcomes[i] > SEEDS / 20);
 }
 

@@ -137,6 +137,14 @@ static void world_send(void *ctx, const struct node *target, enum controller_ord
 
 static const char *unfit; /* why the job's plan is no good any more */
 
+static size_t spared; /* so many can be done without */
+
+static size_t world_spares(const struct job *job, const struct cluster_state *s)
+{
+    (void)job, (void)s;
+    return spared;
+}
+
 static int world_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
     (void)job, (void)s;
@@ -196,6 +204,7 @@ static int setup(void **state)
 {
     struct world *w = xcalloc(1, sizeof *w);
     unfit = NULL;
+    spared = 0;
     log_set_level(LOG_OFF);
     w->state = state_new("c-test");
     w->now_ms = 1000;
@@ -206,9 +215,14 @@ static int setup(void **state)
                                  .commit = world_commit,
                                  .send = world_send,
                                  .fits = world_fits,
+                                 .spares = world_spares,
                                  .wall_ms = world_wall};
-    const struct jobs_limits limits = {
-        .keep_ms = 10000, .keep_max = 2, .keep_bytes = 4000, .running_max = 2, .attempts_max = 3};
+    const struct jobs_limits limits = {.keep_ms = 10000,
+                                       .keep_max = 2,
+                                       .keep_bytes = 4000,
+                                       .running_max = 2,
+                                       .attempts_max = 3,
+                                       .away_ticks = 4};
     w->driver = jobs_driver_new(&env, &limits);
     *state = w;
     return 0;
@@ -418,6 +432,46 @@ static void test_a_sort_waits_for_a_target_that_is_away(void **state)
     assert_int_equal(job_of(w, "srt-1")->attempt, 0);
 }
 
+static void test_a_sort_goes_on_without_a_target(void **state)
+{
+    struct world *w = *state;
+    w->deaf[2] = true;
+    spared = 1;
+    add_job(w, "srt-1");
+    set_node(w, "t3", NODE_UNREACHABLE);
+    ticks(w, 3);
+    assert_int_equal(job_of(w, "srt-1")->without_count, 0);
+    ticks(w, 12);
+    const struct job *job = job_of(w, "srt-1");
+    assert_int_equal(job->state, JOB_FINISHED);
+    assert_int_equal(job->without_count, 1);
+    assert_string_equal(job->without[0], "t3");
+    assert_int_equal(job->attempt, 1);
+    assert_int_not_equal(job->started_ms, 0);
+    assert_null(json_object_get(job->report, "t3"));
+    assert_non_null(json_object_get(job->report, "t2"));
+}
+
+/* Two at once are more than it can do without: it waits, and goes on when one is back. */
+static void test_a_sort_does_not_go_on_without_too_many(void **state)
+{
+    struct world *w = *state;
+    spared = 1;
+    for (size_t i = 1; i < 3; i++)
+        w->deaf[i] = true;
+    set_node(w, "t2", NODE_UNREACHABLE);
+    set_node(w, "t3", NODE_UNREACHABLE);
+    add_job(w, "srt-1");
+    ticks(w, 20);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_QUEUED);
+    assert_int_equal(job_of(w, "srt-1")->without_count, 0);
+    w->deaf[1] = false;
+    set_node(w, "t2", NODE_ACTIVE);
+    ticks(w, 16);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+    assert_string_equal(job_of(w, "srt-1")->without[0], "t3");
+}
+
 /* t2 restarts while all run: another attempt, to the end. */
 static void test_a_sort_begins_again(void **state)
 {
@@ -536,6 +590,8 @@ int main(void)
         TEST(test_refused_commits_are_tried_again),
         TEST(test_failure_names_its_cause),
         TEST(test_a_sort_waits_for_a_target_that_is_away),
+        TEST(test_a_sort_goes_on_without_a_target),
+        TEST(test_a_sort_does_not_go_on_without_too_many),
         TEST(test_a_sort_begins_again),
         TEST(test_after_the_decision_the_job_waits),
         TEST(test_an_echo_gives_way_to_its_cause),

@@ -184,3 +184,26 @@ int sort_job_fits(const struct job *job, const struct cluster_state *s, struct e
         code = check_bucket(s, p->output_bucket_id, "output", err);
     return code != 0 ? code : check_copies(p, s, err);
 }
+
+/* --- what can it do without? ------------------------------------------------------------------ */
+
+/* Copies that have been asked for and are not made yet do not count. */
+static size_t copies_of(const struct cluster_state *s, uint64_t bucket_id)
+{
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    if (b == NULL)
+        return 1;
+    return b->filled < b->props.copies ? (size_t)b->filled : (size_t)b->props.copies;
+}
+
+size_t sort_job_spares(const struct job *job, const struct cluster_state *s)
+{
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = NULL;
+    if (sort_plan_parse(job->plan, &p, NULL) != 0)
+        return 0;
+    size_t in = copies_of(s, p->input_bucket_id);
+    size_t out = copies_of(s, p->output_bucket_id);
+    size_t least = in < out ? in : out;
+    return least > 0 ? least - 1 : 0;
+}

@@ -3,8 +3,6 @@
 #include "sort/arrangement.h"
 
 #include <assert.h>
-#include <stdbool.h>
-
 #include "common/mem.h"
 
 struct ticket {
@@ -37,25 +35,34 @@ static unsigned count_rounds(unsigned count)
     return rounds;
 }
 
-struct arrangement *arrangement_new(unsigned participants, uint64_t salt)
+struct arrangement *arrangement_new(unsigned participants, const bool *absent, uint64_t salt)
 {
     assert(participants > 0 && participants <= ARRANGEMENT_MAX);
     struct arrangement *a = xmalloc(sizeof *a);
     *a = (struct arrangement){
-        .count = participants,
-        .rounds = count_rounds(participants),
         .order = xcalloc(participants, sizeof *a->order),
+        .participants = participants,
         .position = xcalloc(participants, sizeof *a->position),
     };
     _cleanup_free_ struct ticket *tickets = xcalloc(participants, sizeof *tickets);
-    for (unsigned i = 0; i < participants; i++)
-        tickets[i] = (struct ticket){.hash = mix(salt + mix(i + 1)), .target = i};
-    qsort(tickets, participants, sizeof *tickets, compare_tickets);
     for (unsigned i = 0; i < participants; i++) {
+        a->position[i] = ARRANGEMENT_MAX;
+        if (absent == NULL || !absent[i])
+            tickets[a->count++] = (struct ticket){.hash = mix(salt + mix(i + 1)), .target = i};
+    }
+    assert(a->count > 0);
+    a->rounds = count_rounds(a->count);
+    qsort(tickets, a->count, sizeof *tickets, compare_tickets);
+    for (unsigned i = 0; i < a->count; i++) {
         a->order[i] = tickets[i].target;
         a->position[tickets[i].target] = i;
     }
     return a;
+}
+
+bool arrangement_has(const struct arrangement *a, unsigned target)
+{
+    return target < a->participants && a->position[target] != ARRANGEMENT_MAX;
 }
 
 void arrangement_free(struct arrangement *a)
@@ -81,7 +88,7 @@ static unsigned group_end(const struct arrangement *a, unsigned round, unsigned 
 
 struct arrangement_step arrangement_step(const struct arrangement *a, unsigned self, unsigned round)
 {
-    assert(self < a->count && round < a->rounds);
+    assert(arrangement_has(a, self) && round < a->rounds);
     unsigned position = a->position[self];
     unsigned group = position >> round;
     if (group_end(a, round, group) != position)

@@ -53,7 +53,7 @@ static void test_every_table_reaches_the_last(void **state)
         while ((1U << log2) < n)
             log2++;
         for (uint64_t salt = 0; salt < 20; salt++) {
-            struct arrangement *a = arrangement_new(n, salt);
+            struct arrangement *a = arrangement_new(n, NULL, salt);
             assert_int_equal(a->rounds, log2);
             uint64_t tables[MAX];
             merge_by_the_paper(a, tables);
@@ -69,7 +69,7 @@ static void test_senders_are_gone(void **state)
 {
     (void)state;
     for (unsigned n = 1; n <= MAX; n++) {
-        struct arrangement *a = arrangement_new(n, 7);
+        struct arrangement *a = arrangement_new(n, NULL, 7);
         for (unsigned t = 0; t < n; t++) {
             bool gone = false;
             for (unsigned round = 0; round < a->rounds; round++) {
@@ -86,9 +86,9 @@ static void test_senders_are_gone(void **state)
 static void test_order_is_a_permutation_of_the_salt(void **state)
 {
     (void)state;
-    struct arrangement *a = arrangement_new(MAX, 1);
-    struct arrangement *same = arrangement_new(MAX, 1);
-    struct arrangement *other = arrangement_new(MAX, 2);
+    struct arrangement *a = arrangement_new(MAX, NULL, 1);
+    struct arrangement *same = arrangement_new(MAX, NULL, 1);
+    struct arrangement *other = arrangement_new(MAX, NULL, 2);
     bool seen[MAX] = {false};
     for (unsigned i = 0; i < MAX; i++) {
         assert_false(seen[a->order[i]]);
@@ -108,12 +108,39 @@ static void test_the_last_one_changes(void **state)
     (void)state;
     unsigned last[7] = {0};
     for (uint64_t salt = 0; salt < 7000; salt++) {
-        struct arrangement *a = arrangement_new(7, salt * 0x9e3779b97f4a7c15U);
+        struct arrangement *a = arrangement_new(7, NULL, salt * 0x9e3779b97f4a7c15U);
         last[arrangement_last(a)]++;
         arrangement_free(a);
     }
     for (unsigned t = 0; t < 7; t++)
         assert_in_range(last[t], 1000 - 147, 1000 + 147);
+}
+
+/* Of those that are left every table reaches the last one; the others are in no step. */
+static void test_who_is_absent_is_left_out(void **state)
+{
+    (void)state;
+    for (uint64_t mask = 0; mask < 127; mask++) {
+        bool absent[7];
+        for (unsigned t = 0; t < 7; t++)
+            absent[t] = (mask >> t & 1) != 0;
+        struct arrangement *a = arrangement_new(7, absent, mask);
+        uint64_t tables[MAX];
+        for (unsigned t = 0; t < 7; t++)
+            tables[t] = UINT64_C(1) << t;
+        for (unsigned round = 0; round < a->rounds; round++) {
+            for (unsigned i = 0; i < a->count; i++) {
+                struct arrangement_step step = arrangement_step(a, a->order[i], round);
+                if (step.move == ARRANGEMENT_RECEIVE)
+                    tables[a->order[i]] |= tables[step.peer];
+            }
+        }
+        assert_int_equal(tables[arrangement_last(a)], 127 & ~mask);
+        for (unsigned t = 0; t < 7; t++)
+            assert_int_equal(arrangement_has(a, t), !absent[t]);
+        assert_false(arrangement_has(a, 7));
+        arrangement_free(a);
+    }
 }
 
 int main(void)
@@ -123,6 +150,7 @@ int main(void)
         cmocka_unit_test(test_senders_are_gone),
         cmocka_unit_test(test_order_is_a_permutation_of_the_salt),
         cmocka_unit_test(test_the_last_one_changes),
+        cmocka_unit_test(test_who_is_absent_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

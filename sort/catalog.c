@@ -92,11 +92,15 @@ static int open_file(void *ctx, uint32_t file, int *fd, struct error *err)
     return rc != 0 ? error_wrap(err, "open shard '%s'", c->shards[file].name) : 0;
 }
 
-void catalog_sort(struct catalog *c)
+void catalog_sort(struct catalog *c, uint32_t *map)
 {
-    assert(c->files == NULL);
+    fdcache_free(c->files);
+    for (size_t i = 0; i < c->count; i++)
+        c->shards[i].before = (uint32_t)i;
     if (c->count > 1)
         qsort(c->shards, c->count, sizeof *c->shards, compare_shards);
+    for (size_t i = 0; map != NULL && i < c->count; i++)
+        map[c->shards[i].before] = (uint32_t)i;
     c->files = fdcache_new((uint32_t)c->count, c->open_max, open_file, c);
 }
 

@@ -53,8 +53,9 @@ struct sort_context {
     char *job_id;
     uint64_t job; /* hash of the id: in every stream */
     unsigned self;
-    unsigned participants;
+    unsigned participants; /* those included that the job goes on without */
     uint64_t attempt;
+    uint64_t salt;   /* of the arrangement */
     uint64_t inputs; /* stamp of this target's, when they are pinned */
     struct arrangement *arrangement;
     struct sort_order order;
@@ -86,6 +87,12 @@ static inline uint64_t progress_get(const atomic_ullong *counter)
 static inline const char *sort_target_name(const struct sort_context *c, unsigned number)
 {
     return c->env->target_name(c->env->ctx, number);
+}
+
+/* How many targets the job goes on without. */
+static inline unsigned sort_without(const struct sort_context *c)
+{
+    return c->participants - c->arrangement->count;
 }
 
 static inline unsigned sort_last_target(const struct sort_context *c)

@@ -123,7 +123,7 @@ static void fill_catalog(struct bench *b)
     fixture_file(&b->tar, "b.x", "second");
     fixture_end(&b->tar);
     catalog_add(b->catalog, "s.tar", 0, b->tar.len);
-    catalog_sort(b->catalog);
+    catalog_sort(b->catalog, NULL);
     struct record_table *t = record_table_new("s.tar", SORT_KEY_FIRST_DOT, SORT_ABORT, 1 << 20);
     int fd = fixture_fd(&b->tar);
     struct tar_scan *scan = tar_scan_new(fd, b->tar.len, "s.tar");

@@ -20,12 +20,17 @@ struct sort_shard_info {
     uint64_t place; /* in the request: index in the template or list; 0 with a prefix */
     uint64_t size;
     bool missing; /* it should be here and is not (templates and lists) */
+    /* How many targets the job went on without when it became this target's; 0: it was from the
+     * beginning. */
+    unsigned without;
 };
 
 /* What the pinned inputs are. */
 struct sort_pinned {
-    uint64_t stamp; /* the same only as long as they are the same versions of the same shards */
-    bool again;     /* they were pinned before: by an earlier life of this target */
+    /* The sum over all targets is the same as long as they are the same versions of the same
+     * shards, whoever has pinned them. */
+    uint64_t stamp;
+    bool again; /* they were pinned before: by an earlier life of this target */
 };
 
 enum sort_channel {
@@ -43,7 +48,8 @@ struct sort_env {
     /* --- input ------------------------------------------------------------------------------ */
     /* Pins this target's input shards (their versions can no longer change under the job) and
      * calls each() for every one of them, and for missing ones, in any order.  each() returns 0 or
-     * a code that ends the listing.  What was pinned before stays what it was. */
+     * a code that ends the listing.  What was pinned before stays what it was; what comes besides
+     * when the job goes on without a target is among them. */
     int (*pin_shards)(void *ctx, const struct sort_spec *spec,
                       int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
                       void *arg, struct sort_pinned *pinned, struct error *err);

@@ -12,10 +12,12 @@
 
 struct extract {
     struct sort_context *c;
+    unsigned since;
     struct catalog *catalog;
     struct contents *contents; /* or NULL */
     struct rowset *rows;
-    pthread_mutex_t lock; /* of rows */
+    pthread_mutex_t lock;  /* of rows */
+    const uint32_t *fresh; /* numbers of the shards that are to be read */
 };
 
 static int note_missing(struct sort_context *c, const struct sort_shard_info *info,
@@ -33,7 +35,7 @@ static int each_shard(void *arg, const struct sort_shard_info *info, struct erro
 {
     struct extract *x = arg;
     int rc = links_check(x->c->links, err);
-    if (rc != 0)
+    if (rc != 0 || info->without < x->since)
         return rc;
     if (info->missing)
         return note_missing(x->c, info, err);
@@ -362,7 +364,7 @@ static int scan_shard(void *ctx, size_t i, struct error *err)
 {
     struct extract *x = ctx;
     struct sort_context *c = x->c;
-    uint32_t shard = (uint32_t)i;
+    uint32_t shard = x->fresh[i];
     const struct catalog_shard *s = catalog_shard(x->catalog, shard);
     int rc = links_check(c->links, err);
     int fault = fault_errno("sort.extract");
@@ -382,24 +384,41 @@ static int scan_shard(void *ctx, size_t i, struct error *err)
     return rc;
 }
 
-int extract_run(struct sort_context *c, struct catalog *catalog, struct contents *contents,
-                struct rowset *rows, struct error *err)
+/* New shards stand between those that were there before: all of them have new numbers. */
+static int scan_fresh(struct extract *x, uint32_t known, bool again, struct error *err)
 {
-    struct extract x = {.c = c, .catalog = catalog, .contents = contents, .rows = rows};
+    struct sort_progress *p = &x->c->progress;
+    uint32_t count = catalog_count(x->catalog);
+    _cleanup_free_ uint32_t *map = xcalloc((size_t)count + 1, sizeof *map);
+    catalog_sort(x->catalog, map);
+    int rc = rowset_renumber(x->rows, map, err);
+    if (rc != 0)
+        return rc;
+    x->fresh = map + known;
+    progress_add(&p->redone_inputs, again ? count - known : 0);
+    atomic_store(&p->shards_total, count);
+    return parallel_for("sort-extract", x->c->extract_threads, count - known, scan_shard, x, err);
+}
+
+int extract_run(struct sort_context *c, unsigned since, struct catalog *catalog,
+                struct contents *contents, struct rowset *rows, struct error *err)
+{
+    struct extract x = {
+        .c = c, .since = since, .catalog = catalog, .contents = contents, .rows = rows};
     pthread_mutex_init(&x.lock, NULL);
     struct sort_pinned pinned = {0};
+    uint32_t known = catalog_count(catalog);
+    uint64_t spilled = rowset_spilled(rows) + (contents != NULL ? contents_spilled(contents) : 0);
     int rc = c->env->pin_shards(c->env->ctx, c->spec, each_shard, &x, &pinned, err);
+    if (rc == 0 && since > 0 && !pinned.again) /* what was extracted may be of other versions */
+        rc = error_set(err, E_CANCELLED, "job '%s': the shards were pinned anew", c->job_id);
     if (rc == 0) {
-        catalog_sort(catalog);
         c->inputs = pinned.stamp;
-        progress_add(&c->progress.redone_inputs, pinned.again ? catalog_count(catalog) : 0);
-        atomic_store(&c->progress.shards_total, catalog_count(catalog));
-        rc = parallel_for("sort-extract", c->extract_threads, catalog_count(catalog), scan_shard,
-                          &x, err);
+        rc = scan_fresh(&x, known, pinned.again, err);
     }
-    progress_add(&c->progress.spilled_bytes, rowset_spilled(rows));
-    if (contents != NULL)
-        progress_add(&c->progress.spilled_bytes, contents_spilled(contents));
+    progress_add(&c->progress.spilled_bytes,
+                 rowset_spilled(rows) + (contents != NULL ? contents_spilled(contents) : 0) -
+                     spilled);
     pthread_mutex_destroy(&x.lock);
     return rc;
 }

@@ -7,7 +7,8 @@
 #include "sort/context.h"
 #include "sort/rowset.h"
 
-/* Catalog and rows are filled; `catalog` is empty before.  `contents` takes what has to be decoded: NULL
- * where shards are tars. */
-int extract_run(struct sort_context *c, struct catalog *catalog, struct contents *contents,
-                struct rowset *rows, struct error *err);
+/* Catalog and rows are filled; `contents` takes what has to be decoded: NULL where shards are tars.
+ * since: shards that became this target's when the job went on without fewer targets are in them already.
+ * After an error they are of no use any more. */
+int extract_run(struct sort_context *c, unsigned since, struct catalog *catalog,
+                struct contents *contents, struct rowset *rows, struct error *err);

@@ -8,7 +8,7 @@
 
 #define NAME_MAX_BYTES 1024
 
-static const char magic[8] = "DFCORDR2";
+static const char magic[8] = "DFCORDR3";
 
 int order_put_record(struct encoder *e, const struct order_record *r, struct error *err)
 {
@@ -54,7 +54,9 @@ int order_put_shard(struct encoder *e, const struct order_shard *s, struct error
         rc = encoder_put_varint(e, s->bytes / SORT_BLOCK, err);
     if (rc == 0)
         rc = encoder_put_varint(e, s->records, err);
-    return rc;
+    if (rc == 0)
+        rc = encoder_put_u64(e, s->digest.low64, err);
+    return rc != 0 ? rc : encoder_put_u64(e, s->digest.high64, err);
 }
 
 static int get_name(struct decoder *d, struct buf *name, struct error *err)
@@ -73,6 +75,17 @@ static int get_name(struct decoder *d, struct buf *name, struct error *err)
     return 0;
 }
 
+static int get_digest(struct decoder *d, XXH128_hash_t *digest, struct error *err)
+{
+    uint64_t low = 0;
+    uint64_t high = 0;
+    int rc = decoder_get_u64(d, &low, err);
+    if (rc == 0)
+        rc = decoder_get_u64(d, &high, err);
+    *digest = (XXH128_hash_t){.low64 = low, .high64 = high};
+    return rc;
+}
+
 int order_get_shard(struct decoder *d, struct order_shard *s, struct error *err)
 {
     uint64_t blocks = 0;
@@ -83,7 +96,7 @@ int order_get_shard(struct decoder *d, struct order_shard *s, struct error *err)
     if (rc == 0)
         rc = decoder_get_varint(d, &s->records, err);
     s->bytes = blocks * SORT_BLOCK;
-    return rc;
+    return rc != 0 ? rc : get_digest(d, &s->digest, err);
 }
 
 /* --- the book --------------------------------------------------------------------------------- */
@@ -93,7 +106,6 @@ struct book {
     uint64_t *starts;
     size_t count, cap;
     uint64_t bytes;
-    uint64_t inputs;
 };
 
 struct book *book_new(const struct sort_env *env, uint64_t memory_limit)
@@ -163,16 +175,6 @@ uint64_t book_bytes(const struct book *b)
     return b->bytes;
 }
 
-void book_set_inputs(struct book *b, uint64_t inputs)
-{
-    b->inputs = inputs;
-}
-
-uint64_t book_inputs(const struct book *b)
-{
-    return b->inputs;
-}
-
 struct blob_range book_range(const struct book *b, size_t i)
 {
     assert(i < b->count);
@@ -182,12 +184,10 @@ struct blob_range book_range(const struct book *b, size_t i)
 
 /* --- the stream ------------------------------------------------------------------------------- */
 
-int orders_begin(struct encoder *e, uint64_t job, uint64_t inputs, struct error *err)
+int orders_begin(struct encoder *e, uint64_t job, struct error *err)
 {
     int rc = encoder_put(e, magic, sizeof magic, err);
-    if (rc == 0)
-        rc = encoder_put_u64(e, job, err);
-    return rc != 0 ? rc : encoder_put_u64(e, inputs, err);
+    return rc != 0 ? rc : encoder_put_u64(e, job, err);
 }
 
 int orders_add(struct encoder *e, const struct order_shard *s, struct source records,
@@ -225,7 +225,7 @@ static int incoming_head(struct incoming *in, uint64_t job, struct error *err)
         rc = decoder_get_u64(&in->decoder, &number, err);
     if (rc == 0 && (memcmp(found, magic, sizeof magic) != 0 || number != job))
         return error_set(err, E_CORRUPT, "the stream does not hold this job's orders");
-    return rc != 0 ? rc : decoder_get_u64(&in->decoder, &in->book->inputs, err);
+    return rc;
 }
 
 static int incoming_records(struct incoming *in, struct error *err)

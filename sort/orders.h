@@ -2,21 +2,21 @@
  *
  * In the stream from the last target to a builder:
  *
- *     magic      "DFCORDR2"
+ *     magic      "DFCORDR3"
  *     job        8 bytes
- *     inputs     8 bytes: the sum of the stamps of all inputs (sort/env.h)
  *     shards     each: 1, then the shard as below
  *     end        0, varint shards
  *     checksum   8 bytes
  *
- *     shard:     length of the name, name, blocks (sum of the records' sizes / 512), records, and
- *                for each record: source target, shard's number there, position, blocks
+ *     shard:     length of the name, name, blocks (sum of the records' sizes / 512), records, digest
+ *                (16 bytes), and for each record: source target, shard's number there, position, blocks
  *
  * A builder keeps its orders in a book: all of them, before it builds the first shard, so that
  * nothing is built of a plan that turns out impossible. */
 #pragma once
 
 #include <stdint.h>
+#include <xxhash.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
@@ -35,6 +35,7 @@ struct order_shard {
     struct buf name; /* text */
     uint64_t bytes;  /* of the records, as in a tar */
     uint64_t records;
+    XXH128_hash_t digest; /* of the records and their order, whoever has them (planner.c) */
 };
 
 int order_put_record(struct encoder *e, const struct order_record *r, struct error *err);
@@ -55,15 +56,12 @@ int book_add(struct book *b, const struct order_shard *s, struct source records,
              struct error *err);
 size_t book_count(const struct book *b);
 uint64_t book_bytes(const struct book *b); /* of all shards' records */
-/* What the orders were made of: the sum of the stamps of all inputs. */
-void book_set_inputs(struct book *b, uint64_t inputs);
-uint64_t book_inputs(const struct book *b);
 /* Where shard i begins: the range to decode. */
 struct blob_range book_range(const struct book *b, size_t i);
 
 /* --- the stream --------------------------------------------------------------------------------- */
 
-int orders_begin(struct encoder *e, uint64_t job, uint64_t inputs, struct error *err);
+int orders_begin(struct encoder *e, uint64_t job, struct error *err);
 int orders_add(struct encoder *e, const struct order_shard *s, struct source records,
                struct error *err);
 int orders_end(struct encoder *e, uint64_t shards, struct error *err);

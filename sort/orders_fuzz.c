@@ -65,7 +65,7 @@ static void try_request(const uint8_t *data, size_t size)
 {
     struct sort_context c = {.job = JOB};
     struct catalog *catalog = catalog_new(&env, 0, 1);
-    catalog_sort(catalog);
+    catalog_sort(catalog, NULL);
     struct sort_records *r = NULL;
     if (records_open(&c, catalog, data, size, &r, NULL) == 0)
         assert(sort_records_length(r) == 0); /* there is nothing that could be asked for */

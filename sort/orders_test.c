@@ -46,7 +46,7 @@ static void make_stream(struct buf *out, struct book *book, unsigned shards, uin
     struct buf records = BUF_INIT;
     struct encoder e;
     encoder_init(&e, sink_buf(out));
-    assert_int_equal(orders_begin(&e, JOB, 7, NULL), 0);
+    assert_int_equal(orders_begin(&e, JOB, NULL), 0);
     for (unsigned i = 0; i < shards; i++) {
         make_shard(&rng, i, &s, &records);
         struct span span = {(unsigned char *)records.data, records.len};
@@ -144,7 +144,7 @@ static void test_sizes_that_do_not_add_up(void **state)
         encoder_done(&e);
         struct span span = {(unsigned char *)records.data, records.len};
         encoder_init(&e, sink_buf(&stream));
-        assert_int_equal(orders_begin(&e, JOB, 7, NULL), 0);
+        assert_int_equal(orders_begin(&e, JOB, NULL), 0);
         assert_int_equal(orders_add(&e, &s, source_span(&span), NULL), 0);
         assert_int_equal(orders_end(&e, 1, NULL), 0);
         encoder_done(&e);
@@ -163,7 +163,7 @@ static int open_request(const void *data, size_t len)
 {
     struct sort_context c = {.job = JOB};
     struct catalog *catalog = catalog_new(&env, 0, 1);
-    catalog_sort(catalog);
+    catalog_sort(catalog, NULL);
     struct sort_records *r = NULL;
     struct error err = ERROR_INIT;
     int rc = records_open(&c, catalog, data, len, &r, &err);

@@ -116,13 +116,59 @@ void sort_plan_free(struct sort_plan *p)
     free(p->data_urls);
     json_decref(p->output_props);
     free(p->nodes);
+    free(p->left);
     free(p);
+}
+
+/* In how many steps a target has gone, or 0. */
+static unsigned left_as(const struct sort_plan *p, size_t number)
+{
+    for (size_t i = 0; i < p->left_count; i++) {
+        if (p->left[i] == number)
+            return (unsigned)i + 1;
+    }
+    return 0;
+}
+
+/* The first in rank that has not left; *since: when the last one before it has. */
+static size_t owner_since(const struct sort_plan *p, uint64_t bucket_id, const char *name,
+                          unsigned *since)
+{
+    uint64_t key = hrw_key(bucket_id, name, strlen(name));
+    *since = 0;
+    if (p->left_count == 0)
+        return hrw_best(key, p->nodes, p->count);
+    _cleanup_free_ size_t *ranked = xcalloc(p->left_count + 1, sizeof *ranked);
+    size_t n = hrw_rank(key, p->nodes, p->count, p->left_count + 1, ranked);
+    for (size_t i = 0; i < n; i++) {
+        unsigned left = left_as(p, ranked[i]);
+        if (left == 0)
+            return ranked[i];
+        *since = left > *since ? left : *since;
+    }
+    return SIZE_MAX;
 }
 
 unsigned sort_plan_owner(const struct sort_plan *p, uint64_t bucket_id, const char *name)
 {
-    size_t best = hrw_best(hrw_key(bucket_id, name, strlen(name)), p->nodes, p->count);
-    return best == SIZE_MAX ? 0 : (unsigned)best;
+    unsigned since;
+    size_t owner = owner_since(p, bucket_id, name, &since);
+    return owner == SIZE_MAX ? 0 : (unsigned)owner;
+}
+
+int sort_plan_owned_since(const struct sort_plan *p, uint64_t bucket_id, const char *name,
+                          unsigned number)
+{
+    unsigned since;
+    return owner_since(p, bucket_id, name, &since) == number ? (int)since : -1;
+}
+
+void sort_plan_leave_out(struct sort_plan *p, unsigned number)
+{
+    if (left_as(p, number) != 0)
+        return;
+    p->left = xrealloc(p->left, (p->left_count + 1) * sizeof *p->left);
+    p->left[p->left_count++] = number;
 }
 
 int sort_plan_number(const struct sort_plan *p, const char *id)

@@ -28,6 +28,9 @@ struct sort_plan {
     char **ids;
     char **data_urls;
     struct hrw_node *nodes; /* seeds of the ids, weights */
+    size_t left_count;
+    unsigned
+        *left; /* numbers of the targets that the job goes on without, in the order of leaving */
 };
 
 json_t *sort_plan_json(const struct sort_plan *p);
@@ -35,7 +38,14 @@ int sort_plan_parse(json_t *doc, struct sort_plan **out, struct error *err);
 void sort_plan_free(struct sort_plan *p);
 DEFINE_CLEANUP(struct sort_plan, sort_plan_free);
 
-/* The number of the target that owns an object of a bucket; as smap_owners() at that time. */
+/* The number of the target that owns an object of a bucket; as smap_owners() at that time, but for
+ * those that were left out. */
 unsigned sort_plan_owner(const struct sort_plan *p, uint64_t bucket_id, const char *name);
+/* Since how many have left it has been that target's: 0: from the beginning; -1: it is not. */
+int sort_plan_owned_since(const struct sort_plan *p, uint64_t bucket_id, const char *name,
+                          unsigned number);
+/* From now on this one owns nothing: what it owned others do, whom HRW names next.  Once is enough.
+ */
+void sort_plan_leave_out(struct sort_plan *p, unsigned number);
 /* The number of target `id`, or -1. */
 int sort_plan_number(const struct sort_plan *p, const char *id);

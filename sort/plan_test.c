@@ -59,6 +59,47 @@ static void test_owner_follows_weight(void **state)
     assert_true(differs > 1000);
 }
 
+/* What one that leaves owned goes to whom HRW names next; nobody else's changes. */
+static void test_owners_when_targets_leave(void **state)
+{
+    (void)state;
+    _cleanup_json_ json_t *doc = parse(plan_text);
+    json_array_append_new(
+        json_object_get(doc, "targets"),
+        json_pack("{s:s, s:i, s:s}", "id", "t3", "weight", 1024, "data_url", "http://a:3"));
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = NULL;
+    assert_int_equal(sort_plan_parse(doc, &p, NULL), 0);
+    unsigned first[300], moved = 0;
+    char name[32];
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "shard-%06u.tar", i);
+        first[i] = sort_plan_owner(p, 3, name);
+        assert_int_equal(sort_plan_owned_since(p, 3, name, first[i]), 0);
+    }
+    sort_plan_leave_out(p, 1);
+    sort_plan_leave_out(p, 1);
+    assert_int_equal(p->left_count, 1);
+    for (unsigned i = 0; i < 300; i++) {
+        size_t ranked[2];
+        snprintf(name, sizeof name, "shard-%06u.tar", i);
+        unsigned owner = sort_plan_owner(p, 3, name);
+        assert_int_equal(hrw_rank(hrw_key(3, name, strlen(name)), p->nodes, 3, 2, ranked), 2);
+        assert_int_equal(owner, first[i] == 1 ? ranked[1] : first[i]);
+        assert_int_equal(sort_plan_owned_since(p, 3, name, owner), first[i] == 1);
+        assert_int_equal(sort_plan_owned_since(p, 3, name, 1), -1);
+        moved += first[i] == 1;
+    }
+    assert_true(moved > 100);
+    sort_plan_leave_out(p, 0);
+    for (unsigned i = 0; i < 300; i++) {
+        snprintf(name, sizeof name, "shard-%06u.tar", i);
+        int since = sort_plan_owned_since(p, 3, name, 2);
+        assert_int_equal(sort_plan_owner(p, 3, name), 2);
+        assert_true(first[i] == 2 ? since == 0 : first[i] == 0 ? since == 2 : since > 0);
+    }
+}
+
 static void assert_refused(const char *text, const char *message)
 {
     _cleanup_json_ json_t *doc = parse(text);
@@ -92,6 +133,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
         cmocka_unit_test(test_owner_follows_weight),
+        cmocka_unit_test(test_owners_when_targets_leave),
         cmocka_unit_test(test_malformed_plans),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

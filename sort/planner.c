@@ -20,9 +20,10 @@ struct channel {
 struct planner {
     struct sort_context *c;
     const struct dict *dict;
-    uint64_t inputs; /* of all targets */
+    uint64_t inputs; /* the sum of all targets' stamps */
     struct cut cut;
     struct order_shard shard; /* that is being cut */
+    XXH3_state_t *digest;     /* of what is in it so far */
     struct blob *records;     /* its records, encoded */
     struct encoder encoder;   /* into `records` */
     uint64_t *held;           /* its bytes, by target */
@@ -127,7 +128,17 @@ static int shard_begin(struct planner *p, struct error *err)
     repeats_clear(p->repeats);
     p->repeats_full = false;
     int rc = cut_begin(&p->cut, &p->shard.name, err);
+    XXH3_128bits_reset_withSeed(p->digest, p->inputs);
+    XXH3_128bits_update(p->digest, p->shard.name.data, p->shard.name.len);
     return rc != 0 || p->c->map == NULL ? rc : check_name(p, err);
+}
+
+/* The merged dictionary numbers the shards by their places among all, so that the same records of
+ * the same inputs come to the same digest whichever targets have them. */
+static void digest_record(struct planner *p, const struct sort_row *row)
+{
+    const uint64_t place[] = {row->shard, row->position, row->size};
+    XXH3_128bits_update(p->digest, place, sizeof place);
 }
 
 static int shard_send(struct planner *p, unsigned builder, struct error *err)
@@ -145,6 +156,7 @@ static int shard_end(struct planner *p, struct error *err)
     int rc = encoder_flush(&p->encoder, err);
     if (rc != 0)
         return rc;
+    p->shard.digest = XXH3_128bits_digest(p->digest);
     unsigned owner = p->c->env->owner(p->c->env->ctx, buf_str(&p->shard.name));
     if (owner >= p->c->participants)
         return error_set(err, E_INTERNAL, "no participant owns output shard '%s'",
@@ -204,6 +216,7 @@ static int add_row(struct planner *p, const struct sort_row *row, struct error *
         .position = row->position,
         .size = row->size,
     };
+    digest_record(p, row);
     p->held[r.source] += r.size;
     p->shard.bytes += r.size;
     p->shard.records++;
@@ -241,14 +254,14 @@ static int channel_open(struct planner *p, unsigned to, struct error *err)
         return error_wrap(err, "orders to target '%s'", sort_target_name(p->c, to));
     ch->link = link_writer(p->c->links, pipe);
     encoder_init(&ch->encoder, sink_link(ch->link));
-    return orders_begin(&ch->encoder, p->c->job, p->inputs, err);
+    return orders_begin(&ch->encoder, p->c->job, err);
 }
 
 static int channels_open(struct planner *p, struct error *err)
 {
     int rc = 0;
     for (unsigned i = 0; rc == 0 && i < p->c->participants; i++) {
-        if (i != p->c->self)
+        if (i != p->c->self && arrangement_has(p->c->arrangement, i))
             rc = channel_open(p, i, err);
     }
     return rc;
@@ -306,6 +319,7 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
         .c = c,
         .dict = dict,
         .inputs = whole->inputs,
+        .digest = XXH3_createState(),
         .records = blob_new(c->env, c->memory.cutting),
         .held = xcalloc(c->participants, sizeof *p.held),
         .repeats = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
@@ -318,7 +332,6 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
     if (c->map == NULL)
         cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, whole->bytes);
     encoder_init(&p.encoder, sink_blob(p.records));
-    book_set_inputs(own, whole->inputs);
     int rc = channels_close(&p, planner_work(&p, rows, err), err);
     encoder_done(&p.encoder);
     buf_done(&p.shard.name);
@@ -326,6 +339,7 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
     repeats_free(p.repeats);
     repeats_free(p.names);
     blob_free(p.records);
+    XXH3_freeState(p.digest);
     free(p.channels);
     free(p.held);
     return rc;

@@ -36,22 +36,6 @@ void resume_free(struct resume *r)
     free(r);
 }
 
-static int digest_order(const struct book *book, size_t i, uint64_t inputs, XXH128_hash_t *out,
-                        struct error *err)
-{
-    struct blob_range range = book_range(book, i);
-    struct source from = source_blob(&range);
-    char chunk[4096];
-    ssize_t n;
-    XXH3_state_t *state = XXH3_createState();
-    XXH3_128bits_reset_withSeed(state, inputs);
-    while ((n = from.read(from.ctx, chunk, sizeof chunk, err)) > 0)
-        XXH3_128bits_update(state, chunk, (size_t)n);
-    *out = XXH3_128bits_digest(state);
-    XXH3_freeState(state);
-    return (int)n;
-}
-
 static int plan_one(struct resume *r, const struct book *book, size_t i, struct error *err)
 {
     struct planned *p = &r->planned[i];
@@ -61,8 +45,7 @@ static int plan_one(struct resume *r, const struct book *book, size_t i, struct 
     decoder_init(&d, source_blob(&range));
     int rc = order_get_shard(&d, &shard, err);
     decoder_done(&d);
-    if (rc == 0)
-        rc = digest_order(book, i, book_inputs(book), &p->order, err);
+    p->order = shard.digest;
     p->name = XXH3_128bits(shard.name.data, shard.name.len);
     p->stands = rc == 0 && digests_have(r->built, p->order);
     buf_done(&shard.name);

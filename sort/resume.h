@@ -1,8 +1,8 @@
 /* What a further attempt need not build again: output shards that this task finished in an earlier
  * one, of the same records in the same order out of the same inputs.
  *
- * A shard is known by the digest of its order (its name and every record's target, shard, position and
- * size), seeded by what the inputs were.  Hidden outputs that nobody ordered, or that are ordered
+ * A shard is known by the digest that comes with its order (sort/planner.c): of its name, its records'
+ * places in the input, and what the inputs are, whichever targets have them.  Hidden outputs that nobody ordered, or that are ordered
  * otherwise now, or that stand there from an earlier life of this target, go before anything is built:
  * the job's commit shows whatever carries its mark. */
 #pragma once

@@ -168,20 +168,21 @@ static int memory_next(void *ctx, struct sort_row *row, struct error *err)
 }
 
 /* All runs, and whatever else the caller adds to the merge. */
-static struct merge *runs_merge(struct rowset *s)
+static struct merge *runs_merge(struct rowset *s, const uint32_t *map)
 {
     struct merge *m = merge_new(s->order);
     for (size_t i = 0; i < s->run_count; i++)
-        merge_add(m, run_open(s, &s->runs[i]), NULL);
+        merge_add(m, run_open(s, &s->runs[i]), map);
     return m;
 }
 
-static int runs_compact(struct rowset *s, struct error *err)
+/* They become one; map: as merge_add() takes it. */
+static int runs_compact(struct rowset *s, const uint32_t *map, struct error *err)
 {
     _cleanup_(blob_freep)
     struct blob *file = blob_new(s->env, 0);
     _cleanup_(merge_freep)
-    struct merge *m = runs_merge(s);
+    struct merge *m = runs_merge(s, map);
     struct run all;
     int rc = run_write(s, file, merge_source(m), &all, err);
     for (size_t i = 0; i < s->run_count; i++)
@@ -199,7 +200,7 @@ static int rowset_spill(struct rowset *s, struct error *err)
 {
     if (s->file == NULL)
         s->file = blob_new(s->env, 0);
-    int rc = s->run_count == RUNS_MAX ? runs_compact(s, err) : 0;
+    int rc = s->run_count == RUNS_MAX ? runs_compact(s, NULL, err) : 0;
     if (rc != 0)
         return rc;
     rowset_sort(s);
@@ -248,8 +249,17 @@ int rowset_open(struct rowset *s, struct row_source *out, struct error *err)
         rowset_sort(s);
     s->ended = true;
     s->cursor = 0;
-    s->merge = runs_merge(s);
+    s->merge = runs_merge(s, NULL);
     merge_add(s->merge, (struct row_source){.next = memory_next, .ctx = s}, NULL);
     *out = merge_source(s->merge);
     return 0;
+}
+
+int rowset_renumber(struct rowset *s, const uint32_t *map, struct error *err)
+{
+    assert(s->merge == NULL);
+    for (size_t i = 0; i < s->slots; i++)
+        rowset_slots(s)[i].shard = map[rowset_slots(s)[i].shard];
+    s->ended = false;
+    return s->run_count > 0 ? runs_compact(s, map, err) : 0;
 }

@@ -282,7 +282,7 @@ static void fill_catalog(struct catalog *c)
         snprintf(name, sizeof name, "%u", i);
         catalog_add(c, name, SHARDS - i, 0);
     }
-    catalog_sort(c);
+    catalog_sort(c, NULL);
     for (uint32_t i = 0; i < SHARDS; i++) {
         struct record_table *t = record_table_new("s", SORT_KEY_FIRST_DOT, SORT_ABORT, 1 << 24);
         struct buf tar = BUF_INIT;

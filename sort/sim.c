@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <xxhash.h>
 
 #include "common/mem.h"
 #include "hrw/hrw.h"
@@ -12,6 +13,7 @@
 #include "sort/task.h"
 
 #define RELAY_BYTES 65536
+#define WEIGHT 1024
 #define KEY_MAP_MAX (1024 * 1024 * 1024)
 
 /* One target. */
@@ -22,6 +24,7 @@ struct node {
     struct hrw_node hrw;
     struct sort_env env;
     struct sort_task *task;
+    bool pinned; /* once */
     pthread_t thread;
     int rc;
 };
@@ -35,7 +38,8 @@ struct sim {
     struct sim_config config;
     struct dirs *dirs; /* while it runs */
     struct node *nodes;
-    struct hrw_node *hrw;
+    struct hrw_node *hrw; /* of those who take part; all weights are WEIGHT at first */
+    bool *absent;
     pthread_mutex_t lock; /* guards what follows */
     pthread_cond_t changed;
     unsigned relays; /* threads that nobody joins */
@@ -48,8 +52,10 @@ struct sim {
 
 static void sim_stop(struct sim *s)
 {
-    for (unsigned i = 0; i < s->config.targets; i++)
-        sort_task_stop(s->nodes[i].task);
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        if (!s->absent[i])
+            sort_task_stop(s->nodes[i].task);
+    }
 }
 
 static int sim_pass(struct node *node, enum sim_point point, struct error *err)
@@ -81,6 +87,31 @@ static bool sim_owns(void *ctx, const char *name)
     return sim_owner(n, name) == n->number;
 }
 
+/* Whose it was while all took part. */
+static bool sim_owned_first(const struct node *n, const char *name)
+{
+    _cleanup_free_ struct hrw_node *all = xmalloc(n->sim->config.targets * sizeof *all);
+    for (unsigned i = 0; i < n->sim->config.targets; i++)
+        all[i] = (struct hrw_node){.seed = n->sim->hrw[i].seed, .weight = WEIGHT};
+    return hrw_best(hrw_key(0, name, strlen(name)), all, n->sim->config.targets) == n->number;
+}
+
+struct pinning {
+    struct node *node;
+    int (*each)(void *arg, const struct sort_shard_info *info, struct error *err);
+    void *arg;
+    struct sort_pinned *pinned;
+};
+
+static int pin_one(void *arg, const struct sort_shard_info *info, struct error *err)
+{
+    struct pinning *p = arg;
+    struct sort_shard_info known = *info;
+    known.without = sim_owned_first(p->node, info->name) ? 0 : 1;
+    p->pinned->stamp += XXH3_64bits(info->name, strlen(info->name));
+    return p->each(p->arg, &known, err);
+}
+
 static int sim_pin(void *ctx, const struct sort_spec *spec,
                    int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
                    void *arg, struct sort_pinned *pinned, struct error *err)
@@ -89,8 +120,10 @@ static int sim_pin(void *ctx, const struct sort_spec *spec,
     int rc = sim_pass(n, SIM_PIN, err);
     if (rc != 0)
         return rc;
-    pinned->stamp = 1;
-    return dirs_list(n->sim->dirs, spec, sim_owns, n, each, arg, err);
+    pinned->again = n->pinned;
+    n->pinned = true;
+    struct pinning p = {.node = n, .each = each, .arg = arg, .pinned = pinned};
+    return dirs_list(n->sim->dirs, spec, sim_owns, n, pin_one, &p, err);
 }
 
 static int sim_open_shard(void *ctx, const char *name, int *fd, struct error *err)
@@ -362,6 +395,7 @@ struct sim *sim_new(const struct sim_config *config)
         s->config.pipe_bytes = 1024 * 1024;
     s->nodes = xcalloc(config->targets, sizeof *s->nodes);
     s->hrw = xcalloc(config->targets, sizeof *s->hrw);
+    s->absent = xcalloc(config->targets, sizeof *s->absent);
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     for (unsigned i = 0; i < config->targets; i++) {
@@ -369,7 +403,7 @@ struct sim *sim_new(const struct sim_config *config)
         *n = (struct node){.sim = s, .number = i, .env = sim_env};
         snprintf(n->id, sizeof n->id, "t%u", i + 1);
         n->env.ctx = n;
-        s->hrw[i] = (struct hrw_node){.seed = hrw_seed(n->id), .weight = 1024};
+        s->hrw[i] = (struct hrw_node){.seed = hrw_seed(n->id), .weight = WEIGHT};
     }
     return s;
 }
@@ -384,6 +418,7 @@ void sim_free(struct sim *s)
     pthread_mutex_destroy(&s->lock);
     free(s->nodes);
     free(s->hrw);
+    free(s->absent);
     free(s);
 }
 
@@ -399,8 +434,10 @@ static void *node_main(void *arg)
     if (s->first.code == 0)
         s->first = err;
     pthread_mutex_unlock(&s->lock);
-    for (unsigned i = 0; i < s->config.targets; i++)
-        sort_task_give_way(s->nodes[i].task);
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        if (!s->absent[i])
+            sort_task_give_way(s->nodes[i].task);
+    }
     return NULL;
 }
 
@@ -412,6 +449,7 @@ static int sim_task(struct sim *s, unsigned i, unsigned attempt, struct error *e
         .env = &s->nodes[i].env,
         .self = i,
         .participants = s->config.targets,
+        .absent = s->absent,
         .attempt = attempt,
         .salt = s->config.salt,
         .memory_bytes = s->config.memory_bytes,
@@ -422,24 +460,37 @@ static int sim_task(struct sim *s, unsigned i, unsigned attempt, struct error *e
     return sort_task_new(&config, &s->nodes[i].task, err);
 }
 
+static void sim_leave(struct sim *s, unsigned i)
+{
+    sort_task_free(steal(s->nodes[i].task));
+    s->absent[i] = true;
+    s->hrw[i].weight = 0;
+}
+
 /* Each gets its task, or is made ready for a further attempt. */
 static int sim_tasks(struct sim *s, unsigned attempt, struct error *err)
 {
     int rc = 0;
     s->first = (struct error)ERROR_INIT;
+    if (attempt > 0 && s->config.leaves > 0)
+        sim_leave(s, s->config.leaves - 1);
     for (unsigned i = 0; rc == 0 && i < s->config.targets; i++) {
+        if (s->absent[i])
+            continue;
         if (attempt > 0 && s->config.restarts == i + 1)
             sort_task_free(steal(s->nodes[i].task));
         rc = s->nodes[i].task == NULL ? sim_task(s, i, attempt, err)
-                                      : sort_task_again(s->nodes[i].task, attempt, err);
+                                      : sort_task_again(s->nodes[i].task, attempt, s->absent, err);
     }
     return rc;
 }
 
 static void sim_join(struct sim *s)
 {
-    for (unsigned i = 0; i < s->config.targets; i++)
-        pthread_join(s->nodes[i].thread, NULL);
+    for (unsigned i = 0; i < s->config.targets; i++) {
+        if (!s->absent[i])
+            pthread_join(s->nodes[i].thread, NULL);
+    }
     pthread_mutex_lock(&s->lock);
     while (s->relays > 0)
         pthread_cond_wait(&s->changed, &s->lock);
@@ -452,6 +503,8 @@ static int sim_attempt(struct sim *s, unsigned attempt, struct error *err)
     if (rc != 0)
         return rc;
     for (unsigned i = 0; i < s->config.targets; i++) {
+        if (s->absent[i])
+            continue;
         rc = thread_start("sim-target", node_main, &s->nodes[i], &s->nodes[i].thread, err);
         if (rc != 0)
             abort();
@@ -481,7 +534,8 @@ json_t *sim_status(const struct sim *s)
 {
     json_t *all = json_object();
     for (unsigned i = 0; i < s->config.targets; i++) {
-        json_object_set_new(all, s->nodes[i].id, sort_task_status(s->nodes[i].task));
+        if (!s->absent[i])
+            json_object_set_new(all, s->nodes[i].id, sort_task_status(s->nodes[i].task));
     }
     return all;
 }

@@ -4,7 +4,7 @@
  * A shard belongs to the target that HRW gives its name to (ids t1, t2, …, equal weights).  Output
  * files are written under other names and renamed when every target has succeeded; a failure anywhere
  * stops all targets and leaves nothing, as the job's controller does it in a cluster; or all begin
- * again, where the job has further attempts. */
+ * again, where the job has further attempts, or all but one, whose shards those have whom HRW names next. */
 #pragma once
 
 #include <jansson.h>
@@ -45,6 +45,7 @@ struct sim_config {
     size_t pipe_bytes;
     unsigned attempts; /* 0 is as 1 */
     unsigned restarts; /* this target (from 1) loses its memory between attempts; 0: nobody */
+    unsigned leaves;   /* the job goes on without this one after the first attempt; 0: nobody */
     bool ask_status; /* at every call of the env, as a host may be asked at any time */
     struct sim_trip trip;
     /* A stream is cut (E_NET at both ends) after so many bytes; 0: none. */

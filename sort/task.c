@@ -28,6 +28,8 @@ struct sort_task {
     struct catalog *catalog;
     struct contents *contents; /* NULL where the shards are tars */
     atomic_bool catalog_ready;
+    bool extracted;   /* catalog and rows are whole, … */
+    unsigned without; /* … with what became ours when the job went on without so many targets */
     struct rowset *rows;
     struct book *book;
     pthread_t orders_thread;
@@ -97,7 +99,8 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
         .self = config->self,
         .participants = config->participants,
         .attempt = config->attempt,
-        .arrangement = arrangement_new(config->participants, config->salt),
+        .salt = config->salt,
+        .arrangement = arrangement_new(config->participants, config->absent, config->salt),
         .order = {.algorithm = config->spec->algorithm,
                   .decreasing = config->spec->decreasing,
                   .text_keys = config->spec->algorithm == SORT_CONTENT &&
@@ -145,7 +148,8 @@ static void extracted_free(struct sort_task *t)
 int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err)
 {
     if (config->participants == 0 || config->participants > ARRANGEMENT_MAX ||
-        config->self >= config->participants)
+        config->self >= config->participants ||
+        (config->absent != NULL && config->absent[config->self]))
         return error_set(err, E_INVALID, "target %u of %u cannot take part in a sort", config->self,
                          config->participants);
     _cleanup_(sort_task_freep)
@@ -200,12 +204,13 @@ static int extract_anew(struct sort_task *t, struct error *err)
     return extracted_new(t, err);
 }
 
-int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err)
+int sort_task_again(struct sort_task *t, uint64_t attempt, const bool *absent, struct error *err)
 {
-    bool extracted = atomic_load(&t->catalog_ready);
     progress_again(&t->c.progress);
-    notes_cut(&t->c.notes, extracted ? t->notes_extracted : 0);
+    notes_cut(&t->c.notes, t->extracted ? t->notes_extracted : 0);
     links_free(t->c.links);
+    arrangement_free(t->c.arrangement);
+    t->c.arrangement = arrangement_new(t->c.participants, absent, t->c.salt);
     t->c.links = task_links(t->c.arrangement);
     book_free(t->book);
     t->book = book_new(t->c.env, t->c.memory.book);
@@ -214,7 +219,8 @@ int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err)
     atomic_store(&t->planned, false);
     atomic_store(&t->gives_way, false);
     atomic_store(&t->ran, false);
-    return extracted ? 0 : extract_anew(t, err);
+    atomic_store(&t->catalog_ready, t->extracted && t->without == sort_without(&t->c));
+    return t->extracted ? 0 : extract_anew(t, err);
 }
 
 /* --- streams of peers ------------------------------------------------------------------------- */
@@ -304,22 +310,31 @@ static int note_given_way(const struct sort_task *t, struct error *err)
     return error_set(err, E_ABORTED, "job '%s' begins again", t->c.job_id);
 }
 
+static int begin_extract(struct sort_task *t, struct error *err)
+{
+    int rc = read_map(&t->c, err);
+    return rc != 0 ? rc : check_first_name(t, err);
+}
+
 static int run_extract(struct sort_task *t, struct error *err)
 {
     if (atomic_load(&t->catalog_ready))
         return 0; /* an earlier attempt has done it */
     enter(t, SORT_EXTRACTING);
     uint64_t begun = clock_ms();
-    int rc = read_map(&t->c, err);
+    bool besides = t->extracted;
+    t->extracted = false;
+    int rc = besides ? 0 : begin_extract(t, err);
     if (rc == 0)
-        rc = check_first_name(t, err);
-    if (rc == 0)
-        rc = extract_run(&t->c, t->catalog, t->contents, t->rows, err);
+        rc =
+            extract_run(&t->c, besides ? t->without + 1 : 0, t->catalog, t->contents, t->rows, err);
     if (rc == 0) {
+        t->extracted = true;
+        t->without = sort_without(&t->c);
         t->notes_extracted = notes_count(&t->c.notes);
         atomic_store(&t->catalog_ready, true);
     }
-    atomic_store(&t->c.progress.extract_ms, clock_ms() - begun);
+    progress_add(&t->c.progress.extract_ms, clock_ms() - begun);
     return rc == 0 && atomic_load(&t->gives_way) ? note_given_way(t, err) : rc;
 }
 

@@ -23,6 +23,8 @@
  *
  * Where a peer was lost, all go through the phases again: a further attempt, in which those that were
  * not lost keep what they have extracted and which output shards they have built (sort/resume.h).
+ * Where one stays away, the job may go on without it: then its shards are others' (env.h), who extract them
+ * besides.
  * sort_task_give_way() ends run() for it, as soon as the extracting at hand is done, and
  * sort_task_again() makes the task ready to run once more. */
 #pragma once
@@ -62,6 +64,7 @@ struct sort_task_config {
     const struct sort_env *env;   /* outlives the task */
     unsigned self;                /* this target's number */
     unsigned participants;
+    const bool *absent;       /* by number: the job goes on without them; NULL: all take part */
     uint64_t attempt;         /* of the job, from 0 */
     uint64_t salt;            /* of the arrangement; the primary's */
     uint64_t memory_bytes;    /* budget of the tables before they spill to work files; the
@@ -80,8 +83,9 @@ int sort_task_run(struct sort_task *t, struct error *err);
 void sort_task_stop(struct sort_task *t);
 /* True: run() has been stopped; false: it ends by itself when all shards are extracted. */
 bool sort_task_give_way(struct sort_task *t);
-/* run() has returned, or was not called; streams of the attempt before are ended. */
-int sort_task_again(struct sort_task *t, uint64_t attempt, struct error *err);
+/* run() has returned, or was not called; streams of the attempt before are ended.  Of those who take part
+ * there may be fewer than before, never more: what they had the others take over. */
+int sort_task_again(struct sort_task *t, uint64_t attempt, const bool *absent, struct error *err);
 void sort_task_free(struct sort_task *t); /* run() has returned, streams are ended */
 DEFINE_CLEANUP(struct sort_task, sort_task_free);
 

@@ -80,6 +80,8 @@ void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
 /* Is what is here of the name all that there is, by the state in force and the lease?  Where it is not a
  * comparison helps (copies_settle()), or this target's repair, or the one that acts in its place. */
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name);
+/* Is it, whoever acts?  This target is a good owner, and no write of the name is under way here. */
+bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name);
 /* Asked when a GET or HEAD has looked: is what it has seen all that there is? */
 bool copies_may_answer(const struct object_call *call);
 /* here(call), when it is. */

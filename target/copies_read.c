@@ -18,10 +18,26 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
     return !unsettled_has(t->copies->unsettled, b->id, name);
 }
 
+/* What may be here alone, whatever the map says. */
+static bool may_suffice(const struct target *t, const struct bucket *b, const char *name)
+{
+    return !quorum_is_wanted(b) && is_settled(t, b, name) &&
+           (clock_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
+}
+
+bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name)
+{
+    if (!may_suffice(t, b, name))
+        return false;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct owners o;
+    owners_of(s, b, name, &o);
+    return owners_is_good(s, b, &o, t->id) && copies_is_let_in(t, s);
+}
+
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
 {
-    if (quorum_is_wanted(b) || !is_settled(t, b, name) ||
-        (clock_ms() >= atomic_load(&t->copies->lease_until_ms) && !fault_skips("copies.lease")))
+    if (!may_suffice(t, b, name))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;

@@ -30,7 +30,7 @@ static int send_one(const struct hidden_job *h, const char *name, const struct c
 {
     struct object o;
     (void)s;
-    int code = object_open_marked(h->target->store, h->bucket_id, name, h->job_id, &o, err);
+    int code = object_open_marked(h->target->store, h->bucket_id, name, h->job->id, &o, err);
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,
@@ -38,8 +38,8 @@ static int send_one(const struct hidden_job *h, const char *name, const struct c
                                      .name = name,
                                      .moves = true,
                                      .to = owner->id,
-                                     .job_id = h->job_id,
-                                     .attempt = h->attempt};
+                                     .job_id = h->job->id,
+                                     .attempt = h->job->attempt};
     code = object_copy(h->target->copier, &copy, err);
     close(o.fd);
     return code;
@@ -53,7 +53,7 @@ static int drop_one(const struct hidden_job *h, const char *name, const struct c
     buf_printf(&url, "%s/v1/hidden/%llu/", owner->data_url, (unsigned long long)h->bucket_id);
     buf_put_url_escaped(&url, name, strlen(name), "");
     buf_printf(&url, "?dfcv=%llu.%llu&job=%s&attempt=%llu", (unsigned long long)s->term,
-               (unsigned long long)s->version, h->job_id, (unsigned long long)h->attempt);
+               (unsigned long long)s->version, h->job->id, (unsigned long long)h->job->attempt);
     return http_json_wait(h->target->data_client, HTTP_DELETE, buf_str(&url), NULL,
                           h->target->params.call_timeout, NULL, err);
 }
@@ -88,7 +88,7 @@ static int tell_owner(const struct hidden_job *h, const char *name, const char *
         if (!object_copy_may_pass(code))
             return code;
         if (atomic_load(h->stopped))
-            return error_set(err, E_ABORTED, "job '%s' was stopped", h->job_id);
+            return error_set(err, E_ABORTED, "job '%s' was stopped", h->job->id);
         if (clock_ms() >= until_ms || !job_stop_pause(&h->target->copies->stop, PAUSE_MS))
             return error_recode(err, E_NET, "copy of '%s' on target '%s'", name, id);
         *err = ERROR_INIT;
@@ -103,7 +103,8 @@ static int tell_owners(const struct hidden_job *h, const char *name, owner_fn *f
     size_t count = find_owners(h, name, s, nodes);
     int code = 0;
     for (size_t i = 0; i < count && code == 0; i++) {
-        bool meant = choice == NULL || choice->fn(choice->ctx, nodes[i]);
+        bool meant = !job_leaves_out(h->job, nodes[i]->id) &&
+                     (choice == NULL || choice->fn(choice->ctx, nodes[i]));
         if (meant && strcmp(nodes[i]->id, h->target->id) != 0)
             code = tell_owner(h, name, nodes[i]->id, fn, err);
     }

@@ -12,7 +12,8 @@
  * late changes nothing.
  *
  * An owner that cannot be reached is no reason to leave it out: E_NET, by which a job that is done
- * again begins again (xaction/controller.h).
+ * again begins again (xaction/controller.h).  One that the job goes on without is left out, also
+ * where it is back: it has missed a write, and a repair brings it (cluster/lag.h).
  *
  * Any thread that may wait. */
 #pragma once
@@ -31,8 +32,7 @@ struct target;
 struct hidden_job {
     struct target *target;
     uint64_t bucket_id;
-    const char *job_id;
-    uint64_t attempt;
+    const struct job *job;
     const atomic_bool *stopped; /* ends it with E_ABORTED */
 };
 

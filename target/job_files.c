@@ -137,10 +137,11 @@ static int read_job(const char *dir, const char *id, struct job **job, struct er
 }
 
 /* A crash right after mkdir leaves a directory without a document: nothing was begun in it. */
-static void settle_one(struct xactions *x, const struct jobs *jobs, const char *dir, const char *id)
+static void settle_one(struct xactions *x, const struct jobs *jobs, const char *target_id,
+                       const char *dir, const char *id)
 {
     enum xaction_order order;
-    if (!xaction_settles(jobs_find(jobs, id), &order))
+    if (!xaction_settles(jobs_find(jobs, id), target_id, &order))
         return;
     struct error err = ERROR_INIT;
     struct job *job = NULL;
@@ -156,7 +157,7 @@ static void settle_one(struct xactions *x, const struct jobs *jobs, const char *
 }
 
 static void settle_mountpath(const struct mountpath *mp, struct xactions *x,
-                             const struct jobs *jobs)
+                             const struct jobs *jobs, const char *target_id)
 {
     _cleanup_free_ char *path = xprintf("%s/.dfc/jobs", mp->path);
     DIR *d = opendir(path);
@@ -169,15 +170,16 @@ static void settle_mountpath(const struct mountpath *mp, struct xactions *x,
         if (e->d_name[0] == '.')
             continue;
         _cleanup_free_ char *dir = xprintf("%s/%s", path, e->d_name);
-        settle_one(x, jobs, dir, e->d_name);
+        settle_one(x, jobs, target_id, dir, e->d_name);
     }
     closedir(d);
 }
 
-void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs)
+void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs,
+                      const char *target_id)
 {
-    xactions_settle(x, jobs);
+    xactions_settle(x, jobs, target_id);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++)
-        settle_mountpath(set->all[i], x, jobs);
+        settle_mountpath(set->all[i], x, jobs, target_id);
 }

@@ -34,8 +34,9 @@ int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, in
 
 struct jobs;
 struct xactions;
-/* Has everything committed or undone that the cluster's documents say has ended, or no longer know:
+/* Has everything committed or undone that the cluster's documents say has ended, or goes on without this target, or no longer know:
  * jobs of this run, and directories that an earlier one has left.  To be called whenever documents
  * have come from the primary, before any later ones are put in force; not with those that a restarted
  * node finds on its own disks, which may be old. */
-void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs);
+void job_files_settle(struct mountpaths *m, struct xactions *x, const struct jobs *jobs,
+                      const char *target_id);

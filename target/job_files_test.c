@@ -118,7 +118,7 @@ static void settle(const char *text)
         assert_int_equal(job_state_from_name(word, &state, NULL), 0);
         list[jobs.count++] = make_job(id, state);
     }
-    job_files_settle(fx.mountpaths, registry, &jobs);
+    job_files_settle(fx.mountpaths, registry, &jobs, "t1");
     for (size_t i = 0; i < jobs.count; i++)
         job_unref(list[i]);
 }

@@ -34,6 +34,7 @@ struct sort_host {
     struct sort_spec *spec;
     struct sort_plan *plan;
     unsigned self;
+    bool *absent; /* by number: the job goes on without them */
     struct sort_peers *peers;
     struct sort_env env;
     struct sort_pins pins;
@@ -218,12 +219,25 @@ static void host_free(void *self)
     sort_task_free(h->task);
     sort_peers_free(h->peers);
     sort_outputs_done(&h->outputs);
+    free(h->absent);
     sort_plan_free(h->plan);
     sort_spec_free(h->spec);
     job_unref(h->job);
     free(h);
 }
 DEFINE_CLEANUP(struct sort_host, host_free);
+
+/* As the job's document has it now. */
+static void host_leave_out(struct sort_host *h)
+{
+    for (size_t i = 0; i < h->job->without_count; i++) {
+        int number = sort_plan_number(h->plan, h->job->without[i]);
+        if (number < 0)
+            continue;
+        h->absent[number] = true;
+        sort_plan_leave_out(h->plan, (unsigned)number);
+    }
+}
 
 static int host_parse(struct sort_host *h, struct error *err)
 {
@@ -238,6 +252,8 @@ static int host_parse(struct sort_host *h, struct error *err)
     if (number < 0)
         return error_set(err, E_INVALID, "target '%s' is no participant", h->target->id);
     h->self = (unsigned)number;
+    h->absent = xcalloc(h->plan->count, sizeof *h->absent);
+    host_leave_out(h);
     return 0;
 }
 
@@ -280,6 +296,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .env = &h->env,
         .self = h->self,
         .participants = (unsigned)h->plan->count,
+        .absent = h->absent,
         .attempt = h->job->attempt,
         .salt = h->plan->salt,
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
@@ -316,7 +333,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .outputs_prune = env_outputs_prune};
     int code = host_parse(h, err);
     h->pins = (struct sort_pins){.target = h->target,
-                                 .job_id = h->job->id,
+                                 .job = h->job,
                                  .plan = h->plan,
                                  .spec = h->spec,
                                  .self = h->self,
@@ -342,7 +359,7 @@ static int host_prepare(void *self, struct error *err)
     if (h->task == NULL)
         return host_make_task(h, err);
     host_meet_peers(h);
-    return sort_task_again(h->task, h->job->attempt, err);
+    return sort_task_again(h->task, h->job->attempt, h->absent, err);
 }
 
 static void host_again(void *self, const struct job *job)
@@ -351,7 +368,8 @@ static void host_again(void *self, const struct job *job)
     sort_peers_free(steal(h->peers));
     job_unref(h->job);
     h->job = job_ref(job);
-    h->pins.job_id = h->job->id;
+    host_leave_out(h);
+    h->pins.job = h->job;
     h->outputs.job = h->job;
     atomic_store(&h->stopped, false);
 }

@@ -14,8 +14,7 @@ static struct hidden_job hidden_of(const struct sort_outputs *o)
 {
     return (struct hidden_job){.target = o->target,
                                .bucket_id = o->plan->output_bucket_id,
-                               .job_id = o->job->id,
-                               .attempt = o->job->attempt,
+                               .job = o->job,
                                .stopped = o->stopped};
 }
 

@@ -14,7 +14,7 @@ enum { PAUSE_MS = 100 };
 static int wait_a_little(const struct sort_pins *p, struct error *err)
 {
     if (!job_stop_pause(&p->target->copies->stop, PAUSE_MS) || atomic_load(p->stopped))
-        return error_set(err, E_ABORTED, "job '%s' was stopped", p->job_id);
+        return error_set(err, E_ABORTED, "job '%s' was stopped", p->job->id);
     return 0;
 }
 
@@ -33,7 +33,9 @@ static bool is_all(const struct sort_pins *p, const char *name, bool lost)
     struct target *t = p->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
-    if (b == NULL || !copies_are_several(b) || (!lost && copies_suffice_here(t, b, name)))
+    bool good = b != NULL && copies_are_several(b) && !lost &&
+                (copies_suffice_here(t, b, name) || copies_are_good_here(t, b, name));
+    if (b == NULL || !copies_are_several(b) || good)
         return true;
     (void)copies_settle(t, b->id, name, NULL); /* or the next time */
     return false;
@@ -45,7 +47,7 @@ static int pin_present(const struct sort_pins *p, const char *name, const char *
     struct object_store *store = p->target->store;
     uint64_t bucket_id = p->plan->input_bucket_id;
     _cleanup_free_ char *path = NULL;
-    int code = object_pin(store, bucket_id, name, p->job_id, link_name, &path, o, err);
+    int code = object_pin(store, bucket_id, name, p->job->id, link_name, &path, o, err);
     return code != E_OBJECT_NOT_FOUND ? code : object_explain_miss(store, bucket_id, name, err);
 }
 

@@ -1,7 +1,7 @@
 /* Pinning one shard of a sort (sort_pins.h): the object as a GET would be answered from it.
  *
- * Of several copies the first owner pins its own, once all that was acknowledged is here: before it
- * looks at lists it waits for its repair; a name that is not settled, and one whose bytes it has lost,
+ * Of several copies the first owner that takes part pins its own, once all that was acknowledged is here, be
+ * it the one that acts or not (one that the job went on without may be back): before it looks at lists it waits for its repair; a name that is not settled, and one whose bytes it has lost,
  * it has compared, and looks again.  Waits; E_ABORTED when the job is stopped. */
 #pragma once
 

@@ -21,10 +21,11 @@ enum {
     ARENA_BYTES = 16 << 10,
     LINK_NAME = 36, /* "in-" and 32 hex digits */
     NAME_LEN_MAX = 1024,
+    LEFT_MAX = 4096, /* of sort/plan.c */
 };
 
 static const char list_name[] = "pinned";
-static const char magic[8] = "DFCPINS1";
+static const char magic[8] = "DFCPINS2";
 
 /* --- pinning
  * ---------------------------------------------------------------------------------------
@@ -39,10 +40,22 @@ static void link_name_of(const struct sort_pins *p, const char *shard, char out[
              (unsigned long long)hash.low64);
 }
 
+struct pinned_shard {
+    struct sort_shard_info info;
+    uint64_t stamp; /* 0: it is missing */
+};
+
+static uint64_t stamp_of(const char *name, const struct version *v)
+{
+    const uint64_t numbers[] = {v->term, v->map, v->counter};
+    return XXH3_64bits_withSeed(name, strlen(name), XXH3_64bits(numbers, sizeof numbers));
+}
+
 /* *found false: there is no such object. */
-static int pin_shard(const struct sort_pins *p, struct sort_shard_info *info, bool *found,
+static int pin_shard(const struct sort_pins *p, struct pinned_shard *shard, bool *found,
                      struct error *err)
 {
+    struct sort_shard_info *info = &shard->info;
     char link_name[LINK_NAME];
     struct object o;
     link_name_of(p, info->name, link_name);
@@ -54,7 +67,51 @@ static int pin_shard(const struct sort_pins *p, struct sort_shard_info *info, bo
         return error_wrap(err, "pin shard '%s'", info->name);
     close(o.fd);
     info->size = o.attr.size;
+    shard->stamp = stamp_of(info->name, &o.attr.version);
     return 0;
+}
+
+static int owned_since(const struct sort_pins *p, const char *name)
+{
+    return sort_plan_owned_since(p->plan, p->plan->input_bucket_id, name, p->self);
+}
+
+/* --- the list that is being made ----------------------------------------------------------------
+ */
+
+struct listing {
+    struct encoder encoder;
+    sort_shard_fn *each;
+    void *arg;
+    uint64_t stamp; /* the sum of all */
+};
+
+static int listing_put(struct encoder *e, const struct pinned_shard *shard, struct error *err)
+{
+    const struct sort_shard_info *info = &shard->info;
+    size_t len = strlen(info->name);
+    int code = encoder_put_varint(e, 1, err);
+    if (code == 0)
+        code = encoder_put_varint(e, info->place, err);
+    if (code == 0)
+        code = encoder_put_varint(e, info->size, err);
+    if (code == 0)
+        code = encoder_put_varint(e, info->missing, err);
+    if (code == 0)
+        code = encoder_put_varint(e, info->without, err);
+    if (code == 0)
+        code = encoder_put_u64(e, shard->stamp, err);
+    if (code == 0)
+        code = encoder_put_varint(e, len, err);
+    return code != 0 ? code : encoder_put(e, info->name, len, err);
+}
+
+static int list_shard(void *arg, const struct pinned_shard *shard, struct error *err)
+{
+    struct listing *l = arg;
+    int code = listing_put(&l->encoder, shard, err);
+    l->stamp += shard->stamp;
+    return code != 0 ? code : l->each(l->arg, &shard->info, err);
 }
 
 /* --- which shards ---
@@ -66,8 +123,8 @@ enum { PIN_TRIES = 5 };
 
 struct batch {
     const struct sort_pins *pins;
-    sort_shard_fn *each;
-    void *arg;
+    int since; /* what became this target's when so many had left, or more */
+    struct listing *listing;
     bool listed; /* one that is not there any more is no part of the dataset */
     struct arena *arena;
     const char *names[COLD_NAMES_BATCH];
@@ -87,18 +144,19 @@ static int bring(const struct sort_pins *p, const char *name, enum cold_here *wh
     return cold_make_here(p->target, b, name, NULL, what, &bytes, err);
 }
 
-static int pin_or_bring(const struct sort_pins *p, struct sort_shard_info *info, bool *found,
+static int pin_or_bring(const struct sort_pins *p, struct pinned_shard *shard, bool *found,
                         struct error *err)
 {
+    const struct sort_shard_info *info = &shard->info;
     enum cold_here what = COLD_HERE;
-    int code = pin_shard(p, info, found, err);
+    int code = pin_shard(p, shard, found, err);
     for (int i = 0; code == 0 && !*found && what != COLD_NOWHERE; i++) {
         if (i == PIN_TRIES)
             return error_set(err, E_NO_SPACE, "shard '%s' is evicted before it can be pinned",
                              info->name);
         code = bring(p, info->name, &what, err);
         if (code == 0 && what != COLD_NOWHERE)
-            code = pin_shard(p, info, found, err);
+            code = pin_shard(p, shard, found, err);
     }
     return code;
 }
@@ -109,12 +167,13 @@ static int batch_pin(struct batch *b, struct error *err)
     int code = cold_make_all_here(p->target, p->plan->input_bucket_id, b->names, b->count,
                                   p->stopped, err);
     for (size_t i = 0; code == 0 && i < b->count; i++) {
-        struct sort_shard_info info = {.name = b->names[i], .place = b->places[i]};
+        struct pinned_shard shard = {.info = {.name = b->names[i], .place = b->places[i]}};
         bool found;
-        code = pin_or_bring(p, &info, &found, err);
-        info.missing = !found;
+        shard.info.without = (unsigned)owned_since(p, b->names[i]);
+        code = pin_or_bring(p, &shard, &found, err);
+        shard.info.missing = !found;
         if (code == 0 && (found || !b->listed))
-            code = b->each(b->arg, &info, err);
+            code = list_shard(b->listing, &shard, err);
     }
     b->count = 0;
     arena_reset(b->arena);
@@ -128,10 +187,10 @@ static int batch_add(struct batch *b, const char *name, uint64_t place, struct e
     return b->count == COLD_NAMES_BATCH ? batch_pin(b, err) : 0;
 }
 
-static bool is_ours(void *ctx, const char *name)
+static bool is_meant(void *ctx, const char *name)
 {
-    const struct sort_pins *p = ctx;
-    return sort_plan_owner(p->plan, p->plan->input_bucket_id, name) == p->self;
+    const struct batch *b = ctx;
+    return owned_since(b->pins, name) >= b->since;
 }
 
 static int add_template(struct batch *b, struct error *err)
@@ -143,7 +202,7 @@ static int add_template(struct batch *b, struct error *err)
     for (uint64_t i = 0; code == 0 && i < template_count(t); i++) {
         buf_clear(&name);
         template_name(t, i, &name);
-        if (is_ours((void *)b->pins, buf_str(&name)))
+        if (is_meant(b, buf_str(&name)))
             code = batch_add(b, buf_str(&name), i, err);
     }
     return code;
@@ -154,7 +213,7 @@ static int add_list(struct batch *b, struct error *err)
     const struct sort_spec *spec = b->pins->spec;
     int code = 0;
     for (size_t i = 0; code == 0 && i < spec->input_name_count; i++) {
-        if (is_ours((void *)b->pins, spec->input_names[i]))
+        if (is_meant(b, spec->input_names[i]))
             code = batch_add(b, spec->input_names[i], i, err);
     }
     return code;
@@ -171,8 +230,7 @@ static int add_names(void *ctx, const char *const *names, size_t count, struct e
     struct batch *b = ctx;
     int code = 0;
     for (size_t i = 0; code == 0 && i < count; i++) {
-        if (is_ours((void *)b->pins, names[i]) &&
-            ends_with(names[i], b->pins->spec->input_extension))
+        if (is_meant(b, names[i]) && ends_with(names[i], b->pins->spec->input_extension))
             code = batch_add(b, names[i], 0, err);
     }
     return code;
@@ -193,8 +251,8 @@ static int add_prefix(struct batch *b, struct error *err)
     const struct cold_names names = {.target = p->target,
                                      .bucket_id = p->plan->input_bucket_id,
                                      .prefix = p->spec->input_prefix,
-                                     .is_ours = is_ours,
-                                     .ctx = (void *)p,
+                                     .is_ours = is_meant,
+                                     .ctx = b,
                                      .stop = p->stopped};
     b->listed = true;
     if (cold_names_can(p->target, p->plan->input_bucket_id))
@@ -212,7 +270,7 @@ int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const cha
     int code = 0;
     while (code == 0 && more) {
         if (atomic_load(p->stopped))
-            return error_set(err, E_ABORTED, "job '%s' was stopped", p->job_id);
+            return error_set(err, E_ABORTED, "job '%s' was stopped", p->job->id);
         struct list_page page = {0};
         const struct list_request request = {.bucket_id = bucket_id,
                                              .prefix = prefix,
@@ -244,10 +302,13 @@ static int add_all(struct batch *b, struct error *err)
     return error_set(err, E_INTERNAL, "unknown kind of input %d", (int)b->pins->spec->input_kind);
 }
 
-static int pin_all(const struct sort_pins *p, sort_shard_fn *each, void *arg, struct error *err)
+/* Those that have become this target's since so many have left. */
+static int pin_since(const struct sort_pins *p, unsigned since, struct listing *listing,
+                     struct error *err)
 {
     struct batch *b = xcalloc(1, sizeof *b);
-    *b = (struct batch){.pins = p, .each = each, .arg = arg, .arena = arena_new(ARENA_BYTES)};
+    *b = (struct batch){
+        .pins = p, .since = (int)since, .listing = listing, .arena = arena_new(ARENA_BYTES)};
     int code = add_all(b, err);
     if (code == 0)
         code = batch_pin(b, err);
@@ -260,87 +321,42 @@ int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct
 {
     char link_name[LINK_NAME];
     link_name_of(p, shard, link_name);
-    int code = job_files_open(p->target->mountpaths, p->job_id, link_name, fd, err);
+    int code = job_files_open(p->target->mountpaths, p->job->id, link_name, fd, err);
     return code != 0 ? error_wrap(err, "open pinned shard '%s'", shard) : 0;
 }
 
 /* --- the list of what is pinned -----------------------------------------------------------------
  *
- *     magic      "DFCPINS1"
- *     stamp      8 bytes
- *     shards     each: 1, place, size, missing, length of the name, name
+ *     magic      "DFCPINS2"
+ *     left       how many targets the job went on without when it was written
+ *     shards     each: 1, place, size, missing, left when it became this target's, stamp (8 bytes),
+ *                length of the name, name
  *     end        0
  *     checksum   8 bytes
  */
 
-struct listing {
-    struct encoder encoder;
-    sort_shard_fn *each;
-    void *arg;
+/* One that is read, and what has become of it. */
+struct known_list {
+    const struct buf *text; /* NULL: there is none */
+    unsigned left;
 };
 
-static int listing_put(struct encoder *e, const struct sort_shard_info *info, struct error *err)
-{
-    size_t len = strlen(info->name);
-    int code = encoder_put_varint(e, 1, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->place, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->size, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->missing, err);
-    if (code == 0)
-        code = encoder_put_varint(e, len, err);
-    return code != 0 ? code : encoder_put(e, info->name, len, err);
-}
+typedef int pinned_fn(void *arg, const struct pinned_shard *shard, struct error *err);
 
-static int list_shard(void *arg, const struct sort_shard_info *info, struct error *err)
-{
-    struct listing *l = arg;
-    int code = listing_put(&l->encoder, info, err);
-    return code != 0 ? code : l->each(l->arg, info, err);
-}
-
-static int pin_and_list(const struct sort_pins *p, struct listing *l, uint64_t stamp,
-                        struct error *err)
-{
-    int code = encoder_put(&l->encoder, magic, sizeof magic, err);
-    if (code == 0)
-        code = encoder_put_u64(&l->encoder, stamp, err);
-    if (code == 0)
-        code = pin_all(p, list_shard, l, err);
-    if (code == 0)
-        code = encoder_put_varint(&l->encoder, 0, err);
-    return code != 0 ? code : encoder_put_checksum(&l->encoder, err);
-}
-
-static int pin_anew(const struct sort_pins *p, sort_shard_fn *each, void *arg,
-                    struct sort_pinned *pinned, struct error *err)
-{
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    struct listing l = {.each = each, .arg = arg};
-    random_bytes(&pinned->stamp, sizeof pinned->stamp);
-    encoder_init(&l.encoder, sink_buf(&text));
-    int code = sort_pin_wait_for_repair(p, err);
-    if (code == 0)
-        code = pin_and_list(p, &l, pinned->stamp, err);
-    encoder_done(&l.encoder);
-    if (code == 0)
-        code =
-            job_files_write(p->target->mountpaths, p->job_id, list_name, text.data, text.len, err);
-    return code;
-}
-
-static int listing_get(struct decoder *d, struct sort_shard_info *info,
+static int listing_get(struct decoder *d, struct pinned_shard *shard,
                        char name[static NAME_LEN_MAX + 1], struct error *err)
 {
-    uint64_t missing = 0, len = 0;
+    struct sort_shard_info *info = &shard->info;
+    uint64_t missing = 0, left = 0, len = 0;
     int code = decoder_get_varint(d, &info->place, err);
     if (code == 0)
         code = decoder_get_varint(d, &info->size, err);
     if (code == 0)
         code = decoder_get_bounded(d, 1, "a mark", &missing, err);
+    if (code == 0)
+        code = decoder_get_bounded(d, LEFT_MAX, "a number of targets", &left, err);
+    if (code == 0)
+        code = decoder_get_u64(d, &shard->stamp, err);
     if (code == 0)
         code = decoder_get_bounded(d, NAME_LEN_MAX, "the length of a name", &len, err);
     if (code == 0)
@@ -348,20 +364,25 @@ static int listing_get(struct decoder *d, struct sort_shard_info *info,
     name[len] = '\0';
     info->name = name;
     info->missing = missing != 0;
+    info->without = (unsigned)left;
     return code;
 }
 
-static int listing_head(struct decoder *d, uint64_t *stamp, struct error *err)
+static int listing_head(struct decoder *d, unsigned *left, struct error *err)
 {
     char found[sizeof magic] = {0};
+    uint64_t number = 0;
     int code = decoder_get(d, found, sizeof found, err);
     if (code == 0 && memcmp(found, magic, sizeof magic) != 0)
         return error_set(err, E_CORRUPT, "it is no list of shards");
-    return code != 0 ? code : decoder_get_u64(d, stamp, err);
+    if (code == 0)
+        code = decoder_get_bounded(d, LEFT_MAX, "a number of targets", &number, err);
+    *left = (unsigned)number;
+    return code;
 }
 
 /* All of it, to the checksum. */
-static int listing_each(const struct buf *text, uint64_t *stamp, sort_shard_fn *each, void *arg,
+static int listing_each(const struct buf *text, unsigned *left, pinned_fn *each, void *arg,
                         struct error *err)
 {
     char name[NAME_LEN_MAX + 1];
@@ -369,14 +390,14 @@ static int listing_each(const struct buf *text, uint64_t *stamp, sort_shard_fn *
     struct decoder d;
     uint64_t more = 1;
     decoder_init(&d, source_span(&span));
-    int code = listing_head(&d, stamp, err);
+    int code = listing_head(&d, left, err);
     while (code == 0 && more != 0) {
-        struct sort_shard_info info = {0};
+        struct pinned_shard shard = {0};
         code = decoder_get_bounded(&d, 1, "a mark", &more, err);
         if (code == 0 && more != 0)
-            code = listing_get(&d, &info, name, err);
+            code = listing_get(&d, &shard, name, err);
         if (code == 0 && more != 0)
-            code = each(arg, &info, err);
+            code = each(arg, &shard, err);
     }
     if (code == 0)
         code = decoder_get_checksum(&d, err);
@@ -384,28 +405,50 @@ static int listing_each(const struct buf *text, uint64_t *stamp, sort_shard_fn *
     return code;
 }
 
-static int check_pin(void *arg, const struct sort_shard_info *info, struct error *err)
+/* --- pinning, and the list of it ----------------------------------------------------------------
+ */
+
+/* What is known, and then what has become this target's since. */
+static int list_all(const struct sort_pins *p, const struct known_list *known, struct listing *l,
+                    struct error *err)
+{
+    unsigned left = 0;
+    bool all = known->text != NULL && known->left == p->plan->left_count;
+    int code = encoder_put(&l->encoder, magic, sizeof magic, err);
+    if (code == 0)
+        code = encoder_put_varint(&l->encoder, p->plan->left_count, err);
+    if (code == 0 && known->text != NULL)
+        code = listing_each(known->text, &left, list_shard, l, err);
+    if (code == 0 && !all)
+        code = sort_pin_wait_for_repair(p, err);
+    if (code == 0 && !all)
+        code = pin_since(p, known->text != NULL ? known->left + 1 : 0, l, err);
+    if (code == 0)
+        code = encoder_put_varint(&l->encoder, 0, err);
+    return code != 0 ? code : encoder_put_checksum(&l->encoder, err);
+}
+
+static int check_pin(void *arg, const struct pinned_shard *shard, struct error *err)
 {
     const struct sort_pins *p = arg;
     int fd = -1;
-    int code = info->missing ? 0 : sort_pins_open(p, info->name, &fd, err);
+    int code = shard->info.missing ? 0 : sort_pins_open(p, shard->info.name, &fd, err);
     if (fd >= 0)
         close(fd);
     return code;
 }
 
 /* False: there is no list, or not all of what it names is there. */
-static bool read_list(const struct sort_pins *p, struct buf *text)
+static bool read_list(const struct sort_pins *p, struct buf *text, unsigned *left)
 {
     struct error err = ERROR_INIT;
-    uint64_t stamp;
-    int code = job_files_read(p->target->mountpaths, p->job_id, list_name, text, &err);
+    int code = job_files_read(p->target->mountpaths, p->job->id, list_name, text, &err);
     if (code == E_NOT_FOUND)
         return false;
     if (code == 0)
-        code = listing_each(text, &stamp, check_pin, (void *)p, &err);
+        code = listing_each(text, left, check_pin, (void *)p, &err);
     if (code != 0)
-        log_warn("shards are pinned anew", lstr("job", p->job_id), lerr(&err));
+        log_warn("shards are pinned anew", lstr("job", p->job->id), lerr(&err));
     return code == 0;
 }
 
@@ -413,8 +456,17 @@ int sort_pins_make(const struct sort_pins *p, sort_shard_fn *each, void *arg,
                    struct sort_pinned *pinned, struct error *err)
 {
     _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    pinned->again = read_list(p, &text);
-    return pinned->again ? listing_each(&text, &pinned->stamp, each, arg, err)
-                         : pin_anew(p, each, arg, pinned, err);
+    struct buf text = BUF_INIT, next = BUF_INIT;
+    struct known_list known = {0};
+    struct listing l = {.each = each, .arg = arg};
+    pinned->again = read_list(p, &text, &known.left);
+    known.text = pinned->again ? &text : NULL;
+    encoder_init(&l.encoder, sink_buf(&next));
+    int code = list_all(p, &known, &l, err);
+    encoder_done(&l.encoder);
+    pinned->stamp = l.stamp;
+    bool same = pinned->again && known.left == p->plan->left_count;
+    return code != 0 || same ? code
+                             : job_files_write(p->target->mountpaths, p->job->id, list_name,
+                                               next.data, next.len, err);
 }

@@ -1,16 +1,19 @@
-/* The input of a sort on one target: objects of the input bucket whose first owner it is, pinned by
- * hard links under the job's directory, where they stay what they were whatever becomes of the
- * objects.
+/* The input of a sort on one target: objects of the input bucket whose first owner it is, of those
+ * that the job has not gone on without, pinned by hard links under the job's directory, where they
+ * stay what they were whatever becomes of the objects.
  *
  *     in-<32 hex digits>   a pin: the hash that the store names the object's file by
- *     pinned               written when all are there: what they are, and a stamp drawn at random
+ *     pinned               written when all are there: what they are, each with the stamp of its
+ * name and version
  *
  * With that list a target that has restarted finds the same input again.  Without it, or where one
- * of its pins is gone, everything is pinned anew, under another stamp. */
+ * of its pins is gone, everything is pinned anew.  What comes besides when the job goes on without
+ * another target is pinned then, and added to the list. */
 #pragma once
 
 #include <stdatomic.h>
 
+#include "cluster/job.h"
 #include "sort/env.h"
 #include "sort/plan.h"
 #include "sort/spec.h"
@@ -20,7 +23,7 @@ struct target;
 
 struct sort_pins {
     struct target *target;
-    const char *job_id;
+    const struct job *job;
     const struct sort_plan *plan;
     const struct sort_spec *spec;
     unsigned self; /* number of the target in the plan */

@@ -98,7 +98,8 @@ static bool env_job_committed(void *ctx, const char *job_id)
     struct target *t = ctx;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct job *job = jobs_find(&s->jobs, job_id);
-    return job != NULL && (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
+    return job != NULL && !job_leaves_out(job, t->id) &&
+           (job->state == JOB_COMMITTING || job->state == JOB_FINISHED);
 }
 
 /* Of several copies each owner writes its own, told by the one that acts. */
@@ -141,7 +142,7 @@ static void state_changed(void *ctx, const struct cluster_state *s)
     struct target *t = ctx;
     sweeper_wake(t->sweeper);
     back_look(t->back);
-    job_files_settle(t->mountpaths, t->xactions, &s->jobs);
+    job_files_settle(t->mountpaths, t->xactions, &s->jobs, t->id);
     tell_ready(t);
     member_state_taken(t->member);
 }

@@ -121,6 +121,15 @@ static bool find_failure(const struct controller_peer *peers, size_t n, unsigned
     return true;
 }
 
+static bool anybody_spared(const struct controller_peer *peers, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (peers[i].spared)
+            return true;
+    }
+    return false;
+}
+
 static void verdict_unfit(struct controller_verdict *v, const struct error *unfit)
 {
     v->next = JOB_STOPPING;
@@ -141,6 +150,8 @@ static void step_queued(const struct job *job, const struct controller_peer *pee
         return;
     if (unfit != NULL)
         verdict_unfit(v, unfit);
+    else if (anybody_spared(peers, n))
+        v->sheds = true;
     else if (all_peers(peers, n, ready))
         v->next = JOB_RUNNING;
     else
@@ -212,6 +223,8 @@ static void step_committing(const struct controller_peer *peers, size_t n,
         all = all && (peers[i].gone || peer_is(&peers[i], done));
     if (all)
         v->next = JOB_FINISHED;
+    else if (anybody_spared(peers, n))
+        v->sheds = true;
     else
         order_all(orders, peers, n, CONTROLLER_COMMIT, done | STATE_BIT(XACTION_COMMITTING));
 }

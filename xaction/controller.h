@@ -25,7 +25,8 @@
  *
  * A kind that begins again (kinds.def) goes back to `queued` when a participant is lost while it runs, or
  * streams between two of them were cut: everybody is told to prepare for the next attempt, who is away is
- * waited for, and what stands is not done again.  What a participant fails by for a reason of its own
+ * waited for, and what stands is not done again.  Whom the job can do without (the driver says so, of one that
+ * has been away for long) it sheds there, or while it is committed: from then on it is no peer.  What a participant fails by for a reason of its own
  * ends the job all the same. */
 #pragma once
 
@@ -42,6 +43,7 @@ struct controller_peer {
     bool silent;     /* the last question had no answer */
     bool reachable;  /* by the committed map */
     bool gone;       /* out of the map */
+    bool spared;     /* it has been away for long, and the job can do without it */
     enum xaction_state state;
     int error_code;  /* with XACTION_FAILED */
     const char *error_message;
@@ -52,11 +54,12 @@ enum controller_order { CONTROLLER_NOTHING, CONTROLLER_PREPARE, CONTROLLER_RUN,
 
 struct controller_verdict {
     enum job_state next;    /* = job->state: stays */
+    bool sheds;             /* goes on without those that are spared: that is a move, too */
     enum job_state stop_as; /* with next = JOB_STOPPING */
     struct error cause;     /* with a failure */
 };
 
-/* Fills orders[0..n) for the job's present state.  When verdict->next differs from it, the driver
+/* Fills orders[0..n) for the job's present state.  When verdict->next differs from it, or it sheds, the driver
  * first commits the move and then calls again.
  * unfit: why what the job makes would be of no use any more (the cluster's targets, or its buckets,
  * are not those of its plan), or NULL.  E_ABORTED: it was for nothing, but nothing has gone wrong.

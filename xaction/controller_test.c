@@ -349,6 +349,51 @@ static void test_unfit_job_is_stopped(void **state)
     }
 }
 
+/* Where it waits: before it runs, and in the commit.  A failure that is nobody's absence comes
+ * first. */
+static void test_it_goes_on_without_who_is_spared(void **state)
+{
+    (void)state;
+    char kind[] = "sort";
+    static const enum job_state states[] = {JOB_QUEUED, JOB_COMMITTING};
+    for (size_t i = 0; i < 2; i++) {
+        struct job job = {.state = states[i], .attempt = 1, .kind = kind};
+        struct controller_peer p[] = {
+            {.id = "t1",
+             .heard = true,
+             .reachable = true,
+             .state = i == 0 ? XACTION_READY : XACTION_COMMITTED},
+            {.id = "t2", .reachable = false},
+        };
+        struct controller_verdict v;
+        enum controller_order orders[2];
+        controller_step(&job, p, 2, NULL, true, true, &v, orders);
+        assert_false(v.sheds);
+        p[1].spared = true;
+        controller_step(&job, p, 2, NULL, true, true, &v, orders);
+        assert_int_equal(v.next, states[i]);
+        assert_true(v.sheds);
+        controller_step(&job, p, 1, NULL, true, true, &v, orders);
+        assert_false(v.sheds);
+        assert_int_equal(v.next, i == 0 ? JOB_RUNNING : JOB_FINISHED);
+    }
+    struct job job = {.state = JOB_QUEUED, .kind = kind};
+    struct controller_peer p[] = {
+        {.id = "t1",
+         .heard = true,
+         .reachable = true,
+         .state = XACTION_FAILED,
+         .error_code = E_NO_SPACE,
+         .error_message = "full"},
+        {.id = "t2", .reachable = false, .spared = true},
+    };
+    struct controller_verdict v;
+    enum controller_order orders[2];
+    controller_step(&job, p, 2, NULL, true, true, &v, orders);
+    assert_int_equal(v.next, JOB_STOPPING);
+    assert_false(v.sheds);
+}
+
 /* --- the simulated cluster -------------------------------------------------------------------- */
 
 struct sim_target {
@@ -580,6 +625,7 @@ int main(void)
         cmocka_unit_test(test_unreachable_does_not_hold_up_the_stop),
         cmocka_unit_test(test_unfit_job_is_stopped),
         cmocka_unit_test(test_after_the_decision_no_failure_counts),
+        cmocka_unit_test(test_it_goes_on_without_who_is_spared),
         cmocka_unit_test(test_schedules),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,10 +145,12 @@ int xaction_may_begin(const struct jobs *jobs, const struct job *job, struct err
     return 0;
 }
 
-bool xaction_settles(const struct job *known, enum xaction_order *order)
+bool xaction_settles(const struct job *known, const char *node_id, enum xaction_order *order)
 {
-    if (known != NULL && !job_ended(known->state))
+    bool left_out = known != NULL && job_leaves_out(known, node_id);
+    if (known != NULL && !left_out && !job_ended(known->state))
         return false;
-    *order = known != NULL && known->state == JOB_FINISHED ? XACTION_COMMIT : XACTION_STOP;
+    bool stands = known != NULL && !left_out && known->state == JOB_FINISHED;
+    *order = stands ? XACTION_COMMIT : XACTION_STOP;
     return true;
 }

@@ -41,6 +41,7 @@ bool xaction_may_move(enum xaction_state from, enum xaction_state to);
  * beyond its beginning there does not begin anew, unless its kind resumes, for the order was on its
  * way for too long: E_JOB_STATE; nor does an attempt that is not the present one. */
 int xaction_may_begin(const struct jobs *jobs, const struct job *job, struct error *err);
-/* Has the job ended, as the documents have it (NULL: they do not know it any more)?  Then it is to
- * be committed, or stopped. */
-bool xaction_settles(const struct job *known, enum xaction_order *order);
+/* Has the job ended for this node, as the documents have it (NULL: they do not know it any more)?
+ * Then it is to be committed, or stopped; one that goes on without this node is stopped here at
+ * once. */
+bool xaction_settles(const struct job *known, const char *node_id, enum xaction_order *order);

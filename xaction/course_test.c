@@ -136,8 +136,24 @@ static void a_job_begins_and_ends_as_the_documents_say(void **unused)
         const struct job *job = s->jobs.jobs[0];
         enum xaction_order order = XACTION_STOP;
         assert_int_equal(xaction_may_begin(&s->jobs, job, NULL), rows[i].may_begin);
-        assert_int_equal(xaction_settles(job, &order), rows[i].settles);
+        assert_int_equal(xaction_settles(job, "t1", &order), rows[i].settles);
         assert_int_equal(order, rows[i].order);
+    }
+}
+
+/* Whatever becomes of the job: nobody else's part of it is touched. */
+static void a_job_that_goes_on_without_this_node_is_stopped(void **unused)
+{
+    (void)unused;
+    for (int state = JOB_QUEUED; state <= JOB_ABORTED; state++) {
+        struct job *job = job_new("j-1", "sort");
+        enum xaction_order order = XACTION_COMMIT;
+        job->state = (enum job_state)state;
+        job_leave_out(job, "t1");
+        assert_true(xaction_settles(job, "t1", &order));
+        assert_int_equal(order, XACTION_STOP);
+        assert_int_equal(xaction_settles(job, "t2", &order), job_ended(job->state));
+        job_unref(job);
     }
 }
 
@@ -148,7 +164,7 @@ static void a_job_that_the_documents_do_not_know_is_stopped(void **unused)
     struct job *job = job_new("j-1", "sort");
     enum xaction_order order = XACTION_COMMIT;
     assert_int_equal(xaction_may_begin(&empty->jobs, job, NULL), E_NOT_READY);
-    assert_true(xaction_settles(NULL, &order));
+    assert_true(xaction_settles(NULL, "t1", &order));
     assert_int_equal(order, XACTION_STOP);
     job_unref(job);
 }
@@ -160,6 +176,7 @@ int main(void)
         cmocka_unit_test(orders_are_idempotent),
         cmocka_unit_test(a_step_ends_in_the_next_state),
         cmocka_unit_test(a_job_begins_and_ends_as_the_documents_say),
+        cmocka_unit_test(a_job_that_goes_on_without_this_node_is_stopped),
         cmocka_unit_test(a_job_that_the_documents_do_not_know_is_stopped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -516,13 +516,13 @@ static void entry_settle(struct entry *e, enum xaction_order order)
         log_warn("ended job not cleaned up", lstr("job", e->job->id), lerr(&err));
 }
 
-void xactions_settle(struct xactions *x, const struct jobs *jobs)
+void xactions_settle(struct xactions *x, const struct jobs *jobs, const char *node_id)
 {
     pthread_mutex_lock(&x->lock);
     for (struct entry *e = x->entries, *next; e != NULL && !x->closing; e = next) {
         next = e->next;
         enum xaction_order order;
-        if (!xaction_settles(jobs_find(jobs, e->job->id), &order))
+        if (!xaction_settles(jobs_find(jobs, e->job->id), node_id, &order))
             continue;
         if (entry_over(e))
             entry_drop(e);

@@ -117,7 +117,7 @@ json_t *xactions_report(struct xactions *x, const char *job_id);
 void *xactions_hold(struct xactions *x, const char *job_id, const char *kind);
 void xactions_release(struct xactions *x, const char *job_id);
 /* After the documents have come from the primary: what has ended there, or is no longer there, is
- * ordered to be committed or stopped, and dropped once that is done.  Jobs begin here only when
+ * ordered to be committed or stopped, and dropped once that is done; so is what goes on without this node.  Jobs begin here only when
  * they are in the documents. */
 struct jobs;
-void xactions_settle(struct xactions *x, const struct jobs *jobs);
+void xactions_settle(struct xactions *x, const struct jobs *jobs, const char *node_id);

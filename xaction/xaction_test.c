@@ -479,11 +479,11 @@ static void test_only_the_memory_waits_for_holders(void **state)
     assert_int_equal(count(&fake.undos), 1);
     assert_int_equal(count(&fake.frees), 0);
     const struct jobs none = {0};
-    xactions_settle(f->x, &none);
+    xactions_settle(f->x, &none, "t1");
     assert_int_equal(state_of(f), XACTION_STOPPED);
     xactions_release(f->x, f->job->id);
     while (state_of(f) != XACTION_NONE) {
-        xactions_settle(f->x, &none);
+        xactions_settle(f->x, &none, "t1");
         sched_yield();
     }
     assert_int_equal(count(&fake.frees), 1);
@@ -501,7 +501,7 @@ static const struct jobs *jobs_in(struct fixture *f, enum job_state state)
 static void settle_until_gone(struct fixture *f, const struct jobs *jobs)
 {
     while (state_of(f) != XACTION_NONE) {
-        xactions_settle(f->x, jobs);
+        xactions_settle(f->x, jobs, "t1");
         sched_yield();
     }
 }
@@ -512,12 +512,12 @@ static void test_settling_leaves_what_has_not_ended(void **state)
     make_ready(f);
     static const enum job_state going[] = {JOB_QUEUED, JOB_RUNNING, JOB_COMMITTING, JOB_STOPPING};
     for (size_t i = 0; i < sizeof going / sizeof *going; i++) {
-        xactions_settle(f->x, jobs_in(f, going[i]));
+        xactions_settle(f->x, jobs_in(f, going[i]), "t1");
         assert_int_equal(state_of(f), XACTION_READY);
     }
     order(f, XACTION_STOP);
     wait_for(f, XACTION_STOPPED);
-    xactions_settle(f->x, jobs_in(f, JOB_STOPPING)); /* the primary may still ask */
+    xactions_settle(f->x, jobs_in(f, JOB_STOPPING), "t1"); /* the primary may still ask */
     assert_int_equal(state_of(f), XACTION_STOPPED);
     settle_until_gone(f, jobs_in(f, JOB_ABORTED));
     assert_int_equal(fake.frees, 1);
@@ -589,7 +589,7 @@ static void do_something(struct robber *r, struct rng *rng)
             xactions_release(r->f->x, job->id);
         break;
     case 2:
-        xactions_settle(r->f->x, &none);
+        xactions_settle(r->f->x, &none, "t1");
         break;
     default:
         xactions_order(r->f->x, (enum xaction_order)rng_below(rng, 4), job, NULL);

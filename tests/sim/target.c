@@ -225,7 +225,8 @@ static void settle(struct target_sim *t, const struct cluster_state *s)
     for (struct part *part = t->parts; part != NULL; part = part->next) {
         enum xaction_order order;
         if (t->w->mutant == MUTANT_never_settles ||
-            !xaction_settles(jobs_find(&s->jobs, part->job->id), &order))
+            !xaction_settles(jobs_find(&s->jobs, part->job->id), t->w->places[t->place].name,
+                             &order))
             continue;
         if (part->known && is_over(part))
             part_forget(part);

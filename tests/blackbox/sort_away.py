@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Sorts over buckets with copies that lose targets for good: they go on without them, come to the same bytes, do
+about the lost share again, and leave nothing, on those that come back neither.
+
+DFC_COPIES (2): copies of the buckets; DFC_LOST (1): how many of the targets (--targets) die; DFC_POINTS
+(sort.extract sort.finish): where, out of sort.extract, sort.merge, sort.plan, sort.create, sort.finish, commit."""
+
+import os
+import time
+
+from copies import setting
+from lib import check, equal, main, wait_for
+from sort_copies import SHARDS, contents, copies_on_disk, cost, create, repaired, spec_of
+from sort_errors import job_files
+from sort_failures import restart, tar_of, with_faults
+
+COPIES = int(os.environ.get("DFC_COPIES", 2))
+LOST = int(os.environ.get("DFC_LOST", 1))
+TRIES = 40  # some points are passed by one target alone, which a salt decides
+LONG = 300
+
+
+def lost_of(c):
+    return c.targets()[1:1 + LOST]
+
+
+def test_what_it_comes_to(c):
+    setting(c, "repair_delay", "0s")
+    create(c, "in", COPIES)
+    create(c, "out", COPIES)
+    for i in range(SHARDS):
+        c.put("in", f"s{i:02d}.tar", tar_of(i))
+    job = c.wait_job(c.sort(spec_of("works")))
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    equal(job["without"], [], "targets that it went on without")
+    c.wanted = contents(c, "out", "works")
+    empty(c)
+
+
+def empty(c):
+    c.destroy("out")
+    create(c, "out", COPIES)
+
+
+def alive(c, nodes):
+    return [node for node in nodes if c.pid(node) is not None]
+
+
+def arm(c, point, lost):
+    """They are ready to die at the point; nobody lags."""
+    fault = "disk.xattr=delay:300" if point == "commit" else f"{point}=kill@1"
+    for node in lost:
+        restart(c, node, f"--arg=--faults={fault}")
+    c.ended_by_test.update(lost)
+    repaired(c)
+
+
+def die(c, point, job_id, lost):
+    """Who dies first takes the others along.  True when that was before the job was through."""
+    def reached():
+        return len(alive(c, lost)) < len(lost) if point != "commit" else c.names("out", partial="true")
+
+    wait_for(lambda: reached() or c.job(job_id)["state"] == "finished", f"{point} is reached", LONG)
+    if not reached():
+        return False
+    for node in alive(c, lost):
+        c.kill(node, "-9")
+    return c.job(job_id)["state"] != "finished"
+
+
+def come_back(c, lost):
+    for node in lost:
+        if c.pid(node) is None:
+            c.start(node)
+    for node in lost:
+        c.wait_node(node, "active")
+
+
+def nothing_is_left(c, name):
+    """Every output on all its owners, and nothing else anywhere."""
+    wait_for(lambda: not job_files(c), "the job's files are removed", LONG)
+    repaired(c)
+    wait_for(lambda: len(copies_on_disk(c, "out")) == COPIES * len(c.wanted),
+             "all outputs are on all their owners, and nothing else", LONG)
+    equal(contents(c, "out", name), c.wanted, f"output of {name}")
+
+
+def lose(c, point):
+    """False: it was through before."""
+    lost = lost_of(c)
+    arm(c, point, lost)
+    begun = time.monotonic()
+    job_id = c.sort(spec_of("away"))
+    died = die(c, point, job_id, lost)
+    if died:
+        job = c.wait_job(job_id, seconds=LONG)
+        equal(job["state"], "finished", f"state; {job['errors']}")
+        equal(sorted(job["without"]), lost, "targets that it went on without")
+        equal(contents(c, "out", "away"), c.wanted, "output without them")
+        print(f"        {point}: {cost(job, len(c.wanted), LOST, len(c.targets()))}, "
+              f"{time.monotonic() - begun:.0f} s", flush=True)
+    come_back(c, lost)
+    if c.wait_job(job_id, seconds=LONG)["state"] == "finished":
+        nothing_is_left(c, "away")
+    empty(c)
+    return died
+
+
+def test_it_goes_on_without_them(c):
+    for point in os.environ.get("DFC_POINTS", "sort.extract sort.finish").split():
+        check(any(lose(c, point) for _ in range(TRIES)), f"all die at {point}")
+
+
+def test_who_comes_back_meanwhile_is_left_out(c):
+    """It is repaired before the job is through, and then lacks what it owns of the output: it does not act before
+    it has been repaired again."""
+    lost = lost_of(c)
+    with_faults(c, "sort.create=delay:2000")
+    arm(c, "sort.create", lost)
+    job_id = c.sort(spec_of("back"))
+    wait_for(lambda: c.job(job_id)["without"] != [], "it goes on without them", LONG)
+    come_back(c, lost)
+    job = c.wait_job(job_id, seconds=LONG)
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    equal(contents(c, "out", "back"), c.wanted, "output")
+    nothing_is_left(c, "back")
+    empty(c)
+
+
+if __name__ == "__main__":
+    main(targets=4, args=("--proxy-arg=--jobs-away-wait=2s",))
