@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/back.h"
+#include "target/backend/meta.h"
 #include "target/copies.h"
 #include "target/copy_rule.h"
 #include "target/earlier.h"
@@ -100,11 +101,22 @@ static void put_header(struct headers *h, const char *line)
     h->lines[h->count] = NULL;
 }
 
-static void put_meta(struct headers *h, const struct attr *a)
+/* Another object has no part in what the backend of this one has said of it. */
+static bool next_carried(const struct attr *a, size_t *pos, const char **name, const char **value)
+{
+    while (attr_meta_next(a, pos, name, value)) {
+        if (strcmp(*name, OBJECT_BACKEND_ETAG) != 0 && strcmp(*name, OBJECT_BACKEND_MODIFIED) != 0)
+            return true;
+    }
+    return false;
+}
+
+static void put_meta(struct headers *h, const struct object_copy *copy, const struct attr *a)
 {
     size_t pos = 0;
     const char *name, *value;
-    while (attr_meta_next(a, &pos, &name, &value))
+    while (copy->moves ? attr_meta_next(a, &pos, &name, &value)
+                       : next_carried(a, &pos, &name, &value))
         put_header(h, arena_printf(h->arena, OBJECT_META_PREFIX "%s: %s", name, value));
 }
 
@@ -149,7 +161,7 @@ static void put_headers(struct headers *h, const struct object_copy *copy, const
     }
     if (a->slices != NULL)
         put_header(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
-    put_meta(h, a);
+    put_meta(h, copy, a);
     if (copy->job_id != NULL)
         put_hidden(h, copy);
 }
@@ -328,6 +340,34 @@ static int take_into_put(void *ctx, const void *data, size_t len, struct error *
     return code != 0 ? code : object_put_write(v->put, data, len, err);
 }
 
+static void carry_meta(const struct attr *a, struct buf *out)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (next_carried(a, &pos, &name, &value)) {
+        buf_append(out, name, strlen(name) + 1);
+        buf_append(out, value, strlen(value) + 1);
+    }
+}
+
+static int store_here(struct object_copier *c, const struct from *from,
+                      const struct object_put_spec *spec, struct error *err)
+{
+    struct storing v = {.copier = c};
+    int code = object_put_begin(c->target->store, spec, &v.put, err);
+    if (code != 0)
+        return code;
+    code = each_piece(c, from, take_into_put, &v, err);
+    if (code != 0) {
+        object_put_abort(v.put);
+        return code;
+    }
+    code = object_put_commit_wait(v.put, err);
+    if (code == 0 && spec->pending)
+        back_note(c->target->back, spec->bucket_id, spec->name, clock_wall_ms());
+    return code;
+}
+
 static int copy_here(struct object_copier *c, const struct object_copy *copy,
                      const struct from *from, const struct cluster_state *s, const struct bucket *b,
                      struct error *err)
@@ -337,7 +377,12 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
     bool pending = bucket_is_written_back(b);
     if (copy->moves)
         return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
+    _cleanup_(buf_done)
+    struct buf meta = BUF_INIT;
+    carry_meta(a, &meta);
     int code = bucket_refuse_made(b, "copies", err);
+    if (code == 0 && pending)
+        code = backend_meta_check(b->props.backend, meta.data, meta.len, err);
     if (code == 0)
         code = earlier_ask_wait(c->target, s, b, copy->name, &earlier, err);
     if (code != 0)
@@ -352,25 +397,13 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         .checksum = b->props.checksum,
         .expect = a->checksum.type != CHECKSUM_NONE ? &a->checksum : NULL,
         .content_type = a->content_type,
-        .meta = a->meta,
-        .meta_len = a->meta_len,
+        .meta = meta.data,
+        .meta_len = meta.len,
         .condition = {.check = copy->has_rule ? copy_rule_check : NULL, .ctx = &rule},
         .earlier = &earlier,
         .pending = pending,
     };
-    struct storing v = {.copier = c};
-    code = object_put_begin(c->target->store, &spec, &v.put, err);
-    if (code != 0)
-        return code;
-    code = each_piece(c, from, take_into_put, &v, err);
-    if (code != 0) {
-        object_put_abort(v.put);
-        return code;
-    }
-    code = object_put_commit_wait(v.put, err);
-    if (code == 0 && pending)
-        back_note(c->target->back, b->id, copy->name, clock_wall_ms());
-    return code;
+    return store_here(c, from, &spec, err);
 }
 
 /* --- which ------------------------------------------------------------------------------------ */

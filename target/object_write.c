@@ -321,10 +321,12 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     return code;
 }
 
-/* What the backend could not keep would be gone with the object's eviction. */
+/* What the backend could not keep would be gone with the object's eviction.  What is moved or
+ * staged has been looked at, and has the target's own names. */
 static int check_meta(const struct object_call *call, const struct meta *meta, struct error *err)
 {
-    if (call->from_peer || call->bucket->props.backend == NULL || meta->pairs.len == 0)
+    bool as_it_is = call->from_peer && (is_move(call->req) || is_stage(call->req));
+    if (as_it_is || call->bucket->props.backend == NULL || meta->pairs.len == 0)
         return 0;
     return backend_meta_check(call->bucket->props.backend, meta->pairs.data, meta->pairs.len, err);
 }

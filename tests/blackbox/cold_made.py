@@ -52,6 +52,22 @@ def test_a_copy(c):
     equal(run_job(c, "cold", "copy", {"to": "back", "prepend": "c/", "prefix": "set/"})[:2], (0, 40), "again")
 
 
+def test_what_a_copy_takes_along(c):
+    """The user's metadata; what a backend could not give back is refused before anything is there."""
+    c.put("own", "meta/good", b"a", {"Dfc-Meta-Colour": "blue"})
+    c.put("own", "odd/bad", b"a", {"Dfc-Meta-Two_Words": "x"})
+    equal(run_job(c, "own", "copy", {"to": "back", "prefix": "meta/"}), (1, 0, 0, 0), "of what a backend takes")
+    job_id = c.call("POST", "/v1/buckets/own", {"action": "copy", "value": {"to": "back", "prefix": "odd/"}}
+                    ).expect(202).json()["id"]
+    equal(c.wait_job(job_id)["progress"]["objects"]["failed"], 1, "of what it does not take")
+    equal(check_uploaded(c, "meta/"), ["meta/good"], "what was copied")
+    equal(check_uploaded(c, "odd/"), [], "what was refused")
+    equal(run_job(c, "back", "evict", {"prefix": "meta/"})[0], 1, "evicted")
+    equal(c.get("back", "meta/good").expect(200).headers["Dfc-Meta-Colour"], "blue", "metadata from the backend")
+    equal(run_job(c, "cold", "copy", {"to": "own", "prepend": "own/", "prefix": "set/"})[0], 40, "of a backend's")
+    equal(c.get("own", "own/" + SHARDS[0]).headers["Dfc-Meta-Backend-Etag"], None, "what its backend has said of it")
+
+
 def test_what_the_backend_has_is_not_replaced(c):
     S3.put("made", "taken-003.tar", b"theirs")
     job = c.wait_job(sort_back(c, "taken"))
