@@ -194,7 +194,7 @@ def test_user_metadata(c):
         c.object("PUT", "written", name, data, sent).expect(200)
         head = {n.lower(): v for n, v in S3.head("written", name).items()}
         equal({n: head.get(f"x-amz-meta-{n}") for n in wanted}, wanted, "what Ceph has")
-        equal(run(c, "written", "evict", {"list": [name]})[0], 1, "evicted")
+        equal(run_job(c, "written", "evict", {"list": [name]})[0], 1, "evicted")
         for method in ("HEAD", "GET", "GET"):
             got = {n.lower(): v for n, v in c.object(method, "written", name).headers.items()}
             equal({n: got.get(f"dfc-meta-{n}") for n in wanted}, wanted, f"what {method} gives")
