@@ -8,6 +8,7 @@
 #include "target/keeper.h"
 #include "target/member.h"
 #include "target/object_routes.h"
+#include "target/put_spec.h"
 #include "target/target.h"
 
 #define CALL_MAGIC 0x0b1ec7ca
@@ -49,7 +50,7 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
                                .holder = call->holder,
-                               .copy = call->from_peer && object_is_copy(call->req)};
+                               .copy = put_is_copy(call)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;

@@ -25,5 +25,3 @@ void object_reply_meta(struct http_request *req, const struct attr *a);
 /* The answer to a PUT.  Of one that a backend has and this target has not kept `attr` is NULL: then
  * the backend's entity tag alone is told. */
 void object_reply_stored(const struct object_call *call, const struct attr *attr, const char *etag);
-/* Of such a PUT: is it for what every owner has, rather than a write? */
-bool object_is_copy(const struct http_request *req);
