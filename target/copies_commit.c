@@ -299,10 +299,10 @@ static int judge(struct copies_order *o, struct round *r, const struct error *wh
         o->fates[i] = t->over ? t->fate : t->maybe ? COPY_UNKNOWN : COPY_REFUSED;
         o->made = o->made || o->fates[i] == COPY_MADE || t->maybe;
     }
-    enum copies_outcome outcome = copies_judge(o->fates, r->count, r->needs);
+    enum copies_outcome outcome = copies_judge(o->fates, r->count, r->needs, o->made);
     if (outcome == COPIES_DONE && why->code == 0)
         return 0;
-    if (outcome != COPIES_FAILED && o->made)
+    if (o->made)
         return error_set(err, E_IN_DOUBT,
                          "not all owners of '%s' are known to have it; repeating it is safe: %s",
                          o->name, first_failure(r)->err.message);

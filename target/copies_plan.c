@@ -1,6 +1,7 @@
 #include "target/copies_plan.h"
 
-enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs)
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs,
+                                 bool maybe)
 {
     size_t made = 0, refused = 0, unknown = 0;
     for (size_t i = 0; i < count; i++) {
@@ -10,7 +11,7 @@ enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size
     }
     if (needs == COPIES_EACH ? refused + unknown == 0 : made >= needs)
         return COPIES_DONE;
-    return made + unknown > 0 ? COPIES_IN_DOUBT : COPIES_FAILED;
+    return maybe || made + unknown > 0 ? COPIES_IN_DOUBT : COPIES_FAILED;
 }
 
 /* Has `a` less than `b`?  Of the same version one that is damaged is. */

@@ -28,7 +28,9 @@ enum copies_outcome { COPIES_DONE, COPIES_FAILED, COPIES_IN_DOUBT };
 
 /* needs: how many of the others must have it; COPIES_EACH: each that the map does not pass over. */
 enum { COPIES_EACH = 0 };
-enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs);
+/* maybe: one of whom that is not its fate any more (it was passed over) may have it. */
+enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs,
+                                 bool maybe);
 
 enum { COPIES_SELF = -1 };
 

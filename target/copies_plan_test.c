@@ -23,7 +23,7 @@ static void test_every_combination_of_fates(void **state)
             fates[i] = (enum copy_fate)((n >> (2 * i)) & 3);
             count[fates[i]]++;
         }
-        enum copies_outcome got = copies_judge(fates, 3, needs);
+        enum copies_outcome got = copies_judge(fates, 3, needs, false);
         bool all = count[COPY_MADE] + count[COPY_PASSED_OVER] == 3;
         bool done = needs == COPIES_EACH ? all : count[COPY_MADE] >= (int)needs;
         bool none = count[COPY_MADE] == 0 && count[COPY_UNKNOWN] == 0;
@@ -31,8 +31,8 @@ static void test_every_combination_of_fates(void **state)
         if (!done)
             assert_int_equal(got == COPIES_FAILED, none);
     }
-    assert_int_equal(copies_judge(NULL, 0, COPIES_EACH), COPIES_DONE);
-    assert_int_equal(copies_judge(NULL, 0, 1), COPIES_FAILED);
+    assert_int_equal(copies_judge(NULL, 0, COPIES_EACH, false), COPIES_DONE);
+    assert_int_equal(copies_judge(NULL, 0, 1, false), COPIES_FAILED);
 }
 
 static void test_who_is_passed_over_is_missing_from_a_majority(void **state)
@@ -41,10 +41,10 @@ static void test_who_is_passed_over_is_missing_from_a_majority(void **state)
     const enum copy_fate one[] = {COPY_PASSED_OVER, COPY_MADE};
     const enum copy_fate none[] = {COPY_PASSED_OVER, COPY_PASSED_OVER};
     const enum copy_fate late[] = {COPY_UNKNOWN, COPY_MADE};
-    assert_int_equal(copies_judge(one, 2, 1), COPIES_DONE);
-    assert_int_equal(copies_judge(late, 2, 1), COPIES_DONE);
-    assert_int_equal(copies_judge(one, 2, 2), COPIES_IN_DOUBT);
-    assert_int_equal(copies_judge(none, 2, 1), COPIES_FAILED);
+    assert_int_equal(copies_judge(one, 2, 1, false), COPIES_DONE);
+    assert_int_equal(copies_judge(late, 2, 1, false), COPIES_DONE);
+    assert_int_equal(copies_judge(one, 2, 2, false), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(none, 2, 1, false), COPIES_FAILED);
 }
 
 static void test_a_failure_is_certain_only_where_nobody_may_have_it(void **state)
@@ -54,10 +54,11 @@ static void test_a_failure_is_certain_only_where_nobody_may_have_it(void **state
     const enum copy_fate passed[] = {COPY_PASSED_OVER, COPY_REFUSED};
     const enum copy_fate one[] = {COPY_MADE, COPY_REFUSED};
     const enum copy_fate unknown[] = {COPY_REFUSED, COPY_UNKNOWN};
-    assert_int_equal(copies_judge(refused, 2, COPIES_EACH), COPIES_FAILED);
-    assert_int_equal(copies_judge(passed, 2, COPIES_EACH), COPIES_FAILED);
-    assert_int_equal(copies_judge(one, 2, COPIES_EACH), COPIES_IN_DOUBT);
-    assert_int_equal(copies_judge(unknown, 2, COPIES_EACH), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(refused, 2, COPIES_EACH, false), COPIES_FAILED);
+    assert_int_equal(copies_judge(passed, 2, COPIES_EACH, false), COPIES_FAILED);
+    assert_int_equal(copies_judge(passed, 2, COPIES_EACH, true), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(one, 2, COPIES_EACH, false), COPIES_IN_DOUBT);
+    assert_int_equal(copies_judge(unknown, 2, COPIES_EACH, false), COPIES_IN_DOUBT);
 }
 
 static void test_the_greatest_wins_and_who_lacks_it_is_named(void **state)

@@ -65,6 +65,11 @@ static bool is_twice(const char *pairs, size_t end, const char *wanted)
 
 static int check_pair(const char *name, const char *value, struct error *err)
 {
+    if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
+        return error_set(err, E_UNSUPPORTED,
+                         "the bytes are encoded as '%.32s' ('%s'): this release does not tell a "
+                         "backend so",
+                         value, name);
     if (is_ours(name))
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
@@ -91,6 +96,8 @@ int backend_meta_check(const char *backend_url, const char *pairs, size_t len, s
     struct arena *a = arena_new(1024);
     const struct attr all = {.meta = pairs, .meta_len = len};
     const char *name, *value;
+    if (len == 0) /* nothing is sent */
+        return 0;
     int code = backend_parse(backend_url, a, &spec, err);
     if (code == 0 && !backend_ops_of(spec.provider)->takes_meta)
         code = error_set(err, E_UNSUPPORTED,

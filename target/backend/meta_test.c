@@ -35,9 +35,10 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("\xc3\xa4\0c\0"), E_INVALID},
         {S3, PAIRS("a\0b\0c\0d\0a\0e\0"), E_INVALID},
         {S3, PAIRS("backend-etag\0b\0"), E_INVALID},
-        {S3, PAIRS("backend-encoding\0gzip\0"), E_INVALID},
+        {S3, PAIRS("backend-encoding\0gzip\0"), E_UNSUPPORTED},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
         {"gs://b?auth=none", PAIRS("a\0b\0"), E_UNSUPPORTED},
+        {"gs://b?auth=none", "", 0, 0},
         {"http://h/", PAIRS("a\0b\0"), E_UNSUPPORTED},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
