@@ -79,22 +79,53 @@ static int check_restore(const struct cluster_state *s, const struct command *cm
     return 0;
 }
 
+/* How far a raise or a lowering has come is a matter of what lies on the targets now. */
+static int restore_buckets(const struct cluster_state *s, const struct bmd *from, struct bmd *out,
+                           struct error *err)
+{
+    struct bmd m = *from;
+    document_ref(m.memory);
+    for (size_t i = 0; i < from->count; i++) {
+        struct bucket b = from->buckets[i];
+        const struct bucket *now = bmd_bucket_by_id(&s->bmd, b.id);
+        struct bmd changed;
+        if (now == NULL)
+            continue;
+        if (now->props.copies != b.props.copies) {
+            document_unref(m.memory);
+            return error_set(err, E_PRECONDITION,
+                             "bucket '%.80s' (then '%.80s') has copies %u, and had %u: set copies "
+                             "to %u first, wait until that is done, then restore",
+                             now->name, b.name, now->props.copies, b.props.copies, b.props.copies);
+        }
+        b.filled = now->filled;
+        b.raised = now->raised;
+        b.lowered_from = now->lowered_from;
+        b.lowered = now->lowered;
+        bmd_with(&m, &b, &changed);
+        document_unref(m.memory);
+        m = changed;
+    }
+    m.version = s->bmd.version + 1;
+    *out = m;
+    return 0;
+}
+
 /* An operator decides what is true: a new epoch.  Nodes and jobs are what they are. */
 static int apply_restore(const struct cluster_state *s, const struct command *cmd,
                          const struct cluster_state **next, struct error *err)
 {
     const struct cluster_state *from = cmd->restored;
+    struct bmd buckets;
     int r = check_restore(s, cmd, err);
+    if (r == 0)
+        r = restore_buckets(s, &from->bmd, &buckets, err);
     if (r != 0)
         return r;
-    struct cluster_state *made = state_next(s);
-    document_unref(made->bmd.memory);
+    struct cluster_state *made = command_next_bmd(s, &buckets);
     document_unref(made->config.memory);
-    made->bmd = from->bmd;
     made->config = from->config;
-    document_ref(made->bmd.memory);
     document_ref(made->config.memory);
-    made->bmd.version = s->bmd.version + 1;
     made->config.version = s->config.version + 1;
     if (from->next_bucket_id > made->next_bucket_id)
         made->next_bucket_id = from->next_bucket_id;

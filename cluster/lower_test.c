@@ -287,6 +287,41 @@ static void it_waits_for_jobs_that_use_the_bucket(void **unused)
     job_unref(job);
 }
 
+static int try_restore(const struct cluster_state *from, const char *words)
+{
+    struct error err = ERROR_INIT;
+    int r = try_to((struct command){.kind = CMD_RESTORE,
+                                    .restored = from,
+                                    .term = 1,
+                                    .seen_bmd = s->bmd.version,
+                                    .seen_config = s->config.version},
+                   &err);
+    if (words != NULL && strstr(err.message, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, err.message);
+    return r;
+}
+
+static void a_restore_changes_no_copies(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *three = state_ref(s);
+    assert_int_equal(try_copies(2, NULL), 0);
+    _cleanup_state_ const struct cluster_state *two = state_ref(s);
+    assert_int_equal(try_restore(three, "set copies to 3 first"), E_PRECONDITION);
+    mirrored(lower_fence(&s->bmd));
+    assert_int_equal(try_restore(two, NULL), 0);
+    assert_false(lower_is_open(bucket())); /* as it is now, not as it was */
+    assert_int_equal(lower_fence(&s->bmd), 0);
+    assert_int_equal(try_copies(3, NULL), 0);
+    const uint64_t raised = bucket()->raised;
+    assert_int_equal(try_restore(three, NULL), 0);
+    assert_int_equal(bucket()->filled, 2);
+    assert_int_equal(bucket()->raised, raised);
+    apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "b"});
+    assert_int_equal(try_restore(two, NULL), 0);
+    assert_int_equal(bucket()->props.copies, 2);
+}
+
 #define lower_test(name) cmocka_unit_test_setup_teardown(name, begin, end)
 
 int main(void)
@@ -303,6 +338,7 @@ int main(void)
         lower_test(a_target_shows_what_it_owns),
         lower_test(an_earlier_owner_shows_what_it_owned),
         lower_test(it_waits_for_jobs_that_use_the_bucket),
+        lower_test(a_restore_changes_no_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,13 +15,36 @@ static int check_map(void *ctx, const struct cluster_state *s, struct error *err
     return error_set(err, E_STALE_MAP, "the map has changed: a later job goes on");
 }
 
-static int drop(struct target *t, uint64_t bucket_id, const char *name, const struct version *v,
-                struct error *err)
+static int check_still(const struct mirror *m, struct error *err)
 {
+    _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
+    if (m->stop->wanted)
+        return error_set(err, E_ABORTED, "the job was stopped");
+    return check_map((void *)m, s, err);
+}
+
+static int look(const struct mirror *m, uint64_t bucket_id, const char *name,
+                struct object_held *held, struct error *err)
+{
+    int code = object_look(m->target->store, bucket_id, name, held, err);
+    if (code == 0 && held->unreadable)
+        return error_set(err, E_CORRUPT, "the attribute of '%s' cannot be read", name);
+    return code;
+}
+
+static int drop(const struct mirror *m, uint64_t bucket_id, const char *name,
+                const struct version *v, struct error *err)
+{
+    struct object_held left;
     int errnum = fault_errno("mirror.remove");
     if (errnum != 0)
         return error_errno(err, errnum, "remove '%s'", name);
-    return object_drop(t->store, bucket_id, name, v, err);
+    int code = object_drop(m->target->store, bucket_id, name, v, err);
+    if (code == 0)
+        code = look(m, bucket_id, name, &left, err);
+    if (code == 0 && left.found)
+        return error_set(err, E_NOT_READY, "something newer of '%s' is here", name);
+    return code;
 }
 
 static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
@@ -29,12 +52,16 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     const struct mirror *m = ctx;
     struct object_held held;
     struct error err = ERROR_INIT;
-    int code = object_look(m->target->store, bucket_id, name, &held, &err);
+    if (check_still(m, &err) != 0) { /* what the owners have said is overtaken */
+        job_tally_fail(m->tally, name, &err);
+        return;
+    }
+    int code = look(m, bucket_id, name, &held, &err);
     if (code == 0 && !held.found) /* gone meanwhile, or the index is a moment behind */
         return;
     job_tally_expect(m->tally, 1);
     if (code == 0)
-        code = drop(m->target, bucket_id, name, v, &err);
+        code = drop(m, bucket_id, name, v, &err);
     if (code == 0) {
         job_tally_done(m->tally, held.size);
         return;
@@ -69,11 +96,13 @@ int mirror_run(const struct mirror *m, struct error *err)
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     int code = check_map((void *)m, s, err);
     if (code == 0)
-        code = mountpath_set_check_whole(set, err);
+        code = mountpath_set_check_still(set, err);
     object_store_settle(t->store);
     job_pace_init(&pace, 0, m->stop); /* what owners lack is the repair's */
     for (size_t i = 0; i < set->count && code == 0; i++)
         code = mirror_mountpath(&spread, s, set->all[i], err);
+    if (code == 0)
+        code = mountpath_set_check_still(set, err);
     job_pace_done(&pace);
     return code != 0 ? code : job_tally_end(m->tally, err);
 }

@@ -3,7 +3,7 @@
  * them lacks stays, and fails the job: it may be the last copy, or a write that nobody was told of.
  *
  * It runs under the set of owners, and the lags, that the job was made for, and ends with
- * E_STALE_MAP when others are in force. */
+ * E_STALE_MAP when others are in force; with E_NOT_READY where a resilver moves names, or has. */
 #pragma once
 
 #include <stdint.h>

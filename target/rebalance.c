@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cluster/layout.h"
+#include "cluster/lower.h"
 #include "cluster/settings.h"
 #include "common/arena.h"
 #include "common/clock.h"
@@ -355,6 +356,14 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     keep(run, bucket_id, name, v);
 }
 
+/* A stray is the mirror's (mirror.h): it may be one that its owner lacks, and stays then. */
+static bool is_stray(void *ctx, const struct cluster_state *s, const struct bucket *b,
+                     const char *name)
+{
+    const struct run *run = ctx;
+    return lower_is_open(b) && !lower_shows(s, b, name, run->r->target->id);
+}
+
 static int spread_several(struct run *run, struct mountpath *mp, const struct bucket *b,
                           struct error *err)
 {
@@ -364,6 +373,7 @@ static int spread_several(struct run *run, struct mountpath *mp, const struct bu
                                   .pace = &run->pace,
                                   .check = check_spread,
                                   .strange = strange,
+                                  .passes = is_stray,
                                   .ctx = run};
     struct ec_walk walk = {0};
     int code = spread_bucket(&spread, mp, b->id, err);

@@ -1,12 +1,13 @@
 #include "target/repair.h"
 
 #include "cluster/settings.h"
+#include "common/clock.h"
 #include "target/copies.h"
 #include "target/ec_repair.h"
 #include "target/spread.h"
 #include "target/target.h"
 
-enum { WAIT_MS = 200 };
+enum { WAIT_MS = 200, RESILVER_WAIT_MS = 30000 };
 
 static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
 {
@@ -14,6 +15,28 @@ static int check_map(void *ctx, const struct cluster_state *s, struct error *err
     if (s->smap.placed == r->placed && s->smap.lagged == r->lagged)
         return 0;
     return error_set(err, E_STALE_MAP, "the map has changed: a later repair goes on");
+}
+
+static bool is_settled(const struct target *t)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    return set->settled;
+}
+
+/* A resilver moves names past a walk.  After some time what is found is brought all the same: that
+ * may be what the resilver lacks; but the repair was not through everything then. */
+static int wait_for_resilver(const struct repair *r, struct error *err)
+{
+    const uint64_t until_ms = clock_ms() + RESILVER_WAIT_MS;
+    struct error why;
+    error_set(&why, E_NOT_READY, "objects are being moved between the mountpaths");
+    while (!is_settled(r->target) && clock_ms() < until_ms) {
+        job_tally_wait(r->tally, &why);
+        if (!job_stop_pause(r->stop, WAIT_MS))
+            return error_set(err, E_ABORTED, "the repair was stopped");
+        job_tally_wait(r->tally, NULL);
+    }
+    return 0;
 }
 
 static int wait_for_index(const struct repair *r, struct mountpath *mp, struct error *err)
@@ -81,15 +104,20 @@ int repair_run(const struct repair *r, struct error *err)
 {
     struct target *t = r->target;
     struct job_pace pace;
+    int code = wait_for_resilver(r, err);
+    if (code != 0)
+        return code;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    int code = check_map((void *)r, s, err);
+    code = check_map((void *)r, s, err);
     if (code == 0)
         code = mountpath_set_check_whole(set, err);
     object_store_settle(t->store);
     job_pace_init_by(&pace, rate_now, t, r->stop);
     if (code == 0)
         code = repair_by_danger(r, &pace, s, set, err);
+    if (code == 0)
+        code = mountpath_set_check_still(set, err);
     job_pace_done(&pace);
     return code != 0 ? code : job_tally_end(r->tally, err);
 }

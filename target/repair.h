@@ -7,7 +7,8 @@
  * also when that is changed meanwhile.
  *
  * It runs under the set of owners, and the lags, that the job was made for, and ends with
- * E_STALE_MAP when others are in force. */
+ * E_STALE_MAP when others are in force.  A resilver is waited for, for some time; where names were
+ * moved between the mountpaths all the same, it ends with E_NOT_READY. */
 #pragma once
 
 #include <stdint.h>

@@ -11,7 +11,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
+#include "target/call.h"
 #include "target/copies.h"
+#include "target/member.h"
 #include "target/repair_wanted.h"
 #include "target/staged.h"
 #include "target/target.h"
@@ -263,6 +265,19 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
     return 0;
 }
 
+/* What is said to be held is so under the sender's state: copies are removed for it (mirror.h). */
+static int check_not_behind(const struct asked *a, struct error *err)
+{
+    bool ahead = false;
+    if (a->question != SETTLE_IS_HELD)
+        return 0;
+    int code = sender_is_ahead(a->req, &ahead, err);
+    if (code == 0 && ahead)
+        return error_set(err, E_NOT_READY, "target '%s' could not get cluster state %s",
+                         a->target->id, http_query(a->req, "dfcv"));
+    return code;
+}
+
 static void answer(void *arg)
 {
     const struct asked *a = arg;
@@ -271,7 +286,9 @@ static void answer(void *arg)
     _cleanup_json_ json_t *doc = NULL;
     _cleanup_json_ json_t *list = json_array();
     struct error err = ERROR_INIT;
-    int code = json_parse(a->data, a->len, &doc, &err);
+    int code = check_not_behind(a, &err);
+    if (code == 0)
+        code = json_parse(a->data, a->len, &doc, &err);
     for (size_t i = 0; code == 0 && i < json_array_size(doc); i++) {
         bool yes = false;
         code = look_at(a, s, json_array_get(doc, i), &yes, &err);
@@ -303,8 +320,13 @@ static void answer_body(struct http_request *req, const char *data, size_t len)
     struct error err = ERROR_INIT;
     *a = (struct asked){
         .magic = ASKED_MAGIC, .req = req, .target = http_user(req), .data = data, .len = len};
+    bool ahead = false;
     int code = parse_question(http_query(req, "question"), &a->question, &err);
-    if (code == 0)
+    if (code == 0 && a->question == SETTLE_IS_HELD)
+        code = sender_is_ahead(req, &ahead, &err);
+    if (code == 0 && ahead)
+        member_refresh(a->target->member, http_query(req, "dfcv"), answer, a);
+    else if (code == 0)
         code = pool_submit(a->target->workers, answer, a, &err);
     if (code != 0)
         http_reply_error(req, &err);
@@ -322,11 +344,12 @@ const struct http_route settle_routes[] = {
      .nets = NET_DATA,
      .begin = settled_begin,
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
-     .query = "question=settled; held: which this target has; wanted: all owners are to have what "
+     .query = "question=settled; held: which this target has, by the sender's state or a later "
+              "one; wanted: all owners are to have what "
               "the greatest has; doubted: its own copies are to be checked; dfcv=the sender's "
               "state version",
      .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
      .reply = "200 `{\"settled\": [indices]}`; the others are seen to",
-     .errors = "invalid_json invalid_argument"},
+     .errors = "invalid_json invalid_argument not_ready"},
     {.name = NULL},
 };

@@ -128,6 +128,14 @@ static void tell_node(struct batch *b, const struct cluster_state *s, const stru
         (void)settle_ask(b->spread->target, s, n, SETTLE_WANTED, names, count, yes, &b->why);
 }
 
+/* What is not ours: the owners have it, or it is somebody else's to see to. */
+static bool is_left(const struct spread *spread, const struct cluster_state *s,
+                    const struct bucket *b, const char *name)
+{
+    return spread->strange == NULL ||
+           (spread->passes != NULL && spread->passes(spread->ctx, s, b, name));
+}
+
 static void begin_round(struct batch *b, const struct cluster_state *s)
 {
     const struct bucket *bucket = bmd_bucket_by_id(&s->bmd, b->bucket_id);
@@ -142,7 +150,7 @@ static void begin_round(struct batch *b, const struct cluster_state *s)
             continue;
         owners_of(s, bucket, it->name.name, &it->owners);
         it->mine = owners_has(&it->owners, b->spread->target->id);
-        it->over = !it->mine && b->spread->strange == NULL; /* the owners have it */
+        it->over = !it->mine && is_left(b->spread, s, bucket, it->name.name);
     }
 }
 

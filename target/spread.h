@@ -35,6 +35,9 @@ struct spread {
     /* Each owner has this, and this target is none of them.  NULL: nothing is done about it, and an
      * owner that is away is left out. */
     void (*strange)(void *ctx, uint64_t bucket_id, const char *name, const struct version *v);
+    /* Is this name, which this target does not own, to be passed over?  NULL: none is. */
+    bool (*passes)(void *ctx, const struct cluster_state *s, const struct bucket *b,
+                   const char *name);
     void *ctx;
     /* NULL, or: names of which another owner has a whole copy, too, and those of more than k slices
      * are left for a later walk, and *put_off is set. */
