@@ -80,8 +80,7 @@ static bool goes_on_without(const struct job *from, const struct job *to)
 
 static int check_job_without(const struct job *from, const struct job *to, struct error *err)
 {
-    bool may_shed =
-        from->state == to->state && (from->state == JOB_QUEUED || from->state == JOB_COMMITTING);
+    bool may_shed = from->state == JOB_QUEUED && to->state == JOB_QUEUED;
     bool sheds = from->without_count != to->without_count;
     if (goes_on_without(from, to) && (may_shed || !sheds))
         return 0;
@@ -118,6 +117,8 @@ static int check_job_move(const struct job *from, const struct job *to, struct e
 static void note_missed_outputs(struct cluster_state *next, const struct job *job)
 {
     const uint64_t version = next->smap.version + 1;
+    if (json_is_true(json_object_get(job->spec, "dry_run")))
+        return;
     for (size_t i = 0; i < job->without_count; i++) {
         const struct node *known = smap_node(&next->smap, job->without[i]);
         if (known == NULL)

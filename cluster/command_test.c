@@ -464,10 +464,29 @@ static void a_job_goes_on_without_targets(void **unused)
     assert_int_equal(smap_node(&s->smap, "later")->lag, LAG_NONE);
     assert_int_equal(s->smap.lagged, s->version);
     assert_int_equal(s->smap.version, version + 1);
+    refuse_move_to(s, JOB_COMMITTING, 1, "later");
     refuse_move_to(s, JOB_FINISHED, 1, "later");
-    move_to(&s, JOB_COMMITTING, 1, "later");
     move_to(&s, JOB_FINISHED, 1, NULL);
     job_unref(j);
+}
+
+/* It shows nothing. */
+static void nobody_misses_what_a_dry_run_makes(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    join_target(&s, "left");
+    struct job *j = job_new("srt-1", "sort");
+    j->spec = json_pack("{s:b}", "dry_run", 1);
+    j->participant_count = 1;
+    j->participants = xcalloc(1, sizeof *j->participants);
+    j->participants[0] = xstrdup("left");
+    apply(&s, (struct command){.kind = CMD_JOB_CREATE, .job = j});
+    job_unref(j);
+    move_to(&s, JOB_QUEUED, 1, "left");
+    move_to(&s, JOB_RUNNING, 1, NULL);
+    move_to(&s, JOB_COMMITTING, 1, NULL);
+    assert_int_equal(smap_node(&s->smap, "left")->lag, LAG_NONE);
 }
 
 static void create_jobs(const struct cluster_state **s, unsigned from, unsigned to)
@@ -686,6 +705,7 @@ int main(void)
         cmocka_unit_test(settings_are_checked_and_go_back),
         cmocka_unit_test(a_job_goes_its_way),
         cmocka_unit_test(a_job_goes_on_without_targets),
+        cmocka_unit_test(nobody_misses_what_a_dry_run_makes),
         cmocka_unit_test(the_oldest_ended_job_makes_room),
         cmocka_unit_test(commands_are_pure_idempotent_and_count),
         cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),

@@ -14,8 +14,8 @@
  * has cleaned up (others clean up when they come back and find the job ended).
  * A job of a kind that begins again (xaction/kinds.def) goes back to `queued`, for its next attempt, when
  * a target was lost while it ran.  Where one stays away it may go on without it: a move from `queued` to
- * `queued`, which is another attempt, or from `committing` to `committing`.  From then on that target has
- * no part in it, whatever becomes of it: what it made goes, and nobody sees it.
+ * `queued`, which is another attempt.  From then on that target has no part in
+ * it, whatever becomes of it: what it made goes, and nobody sees it.
  * job_may_move() is the table of allowed moves; job_move() asserts it. */
 #pragma once
 

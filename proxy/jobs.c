@@ -354,16 +354,17 @@ static void spare_peers(const struct tracked *t, const struct job *job,
     const struct jobs_env *env = &t->driver->env;
     size_t away = 0;
     for (size_t i = 0; i < n; i++)
-        away += t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable;
+        away += peers[i].gone ||
+                (t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable);
     if (away == 0 || env->spares == NULL || job->without_count + away > env->spares(job, s))
         return;
     for (size_t i = 0; i < n; i++)
-        peers[i].spared =
-            t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable;
+        peers[i].spared = !peers[i].gone && !peers[i].reachable &&
+                          t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks;
 }
 
-/* The participants are the cluster's targets at the job's creation; of some kinds only those that answered
- * then, which say by themselves what they fit. */
+/* The participants are the cluster's targets at the job's creation; of some kinds only those that
+ * answered then, which say by themselves what they fit. */
 static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
                       struct error *err)
 {
@@ -539,15 +540,17 @@ static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
 }
 
 /* Jobs that are stopping or committing do no work that counts, and may wait for a target for long;
- * nor does one that takes what is left over. */
+ * nor does one that takes what is left over, nor one that others may wait for. */
 static bool job_waits(const struct jobs_driver *d, const struct job *job,
                       const struct cluster_state *s, uint64_t *working)
 {
     if (scrub_job_is(job))
         return false;
-    if (job->state == JOB_QUEUED && (*working >= d->limits.running_max || job_must_wait(job, s)))
+    bool counts = !repair_job_is(job) && !rebalance_job_is(job);
+    bool full = counts && *working >= d->limits.running_max;
+    if (job->state == JOB_QUEUED && (full || job_must_wait(job, s)))
         return true;
-    *working += job->state == JOB_QUEUED || job->state == JOB_RUNNING;
+    *working += counts && (job->state == JOB_QUEUED || job->state == JOB_RUNNING);
     return false;
 }
 

@@ -188,8 +188,6 @@ static void target_order(struct sim *s, struct target *t, enum controller_order 
         break;
     case CONTROLLER_COMMIT:
         assert_int_equal(job_of(s)->state, JOB_COMMITTING);
-        if (is_left_out(s, t) && !t->made)
-            break; /* it came late, and finds nothing */
         if (t->state == XACTION_PREPARED || t->state == XACTION_NONE)
             t->state = XACTION_COMMITTING;
         break;
@@ -237,8 +235,10 @@ static json_t *target_report(struct sim *s, const struct target *t)
 /* As target/job_files.c settles when the documents come. */
 static void target_settle(const struct sim *s, struct target *t)
 {
-    if (t->up && is_left_out(s, t) && !t->visible && t->state != XACTION_COMMITTING)
+    if (t->up && is_left_out(s, t))
         t->made = false;
+    if (t->up && t->made && job_of(s)->state == JOB_FINISHED)
+        t->visible = true;
     if (t->up && t->made && job_ended(job_of(s)->state) && job_of(s)->state != JOB_FINISHED)
         t->made = false;
 }
@@ -406,8 +406,8 @@ static void assert_outcome(const struct sim *s)
     bool finished = job_of(s)->state == JOB_FINISHED;
     for (size_t i = 0; i < TARGETS; i++) {
         const struct target *t = &s->targets[i];
-        if (is_left_out(s, t) ? t->visible != t->made
-                              : t->visible != finished || t->made != finished)
+        bool stands = finished && !is_left_out(s, t);
+        if (t->visible != stands || t->made != stands)
             fail_msg("seed %llu: the job is %s, at t%zu its output is %s",
                      (unsigned long long)s->seed, job_state_name(job_of(s)->state), i + 1,
                      t->visible ? "visible"

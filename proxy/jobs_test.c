@@ -508,6 +508,25 @@ static void test_after_the_decision_the_job_waits(void **state)
     assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
 }
 
+/* It keeps its part: it is not one that the job goes on without. */
+static void test_after_the_decision_it_does_not_wait_for_who_is_spared(void **state)
+{
+    struct world *w = *state;
+    spared = 1;
+    add_job(w, "srt-1");
+    w->commits_slowly = true;
+    ticks(w, 6);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    w->deaf[0] = true;
+    set_node(w, "t1", NODE_UNREACHABLE);
+    ticks(w, 8);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
+    w->commits_slowly = false;
+    ticks(w, 5);
+    assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+    assert_int_equal(job_of(w, "srt-1")->without_count, 0);
+}
+
 static void test_new_target_fails_the_job(void **state)
 {
     struct world *w = *state;
@@ -540,6 +559,28 @@ static void test_jobs_wait_for_their_turn(void **state)
     ticks(w, 8);
     assert_int_equal(job_of(w, "srt-1")->state, JOB_COMMITTING);
     assert_int_not_equal(job_of(w, "srt-3")->state, JOB_QUEUED);
+}
+
+/* A sort's targets may wait for the repair. */
+static void test_a_repair_waits_for_no_turn(void **state)
+{
+    struct world *w = *state;
+    w->deaf[0] = true;
+    add_job(w, "srt-1");
+    add_job(w, "srt-2");
+    struct job *job = job_copy(job_of(w, "srt-1"));
+    free(job->id);
+    free(job->kind);
+    job->id = xstrdup("rpr-1");
+    job->kind = xstrdup("repair");
+    json_decref(job->spec);
+    job->spec = json_object();
+    job->state = JOB_QUEUED;
+    apply(w, &(struct command){.kind = CMD_JOB_CREATE, .job = job});
+    job_unref(job);
+    ticks(w, 3);
+    _cleanup_json_ json_t *reports = jobs_driver_reports(w->driver, "rpr-1");
+    assert_int_equal(json_object_size(reports), 2);
 }
 
 /* A few jobs with much to tell are kept no longer than many with little. */
@@ -594,6 +635,7 @@ int main(void)
         TEST(test_a_sort_does_not_go_on_without_too_many),
         TEST(test_a_sort_begins_again),
         TEST(test_after_the_decision_the_job_waits),
+        TEST(test_after_the_decision_it_does_not_wait_for_who_is_spared),
         TEST(test_an_echo_gives_way_to_its_cause),
         TEST(test_an_echo_without_a_cause_makes_the_job_begin_again),
         TEST(test_unfit_job_is_stopped),
@@ -601,6 +643,7 @@ int main(void)
         TEST(test_removed_target_does_not_hold_the_commit),
         TEST(test_new_target_fails_the_job),
         TEST(test_jobs_wait_for_their_turn),
+        TEST(test_a_repair_waits_for_no_turn),
         TEST(test_long_documents_are_forgotten),
         TEST(test_ended_jobs_are_forgotten),
     };

@@ -205,5 +205,9 @@ size_t sort_job_spares(const struct job *job, const struct cluster_state *s)
     size_t in = copies_of(s, p->input_bucket_id);
     size_t out = copies_of(s, p->output_bucket_id);
     size_t least = in < out ? in : out;
+    if (p->ekm_bucket_id != 0 && copies_of(s, p->ekm_bucket_id) < least)
+        least = copies_of(s, p->ekm_bucket_id);
+    if (job->participant_count < least) /* there may be fewer targets than copies */
+        least = job->participant_count;
     return least > 0 ? least - 1 : 0;
 }

@@ -42,7 +42,8 @@ static void join(const char *id, enum node_role role, uint32_t weight, const cha
                            .data_url = url,
                            .weight = weight,
                            .boot = boot};
-    apply(&(struct command){.kind = CMD_NODE_JOIN, .node = &n});
+    apply(&(struct command){
+        .kind = CMD_NODE_JOIN, .node = &n, .fresh = smap_node(&now->smap, id) == NULL});
 }
 
 static void set_node(const char *id, enum node_state state)
@@ -296,6 +297,44 @@ static void test_fits(void **state)
     job_unref(job);
 }
 
+static void create_with_copies(const char *name, unsigned copies)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    props.copies = copies;
+    apply(&(struct command){.kind = CMD_BUCKET_CREATE, .name = name, .props = &props});
+}
+
+static size_t spares_of(struct job *job)
+{
+    size_t spares = sort_job_spares(job, now);
+    job_unref(job);
+    return spares;
+}
+
+/* One less than the copies of what has the fewest, and one target stays. */
+static void test_what_it_can_do_without(void **state)
+{
+    (void)state;
+    create_with_copies("in3", 3);
+    create_with_copies("out3", 3);
+#define SPEC3(more)                                                               \
+    "{\"input_bck\": {\"name\": \"in3\"}, \"output_bck\": {\"name\": \"out3\"},"  \
+    " \"input_format\": {\"prefix\": \"\"}, \"output_format\": \"out-%06d.tar\"," \
+    " \"output_shard_size\": \"1MiB\"" more "}"
+    assert_int_equal(spares_of(made(SPEC(""))), 0);
+    assert_int_equal(spares_of(made(SPEC3(""))), 1); /* of two targets */
+    join("t3", NODE_TARGET, 1024, "a");
+    join("t4", NODE_TARGET, 1024, "a");
+    assert_int_equal(spares_of(made(SPEC3(""))), 2);
+    struct job *job = made(SPEC3(""));
+    const struct bucket *in = bmd_bucket(&now->bmd, "in");
+    json_object_set_new(job->plan, "ekm_bucket_id", json_integer((json_int_t)in->id));
+    struct sort_plan *p = plan_of(job);
+    assert_int_equal(p->ekm_bucket_id, in->id);
+    sort_plan_free(p);
+    assert_int_equal(spares_of(job), 0);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -309,6 +348,7 @@ int main(void)
         TEST(test_targets),
         TEST(test_size_of_the_document),
         TEST(test_fits),
+        TEST(test_what_it_can_do_without),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -284,6 +284,10 @@ int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name,
  * deleted) it is again. */
 int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
                    const char *job_id, struct error *err);
+/* The same, but what was deleted before is not known any more: for one of several owners that lags, and
+ * whose tombstone, new as it would be, must not bury what the others have committed since. */
+int object_forsake(struct object_store *s, uint64_t bucket_id, const char *name,
+                   const char *job_id, struct error *err);
 /* What object_unmark() and object_discard() have done is on the disks when this returns. */
 int object_store_sync(struct object_store *s, struct error *err);
 /* As object_open(), of what this job hides.  E_OBJECT_NOT_FOUND where the mark is not there. */

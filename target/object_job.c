@@ -122,31 +122,44 @@ static int bury_again(const struct object_place *p, const char *job_id, struct e
 }
 
 /* Removes it, unless a tombstone has to come back: that is done without the lock. */
-static int discard_locked(struct object_place *p, const char *job_id, bool *bury, struct error *err)
+static int discard_locked(struct object_place *p, const char *job_id, bool buries, bool *bury,
+                          struct error *err)
 {
     struct stored cur;
     int code = stored_read(p, &cur, err);
     if (code != 0 || !has_mark(&cur, job_id))
         return code;
     p->mp = cur.mp;
-    *bury = (cur.attr.flags & ATTR_OVER_TOMBSTONE) != 0;
+    *bury = buries && (cur.attr.flags & ATTR_OVER_TOMBSTONE) != 0;
     return *bury ? 0 : object_remove_locked(p, err);
 }
 
-int object_discard(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
-                   struct error *err)
+static int discard(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                   bool buries, struct error *err)
 {
     _cleanup_place_ struct object_place p = {0};
     bool bury = false;
     int code = object_place_set(&p, s, bucket_id, name, err);
     if (code == 0) {
         object_lock(&p);
-        code = discard_locked(&p, job_id, &bury, err);
+        code = discard_locked(&p, job_id, buries, &bury, err);
         object_unlock(&p);
     }
     if (bury)
         code = bury_again(&p, job_id, err);
     return code == 0 ? 0 : error_recode(err, code, "discard '%s'", name);
+}
+
+int object_discard(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                   struct error *err)
+{
+    return discard(s, bucket_id, name, job_id, true, err);
+}
+
+int object_forsake(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                   struct error *err)
+{
+    return discard(s, bucket_id, name, job_id, false, err);
 }
 
 int object_store_sync(struct object_store *s, struct error *err)

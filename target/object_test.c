@@ -457,6 +457,24 @@ static void test_discard_gives_back_what_was_there(void **state)
     assert_no_leftovers();
 }
 
+/* The other owners may have more than what was there: no new version is made. */
+static void test_what_is_forsaken_buries_nothing(void **state)
+{
+    (void)state;
+    put_text("buried", "old");
+    assert_int_equal(delete_name("buried"), 0);
+    put_text_hidden("buried", "1", "srt-1");
+    assert_int_equal(object_forsake(fx.store, BUCKET, "buried", "srt-2", NULL), 0);
+    fx.committed_job = "srt-1";
+    assert_list("buried:1 ");
+    fx.committed_job = NULL;
+    assert_int_equal(object_forsake(fx.store, BUCKET, "buried", "srt-1", NULL), 0);
+    assert_list("");
+    put_text("buried", "b");
+    assert_int_equal(version_of("buried").counter, 1); /* nothing was left of it */
+    assert_no_leftovers();
+}
+
 struct collected {
     char text[4096];
     int fail_after;
@@ -632,6 +650,7 @@ int main(void)
         store_test(test_hidden_objects_are_reserved_and_not_there),
         store_test(test_commit_shows_all_at_once_and_unmark_makes_it_last),
         store_test(test_discard_gives_back_what_was_there),
+        store_test(test_what_is_forsaken_buries_nothing),
         store_test(test_marked_names_are_found_while_they_go),
         store_test(test_a_pin_keeps_its_version),
         store_test(test_a_file_that_was_removed_is_told_from_what_never_was),

@@ -167,6 +167,11 @@ static int show(const struct sort_outputs *o, const char *name, struct error *er
     return code;
 }
 
+static int forsake(const struct sort_outputs *o, const char *name, struct error *err)
+{
+    return object_forsake(o->target->store, o->plan->output_bucket_id, name, o->job->id, err);
+}
+
 static int take_back(const struct sort_outputs *o, const char *name, struct error *err)
 {
     return object_discard(o->target->store, o->plan->output_bucket_id, name, o->job->id, err);
@@ -212,9 +217,18 @@ int sort_outputs_commit(const struct sort_outputs *o, struct error *err)
     return end_all(o, show, err);
 }
 
+/* Was it left out, or may it have been (nobody knows the job any more)?  Then others have the
+ * outputs, or tombstones of their own, and this target lags: a repair brings it what it lacks. */
+static bool may_be_left_out(const struct sort_outputs *o)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(o->target->state);
+    const struct job *job = jobs_find(&s->jobs, o->job->id);
+    return are_several(o) && (job == NULL || job_leaves_out(job, o->target->id));
+}
+
 int sort_outputs_undo(const struct sort_outputs *o, struct error *err)
 {
-    return end_all(o, take_back, err);
+    return end_all(o, may_be_left_out(o) ? forsake : take_back, err);
 }
 
 void sort_outputs_done(struct sort_outputs *o)

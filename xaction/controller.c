@@ -18,7 +18,7 @@ static bool all_peers(const struct controller_peer *peers, size_t n, unsigned ma
         if (!peer_is(&peers[i], mask))
             return false;
     }
-    return true;
+    return n > 0;
 }
 
 static void order_all(enum controller_order *orders, const struct controller_peer *peers, size_t n,
@@ -214,17 +214,18 @@ static void step_running(const struct job *job, const struct controller_peer *pe
     }
 }
 
+/* Who is spared here keeps its part: when it is back it finds that the job has finished, and
+ * commits. Where nobody knows the job any more by then it takes its part for one that was stopped,
+ * and removes it: it lags (missed), the others have all of it, and a repair brings it. */
 static void step_committing(const struct controller_peer *peers, size_t n,
                             struct controller_verdict *v, enum controller_order *orders)
 {
     const unsigned done = STATE_BIT(XACTION_COMMITTED);
-    bool all = true;
+    bool all = n > 0;
     for (size_t i = 0; i < n; i++)
-        all = all && (peers[i].gone || peer_is(&peers[i], done));
+        all = all && (peers[i].gone || peers[i].spared || peer_is(&peers[i], done));
     if (all)
         v->next = JOB_FINISHED;
-    else if (anybody_spared(peers, n))
-        v->sheds = true;
     else
         order_all(orders, peers, n, CONTROLLER_COMMIT, done | STATE_BIT(XACTION_COMMITTING));
 }

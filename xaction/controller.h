@@ -26,7 +26,8 @@
  * A kind that begins again (kinds.def) goes back to `queued` when a participant is lost while it runs, or
  * streams between two of them were cut: everybody is told to prepare for the next attempt, who is away is
  * waited for, and what stands is not done again.  Whom the job can do without (the driver says so, of one that
- * has been away for long) it sheds there, or while it is committed: from then on it is no peer.  What a participant fails by for a reason of its own
+ * has been away for long) it sheds there: from then on it is no peer.  While it is committed such a one
+ * counts as done, and commits its part when it is back.  What a participant fails by for a reason of its own
  * ends the job all the same. */
 #pragma once
 

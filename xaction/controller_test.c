@@ -349,8 +349,22 @@ static void test_unfit_job_is_stopped(void **state)
     }
 }
 
-/* Where it waits: before it runs, and in the commit.  A failure that is nobody's absence comes
- * first. */
+/* Nothing is done where nobody is left. */
+static void test_nobody_is_never_all(void **state)
+{
+    (void)state;
+    char kind[] = "sort";
+    static const enum job_state states[] = {JOB_QUEUED, JOB_RUNNING, JOB_COMMITTING};
+    for (size_t i = 0; i < 3; i++) {
+        struct job job = {.state = states[i], .kind = kind};
+        struct controller_verdict v;
+        controller_step(&job, NULL, 0, NULL, true, true, &v, NULL);
+        assert_int_equal(v.next, states[i]);
+    }
+}
+
+/* Where it waits: before it runs by another attempt, and in the commit as if it were done.  A
+ * failure that is nobody's absence comes first. */
 static void test_it_goes_on_without_who_is_spared(void **state)
 {
     (void)state;
@@ -371,8 +385,8 @@ static void test_it_goes_on_without_who_is_spared(void **state)
         assert_false(v.sheds);
         p[1].spared = true;
         controller_step(&job, p, 2, NULL, true, true, &v, orders);
-        assert_int_equal(v.next, states[i]);
-        assert_true(v.sheds);
+        assert_int_equal(v.next, i == 0 ? JOB_QUEUED : JOB_FINISHED);
+        assert_int_equal(v.sheds, i == 0);
         controller_step(&job, p, 1, NULL, true, true, &v, orders);
         assert_false(v.sheds);
         assert_int_equal(v.next, i == 0 ? JOB_RUNNING : JOB_FINISHED);
@@ -625,6 +639,7 @@ int main(void)
         cmocka_unit_test(test_unreachable_does_not_hold_up_the_stop),
         cmocka_unit_test(test_unfit_job_is_stopped),
         cmocka_unit_test(test_after_the_decision_no_failure_counts),
+        cmocka_unit_test(test_nobody_is_never_all),
         cmocka_unit_test(test_it_goes_on_without_who_is_spared),
         cmocka_unit_test(test_schedules),
     };

@@ -120,6 +120,7 @@ def test_who_comes_back_meanwhile_is_left_out(c):
     job_id = c.sort(spec_of("back"))
     wait_for(lambda: c.job(job_id)["without"] != [], "it goes on without them", LONG)
     come_back(c, lost)
+    repaired(c)
     job = c.wait_job(job_id, seconds=LONG)
     equal(job["state"], "finished", f"state; {job['errors']}")
     equal(contents(c, "out", "back"), c.wanted, "output")
