@@ -81,6 +81,17 @@ void ec_plan_pass_over(struct ec_found *found, size_t count, const struct ec_hom
     }
 }
 
+void ec_plan_strike(struct ec_found *found, size_t count, const struct ec_homes *tried,
+                    ec_mask failed)
+{
+    for (unsigned i = 0; i < tried->count; i++) {
+        for (size_t n = 0; n < count; n++) {
+            if ((failed & bit(i)) != 0 && found[n].node == tried->all[i])
+                found[n].has &= ~bit(i);
+        }
+    }
+}
+
 static unsigned count_of(ec_mask mask)
 {
     return (unsigned)__builtin_popcountll(mask);

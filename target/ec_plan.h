@@ -42,6 +42,9 @@ void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices,
 /* Who gave the slices of `failed` in vain has them no more, where somebody else has. */
 void ec_plan_pass_over(struct ec_found *found, size_t count, const struct ec_homes *tried,
                        ec_mask failed);
+/* Who gave the slices of `failed` in vain has them no more, also where nobody else has. */
+void ec_plan_strike(struct ec_found *found, size_t count, const struct ec_homes *tried,
+                    ec_mask failed);
 /* Can it be read?  E_NODE_UNREACHABLE where those who have not answered may have what is missing;
  * E_CORRUPT where it is lost. */
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,

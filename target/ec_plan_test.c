@@ -126,6 +126,21 @@ static void of_two_holders_the_other_is_read_where_one_has_failed(void **unused)
     assert_homes(&third, "003");
 }
 
+static void it_is_lost_where_no_holder_of_a_slice_is_left(void **unused)
+{
+    (void)unused;
+    struct ec_found found[NODES];
+    struct ec_homes from;
+    size_t count = find(found, "aaa", (ec_mask[]){1, 2, 1}); /* slice 2 is gone, 0 there twice */
+    ec_plan_read(found, count, 3, &from);
+    ec_plan_strike(found, count, &from, 1);
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), 0);
+    ec_plan_read(found, count, 3, &from);
+    assert_ptr_equal(from.all[0], found[2].node);
+    ec_plan_strike(found, count, &from, 1);
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), E_CORRUPT);
+}
+
 static void fewer_than_k_wait_for_those_who_may_have_them(void **unused)
 {
     (void)unused;
@@ -318,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_reader_first_asks_those_of_a_quiet_time),
         cmocka_unit_test(what_was_found_is_read),
         cmocka_unit_test(of_two_holders_the_other_is_read_where_one_has_failed),
+        cmocka_unit_test(it_is_lost_where_no_holder_of_a_slice_is_left),
         cmocka_unit_test(fewer_than_k_wait_for_those_who_may_have_them),
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),
         cmocka_unit_test(of_two_the_one_of_lower_rank_goes),

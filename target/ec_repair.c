@@ -121,8 +121,9 @@ static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r
         code = ec_plan_check(found, count, l->k, l->k + l->m, err);
     ec_plan_read(found, count, l->k + l->m, &from);
     ec_plan_repair(found, count, l->k + l->m, *damaged, &m);
+    ec_plan_strike(found, count, &from, *damaged);
+    ec_plan_read(found, count, l->k + l->m, &from);
     for (unsigned i = 0; i < from.count; i++) {
-        from.all[i] = (*damaged >> i & 1) != 0 ? NULL : from.all[i];
         if (ask->present_only && !all && ((*damaged | m.leaving) >> i & 1) == 0)
             m.to.all[i] = NULL;
     }
@@ -140,6 +141,10 @@ static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r
     }
     if (code == 0)
         code = drop_surplus(r, found, count, done, err);
+    if (code == E_CORRUPT) {
+        ec_plan_strike(found, count, &from, *damaged);
+        done->lost = ec_plan_check(found, count, l->k, l->k + l->m, NULL) == E_CORRUPT;
+    }
     return code != 0 ? code : check_stranded(r, &m, err);
 }
 
@@ -148,10 +153,12 @@ static int mend(const struct ec_repair_ask *ask, const struct ec_reading *r, con
                 struct ec_repaired *done, struct error *err)
 {
     ec_mask damaged = ask->damaged;
-    int code;
+    int code, i = 0;
     done->length = r->manifest.layout.length;
     pthread_mutex_lock(&ask->target->ec->mending);
-    for (int i = 0; (code = mend_once(ask, r, b, &damaged, done, err)) == 0 && damaged != 0;) {
+    while (((code = mend_once(ask, r, b, &damaged, done, err)) == 0 ||
+            (code == E_CORRUPT && !done->lost)) &&
+           damaged != 0) {
         if (++i == ROUNDS_MAX) {
             code = error_set(err, E_CORRUPT, "slices of '%s' are damaged again and again", r->name);
             break;
@@ -195,7 +202,7 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
         return 0;
     int found = open_manifest(&r, &why);
     int code = found == 1 ? mend(ask, &r, b, done, &why) : found;
-    if (code == E_CORRUPT && found == 1)
+    if (code == E_CORRUPT && done->lost)
         losses_note(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);
     else if (code == 0)
         losses_forget(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);

@@ -24,6 +24,7 @@ struct ec_repair_ask {
 struct ec_repaired {
     unsigned made, dropped;
     bool put_off;    /* something is to be made later */
+    bool lost;       /* fewer than k slices are left */
     uint64_t bytes;  /* of the slices that were made */
     uint64_t length; /* of the object */
 };

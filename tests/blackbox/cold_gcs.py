@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import threading
 
-from cold_lib import QUICK, is_broken, metric
+from cold_lib import QUICK, is_broken, metric, run_job
 from lib import check, equal, in_parallel, main, wait_for
 
 from fake_gcs import BEGIN, TOKEN, FakeGCS
@@ -149,6 +149,14 @@ def test_writes(c):
     equal(GCS.has("data", "put/1"), None, "deleted")
     c.object("DELETE", "gs", "put/1").expect(404)
     equal(GCS.uploads(), {}, "sessions that are open")
+
+
+def test_copies_are_uploaded(c):
+    c.create("own")
+    c.create("back", backend=f"gs://data?endpoint={GCS.url}", write_policy="back")
+    c.put("own", "copied", b"1234")
+    equal(run_job(c, "own", "copy", {"to": "back"}), (1, 0, 0, 0), "copied")
+    wait_for(lambda: GCS.has("data", "copied") == b"1234", "the copy is at the backend")
 
 
 def test_sessions_that_break_off_go_on(c):
