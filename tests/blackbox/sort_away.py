@@ -8,6 +8,7 @@ DFC_COPIES (2): copies of the buckets; DFC_LOST (1): how many of the targets (--
 import os
 import time
 
+from cold_lib import run_job
 from copies import setting
 from lib import check, equal, main, wait_for
 from sort_copies import SHARDS, contents, copies_on_disk, cost, create, repaired, spec_of
@@ -18,6 +19,9 @@ COPIES = int(os.environ.get("DFC_COPIES", 2))
 LOST = int(os.environ.get("DFC_LOST", 1))
 TRIES = 40  # some points are passed by one target alone, which a salt decides
 LONG = 300
+NAME = "away"
+# At sort.finish a target has outputs already when it dies.
+FAULTS = {"sort.finish": "sort.finish=kill@2", "commit": "disk.xattr=delay:300"}
 
 
 def lost_of(c):
@@ -30,16 +34,18 @@ def test_what_it_comes_to(c):
     create(c, "out", COPIES)
     for i in range(SHARDS):
         c.put("in", f"s{i:02d}.tar", tar_of(i))
-    job = c.wait_job(c.sort(spec_of("works")))
+    job = c.wait_job(c.sort(spec_of(NAME)))
     equal(job["state"], "finished", f"state; {job['errors']}")
     equal(job["without"], [], "targets that it went on without")
-    c.wanted = contents(c, "out", "works")
+    c.wanted = contents(c, "out", NAME)
     empty(c)
 
 
 def empty(c):
-    c.destroy("out")
-    create(c, "out", COPIES)
+    """Deleted, so that the next outputs take the places of tombstones: who is left out has those under its own, and
+    must not bury with them what the others have committed."""
+    equal(run_job(c, "out", "delete", {"prefix": NAME})[2:], (0, 0), "outputs that could not be deleted")
+    equal(c.names("out"), [], "outputs that are left")
 
 
 def alive(c, nodes):
@@ -48,9 +54,8 @@ def alive(c, nodes):
 
 def arm(c, point, lost):
     """They are ready to die at the point; nobody lags."""
-    fault = "disk.xattr=delay:300" if point == "commit" else f"{point}=kill@1"
     for node in lost:
-        restart(c, node, f"--arg=--faults={fault}")
+        restart(c, node, f"--arg=--faults={FAULTS.get(point, point + '=kill@1')}")
     c.ended_by_test.update(lost)
     repaired(c)
 
@@ -76,13 +81,13 @@ def come_back(c, lost):
         c.wait_node(node, "active")
 
 
-def nothing_is_left(c, name):
+def nothing_is_left(c):
     """Every output on all its owners, and nothing else anywhere."""
     wait_for(lambda: not job_files(c), "the job's files are removed", LONG)
     repaired(c)
     wait_for(lambda: len(copies_on_disk(c, "out")) == COPIES * len(c.wanted),
              "all outputs are on all their owners, and nothing else", LONG)
-    equal(contents(c, "out", name), c.wanted, f"output of {name}")
+    equal(contents(c, "out", NAME), c.wanted, "output")
 
 
 def lose(c, point):
@@ -90,19 +95,19 @@ def lose(c, point):
     lost = lost_of(c)
     arm(c, point, lost)
     begun = time.monotonic()
-    job_id = c.sort(spec_of("away"))
+    job_id = c.sort(spec_of(NAME))
     died = die(c, point, job_id, lost)
     if died:
         job = c.wait_job(job_id, seconds=LONG)
         equal(job["state"], "finished", f"state; {job['errors']}")
         gone = [] if point == "commit" else lost  # then they have a part, and make it seen when they are back
         equal(sorted(job["without"]), gone, "targets that it went on without")
-        equal(contents(c, "out", "away"), c.wanted, "output without them")
+        equal(contents(c, "out", NAME), c.wanted, "output without them")
         print(f"        {point}: {cost(job, len(c.wanted), LOST, len(c.targets()))}, "
               f"{time.monotonic() - begun:.0f} s", flush=True)
     come_back(c, lost)
     if c.wait_job(job_id, seconds=LONG)["state"] == "finished":
-        nothing_is_left(c, "away")
+        nothing_is_left(c)
     empty(c)
     return died
 
@@ -118,14 +123,14 @@ def test_who_comes_back_meanwhile_is_left_out(c):
     lost = lost_of(c)
     with_faults(c, "sort.create=delay:2000")
     arm(c, "sort.create", lost)
-    job_id = c.sort(spec_of("back"))
+    job_id = c.sort(spec_of(NAME))
     wait_for(lambda: c.job(job_id)["without"] != [], "it goes on without them", LONG)
     come_back(c, lost)
     repaired(c)
     job = c.wait_job(job_id, seconds=LONG)
     equal(job["state"], "finished", f"state; {job['errors']}")
-    equal(contents(c, "out", "back"), c.wanted, "output")
-    nothing_is_left(c, "back")
+    equal(contents(c, "out", NAME), c.wanted, "output")
+    nothing_is_left(c)
     empty(c)
 
 
