@@ -9,6 +9,7 @@
 #include "cluster/command.h"
 #include "cluster/lag.h"
 #include "cluster/owners.h"
+#include "cluster/test_state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 
@@ -27,22 +28,12 @@ static int try_to(struct command cmd, struct error *err)
 
 static void apply(struct command cmd)
 {
-    struct error err = ERROR_INIT;
-    if (try_to(cmd, &err) != 0)
-        fail_msg("%s", err.message);
+    test_state_apply(&s, &cmd);
 }
 
 static void join(const char *id, const char *boot)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = boot};
-    bool known = smap_node(&s->smap, id) != NULL;
-    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = !known});
+    test_state_join(&s, id, boot, false);
 }
 
 static void set(const char *id, enum node_state state)

@@ -5,6 +5,7 @@
 #include <cmocka.h>
 
 #include "cluster/lower.h"
+#include "cluster/test_state.h"
 #include "common/jsonx.h"
 
 enum { WALL_MS = 1000000 };
@@ -13,25 +14,12 @@ static const struct cluster_state *s;
 
 static void apply(struct command cmd)
 {
-    const struct cluster_state *next;
-    struct error err = ERROR_INIT;
-    if (command_apply(s, &cmd, &next, &err) != 0)
-        fail_msg("%s", err.message);
-    state_unref(s);
-    s = next;
+    test_state_apply(&s, &cmd);
 }
 
 static void join(const char *id, const char *boot)
 {
-    const struct node n = {.id = id,
-                           .role = NODE_TARGET,
-                           .public_url = "http://h:1",
-                           .control_url = "http://h:2",
-                           .data_url = "http://h:3",
-                           .weight = 1024,
-                           .boot = boot};
-    bool known = smap_node(&s->smap, id) != NULL;
-    apply((struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = !known});
+    test_state_join(&s, id, boot, false);
 }
 
 static void set_copies(int copies)
