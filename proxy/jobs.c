@@ -346,6 +346,11 @@ static void count_away(struct tracked *t, const struct cluster_state *s)
     }
 }
 
+static bool is_away(const struct tracked *t, size_t at, const struct controller_peer *peer)
+{
+    return t->peers[at].away_ticks >= t->driver->limits.away_ticks && !peer->reachable;
+}
+
 /* All of those that have been away for so long, or none. */
 static void spare_peers(const struct tracked *t, const struct job *job,
                         const struct cluster_state *s, struct controller_peer *peers,
@@ -354,13 +359,11 @@ static void spare_peers(const struct tracked *t, const struct job *job,
     const struct jobs_env *env = &t->driver->env;
     size_t away = 0;
     for (size_t i = 0; i < n; i++)
-        away += peers[i].gone ||
-                (t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks && !peers[i].reachable);
+        away += peers[i].gone || is_away(t, at[i], &peers[i]);
     if (away == 0 || env->spares == NULL || job->without_count + away > env->spares(job, s))
         return;
     for (size_t i = 0; i < n; i++)
-        peers[i].spared = !peers[i].gone && !peers[i].reachable &&
-                          t->peers[at[i]].away_ticks >= t->driver->limits.away_ticks;
+        peers[i].spared = !peers[i].gone && is_away(t, at[i], &peers[i]);
 }
 
 /* The participants are the cluster's targets at the job's creation; of some kinds only those that

@@ -1,9 +1,10 @@
 /* Objects that are lost: no target has their bytes whole, and none is away that might.
  *
  *   noted      by who finds that out: the comparison of all owners (copies_compare.h), the repair
- * of slices (ec_repair.h), and where there is one copy the scrub, or a read that finds the file
- * gone or cut (repair_wanted.h) forgotten  when it is looked at again, now and then, and has been
- * written, deleted, mended, or is another target's to tell of
+ *              of slices (ec_repair.h), and where there is one copy the scrub, or a read that
+ *              finds the file gone or cut (repair_wanted.h)
+ *   forgotten  when it is looked at again, now and then, and has been written, deleted, mended, or
+ *              is another target's to tell of
  *
  * By the owner that acts for the name, so that targets' numbers add up.  In memory, as many as
  * LOSSES_MOST: a new run finds again at once what lies in quarantine, the rest with the next read,
