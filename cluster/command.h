@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cluster/job.h"
+#include "cluster/lower.h"
 #include "cluster/state.h"
 
 enum command_kind {
@@ -32,13 +33,12 @@ enum command_kind {
                      */
     CMD_LAG_DONE,   /* lagged, placed: a repair that began when the map had these has compared what
                      * all   active targets have */
-    CMD_COPIES_FILLED, /* raised, lagged, placed: after that one; the repair has brought to all
-                        * owners what there was in the buckets whose copies had been raised by then
-                        */
-    CMD_COPIES_LOWERED, /* lowered, lagged, placed: no target has anything left that nobody owns of the
-                         * buckets whose copies had been lowered by then */
-    CMD_RESTORE,       /* restored: its buckets and settings; seen_bmd, seen_config: the versions
-                        * that they must have now; term: of the new term in its epoch */
+    CMD_COPIES_FILLED,  /* raised, lagged, placed: after that one; the repair has brought to all
+                         * owners what there was in the buckets whose copies had been raised by then
+                         */
+    CMD_COPIES_LOWERED, /* fence: no target has anything left that nobody owns of its bucket */
+    CMD_RESTORE,        /* restored: its buckets and settings; seen_bmd, seen_config: the versions
+                         * that they must have now; term: of the new term in its epoch */
 };
 
 struct command {
@@ -47,14 +47,15 @@ struct command {
     const char *text;
     uint64_t term;
     uint64_t placed;
-    uint64_t lagged, raised, lowered;
+    uint64_t lagged, raised;
+    struct lower_fence fence;
     int64_t wall_ms;
     enum node_state node_state;
     const struct node *node;
     bool force; /* also where that may lose what only this node has */
     bool fresh; /* the node has seen no cluster yet: a target has no objects */
     bool absent;
-    bool lost;  /* it comes without what it had, or with less, as its operator says */
+    bool lost; /* it comes without what it had, or with less, as its operator says */
     const struct bucket_props *props;
     json_t *patch;
     const struct job *job;

@@ -201,19 +201,23 @@ int command_copies_filled(const struct cluster_state *s, const struct command *c
     return r != 0 ? r : change_buckets(s, cmd, fill, next);
 }
 
-static bool end_lowering(const struct cluster_state *s, const struct command *cmd, struct bucket *b)
-{
-    if (!lower_may_end(s, b) || b->lowered > cmd->lowered)
-        return false;
-    lower_end(b);
-    return true;
-}
-
 int command_copies_lowered(const struct cluster_state *s, const struct command *cmd,
                            const struct cluster_state **next, struct error *err)
 {
-    int r = command_check_repaired(s, cmd, err);
-    return r != 0 ? r : change_buckets(s, cmd, end_lowering, next);
+    const struct bucket *known = bmd_bucket_by_id(&s->bmd, cmd->fence.bucket_id);
+    struct bmd m;
+    if (known != NULL && !lower_is_open(known))
+        return command_keep(s, next);
+    int r = lower_check_fence(s, &cmd->fence, err);
+    if (r != 0)
+        return r;
+    if (!lower_may_end(s, known))
+        return command_keep(s, next);
+    struct bucket b = *known;
+    lower_end(&b);
+    bmd_with(&s->bmd, &b, &m);
+    *next = command_next_bmd(s, &m);
+    return 0;
 }
 
 int command_bucket_rename(const struct cluster_state *s, const struct command *cmd,

@@ -41,11 +41,19 @@ bool job_ended(enum job_state s)
     return s == JOB_FINISHED || s == JOB_FAILED || s == JOB_ABORTED;
 }
 
+static bool names_bucket(const struct job *j, const char *field, uint64_t bucket_id)
+{
+    return json_integer_value(json_object_get(j->plan, field)) == (json_int_t)bucket_id;
+}
+
+bool job_makes_in(const struct job *j, uint64_t bucket_id)
+{
+    return names_bucket(j, "output_bucket_id", bucket_id);
+}
+
 bool job_uses_bucket(const struct job *j, uint64_t bucket_id)
 {
-    json_int_t in = json_integer_value(json_object_get(j->plan, "input_bucket_id"));
-    json_int_t out = json_integer_value(json_object_get(j->plan, "output_bucket_id"));
-    return in == (json_int_t)bucket_id || out == (json_int_t)bucket_id;
+    return names_bucket(j, "input_bucket_id", bucket_id) || job_makes_in(j, bucket_id);
 }
 
 const char *job_state_name(enum job_state s)

@@ -78,3 +78,5 @@ void job_leave_out(struct job *j, const char *id);
 bool job_leaves_out(const struct job *j, const char *id);
 /* Is the bucket one that the job's plan names? */
 bool job_uses_bucket(const struct job *j, uint64_t bucket_id);
+/* Does it make objects there? */
+bool job_makes_in(const struct job *j, uint64_t bucket_id);

@@ -88,7 +88,12 @@ bool lag_lets_forget(const struct cluster_state *s)
         whole = whole && is_whole(&s->smap.nodes[i]);
     for (size_t i = 0; i < s->bmd.count; i++)
         whole = whole && s->bmd.buckets[i].filled == s->bmd.buckets[i].props.copies;
-    return whole && lower_fence(&s->bmd) == 0;
+    return whole && lower_latest(&s->bmd) == 0;
+}
+
+bool lag_has_lost(const struct node *n)
+{
+    return n->lag == LAG_MISSED && n->missed_since == 0;
 }
 
 bool lag_is_news(const struct node *n)

@@ -27,6 +27,9 @@ void lag_follow(const struct cluster_state *s, const struct node *known, bool lo
 void lag_of_absent(const struct cluster_state *s, struct node *n);
 /* What became visible with this version of the state it has nothing of. */
 void lag_of_missing(struct node *n, uint64_t version);
+/* It came without its disks, or has given one up: what it says that it has is not to be counted on
+ * until a repair has compared. */
+bool lag_has_lost(const struct node *n);
 /* Does that move the fence? */
 bool lag_is_news(const struct node *n);
 /* The version of the state since which a node that is not present has been away. */

@@ -14,6 +14,8 @@
  *     map shows it, or it is known that it never will, nothing is granted (membership_lease_ms()).
  *   - Only a primary grants it that is still elected when it answers.  The next one begins later,
  * and gives up nobody for a timeout from then on; the verdicts of the one before it are fenced.
+ *   - Who comes back after that takes one only with the state that says so, or a later one: with
+ * the state before it would count itself among those that have missed nothing.
  *   - Another run of a target does not have the lease of the one before: memory.
  *
  * Other changes of owners (a join, a weight, maintenance) do not wait for leases: there the acting

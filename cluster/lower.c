@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "cluster/layout.h"
+#include "common/jsonx.h"
 
 /* Who may have something, and is not to be counted on now. */
 static const struct node *find_wanting(const struct cluster_state *s)
@@ -48,14 +49,6 @@ void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t befo
         b->filled = b->props.copies;
 }
 
-uint64_t lower_fence(const struct bmd *b)
-{
-    uint64_t fence = 0;
-    for (size_t i = 0; i < b->count; i++)
-        fence = b->buckets[i].lowered > fence ? b->buckets[i].lowered : fence;
-    return fence;
-}
-
 bool lower_may_end(const struct cluster_state *s, const struct bucket *b)
 {
     return lower_is_open(b) && b->filled == b->props.copies && layout_is_settled(&s->smap) &&
@@ -66,6 +59,53 @@ void lower_end(struct bucket *b)
 {
     b->lowered_from = 0;
     b->lowered = 0;
+}
+
+uint64_t lower_latest(const struct bmd *b)
+{
+    uint64_t latest = 0;
+    for (size_t i = 0; i < b->count; i++)
+        latest = b->buckets[i].lowered > latest ? b->buckets[i].lowered : latest;
+    return latest;
+}
+
+struct lower_fence lower_fence(const struct cluster_state *s, const struct bucket *b)
+{
+    return (struct lower_fence){.bucket_id = b->id,
+                                .lowered = b->lowered,
+                                .placed = s->smap.placed,
+                                .lagged = s->smap.lagged};
+}
+
+int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f, struct error *err)
+{
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, f->bucket_id);
+    if (b == NULL || !lower_is_open(b) || b->lowered != f->lowered)
+        return error_set(err, E_STALE_MAP,
+                         "the bucket has other copies now, or is gone: a later job goes on");
+    if (s->smap.placed != f->placed || s->smap.lagged != f->lagged)
+        return error_set(err, E_STALE_MAP,
+                         "a target has fallen behind or come back, or owners have changed: a later "
+                         "job goes on");
+    return 0;
+}
+
+json_t *lower_fence_to_json(const struct lower_fence *f)
+{
+    return json_pack("{s:I, s:I, s:I, s:I}", "bucket", (json_int_t)f->bucket_id, "lowered",
+                     (json_int_t)f->lowered, "placed", (json_int_t)f->placed, "lagged",
+                     (json_int_t)f->lagged);
+}
+
+int lower_fence_from_json(json_t *doc, struct lower_fence *out, struct error *err)
+{
+    int r;
+    *out = (struct lower_fence){0};
+    if ((r = json_need_u64(doc, "spec", "bucket", &out->bucket_id, err)) != 0 ||
+        (r = json_need_u64(doc, "spec", "lowered", &out->lowered, err)) != 0 ||
+        (r = json_need_u64(doc, "spec", "placed", &out->placed, err)) != 0)
+        return r;
+    return json_need_u64(doc, "spec", "lagged", &out->lagged, err);
 }
 
 static bool has(const struct node *const *nodes, size_t count, const char *id)
@@ -89,4 +129,10 @@ bool lower_shows(const struct cluster_state *s, const struct bucket *b, const ch
         shows = has(nodes, count, id);
     }
     return shows;
+}
+
+bool lower_is_stray(const struct cluster_state *s, const struct bucket *b, const char *name,
+                    const char *id)
+{
+    return lower_is_open(b) && !lower_shows(s, b, name, id);
 }

@@ -2,9 +2,9 @@
  * of them, a *stray*, until the job `mirror` has removed it.
  *
  *   props.copies 3 ─▶ 1    lowered_from = 3, lowered = the bmd's version of that
- *   the job                each target removes what it does not own, and all owners are known
+ *   the bucket's job       each target removes what it does not own, and all owners are known
  *                          to have, as new or newer (proxy/mirror_job.h, target/mirror.h)
- *   CMD_COPIES_LOWERED     no target has any: lowered_from = 0
+ *   CMD_COPIES_LOWERED     no target has any of this bucket: lowered_from = 0
  *
  * Until then the bucket is served as one with several copies, also where it keeps one, and
  *
@@ -29,8 +29,6 @@
 int lower_check(const struct cluster_state *s, struct error *err);
 /* `b` has other copies than `before` by the next bmd: fewer, or more while there may be strays. */
 void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t before);
-/* The greatest `lowered` of all buckets; 0: nothing is to be removed. */
-uint64_t lower_fence(const struct bmd *b);
 /* May there be strays of this bucket? */
 static inline bool lower_is_open(const struct bucket *b)
 {
@@ -40,6 +38,25 @@ static inline bool lower_is_open(const struct bucket *b)
  * nothing, and nothing is on its way to owners; nor do they wait for what a raise gives them. */
 bool lower_may_end(const struct cluster_state *s, const struct bucket *b);
 void lower_end(struct bucket *b);
+/* The greatest `lowered` of all buckets; 0: none has strays. */
+uint64_t lower_latest(const struct bmd *b);
+
+/* For what a job removes strays: of one bucket, as it was lowered last, under the owners and lags
+ * of the map.  Where any of these is another now it removes and ends nothing; a later job does. */
+struct lower_fence {
+    uint64_t bucket_id, lowered; /* struct bucket */
+    uint64_t placed, lagged;     /* struct smap */
+};
+struct lower_fence lower_fence(const struct cluster_state *s, const struct bucket *b);
+/* E_STALE_MAP: it has moved. */
+int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f,
+                      struct error *err);
+json_t *lower_fence_to_json(const struct lower_fence *f);
+int lower_fence_from_json(json_t *doc, struct lower_fence *out, struct error *err);
+
 /* May target `id` say that it has the name?  Not what it has as a stray, or may have. */
 bool lower_shows(const struct cluster_state *s, const struct bucket *b, const char *name,
                  const char *id);
+/* Is what it has of the name a stray, or may it be one, which is the job's alone to remove? */
+bool lower_is_stray(const struct cluster_state *s, const struct bucket *b, const char *name,
+                    const char *id);

@@ -71,12 +71,21 @@ static void filled(void)
                            .raised = bucket()->raised});
 }
 
-static void mirrored(uint64_t lowered)
+/* What a job that is made now would be for. */
+static struct lower_fence fence(void)
 {
-    apply((struct command){.kind = CMD_COPIES_LOWERED,
-                           .lagged = s->smap.lagged,
-                           .placed = s->smap.placed,
-                           .lowered = lowered});
+    return lower_fence(s, bucket());
+}
+
+/* Each target was through with a job for this. */
+static int mirrored_for(struct lower_fence f)
+{
+    return try_to((struct command){.kind = CMD_COPIES_LOWERED, .fence = f}, NULL);
+}
+
+static void mirrored(void)
+{
+    assert_int_equal(mirrored_for(fence()), 0);
 }
 
 /* t0 to t3, and three copies. */
@@ -104,23 +113,72 @@ static int end(void **unused)
 static void it_is_remembered_until_a_job_has_removed_what_is_too_many(void **unused)
 {
     (void)unused;
-    assert_int_equal(lower_fence(&s->bmd), 0);
+    assert_int_equal(lower_latest(&s->bmd), 0);
     assert_int_equal(try_copies(2, NULL), 0);
+    assert_int_equal(lower_latest(&s->bmd), s->bmd.version);
     assert_int_equal(bucket()->lowered_from, 3);
     assert_int_equal(bucket()->filled, 2);
-    const uint64_t first = lower_fence(&s->bmd);
-    assert_int_equal(first, s->bmd.version);
+    const struct lower_fence first = fence();
+    assert_int_equal(first.lowered, s->bmd.version);
     assert_int_equal(try_copies(1, NULL), 0);
     assert_int_equal(bucket()->lowered_from, 3);
-    assert_true(lower_fence(&s->bmd) > first);
-    mirrored(first); /* of a job that knew of the first time only */
+    assert_true(fence().lowered > first.lowered);
+    assert_int_equal(mirrored_for(first), E_STALE_MAP); /* it knew of the first time only */
     assert_true(lower_is_open(bucket()));
     assert_true(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 2);
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_false(lower_is_open(bucket()));
     assert_false(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 1);
+}
+
+static void one_bucket_ends_without_another(void **unused)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    (void)unused;
+    props.copies = 2;
+    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "c", .props = &props});
+    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1);
+    assert_int_equal(try_copies(1, NULL), 0);
+    const struct lower_fence first = fence();
+    apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "c", .patch = patch});
+    assert_int_equal(mirrored_for(lower_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
+    assert_false(lower_is_open(bmd_bucket(&s->bmd, "c")));
+    assert_true(lower_is_open(bucket()));
+    assert_false(lag_lets_forget(s));                        /* of any bucket */
+    assert_int_equal(lower_check_fence(s, &first, NULL), 0); /* nor is its job overtaken */
+    mirrored();
+    assert_true(lag_lets_forget(s));
+}
+
+static void a_fence_is_of_the_bucket_and_the_map(void **unused)
+{
+    struct lower_fence f, read;
+    struct error err = ERROR_INIT;
+    (void)unused;
+    assert_int_equal(try_copies(2, NULL), 0);
+    f = fence();
+    assert_int_equal(lower_check_fence(s, &f, NULL), 0);
+    _cleanup_json_ json_t *doc = lower_fence_to_json(&f);
+    assert_int_equal(lower_fence_from_json(doc, &read, NULL), 0);
+    assert_memory_equal(&f, &read, sizeof f);
+    json_object_del(doc, "bucket"); /* of a release that had one job for all */
+    assert_int_equal(lower_fence_from_json(doc, &read, NULL), E_JSON);
+    apply((struct command){.kind = CMD_BUCKET_RENAME, .name = "b", .text = "d"});
+    assert_int_equal(lower_check_fence(s, &f, NULL), 0);
+    apply((struct command){.kind = CMD_BUCKET_RENAME, .name = "d", .text = "b"});
+    join("t1", "again");
+    assert_int_equal(lower_check_fence(s, &f, &err), E_STALE_MAP);
+    assert_non_null(strstr(err.message, "fallen behind"));
+    repaired();
+    f = fence();
+    assert_int_equal(try_copies(3, NULL), 0);
+    assert_int_equal(lower_check_fence(s, &f, &err), E_STALE_MAP);
+    assert_non_null(strstr(err.message, "other copies"));
+    f = fence();
+    apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "b"});
+    assert_int_equal(lower_check_fence(s, &f, NULL), E_STALE_MAP);
 }
 
 static void it_outlives_documents(void **unused)
@@ -174,7 +232,7 @@ static void more_copies_than_targets_become_as_many(void **unused)
     assert_int_equal(try_copies(8, NULL), 0);
     filled();
     assert_int_equal(try_copies(4, NULL), 0);
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_false(lower_is_open(bucket()));
 }
 
@@ -182,16 +240,16 @@ static void raised_again_it_ends_after_that(void **unused)
 {
     (void)unused;
     assert_int_equal(try_copies(1, NULL), 0);
-    const uint64_t before = lower_fence(&s->bmd);
+    const uint64_t before = fence().lowered;
     assert_int_equal(try_copies(2, NULL), 0);
-    assert_true(lower_fence(&s->bmd) > before); /* a job that is under way begins anew */
+    assert_true(fence().lowered > before); /* a job that is under way begins anew */
     assert_int_equal(bucket()->filled, 1);
     assert_false(lower_may_end(s, bucket()));
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_true(lower_is_open(bucket()));
     filled();
     assert_true(lower_may_end(s, bucket()));
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_false(lower_is_open(bucket()));
 }
 
@@ -199,16 +257,18 @@ static void it_does_not_end_while_one_is_away_that_may_have_more(void **unused)
 {
     (void)unused;
     assert_int_equal(try_copies(1, NULL), 0);
-    const uint64_t fence = lower_fence(&s->bmd);
+    const struct lower_fence before = fence();
     set("t2", NODE_UNREACHABLE);
-    mirrored(fence);
+    mirrored();
     assert_true(lower_is_open(bucket()));
     set("t2", NODE_ACTIVE); /* it lags, though no bucket keeps several copies */
     assert_int_equal(smap_node(&s->smap, "t2")->lag, LAG_MISSED);
-    mirrored(fence);
+    mirrored();
     assert_true(lower_is_open(bucket()));
     repaired();
-    mirrored(fence);
+    assert_int_equal(mirrored_for(before), E_STALE_MAP);
+    assert_true(lower_is_open(bucket()));
+    mirrored();
     assert_false(lower_is_open(bucket()));
 }
 
@@ -218,7 +278,7 @@ static void deletions_are_remembered_meanwhile(void **unused)
     assert_true(lag_lets_forget(s));
     assert_int_equal(try_copies(1, NULL), 0);
     assert_false(lag_lets_forget(s));
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_true(lag_lets_forget(s));
 }
 
@@ -265,6 +325,45 @@ static void an_earlier_owner_shows_what_it_owned(void **unused)
     assert_int_equal(showing("a"), 2);
 }
 
+static size_t strays(const char *name)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->smap.count; i++)
+        count += lower_is_stray(s, bucket(), name, s->smap.nodes[i].id);
+    return count;
+}
+
+/* Who owned a name by the earlier map, too, has no stray: the rebalance moves what it has. */
+static void one_that_joins_leaves_strays_to_the_job(void **unused)
+{
+    static const char *const names[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    size_t moved = 0;
+    (void)unused;
+    assert_int_equal(strays("a"), 0);
+    assert_int_equal(try_copies(1, NULL), 0);
+    const struct lower_fence before = fence();
+    assert_int_equal(strays("a"), 3);
+    join("t4", "b");
+    assert_false(lower_may_end(s, bucket()));
+    for (size_t i = 0; i < 8; i++) {
+        struct owners o;
+        owners_of(s, bucket(), names[i], &o);
+        bool is_new = strcmp(o.acting->id, "t4") == 0;
+        assert_int_equal(strays(names[i]), is_new ? 3 : 4);
+        assert_false(lower_is_stray(s, bucket(), names[i], o.acting->id));
+        moved += is_new;
+    }
+    assert_in_range(moved, 1, 7);
+    mirrored();
+    assert_true(lower_is_open(bucket()));
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    assert_int_equal(strays("a"), 4);
+    assert_true(lower_may_end(s, bucket()));
+    assert_int_equal(mirrored_for(before), E_STALE_MAP);
+    mirrored();
+    assert_int_equal(strays("a"), 0);
+}
+
 static void it_waits_for_jobs_that_use_the_bucket(void **unused)
 {
     (void)unused;
@@ -299,10 +398,10 @@ static void a_restore_changes_no_copies(void **unused)
     assert_int_equal(try_copies(2, NULL), 0);
     _cleanup_state_ const struct cluster_state *two = state_ref(s);
     assert_int_equal(try_restore(three, "set copies to 3 first"), E_PRECONDITION);
-    mirrored(lower_fence(&s->bmd));
+    mirrored();
     assert_int_equal(try_restore(two, NULL), 0);
     assert_false(lower_is_open(bucket())); /* as it is now, not as it was */
-    assert_int_equal(lower_fence(&s->bmd), 0);
+    assert_int_equal(fence().lowered, 0);
     assert_int_equal(try_copies(3, NULL), 0);
     const uint64_t raised = bucket()->raised;
     assert_int_equal(try_restore(three, NULL), 0);
@@ -319,6 +418,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         lower_test(it_is_remembered_until_a_job_has_removed_what_is_too_many),
+        lower_test(one_bucket_ends_without_another),
+        lower_test(a_fence_is_of_the_bucket_and_the_map),
         lower_test(it_outlives_documents),
         lower_test(it_waits_until_all_targets_are_there_and_whole),
         lower_test(it_goes_below_what_a_raise_has_not_filled),
@@ -328,6 +429,7 @@ int main(void)
         lower_test(deletions_are_remembered_meanwhile),
         lower_test(a_target_shows_what_it_owns),
         lower_test(an_earlier_owner_shows_what_it_owned),
+        lower_test(one_that_joins_leaves_strays_to_the_job),
         lower_test(it_waits_for_jobs_that_use_the_bucket),
         lower_test(a_restore_changes_no_copies),
     };

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
+#include "cluster/job.h"
 #include "cluster/lag.h"
+#include "cluster/lower.h"
 
 /* How an owner stands in one bucket. */
 struct standing {
@@ -114,6 +116,44 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
     return false;
 }
 
+static bool is_made_by_a_job(const struct cluster_state *s, uint64_t bucket_id)
+{
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        if (!job_ended(s->jobs.jobs[i]->state) && job_makes_in(s->jobs.jobs[i], bucket_id))
+            return true;
+    }
+    return false;
+}
+
+size_t owners_readers(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
+                      const struct node **out)
+{
+    size_t count = 0;
+    if (o->acting == NULL || o->awaited != NULL)
+        return 0;
+    out[count++] = o->acting;
+    if (o->count < 2 || b->props.read_from != READ_ANY || b->props.write_quorum != WRITE_ALL ||
+        is_made_by_a_job(s, b->id))
+        return count;
+    for (size_t i = 0; i < o->count; i++) {
+        if (o->all[i] != o->acting && owners_is_good(s, b, o, o->all[i]->id))
+            out[count++] = o->all[i];
+    }
+    return count;
+}
+
+bool owners_reads_beside(const struct cluster_state *s, const struct bucket *b,
+                         const struct owners *o, const char *id)
+{
+    const struct node *readers[OWNERS_MAX];
+    size_t count = owners_readers(s, b, o, readers);
+    for (size_t i = 1; i < count; i++) {
+        if (strcmp(readers[i]->id, id) == 0)
+            return true;
+    }
+    return false;
+}
+
 bool owners_good_suffice(const struct cluster_state *s, const struct bucket *b)
 {
     return b->props.copies > 1 && layout_is_settled(&s->smap) && lag_spares_an_owner(s, b);
@@ -154,6 +194,65 @@ size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const
     for (size_t i = 0; i < found; i++) {
         if (node_is_present(earlier[i]) && !has_node(out, count, earlier[i]))
             out[count++] = earlier[i];
+    }
+    return count;
+}
+
+static bool one_knows(const struct bucket *b, const struct owner_set *set,
+                      const struct node *const *heard, size_t count)
+{
+    bool knows = set->count == 0;
+    for (size_t i = 0; i < set->count && !knows; i++)
+        knows = has_node(heard, count, set->nodes[i]) &&
+                standing_of(b, set->nodes[i], i).lag != LAG_MISSED;
+    return knows;
+}
+
+bool owners_know(const struct cluster_state *s, const struct bucket *b, const char *name,
+                 const struct node *const *heard, size_t count)
+{
+    struct owners o;
+    owners_of(s, b, name, &o);
+    const struct owner_set present = {.nodes = o.all, .count = o.count};
+    bool known = one_knows(b, &present, heard, count);
+    for (size_t i = 0; i < s->smap.earlier_count && known; i++) {
+        const struct node *nodes[OWNERS_MAX];
+        struct owner_set set = {.nodes = nodes};
+        set.count = layout_owners(&s->smap, i, b->id, name, b->props.copies, nodes);
+        known = one_knows(b, &set, heard, count);
+    }
+    return known;
+}
+
+static bool has_lost(const struct cluster_state *s, const char *id)
+{
+    const struct node *n = smap_node(&s->smap, id);
+    return n != NULL && lag_has_lost(n);
+}
+
+bool owners_are_news(const struct cluster_state *before, const struct cluster_state *now,
+                     const char *id)
+{
+    return before->smap.placed != now->smap.placed ||
+           lower_latest(&before->bmd) != lower_latest(&now->bmd) ||
+           (has_lost(now, id) && !has_lost(before, id));
+}
+
+size_t owners_former(const struct cluster_state *s, const struct bucket *b, const char *name,
+                     const char *self, const struct node **out)
+{
+    const struct node *had[OWNERS_ASKED_MAX];
+    struct owners o;
+    size_t count = 0;
+    if (!lower_is_open(b))
+        return 0;
+    owners_of(s, b, name, &o);
+    size_t found = smap_owners(&s->smap, b->id, name, b->lowered_from, had);
+    found += layout_ask(&s->smap, b->id, name, b->lowered_from, self, false, had + found);
+    for (size_t i = 0; i < found; i++) {
+        bool asks = node_is_present(had[i]) && strcmp(had[i]->id, self) != 0;
+        if (asks && !owners_has(&o, had[i]->id) && !has_node(out, count, had[i]))
+            out[count++] = had[i];
     }
     return count;
 }

@@ -69,6 +69,15 @@ bool owners_has(const struct owners *o, const char *id);
  * itself where it knows of no write of the name that is not settled? */
 bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
                     const char *id);
+/* Who may answer a read, the acting one first: it alone, or (`read_from: any`) each good owner,
+ * too, but for what a write under way keeps from it, which it knows (docs/copies.md, "Any owner").
+ * Not while a job makes objects of the bucket visible, which each owner does when it hears of that.
+ * Room for OWNERS_MAX. */
+size_t owners_readers(const struct cluster_state *s, const struct bucket *b,
+                      const struct owners *o, const struct node **out);
+/* Is it one of those that do not act? */
+bool owners_reads_beside(const struct cluster_state *s, const struct bucket *b,
+                         const struct owners *o, const char *id);
 /* Are there, together, all objects of the bucket on the targets that are active and have missed
  * nothing? Where so few others are away or have missed something that every name has one of the
  * former among its owners.  Then a list asks those alone: the others may show what was deleted
@@ -84,6 +93,18 @@ bool owners_must_compare(const struct cluster_state *s, const struct owners *o);
  * for OWNERS_ASKED_MAX. */
 size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const char *name,
                     const char *self, const struct node **out);
+/* Do these, who have said what they have of the name, know among them of all that was acknowledged,
+ * each write being on all owners that were not passed over?  One of each set has missed nothing. */
+bool owners_know(const struct cluster_state *s, const struct bucket *b, const char *name,
+                 const struct node *const *heard, size_t count);
+/* Who asks target `id` by the state `before`, or an earlier one, would take its answers by `now` for
+ * what they are not: owners are others, or it has lost what it had. */
+bool owners_are_news(const struct cluster_state *before, const struct cluster_state *now,
+                     const char *id);
+/* Those that owned the name before `copies` were lowered (cluster/lower.h), do not now, and may be
+ * asked: they have to know that before it is written.  Room for OWNERS_ASKED_MAX. */
+size_t owners_former(const struct cluster_state *s, const struct bucket *b, const char *name,
+                     const char *self, const struct node **out);
 /* An owner, or an earlier one, that is passed over then; NULL: there is none. */
 const struct node *owners_not_asked(const struct cluster_state *s, const struct bucket *b,
                                     const char *name);

@@ -1,7 +1,10 @@
 /* The rules of owners.h against a model: targets that die, come back, forget, leave and join, whose
  * map is made by the real commands; a client who writes, deletes and reads by the rules; a repair;
  * a rebalance; copies that are raised and lowered; tombstones that are forgotten.  What was
- * acknowledged, or ever seen, must never be gone, and what was deleted never be back. */
+ * acknowledged, or ever seen, must never be gone, and what was deleted never be back.
+ *
+ * Who acts knows the map; each target knows the state that it heard of last, and has a lease or
+ * not: by these it answers reads beside the one that acts (docs/copies.md, "Any owner"). */
 #include "cluster/owners.h"
 
 #include <string.h>
@@ -32,6 +35,8 @@ struct disk {
     bool alive; /* the process */
     bool cut;   /* alive, and nobody hears it */
     unsigned boot;
+    const struct cluster_state *known; /* NULL: none, by this run */
+    bool lease;
     struct copy copies[NAMES];
 };
 
@@ -42,6 +47,7 @@ struct world {
     uint64_t promised[NAMES]; /* the greatest version that was acknowledged or seen */
     uint64_t last;
     uint64_t writes, reads, lists, refused, repairs, moves; /* how much happened */
+    uint64_t beside, beside_behind; /* reads by who does not act; and knows an older state */
     uint64_t lowered, strays, forgotten;
 };
 
@@ -62,6 +68,52 @@ static bool answers(const struct world *w, const struct node *n)
     return d->alive && !d->cut;
 }
 
+/* --- what a target knows ---------------------------------------------------------------------- */
+
+static void forget_state(struct disk *d)
+{
+    state_unref(d->known);
+    d->known = NULL;
+    d->lease = false;
+}
+
+/* By a push, or from whoever asks or tells it something by this state. */
+static void learns(struct world *w, const struct node *n)
+{
+    struct disk *d = &w->disks[index_of(n)];
+    const struct cluster_state *now = state_ref(w->s);
+    state_unref(d->known);
+    d->known = now;
+}
+
+static bool is_let_in(const struct world *w, size_t t)
+{
+    char boot[16];
+    const struct node *n = smap_node(&w->disks[t].known->smap, ids[t]);
+    snprintf(boot, sizeof boot, "b%u", w->disks[t].boot);
+    return n != NULL && strcmp(n->boot, boot) == 0;
+}
+
+/* A keepalive and its reply: a lease, for who knows the state that it was given under. */
+static void keeps_alive(struct world *w, size_t t)
+{
+    struct disk *d = &w->disks[t];
+    const struct node *n = smap_node(&w->s->smap, ids[t]);
+    if (n != NULL && answers(w, n) && n->state == NODE_ACTIVE && n->absent_since == 0 &&
+        d->known == w->s)
+        d->lease = true;
+}
+
+/* Nobody is passed over before its lease is over (cluster/lease.h). */
+static void end_leases(struct world *w)
+{
+    for (size_t t = 0; t < TARGETS; t++) {
+        const struct node *n = smap_node(&w->s->smap, ids[t]);
+        if (n == NULL || !node_is_present(n))
+            w->disks[t].lease = false;
+    }
+}
+
 static int apply(struct world *w, struct command cmd)
 {
     const struct cluster_state *next;
@@ -70,6 +122,7 @@ static int apply(struct world *w, struct command cmd)
         return r;
     state_unref(w->s);
     w->s = next;
+    end_leases(w);
     return 0;
 }
 
@@ -122,8 +175,20 @@ static void put(struct world *w, size_t name, const struct node *const *nodes, s
         w->disks[index_of(nodes[i])].copies[name] = (struct copy){version, dirty};
 }
 
+static bool tell_former(struct world *w, size_t name, const struct owners *o)
+{
+    const struct node *former[OWNERS_ASKED_MAX];
+    size_t count = owners_former(w->s, bucket(w), names[name], o->acting->id, former);
+    for (size_t i = 0; i < count; i++) {
+        if (!answers(w, former[i]))
+            return false;
+        learns(w, former[i]);
+    }
+    return true;
+}
+
 /* Where it has to, the acting owner asks, and makes the greatest version that of all active owners.
- */
+ * What it has so is seen: those who owned the name before copies were lowered are told first. */
 static bool compare(struct world *w, size_t name, const struct owners *o)
 {
     const struct node *asked[OWNERS_ASKED_MAX], *others[OWNERS_MAX];
@@ -137,7 +202,11 @@ static bool compare(struct world *w, size_t name, const struct owners *o)
     size_t other_count = owners_others(o, o->acting->id, others);
     if (!all_answer(w, asked, count))
         return false;
+    for (size_t i = 0; i < count; i++)
+        learns(w, asked[i]);
     uint64_t version = greatest(w, name, asked, count, own->version);
+    if (!tell_former(w, name, o))
+        return false;
     put(w, name, others, other_count, version, false);
     *own = (struct copy){version, false};
     return true;
@@ -153,17 +222,20 @@ static bool begin(struct world *w, size_t name, struct owners *o)
     return may;
 }
 
-static void write_one(struct world *w, size_t name)
+/* most: of the others, that it reaches. */
+static void write_up_to(struct world *w, size_t name, size_t most)
 {
     struct owners o;
     const struct node *others[OWNERS_MAX];
-    if (!begin(w, name, &o))
+    if (!begin(w, name, &o) || !tell_former(w, name, &o))
         return;
     size_t count = owners_others(&o, o.acting->id, others);
     uint64_t version = ++w->last;
     size_t committed = 0;
-    while (committed < count && answers(w, others[committed]) && rng_below(&w->rng, 8) != 0) {
+    while (committed < count && committed < most && answers(w, others[committed]) &&
+           rng_below(&w->rng, 8) != 0) {
         put(w, name, &others[committed], 1, version, true);
+        learns(w, others[committed]);
         committed++;
     }
     if (committed < count) { /* in doubt: it rolls forward later, or another one does */
@@ -175,6 +247,11 @@ static void write_one(struct world *w, size_t name)
         put(w, name, others, count, version, false);
     w->promised[name] = version;
     w->writes++;
+}
+
+static void write_one(struct world *w, size_t name)
+{
+    write_up_to(w, name, OWNERS_MAX);
 }
 
 /* Nothing is as good as a tombstone. */
@@ -218,16 +295,46 @@ static void read_one(struct world *w, size_t name)
         saw(w, name, o.acting);
 }
 
-/* Any owner that may answer by itself. */
+/* By the state that it knows, for whoever reaches it, though it may be cut off from the others. */
+static bool may_answer(const struct world *w, size_t name, size_t t)
+{
+    const struct disk *d = &w->disks[t];
+    struct owners o;
+    if (!d->alive || !d->lease || d->copies[name].dirty || d->copies[name].version == 0 ||
+        !is_let_in(w, t))
+        return false;
+    const struct bucket *b = bmd_bucket_by_id(&d->known->bmd, BUCKET_ID);
+    owners_of(d->known, b, names[name], &o);
+    return owners_reads_beside(d->known, b, &o, ids[t]);
+}
+
 static void read_any(struct world *w, size_t name)
 {
-    struct owners o;
-    owners_of(w->s, bucket(w), names[name], &o);
-    for (size_t i = 0; i < o.count; i++) {
-        const struct node *n = o.all[i];
-        if (answers(w, n) && owners_is_good(w->s, bucket(w), &o, n->id) &&
-            !w->disks[index_of(n)].copies[name].dirty)
-            saw(w, name, n);
+    for (size_t t = 0; t < TARGETS; t++) {
+        const struct node n = {.id = (char *)ids[t]};
+        if (!may_answer(w, name, t))
+            continue;
+        saw(w, name, &n);
+        w->beside++;
+        w->beside_behind += w->disks[t].known != w->s;
+    }
+}
+
+/* Somebody hears of the state in force, and somebody of its lease. */
+static void hear(struct world *w)
+{
+    const struct node *n = smap_node(&w->s->smap, ids[rng_below(&w->rng, TARGETS)]);
+    if (n != NULL && answers(w, n))
+        learns(w, n);
+    keeps_alive(w, rng_below(&w->rng, TARGETS));
+}
+
+/* In a job all that take part know its state, or a later one. */
+static void all_learn(struct world *w)
+{
+    for (size_t i = 0; i < w->s->smap.count; i++) {
+        if (answers(w, &w->s->smap.nodes[i]))
+            learns(w, &w->s->smap.nodes[i]);
     }
 }
 
@@ -251,6 +358,7 @@ static void repair(struct world *w)
                            .raised = bucket(w)->raised};
     if (!all_active_answer(w) || !layout_is_settled(&w->s->smap))
         return;
+    all_learn(w);
     for (size_t name = 0; name < NAMES; name++) {
         struct owners o;
         const struct node *active[OWNERS_MAX];
@@ -287,15 +395,13 @@ static void mirror(struct world *w)
     bool all = true;
     if (!lower_may_end(w->s, bucket(w)) || !all_active_answer(w))
         return;
+    all_learn(w);
     for (size_t i = 0; i < m->count * NAMES; i++)
         all = remove_stray(w, i % NAMES, &m->nodes[i / NAMES]) && all;
     if (!all)
         return;
-    assert_int_equal(apply(w, (struct command){.kind = CMD_COPIES_LOWERED,
-                                               .lowered = lower_fence(&w->s->bmd),
-                                               .lagged = m->lagged,
-                                               .placed = m->placed}),
-                     0);
+    const struct lower_fence fence = lower_fence(w->s, bucket(w));
+    assert_int_equal(apply(w, (struct command){.kind = CMD_COPIES_LOWERED, .fence = fence}), 0);
     w->lowered++;
 }
 
@@ -320,6 +426,7 @@ static void rebalance(struct world *w)
     if (layout_is_settled(m) || smap_count(m, NODE_TARGET, NODE_UNREACHABLE) > 0 ||
         !all_active_answer(w))
         return;
+    all_learn(w);
     for (size_t name = 0; name < NAMES; name++) {
         struct owners o;
         const struct node *all[TARGETS];
@@ -341,6 +448,7 @@ static void rebalance(struct world *w)
 
 static void forget(struct world *w, size_t t)
 {
+    forget_state(&w->disks[t]);
     for (size_t name = 0; name < NAMES; name++)
         w->disks[t].copies[name].dirty = false;
 }
@@ -421,9 +529,9 @@ static void is_called_unreachable(struct world *w, size_t t)
         set(w, ids[t], NODE_UNREACHABLE);
 }
 
-static void set_copies(struct world *w)
+static void set_copies(struct world *w, unsigned copies)
 {
-    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", 1 + (int)rng_below(&w->rng, 3));
+    _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", (int)copies);
     apply(w, (struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
 }
 
@@ -439,7 +547,29 @@ static void all_are_well(struct world *w)
     }
     rebalance(w);
     repair(w);
-    set_copies(w);
+}
+
+static unsigned some_copies(struct world *w)
+{
+    return 1 + (unsigned)rng_below(&w->rng, 3);
+}
+
+/* A write is in doubt, of which the last owner has nothing and no mark; copies are lowered, so that
+ * it is an owner no more, and the write is rolled forward by a read. */
+static void lowers_in_doubt(struct world *w)
+{
+    size_t name = rng_below(&w->rng, NAMES);
+    all_are_well(w);
+    mirror(w);
+    set_copies(w, 3);
+    repair(w);
+    for (size_t t = 0; t < TARGETS; t++)
+        keeps_alive(w, t);
+    write_one(w, name);
+    write_up_to(w, name, 1);
+    set_copies(w, 2);
+    read_one(w, name);
+    read_any(w, name);
 }
 
 static void trouble(struct world *w)
@@ -447,7 +577,7 @@ static void trouble(struct world *w)
     size_t t = rng_below(&w->rng, TARGETS);
     struct disk *d = &w->disks[t];
     const struct node *n = smap_node(&w->s->smap, ids[t]);
-    switch (rng_below(&w->rng, 11)) {
+    switch (rng_below(&w->rng, 12)) {
     case 0:
         d->alive = false;
         is_called_unreachable(w, t);
@@ -466,6 +596,7 @@ static void trouble(struct world *w)
         if (n != NULL && n->state == NODE_ACTIVE && all_active_answer(w) && n->lag == LAG_NONE &&
             others_are_good(w, n)) {
             d->boot++;
+            forget_state(d);
             for (size_t name = 0; name < NAMES; name++)
                 d->copies[name] = (struct copy){0};
             assert_true(join(w, t, true));
@@ -475,7 +606,7 @@ static void trouble(struct world *w)
         set(w, ids[t], rng_below(&w->rng, 2) == 0 ? NODE_MAINTENANCE : NODE_ACTIVE);
         break;
     case 7:
-        set_copies(w);
+        set_copies(w, some_copies(w));
         break;
     case 8:
         becomes_absent_or_present(w, t);
@@ -486,6 +617,10 @@ static void trouble(struct world *w)
         break;
     case 10:
         all_are_well(w);
+        set_copies(w, some_copies(w));
+        break;
+    case 11:
+        lowers_in_doubt(w);
         break;
     }
 }
@@ -493,6 +628,8 @@ static void trouble(struct world *w)
 static void step(struct world *w)
 {
     size_t name = rng_below(&w->rng, NAMES);
+    hear(w);
+    read_any(w, name);
     switch (rng_below(&w->rng, 8)) {
     case 0:
     case 1:
@@ -502,7 +639,6 @@ static void step(struct world *w)
         read_one(w, name);
         break;
     case 3:
-        read_any(w, name);
         list_good(w);
         break;
     case 4:
@@ -522,6 +658,7 @@ static void start(struct world *w, uint32_t copies)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
     props.copies = copies;
+    props.read_from = READ_ANY;
     w->s = state_new("c");
     for (size_t t = 0; t < 4; t++) {
         w->disks[t].alive = true;
@@ -529,6 +666,13 @@ static void start(struct world *w, uint32_t copies)
     }
     assert_int_equal(
         apply(w, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props}), 0);
+}
+
+static void end(struct world *w)
+{
+    for (size_t t = 0; t < TARGETS; t++)
+        forget_state(&w->disks[t]);
+    state_unref(w->s);
 }
 
 static void run(struct world *w, uint64_t seed)
@@ -539,7 +683,7 @@ static void run(struct world *w, uint64_t seed)
     start(w, 2 + (uint32_t)rng_below(&w->rng, 2));
     for (unsigned i = 0; i < STEPS; i++)
         step(w);
-    state_unref(w->s);
+    end(w);
 }
 
 static void nothing_acknowledged_or_seen_is_gone(void **unused)
@@ -550,7 +694,8 @@ static void nothing_acknowledged_or_seen_is_gone(void **unused)
         run(&w, seed);
     assert_true(w.writes > RUNS && w.reads > RUNS && w.lists > RUNS && w.refused > RUNS &&
                 w.repairs > RUNS && w.moves > RUNS / 4 && w.lowered > RUNS / 4 &&
-                w.strays > RUNS / 4 && w.forgotten > RUNS / 4); /* it has tried */
+                w.strays > RUNS / 4 && w.forgotten > RUNS / 4 && w.beside > RUNS &&
+                w.beside_behind > RUNS); /* it has tried */
 }
 
 static void who_is_passed_over_is_not_asked(void **unused)
@@ -570,7 +715,7 @@ static void who_is_passed_over_is_not_asked(void **unused)
     assert_null(owners_not_asked(w.s, bucket(&w), "a"));
     apply(&w, (struct command){.kind = CMD_NODE_ABSENT, .name = ids[second], .absent = true});
     assert_string_equal(owners_not_asked(w.s, bucket(&w), "a")->id, ids[second]);
-    state_unref(w.s);
+    end(&w);
 }
 
 int main(void)

@@ -1,5 +1,6 @@
 #include "cluster/quorum.h"
 
+#include "cluster/lag.h"
 #include "cluster/parts.h"
 
 static size_t majority(size_t count)
@@ -17,16 +18,11 @@ size_t quorum_of(const struct owners *o)
     return majority(o->count);
 }
 
-static bool has_lost(const struct node *n)
-{
-    return n->lag == LAG_MISSED && n->missed_since == 0;
-}
-
 static bool is_heard(const struct node *n, const struct node *const *heard, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (heard[i] == n)
-            return !has_lost(n);
+            return !lag_has_lost(n);
     }
     return false;
 }
@@ -68,7 +64,7 @@ bool quorum_lists(const struct cluster_state *s, const struct bucket *b)
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
         owning += node_owns(n);
-        missing += node_owns(n) && (n->state != NODE_ACTIVE || has_lost(n));
+        missing += node_owns(n) && (n->state != NODE_ACTIVE || lag_has_lost(n));
     }
     size_t owners = owning < b->props.copies ? owning : b->props.copies;
     return layout_is_settled(&s->smap) && missing < majority(owners);

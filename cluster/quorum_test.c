@@ -26,15 +26,20 @@ static void set(const char *id, enum node_state state)
     apply((struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state, .force = true});
 }
 
-static void begin(unsigned targets, uint32_t copies)
+static void begin_with(unsigned targets, uint32_t copies, enum write_quorum quorum)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
     props.copies = copies;
-    props.write_quorum = WRITE_MAJORITY;
+    props.write_quorum = quorum;
     s = state_new("c");
     for (unsigned i = 0; i < targets; i++)
         join(ids[i], "a", false);
     apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+}
+
+static void begin(unsigned targets, uint32_t copies)
+{
+    begin_with(targets, copies, WRITE_MAJORITY);
 }
 
 static const struct bucket *bucket(void)
@@ -182,6 +187,72 @@ static void a_list_misses_fewer_than_a_majority(void **unused)
     state_unref(s);
 }
 
+static bool all_know(unsigned bits)
+{
+    const struct node *nodes[sizeof ids / sizeof *ids];
+    size_t count = nodes_of(bits, nodes);
+    return owners_know(s, bucket(), "o", nodes, count);
+}
+
+/* Where a write is on all owners that are there. */
+static void of_all_owners_one_that_missed_nothing_knows(void **unused)
+{
+    (void)unused;
+    for (unsigned away = 0; away < 8; away++) {
+        begin_with(3, 3, WRITE_ALL);
+        for (unsigned i = 0; i < 3; i++) {
+            if ((away >> i & 1) != 0)
+                set(ids[i], NODE_UNREACHABLE);
+        }
+        for (unsigned i = 0; i < 3; i++)
+            join(ids[i], "b", false); /* the others restart: what they had they have */
+        for (unsigned heard = 0; heard < 8; heard++)
+            assert_int_equal(all_know(heard), (heard & ~away) != 0);
+        state_unref(s);
+    }
+}
+
+static void so_it_is_of_each_earlier_set(void **unused)
+{
+    (void)unused;
+    size_t need;
+    begin_with(3, 3, WRITE_ALL);
+    join("t4", "a", false);
+    join("t5", "a", false);
+    join("t6", "a", false);
+    const unsigned came = owners_now(&need) & ~7u;
+    assert_int_not_equal(came, 0);
+    assert_false(all_know(came)); /* what there was is on its way to them */
+    assert_true(all_know(came | 1));
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    assert_true(all_know(came));
+    state_unref(s);
+}
+
+/* Others ask by an older map than this target's. */
+static void who_has_lost_something_says_so(void **unused)
+{
+    (void)unused;
+    begin(4, 3);
+    const struct cluster_state *before = state_ref(s);
+    set("t3", NODE_UNREACHABLE);
+    join("t3", "b", false);
+    assert_false(owners_are_news(before, s, "t3")); /* it was away, and has what it had */
+    apply((struct command){.kind = CMD_NODE_ABSENT, .name = "t1", .absent = true});
+    assert_true(owners_are_news(before, s, "t1")); /* it may give up a disk now */
+    assert_false(owners_are_news(before, s, "t2"));
+    join("t2", "b", true);
+    assert_true(owners_are_news(before, s, "t2"));
+    state_unref(before);
+    before = state_ref(s);
+    apply((struct command){.kind = CMD_NODE_ABSENT, .name = "t1", .absent = false});
+    assert_false(owners_are_news(before, s, "t1")); /* that was known before */
+    join("t5", "a", false);
+    assert_true(owners_are_news(before, s, "t1"));
+    state_unref(before);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -190,6 +261,9 @@ int main(void)
         cmocka_unit_test(who_was_only_away_counts),
         cmocka_unit_test(the_majority_of_each_earlier_set_is_heard),
         cmocka_unit_test(who_is_gone_for_good_is_missing_from_its_set),
+        cmocka_unit_test(of_all_owners_one_that_missed_nothing_knows),
+        cmocka_unit_test(so_it_is_of_each_earlier_set),
+        cmocka_unit_test(who_has_lost_something_says_so),
         cmocka_unit_test(a_list_misses_fewer_than_a_majority),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -151,10 +151,12 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.placed = s->smap.placed;
         cmd.lagged = s->smap.lagged + (rng_below(rng, 4) == 0);
         break;
-    case CMD_COPIES_FILLED:
     case CMD_COPIES_LOWERED:
+        if (s->bmd.count > 0)
+            cmd.fence = lower_fence(s, &s->bmd.buckets[rng_below(rng, s->bmd.count)]);
+        break;
+    case CMD_COPIES_FILLED:
         cmd.raised = rng_below(rng, s->bmd.version + 1);
-        cmd.lowered = rng_below(rng, s->bmd.version + 1);
         cmd.placed = s->smap.placed;
         cmd.lagged = s->smap.lagged;
         break;

@@ -100,8 +100,8 @@ struct smap {
 enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
 /* Of the owners that the map does not pass over, who must have a write before it is acknowledged. */
 enum write_quorum { WRITE_ALL, WRITE_MAJORITY };
-/* Who answers reads: whichever owner has all that was acknowledged, or the acting one alone. */
-enum read_from { READ_ANY, READ_ACTING };
+/* Who answers reads: the acting owner alone, or whichever has all that was acknowledged. */
+enum read_from { READ_ACTING, READ_ANY };
 
 enum { COPIES_MAX = 8, EC_DATA_SLICES_MAX = 32 };
 #define EC_MIN_SIZE_DEFAULT (UINT64_C(1) << 20)
@@ -256,8 +256,6 @@ int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *e
 bool bucket_is_written_back(const struct bucket *b);
 /* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back. */
 int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err);
-/* E_UNSUPPORTED where the bucket has several copies: `what` makes or takes one alone. */
-int bucket_refuse_copies(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's word
  * for what there is. */
 int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err);

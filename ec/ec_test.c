@@ -181,8 +181,9 @@ static void test_lengths(void **state)
             encode((unsigned)k, codes[c].m, UNIT, lengths[i], &rng);
             assert_int_equal(read_all(all), 0);
             assert_int_equal(read_all(all & ~UINT64_C(1)), 0);
-            rebuild(all, (unsigned)k);
-            rebuild(all, 0);
+            rebuild(all & ~(UINT64_C(1) << k), (unsigned)k);
+            rebuild(all & ~UINT64_C(1), 0);
+            rebuild(all, 0); /* its own blocks, then */
         }
     }
 }
@@ -212,6 +213,36 @@ static void test_only_what_is_needed_is_read(void **state)
     assert_int_equal(w.read, 0xf); /* no parity */
     assert_int_equal(read_range(all, 10 * 4 * UNIT, 0, NULL, NULL), 0);
     assert_int_equal(read_range(all, 10 * 4 * UNIT, 1, NULL, NULL), E_RANGE);
+}
+
+/* One that is there is copied; a block of it that is damaged is made of others. */
+static void test_a_slice_is_rebuilt_of_its_own_blocks(void **state)
+{
+    (void)state;
+    struct rng rng;
+    rng_seed(&rng, 5);
+    encode(4, 2, UNIT, 5 * 4 * UNIT, &rng);
+    w.read = 0;
+    rebuild(0x3f, 3);
+    assert_int_equal(w.read, 1 << 3);
+    unsigned char *kept = w.slices[3];
+    w.slices[3] = xmalloc(w.bytes[3]);
+    memcpy(w.slices[3], kept, w.bytes[3]);
+    w.slices[3][w.bytes[3] / 2] ^= 4;
+    unsigned char *damaged = w.slices[3];
+    struct ec_reader *r;
+    static struct taken t;
+    uint64_t sum;
+    t.len = 0;
+    assert_int_equal(ec_reader_new(&w.layout, w.tag, 0x3f, &source, &r, NULL), 0);
+    assert_int_equal(ec_reader_rebuild(r, 3, take, &t, &sum, NULL), 0);
+    assert_int_equal(ec_reader_damaged(r), 1 << 3);
+    assert_int_equal(t.len, w.bytes[3]);
+    assert_memory_equal(t.bytes, kept, t.len);
+    assert_int_equal(sum, w.headers[3].slice_sum);
+    ec_reader_free(r);
+    free(damaged);
+    w.slices[3] = kept;
 }
 
 static void test_slices_that_fail_or_lie(void **state)
@@ -331,6 +362,7 @@ int main(void)
         cmocka_unit_test(test_every_pattern_of_lost_slices),
         cmocka_unit_test(test_lengths),
         cmocka_unit_test(test_only_what_is_needed_is_read),
+        cmocka_unit_test(test_a_slice_is_rebuilt_of_its_own_blocks),
         cmocka_unit_test(test_slices_that_fail_or_lie),
         cmocka_unit_test(test_blocks_in_other_places_are_none),
         cmocka_unit_test(test_wrong_lengths_are_refused),

@@ -114,12 +114,11 @@ static int too_few(const struct ec_reader *r, ec_mask left, struct error *err)
                      r->layout.k + r->layout.m, r->layout.k);
 }
 
-/* Has the blocks of `want` in memory; those of `without` are not read. */
-static int get_blocks(struct ec_reader *r, uint64_t stripe, ec_mask want, ec_mask without,
-                      struct error *err)
+/* Has the blocks of `want` in memory. */
+static int get_blocks(struct ec_reader *r, uint64_t stripe, ec_mask want, struct error *err)
 {
     ec_mask good = 0;
-    for (ec_mask next = want & r->have & ~r->failed & ~without;;) {
+    for (ec_mask next = want & r->have & ~r->failed;;) {
         if (next != 0)
             good |= read_blocks(r, stripe, next);
         if ((want & ~good) == 0)
@@ -127,7 +126,7 @@ static int get_blocks(struct ec_reader *r, uint64_t stripe, ec_mask want, ec_mas
         if (count_of(good) >= r->layout.k)
             break;
         unsigned need = r->layout.k - count_of(good);
-        ec_mask left = r->have & ~r->failed & ~without & ~good;
+        ec_mask left = r->have & ~r->failed & ~good;
         if (count_of(left) < need)
             return too_few(r, good | left, err);
         next = first_of(left, need);
@@ -155,7 +154,7 @@ static int take_stripe(struct ec_reader *r, uint64_t *offset, uint64_t end, ec_t
                        void *ctx, struct error *err)
 {
     const uint64_t stripe = ec_layout_piece(&r->layout, *offset, end).stripe;
-    int code = get_blocks(r, stripe, touched(r, stripe, *offset, end), 0, err);
+    int code = get_blocks(r, stripe, touched(r, stripe, *offset, end), err);
     while (code == 0 && *offset < end) {
         const struct ec_piece p = ec_layout_piece(&r->layout, *offset, end);
         if (p.stripe != stripe)
@@ -183,14 +182,14 @@ int ec_reader_rebuild(struct ec_reader *r, unsigned slice, ec_take_fn *take, voi
 {
     if (slice >= r->layout.k + r->layout.m)
         return error_set(err, E_INVALID, "there is no slice %u", slice);
-    const ec_mask lost = UINT64_C(1) << slice;
+    const ec_mask wanted = UINT64_C(1) << slice;
     unsigned char *out = ec_stripe_blocks(r->blocks)[slice];
     XXH3_state_t *sum = XXH3_createState();
     XXH3_64bits_reset(sum);
     int code = 0;
     for (uint64_t i = 0; i < ec_layout_stripes(&r->layout) && code == 0; i++) {
         const uint32_t block = ec_layout_block(&r->layout, i);
-        if ((code = get_blocks(r, i, lost, lost, err)) != 0)
+        if ((code = get_blocks(r, i, wanted, err)) != 0)
             break;
         ec_block_seal(out, block, r->tag, slice, i);
         XXH3_64bits_update(sum, out + block, EC_CHECK_BYTES);

@@ -38,8 +38,8 @@ typedef int ec_take_fn(void *ctx, const void *data, size_t len, struct error *er
  * slices are left: the code of the first that could not be read, or E_CORRUPT. */
 int ec_reader_range(struct ec_reader *r, uint64_t offset, uint64_t len, ec_take_fn *take, void *ctx,
                     struct error *err);
-/* The file of this slice, in order, out of others; its header's slice_sum.  The slice itself is not
- * read. */
+/* The file of this slice, in order; its header's slice_sum.  Blocks that it has, and that are good,
+ * are its own, all others are made of others. */
 int ec_reader_rebuild(struct ec_reader *r, unsigned slice, ec_take_fn *take, void *ctx,
                       uint64_t *slice_sum, struct error *err);
 

@@ -6,7 +6,7 @@
  *
  * Each state has one step function; it moves the machine on (CONN_AGAIN) or says why it cannot.
  * A turn ends when a step cannot, or when the budget of bytes is used up, so that a fast client
- * does not keep the thread.
+ * does not keep the thread.  The turn in which the body of a large reply begins is a short one.
  *
  * Input is read into memory that all connections of the reactor share; a connection that does not
  * use up what it has read keeps the rest between turns in memory of its own.  So idle connections

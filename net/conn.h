@@ -35,11 +35,12 @@ struct conn {
     enum conn_state state;
     bool readable; /* as far as is known: until a call says EAGAIN */
     bool writable;
-    bool peer_done; /* the end of the input is there, behind what can still be read */
-    bool asleep;    /* waits for request_wake() alone */
-    bool dozing;    /* waits for the socket or request_wake() */
-    bool is_ready;  /* in the reactor's list */
-    bool spoke;     /* has begun a request */
+    bool peer_done;       /* the end of the input is there, behind what can still be read */
+    bool asleep;          /* waits for request_wake() alone */
+    bool dozing;          /* waits for the socket or request_wake() */
+    bool is_ready;        /* in the reactor's list … */
+    bool spoke;           /* has begun a request */
+    uint64_t ready_since; /* … from this round on */
     uint64_t moved_ms;
     size_t budget; /* of this turn, in bytes */
 

@@ -17,6 +17,8 @@
 enum {
     STREAM_PIECE_BYTES = 64 * 1024,
     STREAM_FRAME_BYTES = 16, /* before a piece: its size in hex and CRLF */
+    FIRST_TURN_BYTES = STREAM_PIECE_BYTES,
+    LARGE_BYTES = 512 * 1024, /* a turn more costs a tenth of a reply of 100 KiB */
 };
 
 /* What a call that writes to the socket came to: bytes, 0 when it takes none now, or -1. */
@@ -111,7 +113,7 @@ static enum conn_verdict conn_send_file(struct conn *c)
     ssize_t n = request_file_ready(c->req, c->reply_at);
     if (n <= 0)
         return n == 0 ? CONN_WAIT : CONN_CLOSE;
-    n = sendfile(c->fd, r->fd, &offset, (size_t)n);
+    n = sendfile(c->fd, r->fd, &offset, (size_t)n < c->budget ? (size_t)n : c->budget);
     if (n == 0)
         return CONN_CLOSE; /* the file is shorter than it was */
     n = conn_wrote(c, n);
@@ -171,10 +173,20 @@ static bool conn_body_is_out(const struct conn *c)
     return r->length >= 0 && c->reply_at == (uint64_t)r->length;
 }
 
+/* Many may wait for the first byte of something large: nobody gets more than a piece before all of
+ * them have had one. */
+static void conn_take_turns(struct conn *c)
+{
+    bool large = c->req->reply.length < 0 || c->req->reply.length > LARGE_BYTES;
+    if (large && c->reply_at == 0 && c->budget > FIRST_TURN_BYTES)
+        c->budget = FIRST_TURN_BYTES;
+}
+
 enum conn_verdict conn_reply_step(struct conn *c)
 {
     if (!c->writable)
         return CONN_WAIT;
+    conn_take_turns(c);
     if (c->out.len > 0)
         return conn_flush(c);
     if (c->req->reply.kind != REPLY_STREAM)

@@ -133,7 +133,49 @@ static void stream(struct http_request *req)
     http_reply_stream(req, 200, http_query(req, "length") != NULL ? (int64_t)f->size : -1, &ops, f);
 }
 
+/* Large replies that all begin when the last of them has been asked for, and whose turn it was. */
+enum { TOGETHER = 4, TOGETHER_BYTES = 1024 * 1024 };
+
+static struct {
+    struct http_request *waiting[TOGETHER];
+    size_t asked, reads;
+    uintptr_t readers[TOGETHER]; /* of the first reads */
+    uint64_t at[TOGETHER];
+} together; /* all in one HTTP thread */
+
+static ssize_t together_read(void *ctx, char *out, size_t max)
+{
+    uintptr_t reader = (uintptr_t)ctx;
+    if (together.reads < TOGETHER)
+        together.readers[together.reads] = reader;
+    together.reads++;
+    uint64_t left = TOGETHER_BYTES - together.at[reader];
+    size_t n = left < max ? (size_t)left : max;
+    memset(out, 'x', n);
+    together.at[reader] += n;
+    return n > 0 ? (ssize_t)n : HTTP_STREAM_END;
+}
+
+static void together_free(void *ctx)
+{
+    (void)ctx;
+    freed++;
+}
+
+static void at_once(struct http_request *req)
+{
+    static const struct http_stream_ops ops = {.read = together_read, .free = together_free};
+    together.waiting[together.asked++] = req;
+    for (uintptr_t i = 0; together.asked == TOGETHER && i < TOGETHER; i++)
+        http_reply_stream(together.waiting[i], 200, TOGETHER_BYTES, &ops, (void *)i);
+}
+
 static const struct http_route routes[] = {
+    {.name = "together",
+     .method = HTTP_GET,
+     .pattern = "/together",
+     .nets = NET_ALL,
+     .begin = at_once},
     {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = NET_ALL, .begin = hello},
     {.name = "big", .method = HTTP_GET, .pattern = "/big", .nets = NET_ALL, .begin = big},
     {.name = "parked", .method = HTTP_GET, .pattern = "/parked", .nets = NET_ALL, .begin = parked},
@@ -266,6 +308,40 @@ static void test_many_connections(void **state)
     }
 }
 
+static int setup_one_thread(void **state)
+{
+    (void)state;
+    struct http_server_config config = fixture_config(NET_PUBLIC);
+    config.threads = 1;
+    freed = 0;
+    fixture_start(config, routes);
+    return 0;
+}
+
+static void test_all_begin_before_any_goes_on(void **state)
+{
+    (void)state;
+    struct wire clients[TOGETHER];
+    unsigned seen = 0;
+    memset(&together, 0, sizeof together);
+    for (size_t i = 0; i < TOGETHER; i++) {
+        clients[i] = wire_open(fx.port);
+        wire_print(&clients[i], "GET /together HTTP/1.1\r\nHost: x\r\n\r\n");
+    }
+    for (size_t i = 0; i < TOGETHER; i++) {
+        struct wire_reply r;
+        wire_read(&clients[i], false, &r);
+        assert_true(r.complete);
+        assert_int_equal(r.body.len, TOGETHER_BYTES);
+        wire_reply_done(&r);
+        wire_close(&clients[i]);
+    }
+    wait_for(&freed, TOGETHER);
+    for (size_t i = 0; i < TOGETHER; i++)
+        seen |= 1u << together.readers[i];
+    assert_int_equal(seen, (1u << TOGETHER) - 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, fixture_stop)
 
 int main(void)
@@ -275,8 +351,13 @@ int main(void)
         TEST(test_cut_streams),      TEST(test_clients_that_leave),
         TEST(test_many_connections),
     };
+    const struct CMUnitTest of_ours[] = {
+        cmocka_unit_test_setup_teardown(test_all_begin_before_any_goes_on, setup_one_thread,
+                                        fixture_stop),
+    };
     fx.layer = HTTP_LAYER_EPOLL;
-    int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL) +
+                 cmocka_run_group_tests_name("epoll, turns", of_ours, NULL, NULL);
     fx.layer = HTTP_LAYER_MICROHTTPD;
     return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
 }

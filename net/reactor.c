@@ -3,9 +3,9 @@
  * for short reads: they mean "empty" unless the peer's end has been seen already.
  *
  * Three lists bring a connection to run: events; `ready`, where those go that have used up their
- * turn, so that nobody starves; and `woken`, filled by other threads, who write to an eventfd when
- * the thread does not know yet.  A connection that is asleep runs only by the last, one that dozes
- * by whatever comes first. */
+ * turn, until the next round, so that nobody starves; and `woken`, filled by other threads, who
+ * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
+ * the last, one that dozes by whatever comes first. */
 #include "net/reactor.h"
 
 #include <assert.h>
@@ -140,6 +140,7 @@ void reactor_again(struct reactor *r, struct conn *c)
     if (c->is_ready)
         return;
     c->is_ready = true;
+    c->ready_since = r->round;
     list_append(&r->ready, c, ready_link);
 }
 
@@ -163,17 +164,14 @@ void reactor_forget(struct reactor *r, struct conn *c, bool keep_fd)
     server_connection_closed(r->server);
 }
 
+/* Not those that have had their turn in this round: who has had none goes first. */
 static void reactor_run_ready(struct reactor *r)
 {
-    struct conn *end = r->ready.last; /* who comes behind has had its turn */
-    for (struct conn *c; end != NULL && (c = r->ready.first) != NULL;) {
-        bool last = c == end;
+    for (struct conn *c; (c = r->ready.first) != NULL && c->ready_since != r->round;) {
         list_remove(&r->ready, c, ready_link);
         c->is_ready = false;
         if (conn_rouse(c))
             conn_run(c);
-        if (last)
-            return;
     }
 }
 
@@ -233,6 +231,7 @@ static bool reactor_turn(struct reactor *r)
     int n = epoll_wait(r->epoll_fd, events, REACTOR_EVENTS, reactor_wait_ms(r));
     assert(n >= 0 || errno == EINTR);
     r->now_ms = clock_ms();
+    r->round++;
     bool messages = false;
     for (int i = 0; i < n; i++) {
         if (events[i].data.ptr == NULL)
@@ -240,11 +239,11 @@ static bool reactor_turn(struct reactor *r)
         else
             reactor_event(events[i].data.ptr, events[i].events);
     }
-    reactor_run_ready(r);
     if (messages) {
         reactor_clear_wake(r);
         reactor_take_messages(r);
     }
+    reactor_run_ready(r);
     reactor_check_timeouts(r);
     return !messages || !reactor_stopping(r);
 }

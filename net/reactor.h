@@ -32,10 +32,11 @@ struct reactor {
     atomic_uint load; /* connections */
 
     /* The reactor's thread only. */
-    char *input;           /* borrowed by the connection that runs */
-    struct buf text;       /* for the head of a reply */
-    uint64_t now_ms;       /* when the thread last woke */
-    struct conn_list live; /* all connections, the one that has been still for longest first */
+    char *input;            /* borrowed by the connection that runs */
+    struct buf text;        /* for the head of a reply */
+    uint64_t now_ms;        /* when the thread last woke … */
+    uint64_t round;         /* … and how often it has */
+    struct conn_list live;  /* all connections, the one that has been still for longest first */
     struct conn_list ready; /* have more to do than one turn */
 
     pthread_mutex_t lock; /* guards what follows; taken after a request's */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/backend.h"
 #include "cluster/protection.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
@@ -20,11 +21,13 @@ static json_t *bucket_view(const struct cluster_state *s, const struct bucket *b
     _cleanup_(buf_done)
     struct buf why = BUF_INIT;
     protection_why(s, b, &why);
-    return json_pack("{s:s, s:I, s:I, s:o, s:s, s:s*}", "name", b->name, "id", (json_int_t)b->id,
-                     "created_ms", (json_int_t)b->created_ms, "props",
+    const char *backend = b->props.backend;
+    return json_pack("{s:s, s:I, s:I, s:o, s:s, s:s*, s:o*}", "name", b->name, "id",
+                     (json_int_t)b->id, "created_ms", (json_int_t)b->created_ms, "props",
                      bucket_props_to_json(&b->props), "protection",
                      protection_name(protection_of(s, b)), "why",
-                     why.len > 0 ? buf_str(&why) : NULL);
+                     why.len > 0 ? buf_str(&why) : NULL, "listed",
+                     backend != NULL ? json_boolean(backend_is_listed(backend)) : NULL);
 }
 
 static void reply_all(struct http_request *req, const struct cluster_state *s)
@@ -125,9 +128,10 @@ struct action_body {
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
     static const char *const fields[] = {
-        "copies",      "durability",        "checksum",     "verify_on_read", "backend",
-        "lru",         "lru_min_age",       "write_policy", "validate",       "stale",
-        "range_fetch", "validate_interval", "write_quorum", "read_from", "ec", NULL};
+        "copies",       "durability", "checksum",    "verify_on_read",
+        "backend",      "lru",        "lru_min_age", "write_policy",
+        "validate",     "stale",      "range_fetch", "validate_interval",
+        "write_quorum", "read_from",  "ec",          NULL};
     int r = json_only_fields(value, "value", fields, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
@@ -380,8 +384,9 @@ const struct http_route bucket_routes[] = {
      .summary = "All buckets.",
      .query = "",
      .body = "",
-     .reply = "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
-              "protected, degraded or unavailable, \"why\"}]}`",
+     .reply =
+         "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
+         "protected, degraded or unavailable, \"why\"}]}`",
      .errors = ""},
     {.name = "bucket_get",
      .method = HTTP_GET,

@@ -239,7 +239,8 @@ static void step_mirror(struct job_glue *g)
     if (g->beginning || !mirror_next(s, clock_wall_ms(), &cmd))
         return;
     log_info("mirror", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
-             lu64("lowered", cmd.lowered));
+             lstr("what", cmd.job != NULL ? cmd.job->description : ""),
+             lu64("bucket", cmd.fence.bucket_id));
     g->beginning = true;
     proxy_commit(g->proxy, &cmd, mirror_stepped, g);
     job_unref((struct job *)cmd.job);

@@ -79,7 +79,10 @@ static json_t *view_of(struct proxy *p, const struct cluster_state *s, const str
         return job_view(job, job->report, brief);
     _cleanup_json_ json_t *reports = job_glue_reports(p, job->id);
     json_t *view = job_view(job, reports, brief);
-    json_object_set_new(view, "waits_for", job_view_waits(job, s));
+    json_t *waits = job_view_waits(job, s);
+    json_object_set_new(view, "waits_for", waits);
+    if (!brief && json_array_size(waits) > 0 && strcmp(job->kind, "sort") == 0)
+        json_object_set_new(view, "unreachable_shards", sort_job_unreachable(job, s));
     return view;
 }
 

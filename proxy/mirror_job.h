@@ -1,12 +1,13 @@
-/* The primary's part of the job `mirror`: where `copies` was lowered, all targets remove what they
- * do not own any more (cluster/lower.h; target/mirror.h).
+/* The primary's part of the job `mirror`: where `copies` of a bucket was lowered, all targets
+ * remove what they do not own of it any more (cluster/lower.h; target/mirror.h).
  *
  *   copies are lowered ─▶ all targets are there, and lag in nothing ─▶ job ─▶ finished
  *                              ▲                                        │        │
  *                              └── aborted: somebody falls behind, or ──┘        ▼
  *                                  owners or copies change             CMD_COPIES_LOWERED
  *
- * A job is made for one fence, which its spec names: smap.lagged, smap.placed, and lower_fence().
+ * A job is of one bucket, and made for its fence (struct lower_fence), which is the spec.  One runs
+ * at a time; one that fails lets the other buckets' go before it is tried again.
  *
  * Pure but for the id, which is drawn at random. */
 #pragma once

@@ -1,5 +1,7 @@
 #include "proxy/mirror_job.h"
 
+#include <string.h>
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
@@ -22,23 +24,33 @@ static void join(const char *id, const char *boot)
     test_state_join(&s, id, boot, false);
 }
 
-static void set_copies(int copies)
+static void lower(const char *name, int copies)
 {
     _cleanup_json_ json_t *patch = json_pack("{s:i}", "copies", copies);
-    apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch});
+    apply((struct command){.kind = CMD_BUCKET_PROPS, .name = name, .patch = patch});
+}
+
+static void set_copies(int copies)
+{
+    lower("b", copies);
+}
+
+static void create(const char *name)
+{
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    props.copies = 3;
+    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = name, .props = &props});
 }
 
 static int setup(void **unused)
 {
-    struct bucket_props props = BUCKET_PROPS_DEFAULT;
     (void)unused;
-    props.copies = 3;
     s = state_new("c");
     join("t1", "a");
     join("t2", "a");
     join("t3", "a");
     apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
-    apply((struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    create("b");
     return 0;
 }
 
@@ -144,6 +156,75 @@ static void a_job_for_another_map_ends_nothing(void **unused)
     assert_true(is_open());
 }
 
+static bool names_bucket(const struct job *job, const char *name)
+{
+    return strstr(job->description, name) != NULL;
+}
+
+/* The one that cannot be ended neither keeps the others nor is left out. */
+static void each_bucket_ends_by_itself(void **unused)
+{
+    (void)unused;
+    create("c");
+    create("d");
+    set_copies(1);
+    lower("c", 1);
+    lower("d", 2);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_true(names_bucket(last(), "'b'"));
+    assert_nothing(WALL_MS); /* one at a time */
+    stop(JOB_FAILED);
+    assert_next(WALL_MS + MIRROR_RETRY_MS, CMD_JOB_CREATE); /* those that were not tried go first */
+    assert_true(names_bucket(last(), "'c'"));
+    finish();
+    assert_next(WALL_MS, CMD_COPIES_LOWERED);
+    assert_false(lower_is_open(bmd_bucket(&s->bmd, "c")));
+    assert_true(is_open());
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_true(names_bucket(last(), "'d'"));
+    finish();
+    assert_next(WALL_MS, CMD_COPIES_LOWERED);
+    assert_nothing(WALL_MS);
+    assert_true(is_open());
+    assert_next(WALL_MS + MIRROR_RETRY_MS, CMD_JOB_CREATE);
+    assert_true(names_bucket(last(), "'b'"));
+    finish();
+    assert_next(WALL_MS, CMD_COPIES_LOWERED);
+    assert_false(is_open());
+}
+
+static void what_happens_to_another_bucket_overtakes_no_job(void **unused)
+{
+    (void)unused;
+    create("c");
+    set_copies(1);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    lower("c", 2);
+    assert_int_equal(mirror_job_fits(last(), s, NULL), 0);
+    finish();
+    assert_next(WALL_MS, CMD_COPIES_LOWERED);
+    assert_false(is_open());
+    assert_true(lower_is_open(bmd_bucket(&s->bmd, "c")));
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "c"});
+    assert_int_equal(mirror_job_fits(last(), s, NULL), E_ABORTED);
+}
+
+/* What it owns now it has got from whom nothing is to be removed before. */
+static void one_that_joins_has_it_begin_anew(void **unused)
+{
+    (void)unused;
+    set_copies(1);
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    join("t4", "a");
+    assert_int_equal(mirror_job_fits(last(), s, NULL), E_ABORTED);
+    stop(JOB_ABORTED);
+    assert_nothing(WALL_MS);
+    apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
+    assert_next(WALL_MS, CMD_JOB_CREATE);
+    assert_int_equal(last()->participant_count, 4);
+}
+
 static void lowered_once_more_it_begins_anew(void **unused)
 {
     (void)unused;
@@ -181,6 +262,9 @@ int main(void)
         mirror_test(what_is_lowered_is_removed_and_forgotten),
         mirror_test(it_waits_for_who_is_away),
         mirror_test(a_job_for_another_map_ends_nothing),
+        mirror_test(each_bucket_ends_by_itself),
+        mirror_test(what_happens_to_another_bucket_overtakes_no_job),
+        mirror_test(one_that_joins_has_it_begin_anew),
         mirror_test(lowered_once_more_it_begins_anew),
         mirror_test(a_failed_one_is_tried_again_an_aborted_one_not),
     };

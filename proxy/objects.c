@@ -1,11 +1,12 @@
-/* Object calls: the owner that acts is computed from the snapshot, and the client is sent there, or
- * the bytes stream through. */
+/* Object calls: the owner that acts, or for reads another one, is computed from the snapshot, and
+ * the client is sent there, or the bytes stream through. */
 #include "proxy/objects.h"
 
 #include <string.h>
 
 #include "cluster/location.h"
 #include "cluster/owners.h"
+#include "common/clock.h"
 #include "proxy/proxy.h"
 #include "proxy/relay.h"
 
@@ -25,9 +26,19 @@ static const struct node *owner_away(const struct owners *o)
     return o->acting->state != NODE_ACTIVE ? o->acting : NULL;
 }
 
+/* The acting owner, or for a read another one that may answer it. */
+static const struct node *choose(struct proxy *p, const struct cluster_state *s,
+                                 const struct bucket *b, const struct owners *o)
+{
+    const struct node *readers[OWNERS_MAX];
+    size_t count = owners_readers(s, b, o, readers);
+    return read_choice_pick(&p->read_choice, readers, count, param_live(p->params.read_spread),
+                            clock_ms());
+}
+
 static int find_owner(struct proxy *p, const struct cluster_state *s, const char *bucket,
-                      const char *object, const struct bucket **b, const struct node **owner,
-                      struct error *err)
+                      const char *object, bool reads, const struct bucket **b,
+                      const struct node **owner, struct error *err)
 {
     *b = bmd_bucket(&s->bmd, bucket);
     if (*b == NULL)
@@ -41,8 +52,13 @@ static int find_owner(struct proxy *p, const struct cluster_state *s, const char
         return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
                          o.count == 1 ? "the owner of" : "who may alone have the last of", bucket,
                          object, node_state_name(away->state));
-    *owner = o.acting;
+    *owner = reads ? choose(p, s, *b, &o) : o.acting;
     return 0;
+}
+
+static bool is_read(const struct http_request *req)
+{
+    return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
 }
 
 static bool wants_no_redirect(const struct http_request *req)
@@ -60,7 +76,7 @@ static char *where_it_is(struct proxy *p, const struct relay_object *o, struct e
     const struct bucket *b;
     const struct node *owner = NULL;
     struct buf url = BUF_INIT;
-    if (find_owner(p, s, o->bucket, o->object, &b, &owner, err) != 0)
+    if (find_owner(p, s, o->bucket, o->object, false, &b, &owner, err) != 0)
         return NULL;
     location_put_target(&url, owner, s, b, o->object, o->raw_query);
     return buf_steal(&url);
@@ -73,8 +89,7 @@ static void stream(struct proxy *p, struct http_request *req, const struct bucke
                                         .object = http_path_param(req, "object"),
                                         .raw_query = http_raw_query(req),
                                         .where = where_it_is};
-    bool reads = http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
-    if (reads && bucket_has_copies(b))
+    if (is_read(req) && bucket_has_copies(b))
         relay_read(p, req, url, &object);
     else
         relay_start(p, req, url);
@@ -92,7 +107,7 @@ static void object_begin(struct http_request *req)
     const struct node *owner = NULL;
     struct error err = ERROR_INIT;
     if (check_names(bucket, object, &err) != 0 ||
-        find_owner(p, s, bucket, object, &b, &owner, &err) != 0) {
+        find_owner(p, s, bucket, object, is_read(req), &b, &owner, &err) != 0) {
         http_reply_error(req, &err);
         return;
     }

@@ -13,9 +13,6 @@
  * bucket's own. */
 static int check_backend(const struct bucket *b, const char *kind, struct error *err)
 {
-    int code = strcmp(kind, "download") == 0 ? bucket_refuse_copies(b, kind, err) : 0;
-    if (code != 0)
-        return code;
     if (strcmp(kind, "copy") == 0)
         return 0;
     if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)

@@ -5,6 +5,7 @@ enum { DONE, SKIPPED, MISSING, FAILED, TOTAL, COUNTERS };
 
 struct sums {
     json_int_t objects[COUNTERS];
+    json_int_t compared, passed; /* names */
     json_int_t bytes;
     double seconds; /* of the target that has worked for the longest time */
 };
@@ -14,6 +15,9 @@ static void sums_add(struct sums *s, const json_t *status)
     const json_t *objects = json_object_get(status, "objects");
     for (size_t i = 0; i < COUNTERS; i++)
         s->objects[i] += json_integer_value(json_object_get(objects, counters[i]));
+    const json_t *names = json_object_get(status, "names");
+    s->compared += json_integer_value(json_object_get(names, "compared"));
+    s->passed += json_integer_value(json_object_get(names, "passed"));
     s->bytes += json_integer_value(json_object_get(status, "bytes"));
     double seconds = json_number_value(json_object_get(status, "seconds"));
     if (seconds > s->seconds)
@@ -54,7 +58,12 @@ json_t *objects_view_progress(const struct job *job, const json_t *reports)
     for (size_t i = 0; i < COUNTERS; i++)
         json_object_set_new(objects, counters[i], json_integer(s.objects[i]));
     json_int_t rate = s.seconds > 0 ? (json_int_t)((double)s.bytes / s.seconds) : 0;
-    return json_pack("{s:I, s:s, s:o, s:{s:I}, s:I, s:o}", "percent", percent_of(job, &s), "phase",
-                     "running", "objects", objects, "bytes", "done", s.bytes, "rate_bytes_s", rate,
-                     "eta_s", eta_of(job, &s));
+    json_t *progress =
+        json_pack("{s:I, s:s, s:o, s:{s:I}, s:I, s:o}", "percent", percent_of(job, &s), "phase",
+                  "running", "objects", objects, "bytes", "done", s.bytes, "rate_bytes_s", rate,
+                  "eta_s", eta_of(job, &s));
+    if (s.compared + s.passed > 0)
+        json_object_set_new(progress, "names",
+                            json_pack("{s:I, s:I}", "compared", s.compared, "passed", s.passed));
+    return progress;
 }

@@ -2,8 +2,10 @@
  *
  *     {"objects": {"done", "skipped", "missing", "failed", "total"}, "bytes", "seconds"}
  *
+ * and, of those that compare what targets have, "names": {"compared", "passed"}.
+ *
  * done: deleted, copied …; skipped: left as they were, on purpose; missing: named, and not there.
- * Pure. */
+ * passed: names that an earlier attempt had compared.  Pure. */
 #pragma once
 
 #include <jansson.h>

@@ -18,6 +18,7 @@ const struct param_row proxy_param_rows[] = {
 
 const char *const proxy_params_live[] = {
     "lists_max",
+    "read_spread",
     "relays_max",
     "settle_timeout",
     NULL,

@@ -27,6 +27,7 @@
 #include "net/http_server.h"
 #include "proxy/metastore.h"
 #include "proxy/params.h"
+#include "proxy/read_choice.h"
 
 struct auth;
 struct candidate;
@@ -61,6 +62,7 @@ struct proxy {
     struct loop *list_loop;
     struct http_client *list_client;
     struct relay_waits *relay_waits; /* in the data loop */
+    struct read_choice read_choice;
     atomic_uint relays; /* under way */
     atomic_uint reads_waiting; /* those of them that wait for an owner */
     atomic_uint lists;

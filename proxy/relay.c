@@ -15,6 +15,8 @@
 #include "proxy/overtaken.h"
 #include "proxy/relay_waits.h"
 
+enum { HOPS_MOST = 3 }; /* redirects of one read */
+
 struct header {
     struct header *next;
     const char *name;
@@ -30,6 +32,8 @@ struct relay {
     uint64_t until_ms;             /* 0: of none */
     bool waits;                    /* it is one of proxy->reads_waiting */
     bool put_off;                  /* by an answer that is not the last */
+    const char *sent_on;           /* where a redirect of it leads, until it is followed, … */
+    unsigned hops;                 /* … and how many were */
     struct relay_wait wait;
     atomic_uint refs;     /* the request's and the call's */
     struct bpipe *upload; /* NULL without a body */
@@ -177,11 +181,25 @@ static bool may_wait(struct relay *r)
     return true;
 }
 
+/* An owner that does not answer by itself knows who does.  A client that has us stream follows none
+ * itself. */
+static bool follows(struct relay *r, const struct http_head *head)
+{
+    const char *location = head->header(head, "Location");
+    bool may = head->status == 307 && r->object.where != NULL && r->upload == NULL &&
+               location != NULL && r->hops < HOPS_MOST;
+    if (may) {
+        r->hops++;
+        r->sent_on = arena_strdup(r->arena, location);
+    }
+    return may;
+}
+
 static void call_answered(void *arg, const struct http_head *head)
 {
     struct relay *r = arg;
     struct copying c = {.relay = r, .connection = head->header(head, "Connection")};
-    if (head->status == 503 && may_wait(r)) {
+    if (follows(r, head) || (head->status == 503 && may_wait(r))) {
         struct error err;
         r->put_off = true;
         error_set(&err, E_CANCELLED, "it is asked again");
@@ -226,6 +244,16 @@ static void unanswered(struct relay *r, const struct error *err)
 
 static void call_done(void *arg, struct http_result *result);
 
+static void call_at(struct relay *r, const char *url)
+{
+    r->put_off = false;
+    bpipe_unref(r->download); /* nobody has it: the reply has not begun */
+    r->download = bpipe_new(r->proxy->params.relay_buffer);
+    r->call.url = url;
+    r->call.download = r->download;
+    http_call_start(r->proxy->data_client, &r->call, call_done, r);
+}
+
 /* Who owns it now? */
 static void ask_again(void *arg)
 {
@@ -240,14 +268,8 @@ static void ask_again(void *arg)
         relay_waits_add(r->proxy->relay_waits, &r->wait, ask_again, r);
     else if (url == NULL)
         unanswered(r, &err);
-    if (url == NULL)
-        return;
-    r->put_off = false;
-    bpipe_unref(r->download); /* nobody has it: the reply has not begun */
-    r->download = bpipe_new(r->proxy->params.relay_buffer);
-    r->call.url = arena_strdup(r->arena, url);
-    r->call.download = r->download;
-    http_call_start(r->proxy->data_client, &r->call, call_done, r);
+    if (url != NULL)
+        call_at(r, arena_strdup(r->arena, url));
 }
 
 static void call_done(void *arg, struct http_result *result)
@@ -257,6 +279,10 @@ static void call_done(void *arg, struct http_result *result)
         overtaken_remove(r->proxy->overtaken, &r->primary);
     if (r->answered) { /* written by this thread alone */
         relay_unref(r);
+        return;
+    }
+    if (r->sent_on != NULL) {
+        call_at(r, steal(r->sent_on));
         return;
     }
     bool unreached = result->code == E_NET || result->code == E_TIMEOUT;

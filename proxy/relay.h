@@ -20,8 +20,9 @@ struct relay_object {
     /* Where to ask by the map in force; NULL: nowhere, and why. */
     char *(*where)(struct proxy *p, const struct relay_object *o, struct error *err);
 };
-/* GET and HEAD: while the node cannot be reached, or cannot answer for now (503), it is asked again
- * where the object is, until owner_wait is over.  What `object` has is copied. */
+/* GET and HEAD: where the node sends it on to another one, that is asked; while a node cannot be
+ * reached, or cannot answer for now (503), it is asked again where the object is, until owner_wait
+ * is over.  What `object` has is copied. */
 void relay_read(struct proxy *p, struct http_request *req, const char *url,
                 const struct relay_object *object);
 

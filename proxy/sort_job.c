@@ -62,7 +62,7 @@ static int plan_add_buckets(const struct cluster_state *s, const struct sort_spe
     return 0;
 }
 
-/* Every target that may hold input takes part; one that does not answer would hide its shards. */
+/* Every target that may hold input takes part. */
 static int plan_add_targets(const struct cluster_state *s, struct sort_plan *p, struct error *err)
 {
     p->ids = xcalloc(s->smap.count, sizeof *p->ids);
@@ -73,11 +73,6 @@ static int plan_add_targets(const struct cluster_state *s, struct sort_plan *p, 
         if (n->role != NODE_TARGET || n->state == NODE_MAINTENANCE ||
             n->state == NODE_DECOMMISSIONING)
             continue;
-        if (n->state == NODE_UNREACHABLE)
-            return error_set(err, E_NODE_UNREACHABLE,
-                             "target '%s' does not answer, and its shards cannot be read; bring "
-                             "it back, then start the sort again",
-                             n->id);
         p->ids[p->count] = xstrdup(n->id);
         p->data_urls[p->count] = xstrdup(n->data_url);
         p->nodes[p->count++] = (struct hrw_node){.seed = n->seed, .weight = n->weight};
@@ -105,6 +100,27 @@ static struct job *job_of_plan(const struct sort_spec *spec, const struct sort_p
     return job;
 }
 
+/* One that does not answer would hide its shards, unless the job may go on without it: then it
+ * begins, and waits as it would for one that is lost later. */
+static int check_reachable(const struct cluster_state *s, const struct job *job, struct error *err)
+{
+    const char *first = NULL;
+    size_t away = 0;
+    for (size_t i = 0; i < job->participant_count; i++) {
+        if (smap_node(&s->smap, job->participants[i])->state != NODE_UNREACHABLE)
+            continue;
+        first = first == NULL ? job->participants[i] : first;
+        away++;
+    }
+    if (away <= sort_job_spares(job, s))
+        return 0;
+    return error_set(
+        err, E_NODE_UNREACHABLE,
+        "target '%s' does not answer, and shards of its cannot be read; bring it back, "
+        "then start the sort again",
+        first);
+}
+
 int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_ms, struct job **out,
                   struct error *err)
 {
@@ -128,6 +144,8 @@ int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_m
     }
     struct job *job = job_of_plan(spec, p, wall_ms);
     code = job_check_size(s, job, err);
+    if (code == 0)
+        code = check_reachable(s, job, err);
     if (code == 0)
         *out = job;
     else
@@ -210,4 +228,78 @@ size_t sort_job_spares(const struct job *job, const struct cluster_state *s)
     if (job->participant_count < least) /* there may be fewer targets than copies */
         least = job->participant_count;
     return least > 0 ? least - 1 : 0;
+}
+
+/* --- what can nobody read? -------------------------------------------------------------------- */
+
+/* The search for shards whose owners are all away. */
+struct search {
+    const struct cluster_state *state;
+    const struct job *job;
+    const struct sort_plan *plan;
+    size_t copies;
+    size_t *ranked; /* `copies` */
+    json_t *found;
+};
+
+static bool is_away(const struct search *x, const char *id)
+{
+    const struct node *n = smap_node(&x->state->smap, id);
+    return n == NULL || n->state == NODE_UNREACHABLE || job_leaves_out(x->job, id);
+}
+
+static void look_at(struct search *x, const char *name)
+{
+    const struct sort_plan *p = x->plan;
+    uint64_t key = hrw_key(p->input_bucket_id, name, strlen(name));
+    size_t n = hrw_rank(key, p->nodes, p->count, x->copies, x->ranked);
+    for (size_t i = 0; i < n; i++) {
+        if (!is_away(x, p->ids[x->ranked[i]]))
+            return;
+    }
+    json_array_append_new(x->found, json_string(name));
+}
+
+static uint64_t names_of(const struct sort_spec *spec)
+{
+    uint64_t count = spec->input_kind == SORT_INPUT_LIST ? spec->input_name_count
+                     : spec->input_kind == SORT_INPUT_TEMPLATE
+                         ? template_count(spec->input_template)
+                         : 0;
+    return count < SORT_JOB_NAMES_LOOKED_AT ? count : SORT_JOB_NAMES_LOOKED_AT;
+}
+
+static void search_names(struct search *x, const struct sort_spec *spec)
+{
+    uint64_t count = names_of(spec);
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    for (uint64_t i = 0; i < count && json_array_size(x->found) < SORT_JOB_NAMES_SHOWN; i++) {
+        buf_clear(&name);
+        if (spec->input_kind == SORT_INPUT_LIST)
+            buf_puts(&name, spec->input_names[i]);
+        else
+            template_name(spec->input_template, i, &name);
+        look_at(x, buf_str(&name));
+    }
+}
+
+json_t *sort_job_unreachable(const struct job *job, const struct cluster_state *s)
+{
+    struct search x = {.state = s, .job = job, .found = json_array()};
+    _cleanup_(sort_plan_freep)
+    struct sort_plan *p = NULL;
+    _cleanup_(sort_spec_freep)
+    struct sort_spec *spec = NULL;
+    if (sort_plan_parse(job->plan, &p, NULL) != 0 || sort_spec_parse(job->spec, &spec, NULL) != 0)
+        return x.found;
+    const struct bucket *in = bmd_bucket_by_id(&s->bmd, p->input_bucket_id);
+    if (in == NULL || in->props.ec_data > 0) /* slices are elsewhere */
+        return x.found;
+    x.plan = p;
+    x.copies = copies_of(s, p->input_bucket_id);
+    _cleanup_free_ size_t *ranked = xcalloc(x.copies + 1, sizeof *ranked);
+    x.ranked = ranked;
+    search_names(&x, spec);
+    return x.found;
 }

@@ -335,6 +335,85 @@ static void test_what_it_can_do_without(void **state)
     assert_int_equal(spares_of(job), 0);
 }
 
+/* --- who is away ------------------------------------------------------------------------------ */
+
+#define AWAY(in, out, more)                                                                 \
+    "{\"input_bck\": \"" in "\", \"output_bck\": \"" out "\", \"output_format\": \"o-%d\"," \
+    " \"output_shard_size\": 1, \"input_format\": {" more "}}"
+#define TEMPLATE "\"template\": \"s-{000..499}.tar\""
+
+/* With copies it begins as it would go on. */
+static void test_it_begins_without_those_that_others_have_copies_of(void **state)
+{
+    (void)state;
+    create_with_copies("in2", 2);
+    create_with_copies("out2", 2);
+    join("t3", NODE_TARGET, 1024, "a");
+    set_node("t3", NODE_UNREACHABLE);
+    struct job *job = made(AWAY("in2", "out2", TEMPLATE));
+    assert_int_equal(job->participant_count, 3); /* it may come back in time */
+    assert_int_equal(job->without_count, 0);
+    job_unref(job);
+    assert_refused(AWAY("in2", "out", TEMPLATE), E_NODE_UNREACHABLE, "'t3'");
+    assert_refused(AWAY("in", "out2", TEMPLATE), E_NODE_UNREACHABLE, "'t3'");
+    set_node("t1", NODE_UNREACHABLE);
+    assert_refused(AWAY("in2", "out2", TEMPLATE), E_NODE_UNREACHABLE, "'t1'");
+}
+
+/* That is what the job shows of the shards that only these targets have. */
+static void expect_unreachable(const struct job *job, const char *const *away, size_t copies)
+{
+    _cleanup_json_ json_t *found = sort_job_unreachable(job, now);
+    struct sort_plan *p = plan_of(job);
+    size_t count = 0;
+    for (unsigned i = 0; i < 500; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "s-%03u.tar", i);
+        size_t ranked[2];
+        size_t lost = 0;
+        hrw_rank(hrw_key(p->input_bucket_id, name, strlen(name)), p->nodes, p->count, copies,
+                 ranked);
+        for (size_t k = 0; k < copies; k++) {
+            for (const char *const *id = away; *id != NULL; id++)
+                lost += strcmp(p->ids[ranked[k]], *id) == 0;
+        }
+        if (lost < copies || count == SORT_JOB_NAMES_SHOWN)
+            continue;
+        assert_string_equal(json_string_value(json_array_get(found, count)), name);
+        count++;
+    }
+    assert_int_equal(json_array_size(found), count);
+    assert_int_equal(count > 0, away[0] != NULL && (copies == 1 || away[1] != NULL));
+    sort_plan_free(p);
+}
+
+static void test_shards_that_nobody_has(void **state)
+{
+    (void)state;
+    create_with_copies("in2", 2);
+    join("t3", NODE_TARGET, 1024, "a");
+    struct job *one = made(AWAY("in", "out", TEMPLATE));
+    struct job *two = made(AWAY("in2", "out", TEMPLATE));
+    struct job *prefix = made(AWAY("in", "out", "\"prefix\": \"s-\""));
+    struct job *list = made(AWAY("in", "out", "\"objnames\": [\"a.tar\", \"b.tar\"]"));
+    expect_unreachable(one, (const char *[]){NULL}, 1);
+    set_node("t1", NODE_UNREACHABLE);
+    expect_unreachable(one, (const char *[]){"t1", NULL}, 1);
+    expect_unreachable(two, (const char *[]){"t1", NULL}, 2);
+    set_node("t3", NODE_UNREACHABLE);
+    expect_unreachable(one, (const char *[]){"t1", "t3", NULL}, 1);
+    expect_unreachable(two, (const char *[]){"t1", "t3", NULL}, 2);
+    set_node("t2", NODE_UNREACHABLE);
+    _cleanup_json_ json_t *all = sort_job_unreachable(list, now);
+    assert_int_equal(json_array_size(all), 2);
+    _cleanup_json_ json_t *unknown = sort_job_unreachable(prefix, now);
+    assert_int_equal(json_array_size(unknown), 0);
+    job_unref(one);
+    job_unref(two);
+    job_unref(prefix);
+    job_unref(list);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -349,6 +428,8 @@ int main(void)
         TEST(test_size_of_the_document),
         TEST(test_fits),
         TEST(test_what_it_can_do_without),
+        TEST(test_it_begins_without_those_that_others_have_copies_of),
+        TEST(test_shards_that_nobody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

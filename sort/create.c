@@ -1,16 +1,15 @@
 /* A builder fills one large buffer and writes it when it is full, so that small records become
- * large writes.  Records go window by window: for the records of a window, one stream from each
- * other target that holds some of them is opened, all at once; then the window's records are taken
- * in order, own ones by gathering from the shards, others off their target's stream.  A shard of at
- * most RECORDS_MAX records is one window: one stream for each (shard, source). */
+ * large writes.  Records go window by window (window.h), and are taken in order: own ones by
+ * gathering from the shards, others off their target's stream. */
 #include "sort/create.h"
 
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "sort/create_index.h"
 #include "sort/format.h"
 #include "sort/gather.h"
-#include "sort/records.h"
+#include "sort/window.h"
 
 #define WRITE_BYTES (256 * 1024)
 #define BEGINS_MAX 1024 /* records that begin in one buffer */
@@ -23,10 +22,7 @@ struct builder {
     struct resume *resume;
     unsigned char *buffer; /* WRITE_BYTES */
     size_t used;
-    struct order_record *window; /* RECORDS_MAX */
-    size_t window_count;
-    struct record_ref *refs; /* RECORDS_MAX: one source's part of the window */
-    struct link **streams;   /* by target; NULL where none is open */
+    struct window window;
     struct gather gather;
     struct order_shard shard;
     struct decoder orders;
@@ -56,10 +52,8 @@ static void builder_init(struct builder *b, const struct create *x)
         .buffer = xmalloc(WRITE_BYTES),
         .format = x->c->spec->output_shards,
         .begins = xcalloc(BEGINS_MAX, sizeof *b->begins),
-        .window = xcalloc(RECORDS_MAX, sizeof *b->window),
-        .refs = xcalloc(RECORDS_MAX, sizeof *b->refs),
-        .streams = xcalloc(x->c->participants, sizeof *b->streams),
     };
+    window_init(&b->window, x->c);
     gather_init(&b->gather, x->catalog);
 }
 
@@ -67,9 +61,7 @@ static void builder_done(struct builder *b)
 {
     gather_done(&b->gather);
     buf_done(&b->shard.name);
-    free(b->streams);
-    free(b->refs);
-    free(b->window);
+    window_done(&b->window);
     free(b->begins);
     free(b->buffer);
 }
@@ -154,7 +146,7 @@ static int add_local(struct builder *b, const struct order_record *r, struct err
 
 static int add_remote(struct builder *b, const struct order_record *r, struct error *err)
 {
-    struct source stream = source_link(b->streams[r->source]);
+    struct source stream = window_stream(&b->window, r->source);
     for (uint64_t left = r->size; left > 0;) {
         int rc = builder_room(b, err);
         if (rc != 0)
@@ -166,7 +158,7 @@ static int add_remote(struct builder *b, const struct order_record *r, struct er
             return error_set(err, E_LENGTH, "records from target '%s' end early",
                              sort_target_name(b->c, r->source));
         if (n < 0)
-            return error_wrap(err, "records from target '%s'", sort_target_name(b->c, r->source));
+            return window_stream_error(&b->window, r->source, err);
         b->used += (size_t)n;
         left -= (uint64_t)n;
         progress_add(&b->c->progress.bytes_remote, (uint64_t)n);
@@ -174,103 +166,27 @@ static int add_remote(struct builder *b, const struct order_record *r, struct er
     return 0;
 }
 
-/* --- windows ---------------------------------------------------------------------------------- */
+/* --- shards ----------------------------------------------------------------------------------- */
 
-/* Asks `source` for its part of the window, if it has one. */
-static int stream_open(struct builder *b, unsigned source, struct error *err)
+static int window_build(struct builder *b, uint64_t left, struct error *err)
 {
-    size_t count = 0;
-    for (size_t i = 0; i < b->window_count; i++) {
-        const struct order_record *r = &b->window[i];
-        if (r->source == source)
-            b->refs[count++] = (struct record_ref){.shard = r->shard, .position = r->position};
-    }
-    if (count == 0)
-        return 0;
-    _cleanup_(buf_done)
-    struct buf request = BUF_INIT;
-    records_request(b->c->job, b->refs, count, &request);
-    struct bpipe *pipe = NULL;
-    int rc =
-        b->c->env->fetch_records(b->c->env->ctx, source, request.data, request.len, &pipe, err);
-    if (rc != 0)
-        return error_wrap(err, "ask target '%s' for records", sort_target_name(b->c, source));
-    b->streams[source] = link_reader(b->c->links, pipe);
-    return 0;
-}
-
-static int streams_open(struct builder *b, struct error *err)
-{
-    int rc = 0;
-    for (unsigned i = 0; rc == 0 && i < b->c->participants; i++) {
-        if (i != b->c->self)
-            rc = stream_open(b, i, err);
-    }
-    return rc;
-}
-
-static void streams_drop(struct builder *b)
-{
-    for (unsigned i = 0; i < b->c->participants; i++) {
-        link_free(b->streams[i]);
-        b->streams[i] = NULL;
-    }
-}
-
-/* Every stream must have come to its end, with the window. */
-static int streams_end(struct builder *b, struct error *err)
-{
-    for (unsigned i = 0; i < b->c->participants; i++) {
-        if (b->streams[i] == NULL)
-            continue;
-        char more;
-        struct source stream = source_link(b->streams[i]);
-        ssize_t n = stream.read(stream.ctx, &more, 1, err);
-        if (n < 0)
-            return error_wrap(err, "records from target '%s'", sort_target_name(b->c, i));
-        if (n > 0)
-            return error_set(err, E_LENGTH, "target '%s' sends more than it was asked for",
-                             sort_target_name(b->c, i));
-    }
-    streams_drop(b);
-    return 0;
-}
-
-static int window_read(struct builder *b, uint64_t left, struct error *err)
-{
-    b->window_count = 0;
-    while (b->window_count < left && b->window_count < RECORDS_MAX) {
-        int rc = order_get_record(&b->orders, b->c->participants, &b->window[b->window_count], err);
-        if (rc != 0)
-            return rc;
-        b->window_count++;
-    }
-    return 0;
-}
-
-static int window_build(struct builder *b, struct error *err)
-{
-    int rc = streams_open(b, err);
-    for (size_t i = 0; rc == 0 && i < b->window_count; i++) {
-        const struct order_record *r = &b->window[i];
+    struct window *w = &b->window;
+    int rc = window_begin(w, &b->orders, left, RECORDS_WHOLE, err);
+    for (size_t i = 0; rc == 0 && i < w->count; i++) {
+        const struct order_record *r = &w->records[i];
         rc = builder_begin_record(b, err);
         if (rc == 0)
             rc = r->source == b->c->self ? add_local(b, r, err) : add_remote(b, r, err);
     }
-    progress_add(&b->c->progress.records_built, rc == 0 ? b->window_count : 0);
-    return rc != 0 ? rc : streams_end(b, err);
+    progress_add(&b->c->progress.records_built, rc == 0 ? w->count : 0);
+    return rc != 0 ? rc : window_end(w, err);
 }
-
-/* --- shards ----------------------------------------------------------------------------------- */
 
 static int shard_records(struct builder *b, struct error *err)
 {
     int rc = 0;
-    for (uint64_t left = b->shard.records; rc == 0 && left > 0; left -= b->window_count) {
-        rc = window_read(b, left, err);
-        if (rc == 0)
-            rc = window_build(b, err);
-    }
+    for (uint64_t left = b->shard.records; rc == 0 && left > 0; left -= b->window.count)
+        rc = window_build(b, left, err);
     return rc;
 }
 
@@ -337,32 +253,54 @@ static int shard_build(struct builder *b, struct error *err)
     if (rc == 0)
         return env->output_finish(env->ctx, out, err);
     gather_done(&b->gather);
-    streams_drop(b);
+    window_drop(&b->window);
     if (out != NULL)
         env->output_discard(env->ctx, out);
     progress_add(&b->c->progress.redone_bytes, b->written);
     return rc;
 }
 
+/* --- outputs ---------------------------------------------------------------------------------- */
+
+static int output_build(struct builder *b, struct error *err)
+{
+    switch (b->shard.kind) {
+    case ORDER_SHARD:
+        return shard_build(b, err);
+    case ORDER_DALI:
+        return create_dali(&b->shard, &b->orders, &b->window, &b->gather, err);
+    case ORDER_TEXT:
+        return create_text(&b->shard, &b->orders, b->c, err);
+    }
+    return error_set(err, E_INTERNAL, "no such kind of output");
+}
+
 /* An earlier attempt has built it. */
-static void shard_skip(struct builder *b)
+static void output_skip(struct builder *b)
 {
     struct sort_progress *p = &b->c->progress;
     progress_add(&p->built, 1);
+    if (b->shard.kind != ORDER_SHARD)
+        return;
     progress_add(&p->records_built, b->shard.records);
     progress_add(&p->bytes_done, b->shard.bytes + format_tar_end(b->format));
 }
 
-static void shard_note(struct builder *b, size_t i)
+static int output_note(struct builder *b, size_t i, struct error *err)
 {
     struct sort_progress *p = &b->c->progress;
-    resume_built(b->resume, i);
+    bool is_shard = b->shard.kind == ORDER_SHARD;
+    int rc = resume_built(b->resume, b->c, i, buf_str(&b->shard.name), err);
+    if (rc != 0)
+        return rc;
     progress_add(&p->built, 1);
-    sort_count("create", b->shard.records, b->shard.bytes);
+    if (is_shard)
+        sort_count("create", b->shard.records, b->shard.bytes);
     if (resume_is_again(b->resume, i)) {
         progress_add(&p->redone_shards, 1);
-        progress_add(&p->redone_bytes, b->written);
+        progress_add(&p->redone_bytes, is_shard ? b->written : 0);
     }
+    return 0;
 }
 
 static int builder_run(struct builder *b, size_t i, struct error *err)
@@ -372,13 +310,14 @@ static int builder_run(struct builder *b, size_t i, struct error *err)
     int rc = order_get_shard(&b->orders, &b->shard, err);
     bool stands = rc == 0 && resume_stands(b->resume, i);
     if (stands)
-        shard_skip(b);
+        output_skip(b);
     else if (rc == 0)
-        rc = shard_build(b, err);
+        rc = output_build(b, err);
     if (rc == 0 && !stands)
-        shard_note(b, i);
-    else if (rc != 0)
-        rc = error_wrap(err, "output shard '%s'", buf_str(&b->shard.name));
+        rc = output_note(b, i, err);
+    if (rc != 0)
+        rc = error_wrap(err, "output %s '%s'", b->shard.kind == ORDER_SHARD ? "shard" : "index",
+                        buf_str(&b->shard.name));
     decoder_done(&b->orders);
     return rc;
 }

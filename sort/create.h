@@ -1,4 +1,4 @@
-/* Phase 3: building the output shards that stand in this target's book. */
+/* Phase 3: building the outputs that stand in this target's book. */
 #pragma once
 
 #include "common/error.h"

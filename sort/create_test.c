@@ -15,6 +15,7 @@
 #include "sort/record.h"
 #include "sort/records.h"
 #include "sort/tar.h"
+#include "sort/tar_header.h"
 
 #define RECORD 1024 /* bytes of each record here */
 #define PEER 1
@@ -32,6 +33,7 @@ struct bench {
     struct error sent_error; /* after it */
     int begun, finished, discarded;
     const char *existing;
+    enum order_kind kind; /* of what is ordered */
 };
 
 static int open_shard(void *ctx, const char *name, int *fd, struct error *err)
@@ -183,7 +185,7 @@ static int teardown(void **state)
 static void order(struct bench *b, const char *name, const struct order_record *records,
                   size_t count)
 {
-    struct order_shard s = {.records = count};
+    struct order_shard s = {.kind = b->kind, .records = count};
     struct buf text = BUF_INIT;
     struct encoder e;
     buf_puts(&s.name, name);
@@ -295,7 +297,7 @@ static void test_records_for_a_peer(void **state)
     const struct record_ref refs[] = {{0, 1}, {0, 0}, {0, 1}};
     static const size_t steps[] = {1 << 20, 1000, 7};
     struct buf request = BUF_INIT;
-    records_request(b->c.job, refs, 3, &request);
+    records_request(b->c.job, RECORDS_WHOLE, refs, 3, &request);
     for (int i = 0; i < 3; i++) {
         struct sort_records *r = NULL;
         struct error err = ERROR_INIT;
@@ -311,6 +313,101 @@ static void test_records_for_a_peer(void **state)
         for (int k = 0; k < 3; k++)
             assert_memory_equal(bytes + k * RECORD, b->tar.data + refs[k].position * RECORD,
                                 RECORD);
+        sort_records_free(r);
+    }
+    buf_done(&request);
+}
+
+/* --- indexes ---------------------------------------------------------------------------------- */
+
+static void test_an_index_of_the_records_of_both(void **state)
+{
+    struct bench *b = *state;
+    const struct order_record records[] = {
+        {.source = 0, .position = 1, .size = RECORD},
+        {.source = PEER, .position = 9, .size = RECORD},
+        {.source = 0, .position = 0, .size = RECORD},
+    };
+    b->kind = ORDER_DALI;
+    buf_append(&b->sent, b->tar.data, TAR_BLOCK); /* a.x */
+    order(b, "o.idx", records, 3);
+    expect(b, 0, "");
+    assert_string_equal(buf_str(&b->written), "v1.2 2\n"
+                                              "x 512 6 b.x\n"
+                                              "x 1536 5 a.x x 2560 5 a.x\n");
+}
+
+static void order_index_of(struct bench *b, const char *headers, size_t len, uint64_t size)
+{
+    struct order_record r = {.source = PEER, .size = size};
+    b->kind = ORDER_DALI;
+    buf_append(&b->sent, headers, len);
+    order(b, "o.idx", &r, 1);
+}
+
+/* The output is begun when its text is known. */
+static void expect_no_index(struct bench *b, int code, const char *words)
+{
+    b->begun++;
+    b->discarded++;
+    expect(b, code, words);
+}
+
+static void test_an_outline_that_ends_early(void **state)
+{
+    struct bench *b = *state;
+    order_index_of(b, b->tar.data, TAR_BLOCK - 1, RECORD);
+    expect_no_index(b, E_LENGTH, "the outline of a record ends early");
+}
+
+static void test_an_outline_that_goes_on(void **state)
+{
+    struct bench *b = *state;
+    order_index_of(b, b->tar.data, TAR_BLOCK + 1, RECORD);
+    expect_no_index(b, E_LENGTH, "target 't2' sends more than it was asked for");
+}
+
+static void test_an_outline_of_another_size(void **state)
+{
+    struct bench *b = *state;
+    order_index_of(b, b->tar.data, TAR_BLOCK, TAR_BLOCK);
+    expect_no_index(b, E_CORRUPT, "a record ends within a member");
+}
+
+static void test_an_outline_that_is_no_tar(void **state)
+{
+    struct bench *b = *state;
+    char block[TAR_BLOCK];
+    memset(block, 'p', sizeof block);
+    order_index_of(b, block, sizeof block, RECORD);
+    expect_no_index(b, E_CORRUPT, "its checksum is wrong");
+}
+
+/* The other side. */
+static void test_outlines_for_a_peer(void **state)
+{
+    struct bench *b = *state;
+    const struct record_ref refs[] = {{0, 1}, {0, 0}, {0, 1}};
+    struct buf request = BUF_INIT;
+    records_request(b->c.job, RECORDS_OUTLINES, refs, 3, &request);
+    for (size_t step = 5; step < 100000; step *= 10) {
+        struct sort_records *r = NULL;
+        struct error err = ERROR_INIT;
+        assert_int_equal(records_open(&b->c, b->catalog, request.data, request.len, &r, &err), 0);
+        assert_int_equal(sort_records_length(r), -1);
+        struct buf got = BUF_INIT;
+        ssize_t n;
+        do {
+            buf_reserve(&got, step);
+            n = sort_records_read(r, got.data + got.len, step, &err);
+            assert_true(n >= 0);
+            got.len += (size_t)n;
+        } while (n > 0);
+        assert_int_equal(got.len, 3 * TAR_BLOCK);
+        for (size_t k = 0; k < 3; k++)
+            assert_memory_equal(got.data + k * TAR_BLOCK, b->tar.data + refs[k].position * RECORD,
+                                TAR_BLOCK);
+        buf_done(&got);
         sort_records_free(r);
     }
     buf_done(&request);
@@ -340,6 +437,12 @@ int main(void)
         TEST(test_a_peer_that_fails),
         TEST(test_a_peer_that_fails_at_the_very_end),
         TEST(test_records_for_a_peer),
+        TEST(test_an_index_of_the_records_of_both),
+        TEST(test_an_outline_that_ends_early),
+        TEST(test_an_outline_that_goes_on),
+        TEST(test_an_outline_of_another_size),
+        TEST(test_an_outline_that_is_no_tar),
+        TEST(test_outlines_for_a_peer),
         TEST(test_names_that_exist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -38,6 +38,10 @@ enum sort_channel {
     SORT_CHANNEL_ORDERS, /* the output shards that a target shall build */
 };
 
+struct sort_digest {
+    uint64_t low, high;
+};
+
 #define SORT_SIZE_UNKNOWN UINT64_MAX /* of an output shard that is compressed */
 
 struct sort_output; /* an output shard being written: the env's own */
@@ -91,6 +95,13 @@ struct sort_env {
                         struct error *err);
     int (*output_finish)(void *ctx, struct sort_output *out, struct error *err); /* frees */
     void (*output_discard)(void *ctx, struct sort_output *out);                  /* frees */
+    /* For a later life of this target: the output of that name is finished, and is what this order
+     * (a digest) says.  Both may be NULL: there is no such life. */
+    int (*output_remember)(void *ctx, const char *name, const struct sort_digest *order,
+                           struct error *err);
+    /* Gives the orders of those outputs of an earlier life that stand as they were remembered. */
+    int (*outputs_remembered)(void *ctx, void (*each)(void *arg, const struct sort_digest *order),
+                              void *arg, struct error *err);
     /* Removes those of this target's finished outputs of the job, of whichever attempt, that
      * wanted() does not want. */
     int (*outputs_prune)(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,

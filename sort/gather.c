@@ -1,5 +1,6 @@
 #include "sort/gather.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/uio.h>
@@ -178,23 +179,47 @@ int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t
     return catalog_find(c, shard, position, &f->place, err);
 }
 
+/* 1: there are bytes in the present piece; 0: the record has ended. */
+static int feed_piece(struct feed *f, struct error *err)
+{
+    if (f->consumed < f->piece.length)
+        return 1;
+    if (f->next == f->place.pieces)
+        return 0;
+    int rc = catalog_piece(f->catalog, &f->place, f->next, &f->piece, err);
+    if (rc != 0)
+        return rc;
+    f->next++;
+    f->consumed = 0;
+    return 1;
+}
+
 ssize_t feed_fill(struct feed *f, struct gather *g, unsigned char *out, size_t max,
                   struct error *err)
 {
-    if (f->consumed == f->piece.length) {
-        if (f->next == f->place.pieces)
-            return 0;
-        int rc = catalog_piece(f->catalog, &f->place, f->next, &f->piece, err);
-        if (rc != 0)
-            return rc;
-        f->next++;
-        f->consumed = 0;
-    }
+    int rc = feed_piece(f, err);
+    if (rc <= 0)
+        return rc;
     uint64_t left = f->piece.length - f->consumed;
     size_t n = left < max ? (size_t)left : max;
-    int rc = f->piece.is_inline
-                 ? catalog_inline(f->catalog, &f->place, &f->piece, f->consumed, out, n, err)
-                 : gather_add(g, f->place.shard, f->piece.offset + f->consumed, n, out, err);
+    rc = f->piece.is_inline
+             ? catalog_inline(f->catalog, &f->place, &f->piece, f->consumed, out, n, err)
+             : gather_add(g, f->place.shard, f->piece.offset + f->consumed, n, out, err);
     f->consumed += n;
     return rc != 0 ? rc : (ssize_t)n;
+}
+
+int feed_skip(struct feed *f, uint64_t bytes, struct error *err)
+{
+    while (bytes > 0) {
+        int rc = feed_piece(f, err);
+        if (rc < 0)
+            return rc;
+        assert(rc > 0);
+        uint64_t left = f->piece.length - f->consumed;
+        uint64_t n = left < bytes ? left : bytes;
+        f->consumed += n;
+        bytes -= n;
+    }
+    return 0;
 }

@@ -67,3 +67,5 @@ int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t
  * How many, 0 at the record's end. */
 ssize_t feed_fill(struct feed *f, struct gather *g, unsigned char *out, size_t max,
                   struct error *err);
+/* Passes over bytes of the record, which has them. */
+int feed_skip(struct feed *f, uint64_t bytes, struct error *err);

@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "io/thread.h"
 #include "sort/dirs.h"
+#include "sort/output_names.h"
 #include "sort/task.h"
 
 struct sort_local {
@@ -97,7 +98,7 @@ static int refuse_existing(void *arg, const char *name, struct error *err)
 {
     const struct sort_local_config *config = arg;
     const struct name_template *t = config->spec->output_template;
-    if (template_index(t, name) == UINT64_MAX)
+    if (!output_is_named(config->spec, name))
         return 0;
     return error_set(err, E_OBJECT_EXISTS,
                      "'%s/%s' exists already and matches the output template '%s'; choose another "

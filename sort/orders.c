@@ -8,7 +8,7 @@
 
 #define NAME_MAX_BYTES 1024
 
-static const char magic[8] = "DFCORDR3";
+static const char magic[8] = "DFCORDR4";
 
 int order_put_record(struct encoder *e, const struct order_record *r, struct error *err)
 {
@@ -47,11 +47,13 @@ int order_get_record(struct decoder *d, unsigned participants, struct order_reco
 
 int order_put_shard(struct encoder *e, const struct order_shard *s, struct error *err)
 {
-    int rc = encoder_put_varint(e, s->name.len, err);
+    int rc = encoder_put_varint(e, s->kind, err);
+    if (rc == 0)
+        rc = encoder_put_varint(e, s->name.len, err);
     if (rc == 0)
         rc = encoder_put(e, s->name.data, s->name.len, err);
     if (rc == 0)
-        rc = encoder_put_varint(e, s->bytes / SORT_BLOCK, err);
+        rc = encoder_put_varint(e, s->bytes, err);
     if (rc == 0)
         rc = encoder_put_varint(e, s->records, err);
     if (rc == 0)
@@ -88,14 +90,15 @@ static int get_digest(struct decoder *d, XXH128_hash_t *digest, struct error *er
 
 int order_get_shard(struct decoder *d, struct order_shard *s, struct error *err)
 {
-    uint64_t blocks = 0;
-    int rc = get_name(d, &s->name, err);
+    uint64_t kind = 0;
+    int rc = decoder_get_bounded(d, ORDER_TEXT, "a kind of output", &kind, err);
     if (rc == 0)
-        rc = decoder_get_bounded(d, (UINT64_MAX - SORT_TAR_END) / SORT_BLOCK, "a shard's size",
-                                 &blocks, err);
+        rc = get_name(d, &s->name, err);
+    if (rc == 0)
+        rc = decoder_get_bounded(d, UINT64_MAX - SORT_TAR_END, "an output's size", &s->bytes, err);
     if (rc == 0)
         rc = decoder_get_varint(d, &s->records, err);
-    s->bytes = blocks * SORT_BLOCK;
+    s->kind = (enum order_kind)kind;
     return rc != 0 ? rc : get_digest(d, &s->digest, err);
 }
 
@@ -105,6 +108,7 @@ struct book {
     struct blob *blob;
     uint64_t *starts;
     size_t count, cap;
+    size_t shards;
     uint64_t bytes;
 };
 
@@ -139,13 +143,16 @@ static int copy_source(struct encoder *e, struct source from, struct error *err)
 static int book_begin(struct book *b, const struct order_shard *s, struct error *err)
 {
     if (b->count == SORT_SHARDS_MAX)
-        return error_set(err, E_SPEC, "a target would build more than %u shards", SORT_SHARDS_MAX);
+        return error_set(err, E_SPEC, "a target would build more than %u outputs", SORT_SHARDS_MAX);
     if (b->count == b->cap) {
         b->cap = b->cap == 0 ? 64 : 2 * b->cap;
         b->starts = xrealloc(b->starts, b->cap * sizeof *b->starts);
     }
     b->starts[b->count++] = blob_size(b->blob);
-    b->bytes += s->bytes;
+    if (s->kind == ORDER_SHARD) {
+        b->shards++;
+        b->bytes += s->bytes;
+    }
     return 0;
 }
 
@@ -168,6 +175,11 @@ int book_add(struct book *b, const struct order_shard *s, struct source records,
 size_t book_count(const struct book *b)
 {
     return b->count;
+}
+
+size_t book_shards(const struct book *b)
+{
+    return b->shards;
 }
 
 uint64_t book_bytes(const struct book *b)
@@ -248,6 +260,20 @@ static int incoming_records(struct incoming *in, struct error *err)
     return 0;
 }
 
+static int incoming_text(struct incoming *in, struct error *err)
+{
+    char chunk[4096];
+    int rc = 0;
+    for (uint64_t left = in->shard.bytes; rc == 0 && left > 0;) {
+        size_t n = left < sizeof chunk ? (size_t)left : sizeof chunk;
+        rc = decoder_get(&in->decoder, chunk, n, err);
+        if (rc == 0)
+            rc = encoder_put(&in->encoder, chunk, n, err);
+        left -= n;
+    }
+    return rc;
+}
+
 static int incoming_shard(struct incoming *in, struct error *err)
 {
     int rc = order_get_shard(&in->decoder, &in->shard, err);
@@ -257,7 +283,9 @@ static int incoming_shard(struct incoming *in, struct error *err)
         rc = book_begin(in->book, &in->shard, err);
     if (rc == 0)
         rc = order_put_shard(&in->encoder, &in->shard, err);
-    return rc != 0 ? rc : incoming_records(in, err);
+    if (rc != 0)
+        return rc;
+    return in->shard.kind == ORDER_TEXT ? incoming_text(in, err) : incoming_records(in, err);
 }
 
 static int incoming_end(struct incoming *in, struct error *err)

@@ -31,7 +31,9 @@ static void check_shard(const struct book *b, size_t i)
     decoder_init(&d, source_blob(&range));
     int rc = order_get_shard(&d, &s, NULL);
     uint64_t bytes = 0;
-    for (uint64_t n = 0; rc == 0 && n < s.records; n++) {
+    for (char c; rc == 0 && s.kind == ORDER_TEXT && bytes < s.bytes; bytes++)
+        rc = decoder_get(&d, &c, 1, NULL);
+    for (uint64_t n = 0; rc == 0 && s.kind != ORDER_TEXT && n < s.records; n++) {
         struct order_record r;
         rc = order_get_record(&d, PARTICIPANTS, &r, NULL);
         bytes += r.size;
@@ -47,9 +49,7 @@ static void try_orders(const uint8_t *data, size_t size)
 {
     _cleanup_(buf_done)
     struct buf bytes = BUF_INIT;
-    static const char inputs[8];
-    buf_append(&bytes, "DFCORDR2\0\1\2\3\4\5\6\7", 16);
-    buf_append(&bytes, inputs, sizeof inputs);
+    buf_append(&bytes, "DFCORDR4\0\1\2\3\4\5\6\7", 16);
     buf_append(&bytes, data, size);
     append_checksum(&bytes);
     struct span span = {.data = (unsigned char *)bytes.data, .len = bytes.len};
@@ -68,7 +68,7 @@ static void try_request(const uint8_t *data, size_t size)
     catalog_sort(catalog, NULL);
     struct sort_records *r = NULL;
     if (records_open(&c, catalog, data, size, &r, NULL) == 0)
-        assert(sort_records_length(r) == 0); /* there is nothing that could be asked for */
+        assert(sort_records_length(r) <= 0); /* there is nothing that could be asked for */
     sort_records_free(r);
     catalog_free(catalog);
 }

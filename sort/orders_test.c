@@ -20,7 +20,8 @@ static void make_shard(struct rng *rng, unsigned number, struct order_shard *s, 
     buf_clear(&s->name);
     buf_clear(records);
     buf_printf(&s->name, "out/%u.tar", number);
-    s->records = rng_below(rng, 20);
+    s->kind = (enum order_kind)(number % 3);
+    s->records = s->kind == ORDER_TEXT ? 0 : rng_below(rng, 20);
     s->bytes = 0;
     struct encoder e;
     encoder_init(&e, sink_buf(records));
@@ -36,6 +37,11 @@ static void make_shard(struct rng *rng, unsigned number, struct order_shard *s, 
     }
     assert_int_equal(encoder_flush(&e, NULL), 0);
     encoder_done(&e);
+    if (s->kind == ORDER_TEXT) {
+        s->bytes = number * 157;
+        for (uint64_t i = 0; i < s->bytes; i++)
+            buf_putc(records, (char)i);
+    }
 }
 
 static void make_stream(struct buf *out, struct book *book, unsigned shards, uint64_t seed)
@@ -86,6 +92,7 @@ static void test_a_stream_fills_the_book(void **state)
         make_stream(&stream, sent, shards, shards);
         assert_int_equal(receive(stream.data, stream.len, got), 0);
         assert_int_equal(book_count(got), shards);
+        assert_int_equal(book_shards(got), (shards + 2) / 3);
         assert_int_equal(book_bytes(got), book_bytes(sent));
         for (size_t i = 0; i < shards; i++) {
             struct buf a = BUF_INIT;
@@ -178,7 +185,7 @@ static void test_requests(void **state)
 {
     (void)state;
     struct buf request = BUF_INIT;
-    records_request(JOB, NULL, 0, &request);
+    records_request(JOB, RECORDS_WHOLE, NULL, 0, &request);
     assert_int_equal(open_request(request.data, request.len), 0);
     assert_int_equal(open_request(request.data, request.len - 1), E_LENGTH);
     request.data[0] ^= 1;
@@ -188,11 +195,11 @@ static void test_requests(void **state)
     assert_int_equal(open_request(request.data, request.len), E_CORRUPT);
     buf_clear(&request);
     struct record_ref ref = {.shard = 0, .position = 0};
-    records_request(JOB, &ref, 1, &request); /* of a target without any shard */
+    records_request(JOB, RECORDS_WHOLE, &ref, 1, &request); /* of a target without any shard */
     assert_int_equal(open_request(request.data, request.len), E_INVALID);
     buf_clear(&request);
-    records_request(JOB, NULL, 0, &request);
-    request.len = 8;
+    records_request(JOB, RECORDS_WHOLE, NULL, 0, &request);
+    request.len = 9;
     unsigned char many[VARINT_MAX];
     buf_append(&request, many, varint_put(many, RECORDS_MAX + 1));
     assert_int_equal(open_request(request.data, request.len), E_CORRUPT);

@@ -4,10 +4,14 @@
 #include "common/mem.h"
 #include "sort/cut.h"
 #include "sort/format.h"
+#include "sort/output_names.h"
 #include "sort/place.h"
+#include "sort/record.h"
 #include "sort/repeats.h"
+#include "sort/wids.h"
 
 #define REPEATS_BYTES 48 /* of memory for each name, as the set grows */
+#define WIDS_MEMORY (256 * 1024)
 
 /* The stream of orders to one other target. */
 struct channel {
@@ -32,6 +36,10 @@ struct planner {
     bool repeats_full;
     uint32_t group;           /* of the shard that is being cut */
     struct repeats *names;    /* of output shards: two formats may make the same */
+    uint64_t samples;         /* of the shard that is being cut, as wids counts them */
+    struct buf sample;        /* its last one's name */
+    struct blob *wids;        /* the index of all shards so far */
+    XXH3_state_t *all;        /* of their digests */
     struct channel *channels; /* by target; this one's is not used */
     struct book *own;
     struct sort_figures *figures;
@@ -127,6 +135,7 @@ static int shard_begin(struct planner *p, struct error *err)
     blob_reset(p->records);
     repeats_clear(p->repeats);
     p->repeats_full = false;
+    p->samples = 0;
     int rc = cut_begin(&p->cut, &p->shard.name, err);
     XXH3_128bits_reset_withSeed(p->digest, p->inputs);
     XXH3_128bits_update(p->digest, p->shard.name.data, p->shard.name.len);
@@ -141,15 +150,96 @@ static void digest_record(struct planner *p, const struct sort_row *row)
     XXH3_128bits_update(p->digest, place, sizeof place);
 }
 
-static int shard_send(struct planner *p, unsigned builder, struct error *err)
+static int output_send(struct planner *p, const struct order_shard *s, const struct blob *body,
+                       unsigned builder, struct error *err)
 {
-    struct blob_range range = {.blob = p->records, .at = 0, .end = blob_size(p->records)};
+    struct blob_range range = {.blob = body, .at = 0, .end = blob_size(body)};
     if (builder == p->c->self)
-        return book_add(p->own, &p->shard, source_blob(&range), err);
+        return book_add(p->own, s, source_blob(&range), err);
     struct channel *ch = &p->channels[builder];
     ch->shards++;
-    return orders_add(&ch->encoder, &p->shard, source_blob(&range), err);
+    return orders_add(&ch->encoder, s, source_blob(&range), err);
 }
+
+static int find_owner(const struct planner *p, struct buf *name, unsigned *owner,
+                      struct error *err)
+{
+    *owner = p->c->env->owner(p->c->env->ctx, buf_str(name));
+    return *owner < p->c->participants
+               ? 0
+               : error_set(err, E_INTERNAL, "no participant owns output '%s'", buf_str(name));
+}
+
+/* --- indexes ---------------------------------------------------------------------------------- */
+
+/* It is as its owner would have it, whose own it is to make (create_index.h). */
+static int index_send(struct planner *p, struct order_shard *s, const struct blob *body,
+                      struct error *err)
+{
+    unsigned owner = 0;
+    int rc = find_owner(p, &s->name, &owner, err);
+    s->digest = XXH3_128bits_withSeed(s->name.data, s->name.len, s->digest.low64);
+    if (rc == 0)
+        rc = output_send(p, s, body, owner, err);
+    buf_done(&s->name);
+    return rc;
+}
+
+static int add_dali(struct planner *p, struct error *err)
+{
+    struct order_shard s = p->shard;
+    s.kind = ORDER_DALI;
+    s.name = (struct buf)BUF_INIT;
+    output_dali_name(buf_str(&p->shard.name), &s.name);
+    return index_send(p, &s, p->records, err);
+}
+
+static int add_to_wids(struct planner *p, struct error *err)
+{
+    const struct shard_format_ops *format = p->c->spec->output_shards;
+    const struct wids_shard s = {
+        .name = buf_str(&p->shard.name),
+        .samples = p->samples,
+        .bytes = format->encoder_new == NULL ? p->shard.bytes + format_tar_end(format)
+                                             : SORT_SIZE_UNKNOWN,
+    };
+    bool first = p->figures->shards == 0;
+    int rc = first ? wids_begin(p->wids, err) : 0;
+    XXH3_128bits_update(p->all, &p->shard.digest, sizeof p->shard.digest);
+    return rc != 0 ? rc : wids_add(p->wids, p->c->spec->wids_index, &s, first, err);
+}
+
+static int send_wids(struct planner *p, struct error *err)
+{
+    int rc = wids_end(p->wids, err);
+    struct order_shard s = {
+        .kind = ORDER_TEXT, .bytes = blob_size(p->wids), .digest = XXH3_128bits_digest(p->all)};
+    if (rc != 0)
+        return rc;
+    buf_puts(&s.name, p->c->spec->wids_index);
+    return index_send(p, &s, p->wids, err);
+}
+
+static int add_to_indexes(struct planner *p, struct error *err)
+{
+    int rc = p->c->spec->dali_indexes ? add_dali(p, err) : 0;
+    return rc == 0 && p->c->spec->wids_index != NULL ? add_to_wids(p, err) : rc;
+}
+
+/* Neighbours of one name up to the first dot are one sample for who reads the shard. */
+static void count_sample(struct planner *p, const struct sort_row *row)
+{
+    size_t len = 0;
+    const char *name = order_name(&p->c->order, row, &len);
+    len = record_key_len(name, len, SORT_KEY_FIRST_DOT);
+    if (p->samples > 0 && order_compare_names(p->sample.data, p->sample.len, name, len) == 0)
+        return;
+    p->samples++;
+    buf_clear(&p->sample);
+    buf_append(&p->sample, name, len);
+}
+
+/* --- shards, again --------------------------------------------------------------------------- */
 
 static int shard_end(struct planner *p, struct error *err)
 {
@@ -157,10 +247,12 @@ static int shard_end(struct planner *p, struct error *err)
     if (rc != 0)
         return rc;
     p->shard.digest = XXH3_128bits_digest(p->digest);
-    unsigned owner = p->c->env->owner(p->c->env->ctx, buf_str(&p->shard.name));
-    if (owner >= p->c->participants)
-        return error_set(err, E_INTERNAL, "no participant owns output shard '%s'",
-                         buf_str(&p->shard.name));
+    unsigned owner = 0;
+    rc = find_owner(p, &p->shard.name, &owner, err);
+    if (rc == 0)
+        rc = add_to_indexes(p, err);
+    if (rc != 0)
+        return rc;
     struct placement where =
         place_shard(p->held, p->c->participants, owner,
                     p->shard.bytes + format_tar_end(p->c->spec->output_shards));
@@ -170,7 +262,7 @@ static int shard_end(struct planner *p, struct error *err)
     p->figures->moved += where.moved;
     p->figures->moved_hrw += where.moved_hrw;
     p->figures->moved_locality += where.moved_locality;
-    return shard_send(p, where.builder, err);
+    return output_send(p, &p->shard, p->records, where.builder, err);
 }
 
 /* The row belongs to another format than the one before: shards of that one begin. */
@@ -217,6 +309,8 @@ static int add_row(struct planner *p, const struct sort_row *row, struct error *
         .size = row->size,
     };
     digest_record(p, row);
+    if (p->wids != NULL)
+        count_sample(p, row);
     p->held[r.source] += r.size;
     p->shard.bytes += r.size;
     p->shard.records++;
@@ -239,6 +333,8 @@ static int add_rows(struct planner *p, struct row_source rows, struct error *err
     }
     if (rc == 0 && p->cut.open)
         rc = shard_end(p, err);
+    if (rc == 0 && p->wids != NULL && p->figures->shards > 0)
+        rc = send_wids(p, err);
     return rc;
 }
 
@@ -325,6 +421,8 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
         .repeats = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
         .names = repeats_new((size_t)(c->memory.repeats / REPEATS_BYTES)),
         .group = UINT32_MAX,
+        .wids = c->spec->wids_index != NULL ? blob_new(c->env, WIDS_MEMORY) : NULL,
+        .all = XXH3_createState(),
         .channels = xcalloc(c->participants, sizeof *p.channels),
         .own = own,
         .figures = figures,
@@ -332,14 +430,18 @@ int planner_run(struct sort_context *c, struct row_source rows, const struct dic
     if (c->map == NULL)
         cut_init(&p.cut, c->spec->output_template, c->spec->output_shard_size, whole->bytes);
     encoder_init(&p.encoder, sink_blob(p.records));
+    XXH3_128bits_reset(p.all);
     int rc = channels_close(&p, planner_work(&p, rows, err), err);
     encoder_done(&p.encoder);
     buf_done(&p.shard.name);
     buf_done(&p.last_name);
+    buf_done(&p.sample);
     repeats_free(p.repeats);
     repeats_free(p.names);
     blob_free(p.records);
+    blob_free(p.wids);
     XXH3_freeState(p.digest);
+    XXH3_freeState(p.all);
     free(p.channels);
     free(p.held);
     return rc;

@@ -3,15 +3,18 @@
 #include "common/mem.h"
 #include "sort/codec.h"
 #include "sort/gather.h"
+#include "sort/outline.h"
 
 struct sort_records {
     const struct sort_context *context;
     const struct catalog *catalog;
+    enum records_form form;
     struct record_ref *refs;
     size_t count;
     size_t next;
-    uint64_t length;
-    struct feed feed; /* of the record before `next` */
+    uint64_t length;        /* of the records */
+    struct feed feed;       /* of the record before `next`, or */
+    struct outline outline; /* its outline */
     struct gather gather;
 };
 
@@ -21,12 +24,14 @@ static void put_varint(struct buf *out, uint64_t value)
     buf_append(out, bytes, varint_put(bytes, value));
 }
 
-void records_request(uint64_t job, const struct record_ref *refs, size_t count, struct buf *out)
+void records_request(uint64_t job, enum records_form form, const struct record_ref *refs,
+                     size_t count, struct buf *out)
 {
     unsigned char head[8];
     for (unsigned i = 0; i < 8; i++)
         head[i] = (unsigned char)(job >> (8 * i));
     buf_append(out, head, sizeof head);
+    put_varint(out, form);
     put_varint(out, count);
     for (size_t i = 0; i < count; i++) {
         put_varint(out, refs[i].shard);
@@ -34,14 +39,17 @@ void records_request(uint64_t job, const struct record_ref *refs, size_t count, 
     }
 }
 
-static int request_head(const struct sort_context *c, struct decoder *d, size_t *count,
-                        struct error *err)
+static int request_head(struct sort_records *r, struct decoder *d, size_t *count, struct error *err)
 {
     uint64_t job = 0;
+    uint64_t form = 0;
     uint64_t n = 0;
     int rc = decoder_get_u64(d, &job, err);
-    if (rc == 0 && job != c->job)
+    if (rc == 0 && job != r->context->job)
         return error_set(err, E_INVALID, "the request is for another job's records");
+    if (rc == 0)
+        rc = decoder_get_bounded(d, RECORDS_OUTLINES, "a form of records", &form, err);
+    r->form = (enum records_form)form;
     if (rc == 0)
         rc = decoder_get_bounded(d, RECORDS_MAX, "a number of records", &n, err);
     *count = (size_t)n;
@@ -68,7 +76,7 @@ static int request_ref(struct sort_records *r, struct decoder *d, struct error *
 static int request_decode(struct sort_records *r, struct decoder *d, struct error *err)
 {
     size_t count = 0;
-    int rc = request_head(r->context, d, &count, err);
+    int rc = request_head(r, d, &count, err);
     if (rc != 0)
         return rc;
     r->refs = xcalloc(count + 1, sizeof *r->refs);
@@ -84,6 +92,7 @@ int records_open(const struct sort_context *c, const struct catalog *catalog, co
     r->context = c;
     r->catalog = catalog;
     gather_init(&r->gather, catalog);
+    outline_init(&r->outline, catalog, &r->gather);
     struct span span = {.data = request, .len = len};
     struct decoder d;
     decoder_init(&d, source_span(&span));
@@ -97,9 +106,23 @@ int records_open(const struct sort_context *c, const struct catalog *catalog, co
     return 0;
 }
 
-uint64_t sort_records_length(const struct sort_records *r)
+int64_t sort_records_length(const struct sort_records *r)
 {
-    return r->length;
+    return r->form == RECORDS_WHOLE ? (int64_t)r->length : -1;
+}
+
+static int record_begin(struct sort_records *r, const struct record_ref *ref, struct error *err)
+{
+    return r->form == RECORDS_WHOLE
+               ? feed_begin(&r->feed, r->catalog, ref->shard, ref->position, err)
+               : outline_begin(&r->outline, ref->shard, ref->position, err);
+}
+
+static ssize_t record_read(struct sort_records *r, unsigned char *out, size_t max,
+                           struct error *err)
+{
+    return r->form == RECORDS_WHOLE ? feed_fill(&r->feed, &r->gather, out, max, err)
+                                    : outline_read(&r->outline, out, max, err);
 }
 
 static int records_fill(struct sort_records *r, unsigned char *out, size_t max, size_t *filled,
@@ -107,7 +130,7 @@ static int records_fill(struct sort_records *r, unsigned char *out, size_t max, 
 {
     *filled = 0;
     while (*filled < max) {
-        ssize_t n = feed_fill(&r->feed, &r->gather, out + *filled, max - *filled, err);
+        ssize_t n = record_read(r, out + *filled, max - *filled, err);
         if (n < 0)
             return (int)n;
         *filled += (size_t)n;
@@ -115,8 +138,7 @@ static int records_fill(struct sort_records *r, unsigned char *out, size_t max, 
             continue;
         if (r->next == r->count)
             return 0;
-        const struct record_ref *ref = &r->refs[r->next++];
-        int rc = feed_begin(&r->feed, r->catalog, ref->shard, ref->position, err);
+        int rc = record_begin(r, &r->refs[r->next++], err);
         if (rc != 0)
             return rc;
     }
@@ -145,6 +167,7 @@ void sort_records_free(struct sort_records *r)
     if (r == NULL)
         return;
     gather_done(&r->gather);
+    outline_done(&r->outline);
     free(r->refs);
     free(r);
 }

@@ -15,6 +15,7 @@ struct resume {
     struct digests *wanted;  /* names of shards that stand, while the rest is removed */
     struct planned *planned; /* by their place in the book */
     size_t count;
+    bool begun; /* what an earlier life has built is known */
 };
 
 struct resume *resume_new(void)
@@ -92,10 +93,26 @@ static bool is_wanted(void *arg, const char *name)
     return wanted;
 }
 
+static void recall_one(void *arg, const struct sort_digest *order)
+{
+    struct resume *r = arg;
+    digests_add(r->built, (XXH128_hash_t){.low64 = order->low, .high64 = order->high});
+}
+
+static int recall(struct resume *r, const struct sort_context *c, struct error *err)
+{
+    const struct sort_env *env = c->env;
+    bool wanted = !r->begun && c->attempt > 0 && env->outputs_remembered != NULL;
+    r->begun = true;
+    return wanted ? env->outputs_remembered(env->ctx, recall_one, r, err) : 0;
+}
+
 int resume_begin(struct resume *r, struct sort_context *c, const struct book *book,
                  struct error *err)
 {
-    int rc = plan_all(r, c, book, err);
+    int rc = recall(r, c, err);
+    if (rc == 0)
+        rc = plan_all(r, c, book, err);
     if (rc != 0)
         return rc;
     keep_what_stands(r);
@@ -112,7 +129,12 @@ bool resume_is_again(struct resume *r, size_t i)
     return digests_have(r->removed, r->planned[i].name);
 }
 
-void resume_built(struct resume *r, size_t i)
+int resume_built(struct resume *r, const struct sort_context *c, size_t i, const char *name,
+                 struct error *err)
 {
-    digests_add(r->built, r->planned[i].order);
+    const struct sort_env *env = c->env;
+    XXH128_hash_t digest = r->planned[i].order;
+    const struct sort_digest order = {.low = digest.low64, .high = digest.high64};
+    digests_add(r->built, digest);
+    return env->output_remember != NULL ? env->output_remember(env->ctx, name, &order, err) : 0;
 }

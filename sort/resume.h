@@ -1,9 +1,9 @@
-/* What a further attempt need not build again: output shards that this task finished in an earlier
- * one, of the same records in the same order out of the same inputs.
+/* What a further attempt need not build again: output shards that this task, or an earlier life of this
+ * target, finished in an earlier one, of the same records in the same order out of the same inputs.
  *
  * A shard is known by the digest that comes with its order (sort/planner.c): of its name, its records'
  * places in the input, and what the inputs are, whichever targets have them.  Hidden outputs that nobody ordered, or that are ordered
- * otherwise now, or that stand there from an earlier life of this target, go before anything is built:
+ * otherwise now, or of which an earlier life has not remembered what they are, go before anything is built:
  * the job's commit shows whatever carries its mark. */
 #pragma once
 
@@ -24,4 +24,5 @@ int resume_begin(struct resume *r, struct sort_context *c, const struct book *bo
 /* For shard i of the book.  Any thread, from here on. */
 bool resume_stands(const struct resume *r, size_t i);
 bool resume_is_again(struct resume *r, size_t i); /* one of its name was removed */
-void resume_built(struct resume *r, size_t i);
+int resume_built(struct resume *r, const struct sort_context *c, size_t i, const char *name,
+                 struct error *err);

@@ -34,6 +34,13 @@ struct kind {
     atomic_ullong longest; /* bytes */
 };
 
+/* What a target would find again on its disks. */
+struct built {
+    char *name;
+    struct sort_digest order;
+    const struct node *node;
+};
+
 struct sim {
     struct sim_config config;
     struct dirs *dirs; /* while it runs */
@@ -44,6 +51,8 @@ struct sim {
     pthread_cond_t changed;
     unsigned relays; /* threads that nobody joins */
     struct error first;
+    struct built *built;
+    size_t built_count;
     atomic_ullong passes[SIM_OUTPUT_FINISH + 1];
     struct kind kinds[SIM_OUTPUT_FINISH + 1];
 };
@@ -346,6 +355,16 @@ static int sim_output_finish(void *ctx, struct sort_output *out, struct error *e
     return rc;
 }
 
+static void sim_forget(struct sim *s, const char *name)
+{
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->built_count; i++) {
+        if (strcmp(s->built[i].name, name) == 0)
+            s->built[i].node = NULL;
+    }
+    pthread_mutex_unlock(&s->lock);
+}
+
 struct pruning {
     struct node *node;
     bool (*wanted)(void *arg, const char *name);
@@ -356,7 +375,10 @@ struct pruning {
 static bool sim_wanted(void *arg, const char *name)
 {
     const struct pruning *p = arg;
-    return !sim_owns(p->node, name) || p->wanted(p->arg, name);
+    bool wanted = !sim_owns(p->node, name) || p->wanted(p->arg, name);
+    if (!wanted)
+        sim_forget(p->node->sim, name);
+    return wanted;
 }
 
 static int sim_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
@@ -365,6 +387,35 @@ static int sim_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *na
     struct node *n = ctx;
     struct pruning p = {.node = n, .wanted = wanted, .arg = arg};
     return dirs_outputs_prune(n->sim->dirs, sim_wanted, &p, err);
+}
+
+static int sim_output_remember(void *ctx, const char *name, const struct sort_digest *order,
+                               struct error *err)
+{
+    struct node *n = ctx;
+    struct sim *s = n->sim;
+    (void)err;
+    pthread_mutex_lock(&s->lock);
+    s->built = xrealloc(s->built, (s->built_count + 1) * sizeof *s->built);
+    s->built[s->built_count++] = (struct built){.name = xstrdup(name), .order = *order, .node = n};
+    pthread_mutex_unlock(&s->lock);
+    return 0;
+}
+
+static int sim_outputs_remembered(void *ctx,
+                                  void (*each)(void *arg, const struct sort_digest *order),
+                                  void *arg, struct error *err)
+{
+    const struct node *n = ctx;
+    struct sim *s = n->sim;
+    (void)err;
+    pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < s->built_count; i++) {
+        if (s->built[i].node == n)
+            each(arg, &s->built[i].order);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return 0;
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -384,6 +435,8 @@ static const struct sort_env sim_env = {
     .output_write = sim_output_write,
     .output_finish = sim_output_finish,
     .output_discard = sim_output_discard,
+    .output_remember = sim_output_remember,
+    .outputs_remembered = sim_outputs_remembered,
     .outputs_prune = sim_outputs_prune,
 };
 
@@ -414,6 +467,9 @@ void sim_free(struct sim *s)
         return;
     for (unsigned i = 0; i < s->config.targets; i++)
         sort_task_free(s->nodes[i].task);
+    for (size_t i = 0; i < s->built_count; i++)
+        free(s->built[i].name);
+    free(s->built);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s->nodes);

@@ -18,6 +18,8 @@ static const char *const fields[] = {"input_bck",
                                      "output_format",
                                      "output_extension",
                                      "output_shard_size",
+                                     "wids_index",
+                                     "dali_indexes",
                                      "algorithm",
                                      "key_rule",
                                      "max_mem_usage",
@@ -438,6 +440,7 @@ void sort_spec_free(struct sort_spec *s)
     free(s->input_extension);
     free(s->output_extension);
     template_free(s->output_template);
+    free(s->wids_index);
     free(s->ekm_file);
     free(s->ekm_bucket);
     free(s->ekm_object);

@@ -42,6 +42,8 @@ struct sort_spec {
     char *output_extension;
     const struct shard_format_ops *input_shards; /* what those extensions say */
     const struct shard_format_ops *output_shards;
+    char *wids_index;  /* name of the output's index for wids (wids.h), or NULL */
+    bool dali_indexes; /* one for DALI beside each output shard (dali.h) */
     struct name_template *output_template; /* NULL with an external key map, which has them */
     char *ekm_file;   /* where the external key map is: a URL of HTTP, or an object's; or NULL */
     char *ekm_bucket; /* of an object: else NULL */

@@ -74,6 +74,14 @@ static void add_output_names(const struct sort_spec *s, json_t *doc)
     json_object_set_new(doc, "ekm_missing_key", json_string(spec_policy_names[s->ekm_missing_key]));
 }
 
+static void add_indexes(const struct sort_spec *s, json_t *doc)
+{
+    if (s->wids_index != NULL)
+        json_object_set_new(doc, "wids_index", json_string(s->wids_index));
+    if (s->dali_indexes)
+        json_object_set_new(doc, "dali_indexes", json_true());
+}
+
 json_t *sort_spec_json(const struct sort_spec *s)
 {
     json_t *doc = json_pack(
@@ -91,5 +99,6 @@ json_t *sort_spec_json(const struct sort_spec *s)
         spec_policy_names[s->duplicated_records], "duplicated_output_records",
         spec_policy_names[s->duplicated_output_records]);
     add_output_names(s, doc);
+    add_indexes(s, doc);
     return doc;
 }

@@ -291,6 +291,34 @@ static int parse_output_size(json_t *doc, struct sort_spec *s, struct error *err
     return 0;
 }
 
+/* No shard ends so, nor an index of one. */
+static bool names_index(const char *name)
+{
+    size_t len = strlen(name);
+    return len > 5 && strcmp(name + len - 5, ".json") == 0;
+}
+
+static int parse_indexes(json_t *doc, struct sort_spec *s, struct error *err)
+{
+    const char *wids = "";
+    int rc = json_get_str(doc, "", "wids_index", &wids, err);
+    if (rc == 0)
+        rc = json_get_bool(doc, "", "dali_indexes", &s->dali_indexes, err);
+    if (rc == 0 && s->dali_indexes && s->output_shards->encoder_new != NULL)
+        return error_set(err, E_SPEC,
+                         "field 'dali_indexes': DALI reads plain tars (.tar), not '%s'",
+                         s->output_extension);
+    if (rc != 0 || wids[0] == '\0')
+        return rc;
+    if (!names_index(wids))
+        return error_set(err, E_SPEC,
+                         "field 'wids_index': '%s' is no object's name that ends with "
+                         "'.json'",
+                         wids);
+    s->wids_index = xstrdup(wids);
+    return check_name("wids_index", wids, err);
+}
+
 int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
 {
     const char *text = NULL;
@@ -307,5 +335,7 @@ int spec_parse_output(json_t *doc, struct sort_spec *s, struct error *err)
     if (text != NULL)
         rc = spec_output_template("output_format", text, s->output_extension, &s->output_template,
                                   err);
-    return rc != 0 ? rc : parse_output_size(doc, s, err);
+    if (rc == 0)
+        rc = parse_output_size(doc, s, err);
+    return rc != 0 ? rc : parse_indexes(doc, s, err);
 }

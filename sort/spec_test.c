@@ -214,6 +214,7 @@ static void test_every_form_comes_back(void **state)
         BASE(", \"max_mem_usage\": \"7%\", \"dry_run\": true, \"description\": \"d\\\"q\""),
         BASE(", \"max_mem_usage\": \"1GB\", \"missing_shards\": \"warn\","
              " \"duplicated_records\": \"ignore\", \"duplicated_output_records\": \"abort\""),
+        BASE(", \"wids_index\": \"a/o.json\", \"dali_indexes\": true"),
         "{\"input_bck\": \"b\", \"output_bck\": \"c\", \"input_format\": {\"prefix\": \"p/\"},"
         " \"output_format\": \"o-{00..10..2}.tar\"}",
         "{\"input_bck\": \"b\", \"input_format\": {\"objnames\": [\"x.tar\", \"a/b.tar\"]},"
@@ -343,6 +344,12 @@ static const struct {
     {BASE(", \"missing_shards\": \"warn\", \"config\": {\"missing_shards\": \"abort\"}"), E_SPEC,
      "given twice"},
     {BASE(", \"dry_run\": 1"), E_SPEC, "dry_run"},
+    {BASE(", \"wids_index\": 1"), E_SPEC, "wids_index"},
+    {BASE(", \"wids_index\": \"o-1.tar\""), E_SPEC, "ends with '.json'"},
+    {BASE(", \"wids_index\": \".json\""), E_SPEC, "ends with '.json'"},
+    {BASE(", \"dali_indexes\": \"yes\""), E_SPEC, "dali_indexes"},
+    {BASE(", \"dali_indexes\": true, \"output_extension\": \".tar.gz\""), E_SPEC,
+     "DALI reads plain tars (.tar), not '.tar.gz'"},
     {BASE(", \"description\": 1"), E_SPEC, "description"},
 };
 

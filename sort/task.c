@@ -291,18 +291,23 @@ static int read_map(struct sort_context *c, struct error *err)
     return rc != 0 ? rc : keymap_finish(c->map, err);
 }
 
-/* The first name is used if any is: where it is taken, that can be said before any work. */
-static int check_first_name(struct sort_task *t, struct error *err)
+static int check_name(struct sort_task *t, const char *name, struct error *err)
 {
     const struct sort_env *env = t->c.env;
+    return env->owner(env->ctx, name) == t->c.self ? env->output_check(env->ctx, name, err) : 0;
+}
+
+/* The first names are used if any are: where they are taken, that can be said before any work. */
+static int check_first_names(struct sort_task *t, struct error *err)
+{
+    const struct sort_spec *spec = t->c.spec;
     _cleanup_(buf_done)
     struct buf name = BUF_INIT;
-    if (t->c.map != NULL)
-        return 0; /* which of its formats are used is not known yet */
-    template_name(t->c.spec->output_template, 0, &name);
-    if (env->owner(env->ctx, buf_str(&name)) != t->c.self)
-        return 0;
-    return env->output_check(env->ctx, buf_str(&name), err);
+    int rc = spec->wids_index != NULL ? check_name(t, spec->wids_index, err) : 0;
+    if (rc != 0 || t->c.map != NULL)
+        return rc; /* which of its formats are used is not known yet */
+    template_name(spec->output_template, 0, &name);
+    return check_name(t, buf_str(&name), err);
 }
 
 static int note_given_way(const struct sort_task *t, struct error *err)
@@ -313,7 +318,7 @@ static int note_given_way(const struct sort_task *t, struct error *err)
 static int begin_extract(struct sort_task *t, struct error *err)
 {
     int rc = read_map(&t->c, err);
-    return rc != 0 ? rc : check_first_name(t, err);
+    return rc != 0 ? rc : check_first_names(t, err);
 }
 
 static int run_extract(struct sort_task *t, struct error *err)
@@ -391,10 +396,10 @@ static int run_create(struct sort_task *t, struct error *err)
     struct sort_progress *p = &t->c.progress;
     enter(t, SORT_CREATING);
     uint64_t begun = clock_ms();
-    size_t count = book_count(t->book);
-    atomic_store(&p->to_build, count);
+    atomic_store(&p->to_build, book_count(t->book));
     atomic_store(&p->bytes_total,
-                 book_bytes(t->book) + count * format_tar_end(t->c.spec->output_shards));
+                 book_bytes(t->book) +
+                     book_shards(t->book) * format_tar_end(t->c.spec->output_shards));
     int rc = resume_begin(t->resume, &t->c, t->book, err);
     if (rc == 0)
         rc = create_check(&t->c, t->book, err);

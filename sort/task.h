@@ -99,7 +99,7 @@ int sort_task_receive(struct sort_task *t, unsigned from, enum sort_channel chan
 struct sort_records;
 int sort_task_records(struct sort_task *t, const void *request, size_t len,
                       struct sort_records **out, struct error *err);
-uint64_t sort_records_length(const struct sort_records *r); /* total bytes */
+int64_t sort_records_length(const struct sort_records *r); /* total bytes; -1: not known */
 /* 1..max bytes, 0 at the end, or an error code. */
 ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *err);
 bool sort_records_wanted(const struct sort_records *r); /* until the task is stopped */

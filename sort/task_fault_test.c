@@ -19,7 +19,8 @@ struct failing {
 static void failing_setup(struct failing *f, struct world *w, unsigned targets)
 {
     world_make_dataset(w, 2);
-    *f = (struct failing){.w = w, .spec = world_spec(WORLD_PREFIX), .targets = targets};
+    *f = (struct failing){
+        .w = w, .spec = world_spec(WORLD_PREFIX WORLD_INDEXES), .targets = targets};
 }
 
 /* Stop, or fail, at the n-th call of each function of the env, until there is no n-th call. */

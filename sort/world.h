@@ -28,6 +28,8 @@ int world_teardown(void **state);
 int world_count(const char *path); /* entries of a directory */
 void world_clear_output(struct world *w);
 void world_write(const char *dir, const char *name, const struct buf *text);
+/* Fields for indexes beside the output: wids.h, dali.h. */
+#define WORLD_INDEXES ", \"wids_index\": \"o.json\", \"dali_indexes\": true"
 /* Shards s-000.tar, s-001.tar, … of all kinds; the same for the same seed. */
 void world_make_dataset(struct world *w, uint64_t seed);
 

@@ -72,11 +72,14 @@ static int find_bucket(const struct admit_question *q, const struct bucket **buc
 
 /* Of several: the one that acts, unless the call is for what every owner has. */
 static int find_acting(const struct admit_question *q, const struct bucket *bucket,
-                       const struct node **owner, struct error *err)
+                       const struct node **owner, bool *beside, struct error *err)
 {
     struct owners o;
     owners_of(q->state, bucket, q->object, &o);
     *owner = o.acting;
+    *beside = q->reads && owners_reads_beside(q->state, bucket, &o, q->self);
+    if (*beside)
+        *owner = smap_node(&q->state->smap, q->self);
     if (q->copy && owners_has(&o, q->self))
         *owner = smap_node(&q->state->smap, q->self);
     else if (q->copy)
@@ -90,10 +93,11 @@ static int find_acting(const struct admit_question *q, const struct bucket *buck
 }
 
 static int find_owner(const struct admit_question *q, const struct bucket *bucket,
-                      const struct node **owner, struct error *err)
+                      struct admit_answer *a, struct error *err)
 {
+    const struct node **owner = &a->owner;
     if (bucket_has_copies(bucket))
-        return find_acting(q, bucket, owner, err);
+        return find_acting(q, bucket, owner, &a->beside, err);
     if (smap_owners(&q->state->smap, bucket->id, q->object, 1, owner) == 0)
         return error_set(err, E_NO_TARGETS, "the cluster has no target");
     if (strcmp((*owner)->id, q->self) != 0 && (*owner)->state != NODE_ACTIVE)
@@ -119,7 +123,7 @@ void admit(const struct admit_question *q, struct admit_answer *a, struct error 
         a->verdict = ADMIT_REFUSE;
     else if (q->holder)
         return;
-    else if (find_owner(q, a->bucket, &a->owner, err) != 0)
+    else if (find_owner(q, a->bucket, a, err) != 0)
         a->verdict = ADMIT_REFUSE;
     else if (strcmp(a->owner->id, q->self) != 0)
         a->verdict = ADMIT_REDIRECT;

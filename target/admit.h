@@ -9,7 +9,8 @@
  *                                    the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
  *   another target owns the object   redirect to it, unless a peer asks for what we hold (earlier.h)
- *   several own it                   the one that acts counts (cluster/owners.h), but for its copies
+ *   several own it                   the one that acts counts (cluster/owners.h), but for its copies,
+ *                                    and for reads that any good owner may answer
  *   we own it                        go on */
 #pragma once
 
@@ -31,12 +32,14 @@ struct admit_question {
     bool refreshed; /* it was asked before: a state that is still older is refused */
     bool holder;    /* whoever owns it: we are asked for what we have */
     bool copy;      /* from one owner to another */
+    bool reads;     /* a client's GET or HEAD, which another owner may answer, too */
 };
 
 struct admit_answer {
     enum admit_verdict verdict;
     const struct bucket *bucket; /* the state's */
     const struct node *owner;    /* with ADMIT_REDIRECT */
+    bool beside;                 /* with ADMIT_SERVE: to the owner that acts (owners_readers()) */
 };
 
 /* err is set with ADMIT_REFUSE: E_NAME, E_INVALID, E_BUCKET_NOT_FOUND, E_STALE_MAP, E_NOT_READY,

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "cluster/command.h"
 #include "common/buf.h"
 #include "common/jsonx.h"
 
@@ -179,6 +180,56 @@ static void test_a_holder_serves_what_another_owns(void **unused)
     assert_verdict(&q, ADMIT_REFUSE, E_STALE_MAP);
 }
 
+/* Bucket "b" with a copy on each target. */
+static struct cluster_state *state_of_copies(const char *props)
+{
+    const struct cluster_state *next;
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *patch = json_loads(props, 0, NULL);
+    const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = "b", .patch = patch};
+    const struct command filled = {.kind = CMD_COPIES_FILLED};
+    if (command_apply(state, &cmd, &next, &err) != 0)
+        fail_msg("%s", err.message);
+    struct command done = filled;
+    done.raised = next->bmd.buckets[0].raised;
+    done.lagged = next->smap.lagged;
+    done.placed = next->smap.placed;
+    const struct cluster_state *whole;
+    if (command_apply(next, &done, &whole, &err) != 0)
+        fail_msg("%s", err.message);
+    state_unref(next);
+    return (struct cluster_state *)whole;
+}
+
+static void test_reads_are_for_all_good_owners(void **unused)
+{
+    (void)unused;
+    struct admit_question q = question(name_of("t2"));
+    struct admit_answer a;
+    struct cluster_state *any = state_of_copies("{\"copies\": 2, \"read_from\": \"any\"}");
+    struct cluster_state *acting = state_of_copies("{\"copies\": 2, \"read_from\": \"acting\"}");
+    q.state = any;
+    q.reads = true;
+    admit(&q, &a, NULL);
+    assert_int_equal(a.verdict, ADMIT_SERVE);
+    assert_true(a.beside);
+    q.reads = false;
+    admit(&q, &a, NULL);
+    assert_int_equal(a.verdict, ADMIT_REDIRECT);
+    q.state = acting;
+    q.reads = true;
+    admit(&q, &a, NULL);
+    assert_int_equal(a.verdict, ADMIT_REDIRECT);
+    assert_string_equal(a.owner->id, "t2");
+    q.self = "t2"; /* the one that acts */
+    q.state = any;
+    admit(&q, &a, NULL);
+    assert_int_equal(a.verdict, ADMIT_SERVE);
+    assert_false(a.beside);
+    state_unref(any);
+    state_unref(acting);
+}
+
 static void test_a_state_that_stays_older_is_refused(void **unused)
 {
     (void)unused;
@@ -237,6 +288,7 @@ int main(void)
         admit_test(test_redirects_of_another_age),
         admit_test(test_an_old_redirect_leads_on_to_the_owner),
         admit_test(test_a_holder_serves_what_another_owns),
+        admit_test(test_reads_are_for_all_good_owners),
         admit_test(test_a_state_that_stays_older_is_refused),
         admit_test(test_a_bucket_made_anew_is_another_one),
         admit_test(test_an_unreachable_owner_is_named),

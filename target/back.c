@@ -35,7 +35,6 @@ struct back {
     struct backlog *backlog;
     size_t running;
     bool stop, changed;
-    bool overflowed;     /* there is more than the backlog holds */
     bool looking;        /* through the indexes, just now */
     bool looks;          /* they are to be looked through … */
     uint64_t look_at_ms; /* … not before */
@@ -48,7 +47,6 @@ static bool note(struct back *k, uint64_t bucket_id, const char *name, int64_t w
 {
     pthread_mutex_lock(&k->lock);
     bool noted = backlog_note(k->backlog, bucket_id, name, written_ms);
-    k->overflowed |= !noted;
     bool goes_on = noted && !k->stop;
     pthread_cond_signal(&k->woken);
     pthread_mutex_unlock(&k->lock);
@@ -186,18 +184,17 @@ static bool start_one(struct back *k, uint64_t *wait_ms)
 /* With the lock, which is given away meanwhile. */
 static void look_where_due(struct back *k)
 {
-    size_t stuck;
     struct error err = ERROR_INIT;
     pthread_mutex_unlock(&k->lock);
     struct back_seen now = see(k->target);
     pthread_mutex_lock(&k->lock);
-    bool room = backlog_count(k->backlog, 0, UINT64_MAX, &stuck) < NAMES_MAX / 2;
-    if (!back_seen_is_same(&now, &k->seen) || (k->overflowed && room))
+    if (!back_seen_is_same(&now, &k->seen) || backlog_has_room(k->backlog))
         k->looks = true;
     k->seen = now;
     if (!k->looks || clock_ms() < k->look_at_ms)
         return;
-    k->looks = k->overflowed = false;
+    k->looks = false;
+    backlog_looks(k->backlog);
     k->looking = true;
     pthread_mutex_unlock(&k->lock);
     int code = look(k, &err);
@@ -330,7 +327,7 @@ struct back_count back_count(struct back *k)
     pthread_mutex_lock(&k->lock);
     size_t waiting = backlog_count(k->backlog, clock_ms(), BACK_STUCK_MS, &stuck);
     size_t late = backlog_late(k->backlog, before_ms, &oldest_ms);
-    bool unknown = k->looking || k->looks || k->changed || k->overflowed;
+    bool unknown = k->looking || k->looks || k->changed || backlog_overflows(k->backlog);
     pthread_mutex_unlock(&k->lock);
     uint64_t age_ms = oldest_ms < now_ms ? (uint64_t)(now_ms - oldest_ms) : 0;
     return (struct back_count){

@@ -28,6 +28,8 @@
  * after that; that a later upload is overtaken by it there takes a backend that holds it back for
  * longer than the restart, or the choice of another owner, takes.
  *
+ * A rename leaves a deletion that waits until the new name is there (back_after.h).
+ *
  * What is sent twice (a crash between the upload's end and the mark's) is the same, or is deleted
  * again: what somebody else wrote there in between is lost.
  *

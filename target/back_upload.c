@@ -5,9 +5,12 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
+#include "cluster/layout.h"
+#include "target/back_after.h"
 #include "target/backend/upload.h"
 #include "target/cold_internal.h"
 #include "target/earlier.h"
+#include "target/object_copy.h"
 #include "target/turns.h"
 
 struct work {
@@ -19,6 +22,14 @@ struct work {
     bool refused; /* by the backend */
 };
 
+/* Before anything is opened: what waits for somebody who is away asks again and again. */
+static int check_reachable(const struct work *w, const struct cluster_state *s, struct error *err)
+{
+    return earlier_is_asked(w->target, s, w->bucket, w->name, false)
+               ? earlier_check_reachable(w->target, s, w->bucket, w->name, err)
+               : 0;
+}
+
 /* Does an earlier owner keep it from going, for now, or for good (*superseded)? */
 static int ask_earlier(const struct work *w, const struct cluster_state *s, bool *superseded,
                        struct error *err)
@@ -27,9 +38,7 @@ static int ask_earlier(const struct work *w, const struct cluster_state *s, bool
     *superseded = false;
     if (!earlier_is_asked(w->target, s, w->bucket, w->name, false))
         return 0;
-    int code = earlier_check_reachable(w->target, s, w->bucket, w->name, err);
-    if (code == 0)
-        code = earlier_ask_wait(w->target, s, w->bucket, w->name, &held, err);
+    int code = earlier_ask_wait(w->target, s, w->bucket, w->name, &held, err);
     if (code != 0)
         return code;
     if (held.uploading)
@@ -79,13 +88,71 @@ static int send_object(struct work *w, struct error *err)
     return code;
 }
 
-static int send_it(struct work *w, struct error *err)
+/* What the owner of the new name has of it: who knows later owners does not say. */
+static int ask_owner(const struct work *w, const struct cluster_state *s, const char *new_name,
+                     struct object_held *held, struct error *err)
 {
-    if (!attr_is_tombstone(&w->o.attr))
-        return send_object(w, err);
-    int code = upload_delete(&w->target->cold->env, w->bucket->props.backend, w->name, err);
+    struct target *t = w->target;
+    const struct node *owner;
+    struct http_result r = {.code = 0};
+    int code = object_copy_owner(s, w->bucket, new_name, &owner, err);
+    if (code != 0)
+        return code;
+    _cleanup_free_ char *url = earlier_held_url(s, owner, w->bucket->id, new_name, true);
+    const struct http_call get = {
+        .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
+    (void)http_call_wait(t->data_client, &get, &r, NULL); /* the result says it */
+    code = earlier_held_of(&r, url, owner->id, held, err);
+    http_result_done(&r);
+    return code;
+}
+
+/* Nothing is here under the new name: evicted, or forgotten after it was deleted; or lost, before
+ * it was uploaded. */
+static int check_backend_has(const struct work *w, const char *new_name, struct error *err)
+{
+    bool there = false;
+    int code = cold_find(w->target->cold, w->bucket->props.backend, new_name, &there, err);
+    if (code == 0 && !there)
+        code =
+            error_set(err, E_NOT_READY,
+                      "renamed to '%s', of which neither its target nor the backend has anything: "
+                      "the backend keeps the old name",
+                      new_name);
+    return code;
+}
+
+/* The old name of a rename goes when the backend has the new one, whatever that was written to
+ * since. */
+static int check_after(const struct work *w, const struct cluster_state *s, struct error *err)
+{
+    char new_name[ATTR_NAME_MAX + 1];
+    struct object_held held;
+    if (!back_after_get(&w->o.attr, new_name))
+        return 0;
+    if (!layout_is_settled(&s->smap)) /* the new name may be on its way to another owner */
+        return error_set(err, E_NOT_READY, "renamed to '%s', while objects move to other targets",
+                         new_name);
+    int code = ask_owner(w, s, new_name, &held, err);
+    if (code == 0 && (held.pending || held.uploading || held.unreadable))
+        code = error_set(err, E_NOT_READY, "renamed to '%s', which the backend does not have yet",
+                         new_name);
+    return code == 0 && !held.found ? check_backend_has(w, new_name, err) : code;
+}
+
+static int delete_it(struct work *w, const struct cluster_state *s, struct error *err)
+{
+    int code = check_after(w, s, err);
+    if (code != 0)
+        return code;
+    code = upload_delete(&w->target->cold->env, w->bucket->props.backend, w->name, err);
     w->refused = code != 0;
     return code;
+}
+
+static int send_it(struct work *w, const struct cluster_state *s, struct error *err)
+{
+    return attr_is_tombstone(&w->o.attr) ? delete_it(w, s, err) : send_object(w, err);
 }
 
 /* The backend has it.  On the disk, too: else power could bring the mark back, and it would go once
@@ -105,7 +172,7 @@ static int upload_open(struct work *w, const struct cluster_state *s, struct err
     int code = ask_earlier(w, s, &superseded, err);
     if (code != 0 || superseded)
         return code;
-    code = send_it(w, err);
+    code = send_it(w, s, err);
     metric_add(code == 0 ? w->target->cold->written : w->target->cold->not_written, 1);
     return code != 0 ? code : settle(w, err);
 }
@@ -117,7 +184,10 @@ static int upload(struct work *w, const struct cluster_state *s, struct error *e
         return 0; /* it is moved to who does, and goes from there */
     if (turns_busy(t->cold->turns, w->bucket->id, w->name))
         return error_set(err, E_NOT_READY, "'%s' is being written through to its backend", w->name);
-    int code = object_open_held(t->store, w->bucket->id, w->name, &w->o, err);
+    int code = check_reachable(w, s, err);
+    if (code != 0)
+        return code;
+    code = object_open_held(t->store, w->bucket->id, w->name, &w->o, err);
     if (code != 0)
         return code == E_OBJECT_NOT_FOUND ? 0 : code;
     if (attr_is_pending(&w->o.attr))

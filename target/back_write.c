@@ -102,7 +102,7 @@ static void run(void *arg)
         object_put_commit_over(w->put, &w->condition, &w->present, ended, w);
     } else {
         object_bury(call->target->store, call->bucket->id, call->name, &w->condition, &w->present,
-                    ended, w);
+                    NULL, ended, w);
     }
 }
 

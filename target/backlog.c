@@ -29,7 +29,8 @@ struct lane {
     struct lane *next;
     uint64_t bucket_id;
     struct queue waiting, resting; /* resting: in the order in which they were put off */
-    size_t running;
+    size_t running, count;
+    bool overflows;
     unsigned failures; /* in a row */
     uint64_t rests_until_ms;
 };
@@ -150,18 +151,51 @@ bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name, int64
         note_again(n, written_ms);
         return true;
     }
-    if (b->count == b->rules.most)
+    struct lane *l = lane_of(b, bucket_id);
+    if (l->count >= b->rules.most - b->count) {
+        l->overflows = true;
         return false;
+    }
     size_t len = strlen(name) + 1, slot = slot_of(bucket_id, name);
     n = xcalloc(1, sizeof *n + len);
-    n->lane = lane_of(b, bucket_id);
+    n->lane = l;
     n->written_ms = written_ms;
     memcpy(n->text, name, len);
     n->next_in_slot = b->slots[slot];
     b->slots[slot] = n;
     b->count++;
-    append(&n->lane->waiting, n);
+    l->count++;
+    append(&l->waiting, n);
     return true;
+}
+
+bool backlog_overflows(const struct backlog *b)
+{
+    const struct lane *l = b->lanes;
+    while (l != NULL && !l->overflows)
+        l = l->next;
+    return l != NULL;
+}
+
+/* It was refused at half of what the others leave. */
+static bool has_room(const struct backlog *b, const struct lane *l)
+{
+    size_t others = b->count - l->count, full = (b->rules.most - others + 1) / 2;
+    return l->count < (full + 1) / 2;
+}
+
+bool backlog_has_room(const struct backlog *b)
+{
+    const struct lane *l = b->lanes;
+    while (l != NULL && !(l->overflows && has_room(b, l)))
+        l = l->next;
+    return l != NULL;
+}
+
+void backlog_looks(struct backlog *b)
+{
+    for (struct lane *l = b->lanes; l != NULL; l = l->next)
+        l->overflows = false;
 }
 
 /* *wait_ms is no more than until then; true: that is now. */
@@ -206,6 +240,7 @@ static void forget(struct backlog *b, struct backlog_name *n)
         at = &(*at)->next_in_slot;
     *at = n->next_in_slot;
     b->count--;
+    n->lane->count--;
     free(n);
 }
 

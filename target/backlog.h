@@ -10,6 +10,10 @@
  * a time is tried until one is over.  Buckets take turns.  What has failed for a reason of its own
  * (an earlier owner that is away) is put off: it rests by itself, and the bucket goes on.
  *
+ * Room.  A bucket may have as many names here as there is still room for, and no more: one alone
+ * half of all, the next one a quarter …  So none that cannot get rid of its names keeps the others
+ * from having any.
+ *
  * It is derived (back.h): what it has no room for, or forgets with the process, is found again.
  *
  * Pure: time is given.  No locks: the owner's. */
@@ -35,8 +39,14 @@ struct backlog *backlog_new(const struct backlog_rules *rules);
 void backlog_free(struct backlog *b); /* NULL is fine */
 DEFINE_CLEANUP(struct backlog, backlog_free);
 
-/* False: there is no room for it.  written_ms: when, by the wall. */
+/* False: there is no room for it, and its bucket overflows.  written_ms: when, by the wall. */
 bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name, int64_t written_ms);
+/* Is there a bucket that overflows, so that not all of its names are here?  Has one of them now
+ * room for as many as it has, so that it is worth looking for the rest?  Who looks says so first.
+ */
+bool backlog_overflows(const struct backlog *b);
+bool backlog_has_room(const struct backlog *b);
+void backlog_looks(struct backlog *b);
 /* The next one, which runs from now on until one of the two calls below; NULL: none may, for
  * *wait_ms (UINT64_MAX: until something else happens). */
 struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *wait_ms);

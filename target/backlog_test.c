@@ -183,7 +183,7 @@ static void it_is_bounded_and_says_what_runs(void **unused)
 {
     (void)unused;
     _cleanup_(backlog_freep)
-    struct backlog *b = backlog_of(2);
+    struct backlog *b = backlog_of(4);
     uint64_t bucket = 1;
     assert_true(backlog_note(b, 1, "a", 0));
     assert_true(backlog_note(b, 1, "b", 0));
@@ -196,6 +196,83 @@ static void it_is_bounded_and_says_what_runs(void **unused)
     assert_true(backlog_any_runs(b, is_b, &bucket));
     backlog_over(b, n);
     assert_false(backlog_any_runs(b, is_b, &bucket));
+}
+
+static void note_many(struct backlog *b, uint64_t bucket_id, size_t from, size_t end)
+{
+    char name[24];
+    for (size_t i = from; i < end; i++) {
+        snprintf(name, sizeof name, "%zu", i);
+        assert_true(backlog_note(b, bucket_id, name, 0));
+    }
+}
+
+static void finish_many(struct backlog *b, size_t many)
+{
+    uint64_t wait_ms;
+    for (size_t i = 0; i < many; i++) {
+        struct backlog_name *n = backlog_take(b, 0, &wait_ms);
+        assert_non_null(n);
+        backlog_over(b, n);
+    }
+}
+
+/* The first bucket's earlier owner is away. */
+static void a_bucket_that_is_stuck_leaves_room_for_others(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(16);
+    uint64_t wait_ms;
+    note_many(b, 1, 0, 8);
+    assert_false(backlog_overflows(b));
+    assert_false(backlog_note(b, 1, "more", 0));
+    assert_true(backlog_overflows(b));
+    for (size_t i = 0; i < 8; i++)
+        backlog_put_off(b, backlog_take(b, 0, &wait_ms), 0);
+    note_many(b, 2, 0, 4);
+    assert_false(backlog_note(b, 2, "more", 0));
+    note_many(b, 3, 0, 2);
+    assert_false(backlog_note(b, 3, "more", 0));
+    note_many(b, 4, 0, 1);
+    assert_int_equal(count(b), 15);
+    finish_many(b, 7);
+    assert_null(backlog_take(b, 0, &wait_ms)); /* the first bucket's are all that is left */
+    assert_int_equal(count(b), 8);
+}
+
+static void what_overflowed_is_looked_for_when_half_of_its_room_is_there(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(16);
+    note_many(b, 1, 0, 8);
+    assert_false(backlog_note(b, 1, "more", 0));
+    finish_many(b, 4);
+    assert_false(backlog_has_room(b));
+    finish_many(b, 1);
+    assert_true(backlog_has_room(b));
+    backlog_looks(b);
+    assert_false(backlog_overflows(b));
+    assert_false(backlog_has_room(b)); /* all there are are here, until one is refused */
+    note_many(b, 1, 8, 13);
+    assert_false(backlog_note(b, 1, "more", 0));
+    assert_false(backlog_has_room(b));
+}
+
+/* It has no name here, and is looked for when the others have let go of one. */
+static void a_bucket_without_a_place_gets_one(void **unused)
+{
+    (void)unused;
+    _cleanup_(backlog_freep)
+    struct backlog *b = backlog_of(2);
+    assert_true(backlog_note(b, 1, "a", 0));
+    assert_true(backlog_note(b, 2, "x", 0));
+    assert_false(backlog_note(b, 3, "late", 0));
+    assert_false(backlog_has_room(b));
+    finish_many(b, 1);
+    assert_true(backlog_has_room(b));
+    assert_true(backlog_note(b, 3, "late", 0));
 }
 
 static void what_is_late_is_told_by_the_first_write(void **unused)
@@ -234,6 +311,9 @@ int main(void)
         cmocka_unit_test(what_is_put_off_rests_alone),
         cmocka_unit_test(the_bucket_rests_with_what_was_put_off),
         cmocka_unit_test(it_is_bounded_and_says_what_runs),
+        cmocka_unit_test(a_bucket_that_is_stuck_leaves_room_for_others),
+        cmocka_unit_test(what_overflowed_is_looked_for_when_half_of_its_room_is_there),
+        cmocka_unit_test(a_bucket_without_a_place_gets_one),
         cmocka_unit_test(what_is_late_is_told_by_the_first_write),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

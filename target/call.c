@@ -3,8 +3,10 @@
 #include <assert.h>
 
 #include "cluster/location.h"
+#include "cluster/owners.h"
 #include "common/log.h"
 #include "target/attr.h"
+#include "target/copies_acting.h"
 #include "target/keeper.h"
 #include "target/member.h"
 #include "target/object_routes.h"
@@ -31,13 +33,19 @@ struct object_call *object_call_new(struct http_request *req)
     return call;
 }
 
-static void redirect(const struct object_call *call, const struct admit_answer *a)
+static void redirect(const struct object_call *call, const struct cluster_state *s,
+                     const struct admit_answer *a)
 {
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    location_put_target(&url, a->owner, call->state, a->bucket, call->name,
-                        http_raw_query(call->req));
+    location_put_target(&url, a->owner, s, a->bucket, call->name, http_raw_query(call->req));
     http_reply_redirect(call->req, buf_str(&url));
+}
+
+static bool is_read(const struct object_call *call)
+{
+    enum http_method m = http_method(call->req);
+    return !call->holder && (m == HTTP_GET || m == HTTP_HEAD);
 }
 
 enum admit_verdict object_call_admit(struct object_call *call)
@@ -50,14 +58,16 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
                                .holder = call->holder,
-                               .copy = put_is_copy(call)};
+                               .copy = put_is_copy(call),
+                               .reads = is_read(call)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;
     admit(&q, &a, &err);
     call->bucket = a.bucket;
+    call->beside = a.beside;
     if (a.verdict == ADMIT_REDIRECT)
-        redirect(call, &a);
+        redirect(call, call->state, &a);
     else if (a.verdict == ADMIT_REFUSE)
         http_reply_error(call->req, &err);
     return a.verdict;
@@ -126,6 +136,25 @@ void object_call_start(struct object_call *call, void (*serve)(struct object_cal
 void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
 {
     object_call_start(object_call_new(req), serve);
+}
+
+bool object_call_send_on(struct object_call *call)
+{
+    struct owners o = {0};
+    const struct bucket *b;
+    const struct cluster_state *s;
+    struct error err = ERROR_INIT;
+    int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
+    call->beside = false;
+    if (code == E_STALE_MAP && o.acting != NULL) {
+        metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
+        const struct admit_answer a = {.bucket = b, .owner = o.acting};
+        redirect(call, s, &a);
+    } else if (code != 0) {
+        object_call_fail(call, "get", &err);
+    }
+    state_unref(s);
+    return code != 0;
 }
 
 void object_call_fail(const struct object_call *call, const char *what, struct error *err)

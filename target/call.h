@@ -13,6 +13,7 @@
 struct ec_homes;
 struct ec_upload;
 struct fan;
+struct source;
 struct target;
 
 struct object_call {
@@ -24,11 +25,13 @@ struct object_call {
     const char *name;
     bool refreshed;
     const char *new_name;  /* of a rename */
+    struct source *source; /* of a copy within the backend (cold_rename.h) */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
     bool validated;        /* the backend need not be asked (cold_fresh.h) */
     struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
+    bool beside; /* a read that this target answers beside the one that acts, or sends on to that */
     bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
     struct version upto; /* … who have as much, where a majority is enough for a write */
     bool doubted;  /* what is here seems damaged or lost: it is checked first … */
@@ -63,6 +66,9 @@ void object_call_run(struct http_request *req, void (*serve)(struct object_call 
 /* The same for a call whose body has been read, made by object_call_new(). */
 void object_call_start(struct object_call *call, void (*serve)(struct object_call *call));
 
+/* To the owner that acts by the state in force, or why there is none.  False: it is this target by
+ * now, which goes on as such. */
+bool object_call_send_on(struct object_call *call);
 /* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
 void object_call_fail(const struct object_call *call, const char *what, struct error *err);
 /* The conditional headers against what is there (NULL: nothing). */

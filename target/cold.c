@@ -87,6 +87,35 @@ bool cold_is_stopping(struct cold *c)
     return stopping;
 }
 
+/* --- names that are watched ------------------------------------------------------------------- */
+
+void cold_watch_begin(struct cold *c, struct cold_watch *w)
+{
+    pthread_mutex_lock(&c->lock);
+    w->written = false;
+    w->next = c->watches;
+    c->watches = w;
+    pthread_mutex_unlock(&c->lock);
+}
+
+void cold_watch_end(struct cold *c, struct cold_watch *w)
+{
+    pthread_mutex_lock(&c->lock);
+    struct cold_watch **at = &c->watches;
+    while (*at != w)
+        at = &(*at)->next;
+    *at = w->next;
+    pthread_mutex_unlock(&c->lock);
+}
+
+bool cold_watch_saw(struct cold *c, const struct cold_watch *w)
+{
+    pthread_mutex_lock(&c->lock);
+    bool written = w->written;
+    pthread_mutex_unlock(&c->lock);
+    return written;
+}
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 static struct cold *cold_make(struct target *t)

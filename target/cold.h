@@ -62,6 +62,10 @@ struct cold_wanted {
     /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it
      * does not wait for that. */
     struct job_pace *pace;
+    /* NULL: it becomes visible here.  Or who brings what has come to where it belongs, and ends the put
+     * in any case; blocks. */
+    int (*keep)(void *ctx, struct object_put *put, struct error *err);
+    void *ctx;
 };
 /* Blocks (a job's thread) until it is here, whoever fetches it.  *bytes: what was fetched for this.
  */

@@ -19,6 +19,7 @@
 #include "hrw/hrw.h"
 #include "io/reader.h"
 #include "target/cold_ranges.h"
+#include "target/copies.h"
 #include "target/job_pace.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
@@ -64,6 +65,8 @@ static struct fetch *fetch_new(struct cold *c, const struct cold_wanted *w)
                         .url = copy_of(w->url),
                         .source = copy_of(w->source),
                         .pace = w->pace,
+                        .keep = w->keep,
+                        .ctx = w->ctx,
                         .durability = b->props.durability,
                         .checksum = b->props.checksum,
                         .replaces = w->replaces,
@@ -123,6 +126,8 @@ void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name)
         if (f->bucket_id == bucket_id && strcmp(f->name, name) == 0)
             atomic_store(&f->overtaken, true);
     }
+    for (struct cold_watch *w = c->watches; w != NULL; w = w->next)
+        w->written |= w->bucket_id == bucket_id && strcmp(w->name, name) == 0;
     pthread_mutex_unlock(&c->lock);
 }
 
@@ -244,11 +249,21 @@ static bool has_other_owners(const struct fetch *f)
     return f->placed != 0 && f->placed != now->smap.placed;
 }
 
+/* A download of one copy while the bucket gets more: the repair need not see it. */
+static bool has_other_copies(const struct fetch *f)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(f->cold->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&now->bmd, f->bucket_id);
+    return f->url != NULL && f->keep == NULL && b != NULL && copies_are_several(b);
+}
+
 /* Under the name's lock: a write that came between, here or at another owner, has the last word. */
 static int check_overtaken(void *ctx, const struct attr *current, struct error *err)
 {
     struct fetch *f = ctx;
     (void)current;
+    if (has_other_copies(f))
+        return error_set(err, E_STALE_MAP, "the bucket has got more copies meanwhile");
     if (has_other_owners(f))
         return error_set(err, E_PRECONDITION, "the owners have changed since '%s' was asked for",
                          f->name);
@@ -479,7 +494,8 @@ static int fetch_store(struct storing *s, struct error *err)
     fetch_set_state(f, FETCH_STORING, NULL);
     code = store_all(s, err);
     if (code == 0)
-        code = object_put_commit_wait(steal(s->put), err);
+        code = f->keep != NULL ? f->keep(f->ctx, steal(s->put), err)
+                               : object_put_commit_wait(steal(s->put), err);
     if (code == E_CHECKSUM || code == E_LENGTH)
         error_recode(err, E_BACKEND, "the backend's bytes are not those that it announced");
     if (code == E_PRECONDITION) /* overtaken: whole and right, for those who read it */
@@ -508,7 +524,8 @@ static int fetch_from_backend(struct fetch *f, struct error *err)
 static bool is_there(const struct fetch *f)
 {
     struct object o;
-    return object_head(f->cold->target->store, f->bucket_id, f->name, &o, NULL) == 0 &&
+    return f->keep == NULL &&
+           object_head(f->cold->target->store, f->bucket_id, f->name, &o, NULL) == 0 &&
            version_compare(&o.attr.version, &f->replaces) > 0;
 }
 

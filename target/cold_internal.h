@@ -33,8 +33,22 @@ struct cold {
     pthread_cond_t changed;
     bool stopping;
     struct fetch *slots[COLD_SLOTS]; /* those under way */
+    struct cold_watch *watches;
     metric_t *stored, *failed, *bytes, *passed, *written, *not_written;
 };
+
+/* Who wants to know whether a name was written, by whatever way of this target's, since it began to
+ * watch: the backend's entity tag does not tell that where the same bytes came again. */
+struct cold_watch {
+    struct cold_watch *next;
+    uint64_t bucket_id;
+    const char *name;
+    bool written;
+};
+
+void cold_watch_begin(struct cold *c, struct cold_watch *w);
+void cold_watch_end(struct cold *c, struct cold_watch *w);
+bool cold_watch_saw(struct cold *c, const struct cold_watch *w);
 
 bool cold_is_stopping(struct cold *c);
 /* As for one that is not here; the bucket has a backend. */
@@ -64,6 +78,8 @@ struct fetch {
     uint64_t placed;         /* as wanted (cold.h) */
     char *url, *source;      /* of a download, or NULL */
     struct job_pace *pace;   /* of the job that has begun it, or NULL */
+    int (*keep)(void *ctx, struct object_put *put, struct error *err); /* as wanted */
+    void *ctx;
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t ended;
     enum fetch_state state;
@@ -78,8 +94,8 @@ struct fetch {
     atomic_bool overtaken; /* the name is being written: what it reads is not kept */
 };
 
-/* Who reads this name from the backend just now does not keep it: it is about to be written.  Once
- * this has returned no such fetch becomes the object. */
+/* The name is about to be written, or has just been: who reads it from the backend does not keep it,
+ * and who watches it is told.  Once this has returned no such fetch becomes the object. */
 void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name);
 
 /* The call gets its answer from the fetch of its object, which may begin with this; NULL: nobody
@@ -108,6 +124,14 @@ int cold_check_conditions(const struct object_call *call, const struct backend_f
 /* What the backend has of the call's object; 0 also where there is none: then *there is false. */
 int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
                   struct error *err);
+/* Of writes (cold_write.c), in the turn of their name.  E_NOT_READY where what is here waits for the
+ * backend; call->earlier is known. */
+int cold_check_pending(const struct object_call *call, struct error *err);
+/* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
+ * something. */
+int cold_hide(struct object_call *call, bool *was, struct error *err);
+bool cold_has_conditions(const struct object_call *call);
+
 /* Is there one range, to be asked of the backend?  Its text; E_INVALID, E_RANGE. */
 enum { COLD_RANGE_MAX = 64 };
 int cold_pick_range(const struct object_call *call, bool *ranged, char text[static COLD_RANGE_MAX],

@@ -32,7 +32,7 @@ struct cold_write {
     struct object_put *put; /* NULL: a deletion */
 };
 
-static bool has_conditions(const struct object_call *call)
+bool cold_has_conditions(const struct object_call *call)
 {
     return http_header(call->req, "If-Match") != NULL ||
            http_header(call->req, "If-None-Match") != NULL ||
@@ -66,14 +66,14 @@ static int refuse_pending(const struct object_call *call, struct error *err)
 {
     return error_set(
         err, E_NOT_READY,
-        "object '%s' was written while write_policy was 'back', and the backend does not "
-        "have it yet; try again",
+        "object '%s' was written back (write_policy 'back'), and the backend does not have it "
+        "yet; try again",
         call->name);
 }
 
 /* It was answered for, and would be lost with a write that fails; and what is on its way there
  * could get there later than this one. */
-static int check_pending(const struct object_call *call, struct error *err)
+int cold_check_pending(const struct object_call *call, struct error *err)
 {
     if (back_is_pending(call, false) || call->earlier.pending || call->earlier.uploading ||
         back_is_uploading(call->target->back, call->bucket->id, call->name))
@@ -86,9 +86,7 @@ static int check_hidden(void *ctx, const struct attr *current, struct error *err
     return current != NULL && attr_is_pending(current) ? refuse_pending(ctx, err) : 0;
 }
 
-/* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
- * something. */
-static int hide_old(struct object_call *call, bool *was, struct error *err)
+int cold_hide(struct object_call *call, bool *was, struct error *err)
 {
     struct error why = ERROR_INIT;
     const struct object_condition condition = {.check = check_hidden, .ctx = call};
@@ -109,7 +107,7 @@ static int put_check(const struct object_call *call, struct error *err)
 {
     bool there;
     struct backend_facts facts;
-    if (!has_conditions(call))
+    if (!cold_has_conditions(call))
         return 0;
     int code = cold_ask_head(call, &there, &facts, err);
     return code != 0 ? code : cold_check_conditions(call, there ? &facts : NULL, err);
@@ -181,11 +179,11 @@ static int put_through(struct object_call *call, struct object_put *put,
     bool was;
     int code = object_put_finish(put, err);
     if (code == 0)
-        code = check_pending(call, err);
+        code = cold_check_pending(call, err);
     if (code == 0)
         code = put_check(call, err);
     if (code == 0)
-        code = hide_old(call, &was, err);
+        code = cold_hide(call, &was, err);
     return code != 0 ? code : put_upload(call, put, etag, err);
 }
 
@@ -218,13 +216,13 @@ static int delete_through(struct object_call *call, struct error *err)
 {
     bool there, was = false;
     struct backend_facts facts;
-    int code = check_pending(call, err);
+    int code = cold_check_pending(call, err);
     if (code == 0)
         code = cold_ask_head(call, &there, &facts, err);
-    if (code == 0 && has_conditions(call))
+    if (code == 0 && cold_has_conditions(call))
         code = cold_check_conditions(call, there ? &facts : NULL, err);
     if (code == 0)
-        code = hide_old(call, &was, err);
+        code = cold_hide(call, &was, err);
     if (code == 0 && there)
         code =
             upload_delete(&call->target->cold->env, call->bucket->props.backend, call->name, err);

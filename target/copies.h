@@ -17,7 +17,8 @@
  * and asks the acting owner until it is everywhere, or overwritten (settle.h).
  *
  * The lease: the primary's word, with each keepalive, that it calls this target unreachable not
- * before some time is over.  Counted from when the keepalive was sent.
+ * before some time is over.  Counted from when the keepalive was sent, and taken by who knows the
+ * state under which it was given.
  *
  * Any thread; nobody waits but where it says so: what waits does so in a pool of its own. */
 #pragma once
@@ -77,13 +78,16 @@ void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct o
 void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
                    const struct object_condition *condition, object_done_fn *done, void *arg);
 
-/* Is what is here of the name all that there is, by the state in force and the lease?  Where it is not a
- * comparison helps (copies_settle()), or this target's repair, or the one that acts in its place. */
+/* Is what is here of the name all that there is, by the state in force and the lease?  Where it is
+ * not a comparison helps (copies_settle()), or this target's repair, or the one that acts in its
+ * place. */
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name);
 /* Is it, whoever acts?  This target is a good owner, and no write of the name is under way here. */
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name);
 /* Asked when a GET or HEAD has looked: is what it has seen all that there is? */
 bool copies_may_answer(const struct object_call *call);
+/* The same of an owner that does not act (owners_readers()). */
+bool copies_may_answer_beside(const struct object_call *call);
 /* here(call), when it is. */
 void copies_read(struct object_call *call, void (*here)(struct object_call *call));
 /* Sees to it in the background that all owners have what the greatest of them has (settlings.h). */

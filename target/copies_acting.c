@@ -4,6 +4,7 @@
 
 #include "cluster/quorum.h"
 #include "target/copies.h"
+#include "target/earlier.h"
 #include "target/target.h"
 #include "target/unsettled.h"
 
@@ -45,6 +46,15 @@ int copies_take_state(struct target *t, uint64_t bucket_id, const char *name,
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
     owners_of(*s, *b, name, o);
     return copies_check_acting(t, o, name, err);
+}
+
+int copies_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                       const char *name, struct error *err)
+{
+    const struct node *former[OWNERS_ASKED_MAX];
+    struct object_held strays[OWNERS_ASKED_MAX]; /* which nobody wants to know of */
+    size_t count = owners_former(s, b, name, t->id, former);
+    return count > 0 ? earlier_ask_nodes(t, s, former, count, b->id, name, strays, err) : 0;
 }
 
 static int try_compare(struct target *t, uint64_t bucket_id, const char *name,

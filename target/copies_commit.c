@@ -9,6 +9,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "target/copies.h"
+#include "target/copies_acting.h"
 #include "target/earlier.h"
 #include "target/member.h"
 #include "target/staged.h"
@@ -216,13 +217,13 @@ static bool any_says(const struct round *r, int code)
     return false;
 }
 
-/* Of a bucket whose copies were lowered: who owns it no more, and would keep it, refuses it. */
-static bool is_passed_over(const struct round *r, const struct bucket *b,
-                           const struct owners *owners, const char *id)
+/* lowered: the bucket's copies were, and who owns the name no more knows, and refuses it. */
+static bool is_passed_over(const struct round *r, bool lowered, const struct owners *owners,
+                           const char *id)
 {
     const struct node *n = smap_node(&r->state->smap, id);
     return n == NULL || n->state != NODE_ACTIVE || !node_is_present(n) ||
-           (b != NULL && lower_is_open(b) && !owners_has(owners, id));
+           (lowered && !owners_has(owners, id));
 }
 
 /* By the state in force: does this target still act?  Those that the map passes over by now are out
@@ -230,13 +231,16 @@ static bool is_passed_over(const struct round *r, const struct bucket *b,
 static int go_on(const struct copies_order *o, struct round *r, struct error *err)
 {
     struct owners owners = {0};
+    struct error untold = ERROR_INIT; /* the next round tells them */
     state_unref(r->state);
     r->state = state_current(o->target->state);
     const struct bucket *b = bmd_bucket_by_id(&r->state->bmd, o->bucket_id);
     if (b != NULL)
         owners_of(r->state, b, o->name, &owners);
+    bool lowered = b != NULL && lower_is_open(b) &&
+                   copies_tell_former(o->target, r->state, b, o->name, &untold) == 0;
     for (size_t i = 0; i < r->count; i++) {
-        if (!r->told[i].over && is_passed_over(r, b, &owners, r->told[i].id))
+        if (!r->told[i].over && is_passed_over(r, lowered, &owners, r->told[i].id))
             settle(&r->told[i], COPY_PASSED_OVER);
     }
     if (owners.acting == NULL || strcmp(owners.acting->id, o->target->id) != 0)

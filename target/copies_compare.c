@@ -10,6 +10,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/copies.h"
+#include "target/copies_acting.h"
 #include "target/copies_commit.h"
 #include "target/copies_plan.h"
 #include "target/earlier.h"
@@ -45,20 +46,23 @@ struct comparison {
     bool lost;            /* nobody who may be asked has its bytes */
 };
 
-/* Are these, and this target, a majority of each set of owners?  Who cannot read what it has is
+/* Do these, and this target, know of all that was acknowledged?  Who cannot read what it has is
  * none of them: it may be the last write. */
 static bool is_known_to(void *ctx, const bool *knows)
 {
     const struct comparison *c = ctx;
     const struct node *nodes[OWNERS_ASKED_MAX + 1];
     size_t count = 0;
+    bool (*all)(const struct cluster_state *, const struct bucket *, const char *,
+                const struct node *const *, size_t) =
+        quorum_is_wanted(c->bucket) ? quorum_knows : owners_know;
     for (size_t i = 0; i < c->count; i++) {
         if (knows[i])
             nodes[count++] = c->nodes[i];
     }
     if (!c->self.unreadable)
         nodes[count++] = smap_node(&c->state->smap, c->target->id);
-    return quorum_knows(c->state, c->bucket, c->name, nodes, count);
+    return all(c->state, c->bucket, c->name, nodes, count);
 }
 
 static void keep_heard(struct comparison *c, const bool *heard)
@@ -101,6 +105,45 @@ static int hear_majority(struct comparison *c, struct error *err)
     return 0;
 }
 
+/* It does not know that what it has is damaged. */
+static void tell_of_doubt(const struct comparison *c, size_t i)
+{
+    bool yes;
+    struct error err = ERROR_INIT;
+    struct unsettled_name name = {.bucket_id = c->bucket->id, .name = (char *)c->name};
+    const struct unsettled_name *names[] = {&name};
+    if (settle_ask(c->target, c->state, c->nodes[i], SETTLE_DOUBTED, names, 1, &yes, &err) != 0)
+        log_warn("target not told of a damaged copy", lstr("target", c->nodes[i]->id),
+                 lstr("name", c->name), lerr(&err));
+}
+
+/* Where each owner has each write: what one cannot read may be one that all others were away for.
+ * It is told to look: damaged, it goes aside, and its index knows the version. */
+static int hear_all(struct comparison *c, struct error *err)
+{
+    struct target *t = c->target;
+    bool knows[OWNERS_ASKED_MAX];
+    const char *unreadable = c->self.unreadable ? t->id : NULL;
+    int code =
+        earlier_ask_nodes(t, c->state, c->nodes, c->count, c->bucket->id, c->name, c->held, err);
+    for (size_t i = 0; i < c->count && code == 0; i++) {
+        knows[i] = !c->held[i].unreadable;
+        if (!knows[i])
+            unreadable = c->nodes[i]->id;
+    }
+    if (code != 0 || unreadable == NULL || is_known_to(c, knows))
+        return code;
+    if (c->self.unreadable)
+        repair_wanted(t, c->bucket->id, c->name);
+    for (size_t i = 0; i < c->count; i++) {
+        if (!knows[i])
+            tell_of_doubt(c, i);
+    }
+    return error_set(err, E_NODE_UNREACHABLE,
+                     "target '%s' cannot read what it has of '%s', and the others were away",
+                     unreadable, c->name);
+}
+
 static int ask_all(struct comparison *c, struct error *err)
 {
     struct target *t = c->target;
@@ -110,7 +153,7 @@ static int ask_all(struct comparison *c, struct error *err)
         return code;
     if (quorum_is_wanted(c->bucket))
         return hear_majority(c, err);
-    return earlier_ask_nodes(t, c->state, c->nodes, c->count, c->bucket->id, c->name, c->held, err);
+    return hear_all(c, err);
 }
 
 static int bring_from(const struct comparison *c, size_t i, struct error *err)
@@ -122,18 +165,6 @@ static int bring_from(const struct comparison *c, size_t i, struct error *err)
                               .from = c->nodes[i],
                               .held = &c->held[i]};
     return pull_object(&pull, err);
-}
-
-/* It does not know that what it has is damaged. */
-static void tell_of_doubt(const struct comparison *c, size_t i)
-{
-    bool yes;
-    struct error err = ERROR_INIT;
-    struct unsettled_name name = {.bucket_id = c->bucket->id, .name = (char *)c->name};
-    const struct unsettled_name *names[] = {&name};
-    if (settle_ask(c->target, c->state, c->nodes[i], SETTLE_DOUBTED, names, 1, &yes, &err) != 0)
-        log_warn("target not told of a damaged copy", lstr("target", c->nodes[i]->id),
-                 lstr("name", c->name), lerr(&err));
 }
 
 /* Lost for good it is only where nobody is away who may have it whole. */
@@ -294,6 +325,8 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
     struct version marked;
     (void)unsettled_upto(t->copies->unsettled, b->id, name, &marked);
     int code = ask_all(c, err);
+    if (code == 0) /* before anybody shows what the others are sent */
+        code = copies_tell_former(t, s, b, name, err);
     if (code == 0) {
         copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
         if (c->verdict.found)

@@ -18,16 +18,16 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
     return !unsettled_has(t->copies->unsettled, b->id, name);
 }
 
-/* What may be here alone, whatever the map says. */
-static bool may_suffice(const struct target *t, const struct bucket *b, const char *name)
+/* May what is here suffice, if nothing of the name is unsettled? */
+static bool has_lease(const struct target *t, const struct bucket *b)
 {
-    return !quorum_is_wanted(b) && is_settled(t, b, name) &&
+    return !quorum_is_wanted(b) &&
            (clock_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
 }
 
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name)
 {
-    if (!may_suffice(t, b, name))
+    if (!has_lease(t, b) || !is_settled(t, b, name))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
@@ -37,7 +37,7 @@ bool copies_are_good_here(const struct target *t, const struct bucket *b, const 
 
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
 {
-    if (!may_suffice(t, b, name))
+    if (!has_lease(t, b) || !is_settled(t, b, name))
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
@@ -60,6 +60,20 @@ bool copies_may_answer(const struct object_call *call)
         return quorum_is_wanted(call->bucket) ? has_no_more(call, &call->upto)
                                               : is_settled(call->target, call->bucket, call->name);
     return copies_suffice_here(call->target, call->bucket, call->name);
+}
+
+bool copies_may_answer_beside(const struct object_call *call)
+{
+    const struct target *t = call->target;
+    const struct bucket *b = call->bucket;
+    struct owners o;
+    if (!has_lease(t, b) || !(is_settled(t, b, call->name) || fault_skips("copies.marks")))
+        return false;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
+        return false;
+    owners_of(s, b, call->name, &o);
+    return owners_reads_beside(s, b, &o, t->id);
 }
 
 struct reading {

@@ -29,6 +29,7 @@ struct write {
     object_done_fn *done;
     void *arg;
     /* in its turn */
+    uint64_t lowered; /* the bucket's; who owned the name before knows of that */
     struct compared compared;
     struct copies_order order;
     bool in_doubt;
@@ -92,6 +93,9 @@ static int write_prepare(struct write *w, struct error *err)
     int code = copies_take_state(t, w->bucket_id, w->name, &o->state, &b, &owners, err);
     if (code != 0)
         return code;
+    if ((code = copies_tell_former(t, o->state, b, w->name, err)) != 0)
+        return code;
+    w->lowered = b->lowered;
     o->count = owners_others(&owners, t->id, o->others);
     o->needs = quorum_is_wanted(b) ? quorum_of(&owners) - 1 : COPIES_EACH;
     if (w->put != NULL && (code = object_put_finish(w->put, err)) != 0)
@@ -139,6 +143,21 @@ static int write_decide(struct write *w, struct error *err)
     return code != 0 ? code : tombstone_begin(w, err);
 }
 
+/* Does nobody answer reads who owned the name until `copies` were lowered, and has not got it? */
+static int check_former(const struct write *w, const struct cluster_state *s,
+                        const struct bucket *b, struct error *err)
+{
+    const struct node *former[OWNERS_ASKED_MAX];
+    size_t count =
+        b->lowered != w->lowered ? owners_former(s, b, w->name, w->target->id, former) : 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!copies_order_has(&w->order, former[i]->id))
+            return error_set(err, E_STALE_MAP, "target '%s' owned '%s', too, until now",
+                             former[i]->id, w->name);
+    }
+    return 0;
+}
+
 /* Under the name's lock, right before it is seen: does this target still act, for nobody who has
  * not got it? Who has acted since, and has asked here, has been told that this write is not there.
  */
@@ -154,6 +173,8 @@ static int check_own(void *ctx, const struct attr *current, struct error *err)
     int code = copies_take_state(w->target, w->bucket_id, w->name, &s, &b, &owners, err);
     if (code == 0 && quorum_is_wanted(b) && copies_order_made(o, &owners) + 1 < quorum_of(&owners))
         code = error_set(err, E_STALE_MAP, "no majority of the owners of '%s' has it", w->name);
+    if (code == 0)
+        code = check_former(w, s, b, err);
     size_t count = code == 0 ? owners_others(&owners, w->target->id, others) : 0;
     for (size_t i = 0; i < count && code == 0; i++) {
         if (!copies_order_has(o, others[i]->id))

@@ -3,17 +3,24 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/cold_here.h"
 #include "target/cold_names.h"
 #include "target/copies.h"
+#include "target/losses.h"
 #include "target/object_bytes.h"
 #include "target/object_copy.h"
 #include "target/objects_job.h"
+#include "target/repair_wanted.h"
 
-enum { PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
+enum {
+    PAUSE_FIRST_MS = 50,
+    PAUSE_MAX_MS = 2000,
+    MEND_MAX_MS = 60000, /* as long as it is tried (mend.h) */
+};
 
 struct copy_job {
     struct objects_job base; /* the first: objects_job_status() */
@@ -81,6 +88,19 @@ static int open_source(struct copy_job *j, const char *name, struct object *o, s
     return error_set(err, E_NOT_READY, "not all owners of '%s' are known to have the same", name);
 }
 
+/* Not found: unless it has come between the look and this, as one does that is mended. */
+static int explain_miss(struct copy_job *j, const char *name, struct error *err)
+{
+    struct object_store *store = j->base.target->store;
+    const uint64_t from = j->base.plan.input_bucket_id;
+    struct object_held held;
+    int code = object_explain_miss(store, from, name, err);
+    if (code == E_OBJECT_NOT_FOUND && object_look(store, from, name, &held, NULL) == 0 &&
+        held.found && held.visible)
+        return error_set(err, E_NOT_READY, "'%s' has just come", name);
+    return code;
+}
+
 static int try_copy(struct copy_job *j, const char *name, const char *new_name, uint64_t *bytes,
                     struct error *err)
 {
@@ -88,7 +108,7 @@ static int try_copy(struct copy_job *j, const char *name, const char *new_name, 
     struct attr shown = {0};
     int code = open_source(j, name, &o, err);
     if (code == E_OBJECT_NOT_FOUND)
-        code = object_explain_miss(j->base.target->store, j->base.plan.input_bucket_id, name, err);
+        code = explain_miss(j, name, err);
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,
@@ -131,18 +151,35 @@ static void count(struct copy_job *j, const char *name, uint64_t bytes, const st
     }
 }
 
+/* Of several copies one that is damaged or gone here is mended from another, and read then.
+ * *until_ms: 0 before the first time. */
+static bool is_mended_soon(struct copy_job *j, const char *name, int code, uint64_t *until_ms)
+{
+    struct target *t = j->base.target;
+    const uint64_t from = j->base.plan.input_bucket_id;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
+    if ((code != E_CORRUPT && code != E_CHECKSUM) || b == NULL || !copies_are_several(b))
+        return false;
+    if (*until_ms == 0) {
+        *until_ms = clock_ms() + MEND_MAX_MS;
+        repair_wanted(t, from, name);
+    }
+    return clock_ms() < *until_ms && !losses_has(t->losses, from, name);
+}
+
 /* Until it is done, or was refused for good, or the job ends. */
 static void copy_one(struct copy_job *j, const char *name)
 {
     _cleanup_free_ char *new_name = xprintf("%s%s", j->base.spec->prepend, name);
-    uint64_t bytes = 0;
+    uint64_t bytes = 0, mended_ms = 0;
     uint64_t pause_ms = PAUSE_FIRST_MS;
     for (;;) {
         struct error err = ERROR_INIT;
         int code = try_copy(j, name, new_name, &bytes, &err);
         if (j->base.stop.wanted && code != 0)
             return;
-        if (!object_copy_may_pass(code)) {
+        if (!object_copy_may_pass(code) && !is_mended_soon(j, name, code, &mended_ms)) {
             count(j, name, bytes, &err);
             return;
         }

@@ -162,7 +162,7 @@ static const struct {
              {"smap", smap_json},  {"bmd", bmd_json},          {"mountpaths", mountpaths_json},
              {"stats", stats_json}};
 
-/* --- what=summary: by a worker, since it walks the indexes ------------------------------------ */
+/* --- what=summary, what=cached: by a worker, since they walk the indexes ---------------------- */
 
 static json_t *summary_json(struct target *t, const struct summary *sum)
 {
@@ -203,6 +203,18 @@ static bool acts(void *ctx, uint64_t bucket_id, const char *name)
     return o.acting != NULL && strcmp(o.acting->id, a->target->id) == 0;
 }
 
+static bool has_backend(void *ctx, uint64_t bucket_id)
+{
+    const struct acting *a = ctx;
+    const struct bucket *b = bmd_bucket_by_id(&a->state->bmd, bucket_id);
+    return b != NULL && b->props.backend != NULL;
+}
+
+static bool is_of_backends(const struct http_request *req)
+{
+    return strcmp(http_query(req, "what"), "cached") == 0;
+}
+
 static void make_summary(void *arg)
 {
     struct http_request *req = arg;
@@ -211,7 +223,8 @@ static void make_summary(void *arg)
     struct summary sum;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct acting acting = {.target = t, .state = s};
-    const struct summary_env env = {.ctx = &acting, .acts = acts};
+    const struct summary_env env = {
+        .ctx = &acting, .acts = acts, .counts = is_of_backends(req) ? has_backend : NULL};
     log_set_request(http_request_id(req));
     if (summary_make(t->mountpaths, &env, &sum, &err) == 0) {
         reply_json(req, summary_json(t, &sum));
@@ -235,7 +248,7 @@ static void daemon_begin(struct http_request *req)
     struct target *t = http_user(req);
     const char *what = http_query(req, "what");
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    if (what != NULL && strcmp(what, "summary") == 0) {
+    if (what != NULL && (strcmp(what, "summary") == 0 || strcmp(what, "cached") == 0)) {
         summary_begin(req);
         return;
     }
@@ -248,7 +261,7 @@ static void daemon_begin(struct http_request *req)
     struct error err;
     error_set(&err, E_INVALID,
               "parameter 'what': '%s' is none of info, config, params, smap, bmd, mountpaths, "
-              "stats, summary",
+              "stats, summary, cached",
               what);
     http_reply_error(req, &err);
 }
@@ -306,7 +319,7 @@ const struct http_route daemon_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = daemon_begin,
      .summary = "This target: who it is, its parameters, its mountpaths, its counters.",
-     .query = "what=info (default), config, params, smap, bmd, mountpaths, stats, summary",
+     .query = "what=info (default), config, params, smap, bmd, mountpaths, stats, summary, cached",
      .body = "",
      .reply = "a JSON object",
      .errors = "invalid_argument"},

@@ -1,18 +1,22 @@
 #include "target/download_job.h"
 
 #include <string.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 #include "io/pool.h"
+#include "io/reader.h"
 #include "target/cold.h"
 #include "target/cold_fresh.h"
+#include "target/copies.h"
 #include "target/job_pace.h"
+#include "target/object_copy.h"
 #include "target/tally_job.h"
 #include "target/target.h"
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
-enum { BATCH = 1000 };
+enum { BATCH = 1000, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
 
 struct download_job {
     struct tally_job base;
@@ -20,12 +24,14 @@ struct download_job {
     struct download_spec *spec;
     struct objects_plan plan;
     struct job_pace pace;
+    struct object_copier *copier; /* to who acts, of several copies */
 };
 
 static void job_free(void *self)
 {
     struct download_job *j = self;
     job_pace_done(&j->pace);
+    object_copier_free(j->copier);
     download_spec_free(j->spec);
     job_unref(j->job);
     tally_job_free(j);
@@ -36,6 +42,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     struct download_job *j = xcalloc(1, sizeof *j);
     tally_job_init(&j->base, host, "downloaded");
     j->job = job_ref(job);
+    j->copier = object_copier_new(host);
     int code = download_spec_parse(job->spec, &j->spec, err);
     job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->base.stop);
     if (code == 0)
@@ -61,13 +68,68 @@ static const char *source_of(const struct attr *a)
     return "";
 }
 
+/* --- of several copies: what has come is brought to all owners (copies.h) --------------------- */
+
+struct keeping {
+    struct download_job *job;
+    const struct bucket *bucket;
+    const char *name;
+    bool stays; /* what is there is the same, or was put after the job */
+};
+
+/* Until it is done, or was refused for good, or the job ends. */
+static int copy_to_owners(struct keeping *k, const struct object *o, struct error *err)
+{
+    struct download_job *j = k->job;
+    uint64_t pause_ms = PAUSE_FIRST_MS;
+    const struct object_copy copy = {.from = o,
+                                     .bucket_id = k->bucket->id,
+                                     .name = k->name,
+                                     .has_rule = true,
+                                     .term = j->plan.term,
+                                     .version = j->plan.version,
+                                     .is_new = true};
+    for (;;) {
+        int code = object_copy(j->copier, &copy, err);
+        if (!object_copy_may_pass(code))
+            return code;
+        job_tally_wait(j->base.tally, err);
+        if (!job_stop_pause(&j->base.stop, pause_ms))
+            return code;
+        job_tally_wait(j->base.tally, NULL);
+        *err = ERROR_INIT;
+        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+    }
+}
+
+static int keep(void *ctx, struct object_put *put, struct error *err)
+{
+    struct keeping *k = ctx;
+    struct object o = {.fd = -1};
+    struct reader *reader = NULL;
+    int code = object_put_finish(put, err);
+    if (code == 0)
+        code = object_put_share(put, &o.fd, &reader, err);
+    if (code == 0) {
+        o.attr = *object_put_attr(put);
+        code = copy_to_owners(k, &o, err);
+        close(o.fd);
+    }
+    reader_unref(reader);
+    object_put_abort(put);
+    k->stays = code == E_NOT_MODIFIED || code == E_PRECONDITION;
+    return error_forgive(err, error_forgive(err, code, E_NOT_MODIFIED), E_PRECONDITION);
+}
+
 /* What is there: is it to stay?  *old: what is to be replaced. */
 static int look(struct download_job *j, const struct cold_wanted *w, bool *stays,
                 struct version *old, struct error *err)
 {
     struct object o;
-    int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
     *stays = false;
+    if (copies_are_several(w->bucket) && !copies_suffice_here(j->base.target, w->bucket, w->name))
+        return 0; /* not known: who acts decides */
+    int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
     if (code == E_OBJECT_NOT_FOUND) {
         *err = ERROR_INIT;
         return 0;
@@ -105,13 +167,19 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
     _cleanup_(buf_done)
     struct buf source = BUF_INIT;
     download_source(url, &source);
-    struct cold_wanted wanted = {
-        .bucket = b, .name = name, .url = url, .source = buf_str(&source), .pace = &j->pace};
+    struct keeping keeping = {.job = j, .bucket = b, .name = name};
+    struct cold_wanted wanted = {.bucket = b,
+                                 .name = name,
+                                 .url = url,
+                                 .source = buf_str(&source),
+                                 .pace = &j->pace,
+                                 .keep = copies_are_several(b) ? keep : NULL,
+                                 .ctx = &keeping};
     int code = look(j, &wanted, &stays, &wanted.replaces, &err);
     if (code == 0 && !stays)
         code = cold_bring(j->base.target->cold, &wanted, &bytes, &err);
     if (!j->base.stop.wanted || code == 0)
-        count(j, name, stays, bytes, code, &err);
+        count(j, name, stays || keeping.stays, bytes, code, &err);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
@@ -218,5 +286,12 @@ static int job_run(void *self, struct error *err)
     return code != 0 ? code : job_tally_end(j->base.tally, err);
 }
 
+static void job_stop(void *self)
+{
+    struct download_job *j = self;
+    tally_job_stop(self);
+    object_copier_stop(j->copier);
+}
+
 const struct xaction_ops download_xaction =
-    XACTION_WORK("download", job_open, job_run, tally_job_stop, tally_job_status, job_free);
+    XACTION_WORK("download", job_open, job_run, job_stop, tally_job_status, job_free);

@@ -12,6 +12,7 @@
 #include "target/back.h"
 #include "target/call.h"
 #include "target/copies.h"
+#include "target/copies_acting.h"
 #include "target/ec_manifest.h"
 #include "target/hear.h"
 #include "target/member.h"
@@ -324,6 +325,17 @@ static void reply_held(struct http_request *req, const struct object_held *held,
     http_reply_json(req, 200, doc);
 }
 
+/* Does what this target says count, by the sender's state? */
+static int check_counts(const struct held_call *call, struct error *err)
+{
+    struct target *t = http_user(call->req);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (!copies_is_let_in(t, s)) /* it may have come without its disks */
+        return error_set(err, E_NOT_READY, "the cluster has not let in this run of '%s' yet",
+                         t->id);
+    return sender_knows_owners(call->req, err);
+}
+
 static void look(void *arg)
 {
     const struct held_call *call = held_call_of(arg);
@@ -336,7 +348,7 @@ static void look(void *arg)
         code = error_set(&err, E_NOT_READY, "target '%s' could not get cluster state %s", t->id,
                          http_query(call->req, "dfcv"));
     if (code == 0 && http_query(call->req, "owners") != NULL)
-        code = sender_knows_owners(call->req, &err);
+        code = check_counts(call, &err);
     if (code == 0)
         code = object_look(t->store, call->bucket_id, http_path_param(call->req, "object"), &held,
                            &err);
@@ -383,7 +395,8 @@ const struct http_route earlier_routes[] = {
      .begin = held_begin,
      .summary = "What this target has of a name that another one owns by now.",
      .query = "dfcv=the sender's state version: the answer is of that state or a later one; "
-              "owners=these: of one with the same owners",
+              "owners=these: of one with the same owners, by which this target has lost nothing "
+              "since",
      .body = "",
      .reply =
          "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "

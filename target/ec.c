@@ -28,6 +28,7 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     job_stop_init(&e->stop);
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->mending, NULL);
+    pthread_mutex_init(&e->dropping, NULL);
     int code = seed(e, err);
     if (code == 0)
         code = pool_new("ec-write", WRITERS, QUEUE_MAX, &e->writers, err);
@@ -52,6 +53,7 @@ void ec_free(struct ec *e)
     pool_free(e->writers);
     pool_free(e->readers);
     ec_mender_free(e->mender); /* readers tell it what they found */
+    pthread_mutex_destroy(&e->dropping);
     pthread_mutex_destroy(&e->mending);
     pthread_mutex_destroy(&e->lock);
     job_stop_done(&e->stop);

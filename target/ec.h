@@ -1,11 +1,13 @@
 /* Objects in slices (docs in ec/README.md): what their writes, reads and cleaning up share on a
  * target.
  *
- *   ec_manifest  what the name holds                      ec_plan    which target has what: pure
- *   ec_slices    slices, as targets keep them             ec_write   PUT
- *   ec_source    slices of others, read together          ec_read    GET
- *   ec_repair    slices that are missing are made anew    ec_mend    of names that somebody has
- * found ec_sweep     slices that nobody knows go */
+ *   ec_manifest  what the name holds                ec_plan    which target has what: pure
+ *   ec_slices    slices, as targets keep them       ec_find    those of other targets
+ *   ec_write     PUT                                ec_read    GET
+ *   ec_source    slices of others, read together    ec_sweep   slices that nobody knows go
+ *   ec_repair    missing ones are made anew, and brought to their places
+ *   ec_mend      the same, of names that somebody has found
+ */
 #pragma once
 
 #include <pthread.h>
@@ -24,7 +26,8 @@ struct ec {
     struct pool *readers; /* wait for slices, and for clients that take the bytes */
     struct job_stop stop;
     struct ec_mender *mender;
-    pthread_mutex_t mending; /* one name at a time, so that no slice is made twice */
+    pthread_mutex_t mending;  /* one name at a time, so that no slice is made twice */
+    pthread_mutex_t dropping; /* one slice that another has, too; and what that was decided by */
     pthread_t sweeper;
     bool sweeps;
     pthread_mutex_t lock; /* of what follows */

@@ -1,5 +1,5 @@
-/* Names with slices that somebody has found missing or damaged, in passing: a read, a scrub, a
- * target that gives up what it had (rebalance.h).  The owner that acts for such a name makes them
+/* Names with slices that somebody has found missing or damaged, in passing: a read, a scrub.
+ * The owner that acts for such a name makes them
  * anew (ec_repair_name()); another target tells that one:
  *
  *   POST /v1/slices/{bucket id}?object=name

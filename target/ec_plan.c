@@ -220,11 +220,37 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
         mark_surplus(found, count);
 }
 
-bool ec_plan_may_go(struct ec_found *found, size_t count, unsigned slices)
+/* Nobody whose slices, or room, may be back. */
+static bool is_quiet(const struct ec_found *found, size_t count)
 {
-    struct ec_mending m;
-    ec_plan_repair(found, count, slices, 0, &m);
-    return m.leaving == 0 && ec_all_answered(found, count);
+    for (size_t n = 0; n < count; n++) {
+        if (!found[n].answered || (is_active(found[n].node) && !node_is_present(found[n].node)))
+            return false;
+    }
+    return true;
+}
+
+/* What would be left of its slices without the surplus ones. */
+static ec_mask keeps(const struct ec_found *found, size_t n)
+{
+    return stays(&found[n]) ? found[n].has & ~of_higher_rank(found, n) : 0;
+}
+
+void ec_plan_move(const struct ec_found *found, size_t count, unsigned slices, struct ec_homes *to)
+{
+    const struct node *vacant[EC_SLICES_MAX];
+    unsigned places = 0, vacancies = 0, given = 0;
+    *to = (struct ec_homes){.count = slices};
+    for (size_t n = 0; n < count && is_quiet(found, count); n++) {
+        if (stays(&found[n]) && places < slices) {
+            places++;
+            if (keeps(found, n) == 0)
+                vacant[vacancies++] = found[n].node;
+            continue;
+        }
+        for (ec_mask left = keeps(found, n); left != 0 && given < vacancies; left &= left - 1)
+            to->all[__builtin_ctzll(left)] = vacant[given++];
+    }
 }
 
 bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled)

@@ -9,7 +9,15 @@
  *            other where that one's has failed
  *   repair   a slice that nobody active has goes to the first active target that has all its
  *            mountpaths and no slice (or else none that is not elsewhere, too), one that is
- *            damaged to where it is; of two the one of lower rank goes
+ *            damaged to where it is
+ *   places   the first k + m active targets that have all their mountpaths, where a write of today
+ *            has one slice each.  Which of them has which does not matter: so a target that joins,
+ *            or has more room now, moves one slice of an object at the most, and only to itself
+ *   move     where nothing is missing, a slice that is at none of the places goes to one that has
+ *            none: first a copy
+ *   surplus  of a slice that two have the one of lower rank goes.  So the one that is of the
+ *            highest rank of all never does, however many decide at once, and however late what
+ *            they decided is done, as long as all rank by one map
  *   garbage  slices whose tag none of the owners of the name has in its manifest, where all
  *            of them can be asked and none is on its way from an earlier one */
 #pragma once
@@ -64,12 +72,11 @@ struct ec_mending {
  * be done. */
 void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_mask doubted,
                     struct ec_mending *out);
+/* Where all have answered, and all that stay have all their mountpaths: the slices that are to be
+ * copied, and to whom. */
+void ec_plan_move(const struct ec_found *found, size_t count, unsigned slices, struct ec_homes *to);
 /* Something is to be made, and one more loss would not be the end. */
 bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k);
-/* May those that leave go, as far as this object is concerned?  All have answered, and each slice
- * that one of them has is on a target that stays. */
-bool ec_plan_may_go(struct ec_found *found, size_t count, unsigned slices);
-
 /* What an owner of the name has said. */
 struct ec_owner {
     bool answered;

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include "common/rng.h"
+
 enum { NODES = 8 };
 
 static struct node nodes[NODES];
@@ -263,6 +265,135 @@ static void every_pattern_is_repaired(void **unused)
     }
 }
 
+static void a_slice_moves_to_a_place_that_has_none(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *states;
+        ec_mask has[NODES];
+        const char *to;
+    } rows[] = {
+        {"aaaa", {1, 2, 4, 0}, "..."}, /* it joined behind the places */
+        {"aaaa", {0, 1, 2, 4}, "..0"}, /* before them: the last one's slice goes there alone */
+        {"aaaa", {1, 0, 2, 4}, "..1"},
+        {"aaaaa", {0, 1, 0, 2, 4}, ".02"}, /* two have joined */
+        {"aaaa", {4, 1, 2, 4}, "..."},     /* it is there already */
+        {"aaaa", {1, 1, 2, 4}, "..1"},     /* what it has is of lower rank */
+        {"aaaa", {0, 3, 4, 0}, "..."},     /* two of one stay */
+        {"aaaa", {0, 1, 0, 6}, ".02"},
+        {"maaaa", {4, 1, 2, 4, 0}, "..."}, /* who leaves has no place */
+        {"amaaa", {0, 4, 1, 2, 4}, "..0"}, /* and is not waited for */
+        {"uaaaa", {0, 0, 1, 2, 4}, "..."}, /* may be back */
+        {"daaaa", {0, 0, 1, 2, 4}, "..."}, /* and so may its disks */
+        {"aaaad", {0, 1, 2, 4, 0}, "..."},
+        {"aa", {1, 2}, "..."},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct ec_found found[NODES] = {0};
+        struct ec_homes to;
+        size_t count = find(found, rows[i].states, rows[i].has);
+        ec_plan_move(found, count, 3, &to);
+        assert_homes(&to, rows[i].to);
+    }
+    struct ec_found found[NODES] = {0};
+    struct ec_homes to;
+    size_t count = find(found, "aaaa", (ec_mask[]){0, 1, 2, 4});
+    found[3].answered = false;
+    ec_plan_move(found, count, 3, &to);
+    assert_homes(&to, "...");
+}
+
+/* Every pattern of what is where on five targets, of which some may be about to leave, and each has
+ * one slice at the most: it ends with one at each place and none elsewhere that stays; what moves
+ * was at no place.  Meanwhile no slice is without a copy. */
+static void every_pattern_is_levelled(void **unused)
+{
+    (void)unused;
+    enum { TARGETS = 5, SLICES = 3, ALL = (1 << SLICES) - 1, CASES = 1 << (2 * TARGETS) };
+    static const char *const states[] = {"aaaaa", "amaaa", "aaama"};
+    for (unsigned c = 0; c < 3 * CASES; c++) {
+        const char *state = states[c % 3];
+        ec_mask has[NODES] = {0}, there = 0;
+        unsigned moved = 0, places = 0, displaced = 0;
+        for (unsigned n = 0; n < TARGETS; n++) {
+            has[n] = (ec_mask)((1u << (c / 3 >> 2 * n & 3)) >> 1);
+            if (state[n] != 'a')
+                continue;
+            displaced += places++ < SLICES ? 0 : (has[n] & ~there) != 0;
+            there |= has[n];
+        }
+        if (there != ALL)
+            continue; /* every_pattern_is_repaired() */
+        for (unsigned round = 0;; round++) {
+            struct ec_found found[NODES] = {0};
+            struct ec_mending m = repair(state, has, SLICES, 0, found);
+            assert_true(ec_homes_mask(&m.to) == 0 && m.homeless == 0);
+            ec_plan_move(found, TARGETS, SLICES, &m.to);
+            ec_mask left = 0, dropped = 0;
+            for (unsigned n = 0; n < TARGETS; n++) {
+                has[n] &= ~found[n].surplus;
+                dropped |= found[n].surplus;
+                left |= state[n] == 'a' ? has[n] : 0;
+            }
+            assert_true(left == ALL);
+            if (ec_homes_mask(&m.to) == 0 && dropped == 0)
+                break;
+            for (unsigned i = 0; i < SLICES; i++) {
+                if (m.to.all[i] != NULL) {
+                    has[m.to.all[i] - nodes] |= (ec_mask)1 << i;
+                    moved++;
+                }
+            }
+            assert_true(round < 2);
+        }
+        assert_int_equal(moved, displaced);
+        for (unsigned n = 0, i = 0; n < TARGETS; n++) {
+            if (state[n] == 'a')
+                assert_int_equal(__builtin_popcountll(has[n]), i++ < SLICES);
+        }
+    }
+}
+
+/* Several decide by what they were told at some time, and what they decided is done at any later
+ * one, while copies are made, too: of each slice one is left. */
+static void however_late_it_is_done_one_of_each_is_left(void **unused)
+{
+    (void)unused;
+    enum { TARGETS = 4, SLICES = 2, DECIDERS = 3, STEPS = 60, ROUNDS = 2000 };
+    unsigned removed = 0;
+    for (unsigned seed = 1; seed <= ROUNDS; seed++) {
+        struct ec_found found[DECIDERS][NODES] = {0};
+        ec_mask has[TARGETS] = {0};
+        struct rng rng;
+        rng_seed(&rng, seed);
+        for (unsigned i = 0; i < SLICES; i++)
+            has[rng_below(&rng, TARGETS)] |= (ec_mask)1 << i;
+        for (unsigned d = 0; d < DECIDERS; d++)
+            find(found[d], "aaaa", has);
+        for (unsigned s = 0; s < STEPS; s++) {
+            struct ec_found *f = found[rng_below(&rng, DECIDERS)];
+            unsigned n = (unsigned)rng_below(&rng, TARGETS);
+            struct ec_mending m;
+            switch (rng_below(&rng, 4)) {
+            case 0:
+                has[n] |= (ec_mask)1 << rng_below(&rng, SLICES);
+                break;
+            case 1: /* each answers at another time */
+                f[n].has = has[n];
+                break;
+            case 2:
+                ec_plan_repair(f, TARGETS, SLICES, 0, &m);
+                break;
+            default:
+                removed += (has[n] & f[n].surplus) != 0;
+                has[n] &= ~f[n].surplus;
+            }
+            assert_true((has[0] | has[1] | has[2] | has[3]) == (1 << SLICES) - 1);
+        }
+    }
+    assert_true(removed > ROUNDS);
+}
+
 /* Those who are known to be away are not waited for; each is the one that says nothing once. */
 static void who_is_there_has_to_say_what_it_has(void **unused)
 {
@@ -280,23 +411,6 @@ static void who_is_there_has_to_say_what_it_has(void **unused)
         assert_ptr_equal(ec_plan_silent(found, count), waits ? &nodes[i] : NULL);
         assert_false(ec_all_answered(found, count));
         found[i].answered = true;
-    }
-}
-
-/* A target that did not answer might have been the one with the last. */
-static void a_target_goes_when_all_say_that_it_may(void **unused)
-{
-    (void)unused;
-    struct ec_found found[NODES];
-    size_t count = find(found, "maaa", (ec_mask[]){1, 2, 4, 0});
-    assert_false(ec_plan_may_go(found, count, 3));
-    count = find(found, "maaa", (ec_mask[]){1, 2, 4, 1});
-    assert_true(ec_plan_may_go(found, count, 3));
-    for (size_t i = 0; i < count; i++) {
-        count = find(found, "maaa", (ec_mask[]){1, 2, 4, 1});
-        found[i].answered = false;
-        found[i].has = 0;
-        assert_false(ec_plan_may_go(found, count, 3));
     }
 }
 
@@ -338,8 +452,10 @@ int main(void)
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),
         cmocka_unit_test(of_two_the_one_of_lower_rank_goes),
         cmocka_unit_test(every_pattern_is_repaired),
+        cmocka_unit_test(a_slice_moves_to_a_place_that_has_none),
+        cmocka_unit_test(every_pattern_is_levelled),
+        cmocka_unit_test(however_late_it_is_done_one_of_each_is_left),
         cmocka_unit_test(who_is_there_has_to_say_what_it_has),
-        cmocka_unit_test(a_target_goes_when_all_say_that_it_may),
         cmocka_unit_test(what_one_more_loss_takes_away_does_not_wait),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };

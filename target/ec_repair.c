@@ -7,12 +7,13 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/bpipe.h"
+#include "target/earlier.h"
 #include "target/ec.h"
+#include "target/ec_find.h"
 #include "target/ec_manifest.h"
-#include "target/ec_mend.h"
 #include "target/ec_plan.h"
-#include "target/ec_slices.h"
 #include "target/ec_source.h"
+#include "target/index_merge.h"
 #include "target/losses.h"
 #include "target/target.h"
 
@@ -38,14 +39,13 @@ static int take(void *ctx, const void *data, size_t len, struct error *err)
     return bpipe_write(((struct sending *)ctx)->pipe, data, len, err);
 }
 
-static int make_slice(const struct ec_reading *r, const struct bucket *b,
-                      const struct ec_homes *from, unsigned slice, const struct node *to,
-                      ec_mask *damaged, struct error *err)
+static int make_slice(const struct ec_reading *r, const struct ec_homes *from, unsigned slice,
+                      const struct node *to, ec_mask *damaged, struct error *err)
 {
     struct sending g = {.pipe = bpipe_new(PIPE_BYTES), .err = ERROR_INIT};
     struct error why = ERROR_INIT;
     sem_init(&g.over, 0, 0);
-    g.url = ec_slice_put_url(to, b, r->manifest.tag, slice, r->name);
+    g.url = ec_slice_put_url(to, r->bucket_id, r->manifest.tag, slice, r->name, true);
     const struct http_call call = {.method = HTTP_PUT,
                                    .url = g.url,
                                    .upload = g.pipe,
@@ -70,13 +70,18 @@ static int make_slice(const struct ec_reading *r, const struct bucket *b,
 
 /* --- one name --------------------------------------------------------------------------------- */
 
-/* Who is there and does not answer may have what seems to be missing. */
-static int check_answers(const struct ec_found *found, size_t count, struct error *err)
+/* Who is there and does not answer may have what seems to be missing; before a name is given up all
+ * have to say. */
+static int check_answers(const struct ec_repair_ask *ask, const struct ec_found *found,
+                         size_t count, struct error *err)
 {
     const struct node *silent = ec_plan_silent(found, count);
-    if (silent == NULL)
-        return 0;
-    return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not say what it has", silent->id);
+    if (silent != NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not say what it has",
+                         silent->id);
+    if (ask->former && !ec_all_answered(found, count))
+        return error_set(err, E_NODE_UNREACHABLE, "not all targets say what they have");
+    return 0;
 }
 
 static int drop_surplus(const struct ec_reading *r, const struct ec_found *found, size_t count,
@@ -85,8 +90,8 @@ static int drop_surplus(const struct ec_reading *r, const struct ec_found *found
     int code = 0;
     for (size_t n = 0; n < count && code == 0; n++) {
         for (ec_mask left = found[n].surplus; left != 0 && code == 0; left &= left - 1) {
-            code = ec_slice_delete(r->target, found[n].node, r->bucket_id, r->manifest.tag,
-                                   (unsigned)__builtin_ctzll(left), err);
+            code = ec_slice_delete(r->target, r->state, found[n].node, r->bucket_id,
+                                   r->manifest.tag, (unsigned)__builtin_ctzll(left), err);
             done->dropped += code == 0;
         }
     }
@@ -104,67 +109,102 @@ static int check_stranded(const struct ec_reading *r, const struct ec_mending *m
                      r->name);
 }
 
-/* *damaged: what is; then what was found to be. */
-static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r,
-                     const struct bucket *b, ec_mask *damaged, struct ec_repaired *done,
-                     struct error *err)
+/* What there is, and what is to be done. */
+struct task {
+    struct ec_found *found;
+    size_t count;
+    struct ec_homes from;
+    struct ec_mending todo;
+};
+
+static void look(const struct ec_reading *r, struct task *t)
 {
     const struct ec_layout *l = &r->manifest.layout;
-    struct ec_homes from;
-    struct ec_mending m;
-    _cleanup_free_ struct ec_found *found = NULL;
-    size_t count = ec_slices_find(r->target, r->state, r->bucket_id, r->name, r->manifest.tag,
-                                  l->k + l->m, &found);
-    bool all = ec_all_answered(found, count);
-    int code = check_answers(found, count, err);
-    if (code == 0)
-        code = ec_plan_check(found, count, l->k, l->k + l->m, err);
-    ec_plan_read(found, count, l->k + l->m, &from);
-    ec_plan_repair(found, count, l->k + l->m, *damaged, &m);
-    ec_plan_strike(found, count, &from, *damaged);
-    ec_plan_read(found, count, l->k + l->m, &from);
-    for (unsigned i = 0; i < from.count; i++) {
-        if (ask->present_only && !all && ((*damaged | m.leaving) >> i & 1) == 0)
-            m.to.all[i] = NULL;
+    const struct ec_find what = {.bucket_id = r->bucket_id,
+                                 .name = r->name,
+                                 .tag = r->manifest.tag,
+                                 .slices = l->k + l->m,
+                                 .removes = true};
+    t->count = ec_slices_find(r->target, r->state, &what, &t->found);
+}
+
+static void plan(const struct ec_repair_ask *ask, unsigned slices, ec_mask damaged, struct task *t)
+{
+    bool all = ec_all_answered(t->found, t->count);
+    ec_plan_repair(t->found, t->count, slices, damaged, &t->todo);
+    if (ask->moves && ec_homes_mask(&t->todo.to) == 0)
+        ec_plan_move(t->found, t->count, slices, &t->todo.to);
+    ec_plan_read(t->found, t->count, slices, &t->from);
+    ec_plan_strike(t->found, t->count, &t->from, damaged);
+    ec_plan_read(t->found, t->count, slices, &t->from);
+    for (unsigned i = 0; i < slices; i++) {
+        if (ask->present_only && !all && ((damaged | t->todo.leaving) >> i & 1) == 0)
+            t->todo.to.all[i] = NULL;
     }
+}
+
+static int make_all(const struct ec_repair_ask *ask, const struct ec_reading *r,
+                    const struct task *t, ec_mask *damaged, struct ec_repaired *done,
+                    struct error *err)
+{
+    int code = 0;
+    for (unsigned i = 0; i < t->todo.to.count && code == 0 && !ask->stop->wanted; i++) {
+        if (t->todo.to.all[i] == NULL)
+            continue;
+        code = make_slice(r, &t->from, i, t->todo.to.all[i], damaged, err);
+        done->made += code == 0;
+        done->bytes += code == 0 ? ec_layout_slice_bytes(&r->manifest.layout) : 0;
+    }
+    return code;
+}
+
+/* *damaged: what is; then what was found to be. */
+static int mend_once(const struct ec_repair_ask *ask, const struct ec_reading *r, struct task *t,
+                     ec_mask *damaged, struct ec_repaired *done, struct error *err)
+{
+    const unsigned k = r->manifest.layout.k, slices = k + r->manifest.layout.m;
+    int code = check_answers(ask, t->found, t->count, err);
+    if (code == 0)
+        code = ec_plan_check(t->found, t->count, k, slices, err);
+    plan(ask, slices, *damaged, t);
     *damaged = 0;
-    if (code == 0 && ask->endangered_only && ec_plan_may_wait(&from, &m.to, l->k)) {
+    if (code == 0 && ask->endangered_only && ec_plan_may_wait(&t->from, &t->todo.to, k)) {
         done->put_off = true;
         return 0;
     }
-    for (unsigned i = 0; i < m.to.count && code == 0 && !ask->stop->wanted; i++) {
-        if (m.to.all[i] == NULL)
-            continue;
-        code = make_slice(r, b, &from, i, m.to.all[i], damaged, err);
-        done->made += code == 0;
-        done->bytes += code == 0 ? ec_layout_slice_bytes(l) : 0;
-    }
     if (code == 0)
-        code = drop_surplus(r, found, count, done, err);
+        code = make_all(ask, r, t, damaged, done, err);
+    if (code == 0)
+        code = drop_surplus(r, t->found, t->count, done, err);
     if (code == E_CORRUPT) {
-        ec_plan_strike(found, count, &from, *damaged);
-        done->lost = ec_plan_check(found, count, l->k, l->k + l->m, NULL) == E_CORRUPT;
+        ec_plan_strike(t->found, t->count, &t->from, *damaged);
+        done->lost = ec_plan_check(t->found, t->count, k, slices, NULL) == E_CORRUPT;
     }
-    return code != 0 ? code : check_stranded(r, &m, err);
+    return code != 0 ? code : check_stranded(r, &t->todo, err);
 }
 
-/* What is read for one slice may show that another is damaged. */
-static int mend(const struct ec_repair_ask *ask, const struct ec_reading *r, const struct bucket *b,
+/* Again where what was read for one slice has shown that another is damaged, and where slices were
+ * copied to their places: then they are there twice. */
+static int mend(const struct ec_repair_ask *ask, const struct ec_reading *r,
                 struct ec_repaired *done, struct error *err)
 {
     ec_mask damaged = ask->damaged;
-    int code, i = 0;
+    bool again = true;
+    int code = 0;
     done->length = r->manifest.layout.length;
     pthread_mutex_lock(&ask->target->ec->mending);
-    while (((code = mend_once(ask, r, b, &damaged, done, err)) == 0 ||
-            (code == E_CORRUPT && !done->lost)) &&
-           damaged != 0) {
-        if (++i == ROUNDS_MAX) {
-            code = error_set(err, E_CORRUPT, "slices of '%s' are damaged again and again", r->name);
-            break;
-        }
+    for (int i = 0; i < ROUNDS_MAX && again; i++) {
+        struct task t;
+        unsigned made = done->made;
+        look(r, &t);
+        code = mend_once(ask, r, &t, &damaged, done, err);
+        free(t.found);
+        again = damaged != 0 ? code == 0 || (code == E_CORRUPT && !done->lost)
+                             : code == 0 && ask->moves && done->made > made;
     }
     pthread_mutex_unlock(&ask->target->ec->mending);
+    if (code == 0 && damaged != 0)
+        return error_set(err, E_CORRUPT, "slices of '%s' are damaged again and again", r->name);
     return code;
 }
 
@@ -181,12 +221,22 @@ static int open_manifest(struct ec_reading *r, struct error *err)
 }
 
 static bool acts(const struct target *t, const struct cluster_state *s, const struct bucket *b,
-                 const char *name, bool *owns)
+                 const char *name)
 {
     struct owners owners;
     owners_of(s, b, name, &owners);
-    *owns = owners_has(&owners, t->id);
     return owners.acting != NULL && strcmp(owners.acting->id, t->id) == 0;
+}
+
+/* By the owner that acts. */
+static void note_loss(const struct ec_repair_ask *ask, uint64_t tag, int code, bool lost)
+{
+    if (ask->former)
+        return;
+    if (code == E_CORRUPT && lost)
+        losses_note(ask->target->losses, ask->bucket_id, ask->name, tag);
+    else if (code == 0)
+        losses_forget(ask->target->losses, ask->bucket_id, ask->name, tag);
 }
 
 int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *s,
@@ -196,39 +246,16 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
     struct ec_reading r = {
         .target = ask->target, .state = s, .bucket_id = ask->bucket_id, .name = ask->name};
     struct error why = ERROR_INIT;
-    bool owns;
     *done = (struct ec_repaired){0};
-    if (b == NULL || !acts(ask->target, s, b, ask->name, &owns))
+    if (b == NULL || (!ask->former && !acts(ask->target, s, b, ask->name)))
         return 0;
     int found = open_manifest(&r, &why);
-    int code = found == 1 ? mend(ask, &r, b, done, &why) : found;
-    if (code == E_CORRUPT && done->lost)
-        losses_note(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);
-    else if (code == 0)
-        losses_forget(ask->target->losses, ask->bucket_id, ask->name, r.manifest.tag);
+    int code = found == 1 ? mend(ask, &r, done, &why) : found;
+    note_loss(ask, r.manifest.tag, code, done->lost);
     return code == 0 ? 0 : error_set(err, code, "%s", why.message);
 }
 
 /* --- for the jobs ----------------------------------------------------------------------------- */
-
-/* Of a name that this target is to give up: are all its slices where they stay? */
-static int look_after(const struct spread *s, const struct cluster_state *state,
-                      const struct bucket *b, const char *name, struct ec_walk *walk)
-{
-    struct ec_reading r = {.target = s->target, .state = state, .bucket_id = b->id, .name = name};
-    struct error err = ERROR_INIT;
-    int code = open_manifest(&r, &err);
-    if (code != 1)
-        return code; /* what is damaged is spread.h's to tell */
-    unsigned slices = r.manifest.layout.k + r.manifest.layout.m;
-    _cleanup_free_ struct ec_found *found = NULL;
-    size_t count = ec_slices_find(s->target, state, b->id, name, r.manifest.tag, slices, &found);
-    if (ec_plan_may_go(found, count, slices))
-        return 0;
-    walk->waits = true;
-    ec_mend_want(s->target, b->id, name, 0);
-    return 0;
-}
 
 static void count_name(const struct spread *s, const char *name, const struct ec_repaired *done,
                        const struct error *err)
@@ -248,19 +275,17 @@ static int mend_name(const struct spread *s, uint64_t bucket_id, const char *nam
 {
     struct ec_repaired done;
     struct error why = ERROR_INIT;
-    bool owns;
     _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
     int code = s->check(s->ctx, state, err);
     const struct bucket *b = bmd_bucket_by_id(&state->bmd, bucket_id);
-    if (code != 0 || b == NULL)
+    if (code != 0 || b == NULL || !acts(s->target, state, b, name))
         return code;
-    if (!acts(s->target, state, b, name, &owns))
-        return owns || s->strange == NULL ? 0 : look_after(s, state, b, name, walk);
     const struct ec_repair_ask ask = {.target = s->target,
                                       .stop = s->stop,
                                       .bucket_id = bucket_id,
                                       .name = name,
-                                      .endangered_only = s->put_off != NULL};
+                                      .endangered_only = s->put_off != NULL,
+                                      .moves = s->strange != NULL};
     (void)ec_repair_name(&ask, state, &done, &why);
     walk->made = walk->made || done.made > 0;
     if (done.put_off)
@@ -268,6 +293,47 @@ static int mend_name(const struct spread *s, uint64_t bucket_id, const char *nam
     count_name(s, name, &done, &why);
     (void)job_pace_wait(s->pace, done.bytes);
     return 0;
+}
+
+/* 1: it is in slices, and what is here is what the owner that acts has, too; 0: no. */
+static int is_current(const struct spread *s, const struct cluster_state *state,
+                      const struct bucket *b, const char *name, struct error *err)
+{
+    struct ec_reading r = {.target = s->target, .state = state, .bucket_id = b->id, .name = name};
+    struct owners owners;
+    struct object_held held;
+    int found = open_manifest(&r, err);
+    if (found != 1)
+        return found;
+    owners_of(state, b, name, &owners);
+    if (owners.acting == NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "nobody acts for it");
+    int code = earlier_ask_node(s->target, state, owners.acting, b->id, name, &held, err);
+    return code != 0 ? code : held.slices == r.manifest.tag;
+}
+
+bool ec_repair_before_it_goes(const struct spread *s, uint64_t bucket_id, const char *name)
+{
+    struct ec_repaired done = {0};
+    struct error why = ERROR_INIT;
+    _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&state->bmd, bucket_id);
+    const struct ec_repair_ask ask = {.target = s->target,
+                                      .stop = s->stop,
+                                      .bucket_id = bucket_id,
+                                      .name = name,
+                                      .moves = true,
+                                      .former = true};
+    if (s->check(s->ctx, state, NULL) != 0)
+        return false;
+    int code = b != NULL ? is_current(s, state, b, name, &why) : 0;
+    if (code == 1)
+        code = ec_repair_name(&ask, state, &done, &why);
+    if (code == 0)
+        why = ERROR_INIT;
+    count_name(s, name, &done, &why);
+    (void)job_pace_wait(s->pace, done.bytes);
+    return code == 0;
 }
 
 /* --- the names -------------------------------------------------------------------------------- */
@@ -280,24 +346,28 @@ struct batch {
     bool more;
 };
 
-static int collect(struct batch *b, struct mountpath *mp, uint64_t bucket_id, struct error *err)
+static int collect(struct batch *b, const struct spread *s, struct mountpath *mp,
+                   uint64_t bucket_id, struct error *err)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(mp->index, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
+    struct index_merge m = {.count = 0};
+    const struct index_cursor *c;
+    int code = index_merge_open(&m, s->target->mountpaths, mp, bucket_id, err);
+    if (code == 0)
+        code = index_merge_seek(&m, b->last, *b->last != '\0', err);
     b->count = 0;
-    size_t steps = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
-         found = index_cursor_next(c, err)) {
+    b->more = false;
+    for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
+        b->more = b->count == NAMES_AT_ONCE || steps == INDEX_STEPS_MAX;
+        if (b->more)
+            break;
         const struct index_record *rec = index_cursor_record(c);
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
         if (!rec->tombstone && rec->job == NULL && rec->size > 0)
             b->names[b->count++] = arena_strdup(b->arena, b->last);
+        code = index_merge_skip(&m, b->last, err);
     }
-    b->more = found == 1;
-    return found < 0 ? found : 0;
+    index_merge_close(&m);
+    return code;
 }
 
 int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
@@ -308,7 +378,7 @@ int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t buck
     int code = 0;
     while (code == 0 && b->more && !s->stop->wanted) {
         arena_reset(b->arena);
-        code = collect(b, mp, bucket_id, err);
+        code = collect(b, s, mp, bucket_id, err);
         for (size_t i = 0; i < b->count && code == 0 && !s->stop->wanted; i++)
             code = mend_name(s, bucket_id, b->names[i], walk, err);
     }

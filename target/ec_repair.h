@@ -1,7 +1,11 @@
-/* Slices that are missing, damaged, or on targets that leave, are made anew from others, on targets
- * that have none; those that two targets have are removed from one (ec_plan.h): by the owner that
- * acts for the name, which reads k of them and sends what it makes.  One name at a time on each
- * target.
+/* Slices that are missing, damaged, or on targets that leave, are made anew, on targets that have
+ * none; those that are at no place of a write of today are copied to one, where that is asked for
+ * (a rebalance); of those that two targets have one is removed (ec_plan.h): by the owner that acts
+ * for the name, which reads the slice itself, or k others, and sends what it makes.  One name at a
+ * time on each target.
+ *
+ * What is copied is on the new target's disk before the old one is asked to remove its own, and all
+ * have been asked anew between: whatever ends at any time, no slice is without a copy for it.
  *
  * With spread.h, which brings the manifests, for the repair and the rebalance; by name for
  * ec_mend.h.  For a walk that puts off what can wait (spread.h) those of which k are left come
@@ -19,6 +23,8 @@ struct ec_repair_ask {
     ec_mask damaged;      /* slices that are, where they are */
     bool present_only;    /* while somebody does not answer, nothing is made that he may have */
     bool endangered_only; /* where more than k slices are left, nothing is made now */
+    bool moves;           /* also slices that are not lost, to their places */
+    bool former;          /* this target gives the name up: it need not act for it */
 };
 
 struct ec_repaired {
@@ -37,12 +43,14 @@ int ec_repair_name(const struct ec_repair_ask *ask, const struct cluster_state *
 
 /* What a walk has left. */
 struct ec_walk {
-    bool made;  /* something was missing */
-    bool waits; /* something that others make is still missing */
+    bool made; /* something was missing, or at the wrong place */
 };
 
-/* The names of this bucket, with `ec`, that this mountpath has.  Where this target is no owner any
- * more the one that acts is told what is missing, since the manifest may have come there after its
- * own walk.  E_ABORTED; what check() says.  Sets, never clears, what is in *walk. */
+/* The names of this bucket, with `ec`, that this mountpath has (NULL: any), and that this target
+ * acts for. E_ABORTED; what check() says.  Sets, never clears, what is in *walk. */
 int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
                      struct ec_walk *walk, struct error *err);
+/* A name that all its owners have, and this target, which is none of them, gives up in a rebalance:
+ * its slices are brought to their places first.  For the owner that acts may have got the name
+ * after its own walk.  false: the name stays here for now; the tally says why. */
+bool ec_repair_before_it_goes(const struct spread *s, uint64_t bucket_id, const char *name);

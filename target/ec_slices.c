@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -14,7 +13,10 @@
 #include "common/parse.h"
 #include "io/pool.h"
 #include "io/reader.h"
+#include "target/call.h"
+#include "target/ec.h"
 #include "target/ec_manifest.h"
+#include "target/member.h"
 #include "target/object.h"
 #include "target/target.h"
 
@@ -217,15 +219,29 @@ static void get_begin(struct http_request *req)
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
 
+static int drop(struct slice_call *c, uint64_t placed, struct error *err)
+{
+    struct object_held held;
+    _cleanup_state_ const struct cluster_state *s = state_current(c->target->state);
+    if (s->smap.placed != placed)
+        return error_set(err, E_STALE_MAP, "the owners have changed since it was decided upon");
+    int code = object_look(c->target->store, c->bucket_id, c->slice, &held, err);
+    if (code == 0 && held.found)
+        code = object_drop(c->target->store, c->bucket_id, c->slice, &held.version, err);
+    return code;
+}
+
 /* In a worker. */
 static void delete_serve(void *arg)
 {
     struct slice_call *c = slice_call_of(arg);
-    struct object_held held;
+    uint64_t placed = 0;
     struct error err = ERROR_INIT;
-    int code = object_look(c->target->store, c->bucket_id, c->slice, &held, &err);
-    if (code == 0 && held.found)
-        code = object_drop(c->target->store, c->bucket_id, c->slice, &held.version, &err);
+    int code = query_u64(c->req, "placed", &placed, &err);
+    pthread_mutex_lock(&c->target->ec->dropping);
+    if (code == 0)
+        code = drop(c, placed, &err);
+    pthread_mutex_unlock(&c->target->ec->dropping);
     if (code == 0)
         http_reply_empty(c->req, 204);
     else
@@ -250,18 +266,25 @@ static bool is_absent(int code)
     return code == E_OBJECT_NOT_FOUND || code == E_CORRUPT;
 }
 
-/* In a worker. */
-static void find_serve(void *arg)
+/* What was decided by earlier owners is done, or is refused from now on. */
+static int promise(const struct slice_call *c, struct error *err)
 {
-    struct slice_call *c = slice_call_of(arg);
-    const char *text = http_query(c->req, "tag");
+    bool ahead = false;
+    int code = sender_is_ahead(c->req, &ahead, err);
+    if (code == 0 && ahead)
+        code = error_set(err, E_NOT_READY, "target '%s' could not get cluster state %s",
+                         c->target->id, http_query(c->req, "dfcv"));
+    pthread_mutex_lock(&c->target->ec->dropping);
+    pthread_mutex_unlock(&c->target->ec->dropping);
+    return code;
+}
+
+static int look(const struct slice_call *c, json_t *list, struct error *err)
+{
     uint64_t tag, slices = EC_SLICES_MAX;
-    struct error err = ERROR_INIT;
-    _cleanup_json_ json_t *list = json_array();
-    c->slice = text != NULL ? text : "";
-    int code = ec_tag_parse(c->slice, strlen(c->slice), &tag, &err);
+    int code = ec_tag_parse(c->slice, strlen(c->slice), &tag, err);
     if (code == 0)
-        code = query_u64(c->req, "slices", &slices, &err);
+        code = query_u64(c->req, "slices", &slices, err);
     for (unsigned i = 0; code == 0 && i < slices && i < EC_SLICES_MAX; i++) {
         char name[EC_SLICE_NAME_MAX];
         struct object o;
@@ -271,23 +294,40 @@ static void find_serve(void *arg)
         if (found == 0)
             json_array_append_new(list, json_integer(i));
         else if (!is_absent(found))
-            code = error_set(&err, why.code, "%s", why.message);
+            code = error_set(err, why.code, "%s", why.message);
     }
-    if (code != 0) {
+    return code;
+}
+
+/* In a worker. */
+static void find_serve(void *arg)
+{
+    struct slice_call *c = slice_call_of(arg);
+    struct error err = ERROR_INIT;
+    json_t *list = json_array();
+    _cleanup_json_ json_t *doc = json_pack("{so}", "slices", list);
+    int code = http_query(c->req, "dfcv") != NULL ? promise(c, &err) : 0;
+    if (code == 0)
+        code = look(c, list, &err);
+    if (code == 0)
+        http_reply_json(c->req, 200, doc);
+    else
         fail(c, "find", &err);
-        return;
-    }
-    _cleanup_json_ json_t *doc = json_pack("{sO}", "slices", list);
-    http_reply_json(c->req, 200, doc);
 }
 
 static void find_begin(struct http_request *req)
 {
     struct slice_call *c = slice_call_new(req);
+    const char *tag = http_query(req, "tag"), *dfcv = http_query(req, "dfcv");
     struct error err = ERROR_INIT;
-    c->slice = "";
+    bool ahead = false;
+    c->slice = tag != NULL ? tag : "";
     int code = parse_bucket(c, &err);
-    if (code == 0)
+    if (code == 0 && dfcv != NULL)
+        code = sender_is_ahead(req, &ahead, &err);
+    if (code == 0 && ahead)
+        member_refresh(c->target->member, dfcv, find_serve, c);
+    else if (code == 0)
         code = pool_submit(c->target->workers, find_serve, c, &err);
     if (code != 0)
         fail(c, "find", &err);
@@ -321,20 +361,21 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = delete_begin,
      .summary = "Removes a slice that another target has, too.",
-     .query = "",
+     .query = "placed=the owners by which that was decided",
      .body = "",
      .reply = "204, also where there is none",
-     .errors = "invalid_argument mountpath_disabled io_error"},
+     .errors = "invalid_argument stale_map mountpath_disabled io_error"},
     {.name = "slices_find",
      .method = HTTP_GET,
      .pattern = "/v1/slices/{bucket_id}",
      .nets = NET_DATA,
      .begin = find_begin,
      .summary = "Which slices of an object this target has.",
-     .query = "tag=the object's manifest has it; slices=how many to look for",
+     .query = "tag=the object's manifest has it; slices=how many to look for; dfcv=the sender's "
+              "state version: nothing is removed from now on that was decided by earlier owners",
      .body = "",
      .reply = "`{\"slices\": [indices]}`",
-     .errors = "invalid_argument mountpath_disabled io_error"},
+     .errors = "invalid_argument not_ready mountpath_disabled io_error"},
     {.name = NULL},
 };
 
@@ -347,105 +388,4 @@ const char *ec_slice_object(const struct attr *a)
             return value;
     }
     return NULL;
-}
-
-/* --- asking others ---------------------------------------------------------------------------- */
-
-char *ec_slice_url(const struct node *n, uint64_t bucket_id, uint64_t tag, unsigned index)
-{
-    char name[EC_SLICE_NAME_MAX];
-    return xprintf("%s/v1/slices/%" PRIu64 "/%s?", n->data_url, bucket_id,
-                   ec_slice_name(tag, index, name));
-}
-
-char *ec_slice_put_url(const struct node *n, const struct bucket *b, uint64_t tag, unsigned index,
-                       const char *object)
-{
-    struct buf url = BUF_INIT;
-    _cleanup_free_ char *slice = ec_slice_url(n, b->id, tag, index);
-    buf_printf(&url, "%ssync=%s&object=", slice,
-               b->props.durability == DURABILITY_SYNC ? "true" : "false");
-    buf_put_url_escaped(&url, object, strlen(object), "");
-    return buf_steal(&url);
-}
-
-int ec_slice_delete(struct target *t, const struct node *n, uint64_t bucket_id, uint64_t tag,
-                    unsigned index, struct error *err)
-{
-    _cleanup_free_ char *url = ec_slice_url(n, bucket_id, tag, index);
-    return http_json_wait(t->data_client, HTTP_DELETE, url, NULL, t->params.call_timeout, NULL,
-                          err);
-}
-
-struct finding {
-    struct ec_found *found;
-    char *url;
-    sem_t *answered;
-};
-
-static int take_slices(struct http_result *r, const char *url, ec_mask *has)
-{
-    _cleanup_json_ json_t *doc = NULL;
-    int code = http_result_error(r, url, NULL);
-    if (code == 0)
-        code = json_parse(buf_str(&r->body), r->body.len, &doc, NULL);
-    json_t *list = json_object_get(doc, "slices"), *item;
-    size_t i;
-    json_array_foreach(list, i, item)
-    {
-        if (json_integer_value(item) >= 0 && json_integer_value(item) < EC_SLICES_MAX)
-            *has |= (ec_mask)1 << json_integer_value(item);
-    }
-    return code != 0 || json_is_array(list) ? code : E_JSON;
-}
-
-static void answered(void *arg, struct http_result *r)
-{
-    struct finding *f = arg;
-    f->found->answered = take_slices(r, f->url, &f->found->has) == 0;
-    sem_post(f->answered);
-}
-
-static size_t all_targets(const struct cluster_state *s, uint64_t bucket_id, const char *name,
-                          const struct node **out)
-{
-    size_t count = smap_owners(&s->smap, bucket_id, name, s->smap.count, out);
-    for (size_t i = 0; i < s->smap.count; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        if (n->role == NODE_TARGET && !node_owns(n))
-            out[count++] = n;
-    }
-    return count;
-}
-
-size_t ec_slices_find(struct target *t, const struct cluster_state *s, uint64_t bucket_id,
-                      const char *name, uint64_t tag, unsigned slices, struct ec_found **found)
-{
-    _cleanup_free_ const struct node **nodes = xcalloc(s->smap.count + 1, sizeof *nodes);
-    size_t count = all_targets(s, bucket_id, name, nodes), asked = 0;
-    struct finding *findings = xcalloc(count + 1, sizeof *findings);
-    sem_t sem;
-    *found = xcalloc(count + 1, sizeof **found);
-    sem_init(&sem, 0, 0);
-    for (size_t i = 0; i < count; i++) {
-        (*found)[i].node = nodes[i];
-        findings[i] = (struct finding){.found = &(*found)[i], .answered = &sem};
-        if (nodes[i]->state == NODE_UNREACHABLE)
-            continue;
-        findings[i].url = xprintf("%s/v1/slices/%" PRIu64 "?tag=%016" PRIx64 "&slices=%u",
-                                  nodes[i]->data_url, bucket_id, tag, slices);
-        const struct http_call call = {
-            .method = HTTP_GET, .url = findings[i].url, .total_timeout_ms = t->params.call_timeout};
-        http_call_start(t->data_client, &call, answered, &findings[i]);
-        asked++;
-    }
-    for (size_t i = 0; i < asked; i++) {
-        while (sem_wait(&sem) != 0)
-            ; /* EINTR is the only failure of an initialised semaphore */
-    }
-    for (size_t i = 0; i < count; i++)
-        free(findings[i].url);
-    free(findings);
-    sem_destroy(&sem);
-    return count;
 }

@@ -6,9 +6,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "target/ec_find.h"
 #include "target/ec_mend.h"
 #include "target/ec_plan.h"
-#include "target/ec_slices.h"
 #include "target/target.h"
 
 enum {
@@ -204,8 +204,9 @@ static int find(const struct ec_reading *r, const struct tries *tries, struct ec
 {
     const struct ec_layout *l = &r->manifest.layout;
     _cleanup_free_ struct ec_found *found = NULL;
-    size_t count = ec_slices_find(r->target, r->state, r->bucket_id, r->name, r->manifest.tag,
-                                  l->k + l->m, &found);
+    const struct ec_find what = {
+        .bucket_id = r->bucket_id, .name = r->name, .tag = r->manifest.tag, .slices = l->k + l->m};
+    size_t count = ec_slices_find(r->target, r->state, &what, &found);
     for (size_t i = 0; i < tries->count; i++)
         ec_plan_pass_over(found, count, &tries->all[i].homes, tries->all[i].failed);
     ec_plan_read(found, count, l->k + l->m, out);

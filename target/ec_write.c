@@ -17,7 +17,7 @@
 #include "target/ec.h"
 #include "target/ec_manifest.h"
 #include "target/ec_plan.h"
-#include "target/ec_slices.h"
+#include "target/ec_find.h"
 #include "target/fan.h"
 #include "target/target.h"
 
@@ -214,7 +214,8 @@ static void resume(void *arg)
 static void start(struct ec_upload *u, unsigned i, const struct object_call *call)
 {
     struct branch *b = &u->branches[i];
-    b->url = ec_slice_put_url(b->node, call->bucket, u->manifest.tag, i, call->name);
+    b->url = ec_slice_put_url(b->node, u->bucket_id, u->manifest.tag, i, call->name,
+                              call->bucket->props.durability == DURABILITY_SYNC);
     b->rest = xmalloc(u->manifest.layout.unit + EC_CHECK_BYTES);
     b->pipe = bpipe_new(PIPE_BYTES);
     bpipe_on_space(b->pipe, resume, call->req);

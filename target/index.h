@@ -61,6 +61,13 @@ void index_set_stale(struct index *x, const struct error *why);
 /* 0; E_IO where the index cannot be relied on, with the reason; E_NOT_READY while it is filled. */
 int index_check(struct index *x, struct error *err);
 
+/* Which names have changed since somebody has looked at all?  index_session.h's watch; it ends, too,
+ * where the index is made anew. */
+void index_watch(struct index *x, uint64_t number);
+uint64_t index_watched(struct index *x);
+bool index_may_have_changed(struct index *x, uint64_t watch, uint64_t bucket_id, const char *name);
+void index_assume_changed(struct index *x, uint64_t bucket_id, const char *name);
+
 /* How many changes there were; *idle: none is under way. */
 uint64_t index_changes(struct index *x, bool *idle);
 /* Something else whenever what is pending (back.h) has been put, and whenever the index was opened: who

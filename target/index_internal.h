@@ -36,9 +36,14 @@ struct index {
 int index_error(const struct index *x, int rc, const char *doing, struct error *err);
 /* Is this error of LMDB's the file's fault? */
 bool index_rc_is_damage(int rc);
+/* As index_set_stale(), where the file that is being filled has not missed anything. */
+void index_mark_stale(struct index *x, const struct error *why);
 /* Reading found damage: it is stale.  Returns `code`. */
 int index_damaged(struct index *x, int code, const struct error *why);
 
+enum { INDEX_DIR_MODE = 0750 };
+/* The path of a file in its directory; to be freed. */
+char *index_path(const struct index *x, const char *name);
 struct index_env *index_env_ref(struct index *x);
 void index_env_unref(struct index *x, struct index_env *e);
 int index_env_open(const char *dir, uint64_t map_size, struct index_env **out); /* LMDB's error */

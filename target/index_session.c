@@ -16,12 +16,14 @@
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "hrw/hrw.h"
 #include "io/file.h"
 #include "target/attr.h"
 #include "target/index_guard.h"
 
 /* More than the locks under which names are changed (object_internal.h). */
 enum { SLOTS = 1280, FILE_MODE = 0640, BOOT_MAX = 48 };
+enum { WATCH_BITS = 1 << 17, WORD_BITS = 64 }; /* a thousandth of 100 changes is found changed */
 enum { DISTRUST_INDEX = 1, DISTRUST_SLOTS = 2 };
 
 #ifndef STATX_MNT_ID_UNIQUE
@@ -48,6 +50,8 @@ struct shared {
     _Atomic uint32_t complete;
     _Atomic uint32_t distrusted;
     struct slot slots[SLOTS];
+    _Atomic uint64_t watch; /* its number; 0: none */
+    uint64_t changed[WATCH_BITS / WORD_BITS];
 };
 
 struct index_session {
@@ -222,8 +226,10 @@ int session_open(const char *dir, struct index_session **out, const char **broke
         return code;
     }
     count_slots(s);
-    if (*broken != NULL)
+    if (*broken != NULL) {
+        s->shared->watch = 0;
         session_set_complete(s, false);
+    }
     s->shared->distrusted = 0;
     index_guard_add(&s->shared->distrusted);
     *out = s;
@@ -258,6 +264,7 @@ void session_set_complete(struct index_session *s, bool complete)
 
 void session_distrust(struct index_session *s)
 {
+    session_watch(s, 0);
     s->shared->distrusted |= DISTRUST_INDEX;
 }
 
@@ -297,9 +304,56 @@ static void use_slot(struct index_session *s, size_t i, uint64_t bucket_id, cons
         s->top = i + 1;
 }
 
+/* --- the watch -------------------------------------------------------------------------------- */
+
+static size_t watch_bit(uint64_t bucket_id, const char *name)
+{
+    return hrw_key(bucket_id, name, strlen(name)) % WATCH_BITS;
+}
+
+void session_watch(struct index_session *s, uint64_t number)
+{
+    pthread_mutex_lock(&s->lock);
+    s->shared->watch = 0; /* the process may end between any two instructions */
+    atomic_signal_fence(memory_order_seq_cst);
+    memset(s->shared->changed, 0, sizeof s->shared->changed);
+    s->shared->watch = number;
+    pthread_mutex_unlock(&s->lock);
+}
+
+uint64_t session_watched(struct index_session *s)
+{
+    pthread_mutex_lock(&s->lock);
+    uint64_t number = s->shared->watch;
+    pthread_mutex_unlock(&s->lock);
+    return number;
+}
+
+bool session_may_have_changed(struct index_session *s, uint64_t number, uint64_t bucket_id,
+                              const char *name)
+{
+    size_t bit = watch_bit(bucket_id, name);
+    pthread_mutex_lock(&s->lock);
+    bool may = s->shared->watch != number ||
+               (s->shared->changed[bit / WORD_BITS] >> bit % WORD_BITS & 1) != 0;
+    pthread_mutex_unlock(&s->lock);
+    return may;
+}
+
+void session_assume_changed(struct index_session *s, uint64_t bucket_id, const char *name)
+{
+    size_t bit = watch_bit(bucket_id, name);
+    pthread_mutex_lock(&s->lock);
+    s->shared->changed[bit / WORD_BITS] |= UINT64_C(1) << bit % WORD_BITS;
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- intents ---------------------------------------------------------------------------------- */
+
 void session_intend(struct index_session *s, uint64_t bucket_id, const char *name)
 {
     size_t unused;
+    session_assume_changed(s, bucket_id, name);
     if (fault_skips("index.intend"))
         return;
     pthread_mutex_lock(&s->lock);

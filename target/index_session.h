@@ -11,6 +11,10 @@
  * are in the page cache, where the death of a process does not reach them.  After a restart of the
  * machine, or on another mount, nothing of this can be relied on, and session_open() says so.
  *
+ * - watch: who has looked at all names says so, with a number of its own, and is told later, by
+ *   another process, too, which names may have changed since: by their hashes, so that there are
+ *   some too many.  What breaks the session ends the watch
+ *
  * A process that dies of a fault of its own (SIGSEGV, SIGBUS, abort) leaves `distrusted` behind:
  * the cause may be the index's file, and the next process must not run into it again.
  *
@@ -48,6 +52,14 @@ void session_trust(struct index_session *s);
 /* Twice for one name is once.  With too many at a time the session is distrusted. */
 void session_intend(struct index_session *s, uint64_t bucket_id, const char *name);
 void session_settle(struct index_session *s, uint64_t bucket_id, const char *name);
+/* The number of the watch from here on; 0: none. */
+void session_watch(struct index_session *s, uint64_t number);
+uint64_t session_watched(struct index_session *s);
+/* Since the watch with this number began; where that is not the present one anything may have. */
+bool session_may_have_changed(struct index_session *s, uint64_t number, uint64_t bucket_id,
+                              const char *name);
+/* As if it had changed. */
+void session_assume_changed(struct index_session *s, uint64_t bucket_id, const char *name);
 /* How many changes have begun so far; *idle: none is under way. */
 uint64_t session_changes(struct index_session *s, bool *idle);
 /* Waits until every change that is under way now has been settled, at most so long: later ones are

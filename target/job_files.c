@@ -65,6 +65,20 @@ int job_files_write(struct mountpaths *m, const char *job_id, const char *name, 
     return file_replace(path, data, len, 0600, err);
 }
 
+int job_files_append(struct mountpaths *m, const char *job_id, const char *name, const void *data,
+                     size_t len, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    if (set->placed == 0)
+        return error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
+    _cleanup_free_ char *dir = job_dir(set->all[0], job_id);
+    _cleanup_free_ char *path = xprintf("%s/%s", dir, name);
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return error_errno(err, errno, "open '%s'", path);
+    return file_write_all(fd, data, len, err);
+}
+
 int job_files_read(struct mountpaths *m, const char *job_id, const char *name, struct buf *out,
                    struct error *err)
 {
@@ -76,6 +90,32 @@ int job_files_read(struct mountpaths *m, const char *job_id, const char *name, s
             return file_read_all(path, FILE_MAX, out, err);
     }
     return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
+}
+
+static int clear_dir(const char *path, const char *prefix, struct error *err)
+{
+    DIR *d = opendir(path);
+    if (d == NULL)
+        return errno == ENOENT ? 0 : error_errno(err, errno, "open '%s'", path);
+    int code = 0;
+    for (const struct dirent *e; code == 0 && (e = readdir(d)) != NULL;) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) == 0 &&
+            unlinkat(dirfd(d), e->d_name, 0) != 0)
+            code = error_errno(err, errno, "remove '%s/%s'", path, e->d_name);
+    }
+    closedir(d);
+    return code;
+}
+
+int job_files_clear(struct mountpaths *m, const char *job_id, const char *prefix, struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    int code = 0;
+    for (size_t i = 0; i < set->count && code == 0; i++) {
+        _cleanup_free_ char *dir = job_dir(set->all[i], job_id);
+        code = clear_dir(dir, prefix, err);
+    }
+    return code;
 }
 
 size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n)

@@ -24,6 +24,13 @@ int job_files_write(struct mountpaths *m, const char *job_id, const char *name, 
                     size_t len, struct error *err);
 int job_files_read(struct mountpaths *m, const char *job_id, const char *name, struct buf *out,
                    struct error *err);
+/* Adds to one, which is made where there is none; not durable by itself.  Any thread: what two add does not
+ * mix. */
+int job_files_append(struct mountpaths *m, const char *job_id, const char *name, const void *data,
+                     size_t len, struct error *err);
+/* Removes those whose names begin so, on all mountpaths. */
+int job_files_clear(struct mountpaths *m, const char *job_id, const char *prefix,
+                    struct error *err);
 /* Of mountpaths with so many bytes of room the first from the n-th on, round, that has at least half as
  * many as the roomiest: work is spread, but not on disks that are about full.  Pure. */
 size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n);

@@ -7,6 +7,7 @@
 
 #include "common/buf.h"
 #include "common/jsonx.h"
+#include "target/job_file.h"
 #include "target/store_fixture.h"
 #include "xaction/xaction.h"
 
@@ -230,6 +231,74 @@ static void test_open_on_any_mountpath(void **state)
     assert_int_equal(job_files_open(fx.mountpaths, "srt-2", "in-7", &fd, &err), E_NOT_FOUND);
 }
 
+static void test_pins_are_cleared(void **state)
+{
+    (void)state;
+    begin("srt-1");
+    begin("srt-2");
+    write_file("mp1", "srt-1/in-7", "x");
+    write_file("mp2", "srt-1/in-8", "y");
+    write_file("mp2", "srt-1/pinned", "z");
+    write_file("mp2", "srt-2/in-7", "x");
+    assert_int_equal(job_files_clear(fx.mountpaths, "srt-1", "in-", NULL), 0);
+    assert_int_equal(job_files_clear(fx.mountpaths, "srt-3", "in-", NULL), 0);
+    assert_int_equal(count_in("mp1", "jobs/srt-1"), 1);
+    assert_int_equal(count_in("mp2", "jobs/srt-1"), 2);
+    assert_true(exists("mp2", "srt-1/pinned") && exists("mp2", "srt-2/in-7"));
+}
+
+/* --- a large one ------------------------------------------------------------------------------ */
+
+static const struct space_limits any_space = {0};
+
+static void test_a_file_has_its_name_when_it_is_whole(void **state)
+{
+    (void)state;
+    struct job_file f;
+    struct buf text = BUF_INIT;
+    begin("srt-1");
+    assert_int_equal(job_file_create(fx.mountpaths, &any_space, "srt-1", "in-1", 5, &f, NULL), 0);
+    assert_int_equal(file_write_all(f.fd, "hello", 5, NULL), 0);
+    assert_int_equal(job_files_read(fx.mountpaths, "srt-1", "in-1", &text, NULL), E_NOT_FOUND);
+    assert_int_equal(job_file_keep(&f, NULL), 0);
+    job_file_done(&f);
+    assert_int_equal(job_files_read(fx.mountpaths, "srt-1", "in-1", &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "hello");
+    buf_done(&text);
+    assert_int_equal(count_in("mp1", "jobs/srt-1") + count_in("mp2", "jobs/srt-1"), 3);
+}
+
+static void test_what_is_not_kept_goes(void **state)
+{
+    (void)state;
+    static const char *const faults[] = {NULL, "disk.sync=EIO@1"};
+    begin("srt-1");
+    for (size_t i = 0; i < 2; i++) {
+        struct job_file f;
+        assert_int_equal(job_file_create(fx.mountpaths, &any_space, "srt-1", "in-1", 5, &f, NULL),
+                         0);
+        if (faults[i] != NULL) {
+            assert_int_equal(fault_configure(faults[i], NULL), 0);
+            assert_int_equal(job_file_keep(&f, NULL), E_IO);
+        }
+        job_file_done(&f);
+        assert_int_equal(count_in("mp1", "jobs/srt-1") + count_in("mp2", "jobs/srt-1"), 2);
+    }
+}
+
+static void test_a_file_that_is_too_large(void **state)
+{
+    (void)state;
+    struct job_file f;
+    struct error err = ERROR_INIT;
+    begin("srt-1");
+    assert_int_equal(
+        job_file_create(fx.mountpaths, &any_space, "srt-1", "in-1", UINT64_C(1) << 60, &f, &err),
+        E_NO_SPACE);
+    job_file_done(&f);
+    assert_int_equal(count_in("mp1", "jobs/srt-1") + count_in("mp2", "jobs/srt-1"), 2);
+}
+
 static void test_work_files_have_no_names(void **state)
 {
     (void)state;
@@ -358,6 +427,10 @@ int main(void)
         TEST(test_begin),
         TEST(test_begin_on_a_full_disk),
         TEST(test_open_on_any_mountpath),
+        TEST(test_pins_are_cleared),
+        TEST(test_a_file_has_its_name_when_it_is_whole),
+        TEST(test_what_is_not_kept_goes),
+        TEST(test_a_file_that_is_too_large),
         TEST(test_work_files_have_no_names),
         cmocka_unit_test(test_work_goes_where_there_is_room),
         TEST(test_what_has_not_ended_stays),

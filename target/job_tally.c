@@ -15,7 +15,8 @@ struct job_tally {
     pthread_mutex_t lock; /* of what follows */
     uint64_t ended_ms;    /* 0: not yet */
     uint64_t total, done, skipped, missing, failed, bytes;
-    struct error first; /* of the failures */
+    uint64_t compared, passed; /* names */
+    struct error first;        /* of the failures */
     json_t *shown;
     char *waits_for;
 };
@@ -70,6 +71,11 @@ void job_tally_missing(struct job_tally *t)
     add(t, &t->missing, 1);
 }
 
+void job_tally_looked(struct job_tally *t, bool passed)
+{
+    add(t, passed ? &t->passed : &t->compared, 1);
+}
+
 void job_tally_fail(struct job_tally *t, const char *name, const struct error *err)
 {
     struct error named = *err;
@@ -90,12 +96,17 @@ void job_tally_wait(struct job_tally *t, const struct error *why)
     pthread_mutex_unlock(&t->lock);
 }
 
-bool job_tally_hopeless(struct job_tally *t)
+uint64_t job_tally_failed(struct job_tally *t)
 {
     pthread_mutex_lock(&t->lock);
-    bool hopeless = t->failed >= FAILURES_MAX;
+    uint64_t failed = t->failed;
     pthread_mutex_unlock(&t->lock);
-    return hopeless;
+    return failed;
+}
+
+bool job_tally_hopeless(struct job_tally *t)
+{
+    return job_tally_failed(t) >= FAILURES_MAX;
 }
 
 int job_tally_end(struct job_tally *t, struct error *err)
@@ -124,6 +135,10 @@ json_t *job_tally_status(struct job_tally *t)
                                (json_int_t)t->missing, "failed", (json_int_t)t->failed, "total",
                                (json_int_t)t->total, "bytes", (json_int_t)t->bytes, "seconds",
                                (double)(until_ms - t->begun_ms) / 1000, "warnings", warnings);
+    if (t->compared + t->passed > 0)
+        json_object_set_new(status, "names",
+                            json_pack("{s:I, s:I}", "compared", (json_int_t)t->compared, "passed",
+                                      (json_int_t)t->passed));
     pthread_mutex_unlock(&t->lock);
     return status;
 }

@@ -19,10 +19,13 @@ void job_tally_expect(struct job_tally *t, uint64_t objects);
 void job_tally_done(struct job_tally *t, uint64_t bytes);
 void job_tally_skipped(struct job_tally *t); /* left as it is, on purpose */
 void job_tally_missing(struct job_tally *t); /* there is no such object */
+/* Compared with what others have; or passed: an earlier attempt has done that. */
+void job_tally_looked(struct job_tally *t, bool passed);
 void job_tally_fail(struct job_tally *t, const char *name, const struct error *err);
 /* What the work waits for, to be shown as a warning; NULL: it goes on. */
 void job_tally_wait(struct job_tally *t, const struct error *why);
 
+uint64_t job_tally_failed(struct job_tally *t);
 bool job_tally_hopeless(struct job_tally *t);
 /* The end of the work.  0, or how many objects were not done and why the first one was not. */
 int job_tally_end(struct job_tally *t, struct error *err);

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cluster/lower.h"
+#include "cluster/owners.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -13,6 +13,7 @@
 
 struct keeper {
     struct mountpaths *mountpaths;
+    const char *target_id; /* not copied */
     struct keeper_hooks hooks;
     struct state_holder *holder;
     pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
@@ -36,8 +37,8 @@ static void set_owners(struct keeper *k, const struct cluster_state *s)
     atomic_store(&k->owners_term, s->term);
 }
 
-int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct keeper **out,
-               struct state_holder **holder, struct error *err)
+int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_hooks *hooks,
+               struct keeper **out, struct state_holder **holder, struct error *err)
 {
     struct cluster_state *saved = NULL;
     int code = docs_load(m, &saved, err);
@@ -47,6 +48,7 @@ int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct ke
         saved = state_new(mountpaths_cluster(m));
     struct keeper *k = xcalloc(1, sizeof *k);
     k->mountpaths = m;
+    k->target_id = target_id;
     k->hooks = *hooks;
     pthread_mutex_init(&k->turn, NULL);
     set_placement(k, saved);
@@ -117,7 +119,7 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
     else if (old->version == 0)
         entry_forget(k->mountpaths);
     /* Before it is in force: nobody who has the new state still hears who knows the old owners. */
-    if (s->smap.placed != old->smap.placed || lower_fence(&s->bmd) != lower_fence(&old->bmd))
+    if (owners_are_news(old, s, k->target_id))
         set_owners(k, s);
     if (!places_alike(s, old))
         set_placement(k, s);

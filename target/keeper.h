@@ -21,8 +21,8 @@ struct keeper_hooks {
 
 /* Begins with what the mountpaths have, or with an empty state: keeper_has_state() is false then.
  * *holder is the keeper's. */
-int keeper_new(struct mountpaths *m, const struct keeper_hooks *hooks, struct keeper **out,
-               struct state_holder **holder, struct error *err);
+int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_hooks *hooks,
+               struct keeper **out, struct state_holder **holder, struct error *err);
 void keeper_free(struct keeper *k);
 
 /* E_WRONG_CLUSTER; an older state, or the same, is no error and changes nothing. */
@@ -44,5 +44,6 @@ bool keeper_has_state(struct keeper *k);
 /* The first state that this node saw with the present map and buckets: whoever knows it, or a later
  * one, places objects as this node does. */
 void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version);
-/* The same of the present set of owners alone. */
+/* The same of what its answers are taken for: who knows less of the owners, or of what this target
+ * has lost, is to look again (owners_are_news()). */
 void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version);

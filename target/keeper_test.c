@@ -19,7 +19,7 @@ static void count_change(void *ctx, const struct cluster_state *s)
 static int try_open_keeper(struct error *err)
 {
     const struct keeper_hooks hooks = {.changed = count_change};
-    return keeper_new(fx.mountpaths, &hooks, &keeper, &holder, err);
+    return keeper_new(fx.mountpaths, "t1", &hooks, &keeper, &holder, err);
 }
 
 static void open_keeper(void)

@@ -3,116 +3,9 @@
 #include <assert.h>
 
 #include "common/mem.h"
+#include "target/index_merge.h"
 
 enum { ARENA_BYTES = 64 * 1024 };
-
-/* One mountpath's side of the merge. */
-struct source {
-    struct index_cursor *cursor;
-    bool on_name;
-};
-
-struct merge {
-    struct object_store *store;
-    const struct mountpath_set *set;
-    uint64_t bucket_id;
-    size_t count;
-    struct source sources[MOUNTPATHS_MAX];
-};
-
-static const char *source_name(const struct source *s)
-{
-    return index_cursor_name(s->cursor);
-}
-
-static int source_moved(struct source *s, int found)
-{
-    s->on_name = found == 1;
-    return found < 0 ? found : 0;
-}
-
-static uint64_t merge_visited(const struct merge *m)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < m->count; i++)
-        sum += index_cursor_visited(m->sources[i].cursor);
-    return sum;
-}
-
-static void merge_close(struct merge *m)
-{
-    for (size_t i = 0; i < m->count; i++)
-        index_cursor_close(m->sources[i].cursor);
-    mountpath_set_unref(m->set);
-}
-
-static int merge_open_all(struct merge *m, struct error *err)
-{
-    for (size_t i = 0; i < m->set->count; i++) {
-        struct index *x = m->set->all[i]->index;
-        int code = index_check(x, err);
-        if (code == 0)
-            code = index_cursor_open(x, &m->sources[i].cursor, err);
-        if (code != 0)
-            return code;
-        m->count++;
-    }
-    return 0;
-}
-
-/* A name that is moved from one index to another meanwhile is seen in one of them. */
-static int merge_open(struct merge *m, struct error *err)
-{
-    struct mountpaths *all = object_store_mountpaths(m->store);
-    m->set = mountpaths_current(all);
-    int code = mountpath_set_check_whole(m->set, err);
-    if (code != 0)
-        return code;
-    mountpaths_listing_begin(all);
-    code = merge_open_all(m, err);
-    mountpaths_listing_end(all);
-    return code;
-}
-
-static int merge_seek(struct merge *m, const char *name, bool after, struct error *err)
-{
-    int code = 0;
-    for (size_t i = 0; i < m->count && code == 0; i++) {
-        struct source *s = &m->sources[i];
-        code = source_moved(s, index_cursor_seek(s->cursor, m->bucket_id, name, after, err));
-    }
-    return code;
-}
-
-/* The source with the least name; of copies of one name the greatest version.  NULL at the end. */
-static struct source *merge_least(struct merge *m)
-{
-    struct source *least = NULL;
-    for (size_t i = 0; i < m->count; i++) {
-        struct source *s = &m->sources[i];
-        if (!s->on_name)
-            continue;
-        int order = least != NULL ? strcmp(source_name(s), source_name(least)) : -1;
-        if (order == 0)
-            order = version_compare(&index_cursor_record(least->cursor)->version,
-                                    &index_cursor_record(s->cursor)->version);
-        if (order < 0)
-            least = s;
-    }
-    return least;
-}
-
-/* Behind `name` on every source that stands on it. */
-static int merge_skip(struct merge *m, const char *name, struct error *err)
-{
-    int code = 0;
-    for (size_t i = 0; i < m->count && code == 0; i++) {
-        struct source *s = &m->sources[i];
-        if (s->on_name && strcmp(source_name(s), name) == 0)
-            code = source_moved(s, index_cursor_next(s->cursor, err));
-    }
-    return code;
-}
 
 /* The least text that is greater than everything that begins with `prefix`; NULL where there is
  * none (only for a prefix of 0xff bytes). */
@@ -132,9 +25,10 @@ static char *behind_prefix(struct arena *a, const char *prefix)
 /* --- the page --------------------------------------------------------------------------------- */
 
 struct lister {
+    struct object_store *store;
     const struct list_request *req;
     struct list_page *page;
-    struct merge merge;
+    struct index_merge merge;
     const char *last;   /* entry or prefix put on the page last, or start_after */
     size_t passed;      /* names that were not shown */
     const char *behind; /* the last of them, where the page ends there */
@@ -166,9 +60,8 @@ static int jump_behind(struct lister *l, const char *prefix, struct error *err)
 {
     const char *behind = behind_prefix(l->page->arena, prefix);
     if (behind != NULL)
-        return merge_seek(&l->merge, behind, false, err);
-    for (size_t i = 0; i < l->merge.count; i++)
-        l->merge.sources[i].on_name = false;
+        return index_merge_seek(&l->merge, behind, false, err);
+    index_merge_end(&l->merge);
     return 0;
 }
 
@@ -189,7 +82,7 @@ static int add_entry(struct lister *l, const char *name, const struct index_reco
     e->record = *rec;
     e->record.job = NULL;
     l->last = e->name;
-    return merge_skip(&l->merge, e->name, err);
+    return index_merge_skip(&l->merge, e->name, err);
 }
 
 static bool hidden(const struct lister *l, const char *name, const struct index_record *rec,
@@ -200,7 +93,7 @@ static bool hidden(const struct lister *l, const char *name, const struct index_
         return true;
     if (l->req->shows != NULL && !l->req->shows(l->req->ctx, name))
         return true;
-    return object_job_hides(l->merge.store, rec->job);
+    return object_job_hides(l->store, rec->job);
 }
 
 /* Over a name that is not there.  *full: it was the last that this page passes. */
@@ -211,15 +104,16 @@ static int pass(struct lister *l, const char *name, bool *full, struct error *er
     *full = ++l->passed == LIST_PASSED_MAX;
     if (*full)
         l->behind = arena_strdup(l->page->arena, copy);
-    return merge_skip(&l->merge, copy, err);
+    return index_merge_skip(&l->merge, copy, err);
 }
 
 /* Takes the least name: onto the page, into a prefix, or over it.  A hidden name makes no prefix.
  * *full: it would have been one too many, so there is a next page. */
-static int take_least(struct lister *l, struct source *least, bool *full, struct error *err)
+static int take_least(struct lister *l, const struct index_cursor *least, bool *full,
+                      struct error *err)
 {
-    const struct index_record *rec = index_cursor_record(least->cursor);
-    const char *name = source_name(least);
+    const struct index_record *rec = index_cursor_record(least);
+    const char *name = index_cursor_name(least);
     const char *prefix = common_prefix(l, name);
     if (hidden(l, name, rec, prefix))
         return pass(l, name, full, err);
@@ -236,7 +130,7 @@ static int list_start(struct lister *l, struct error *err)
     if (from != NULL && strcmp(from, after) > 0)
         after = from;
     bool within = strcmp(after, prefix) >= 0;
-    return merge_seek(&l->merge, within ? after : prefix, within && *after != '\0', err);
+    return index_merge_seek(&l->merge, within ? after : prefix, within && *after != '\0', err);
 }
 
 static void say_next(struct lister *l)
@@ -251,13 +145,14 @@ static void say_next(struct lister *l)
 
 static int list_fill(struct lister *l, struct error *err)
 {
-    int code = merge_open(&l->merge, err);
+    struct mountpaths *all = object_store_mountpaths(l->store);
+    int code = index_merge_open(&l->merge, all, NULL, l->req->bucket_id, err);
     if (code == 0)
         code = list_start(l, err);
     bool full = false;
     while (code == 0 && !full) {
-        struct source *least = merge_least(&l->merge);
-        if (least == NULL || !begins_with(source_name(least), l->req->prefix))
+        const struct index_cursor *least = index_merge_least(&l->merge);
+        if (least == NULL || !begins_with(index_cursor_name(least), l->req->prefix))
             break;
         code = take_least(l, least, &full, err);
     }
@@ -273,14 +168,12 @@ int list_page(struct object_store *s, const struct list_request *req, struct lis
     *out = (struct list_page){.arena = arena_new(ARENA_BYTES), .next = "", .from = ""};
     out->entries = xcalloc(req->limit, sizeof *out->entries);
     out->prefixes = xcalloc(req->limit, sizeof *out->prefixes);
-    struct lister l = {.req = req,
-                       .page = out,
-                       .merge = {.store = s, .bucket_id = req->bucket_id},
-                       .last = arena_strdup(out->arena, req->start_after)};
+    struct lister l = {
+        .store = s, .req = req, .page = out, .last = arena_strdup(out->arena, req->start_after)};
     int code = list_fill(&l, err);
-    out->visited = merge_visited(&l.merge);
+    out->visited = index_merge_visited(&l.merge);
     metric_add(metric_get(M_list_entries_visited_total, NULL), out->visited);
-    merge_close(&l.merge);
+    index_merge_close(&l.merge);
     if (code != 0)
         list_page_done(out);
     return code;

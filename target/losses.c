@@ -87,6 +87,14 @@ void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint6
     pthread_mutex_unlock(&l->lock);
 }
 
+bool losses_has(struct losses *l, uint64_t bucket_id, const char *name)
+{
+    pthread_mutex_lock(&l->lock);
+    bool has = find(l, bucket_id, name) != NULL;
+    pthread_mutex_unlock(&l->lock);
+    return has;
+}
+
 size_t losses_count(struct losses *l)
 {
     return l->count;

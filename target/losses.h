@@ -14,6 +14,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,7 @@ void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint6
 /* Are they still?  Waits; to be called often, by one thread (mend.h). */
 void losses_look_again(struct losses *l);
 
+bool losses_has(struct losses *l, uint64_t bucket_id, const char *name);
 size_t losses_count(struct losses *l);
 /* Of a bucket; the first LOSSES_SHOWN names are appended. */
 size_t losses_of_bucket(struct losses *l, uint64_t bucket_id, json_t *names);

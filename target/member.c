@@ -5,6 +5,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/admit.h"
 #include "target/back.h"
 #include "target/copies.h"
 #include "target/keeper.h"
@@ -121,10 +122,12 @@ static int keepalive_done(struct attempt *a, struct http_result *r)
         code = json_get_u64(doc, "", "lease_ms", &lease_ms, &a->err);
     if (code != 0)
         return code;
-    copies_lease(a->m->target->copies, a->sent_ms, lease_ms);
     _cleanup_state_ const struct cluster_state *s = state_current(a->m->target->state);
-    if (term > s->term || (term == s->term && version > s->version))
+    bool behind = admit_is_newer(term, version, s);
+    if (behind)
         state_fetch_begin(a->m->fetch);
+    if (!behind || lease_ms == 0) /* what was missed under the newer state is not known here yet */
+        copies_lease(a->m->target->copies, a->sent_ms, lease_ms);
     return 0;
 }
 

@@ -1,6 +1,5 @@
 #include "target/mirror.h"
 
-#include "cluster/lower.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "target/spread.h"
@@ -9,10 +8,7 @@
 static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
 {
     const struct mirror *m = ctx;
-    if (s->smap.placed == m->placed && s->smap.lagged == m->lagged &&
-        lower_fence(&s->bmd) == m->lowered)
-        return 0;
-    return error_set(err, E_STALE_MAP, "the map has changed: a later job goes on");
+    return lower_check_fence(s, &m->fence, err);
 }
 
 static int check_still(const struct mirror *m, struct error *err)
@@ -70,17 +66,6 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     job_tally_fail(m->tally, name, &err);
 }
 
-static int mirror_mountpath(const struct spread *spread, const struct cluster_state *s,
-                            struct mountpath *mp, struct error *err)
-{
-    int code = index_check(mp->index, err);
-    for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
-        if (lower_is_open(&s->bmd.buckets[i]))
-            code = spread_bucket(spread, mp, s->bmd.buckets[i].id, err);
-    }
-    return code;
-}
-
 int mirror_run(const struct mirror *m, struct error *err)
 {
     struct target *t = m->target;
@@ -93,16 +78,12 @@ int mirror_run(const struct mirror *m, struct error *err)
                                   .strange = strange,
                                   .ctx = (void *)m};
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     int code = check_map((void *)m, s, err);
-    if (code == 0)
-        code = mountpath_set_check_still(set, err);
+    if (code != 0)
+        return code;
     object_store_settle(t->store);
     job_pace_init(&pace, 0, m->stop); /* what owners lack is the repair's */
-    for (size_t i = 0; i < set->count && code == 0; i++)
-        code = mirror_mountpath(&spread, s, set->all[i], err);
-    if (code == 0)
-        code = mountpath_set_check_still(set, err);
+    code = spread_bucket(&spread, NULL, m->fence.bucket_id, err);
     job_pace_done(&pace);
     return code != 0 ? code : job_tally_end(m->tally, err);
 }

@@ -2,12 +2,10 @@
  * own any more, once all owners were asked, and have what is here or more (spread.h).  What one of
  * them lacks stays, and fails the job: it may be the last copy, or a write that nobody was told of.
  *
- * It runs under the set of owners, and the lags, that the job was made for, and ends with
- * E_STALE_MAP when others are in force; with E_NOT_READY where a resilver moves names, or has. */
+ * It ends with E_STALE_MAP when what the job was made for is not so any more. */
 #pragma once
 
-#include <stdint.h>
-
+#include "cluster/lower.h"
 #include "target/job_stop.h"
 #include "target/job_tally.h"
 
@@ -15,10 +13,10 @@ struct target;
 
 struct mirror {
     struct target *target;
-    uint64_t placed, lagged, lowered; /* smap.placed, smap.lagged, lower_fence() */
+    struct lower_fence fence;
     struct job_stop *stop;
     struct job_tally *tally;
 };
 
-/* 0: nothing is left here of what such buckets had more. */
+/* 0: nothing is left here of what the bucket had more. */
 int mirror_run(const struct mirror *m, struct error *err);

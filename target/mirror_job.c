@@ -1,6 +1,5 @@
 #include "target/mirror_job.h"
 
-#include "common/jsonx.h"
 #include "common/mem.h"
 #include "target/mirror.h"
 #include "target/tally_job.h"
@@ -8,21 +7,16 @@
 
 struct mirror_job {
     struct tally_job base;
-    uint64_t placed, lagged, lowered;
+    struct lower_fence fence;
 };
 
 static int job_open(void *host, const struct job *job, void **self, struct error *err)
 {
-    struct mirror_job m = {.placed = 0};
-    int code = json_need_u64(job->spec, "spec", "placed", &m.placed, err);
-    if (code == 0)
-        code = json_need_u64(job->spec, "spec", "lagged", &m.lagged, err);
-    if (code == 0)
-        code = json_need_u64(job->spec, "spec", "lowered", &m.lowered, err);
-    if (code != 0)
+    struct lower_fence fence;
+    if (lower_fence_from_json(job->spec, &fence, err) != 0)
         return error_wrap(err, "job '%s'", job->id);
     struct mirror_job *made = xcalloc(1, sizeof *made);
-    *made = m;
+    made->fence = fence;
     tally_job_init(&made->base, host, "removed");
     *self = made;
     return 0;
@@ -31,12 +25,8 @@ static int job_open(void *host, const struct job *job, void **self, struct error
 static int job_run(void *self, struct error *err)
 {
     struct mirror_job *m = self;
-    const struct mirror run = {.target = m->base.target,
-                               .placed = m->placed,
-                               .lagged = m->lagged,
-                               .lowered = m->lowered,
-                               .stop = &m->base.stop,
-                               .tally = m->base.tally};
+    const struct mirror run = {
+        .target = m->base.target, .fence = m->fence, .stop = &m->base.stop, .tally = m->base.tally};
     return mirror_run(&run, err);
 }
 

@@ -309,16 +309,6 @@ int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err
     return first_not_open(set, "objects lie on", err);
 }
 
-int mountpath_set_check_still(const struct mountpath_set *set, struct error *err)
-{
-    int code = mountpath_set_check_whole(set, err);
-    if (code == 0 && (!set->settled || !mountpath_set_is_current(set)))
-        return error_set(err, E_NOT_READY,
-                         "the mountpaths have changed: the job begins again when objects lie where "
-                         "they belong");
-    return code;
-}
-
 /* --- lists ------------------------------------------------------------------------------------ */
 
 void mountpaths_listing_begin(struct mountpaths *m)

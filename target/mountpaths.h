@@ -87,9 +87,6 @@ int mountpath_set_check_miss(const struct mountpath_set *set, uint64_t bucket_id
 bool mountpath_set_is_current(const struct mountpath_set *set);
 /* For what must have seen every member (a list): E_MOUNTPATH_DISABLED where one is not open. */
 int mountpath_set_check_whole(const struct mountpath_set *set, struct error *err);
-/* For who walks the members one after the other: as that, and E_NOT_READY where a resilver moves, or
- * has moved, names from one to another, or the set is not in force any more. */
-int mountpath_set_check_still(const struct mountpath_set *set, struct error *err);
 
 /* A name leaves one index only when it stands in another one: then the one that opens cursors on
  * all indexes between begin and end sees it in one of them. */

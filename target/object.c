@@ -358,14 +358,6 @@ int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name
     return code;
 }
 
-int object_check_whole(const struct object *o, struct error *err)
-{
-    if (o->attr.slices == NULL)
-        return 0;
-    return error_set(err, E_UNSUPPORTED, "object '%s' is in slices, and cannot be pinned for a job",
-                     o->attr.name);
-}
-
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err)
 {

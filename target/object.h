@@ -36,6 +36,7 @@
 #include "target/mountpaths.h"
 #include "target/space.h"
 
+struct buf;
 struct object_store;
 struct reader;
 
@@ -98,7 +99,7 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 #define OBJECT_BACKEND_MODIFIED "backend-modified"
 /* Of what a job downloaded: its URL, without the query. */
 #define OBJECT_SOURCE "source"
-/* Its Content-Encoding: of what the bytes are an encoding. */
+/* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said. */
 #define OBJECT_BACKEND_ENCODING "backend-encoding"
 
 /* What a name has here, whatever it is; of hidden objects and damaged ones nothing is said. */
@@ -247,10 +248,10 @@ int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *n
                        const struct object_held *earlier, struct error *err);
 
 /* As object_delete(), durable, and pending.  An object that only the backend has is deleted with an
- * `earlier` that says so. */
+ * `earlier` that says so.  meta: of the tombstone (back_after.h), or NULL. */
 void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
                  const struct object_condition *condition, const struct object_held *earlier,
-                 object_done_fn *done, void *arg);
+                 const struct buf *meta, object_done_fn *done, void *arg);
 /* The backend has this version, under this entity tag ("": none that tells bytes apart): it is pending
  * no more, and may be evicted; on the disk when this returns.  *done: it was there still, and
  * pending. */
@@ -301,7 +302,8 @@ int object_each_marked(struct object_store *s, uint64_t bucket_id, const char *j
 
 /* A hard link <mountpath>/.dfc/jobs/<job id>/<link name> of the object's present file: its bytes
  * and attribute stay readable there whatever happens to the object.  A link of that name is
- * replaced.  link_name has no slash.  *path is the caller's to free; o->fd is open. */
+ * replaced.  link_name has no slash.  *path is the caller's to free; o->fd is open.
+ * Of one in slices there are no bytes here to link: *path is NULL. */
 int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
                const char *link_name, char **path, struct object *o, struct error *err);
 /* Removes the job's directories on all mountpaths, pins and work files. */

@@ -115,7 +115,7 @@ static void put_meta(struct headers *h, const struct object_copy *copy, const st
 {
     size_t pos = 0;
     const char *name, *value;
-    while (copy->moves ? attr_meta_next(a, &pos, &name, &value)
+    while (copy->moves || copy->is_new ? attr_meta_next(a, &pos, &name, &value)
                        : next_carried(a, &pos, &name, &value))
         put_header(h, arena_printf(h->arena, OBJECT_META_PREFIX "%s: %s", name, value));
 }
@@ -213,6 +213,13 @@ static int sending_end(struct sending *s, struct error *err)
     if (s->err.code != 0 && err != NULL)
         *err = s->err;
     return s->err.code;
+}
+
+int object_copier_call(struct object_copier *c, const struct http_call *call, struct error *err)
+{
+    struct sending s;
+    int code = sending_begin(&s, c, call, err);
+    return code != 0 ? code : sending_end(&s, err);
 }
 
 /* Where the bytes of what is copied come from, and what is told of it. */
@@ -408,31 +415,42 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
 
 /* --- which ------------------------------------------------------------------------------------ */
 
-static bool find_node(const struct cluster_state *s, const struct bucket *b,
-                      const struct object_copy *copy, const struct node **node)
+static const struct node *find_node(const struct cluster_state *s, const struct bucket *b,
+                                    const char *name)
 {
+    const struct node *node;
     struct owners o;
-    if (copy->to != NULL) {
-        *node = smap_node(&s->smap, copy->to);
-    } else if (copies_are_several(b)) {
-        owners_of(s, b, copy->name, &o);
-        *node = o.acting;
-    } else if (smap_owners(&s->smap, b->id, copy->name, 1, node) == 0) {
-        *node = NULL;
-    }
-    return *node != NULL;
+    if (!copies_are_several(b))
+        return smap_owners(&s->smap, b->id, name, 1, &node) > 0 ? node : NULL;
+    owners_of(s, b, name, &o);
+    return o.acting;
 }
 
-static int find_owner(const struct cluster_state *s, const struct bucket *b,
-                      const struct object_copy *copy, const struct node **owner, struct error *err)
+static int check_node(const struct bucket *b, const char *name, const struct node *const *owner,
+                      struct error *err)
 {
-    const char *name = copy->name;
-    if (!find_node(s, b, copy, owner))
+    if (*owner == NULL)
         return error_set(err, E_NO_TARGETS, "the cluster has no target for it");
     if ((*owner)->state != NODE_ACTIVE)
         return error_set(err, E_NODE_UNREACHABLE, "target '%s', the owner of '%s/%s', is %s",
                          (*owner)->id, b->name, name, node_state_name((*owner)->state));
     return 0;
+}
+
+int object_copy_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
+                      const struct node **owner, struct error *err)
+{
+    *owner = find_node(s, b, name);
+    return check_node(b, name, owner, err);
+}
+
+static int find_owner(const struct cluster_state *s, const struct bucket *b,
+                      const struct object_copy *copy, const struct node **owner, struct error *err)
+{
+    if (copy->to == NULL)
+        return object_copy_owner(s, b, copy->name, owner, err);
+    *owner = smap_node(&s->smap, copy->to);
+    return check_node(b, copy->name, owner, err);
 }
 
 int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err)

@@ -34,8 +34,9 @@
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */
 
-struct target;
+struct http_call;
 struct object_copier;
+struct target;
 
 struct object_copier *object_copier_new(struct target *t);
 /* Ends all copies that are under way, and later ones, with E_ABORTED. */
@@ -52,6 +53,7 @@ struct object_copy {
     bool has_rule;
     uint64_t term, version; /* the rule's */
     bool moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
+    bool is_new;    /* no other object's copy: all of its metadata is its own */
     const char *to; /* NULL, or to this target */
     const char *job_id; /* with `moves`: NULL, or hidden there, too, by this job's attempt (hidden.h) */
     uint64_t attempt;
@@ -61,3 +63,9 @@ struct object_copy {
  * E_OBJECT_RESERVED, E_HASH_COLLISION of the new name. */
 int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err);
 bool object_copy_may_pass(int code);
+
+/* The target to which a name's copies go.  E_NO_TARGETS, E_NODE_UNREACHABLE. */
+int object_copy_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
+                      const struct node **owner, struct error *err);
+/* A call to another target, or this one, that ends with the copies; waiting. */
+int object_copier_call(struct object_copier *c, const struct http_call *call, struct error *err);

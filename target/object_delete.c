@@ -12,6 +12,7 @@
 struct deletion {
     struct commit commit; /* first: see deletion_of() */
     struct object_condition condition;
+    struct buf meta;
     char *name;
     object_done_fn *done;
     void *arg;
@@ -45,6 +46,7 @@ static void deletion_done(struct commit *c)
         close(c->fd);
     object_place_done(&c->place);
     d->done(d->arg, c->err.code == 0 ? &c->attr : NULL, &c->err);
+    buf_done(&d->meta);
     free(d->name);
     free(d);
 }
@@ -60,10 +62,13 @@ static int deletion_prepare(struct commit *c, struct error *err)
 /* flags: of the tombstone; with ATTR_DURABLE it is synced. */
 static void deletion_start(struct object_store *s, uint64_t bucket_id, const char *name,
                            unsigned flags, const struct object_condition *condition,
-                           const struct object_held *earlier, object_done_fn *done, void *arg)
+                           const struct object_held *earlier, const struct buf *meta,
+                           object_done_fn *done, void *arg)
 {
     struct deletion *d = xcalloc(1, sizeof *d);
     d->name = xstrdup(name);
+    if (meta != NULL)
+        buf_append(&d->meta, meta->data, meta->len);
     d->done = done;
     d->arg = arg;
     if (condition != NULL)
@@ -75,6 +80,8 @@ static void deletion_start(struct object_store *s, uint64_t bucket_id, const cha
         c->earlier = *earlier;
     c->attr = (struct attr){.flags = ATTR_TOMBSTONE | flags,
                             .name = d->name,
+                            .meta = d->meta.data,
+                            .meta_len = d->meta.len,
                             .modified_ms = clock_wall_ms()};
     if (object_place_set(&c->place, s, bucket_id, d->name, &c->err) == 0 &&
         deletion_prepare(c, &c->err) == 0)
@@ -88,14 +95,15 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
                    const struct object_held *earlier, object_done_fn *done, void *arg)
 {
     unsigned flags = durability == DURABILITY_SYNC ? ATTR_DURABLE : 0;
-    deletion_start(s, bucket_id, name, flags, condition, earlier, done, arg);
+    deletion_start(s, bucket_id, name, flags, condition, earlier, NULL, done, arg);
 }
 
 void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
                  const struct object_condition *condition, const struct object_held *earlier,
-                 object_done_fn *done, void *arg)
+                 const struct buf *meta, object_done_fn *done, void *arg)
 {
-    deletion_start(s, bucket_id, name, ATTR_DURABLE | ATTR_PENDING, condition, earlier, done, arg);
+    deletion_start(s, bucket_id, name, ATTR_DURABLE | ATTR_PENDING, condition, earlier, meta, done,
+                   arg);
 }
 
 int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char *name,

@@ -87,8 +87,6 @@ const struct attr *object_present(const struct object_place *p, const struct sto
 int object_open_any(const struct object_place *p, struct mountpath *mp, struct object *o,
                     struct error *err);
 
-/* E_UNSUPPORTED where its bytes are in slices. */
-int object_check_whole(const struct object *o, struct error *err);
 int object_not_found(const char *name, struct error *err);
 int object_reserved(const struct stored *cur, struct error *err);
 

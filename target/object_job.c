@@ -290,6 +290,8 @@ static int pin_locked(struct object_place *p, const char *job_id, const char *li
     if (!stored_visible(p->store, &cur))
         return object_not_found(p->name, err);
     p->mp = cur.mp;
+    if (cur.attr.slices != NULL)
+        return 0;
     _cleanup_free_ char *dir = xprintf("%s/.dfc/jobs/%s", p->mp->path, job_id);
     if ((code = file_mkdirs(dir, DIR_MODE, err)) != 0)
         return code;
@@ -309,8 +311,6 @@ int object_pin(struct object_store *s, uint64_t bucket_id, const char *name, con
         code = pin_locked(&p, job_id, link_name, &link, err);
         if (code == 0)
             code = object_open_at(&p, p.mp, o, err);
-        if (code == 0 && (code = object_check_whole(o, err)) != 0)
-            close(steal_fd(&o->fd));
         object_unlock(&p);
     }
     if (code == 0)

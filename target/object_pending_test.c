@@ -29,7 +29,7 @@ static void put_pending(const char *name, const char *text)
 static int bury(const char *name, const struct object_held *earlier)
 {
     struct delete_wait w = {.code = 1};
-    object_bury(fx.store, BUCKET, name, NULL, earlier, delete_done, &w);
+    object_bury(fx.store, BUCKET, name, NULL, earlier, NULL, delete_done, &w);
     while (atomic_load(&w.code) == 1)
         usleep(100);
     return atomic_load(&w.code);

@@ -18,6 +18,7 @@
 #include "io/meter.h"
 #include "io/reader.h"
 #include "target/access.h"
+#include "target/backend/meta.h"
 #include "target/call.h"
 #include "target/copies.h"
 #include "target/cold_fresh.h"
@@ -68,15 +69,12 @@ static void put_headers(struct http_request *req, const struct attr *a)
     object_reply_meta(req, a);
 }
 
-/* What the backend said of the bytes: nothing is ever decoded here. */
+/* Nothing is ever decoded here. */
 static void put_encoding(const struct object_call *call, const struct attr *a)
 {
-    size_t pos = 0;
-    const char *name, *value;
-    while (call->bucket->props.backend != NULL && attr_meta_next(a, &pos, &name, &value)) {
-        if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
-            http_reply_header(call->req, "Content-Encoding", value);
-    }
+    const char *encoding = backend_meta_encoding(a->meta, a->meta_len);
+    if (encoding != NULL)
+        http_reply_header(call->req, "Content-Encoding", encoding);
 }
 
 /* --- verify_on_read --------------------------------------------------------------------------- */
@@ -313,6 +311,7 @@ static void count_read(const struct object_call *call, const struct read_range *
     bool get = http_method(call->req) == HTTP_GET;
     meter_sent(reader_meter(reader), get ? range->length : 0);
     metric_add(call->target->reads, get);
+    metric_add(call->target->reads_beside, call->beside);
     metric_add(call->target->read_bytes, get ? range->length : 0);
 }
 
@@ -446,6 +445,37 @@ static bool must_compare(struct object_call *call, int code)
     return call->doubted || (code != E_CORRUPT && !copies_may_answer(call));
 }
 
+/* An owner that does not act answers what is whole here, and what no write under way keeps from it:
+ * all else is the acting one's to say, and to mend.  Asked when it has been looked. */
+static bool is_sent_on(const struct object_call *call, const struct object *o, int code)
+{
+    if (code != 0 || o->attr.slices != NULL)
+        return code != OBJECT_WAITS;
+    return !copies_may_answer_beside(call);
+}
+
+static void serve_here(struct object_call *call);
+
+/* What is damaged or lost here is brought from another owner meanwhile (of what does not have its
+ * checksum it was said where that was seen). */
+static void send_on(struct object_call *call, int code)
+{
+    struct target *t = call->target;
+    if (code == E_CORRUPT ||
+        (code == E_OBJECT_NOT_FOUND && object_seems_lost(t->store, call->bucket->id, call->name)))
+        repair_wanted(t, call->bucket->id, call->name);
+    if (!object_call_send_on(call))
+        serve_here(call);
+}
+
+static void ask_others(struct object_call *call, int code)
+{
+    if (call->beside)
+        send_on(call, code);
+    else
+        copies_read(call, serve_here);
+}
+
 /* Is what was opened to be compared with the backend's?  Then it is closed, and the call goes on
  * when the answer is there. */
 static bool is_validated_first(struct object_call *call, const struct object *o)
@@ -473,11 +503,11 @@ static void serve_here(struct object_call *call)
     struct error err = ERROR_INIT;
     int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
                                &o, &reader, &err);
-    if (must_compare(call, code)) {
+    if (call->beside ? is_sent_on(call, &o, code) : must_compare(call, code)) {
         if (o.fd >= 0)
             close(o.fd);
         reader_unref(reader);
-        copies_read(call, serve_here);
+        ask_others(call, code);
         return;
     }
     if (code == 0 && !call->holder)
@@ -486,7 +516,7 @@ static void serve_here(struct object_call *call)
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_DOUBTED) {
         reader_unref(reader);
-        copies_read(call, serve_here);
+        ask_others(call, code);
         return;
     }
     if (code == OBJECT_WAITS)

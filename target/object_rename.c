@@ -11,6 +11,9 @@
  * The copy is on the disk before the tombstone is made, also where the bucket's rule is async: a
  * loss of power must not take an object that was there for long.
  *
+ * In a bucket with a backend the object is renamed there (cold_rename.h), or, where it is written
+ * back and here, here as above (rename_rule.h), and the backend follows.
+ *
  * Of a bucket with several copies the one that acts for the old name does it (copies.h): both the
  * copy and the deletion are on all owners. */
 #include "target/object_routes.h"
@@ -19,12 +22,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
+#include "target/back.h"
+#include "target/back_after.h"
 #include "target/call.h"
+#include "target/cold_fresh.h"
+#include "target/cold_rename.h"
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/object_copy.h"
+#include "target/rename_rule.h"
 #include "target/target.h"
 
 enum { BODY_MAX = 16 << 10, TRIES = 4 };
@@ -55,17 +64,58 @@ static void deletion_ended(void *arg, const struct attr *attr, const struct erro
     sem_post(&d->ended);
 }
 
+static void deletion_begin(struct deletion *d)
+{
+    sem_init(&d->ended, 0, 0);
+}
+
+static int deletion_end(struct deletion *d, struct error *err)
+{
+    while (sem_wait(&d->ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&d->ended);
+    *err = d->err;
+    return d->err.code;
+}
+
 static int delete_copies(const struct object_call *call, const struct object_condition *condition,
                          struct error *err)
 {
     struct deletion d = {.err = ERROR_INIT};
-    sem_init(&d.ended, 0, 0);
+    deletion_begin(&d);
     copies_delete(call->target, call->bucket->id, call->name, condition, deletion_ended, &d);
-    while (sem_wait(&d.ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&d.ended);
-    *err = d.err;
-    return d.err.code;
+    return deletion_end(&d, err);
+}
+
+/* The backend keeps the old name until it has the new one (back_after.h); so what was evicted since
+ * is deleted like what is here. */
+static int bury(const struct object_call *call, const struct version *copied,
+                const struct object_condition *condition, struct error *err)
+{
+    struct target *t = call->target;
+    struct deletion d = {.err = ERROR_INIT};
+    const struct object_held present = {.found = true, .visible = true, .version = *copied};
+    _cleanup_(buf_done)
+    struct buf meta = BUF_INIT;
+    back_after_put(&meta, call->new_name);
+    deletion_begin(&d);
+    object_bury(t->store, call->bucket->id, call->name, condition, &present, &meta, deletion_ended,
+                &d);
+    int code = deletion_end(&d, err);
+    if (code == 0)
+        back_note(t->back, call->bucket->id, call->name, clock_wall_ms());
+    return code;
+}
+
+static int delete_by(const struct object_call *call, const struct version *copied,
+                     const struct object_condition *condition, struct error *err)
+{
+    if (copies_are_several(call->bucket))
+        return delete_copies(call, condition, err);
+    if (bucket_is_written_back(call->bucket))
+        return bury(call, copied, condition, err);
+    return object_delete_wait(call->target->store, call->bucket->id, call->name,
+                              call->bucket->props.durability, condition, NULL, err);
 }
 
 /* Gone meanwhile is as good. */
@@ -73,10 +123,7 @@ static int delete_old(const struct object_call *call, struct version *copied, st
 {
     const struct object_condition condition = {.check = check_version, .ctx = copied};
     struct error why = ERROR_INIT;
-    int code = copies_are_several(call->bucket)
-                   ? delete_copies(call, &condition, &why)
-                   : object_delete_wait(call->target->store, call->bucket->id, call->name,
-                                        call->bucket->props.durability, &condition, NULL, &why);
+    int code = delete_by(call, copied, &condition, &why);
     if (code == 0 || code == E_OBJECT_NOT_FOUND)
         return 0;
     return error_set(err, code, "%s", why.message);
@@ -103,7 +150,7 @@ static int check_is_here(const struct object_call *call, struct error *err)
         call->name);
 }
 
-static int rename_once(const struct object_call *call, struct error *err)
+static int rename_here(const struct object_call *call, struct error *err)
 {
     struct object o;
     int code = check_is_here(call, err);
@@ -123,6 +170,42 @@ static int rename_once(const struct object_call *call, struct error *err)
         code = object_copy(call->target->copier, &copy, err);
     close(o.fd);
     return code != 0 ? code : delete_old(call, &copied, err);
+}
+
+/* What is here and not pending, as the backend sees it. */
+static bool is_fresh(const struct object_call *call)
+{
+    struct object o;
+    struct error err = ERROR_INIT; /* the backend is asked again, then, and says it again */
+    return object_head(call->target->store, call->bucket->id, call->name, &o, &err) == 0 &&
+           cold_fresh_now(call->target, call->bucket, &o.attr, &err) == FRESH;
+}
+
+static int rename_back(struct object_call *call, struct error *err)
+{
+    struct target *t = call->target;
+    struct object_held here, earlier;
+    int code = earlier_ask_wait(t, call->state, call->bucket, call->name, &earlier, err);
+    if (code == 0)
+        code = object_look(t->store, call->bucket->id, call->name, &here, err);
+    if (code != 0)
+        return code;
+    switch (rename_way(&here, &earlier, here.pending || is_fresh(call))) {
+    case RENAME_HERE:
+        return rename_here(call, err);
+    case RENAME_THERE:
+        return cold_rename(call, err);
+    case RENAME_NOTHING:
+        break;
+    }
+    return error_set(err, E_OBJECT_NOT_FOUND, "object '%s' does not exist", call->name);
+}
+
+static int rename_once(struct object_call *call, struct error *err)
+{
+    if (call->bucket->props.backend == NULL)
+        return rename_here(call, err);
+    return bucket_is_written_back(call->bucket) ? rename_back(call, err) : cold_rename(call, err);
 }
 
 /* An object that was written over meanwhile is copied again. */
@@ -153,7 +236,7 @@ static void start_rename(struct object_call *call)
 static void serve_rename(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (bucket_refuse_cold(call->bucket, "rename", &err) != 0)
+    if (bucket_refuse_write(call->bucket, "rename", &err) != 0)
         object_call_fail(call, "rename", &err);
     else if (copies_are_several(call->bucket) && !copies_may_answer(call))
         copies_read(call, start_rename);

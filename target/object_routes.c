@@ -4,6 +4,7 @@
 #include "target/back.h"
 #include "target/call.h"
 #include "target/cold.h"
+#include "target/cold_rename.h"
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/target.h"
@@ -202,6 +203,18 @@ const struct http_route object_routes[] = {
      .reply = "204; an object that had the new name is replaced",
      .errors = ADMISSION "; object_not_found object_reserved precondition_failed invalid_argument "
                          "no_space network_error"},
+    {.name = "object_copy_from",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = cold_copy_begin,
+     .summary = "Has the bucket's backend copy another object of its own to this name.",
+     .query = FROM_PROXY,
+     .body = "`{\"action\": \"copy_from\", \"name\": the other one, \"value\": {\"etag\", "
+             "\"size\"}}`: unless it has another entity tag (412)",
+     .reply = "204, when the backend has it",
+     .errors = ADMISSION "; object_not_found precondition_failed not_supported backend_error "
+                         "backend_denied backend_unavailable backend_timeout overloaded"},
     {.name = "object_list",
      .method = HTTP_GET,
      .pattern = "/v1/objects/{bucket}",

@@ -40,6 +40,32 @@ static void collect_meta(void *ctx, const char *name, const char *value)
     buf_append(&m->pairs, value, strlen(value) + 1);
 }
 
+static void put_pair(struct meta *m, const char *name, const char *value)
+{
+    buf_append(&m->pairs, name, strlen(name) + 1);
+    buf_append(&m->pairs, value, strlen(value) + 1);
+}
+
+/* Kept, and given again with the bytes as they are. */
+static void collect_encoding(struct http_request *req, struct meta *m)
+{
+    const char *value = http_header_list(req, "Content-Encoding");
+    if (m->err.code != 0 || value == NULL || *value == '\0' || strcasecmp(value, "identity") == 0)
+        return;
+    if (strlen(value) >= BACKEND_ENCODING_MAX)
+        error_set(&m->err, E_INVALID, "Content-Encoding has more than %d characters",
+                  BACKEND_ENCODING_MAX - 1);
+    else if (backend_meta_encoding(m->pairs.data, m->pairs.len) != NULL)
+        error_set(&m->err, E_INVALID,
+                  "Content-Encoding and " OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING
+                  ": send one of them");
+    else if (m->pairs.len + sizeof OBJECT_BACKEND_ENCODING + strlen(value) + 1 > ATTR_META_MAX)
+        error_set(&m->err, E_INVALID, "user metadata and Content-Encoding have more than %d bytes",
+                  ATTR_META_MAX);
+    else
+        put_pair(m, OBJECT_BACKEND_ENCODING, value);
+}
+
 /* What the bytes must have: Dfc-Checksum-Type and -Value, or Content-MD5. */
 static int parse_expected(const struct http_request *req, struct checksum_value *sum,
                           const struct checksum_value **expect, struct error *err)
@@ -263,6 +289,7 @@ int put_open(struct object_call *call, struct object_put **put, struct error *er
         return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
+    collect_encoding(call->req, &meta);
     call->acts = copies_are_several(call->bucket) && !put_is_copy(call);
     int code = check_meta(call, &meta, err);
     if (code == 0)

@@ -237,3 +237,12 @@ int quarantine_count(const struct mountpath *mp, uint64_t *files, struct error *
     closedir(dir);
     return code;
 }
+
+uint64_t quarantine_stamp(const struct mountpath *mp)
+{
+    struct stat st;
+    _cleanup_free_ char *path = xprintf("%s/.dfc/" DIRECTORY, mp->path);
+    if (stat(path, &st) == 0)
+        return (uint64_t)st.st_mtim.tv_sec * 1000000000 + (uint64_t)st.st_mtim.tv_nsec;
+    return errno == ENOENT ? 1 : 0;
+}

@@ -55,5 +55,7 @@ enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_
 int quarantine_names(const struct mountpath *mp, size_t most,
                      void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx,
                      struct error *err);
+/* Something else whenever a file has come there, or gone; 0: the disk does not say. */
+uint64_t quarantine_stamp(const struct mountpath *mp);
 /* How many files lie there. */
 int quarantine_count(const struct mountpath *mp, uint64_t *files, struct error *err);

@@ -43,12 +43,13 @@ struct run {
     struct cluster_settings settings;
     bool first; /* pass: what is found is added to what is to be done */
     atomic_bool found;
-    atomic_bool waits; /* a job holds something, others make slices, or an index is being rebuilt */
+    atomic_bool waits;    /* a job holds something, or an index is being rebuilt */
     atomic_bool failed;   /* something could not be sent */
     pthread_mutex_t lock; /* of what follows */
     struct kept *oldest, **newest;
     size_t kept_count;
     struct job_pace pace;
+    struct spread spread; /* of buckets with several copies */
 };
 
 static int check_placed(const struct run *run, const struct cluster_state *s, struct error *err)
@@ -349,9 +350,18 @@ static int check_spread(void *ctx, const struct cluster_state *s, struct error *
     return check_placed(ctx, s, err);
 }
 
+static bool is_in_slices(const struct run *run, uint64_t bucket_id)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(run->r->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    return b != NULL && b->props.ec_data > 0;
+}
+
 static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
 {
     struct run *run = ctx;
+    if (is_in_slices(run, bucket_id) && !ec_repair_before_it_goes(&run->spread, bucket_id, name))
+        return;
     atomic_store(&run->found, true);
     keep(run, bucket_id, name, v);
 }
@@ -361,28 +371,18 @@ static bool is_stray(void *ctx, const struct cluster_state *s, const struct buck
                      const char *name)
 {
     const struct run *run = ctx;
-    return lower_is_open(b) && !lower_shows(s, b, name, run->r->target->id);
+    return lower_is_stray(s, b, name, run->r->target->id);
 }
 
 static int spread_several(struct run *run, struct mountpath *mp, const struct bucket *b,
                           struct error *err)
 {
-    const struct spread spread = {.target = run->r->target,
-                                  .stop = run->r->stop,
-                                  .tally = run->r->tally,
-                                  .pace = &run->pace,
-                                  .check = check_spread,
-                                  .strange = strange,
-                                  .passes = is_stray,
-                                  .ctx = run};
     struct ec_walk walk = {0};
-    int code = spread_bucket(&spread, mp, b->id, err);
+    int code = spread_bucket(&run->spread, mp, b->id, err);
     if (code == 0 && b->props.ec_data > 0)
-        code = ec_repair_bucket(&spread, mp, b->id, &walk, err);
+        code = ec_repair_bucket(&run->spread, mp, b->id, &walk, err);
     if (walk.made) /* once more */
         atomic_store(&run->found, true);
-    if (walk.waits)
-        atomic_store(&run->waits, true);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 
@@ -460,6 +460,14 @@ int rebalance_run(const struct rebalance *r, struct error *err)
     int code = 0;
     pthread_mutex_init(&run.lock, NULL);
     job_pace_init_by(&run.pace, rate_now, r->target, r->stop);
+    run.spread = (struct spread){.target = r->target,
+                                 .stop = r->stop,
+                                 .tally = r->tally,
+                                 .pace = &run.pace,
+                                 .check = check_spread,
+                                 .strange = strange,
+                                 .passes = is_stray,
+                                 .ctx = &run};
     while (code == 0 && !done && !r->stop->wanted) {
         code = run_pass(&run, &done, err);
         run.first = false;

@@ -6,9 +6,13 @@
  * something else was found lacking, that.  The bytes take their time by the setting repair_rate,
  * also when that is changed meanwhile.
  *
+ * What an earlier attempt has compared or brought is not looked at again, as far as it still holds
+ * (repair_walk.h).
+ *
  * It runs under the set of owners, and the lags, that the job was made for, and ends with
- * E_STALE_MAP when others are in force.  A resilver is waited for, for some time; where names were
- * moved between the mountpaths all the same, it ends with E_NOT_READY. */
+ * E_STALE_MAP when others are in force.  The mountpaths are walked as one row of names, from which
+ * a resilver that moves them takes none away (index_merge.h); an index that is made anew is waited
+ * for. */
 #pragma once
 
 #include <stdint.h>
@@ -20,6 +24,7 @@ struct target;
 
 struct repair {
     struct target *target;
+    const char *job_id;
     uint64_t placed, lagged; /* smap.placed, smap.lagged */
     struct job_stop *stop;
     struct job_tally *tally;

@@ -1,5 +1,7 @@
 #include "target/repair_job.h"
 
+#include <stdlib.h>
+
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "target/repair.h"
@@ -8,6 +10,7 @@
 
 struct repair_job {
     struct tally_job base;
+    char *id;
     uint64_t placed, lagged;
 };
 
@@ -21,6 +24,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
         return error_wrap(err, "job '%s'", job->id);
     struct repair_job *r = xcalloc(1, sizeof *r);
     tally_job_init(&r->base, host, "repaired");
+    r->id = xstrdup(job->id);
     r->placed = placed;
     r->lagged = lagged;
     *self = r;
@@ -31,6 +35,7 @@ static int job_run(void *self, struct error *err)
 {
     struct repair_job *r = self;
     const struct repair run = {.target = r->base.target,
+                               .job_id = r->id,
                                .placed = r->placed,
                                .lagged = r->lagged,
                                .stop = &r->base.stop,
@@ -38,5 +43,12 @@ static int job_run(void *self, struct error *err)
     return repair_run(&run, err);
 }
 
+static void job_free(void *self)
+{
+    struct repair_job *r = self;
+    free(r->id);
+    tally_job_free(r);
+}
+
 const struct xaction_ops repair_xaction =
-    XACTION_WORK("repair", job_open, job_run, tally_job_stop, tally_job_status, tally_job_free);
+    XACTION_WORK("repair", job_open, job_run, tally_job_stop, tally_job_status, job_free);

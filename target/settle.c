@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <xxhash.h>
 
 #include "cluster/lower.h"
 #include "common/clock.h"
@@ -13,7 +14,11 @@
 #include "io/thread.h"
 #include "target/call.h"
 #include "target/copies.h"
+#include "target/copies_acting.h"
+#include "target/floor.h"
+#include "target/life.h"
 #include "target/member.h"
+#include "target/quarantine.h"
 #include "target/repair_wanted.h"
 #include "target/staged.h"
 #include "target/target.h"
@@ -28,10 +33,8 @@ enum {
 };
 
 static const char *const questions[] = {
-    [SETTLE_IS_SETTLED] = "settled",
-    [SETTLE_IS_HELD] = "held",
-    [SETTLE_WANTED] = "wanted",
-    [SETTLE_DOUBTED] = "doubted",
+    [SETTLE_IS_SETTLED] = "settled", [SETTLE_IS_HELD] = "held", [SETTLE_WANTED] = "wanted",
+    [SETTLE_DOUBTED] = "doubted",    [SETTLE_LOSS] = "loss",
 };
 
 struct settler {
@@ -67,18 +70,37 @@ static int take_answer(json_t *answer, size_t count, bool *yes, struct error *er
     return code;
 }
 
+static int ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
+                    enum settle_question question, json_t *list, json_t **answer, struct error *err)
+{
+    _cleanup_free_ char *url =
+        xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
+                (unsigned long long)s->term, (unsigned long long)s->version, questions[question]);
+    return http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, answer,
+                          err);
+}
+
 int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
                enum settle_question question, const struct unsettled_name *const *names,
                size_t count, bool *yes, struct error *err)
 {
     _cleanup_json_ json_t *list = list_of(names, count);
     _cleanup_json_ json_t *answer = NULL;
-    _cleanup_free_ char *url =
-        xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
-                (unsigned long long)s->term, (unsigned long long)s->version, questions[question]);
-    int code =
-        http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, &answer, err);
+    int code = ask_node(t, s, n, question, list, &answer, err);
     return code != 0 ? code : take_answer(answer, count, yes, err);
+}
+
+int settle_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
+                    struct settle_loss *out, struct error *err)
+{
+    _cleanup_json_ json_t *list = json_array();
+    _cleanup_json_ json_t *answer = NULL;
+    int code = ask_node(t, s, n, SETTLE_LOSS, list, &answer, err);
+    if (code == 0)
+        code = json_need_u64(answer, "", "steps", &out->steps, err);
+    if (code == 0)
+        code = json_need_u64(answer, "", "quarantine", &out->quarantine, err);
+    return code;
 }
 
 /* Names that one owner acts for. */
@@ -228,8 +250,8 @@ static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t
         return true;
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
-           !owners_must_compare(s, &o) && !unsettled_has(t->copies->unsettled, bucket_id, name) &&
-           is_held(t, bucket_id, name, v);
+           copies_is_let_in(t, s) && !owners_must_compare(s, &o) &&
+           !unsettled_has(t->copies->unsettled, bucket_id, name) && is_held(t, bucket_id, name, v);
 }
 
 static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
@@ -278,6 +300,29 @@ static int check_not_behind(const struct asked *a, struct error *err)
     return code;
 }
 
+/* Of the disks, too, which are not the same when all of them were replaced; 0: a disk does not say.
+ */
+static uint64_t quarantine_of(const struct target *t)
+{
+    uint64_t sum = 0;
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    for (size_t i = 0; i < set->count; i++) {
+        uint64_t stamp = quarantine_stamp(set->all[i]);
+        if (stamp == 0)
+            return 0;
+        const char *id = mountpath_id(set->all[i]);
+        sum = (sum + stamp) % INT64_MAX;
+        sum = (sum + XXH3_64bits(id, strlen(id)) % INT64_MAX) % INT64_MAX;
+    }
+    return sum;
+}
+
+static json_t *loss_of(const struct target *t)
+{
+    return json_pack("{sI sI}", "steps", (json_int_t)(floor_in_force(t->mountpaths) / LIFE_STEP),
+                     "quarantine", (json_int_t)quarantine_of(t));
+}
+
 static void answer(void *arg)
 {
     const struct asked *a = arg;
@@ -299,7 +344,8 @@ static void answer(void *arg)
         http_reply_error(a->req, &err);
         return;
     }
-    _cleanup_json_ json_t *reply = json_pack("{sO}", "settled", list);
+    _cleanup_json_ json_t *reply =
+        a->question == SETTLE_LOSS ? loss_of(a->target) : json_pack("{sO}", "settled", list);
     http_reply_json(a->req, 200, reply);
 }
 
@@ -311,7 +357,8 @@ static int parse_question(const char *text, enum settle_question *out, struct er
             return 0;
         }
     }
-    return error_set(err, E_INVALID, "parameter 'question' is settled, held, wanted or doubted");
+    return error_set(err, E_INVALID,
+                     "parameter 'question' is settled, held, wanted, doubted or loss");
 }
 
 static void answer_body(struct http_request *req, const char *data, size_t len)
@@ -346,10 +393,13 @@ const struct http_route settle_routes[] = {
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
      .query = "question=settled; held: which this target has, by the sender's state or a later "
               "one; wanted: all owners are to have what "
-              "the greatest has; doubted: its own copies are to be checked; dfcv=the sender's "
+              "the greatest has; doubted: its own copies are to be checked; loss: numbers that "
+              "change when it has "
+              "lost something; dfcv=the sender's "
               "state version",
      .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
-     .reply = "200 `{\"settled\": [indices]}`; the others are seen to",
+     .reply = "200 `{\"settled\": [indices]}`, the others are seen to; or `{\"steps\", "
+              "\"quarantine\"}`",
      .errors = "invalid_json invalid_argument not_ready"},
     {.name = NULL},
 };

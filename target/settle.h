@@ -6,7 +6,8 @@
  *   POST /v1/settled   [{"bucket": 3, "name": "a", "version": "1.7.3"}, …]  ─▶  {"settled": [0, 2]}
  *
  * The same call asks an owner what it has (held), and the acting one to see to names (wanted), for
- * who compares many of them: spread.h; and tells an owner to check its copy (doubted).
+ * who compares many of them: spread.h; and tells an owner to check its copy (doubted); and what
+ * would tell that a target has lost something (loss).
  *
  * A thread of its own. */
 #pragma once
@@ -26,6 +27,7 @@ enum settle_question {
     SETTLE_IS_HELD,    /* has this target? */
     SETTLE_WANTED,     /* none: all are to have what the greatest of them has */
     SETTLE_DOUBTED,    /* none: this target's copy is to be checked (mend.h) */
+    SETTLE_LOSS,       /* none: settle_ask_loss() */
 };
 struct unsettled_name;
 
@@ -34,6 +36,15 @@ enum { SETTLE_AT_ONCE = 500 };
 int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
                enum settle_question question, const struct unsettled_name *const *names,
                size_t count, bool *yes, struct error *err);
+
+/* What is different when a target has lost something since (repair_walk.h): the steps of its floor
+ * (floor.h), and a sum over its mountpaths of their ids and quarantine_stamp(), 0 where a
+ * disk does not say. */
+struct settle_loss {
+    uint64_t steps, quarantine;
+};
+int settle_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
+                    struct settle_loss *out, struct error *err);
 
 /* Those who act for these names are told to bring what they stand for to all owners. */
 void settle_want(struct target *t, const struct unsettled_name *names, size_t count);

@@ -13,10 +13,12 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "sort/format.h"
+#include "sort/output_names.h"
 #include "sort/plan.h"
 #include "target/job_files.h"
 #include "target/list.h"
 #include "target/object_copy.h"
+#include "target/sort_built.h"
 #include "target/sort_outputs.h"
 #include "target/sort_peers.h"
 #include "target/sort_pins.h"
@@ -204,6 +206,21 @@ static void env_output_discard(void *ctx, struct sort_output *out)
     object_put_abort((struct object_put *)out);
 }
 
+static int env_output_remember(void *ctx, const char *name, const struct sort_digest *order,
+                               struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_built_add(&h->outputs, name, order, err);
+}
+
+static int env_outputs_remembered(void *ctx,
+                                  void (*each)(void *arg, const struct sort_digest *order),
+                                  void *arg, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_built_each(&h->outputs, each, arg, err);
+}
+
 static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
                              struct error *err)
 {
@@ -330,6 +347,8 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .output_write = env_output_write,
                                .output_finish = env_output_finish,
                                .output_discard = env_output_discard,
+                               .output_remember = env_output_remember,
+                               .outputs_remembered = env_outputs_remembered,
                                .outputs_prune = env_outputs_prune};
     int code = host_parse(h, err);
     h->pins = (struct sort_pins){.target = h->target,
@@ -391,7 +410,7 @@ static int refuse_existing_outputs(void *ctx, const struct list_page *page, stru
     const struct sort_host *h = ctx;
     for (size_t i = 0; i < page->entry_count; i++) {
         const char *name = page->entries[i].name;
-        if (template_index(h->spec->output_template, name) != UINT64_MAX)
+        if (output_is_named(h->spec, name))
             return error_set(err, E_OBJECT_EXISTS,
                              "'%s/%s' exists already and matches the output template '%s'; choose "
                              "another template or bucket, or delete it first",

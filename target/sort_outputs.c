@@ -4,7 +4,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "sort/format.h"
+#include "sort/output_names.h"
 #include "target/back.h"
 #include "target/cold.h"
 #include "target/hidden.h"
@@ -73,7 +73,7 @@ int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t 
                                              size != SORT_SIZE_UNKNOWN ? size : OBJECT_SIZE_UNKNOWN,
                                          .durability = o->props.durability,
                                          .checksum = o->props.checksum,
-                                         .content_type = o->spec->output_shards->content_type,
+                                         .content_type = output_content_type(o->spec, name),
                                          .job_id = o->job->id,
                                          .pending = are_uploaded(o)};
     return object_put_begin(o->target->store, &spec, (struct object_put **)out, err);
@@ -90,9 +90,11 @@ int sort_outputs_finish(const struct sort_outputs *o, struct sort_output *out, s
 
 /* --- a further attempt ------------------------------------------------------------------------ */
 
+/* What stands from an earlier life of this target was sent to nobody knows which runs. */
 void sort_outputs_again(struct sort_outputs *o)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(o->target->state);
+    bool again = o->boots == NULL && o->job->attempt > 0;
     if (o->boots == NULL) {
         o->boots = xcalloc(o->plan->count, sizeof *o->boots);
         o->restarted = xcalloc(o->plan->count, sizeof *o->restarted);
@@ -101,7 +103,7 @@ void sort_outputs_again(struct sort_outputs *o)
         const struct node *n = smap_node(&s->smap, o->plan->ids[i]);
         if (n == NULL || (o->boots[i] != NULL && strcmp(o->boots[i], n->boot) == 0))
             continue;
-        o->restarted[i] = o->boots[i] != NULL || o->restarted[i];
+        o->restarted[i] = o->boots[i] != NULL || o->restarted[i] || again;
         free(o->boots[i]);
         o->boots[i] = xstrdup(n->boot);
     }

@@ -9,23 +9,23 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "io/pool.h"
 #include "sort/codec.h"
 #include "target/cold_here.h"
 #include "target/cold_names.h"
 #include "target/job_files.h"
 #include "target/sort_pin.h"
+#include "target/sort_pinned.h"
 #include "target/target.h"
 
 enum {
     LIST_PAGE = 1000,
     ARENA_BYTES = 16 << 10,
-    LINK_NAME = 36, /* "in-" and 32 hex digits */
-    NAME_LEN_MAX = 1024,
-    LEFT_MAX = 4096, /* of sort/plan.c */
+    LINK_NAME = 53, /* "in-", 16 hex digits, "-", 32 hex digits */
 };
 
 static const char list_name[] = "pinned";
-static const char magic[8] = "DFCPINS2";
+static const char pin_prefix[] = "in-";
 
 /* --- pinning
  * ---------------------------------------------------------------------------------------
@@ -33,17 +33,13 @@ static const char magic[8] = "DFCPINS2";
 
 /* The hash that the store names the object's file by (target/object_path.h): of two names that have
  * the same one it refuses the second, so that no pin can take another's place. */
-static void link_name_of(const struct sort_pins *p, const char *shard, char out[static LINK_NAME])
+static void link_name_of(const struct sort_pins *p, uint64_t series, const char *shard,
+                         char out[static LINK_NAME])
 {
     XXH128_hash_t hash = XXH3_128bits_withSeed(shard, strlen(shard), p->plan->input_bucket_id);
-    snprintf(out, LINK_NAME, "in-%016llx%016llx", (unsigned long long)hash.high64,
-             (unsigned long long)hash.low64);
+    snprintf(out, LINK_NAME, "%s%016llx-%016llx%016llx", pin_prefix, (unsigned long long)series,
+             (unsigned long long)hash.high64, (unsigned long long)hash.low64);
 }
-
-struct pinned_shard {
-    struct sort_shard_info info;
-    uint64_t stamp; /* 0: it is missing */
-};
 
 static uint64_t stamp_of(const char *name, const struct version *v)
 {
@@ -58,7 +54,7 @@ static int pin_shard(const struct sort_pins *p, struct pinned_shard *shard, bool
     struct sort_shard_info *info = &shard->info;
     char link_name[LINK_NAME];
     struct object o;
-    link_name_of(p, info->name, link_name);
+    link_name_of(p, atomic_load(&p->series), info->name, link_name);
     int code = sort_pin(p, info->name, link_name, &o, err);
     *found = code != E_OBJECT_NOT_FOUND;
     if (code == E_OBJECT_NOT_FOUND)
@@ -86,38 +82,19 @@ struct listing {
     uint64_t stamp; /* the sum of all */
 };
 
-static int listing_put(struct encoder *e, const struct pinned_shard *shard, struct error *err)
-{
-    const struct sort_shard_info *info = &shard->info;
-    size_t len = strlen(info->name);
-    int code = encoder_put_varint(e, 1, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->place, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->size, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->missing, err);
-    if (code == 0)
-        code = encoder_put_varint(e, info->without, err);
-    if (code == 0)
-        code = encoder_put_u64(e, shard->stamp, err);
-    if (code == 0)
-        code = encoder_put_varint(e, len, err);
-    return code != 0 ? code : encoder_put(e, info->name, len, err);
-}
-
 static int list_shard(void *arg, const struct pinned_shard *shard, struct error *err)
 {
     struct listing *l = arg;
-    int code = listing_put(&l->encoder, shard, err);
+    int code = pinned_put_shard(&l->encoder, shard, err);
     l->stamp += shard->stamp;
     return code != 0 ? code : l->each(l->arg, &shard->info, err);
 }
 
 /* --- which shards ---
  *
- * In batches: of a bucket with a backend several at once are brought here before they are pinned.
- * What was evicted again before that is brought once more. */
+ * In batches: of a bucket with a backend several at once are brought here before they are pinned
+ * (what was evicted again before that is brought once more), of one with slices as they are pinned.
+ */
 
 enum { PIN_TRIES = 5 };
 
@@ -128,7 +105,7 @@ struct batch {
     bool listed; /* one that is not there any more is no part of the dataset */
     struct arena *arena;
     const char *names[COLD_NAMES_BATCH];
-    uint64_t places[COLD_NAMES_BATCH];
+    struct pinned_shard shards[COLD_NAMES_BATCH];
     size_t count;
 };
 
@@ -161,19 +138,35 @@ static int pin_or_bring(const struct sort_pins *p, struct pinned_shard *shard, b
     return code;
 }
 
+static int pin_nth(void *ctx, size_t i, struct error *err)
+{
+    const struct batch *b = ctx;
+    struct pinned_shard *shard = (struct pinned_shard *)&b->shards[i];
+    bool found = false;
+    int code = pin_or_bring(b->pins, shard, &found, err);
+    shard->info.missing = !found;
+    return code;
+}
+
+/* Shards in slices are read as a copy of them would be. */
+static unsigned at_once(const struct sort_pins *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
+    bool sliced = b != NULL && b->props.ec_data > 0;
+    return sliced ? (unsigned)param_live(p->target->params.copy_parallel) : 1;
+}
+
 static int batch_pin(struct batch *b, struct error *err)
 {
     const struct sort_pins *p = b->pins;
     int code = cold_make_all_here(p->target, p->plan->input_bucket_id, b->names, b->count,
                                   p->stopped, err);
+    if (code == 0)
+        code = parallel_for("sort-pin", at_once(p), b->count, pin_nth, b, err);
     for (size_t i = 0; code == 0 && i < b->count; i++) {
-        struct pinned_shard shard = {.info = {.name = b->names[i], .place = b->places[i]}};
-        bool found;
-        shard.info.without = (unsigned)owned_since(p, b->names[i]);
-        code = pin_or_bring(p, &shard, &found, err);
-        shard.info.missing = !found;
-        if (code == 0 && (found || !b->listed))
-            code = list_shard(b->listing, &shard, err);
+        if (!b->shards[i].info.missing || !b->listed)
+            code = list_shard(b->listing, &b->shards[i], err);
     }
     b->count = 0;
     arena_reset(b->arena);
@@ -182,8 +175,10 @@ static int batch_pin(struct batch *b, struct error *err)
 
 static int batch_add(struct batch *b, const char *name, uint64_t place, struct error *err)
 {
-    b->names[b->count] = arena_strdup(b->arena, name);
-    b->places[b->count++] = place;
+    const char *kept = arena_strdup(b->arena, name);
+    b->names[b->count] = kept;
+    b->shards[b->count++] = (struct pinned_shard){
+        .info = {.name = kept, .place = place, .without = (unsigned)owned_since(b->pins, name)}};
     return b->count == COLD_NAMES_BATCH ? batch_pin(b, err) : 0;
 }
 
@@ -317,155 +312,102 @@ static int pin_since(const struct sort_pins *p, unsigned since, struct listing *
     return code;
 }
 
-int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err)
+static int open_pin(const struct sort_pins *p, uint64_t series, const char *shard, int *fd,
+                    struct error *err)
 {
     char link_name[LINK_NAME];
-    link_name_of(p, shard, link_name);
+    link_name_of(p, series, shard, link_name);
     int code = job_files_open(p->target->mountpaths, p->job->id, link_name, fd, err);
     return code != 0 ? error_wrap(err, "open pinned shard '%s'", shard) : 0;
 }
 
-/* --- the list of what is pinned -----------------------------------------------------------------
- *
- *     magic      "DFCPINS2"
- *     left       how many targets the job went on without when it was written
- *     shards     each: 1, place, size, missing, left when it became this target's, stamp (8 bytes),
- *                length of the name, name
- *     end        0
- *     checksum   8 bytes
- */
-
-/* One that is read, and what has become of it. */
-struct known_list {
-    const struct buf *text; /* NULL: there is none */
-    unsigned left;
-};
-
-typedef int pinned_fn(void *arg, const struct pinned_shard *shard, struct error *err);
-
-static int listing_get(struct decoder *d, struct pinned_shard *shard,
-                       char name[static NAME_LEN_MAX + 1], struct error *err)
+int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err)
 {
-    struct sort_shard_info *info = &shard->info;
-    uint64_t missing = 0, left = 0, len = 0;
-    int code = decoder_get_varint(d, &info->place, err);
-    if (code == 0)
-        code = decoder_get_varint(d, &info->size, err);
-    if (code == 0)
-        code = decoder_get_bounded(d, 1, "a mark", &missing, err);
-    if (code == 0)
-        code = decoder_get_bounded(d, LEFT_MAX, "a number of targets", &left, err);
-    if (code == 0)
-        code = decoder_get_u64(d, &shard->stamp, err);
-    if (code == 0)
-        code = decoder_get_bounded(d, NAME_LEN_MAX, "the length of a name", &len, err);
-    if (code == 0)
-        code = decoder_get(d, name, (size_t)len, err);
-    name[len] = '\0';
-    info->name = name;
-    info->missing = missing != 0;
-    info->without = (unsigned)left;
-    return code;
-}
-
-static int listing_head(struct decoder *d, unsigned *left, struct error *err)
-{
-    char found[sizeof magic] = {0};
-    uint64_t number = 0;
-    int code = decoder_get(d, found, sizeof found, err);
-    if (code == 0 && memcmp(found, magic, sizeof magic) != 0)
-        return error_set(err, E_CORRUPT, "it is no list of shards");
-    if (code == 0)
-        code = decoder_get_bounded(d, LEFT_MAX, "a number of targets", &number, err);
-    *left = (unsigned)number;
-    return code;
-}
-
-/* All of it, to the checksum. */
-static int listing_each(const struct buf *text, unsigned *left, pinned_fn *each, void *arg,
-                        struct error *err)
-{
-    char name[NAME_LEN_MAX + 1];
-    struct span span = {.data = (const unsigned char *)text->data, .len = text->len};
-    struct decoder d;
-    uint64_t more = 1;
-    decoder_init(&d, source_span(&span));
-    int code = listing_head(&d, left, err);
-    while (code == 0 && more != 0) {
-        struct pinned_shard shard = {0};
-        code = decoder_get_bounded(&d, 1, "a mark", &more, err);
-        if (code == 0 && more != 0)
-            code = listing_get(&d, &shard, name, err);
-        if (code == 0 && more != 0)
-            code = each(arg, &shard, err);
-    }
-    if (code == 0)
-        code = decoder_get_checksum(&d, err);
-    decoder_done(&d);
-    return code;
+    return open_pin(p, atomic_load(&p->series), shard, fd, err);
 }
 
 /* --- pinning, and the list of it ----------------------------------------------------------------
  */
 
+/* One that is read. */
+struct known_list {
+    const struct buf *text; /* NULL: there is none */
+    struct pinned_head head;
+};
+
+/* From now on nothing of an earlier series is looked at; its room is given back where it can be. */
+static int series_begin(const struct sort_pins *p, uint64_t *series, struct error *err)
+{
+    random_bytes(series, sizeof *series);
+    return job_files_clear(p->target->mountpaths, p->job->id, pin_prefix, err);
+}
+
 /* What is known, and then what has become this target's since. */
 static int list_all(const struct sort_pins *p, const struct known_list *known, struct listing *l,
                     struct error *err)
 {
-    unsigned left = 0;
-    bool all = known->text != NULL && known->left == p->plan->left_count;
-    int code = encoder_put(&l->encoder, magic, sizeof magic, err);
-    if (code == 0)
-        code = encoder_put_varint(&l->encoder, p->plan->left_count, err);
+    struct pinned_head head;
+    bool all = known->text != NULL && known->head.left == p->plan->left_count;
+    const struct pinned_head now = {.series = atomic_load(&p->series),
+                                    .left = (unsigned)p->plan->left_count};
+    int code = pinned_put_head(&l->encoder, &now, err);
     if (code == 0 && known->text != NULL)
-        code = listing_each(known->text, &left, list_shard, l, err);
+        code = pinned_each(known->text, &head, list_shard, l, err);
     if (code == 0 && !all)
         code = sort_pin_wait_for_repair(p, err);
     if (code == 0 && !all)
-        code = pin_since(p, known->text != NULL ? known->left + 1 : 0, l, err);
-    if (code == 0)
-        code = encoder_put_varint(&l->encoder, 0, err);
-    return code != 0 ? code : encoder_put_checksum(&l->encoder, err);
+        code = pin_since(p, known->text != NULL ? known->head.left + 1 : 0, l, err);
+    return code != 0 ? code : pinned_put_end(&l->encoder, err);
 }
+
+struct checking {
+    const struct sort_pins *pins;
+    const struct pinned_head *head;
+};
 
 static int check_pin(void *arg, const struct pinned_shard *shard, struct error *err)
 {
-    const struct sort_pins *p = arg;
+    const struct checking *c = arg;
     int fd = -1;
-    int code = shard->info.missing ? 0 : sort_pins_open(p, shard->info.name, &fd, err);
+    int code =
+        shard->info.missing ? 0 : open_pin(c->pins, c->head->series, shard->info.name, &fd, err);
     if (fd >= 0)
         close(fd);
     return code;
 }
 
 /* False: there is no list, or not all of what it names is there. */
-static bool read_list(const struct sort_pins *p, struct buf *text, unsigned *left)
+static bool read_list(const struct sort_pins *p, struct buf *text, struct pinned_head *head)
 {
     struct error err = ERROR_INIT;
+    struct checking checking = {.pins = p, .head = head};
     int code = job_files_read(p->target->mountpaths, p->job->id, list_name, text, &err);
     if (code == E_NOT_FOUND)
         return false;
     if (code == 0)
-        code = listing_each(text, left, check_pin, (void *)p, &err);
+        code = pinned_each(text, head, check_pin, &checking, &err);
     if (code != 0)
         log_warn("shards are pinned anew", lstr("job", p->job->id), lerr(&err));
     return code == 0;
 }
 
-int sort_pins_make(const struct sort_pins *p, sort_shard_fn *each, void *arg,
-                   struct sort_pinned *pinned, struct error *err)
+int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct sort_pinned *pinned,
+                   struct error *err)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT, next = BUF_INIT;
     struct known_list known = {0};
     struct listing l = {.each = each, .arg = arg};
-    pinned->again = read_list(p, &text, &known.left);
+    pinned->again = read_list(p, &text, &known.head);
     known.text = pinned->again ? &text : NULL;
     encoder_init(&l.encoder, sink_buf(&next));
-    int code = list_all(p, &known, &l, err);
+    int code = pinned->again ? 0 : series_begin(p, &known.head.series, err);
+    atomic_store(&p->series, known.head.series);
+    if (code == 0)
+        code = list_all(p, &known, &l, err);
     encoder_done(&l.encoder);
     pinned->stamp = l.stamp;
-    bool same = pinned->again && known.left == p->plan->left_count;
+    bool same = pinned->again && known.head.left == p->plan->left_count;
     return code != 0 || same ? code
                              : job_files_write(p->target->mountpaths, p->job->id, list_name,
                                                next.data, next.len, err);

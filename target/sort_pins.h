@@ -1,13 +1,14 @@
 /* The input of a sort on one target: objects of the input bucket whose first owner it is, of those
  * that the job has not gone on without, pinned by hard links under the job's directory, where they
- * stay what they were whatever becomes of the objects.
+ * stay what they were whatever becomes of the objects.  Those in slices are brought there.
  *
- *     in-<32 hex digits>   a pin: the hash that the store names the object's file by
- *     pinned               written when all are there: what they are, each with the stamp of its
- * name and version
+ *     in-<series>-<32 hex digits>   a pin: the hash that the store names the object's file by
+ *     pinned                        written when all are there: their series, and what they are,
+ *                                   each with the stamp of its name and version
  *
  * With that list a target that has restarted finds the same input again.  Without it, or where one
- * of its pins is gone, everything is pinned anew.  What comes besides when the job goes on without
+ * of its pins is gone, everything is pinned anew, in another series: no pin of an earlier one (its
+ * disk may come back) is taken for a newer one.  What comes besides when the job goes on without
  * another target is pinned then, and added to the list. */
 #pragma once
 
@@ -28,12 +29,13 @@ struct sort_pins {
     const struct sort_spec *spec;
     unsigned self; /* number of the target in the plan */
     const atomic_bool *stopped;
+    atomic_ullong series;
 };
 
 typedef int sort_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
 
 /* As struct sort_env says of pin_shards() and open_shard(). */
-int sort_pins_make(const struct sort_pins *p, sort_shard_fn *each, void *arg,
+int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg,
                    struct sort_pinned *pinned, struct error *err);
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err);
 

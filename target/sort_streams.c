@@ -15,8 +15,8 @@
 
 enum {
     STREAM_PIPE_BYTES = 1 << 20,
-    /* A job's hash, a count, and a shard and a position for each record. */
-    RECORDS_BODY_MAX = 8 + VARINT_MAX * (1 + 2 * RECORDS_MAX),
+    /* A job's hash, a form, a count, and a shard and a position for each record. */
+    RECORDS_BODY_MAX = 8 + VARINT_MAX * (2 + 2 * RECORDS_MAX),
 };
 
 /* A job held until a request ends. */
@@ -181,7 +181,7 @@ static void records_body(struct http_request *req, const char *data, size_t len)
         return;
     }
     http_be_patient(req, records_are_wanted, records);
-    http_reply_stream(req, 200, (int64_t)sort_records_length(records), &ops, records);
+    http_reply_stream(req, 200, sort_records_length(records), &ops, records);
 }
 
 static void records_begin(struct http_request *req)
@@ -215,7 +215,8 @@ const struct http_route sort_stream_routes[] = {
      .pattern = "/v1/xactions/{job}/records",
      .nets = NET_DATA,
      .begin = records_begin,
-     .summary = "Records of this target's input shards, as bytes of tar, in the order asked for.",
+     .summary = "Records of this target's input shards, as bytes of tar, in the order asked for; "
+                "or their headers alone.",
      .query = "attempt=of the job, from 0",
      .body = "a list of records (sort/README.md)",
      .reply = "their bytes",

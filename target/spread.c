@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/copies.h"
+#include "target/index_merge.h"
 #include "target/settle.h"
 #include "target/target.h"
 #include "target/unsettled.h"
@@ -14,6 +15,7 @@
 enum {
     PAUSE_FIRST_MS = 20,
     PAUSE_MAX_MS = 2000,
+    TRIES_FEW = 6,  /* about a second: then the others' turn comes first */
     TRIES_MAX = 40, /* about a minute: others may be restarting */
     CHOICES_PER_SECOND = 4,
 };
@@ -25,6 +27,7 @@ struct item {
     bool chosen;   /* it is being looked at, or brought, now */
     bool over;     /* everybody has it, or the bucket is gone, or it is left for later */
     bool due;      /* it was found lacking, and is to be brought */
+    bool aside;    /* it resists: it is paid for, and tried again when the others are there */
     bool lacking;
     unsigned whole, short_of; /* other owners who have said that they have it, and who have not */
     uint64_t to_bring;        /* bytes that they lacked altogether since it was chosen */
@@ -49,7 +52,12 @@ struct batch {
 static void take(struct batch *b, const char *name, const struct index_record *rec)
 {
     struct item *it = &b->items[b->count];
+    const struct spread *s = b->spread;
     if (rec->job != NULL) /* it is settled when the job has ended */
+        return;
+    bool passed = s->walk != NULL && s->walk->passed(s->ctx, b->bucket_id, name);
+    job_tally_looked(s->tally, passed);
+    if (passed)
         return;
     *it = (struct item){.size = rec->sliced ? 0 : rec->size, .chosen = true};
     it->name = (struct unsettled_name){
@@ -59,17 +67,22 @@ static void take(struct batch *b, const char *name, const struct index_record *r
 
 static int collect(struct batch *b, struct mountpath *mp, struct error *err)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(mp->index, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, b->bucket_id, b->last, *b->last != '\0', err);
-    for (; found == 1 && b->count < SETTLE_AT_ONCE; found = index_cursor_next(c, err)) {
+    struct index_merge m = {.count = 0};
+    const struct index_cursor *c;
+    int code = index_merge_open(&m, b->spread->target->mountpaths, mp, b->bucket_id, err);
+    if (code == 0)
+        code = index_merge_seek(&m, b->last, *b->last != '\0', err);
+    b->more = false;
+    for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
+        b->more = b->count == SETTLE_AT_ONCE || steps == INDEX_STEPS_MAX;
+        if (b->more)
+            break;
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
         take(b, b->last, index_cursor_record(c));
+        code = index_merge_skip(&m, b->last, err);
     }
-    b->more = found == 1;
-    return found < 0 ? found : 0;
+    index_merge_close(&m);
+    return code;
 }
 
 static void forget(struct batch *b)
@@ -206,7 +219,7 @@ static size_t end_round(struct batch *b)
         it->over = true;
         if (it->due) {
             job_tally_done(s->tally, it->to_bring);
-            b->brought += it->to_bring;
+            b->brought += it->aside ? 0 : it->to_bring;
         }
         if (!it->mine && s->strange != NULL)
             s->strange(s->ctx, b->bucket_id, it->name.name, &it->name.version);
@@ -218,6 +231,7 @@ static size_t end_round(struct batch *b)
 
 static void give_up(struct batch *b)
 {
+    const struct spread *s = b->spread;
     struct error why = b->why;
     if (why.code == 0 && b->away != NULL)
         error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
@@ -229,7 +243,9 @@ static void give_up(struct batch *b)
         if (it->over || !it->chosen)
             continue;
         log_error("object not on all its owners", lstr("name", it->name.name), lerr(&why));
-        job_tally_fail(b->spread->tally, it->name.name, &why);
+        job_tally_fail(s->tally, it->name.name, &why);
+        if (s->walk != NULL)
+            s->walk->resists(s->ctx, b->bucket_id, it->name.name);
         it->over = true;
     }
 }
@@ -257,12 +273,13 @@ static int look_at_all(struct batch *b, struct error *err)
     return 0;
 }
 
-/* The chosen ones, until nobody lacks any of them, or for so long none has got any further. */
-static int bring(struct batch *b, size_t left, struct error *err)
+/* The chosen ones, until nobody lacks any of them, or for so many tries none has got any further.
+ */
+static int bring(struct batch *b, size_t left, int tries_max, struct error *err)
 {
     const struct spread *s = b->spread;
     uint64_t pause_ms = PAUSE_FIRST_MS;
-    for (int tries = 0; tries < TRIES_MAX; tries++) {
+    for (int tries = 0; tries < tries_max; tries++) {
         _cleanup_state_ const struct cluster_state *state = state_current(s->target->state);
         int code = s->check(s->ctx, state, err);
         if (code != 0)
@@ -279,7 +296,6 @@ static int bring(struct batch *b, size_t left, struct error *err)
             return error_set(err, E_ABORTED, "the job was stopped");
         pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
     }
-    give_up(b);
     return 0;
 }
 
@@ -290,12 +306,37 @@ static size_t choose(struct batch *b, uint64_t rate_bytes_s)
     uint64_t bytes = 0, most = rate_bytes_s == 0 ? UINT64_MAX : rate_bytes_s / CHOICES_PER_SECOND;
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
-        it->chosen = !it->over && (count == 0 || bytes + it->to_bring <= most);
+        it->chosen = !it->over && !it->aside && (count == 0 || bytes + it->to_bring <= most);
         if (!it->chosen)
             continue;
         count++;
         bytes += it->to_bring;
         it->to_bring = 0; /* somebody else may have brought it by now */
+    }
+    b->brought = 0;
+    return count;
+}
+
+/* Those of the chosen ones that are not there yet.  They may be on their way, and so have their
+ * share of the rate now. */
+static void set_aside(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        if (it->over || !it->chosen)
+            continue;
+        it->aside = true;
+        b->brought += it->to_bring;
+    }
+}
+
+/* What has been brought of them before counts, too. */
+static size_t choose_aside(struct batch *b)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < b->count; i++) {
+        b->items[i].chosen = !b->items[i].over;
+        count += b->items[i].chosen;
     }
     b->brought = 0;
     return count;
@@ -307,10 +348,17 @@ static int spread_batch(struct batch *b, struct error *err)
     int code = look_at_all(b, err);
     size_t count;
     while (code == 0 && (count = choose(b, job_pace_rate(s->pace))) > 0) {
-        code = bring(b, count, err);
-        if (code == 0 && !job_pace_wait(s->pace, b->brought))
-            code = error_set(err, E_ABORTED, "the job was stopped");
+        code = bring(b, count, TRIES_FEW, err);
+        if (code != 0)
+            return code;
+        set_aside(b);
+        if (!job_pace_wait(s->pace, b->brought))
+            return error_set(err, E_ABORTED, "the job was stopped");
     }
+    if (code == 0 && (count = choose_aside(b)) > 0)
+        code = bring(b, count, TRIES_MAX, err);
+    if (code == 0)
+        give_up(b);
     return code;
 }
 
@@ -324,6 +372,8 @@ int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_
         code = collect(b, mp, err);
         if (code == 0 && b->count > 0)
             code = spread_batch(b, err);
+        if (code == 0 && s->walk != NULL)
+            s->walk->reached(s->ctx, bucket_id, b->last);
         forget(b);
     }
     free(b);

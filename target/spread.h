@@ -4,7 +4,8 @@
  *   look   the names of an index, with their versions, many at once
  *   ask    each other active owner which of them it has, as new or newer (settle.h)
  *   see    what somebody lacks the owner that acts for the name brings to all (copies.h)
- *   again  until nobody lacks any, or they resist: then they count as failed
+ *   again  until nobody lacks any; those that resist are set aside until the others are there,
+ *          and if they still do they count as failed
  *   pay    what was brought takes its time, by the job's rate
  *
  * What this target lacks the others find in theirs.  So when all targets have gone through theirs,
@@ -25,6 +26,16 @@
 
 struct target;
 
+/* Of a walk that goes on where it was. */
+struct spread_walk {
+    /* Has the name been passed already, so that nothing is asked about it? */
+    bool (*passed)(void *ctx, uint64_t bucket_id, const char *name);
+    /* All names up to this one have been seen to … */
+    void (*reached)(void *ctx, uint64_t bucket_id, const char *name);
+    /* … but for those that could not be. */
+    void (*resists)(void *ctx, uint64_t bucket_id, const char *name);
+};
+
 struct spread {
     struct target *target;
     struct job_stop *stop;
@@ -38,12 +49,14 @@ struct spread {
     /* Is this name, which this target does not own, to be passed over?  NULL: none is. */
     bool (*passes)(void *ctx, const struct cluster_state *s, const struct bucket *b,
                    const char *name);
+    const struct spread_walk *walk; /* or NULL: all of them */
     void *ctx;
     /* NULL, or: names of which another owner has a whole copy, too, and those of more than k slices
      * are left for a later walk, and *put_off is set. */
     bool *put_off;
 };
 
-/* E_ABORTED; what check() says. */
+/* Of one mountpath; or, with NULL, of all as one row, from which a resilver takes nothing away.
+ * E_ABORTED; what check() says; why an index cannot be relied on. */
 int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
                   struct error *err);

@@ -65,12 +65,19 @@ static int sum_some(struct index *x, struct walk *w, bool *more, struct error *e
     return found < 0 ? found : 0;
 }
 
+static bool is_wanted(const struct summary_env *env, uint64_t id)
+{
+    return env == NULL || env->counts == NULL || env->counts(env->ctx, ec_bucket_of_slices(id));
+}
+
 static int sum_index(struct summary *s, const struct summary_env *env, struct index *x,
                      struct error *err)
 {
     uint64_t id = 0;
     int code = index_check(x, err), found = 0;
     while (code == 0 && (found = index_next_bucket(x, id, &id, err)) == 1) {
+        if (!is_wanted(env, id))
+            continue;
         struct walk w = {.env = env, .row = row_of(s, ec_bucket_of_slices(id)), .bucket_id = id};
         for (bool more = true; code == 0 && more;)
             code = sum_some(x, &w, &more, err);

@@ -15,7 +15,8 @@ struct summary_row {
     uint64_t slices; /* here */
     uint64_t
         sliced; /* objects in slices for which this target acts: all targets' are all there are */
-    uint64_t pending; /* writes and deletions that the bucket's backend does not have yet (back.h) */
+    uint64_t
+        pending; /* writes and deletions that the bucket's backend does not have yet (back.h) */
 };
 
 struct summary {
@@ -27,6 +28,7 @@ struct summary {
 struct summary_env {
     void *ctx;
     bool (*acts)(void *ctx, uint64_t bucket_id, const char *name); /* this target, for this name */
+    bool (*counts)(void *ctx, uint64_t bucket_id);                 /* NULL: every bucket does */
 };
 
 /* Walks the indexes (env may be NULL: `sliced` is 0): a second for some millions of names.

@@ -95,6 +95,28 @@ static void test_many_names_in_several_buckets(void **state)
     summary_done(&s);
 }
 
+static bool is_bucket_5(void *ctx, uint64_t bucket_id)
+{
+    (void)ctx;
+    return bucket_id == 5;
+}
+
+static void test_some_buckets_alone(void **state)
+{
+    (void)state;
+    static const struct summary_env of_5 = {.acts = acts, .counts = is_bucket_5};
+    struct summary s;
+    fill(5, "a", (struct index_record){.size = 7});
+    fill(ec_slices_bucket(5), "00000000000000ff.0", (struct index_record){.size = 10});
+    fill(6, "a", (struct index_record){.size = 9});
+    put_text("a", "1");
+    assert_int_equal(summary_make(fx.mountpaths, &of_5, &s, NULL), 0);
+    assert_int_equal(s.count, 1);
+    assert_int_equal(s.rows[0].bucket_id, 5);
+    assert_int_equal(s.rows[0].bytes, 17);
+    summary_done(&s);
+}
+
 /* Who finds nothing pending at two targets, one after the other, and then both marks as they were,
  * knows that nothing has moved between them. */
 static void test_the_mark_tells_what_has_come(void **state)
@@ -135,6 +157,7 @@ int main(void)
         store_test(test_objects_are_counted_and_tombstones_are_not),
         store_test(test_slices_are_counted_where_they_are),
         store_test(test_many_names_in_several_buckets),
+        store_test(test_some_buckets_alone),
         store_test(test_the_mark_tells_what_has_come),
         store_test(test_a_disabled_one_is_not_left_out_silently),
     };

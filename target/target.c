@@ -190,6 +190,7 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->ready_fd = ready_fd;
     t->lock_fd = -1;
     t->reads = metric_get(M_object_get_total, NULL);
+    t->reads_beside = metric_get(M_reads_beside_total, NULL);
     t->read_bytes = metric_get(M_object_get_bytes_total, NULL);
     random_id("", t->boot);
     *out = t;
@@ -224,7 +225,7 @@ static int start_mountpaths(struct target *t, struct error *err)
 static int start_state(struct target *t, struct error *err)
 {
     const struct keeper_hooks hooks = {.ctx = t, .changed = state_changed};
-    int code = keeper_new(t->mountpaths, &hooks, &t->keeper, &t->state, err);
+    int code = keeper_new(t->mountpaths, t->id, &hooks, &t->keeper, &t->state, err);
     if (code == 0 && !keeper_has_state(t->keeper))
         entry_boot(t->mountpaths, t->boot);
     return code;

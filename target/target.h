@@ -46,7 +46,7 @@ struct target {
     char boot[16];  /* id of this run, or of the first that asked to be let in (entry.h) */
     int ready_fd;   /* an eventfd: readable once requests are served */
     int lock_fd;    /* of params.dir: no other daemon uses it */
-    metric_t *reads, *read_bytes;
+    metric_t *reads, *read_bytes, *reads_beside;
     struct mountpaths *mountpaths;
     struct keeper *keeper;      /* takes in the cluster's documents */
     struct state_holder *state; /* the last one seen; the keeper's */

@@ -1,6 +1,7 @@
 /* bucket create, ls, props, rm. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/cached.h"
 #include "api/ctl/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -25,6 +26,8 @@ static char *props_of_flags(const struct args *a)
         json_object_set_new(props, "ec", json_string(a->text[F_ec]));
     if (a->given[F_write_quorum])
         json_object_set_new(props, "write_quorum", json_string(a->text[F_write_quorum]));
+    if (a->given[F_read_from])
+        json_object_set_new(props, "read_from", json_string(a->text[F_read_from]));
     if (a->given[F_durability])
         json_object_set_new(props, "durability", json_string(a->text[F_durability]));
     if (a->given[F_checksum])
@@ -112,21 +115,23 @@ static void redundancy_cell(struct table *t, json_t *props)
 
 static void print_buckets(struct ctl *ctl, json_t *buckets)
 {
-    static const char *const headers[] = {"BUCKET",  "COPIES",     "DURABILITY", "CHECKSUM",
-                                          "BACKEND", "PROTECTION", "CREATED",    NULL};
+    static const char *const headers[] = {"BUCKET",     "COPIES",  "DURABILITY",
+                                          "CHECKSUM",   "BACKEND", "CACHED",
+                                          "PROTECTION", "CREATED", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     size_t i;
     json_t *b;
     json_array_foreach(buckets, i, b)
     {
-        char created[32];
+        char created[32], cached[CACHED_TEXT_MAX];
         json_t *props = json_object_get(b, "props");
         table_cell(t, json_string_value(json_object_get(b, "name")));
         redundancy_cell(t, props);
         prop_cell(t, props, "durability");
         prop_cell(t, props, "checksum");
         prop_cell(t, props, "backend");
+        table_cell(t, cached_text(ctl, b, cached));
         prop_cell(t, b, "protection");
         table_cell(t, ctl_time(json_integer_value(json_object_get(b, "created_ms")), created));
     }
@@ -135,20 +140,21 @@ static void print_buckets(struct ctl *ctl, json_t *buckets)
 
 int bucket_ls(struct ctl *ctl, const struct args *args)
 {
-    (void)args;
     struct dfc_error err;
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
     if (dfc_bucket_list(ctl->client, &text, &err) != DFC_OK)
         return ctl_fail(ctl, &err, "list buckets");
     int code = ctl_parse(ctl, text, &doc);
-    if (code != EXIT_OK)
+    if (code == EXIT_OK)
+        code = cached_add(ctl, json_object_get(doc, "buckets"), args->given[F_totals]);
+    if (code != EXIT_OK && code != EXIT_PARTIAL)
         return code;
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
     else
         print_buckets(ctl, json_object_get(doc, "buckets"));
-    return EXIT_OK;
+    return code;
 }
 
 static void print_props(struct ctl *ctl, json_t *doc)

@@ -1,6 +1,7 @@
 /* storage summary. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/summaries.h"
 #include "api/ctl/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -58,19 +59,27 @@ static json_t *sum_of(json_t *all, const char *bucket)
     return sum;
 }
 
+/* The answer to `storage summary [BUCKET]` while it is put together. */
+struct asking {
+    struct ctl *ctl;
+    struct table *t;
+    json_t *all;
+    const char *only;
+};
+
 /* One target's rows, and into the sums. */
-static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char *target,
-                       json_t *doc, const char *only)
+static void add_target(void *ctx, const char *target, json_t *doc)
 {
+    const struct asking *a = ctx;
     size_t i;
     json_t *b;
     json_array_foreach(json_object_get(doc, "buckets"), i, b)
     {
         const char *name = text_at(b, "name");
-        if (only != NULL && strcmp(only, name) != 0)
+        if (a->only != NULL && strcmp(a->only, name) != 0)
             continue;
-        add_row(ctl, t, name, target, b, "");
-        json_t *sum = sum_of(all, name);
+        add_row(a->ctl, a->t, name, target, b, "");
+        json_t *sum = sum_of(a->all, name);
         add_to(sum, "objects", b);
         add_to(sum, "bytes", b);
         add_to(sum, "slices", b);
@@ -79,42 +88,6 @@ static void add_target(struct ctl *ctl, struct table *t, json_t *all, const char
         json_array_extend(json_object_get(sum, "lost_names"), json_object_get(b, "lost_names"));
         json_object_set(json_object_get(sum, "targets"), target, b);
     }
-}
-
-/* One that does not answer is named, and lacks in the sums. */
-static int ask_target(struct ctl *ctl, struct table *t, struct summary *sum, json_t *node,
-                      const char *only)
-{
-    struct dfc_error err;
-    const char *target = text_at(node, "id");
-    _cleanup_free_ char *text = NULL;
-    _cleanup_json_ json_t *doc = NULL;
-    if (strcmp(text_at(node, "state"), "unreachable") == 0) {
-        ctl_remark(ctl, "target '%s' is unreachable: what it has is not shown", target);
-    } else if (dfc_node_show(ctl->client, target, "summary", &text, &err) != DFC_OK) {
-        ctl_remark(ctl, "target '%s' cannot tell what it has: %s", target, err.message);
-    } else {
-        int code = ctl_parse(ctl, text, &doc);
-        if (code == EXIT_OK)
-            add_target(ctl, t, sum->all, target, doc, only);
-        return code;
-    }
-    json_array_append_new(sum->missing, json_string(target));
-    return EXIT_OK;
-}
-
-static int ask_targets(struct ctl *ctl, struct table *t, struct summary *sum, const char *only)
-{
-    _cleanup_json_ json_t *doc = NULL;
-    int code = ctl_cluster(ctl, NULL, &doc);
-    size_t i;
-    json_t *n;
-    json_array_foreach(json_object_get(doc, "nodes"), i, n)
-    {
-        if (code == EXIT_OK && strcmp(text_at(n, "role"), "target") == 0)
-            code = ask_target(ctl, t, sum, n, only);
-    }
-    return code;
 }
 
 /* Those who act for objects in slices have said how many these are. */
@@ -211,7 +184,8 @@ int storage_summary(struct ctl *ctl, const struct args *args)
     _cleanup_json_ json_t *all = json_object();
     _cleanup_json_ json_t *missing = json_array();
     struct summary sum = {.all = all, .missing = missing};
-    int code = ask_targets(ctl, t, &sum, args->words[0]);
+    struct asking asking = {.ctl = ctl, .t = t, .all = all, .only = args->words[0]};
+    int code = summaries_ask(ctl, "summary", add_target, &asking, missing);
     if (code == EXIT_OK)
         code = add_protection(ctl, &sum, args->words[0]);
     if (code != EXIT_OK)

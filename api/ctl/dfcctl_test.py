@@ -169,6 +169,25 @@ class Buckets(Case):
         self.mock.buckets["b"][0]["ec"] = {"data": 4, "parity": 2, "min_size": 65536}
         self.assertRegex(self.text("bucket", "ls").splitlines()[1], r"^b +ec 4\+2 +sync")
 
+    def test_how_much_of_a_backend_is_here(self):
+        self.mock.create("own", {"k": b"data"})
+        self.json("bucket", "ls")
+        self.assertEqual([r for r in self.mock.log if "what=cached" in r["path"]], [])
+        self.mock.create("cache")
+        self.mock.buckets["cache"][0]["backend"] = "http://h/"
+        self.mock.summaries = [{"buckets": [{"name": "cache", "objects": 3, "bytes": 1024}]},
+                               {"buckets": [{"name": "cache", "objects": 4, "bytes": 512}]}]
+        buckets = {b["name"]: b for b in self.json("bucket", "ls")["buckets"]}
+        self.assertEqual(buckets["cache"]["cached"], {"objects": 7, "bytes": 1536})
+        self.assertNotIn("cached", buckets["own"])
+        self.mock.summaries = [{"buckets": []}]
+        self.assertRegex(self.text("bucket", "ls"), r"http://h/ +0 \(0 B\)")
+        self.mock.plan({"method": "GET", "path": "what=cached", "do": "status", "status": 400, "times": 3})
+        doc = self.json("bucket", "ls", code=6)
+        self.assertEqual(doc["buckets"][0]["cached"], {"objects": 0, "bytes": 0, "missing": ["t1", "t2"]})
+        self.run_ctl("bucket", "ls", code=6)
+        self.assertIn("'t1' cannot tell what it has", self.err)
+
     def test_names_with_the_scheme(self):
         self.run_ctl("bucket", "create", "dfc://b")
         self.assertEqual(list(self.mock.buckets), ["b"])

@@ -210,6 +210,7 @@ void job_print(struct ctl *ctl, json_t *job)
         print_redone(t, redone);
     print_plan(ctl, t, json_object_get(job, "plan"));
     print_messages(t, "waits for target", json_object_get(job, "waits_for"));
+    print_messages(t, "nobody there has", json_object_get(job, "unreachable_shards"));
     print_messages(t, "goes on without", json_object_get(job, "without"));
     print_messages(t, "warning", json_object_get(job, "warnings"));
     print_messages(t, "error", json_object_get(job, "errors"));

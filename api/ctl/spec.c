@@ -84,6 +84,8 @@ static const struct field_row {
     {F_output_extension, NULL, "output_extension", FORM_TEXT},
     {F_output_format, NULL, "output_format", FORM_TEXT},
     {F_shard_size, NULL, "output_shard_size", FORM_COUNT},
+    {F_wids_index, NULL, "wids_index", FORM_TEXT},
+    {F_dali_indexes, NULL, "dali_indexes", FORM_BOOL},
     {F_algorithm, "algorithm", "kind", FORM_TEXT},
     {F_seed, "algorithm", "seed", FORM_TEXT},
     {F_decreasing, "algorithm", "decreasing", FORM_BOOL},

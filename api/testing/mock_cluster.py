@@ -247,7 +247,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_json(200, self.mock.overview())
         elif noun == "daemon":
             self.note(None)
-            if self.query.get("what") == "summary" and self.mock.summaries:
+            if self.query.get("what") in ("summary", "cached") and self.mock.summaries:
                 self.send_json(200, self.mock.summary())
                 return
             self.send_json(200, {"id": self.server.node, "role": self.server.role,

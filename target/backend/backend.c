@@ -35,6 +35,8 @@ enum http_method backend_method(const struct backend_ask *ask)
         [BACKEND_PARTS_END] = HTTP_POST,   [BACKEND_PARTS_ABORT] = HTTP_DELETE,
         [BACKEND_LIST] = HTTP_GET,         [BACKEND_SESSION_BEGIN] = HTTP_POST,
         [BACKEND_SESSION_SEND] = HTTP_PUT, [BACKEND_SESSION_ABORT] = HTTP_DELETE,
+        [BACKEND_COPY] = HTTP_PUT,         [BACKEND_PART_COPY] = HTTP_PUT,
+        [BACKEND_REWRITE] = HTTP_POST,
     };
     return ask->verb == BACKEND_READ ? ask->method : methods[ask->verb];
 }

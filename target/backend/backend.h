@@ -38,6 +38,9 @@ enum backend_verb {
     BACKEND_SESSION_BEGIN, /* an object in a session (upload_session.h) … */
     BACKEND_SESSION_SEND,
     BACKEND_SESSION_ABORT,
+    BACKEND_COPY,      /* another object of the backend, under this name … */
+    BACKEND_PART_COPY, /* … a range of it, as a part … */
+    BACKEND_REWRITE,   /* … or step by step */
 };
 
 struct backend_part {
@@ -47,16 +50,19 @@ struct backend_part {
 
 /* Of what is written. */
 struct backend_write {
-    const char *content_type;         /* or NULL */
-    const char *meta;                 /* pairs (meta.h), or NULL */
+    const char *content_type; /* or NULL */
+    const char *meta;         /* pairs (meta.h), or NULL */
     size_t meta_len;
     struct checksum_value md5;        /* of these bytes; type NONE: not known */
     const char *upload_id;            /* of parts: what BACKEND_PARTS_BEGIN was answered with */
     unsigned part;                    /* 1, 2, … */
     const struct backend_part *parts; /* of BACKEND_PARTS_END */
     size_t part_count;
-    uint64_t size;             /* of the whole: BACKEND_SESSION_BEGIN */
-    const char *content_range; /* of BACKEND_SESSION_SEND: "bytes 0-9/10" */
+    uint64_t size;                /* of the whole: BACKEND_SESSION_BEGIN */
+    const char *content_range;    /* of BACKEND_SESSION_SEND: "bytes 0-9/10" */
+    const char *from, *from_etag; /* of copies: the other name, and which version of it */
+    const char *from_range;       /* of BACKEND_PART_COPY: "bytes=0-9" */
+    const char *token;            /* of BACKEND_REWRITE: of the step before, or NULL */
 };
 
 /* Of a list: names that the bucket here has for them, that is, without the backend's prefix. */
@@ -140,6 +146,9 @@ struct backend_ops {
     /* Of the answer that ends an upload (PARTS_END, which may be an error in spite of its status;
      * SESSION_SEND): the entity tag. */
     int (*end_etag)(const char *body, size_t len, struct buf *out, struct error *err);
+    /* Of a copy's answer, which may be an error in spite of its status: of COPY and PART_COPY the
+     * entity tag; of REWRITE the token that the next step needs, empty where it was the last. */
+    int (*copied)(const char *body, size_t len, struct buf *out, struct error *err);
     /* With BACKEND_LIST. */
     int (*page)(const struct backend_spec *spec, const char *body, size_t len,
                 struct backend_page *out, struct error *err);
@@ -153,9 +162,10 @@ extern const struct backend_ops backend_dfc, backend_gcs, backend_http, backend_
 
 #define BACKEND_VERB(verb) (1u << (verb))
 #define BACKEND_WRITES (BACKEND_VERB(BACKEND_PUT) | BACKEND_VERB(BACKEND_DELETE))
-#define BACKEND_PARTS                                                 \
-    (BACKEND_VERB(BACKEND_PARTS_BEGIN) | BACKEND_VERB(BACKEND_PART) | \
-     BACKEND_VERB(BACKEND_PARTS_END) | BACKEND_VERB(BACKEND_PARTS_ABORT))
+#define BACKEND_PARTS                                                      \
+    (BACKEND_VERB(BACKEND_PARTS_BEGIN) | BACKEND_VERB(BACKEND_PART) |      \
+     BACKEND_VERB(BACKEND_PARTS_END) | BACKEND_VERB(BACKEND_PARTS_ABORT) | \
+     BACKEND_VERB(BACKEND_PART_COPY))
 #define BACKEND_SESSIONS                                                        \
     (BACKEND_VERB(BACKEND_SESSION_BEGIN) | BACKEND_VERB(BACKEND_SESSION_SEND) | \
      BACKEND_VERB(BACKEND_SESSION_ABORT))

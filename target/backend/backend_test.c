@@ -165,12 +165,11 @@ static void fake_each(const struct http_head *head,
 static struct backend_facts read_head(const char *provider, int status, int64_t length,
                                       const char *const *pairs)
 {
-    const struct fake_head f = {
-        .head = {.status = status,
-                 .content_length = length,
-                 .header = fake_header,
-                 .each_header = fake_each},
-        .pairs = pairs};
+    const struct fake_head f = {.head = {.status = status,
+                                         .content_length = length,
+                                         .header = fake_header,
+                                         .each_header = fake_each},
+                                .pairs = pairs};
     struct backend_facts facts;
     backend_read_head(backend_ops_of(provider), &f.head, &facts);
     return facts;
@@ -351,6 +350,69 @@ static void requests_that_write(void **unused)
     }
 }
 
+/* Names are as in URLs, and what is copied is part of the signature. */
+static void requests_that_copy(void **unused)
+{
+    (void)unused;
+    const struct backend_write write = {.upload_id = "u",
+                                        .part = 3,
+                                        .from = "a+b/\xc3\xa4?%",
+                                        .from_etag = "\"t\"",
+                                        .from_range = "bytes=5-9"};
+    struct backend_request r;
+    setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
+    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
+    unsetenv("AWS_SESSION_TOKEN");
+    for (int part = 0; part < 2; part++) {
+        _cleanup_(arena_freep)
+        struct arena *a = arena_new(1024);
+        struct backend_spec spec;
+        const struct backend_ask ask = {
+            .verb = part ? BACKEND_PART_COPY : BACKEND_COPY, .name = "new", .write = &write};
+        assert_int_equal(
+            backend_parse("s3://b/p q?endpoint=http://h&style=virtual", a, &spec, NULL), 0);
+        assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
+        assert_int_equal(backend_method(&ask), HTTP_PUT);
+        assert_string_equal(r.url, part ? "http://b.h/p%20q/new?partNumber=3&uploadId=u"
+                                        : "http://b.h/p%20q/new");
+        assert_string_equal(header_of(&r, "x-amz-copy-source"), "/b/p%20q/a%2Bb/%C3%A4%3F%25");
+        assert_string_equal(header_of(&r, "x-amz-copy-source-if-match"), "\"t\"");
+        assert_non_null(
+            strstr(header_of(&r, "Authorization"),
+                   part ? "SignedHeaders=host;x-amz-content-sha256;x-amz-copy-source;"
+                          "x-amz-copy-source-if-match;x-amz-copy-source-range;x-amz-date, "
+                        : "SignedHeaders=host;x-amz-content-sha256;x-amz-copy-source;"
+                          "x-amz-copy-source-if-match;x-amz-date, "));
+    }
+}
+
+static void answers_to_copies(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *body, *etag;
+        int code;
+    } rows[] = {
+        {"<CopyObjectResult><ETag>&quot;t&quot;</ETag></CopyObjectResult>", "\"t\"", 0},
+        {"  \n<CopyPartResult xmlns=\"x\"><ETag>t</ETag></CopyPartResult>", "t", 0},
+        {"<CopyObjectResult></CopyObjectResult>", "", 0},
+        {"<?xml version=\"1.0\"?> <Error><Code>InternalError</Code></Error>", "", E_BACKEND},
+        {"<CopyObjectResult><ETag>t</ETag>", "", E_BACKEND},
+        {"", "", E_BACKEND},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_(buf_done)
+        struct buf out = BUF_INIT;
+        struct error err = ERROR_INIT;
+        assert_int_equal(backend_s3.copied(rows[i].body, strlen(rows[i].body), &out, &err),
+                         rows[i].code);
+        if (rows[i].code == 0)
+            assert_string_equal(buf_str(&out), rows[i].etag);
+        else if (i == 3)
+            assert_non_null(strstr(err.message, "InternalError"));
+    }
+}
+
 static void requests_that_list(void **unused)
 {
     (void)unused;
@@ -435,6 +497,9 @@ static void who_can_what(void **unused)
         assert_int_equal(backend_is_written(urls[i]),
                          backend_can(ops, BACKEND_PUT) || backend_can(ops, BACKEND_SESSION_BEGIN));
         assert_int_equal(backend_is_written(urls[i]), backend_can(ops, BACKEND_DELETE));
+        assert_int_equal(backend_is_written(urls[i]),
+                         backend_can(ops, BACKEND_COPY) || backend_can(ops, BACKEND_REWRITE));
+        assert_int_equal(backend_can(ops, BACKEND_PART_COPY), backend_can(ops, BACKEND_COPY));
         assert_int_equal(backend_is_listed(urls[i]), backend_can(ops, BACKEND_LIST));
         assert_true(ops->page != NULL || !backend_can(ops, BACKEND_LIST));
         assert_true(ops->end_etag != NULL || !backend_can(ops, BACKEND_SESSION_BEGIN));
@@ -446,6 +511,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_that_write),
+        cmocka_unit_test(requests_that_copy),
+        cmocka_unit_test(answers_to_copies),
         cmocka_unit_test(requests_that_list),
         cmocka_unit_test(pages_of_names),
         cmocka_unit_test(who_can_what),

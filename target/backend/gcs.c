@@ -5,17 +5,23 @@
  *   GET, HEAD  /storage/v1/b/BUCKET/o/OBJECT?alt=media[&ifGenerationMatch=N]
  *   GET        /storage/v1/b/BUCKET/o?prefix=…&startOffset=…       a list
  *   POST       /upload/storage/v1/b/BUCKET/o?uploadType=resumable  a session: its URL, to PUT to
+ *   POST       /storage/v1/b/BUCKET/o/OBJECT/rewriteTo/b/BUCKET/o/NEW[?rewriteToken=…]   a step of
+ * a copy
  *
  * The version of an object is its generation, a number that only grows: that is the entity tag here
- * ("1700000000000001"), and conditions go out as those on generations.  Bytes are asked for as they
- * are stored: an object in gzip stays so, since what the service unpacks has neither the length nor
- * the checksum that it tells of. */
+ * ("1700000000000001"), and conditions go out as those on generations.  User metadata is part of
+ * what begins a session, and comes in headers (x-goog-meta-*) with the bytes.  Bytes are asked for
+ * as they are stored: an object in gzip stays so, since what the service unpacks has neither the
+ * length nor the checksum that it tells of. */
 #include "target/backend/backend.h"
 
 #include <string.h>
 
 #include "common/jsonx.h"
 #include "common/parse.h"
+#include "target/backend/meta.h"
+
+#define API "/storage/v1"
 
 enum { HEADERS_MAX = 10, LIST_PAGE_MAX = 1000, WORDS_MAX = 256, GENERATION_MAX = 20 };
 
@@ -60,7 +66,7 @@ static void put_bucket(struct buf *url, const struct backend_spec *spec, const c
 
 static void put_object(struct buf *url, const struct backend_spec *spec, const char *name)
 {
-    put_bucket(url, spec, "/storage/v1");
+    put_bucket(url, spec, API);
     buf_putc(url, '/');
     buf_put_url_escaped(url, spec->prefix, strlen(spec->prefix), "");
     buf_put_url_escaped(url, name, strlen(name), "");
@@ -89,7 +95,7 @@ static void put_list(struct buf *url, const struct backend_spec *spec,
 {
     char limit[24];
     snprintf(limit, sizeof limit, "%zu", list->limit < LIST_PAGE_MAX ? list->limit : LIST_PAGE_MAX);
-    put_bucket(url, spec, "/storage/v1");
+    put_bucket(url, spec, API);
     put_pair(url, "maxResults", "", limit);
     put_pair(url, "fields", "", "items(name,size,generation,updated),prefixes,nextPageToken");
     if (*spec->prefix != '\0' || *list->prefix != '\0')
@@ -102,6 +108,23 @@ static void put_list(struct buf *url, const struct backend_spec *spec,
         put_pair(url, "pageToken", "", list->token);
 }
 
+static int put_rewrite(struct buf *url, const struct backend_spec *spec,
+                       const struct backend_ask *ask, struct error *err)
+{
+    char generation[GENERATION_MAX + 1];
+    _cleanup_(buf_done)
+    struct buf to = BUF_INIT;
+    if (!generation_of(ask->write->from_etag, generation))
+        return error_set(err, E_PRECONDITION, "the object has another entity tag");
+    put_object(&to, spec, ask->name);
+    put_object(url, spec, ask->write->from);
+    buf_printf(url, "/rewriteTo%s", buf_str(&to) + strlen(spec->endpoint) + strlen(API));
+    put_pair(url, "ifSourceGenerationMatch", "", generation);
+    if (ask->write->token != NULL)
+        put_pair(url, "rewriteToken", "", ask->write->token);
+    return 0;
+}
+
 static int put_url(struct buf *url, const struct backend_spec *spec, const struct backend_ask *ask,
                    struct error *err)
 {
@@ -111,6 +134,8 @@ static int put_url(struct buf *url, const struct backend_spec *spec, const struc
     case BACKEND_LIST:
         put_list(url, spec, ask->list);
         return 0;
+    case BACKEND_REWRITE:
+        return put_rewrite(url, spec, ask, err);
     case BACKEND_SESSION_BEGIN:
         put_bucket(url, spec, "/upload/storage/v1");
         put_pair(url, "uploadType", "", "resumable");
@@ -127,6 +152,17 @@ static int put_url(struct buf *url, const struct backend_spec *spec, const struc
 
 /* --- requests --------------------------------------------------------------------------------- */
 
+static void put_meta(json_t *doc, const struct backend_write *w)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    _cleanup_json_ json_t *meta = json_object();
+    while (backend_meta_next(w->meta, w->meta_len, &pos, &name, &value))
+        json_object_set_new(meta, name, json_string(value));
+    if (json_object_size(meta) > 0)
+        json_object_set(doc, "metadata", meta);
+}
+
 /* What the object is to be; the service compares the MD5 when all is there. */
 static const char *session_body(const struct backend_spec *spec, const struct backend_ask *ask,
                                 struct arena *a)
@@ -138,6 +174,10 @@ static const char *session_body(const struct backend_spec *spec, const struct ba
                   backend_format_digest(&w->md5, md5));
     if (w->content_type != NULL)
         json_object_set_new(doc, "contentType", json_string_escaped(w->content_type));
+    const char *encoding = backend_meta_encoding(w->meta, w->meta_len);
+    if (encoding != NULL)
+        json_object_set_new(doc, "contentEncoding", json_string(encoding));
+    put_meta(doc, w);
     _cleanup_free_ char *text = json_text(doc);
     return arena_strdup(a, text);
 }
@@ -269,6 +309,21 @@ static int gcs_etag(const char *body, size_t len, struct buf *out, struct error 
     return 0;
 }
 
+/* {"done": false, "rewriteToken": "…"}: there are more steps. */
+static int gcs_copied(const char *body, size_t len, struct buf *out, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    bool done = false;
+    const char *token = "";
+    if (json_parse(body, len, &doc, NULL) != 0 || !json_is_object(doc) ||
+        json_get_bool(doc, "", "done", &done, NULL) != 0 ||
+        json_get_str(doc, "", "rewriteToken", &token, NULL) != 0 || (!done && *token == '\0'))
+        return error_set(err, E_BACKEND, "the backend's answer is none to a copy");
+    if (!done)
+        buf_puts(out, token);
+    return 0;
+}
+
 static const char *without_prefix(const struct backend_spec *spec, const char *key)
 {
     size_t len = strlen(spec->prefix);
@@ -335,12 +390,16 @@ static int gcs_page(const struct backend_spec *spec, const char *body, size_t le
 
 const struct backend_ops backend_gcs = {
     .provider = "gcs",
-    .verbs = BACKEND_VERB(BACKEND_DELETE) | BACKEND_SESSIONS | BACKEND_VERB(BACKEND_LIST),
+    .verbs = BACKEND_VERB(BACKEND_DELETE) | BACKEND_SESSIONS | BACKEND_VERB(BACKEND_REWRITE) |
+             BACKEND_VERB(BACKEND_LIST),
     .bears_token = true,
     .request = gcs_request,
     .sum = gcs_sum,
     .facts = gcs_facts,
     .words = gcs_words,
     .end_etag = gcs_etag,
+    .copied = gcs_copied,
     .page = gcs_page,
+    .meta_prefix = "x-goog-meta-",
+    .takes_meta = true,
 };

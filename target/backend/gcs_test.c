@@ -113,6 +113,12 @@ static void requests_that_write_and_list(void **unused)
         r.body,
         "{\"name\":\"p/n\",\"md5Hash\":\"AAAAAAAAAAAAAAAAAAAAAA==\",\"contentType\":\"t/\\\"x\"}");
     assert_string_equal(line_of(&r, "x-upload-content-length"), "7");
+    static const char pairs[] = "a\0b \"c\0backend-etag\0x\0backend-encoding\0gzip\0d.e\0f";
+    write.meta = pairs;
+    write.meta_len = sizeof pairs;
+    assert_int_equal(ask_for("gs://b/p?endpoint=http://h", &ask, a, &r), 0);
+    assert_non_null(strstr(
+        r.body, ",\"contentEncoding\":\"gzip\",\"metadata\":{\"a\":\"b \\\"c\",\"d.e\":\"f\"}}"));
     ask.verb = BACKEND_SESSION_SEND;
     ask.url = "http://h/session?id=1";
     assert_int_equal(ask_for("gs://b/p?endpoint=http://h", &ask, a, &r), 0);
@@ -127,6 +133,52 @@ static void requests_that_write_and_list(void **unused)
         r.url, "http://h/storage/v1/b/b/o?maxResults=1000"
                "&fields=items%28name%2Csize%2Cgeneration%2Cupdated%29%2Cprefixes%2CnextPageToken"
                "&prefix=p%2Fa%2F&delimiter=%2F&startOffset=p%2Fa%2Fb&pageToken=t%3D");
+}
+
+static void requests_that_copy(void **unused)
+{
+    (void)unused;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    struct backend_request r;
+    struct backend_write write = {.from = "a/b c", .from_etag = "\"12\""};
+    const struct backend_ask ask = {
+        .verb = BACKEND_REWRITE, .name = "n", .write = &write, .token = "tok"};
+    assert_int_equal(ask_for("gs://b/p?endpoint=http://h", &ask, a, &r), 0);
+    assert_int_equal(backend_method(&ask), HTTP_POST);
+    assert_string_equal(r.url, "http://h/storage/v1/b/b/o/p%2Fa%2Fb%20c/rewriteTo/b/b/o/p%2Fn"
+                               "?ifSourceGenerationMatch=12");
+    assert_string_equal(line_of(&r, "authorization"), "Bearer tok");
+    write.token = "t=/";
+    assert_int_equal(ask_for("gs://b?endpoint=http://h", &ask, a, &r), 0);
+    assert_string_equal(r.url, "http://h/storage/v1/b/b/o/a%2Fb%20c/rewriteTo/b/b/o/n"
+                               "?ifSourceGenerationMatch=12&rewriteToken=t%3D%2F");
+    write.from_etag = "\"md5\"";
+    assert_int_equal(ask_for("gs://b?endpoint=http://h", &ask, a, &r), E_PRECONDITION);
+}
+
+static void answers_to_copies(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *body, *token;
+        int code;
+    } rows[] = {
+        {"{\"done\":true,\"rewriteToken\":\"t\",\"resource\":{}}", "", 0},
+        {"{\"done\":false,\"rewriteToken\":\"t\"}", "t", 0},
+        {"{\"done\":false}", NULL, E_BACKEND},
+        {"{}", NULL, E_BACKEND},
+        {"[true]", NULL, E_BACKEND},
+        {"", NULL, E_BACKEND},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        _cleanup_(buf_done)
+        struct buf out = BUF_INIT;
+        assert_int_equal(backend_gcs.copied(rows[i].body, strlen(rows[i].body), &out, NULL),
+                         rows[i].code);
+        if (rows[i].code == 0)
+            assert_string_equal(buf_str(&out), rows[i].token);
+    }
 }
 
 /* --- heads, answers --------------------------------------------------------------------------- */
@@ -144,12 +196,22 @@ static const char *fake_header(const struct http_head *head, const char *name)
     return strcasecmp(name, "Range") == 0 ? f->range : NULL;
 }
 
+static void fake_each(const struct http_head *head,
+                      void (*fn)(void *ctx, const char *name, const char *value), void *ctx)
+{
+    (void)head;
+    fn(ctx, "X-Goog-Meta-Colour", "Dark Blue");
+    fn(ctx, "x-goog-hash", "md5=x");
+}
+
 static struct backend_facts facts_of(int status, const char *generation, const char *range)
 {
-    const struct fake_head f = {
-        .head = {.status = status, .content_length = 0, .header = fake_header},
-        .generation = generation,
-        .range = range};
+    const struct fake_head f = {.head = {.status = status,
+                                         .content_length = 0,
+                                         .header = fake_header,
+                                         .each_header = fake_each},
+                                .generation = generation,
+                                .range = range};
     struct backend_facts facts;
     backend_read_head(&backend_gcs, &f.head, &facts);
     return facts;
@@ -160,6 +222,9 @@ static void facts_of_heads(void **unused)
     (void)unused;
     assert_string_equal(facts_of(200, "1700000000000001", NULL).etag, "\"1700000000000001\"");
     assert_string_equal(facts_of(200, "17x", NULL).etag, "");
+    struct backend_facts facts = facts_of(200, "1", NULL);
+    assert_int_equal(facts.meta_len, sizeof "colour\0Dark Blue");
+    assert_memory_equal(facts.meta, "colour\0Dark Blue", facts.meta_len);
     assert_string_equal(facts_of(200, NULL, NULL).etag, "");
     assert_int_equal(facts_of(308, NULL, "bytes=0-99").offset, 100);
     assert_int_equal(facts_of(308, NULL, "bytes=5-99").offset, 0);
@@ -320,6 +385,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_that_read),    cmocka_unit_test(requests_that_write_and_list),
+        cmocka_unit_test(requests_that_copy),    cmocka_unit_test(answers_to_copies),
         cmocka_unit_test(facts_of_heads),        cmocka_unit_test(words),
         cmocka_unit_test(pages_of_names),        cmocka_unit_test(key_files_that_are_none),
         cmocka_unit_test(a_statement_is_signed),

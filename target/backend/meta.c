@@ -28,6 +28,18 @@ bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **
     return false;
 }
 
+const char *backend_meta_encoding(const char *pairs, size_t len)
+{
+    const struct attr all = {.meta = pairs, .meta_len = len};
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(&all, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
+            return value;
+    }
+    return NULL;
+}
+
 /* --- out -------------------------------------------------------------------------------------- */
 
 /* RFC 9110's token, in lower case, but for the underscore: Ceph (release 16) gives it back as a
@@ -65,12 +77,11 @@ static bool is_twice(const char *pairs, size_t end, const char *wanted)
 
 static int check_pair(const char *name, const char *value, struct error *err)
 {
-    if (strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
-        return error_set(err, E_UNSUPPORTED,
-                         "the bytes are encoded as '%.32s' ('%s'): this release does not tell a "
-                         "backend so",
-                         value, name);
-    if (is_ours(name))
+    bool is_encoding = strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
+    if (is_encoding && strlen(value) >= BACKEND_ENCODING_MAX)
+        return error_set(err, E_INVALID, "Content-Encoding has more than %d characters",
+                         BACKEND_ENCODING_MAX - 1);
+    if (is_ours(name) && !is_encoding)
         return error_set(err, E_INVALID,
                          "user metadata '%s': in a bucket with a backend the name is the target's "
                          "own",
@@ -114,6 +125,15 @@ int backend_meta_check(const char *backend_url, const char *pairs, size_t len, s
             code = error_set(err, E_INVALID, "user metadata '%s' is there twice", name);
     }
     return code;
+}
+
+void backend_meta_carry(const struct backend_facts *facts, struct buf *out)
+{
+    buf_append(out, facts->meta, facts->meta_len);
+    if (*facts->encoding == '\0')
+        return;
+    buf_append(out, OBJECT_BACKEND_ENCODING, sizeof OBJECT_BACKEND_ENCODING);
+    buf_append(out, facts->encoding, strlen(facts->encoding) + 1);
 }
 
 /* --- in --------------------------------------------------------------------------------------- */

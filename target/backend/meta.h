@@ -17,6 +17,11 @@
  * (object.h) are left out. */
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,
                        const char **value);
+/* What the bytes are an encoding of (OBJECT_BACKEND_ENCODING): "gzip", which backends keep beside
+ * the metadata and give again with the bytes; NULL: nothing. */
+const char *backend_meta_encoding(const char *pairs, size_t len);
+/* What a reply's head has of both, as pairs: for another object of the same bytes. */
+void backend_meta_carry(const struct backend_facts *facts, struct buf *out);
 /* E_UNSUPPORTED where the backend of this URL has no place for metadata; E_INVALID with what is
  * wrong with it. */
 int backend_meta_check(const char *backend_url, const char *pairs, size_t len, struct error *err);

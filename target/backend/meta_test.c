@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <cmocka.h>
 
+#define SIXTY "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define S3 "s3://b?auth=none"
 #define PAIRS(text) (text), sizeof(text) - 1
 
@@ -35,11 +36,14 @@ static void what_is_refused(void **unused)
         {S3, PAIRS("\xc3\xa4\0c\0"), E_INVALID},
         {S3, PAIRS("a\0b\0c\0d\0a\0e\0"), E_INVALID},
         {S3, PAIRS("backend-etag\0b\0"), E_INVALID},
-        {S3, PAIRS("backend-encoding\0gzip\0"), E_UNSUPPORTED},
+        {S3, PAIRS("backend-encoding\0gzip\0"), 0},
+        {S3, PAIRS("backend-encoding\0\0"), E_INVALID},
+        {S3, PAIRS("backend-encoding\0" SIXTY "xyz\0"), 0},
+        {S3, PAIRS("backend-encoding\0" SIXTY "wxyz\0"), E_INVALID},
         {S3, PAIRS("backend-mine\0b\0source\0x\0"), 0},
-        {"gs://b?auth=none", PAIRS("a\0b\0"), E_UNSUPPORTED},
-        {"gs://b?auth=none", "", 0, 0},
+        {"gs://b?auth=none", PAIRS("a\0b\0"), 0},
         {"http://h/", PAIRS("a\0b\0"), E_UNSUPPORTED},
+        {"http://h/", "", 0, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct error err = ERROR_INIT;
@@ -75,7 +79,8 @@ static size_t count_lines(const struct backend_request *r, const char *text)
 static void what_is_sent(void **unused)
 {
     (void)unused;
-    static const char pairs[] = "zz\0last\0backend-etag\0\"x\"\0a-b\0first one\0";
+    static const char pairs[] =
+        "zz\0last\0backend-etag\0\"x\"\0backend-encoding\0gzip\0a-b\0first one\0";
     const struct backend_write write = {
         .meta = pairs, .meta_len = sizeof pairs - 1, .part = 1, .upload_id = "u"};
     static const struct {
@@ -97,7 +102,8 @@ static void what_is_sent(void **unused)
         assert_int_equal(count_lines(&r, "x-amz-meta-zz: last"), rows[i].has);
         assert_int_equal(count_lines(&r, "x-amz-date;x-amz-meta-a-b;x-amz-meta-zz;x-amz-security-"),
                          rows[i].has);
-        assert_int_equal(count_lines(&r, "backend-etag"), 0);
+        assert_int_equal(count_lines(&r, "content-encoding: gzip"), rows[i].has);
+        assert_int_equal(count_lines(&r, "backend-"), 0);
     }
 }
 

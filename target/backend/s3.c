@@ -18,7 +18,7 @@
 #define META_PREFIX "x-amz-meta-"
 
 /* Beside those of user metadata. */
-enum { HEADERS_MAX = 12, SIGNED_MAX = 7, SHA256_BYTES = 32, LIST_PAGE_MAX = 1000 };
+enum { HEADERS_MAX = 12, SIGNED_MAX = 8, SHA256_BYTES = 32, LIST_PAGE_MAX = 1000 };
 
 /* --- where ------------------------------------------------------------------------------------ */
 
@@ -87,12 +87,12 @@ static const char *find_query(const struct backend_spec *spec, const struct back
         put_list_query(&query, spec, ask->list);
     if (ask->verb == BACKEND_PARTS_BEGIN)
         put_pair(&query, "uploads", "");
-    if (ask->verb == BACKEND_PART) {
+    if (ask->verb == BACKEND_PART || ask->verb == BACKEND_PART_COPY) {
         snprintf(part, sizeof part, "%u", ask->write->part);
         put_pair(&query, "partNumber", part);
     }
-    if (ask->verb == BACKEND_PART || ask->verb == BACKEND_PARTS_END ||
-        ask->verb == BACKEND_PARTS_ABORT)
+    if (ask->verb == BACKEND_PART || ask->verb == BACKEND_PART_COPY ||
+        ask->verb == BACKEND_PARTS_END || ask->verb == BACKEND_PARTS_ABORT)
         put_pair(&query, "uploadId", ask->write->upload_id);
     return arena_strdup(a, buf_str(&query));
 }
@@ -210,6 +210,23 @@ static void add_meta(const struct backend_ask *ask, struct headers *h)
         qsort(h->named + first, n, sizeof h->named[0], compare_names);
 }
 
+/* "/bucket/key" of what is copied, and of which version. */
+static void add_from(const struct backend_spec *spec, const struct backend_ask *ask,
+                     struct headers *h)
+{
+    _cleanup_(buf_done)
+    struct buf from = BUF_INIT;
+    if (ask->verb != BACKEND_COPY && ask->verb != BACKEND_PART_COPY)
+        return;
+    buf_printf(&from, "/%s/", spec->bucket);
+    buf_put_url_escaped(&from, spec->prefix, strlen(spec->prefix), "/");
+    buf_put_url_escaped(&from, ask->write->from, strlen(ask->write->from), "/");
+    add_signed(h, "x-amz-copy-source", arena_strdup(h->arena, buf_str(&from)));
+    add_signed(h, "x-amz-copy-source-if-match", ask->write->from_etag);
+    if (ask->verb == BACKEND_PART_COPY)
+        add_signed(h, "x-amz-copy-source-range", ask->write->from_range);
+}
+
 /* In the order of their names, as the signature wants it. */
 static int add_signed_headers(const struct backend_spec *spec, const struct backend_ask *ask,
                               const struct place *place, const char *body, struct headers *h,
@@ -228,10 +245,11 @@ static int add_signed_headers(const struct backend_spec *spec, const struct back
     if (ask->verb == BACKEND_READ)
         add_signed(h, "x-amz-checksum-mode", "ENABLED");
     const char *payload = spec->is_signed ? payload_of(ask, body, h->arena) : NULL;
-    if (spec->is_signed) {
+    if (spec->is_signed)
         add_signed(h, "x-amz-content-sha256", payload);
+    add_from(spec, ask, h);
+    if (spec->is_signed)
         add_signed(h, "x-amz-date", time);
-    }
     add_meta(ask, h);
     if (spec->is_signed) {
         if (*keys.token != '\0')
@@ -245,6 +263,11 @@ static int add_signed_headers(const struct backend_spec *spec, const struct back
 static bool takes_type(const struct backend_ask *ask)
 {
     return is_begun(ask) && ask->write->content_type != NULL;
+}
+
+static const char *encoding_of(const struct backend_ask *ask)
+{
+    return is_begun(ask) ? backend_meta_encoding(ask->write->meta, ask->write->meta_len) : NULL;
 }
 
 static int s3_request(const struct backend_spec *spec, const struct backend_ask *ask,
@@ -262,6 +285,8 @@ static int s3_request(const struct backend_spec *spec, const struct backend_ask 
     add_line(&h, "accept-encoding", "identity");
     if (takes_type(ask))
         add_line(&h, "content-type", ask->write->content_type);
+    if (encoding_of(ask) != NULL)
+        add_line(&h, "content-encoding", encoding_of(ask));
     h.count += backend_ask_lines(ask, a, h.lines + h.count);
     *out = (struct backend_request){.url = arena_printf(a, "%s%s%s%s%s", place.scheme, place.host,
                                                         place.path, *place.query != '\0' ? "?" : "",
@@ -310,12 +335,14 @@ static void s3_sum(const struct http_head *head, struct checksum_value *out)
 
 const struct backend_ops backend_s3 = {
     .provider = "s3",
-    .verbs = BACKEND_WRITES | BACKEND_PARTS | BACKEND_VERB(BACKEND_LIST),
+    .verbs =
+        BACKEND_WRITES | BACKEND_PARTS | BACKEND_VERB(BACKEND_COPY) | BACKEND_VERB(BACKEND_LIST),
     .request = s3_request,
     .sum = s3_sum,
     .words = s3_xml_error,
     .upload_id = s3_xml_upload_id,
     .end_etag = s3_xml_parts_etag,
+    .copied = s3_xml_copy_etag,
     .page = s3_xml_page,
     .meta_prefix = META_PREFIX,
     .takes_meta = true,

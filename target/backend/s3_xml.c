@@ -172,6 +172,13 @@ int s3_xml_parts_etag(const char *body, size_t len, struct buf *out, struct erro
     return read_wanted("CompleteMultipartUploadResult", "ETag", body, len, out, err);
 }
 
+int s3_xml_copy_etag(const char *body, size_t len, struct buf *out, struct error *err)
+{
+    if (read_wanted("CopyPartResult", "ETag", body, len, out, NULL) == 0)
+        return 0;
+    return read_wanted("CopyObjectResult", "ETag", body, len, out, err);
+}
+
 static void put_escaped(struct buf *out, const char *text)
 {
     for (; *text != '\0'; text++) {

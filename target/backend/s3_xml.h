@@ -18,6 +18,8 @@ const char *s3_xml_parts(const struct backend_write *write, struct arena *a);
 /* <CompleteMultipartUploadResult>: the entity tag, "" for none.  E_BACKEND, with its words where it
  * is an <Error>: the service begins its answer before it knows. */
 int s3_xml_parts_etag(const char *body, size_t len, struct buf *out, struct error *err);
+/* The same of <CopyObjectResult> and <CopyPartResult>. */
+int s3_xml_copy_etag(const char *body, size_t len, struct buf *out, struct error *err);
 /* <ListBucketResult>, asked for with encoding-type=url.  E_BACKEND where it is not one, whole. */
 int s3_xml_page(const struct backend_spec *spec, const char *body, size_t len,
                 struct backend_page *out, struct error *err);

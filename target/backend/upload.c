@@ -8,9 +8,10 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/backend/meta.h"
 #include "target/backend/upload_session.h"
 
-enum { READ_BYTES = 256 << 10 };
+enum { READ_BYTES = 256 << 10, STEPS_MAX = 10000 };
 
 /* --- pure ------------------------------------------------------------------------------------- */
 
@@ -78,6 +79,48 @@ static int put_whole(const struct exchange_env *env, const struct upload *u,
     return code;
 }
 
+/* --- copies ----------------------------------------------------------------------------------- */
+
+static int ask_copy(const struct exchange_env *env, const struct backend_ops *ops,
+                    const struct upload *u, const struct backend_ask *ask, struct buf *out,
+                    struct error *err)
+{
+    struct exchange_reply reply;
+    int code = exchange_send(env, u->backend_url, ask, NULL, &reply, err);
+    if (code == 0)
+        code = ops->copied(buf_str(&reply.body), reply.body.len, out, err);
+    buf_done(&reply.body);
+    return code;
+}
+
+static int copy_whole(const struct exchange_env *env, const struct backend_ops *ops,
+                      const struct upload *u, struct error *err)
+{
+    struct backend_write write = {.from = u->from, .from_etag = u->from_etag};
+    const struct backend_ask ask = {.verb = BACKEND_COPY, .name = u->name, .write = &write};
+    _cleanup_(buf_done)
+    struct buf tag = BUF_INIT;
+    return ask_copy(env, ops, u, &ask, &tag, err);
+}
+
+static int copy_in_steps(const struct exchange_env *env, const struct backend_ops *ops,
+                         const struct upload *u, struct error *err)
+{
+    _cleanup_free_ char *token = NULL;
+    struct backend_write write = {.from = u->from, .from_etag = u->from_etag};
+    const struct backend_ask ask = {.verb = BACKEND_REWRITE, .name = u->name, .write = &write};
+    for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
+        struct buf next = BUF_INIT;
+        int code = ask_copy(env, ops, u, &ask, &next, err);
+        bool over = code != 0 || next.len == 0;
+        free(token);
+        write.token = token = buf_steal(&next);
+        if (over)
+            return code;
+    }
+    return error_set(err, E_BACKEND, "the backend has not copied it in %d steps", STEPS_MAX);
+}
+
 /* --- in parts --------------------------------------------------------------------------------- */
 
 struct parts {
@@ -125,6 +168,31 @@ static int send_part(void *ctx, size_t i, struct error *err)
     if (code == 0 && *p->parts[i].etag == '\0')
         code = error_set(err, E_BACKEND, "the backend gave part %zu no entity tag", i + 1);
     return upload_is_gone(code, err);
+}
+
+/* Of what is copied the service says no MD5: a lost answer to the end of it is an error. */
+static int copy_part(void *ctx, size_t i, struct error *err)
+{
+    struct parts *p = ctx;
+    uint64_t at = i * p->part_bytes, left = p->u->size - at;
+    uint64_t end = at + (left < p->part_bytes ? left : p->part_bytes);
+    char range[64];
+    snprintf(range, sizeof range, "bytes=%llu-%llu", (unsigned long long)at,
+             (unsigned long long)end - 1);
+    struct backend_write write = {.upload_id = p->upload_id,
+                                  .part = (unsigned)i + 1,
+                                  .from = p->u->from,
+                                  .from_etag = p->u->from_etag,
+                                  .from_range = range};
+    const struct backend_ask ask = {.verb = BACKEND_PART_COPY, .name = p->u->name, .write = &write};
+    _cleanup_(buf_done)
+    struct buf tag = BUF_INIT;
+    int code = ask_copy(p->env, p->ops, p->u, &ask, &tag, err);
+    if (code == 0 && (tag.len == 0 || tag.len >= BACKEND_ETAG_MAX))
+        code = error_set(err, E_BACKEND, "the backend gave part %zu no entity tag", i + 1);
+    if (code == 0)
+        memcpy(p->parts[i].etag, buf_str(&tag), tag.len + 1);
+    return code;
 }
 
 /* Is it ours that is there?  Then `etag` is its entity tag, else "". */
@@ -187,7 +255,8 @@ static int put_parts(const struct exchange_env *env, const struct backend_ops *o
     p.parts = xcalloc(p.count, sizeof p.parts[0]);
     int code = parts_begin(&p, err);
     if (code == 0) {
-        code = parallel_for("part", u->parallel, p.count, send_part, &p, err);
+        code = parallel_for("part", u->parallel, p.count, u->from != NULL ? copy_part : send_part,
+                            &p, err);
         if (code == 0)
             code = parts_end(&p, etag, err);
         if (code != 0)
@@ -227,6 +296,46 @@ int upload_object(const struct exchange_env *env, const struct upload *u,
     if (backend_can(ops, BACKEND_SESSION_BEGIN))
         return put_session(env, u, etag, err);
     return put_whole(env, u, etag, err);
+}
+
+/* Parts become a new object, which has to be told what it is. */
+static int copy_in_parts(const struct exchange_env *env, const struct backend_ops *ops,
+                         const struct upload *u, struct error *err)
+{
+    struct backend_facts facts;
+    struct bpipe *none;
+    char etag[BACKEND_ETAG_MAX];
+    const struct backend_ask ask = {.method = HTTP_HEAD, .name = u->from, .if_match = u->from_etag};
+    int code = exchange_begin(env, u->backend_url, &ask, 0, &facts, &none, err);
+    if (code != 0)
+        return code;
+    if (facts.meta_lost)
+        return error_set(err, E_UNSUPPORTED,
+                         "object '%s' has more user metadata than this release can copy", u->from);
+    _cleanup_(buf_done)
+    struct buf meta = BUF_INIT;
+    backend_meta_carry(&facts, &meta);
+    struct upload told = *u;
+    told.content_type = *facts.content_type != '\0' ? facts.content_type : NULL;
+    told.meta = meta.data;
+    told.meta_len = meta.len;
+    return put_parts(env, ops, &told, etag, err);
+}
+
+int upload_copy(const struct exchange_env *env, const struct upload *u, struct error *err)
+{
+    struct backend_spec spec;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    int code = backend_parse(u->backend_url, a, &spec, err);
+    if (code != 0)
+        return code;
+    const struct backend_ops *ops = backend_ops_of(spec.provider);
+    if (backend_can(ops, BACKEND_REWRITE))
+        return copy_in_steps(env, ops, u, err);
+    if (u->size > u->part_bytes)
+        return copy_in_parts(env, ops, u, err);
+    return copy_whole(env, ops, u, err);
 }
 
 int upload_delete(const struct exchange_env *env, const char *backend_url, const char *name,

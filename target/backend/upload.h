@@ -10,6 +10,9 @@
  * repeated, parts go side by side whatever the client's speed, and a client that breaks off has not
  * touched the backend.  It costs the time between the last byte here and the last byte there.
  *
+ * What the backend has already is copied there, under another name (upload_copy()): in one request,
+ * in parts where it is large, or, at GCS, in steps.
+ *
  * Memory: a pipe for each part under way.  Threads: blocks. */
 #pragma once
 
@@ -25,13 +28,17 @@ struct upload {
     const char *content_type; /* or NULL */
     const char *meta;         /* pairs (meta.h), or NULL */
     size_t meta_len;
-    uint64_t part_bytes;      /* larger objects go in parts of this size */
-    unsigned parallel;        /* parts at once */
+    uint64_t part_bytes;          /* larger objects go in parts of this size */
+    unsigned parallel;            /* parts at once */
+    const char *from, *from_etag; /* of a copy: another object of the backend, and no `fd` */
 };
 
 /* Returns when the backend has it, under `etag` ("": it says none). */
 int upload_object(const struct exchange_env *env, const struct upload *u,
                   char etag[static BACKEND_ETAG_MAX], struct error *err);
+/* As upload_object(), of what the backend has under u->from, with its type and metadata.
+ * E_PRECONDITION: it is another version; E_OBJECT_NOT_FOUND. */
+int upload_copy(const struct exchange_env *env, const struct upload *u, struct error *err);
 /* 0 also where there was none. */
 int upload_delete(const struct exchange_env *env, const char *backend_url, const char *name,
                   struct error *err);

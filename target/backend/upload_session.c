@@ -21,8 +21,11 @@ struct session {
 
 static int session_begin(struct session *s, const struct checksum_value *md5, struct error *err)
 {
-    const struct backend_write write = {
-        .content_type = s->u->content_type, .md5 = *md5, .size = s->u->size};
+    const struct backend_write write = {.content_type = s->u->content_type,
+                                        .meta = s->u->meta,
+                                        .meta_len = s->u->meta_len,
+                                        .md5 = *md5,
+                                        .size = s->u->size};
     const struct backend_ask ask = {
         .verb = BACKEND_SESSION_BEGIN, .name = s->u->name, .write = &write};
     struct exchange_reply reply;

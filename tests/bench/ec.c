@@ -103,7 +103,7 @@ static void rebuild(struct bench *b)
 {
     struct error err = ERROR_INIT;
     uint64_t sum;
-    struct ec_reader *r = reader(b, all);
+    struct ec_reader *r = reader(b, all << 1);
     if (ec_reader_rebuild(r, 0, take, b, &sum, &err) != 0)
         give_up(&err);
     ec_reader_free(r);

@@ -14,7 +14,8 @@
 #include "tests/bench/options.h"
 #include "tests/bench/report.h"
 
-/* The bytes of every PUT: a memory file, for sendfile, and its mapping.  They do not compress. */
+/* The bytes of every PUT: a memory file, for sendfile, and its mapping.  They do not compress, unless they
+   are asked to be zeros. */
 static int body_make(struct load *load, struct error *err)
 {
     load->body_fd = memfd_create("dfc-load", MFD_CLOEXEC);
@@ -29,7 +30,7 @@ static int body_make(struct load *load, struct error *err)
     if (bytes == MAP_FAILED)
         return error_errno(err, errno, "mmap of %ju bytes", (uintmax_t)load->body_bytes);
     uint64_t state = 0x9e3779b97f4a7c15u;
-    for (uint64_t i = 0; i < load->body_bytes; i++) {
+    for (uint64_t i = 0; i < load->body_bytes && !load->zeros; i++) {
         state = state * 6364136223846793005u + 1442695040888963407u;
         bytes[i] = (char)(state >> 56);
     }

@@ -76,6 +76,7 @@ struct load {
     char extra_head[LOAD_EXTRA_MAX];
     bool expect;     /* PUT with Expect: 100-continue */
     bool close_each; /* a connection per request */
+    bool zeros;      /* bodies of zeros, not of bytes that do not compress */
     unsigned connections;
     unsigned threads;
     uint64_t requests_max;

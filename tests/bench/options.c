@@ -29,6 +29,7 @@ enum option_id {
     OPT_HEADER,
     OPT_EXPECT,
     OPT_CLOSE,
+    OPT_ZEROS,
     OPT_PID,
     OPT_HELP,
 };
@@ -56,6 +57,7 @@ static const struct option_row {
     {"header", OPT_HEADER, "LINE", "one more header line; may be repeated"},
     {"expect", OPT_EXPECT, NULL, "PUT with Expect: 100-continue"},
     {"close", OPT_CLOSE, NULL, "a new connection for each request"},
+    {"zeros", OPT_ZEROS, NULL, "bodies of zeros, for disks that keep them in less (random bytes)"},
     {"pid", OPT_PID, "PID", "a server process whose CPU time to report; may be repeated"},
     {"help", OPT_HELP, NULL, "this text"},
 };
@@ -218,6 +220,9 @@ static int option_take(int id, const char *text, struct load *load, struct load_
         return 0;
     case OPT_CLOSE:
         load->close_each = true;
+        return 0;
+    case OPT_ZEROS:
+        load->zeros = true;
         return 0;
     case OPT_PID:
         if (out->pid_count == LOAD_PIDS_MAX)

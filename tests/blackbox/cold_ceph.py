@@ -6,6 +6,7 @@ a client of the tests' own, past our cluster. Faults are not tried here: cold_fa
 service that can be told to fail."""
 
 import hashlib
+import json
 import os
 import random
 import tempfile
@@ -209,6 +210,28 @@ def test_delete(c):
     c.get("written", "gone").expect(404, "object_not_found")
 
 
+def test_rename(c):
+    """What is here and what is not, in one piece and in parts (of 5 MiB here)."""
+    sent = {"Content-Type": "text/x-mine", "Content-Encoding": "x-mine", "Dfc-Meta-Colour": "dark blue"}
+    for i, name in enumerate((*NAMES[:-2], "n" * 1000, "large")):
+        data, new_name = LARGE if name == "large" else name.encode() * 3, f"renamed {name}"
+        c.object("PUT", "written", name, data, sent).expect(200)
+        if i % 2 == 0:
+            equal(run_job(c, "written", "evict", {"list": [name]})[0], 1, "evicted")
+        c.object("POST", "written", name, json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
+        check((S3.get("written", name), S3.get("written", new_name)) == (None, data), f"what Ceph has of '{name}'")
+        head = {n.lower(): v for n, v in S3.head("written", new_name).items()}
+        equal((head["content-type"], head["content-encoding"], head["x-amz-meta-colour"]),
+              ("text/x-mine", "x-mine", "dark blue"), f"head of '{new_name}'")
+        c.get("written", name).expect(404)
+        check(c.get("written", new_name).expect(200).body == data, f"'{new_name}', read")
+    equal(S3.uploads("written"), [], "uploads that are open")
+    S3.put("written", "taken", b"taken")
+    c.object("POST", "written", "taken", b'{"action": "rename", "name": "size/1"}').expect(204)
+    equal((S3.get("written", "taken"), c.get("written", "size/1").expect(200).body), (None, b"taken"), "over what was there")
+    c.object("POST", "written", "taken", b'{"action": "rename", "name": "x"}').expect(404, "object_not_found")
+
+
 # --- jobs ----------------------------------------------------------------------------------------
 
 def test_prefetch_and_evict(c):
@@ -278,7 +301,8 @@ def run_all():
             skip(f"Ceph does not start here: {e}")
         with CEPH:
             S3 = CEPH.client(ACCESS)
-            main(targets=1, args=[*QUICK, "--target-arg=--backend-part-size=5MiB"])
+            main(targets=1, args=[*QUICK, "--target-arg=--backend-part-size=5MiB",
+                                  "--target-arg=--backend-copy-size=5MiB"])
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
 The service is tests/reference/fake_gcs.py, which verifies what the service account's key has signed."""
 
 import gzip
+import json
 import os
 import random
 import subprocess
@@ -133,6 +134,37 @@ def test_lists(c):
 
 # --- writes --------------------------------------------------------------------------------------
 
+def test_rename(c):
+    """In one step, in several; of what was written meanwhile, again."""
+    for steps, data in ((1, b"one"), (3, BIG)):
+        GCS.rewrite_steps = steps
+        for name in NAMES:
+            new_name = f"new/{name}"
+            GCS.put("data", name, data)
+            before = tag(name)
+            c.object("POST", "gs", name, json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
+            check((GCS.has("data", name), GCS.has("data", new_name)) == (None, data), "what the backend has")
+            c.get("gs", name).expect(404)
+            check(c.get("gs", new_name).expect(200).body == data, "bytes read")
+            check(tag(new_name) != before, "a generation of its own")
+    GCS.put("data", "moves", b"moves")
+    GCS.fail("moved", times=9, status=503)
+    rename = json.dumps({"action": "rename", "name": "moved"}).encode()
+    c.object("POST", "gs", "moves", rename).expect(503, "backend_unavailable", "'moves' still")
+    GCS.calm()
+    go, replies = threading.Event(), []
+    GCS.fail("moved", stall=go)
+    renamer = threading.Thread(target=lambda: replies.append(c.object("POST", "gs", "moves", rename)))
+    before = GCS.count("moved")
+    renamer.start()
+    wait_for(lambda: GCS.count("moved") > before, "the copy is under way")
+    GCS.put("data", "moves", b"later")
+    go.set()
+    renamer.join()
+    replies[0].expect(204)
+    equal((GCS.has("data", "moves"), GCS.has("data", "moved")), (None, b"later"), "what the backend has")
+
+
 def test_writes(c):
     for size in (0, 1, 300_000, len(BIG)):
         name, data = f"put/{size}", BIG[:size]
@@ -157,6 +189,22 @@ def test_copies_are_uploaded(c):
     c.put("own", "copied", b"1234")
     equal(run_job(c, "own", "copy", {"to": "back"}), (1, 0, 0, 0), "copied")
     wait_for(lambda: GCS.has("data", "copied") == b"1234", "the copy is at the backend")
+
+
+def test_user_metadata(c):
+    sent = {"Content-Type": "text/x-mine", "Content-Encoding": "gzip", "Dfc-Meta-Colour": "dark blue", "Dfc-Meta-A.b": 'x="1"; y'}
+    wanted = {"colour": "dark blue", "a.b": 'x="1"; y'}
+    c.object("PUT", "gs", "meta/mine", BIG, sent).expect(200)
+    equal(GCS.meta("data", "meta/mine"), wanted, "what the backend has")
+    equal(GCS.encoding_of("data", "meta/mine"), "gzip", "the encoding there")
+    GCS.put("data", "meta/theirs", b"theirs", wanted)
+    rename = json.dumps({"action": "rename", "name": "meta/renamed"}).encode()
+    c.object("POST", "gs", "meta/mine", rename).expect(204)
+    for name in ("meta/renamed", "meta/theirs"):
+        for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {}), ("HEAD", {})):
+            got = {n.lower(): v for n, v in c.object(method, "gs", name, headers=headers).headers.items()}
+            equal({n: got.get(f"dfc-meta-{n}") for n in wanted}, wanted, f"what {method} {headers} gives of {name}")
+            equal(got.get("content-encoding"), "gzip" if name == "meta/renamed" else None, "the encoding")
 
 
 def test_sessions_that_break_off_go_on(c):

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 
-from lib import ENDED, ROOT, check, equal, in_parallel, main, wait_for
+from lib import ENDED, ROOT, check, contents, equal, in_parallel, main, wait_for
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
@@ -195,6 +195,31 @@ def test_a_download_again(c):
     equal(c.get("own", "d/d-07").expect(200).body, b"changed", "what has")
     c.put("own", "d/d-08", b"somebody's own")
     equal(run(c, "own", "download", {"list": [WEB.url + "/set/d-08"], "prepend": "d/"})[0], 1, "replaced")
+
+
+def on_targets(c, body):
+    """How many targets have these bytes as an object."""
+    return sum(any(contents(path) == body for path in c.object_files(node)) for node in c.targets())
+
+
+def test_a_download_into_several_copies(c):
+    for i in range(10):
+        WEB.put("", f"many/d-{i}", b"%d" % i * 3000)
+    WEB.fail("many/d-3", cut_at=1000)
+    c.create("two", copies=2)
+    value = {"template": WEB.url + "/many/d-{0..9}"}
+    equal(run(c, "two", "download", value)[:5], (10, 0, 0, 0, 10), "downloaded")
+    for i in range(10):
+        reply = c.get("two", f"d-{i}").expect(200)
+        check(reply.body == b"%d" % i * 3000, "bytes")
+        equal(on_targets(c, reply.body), 2, f"copies of d-{i}")
+        equal(reply.headers["Dfc-Meta-source"], f"{WEB.url}/many/d-{i}", "where it is from")
+    WEB.put("", "many/d-7", b"changed")
+    c.object("DELETE", "two", "d-1").expect(204)
+    equal(run(c, "two", "download", value)[:5], (2, 8, 0, 0, 10), "what has not changed is passed over")
+    equal(c.get("two", "d-7").expect(200).body, b"changed", "what has")
+    equal(on_targets(c, b"changed"), 2, "copies of it")
+    equal(c.get("two", "d-1").expect(200).body, b"1" * 3000, "what was deleted")
 
 
 def test_dfcctl(c):

@@ -138,6 +138,31 @@ def test_dfcctl(c):
     equal(len(json.loads(done.stdout)["entries"]), 30, "those that are here")
 
 
+def shown(c, *words, code=0):
+    done = c.dfcctl("bucket", "ls", "-o", "json", *words)
+    equal(done.returncode, code, done.stderr)
+    return {b["name"]: b for b in json.loads(done.stdout)["buckets"]}
+
+
+def test_how_much_is_here(c):
+    c.create("plain")
+    c.create("web", backend=f"{S3.url}/data/pre/")
+    here = {"objects": 30, "bytes": sum(e["size"] for p in c.pages("s3", cached="true") for e in p["entries"])}
+    before = S3.count("")
+    check(before > 0, "lists of the backend are counted")
+    equal(shown(c)["s3"]["cached"], here, "by the indexes")
+    equal(S3.count(""), before, "the backend is not asked for that")
+    buckets = shown(c, "--totals")
+    total = {"of_objects": len(NAMES), "of_bytes": sum(len(n.encode()) for n in NAMES)}
+    equal(buckets["s3"]["cached"], {**here, **total}, "of how much")
+    equal(buckets["web"]["cached"], {"objects": 0, "bytes": 0}, "a backend that cannot be listed")
+    check("cached" not in buckets["plain"], "a bucket of its own")
+    check(f"30 of {len(NAMES)} (" in c.dfcctl("bucket", "ls", "--totals").stdout, "as a table")
+    S3.fail("", status=403)
+    equal(shown(c, "--totals", code=6)["s3"]["cached"], here, "the backend does not say")
+    S3.calm()
+
+
 def resident_kib(c, node):
     with open(f"/proc/{c.pid(node)}/status", encoding="ascii") as f:
         return int(next(line for line in f if line.startswith("VmRSS")).split()[1])

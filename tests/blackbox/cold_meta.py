@@ -3,6 +3,7 @@
 
 What is not kept here is asked for again: so each object is let go before it is read."""
 
+import gzip
 import os
 import random
 
@@ -86,10 +87,37 @@ def test_what_is_refused(c):
                                   ({"Dfc-Meta-A": "x" * 800, "Dfc-Meta-B": "x" * 800}, 400, "1536")):
         for policy in ("through", "back"):
             c.object("PUT", policy, "refused", b"x", headers).expect(status, "invalid_argument", text)
-    c.create("gcs", backend=f"gs://data?endpoint={S3.url}&auth=none", write_policy="through")
-    c.object("PUT", "gcs", "refused", b"x", META).expect(501, "not_supported", "'gcs'")
     for policy in ("through", "back"):
         equal(S3.count(f"{policy}/refused"), 0, "requests")
+
+
+def test_content_encoding(c):
+    """Kept, here and there, in parts, too; bytes, length and checksum are of what was sent. So in a bucket of our own."""
+    packed, large = gzip.compress(b"packed" * 1000), LARGE
+    c.create("plain")
+    for bucket in ("through", "back", "plain"):
+        for name, data in (("packed", packed), ("packed-large", large)):
+            c.object("PUT", bucket, name, data, {"Content-Encoding": "gzip", **META}).expect(200)
+        wait_for(lambda: metric(c, "dfc_back_waiting") == 0, "everything is uploaded")
+        if bucket != "plain":
+            for name in ("packed", "packed-large"):
+                equal(S3.encoding_of("data", f"{bucket}/{name}"), "gzip", "what the backend has")
+                equal(S3.meta("data", f"{bucket}/{name}"), THERE, "metadata there")
+            evict(c, bucket)
+        for name, data in (("packed", packed), ("packed-large", large)):
+            for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {})):
+                reply = c.object(method, bucket, name, headers=headers)
+                equal(reply.headers["Content-Encoding"], "gzip", f"{method} {headers} of {bucket}/{name}")
+            check(reply.body == data, "bytes")
+            equal(reply.headers["Content-Length"], str(len(data)), "length")
+    c.call("POST", "/v1/objects/through/packed-large", {"action": "rename", "name": "packed-new"}).expect(204)
+    equal(S3.encoding_of("data", "through/packed-new"), "gzip", "after a rename in parts")
+    equal(c.get("through", "packed-new").expect(200).headers["Content-Encoding"], "gzip", "after a rename in parts")
+    c.object("PUT", "through", "packed", b"plain", {"Content-Encoding": "identity"}).expect(200)
+    equal(c.get("through", "packed").expect(200).headers.get("Content-Encoding"), None, "none")
+    for headers in ({"Content-Encoding": "x" * 64}, {"Content-Encoding": "gzip", "Dfc-Meta-Backend-Encoding": "br"}):
+        for bucket in ("through", "back", "plain"):
+            c.object("PUT", bucket, "refused", b"x", headers).expect(400, "invalid_argument", "Content-Encoding")
 
 
 def test_another_cluster(c):
@@ -104,4 +132,4 @@ def test_another_cluster(c):
 if __name__ == "__main__":
     os.environ.update({"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": "ofASession"})
     with S3:
-        main(targets=1, args=[*QUICK, "--target-arg=--backend-part-size=5MiB"])
+        main(targets=1, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-copy-size=5MiB"])

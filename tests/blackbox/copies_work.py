@@ -160,8 +160,7 @@ def test_a_majority_of_the_owners_is_enough(c):
 
 def test_what_such_buckets_do_not_do(c):
     create(c, "refuses", 2)
-    for body in ({"action": "download", "value": {"list": {"a": "http://127.0.0.1:1/a"}}},
-                 {"action": "prefetch", "value": {"list": ["a"]}},
+    for body in ({"action": "prefetch", "value": {"list": ["a"]}},
                  {"action": "evict", "value": {"list": ["a"]}}):
         reply = c.call("POST", "/v1/buckets/refuses", body)
         check(reply.status in (400, 501), f"{body}: {reply!r}")

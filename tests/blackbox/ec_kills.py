@@ -55,7 +55,7 @@ def test_a_target_ends_at_any_step(c):
     for point, acting in steps():
         name, old, new = point, random.randbytes(400000), random.randbytes(410000)
         put(c, "kills", name, old)
-        owner = get(c, "kills", name).expect(200).headers["Dfc-Node"]
+        owner = c.owner("kills", name)
         victims = [owner] if acting else [t for t in c.targets() if t != owner]
         restart(c, victims, f"--faults={point}=kill")
         status, ended = put_until(c, victims, name, new)

@@ -170,7 +170,7 @@ def test_a_target_goes_when_its_slices_are_elsewhere(c):
     create(c, "left")
     bodies = fill(c, "left", SIZES[:4])
     wait_repaired(c)
-    equal(slices_of_bucket(c, "left"), len(bodies) * SLICES, "slices")
+    wait_for(lambda: slices_of_bucket(c, "left") == len(bodies) * SLICES, "one of each slice", SECONDS)
     goes = "t2"
     decommission(c, goes)
     wait_for(lambda: not is_there(c, goes), f"{goes} gone", SECONDS)

@@ -11,6 +11,7 @@ that no order explains, and what had been done to whom.
     DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority; "ec": slices)
     DFC_TARGETS=5                                   in place of four
     DFC_TROUBLE=cuts,moves                          only such faults
+    DFC_READ_FROM=acting                            reads by the acting owner alone; else by any, as many by each
     DFC_METASTORE=etcd                              three proxies, one of which is elected
     DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
 
@@ -20,9 +21,11 @@ while a target that is away, cut off or stands still goes on by what it knew."""
 import collections
 import os
 import random
+import re
 import threading
 import time
 
+from copies import setting, wait_repaired
 from history_clients import CUT, Client, check_versions
 from lib import Failed, check, in_parallel, main, wait_for
 from linear import check as judge, missing, read
@@ -31,6 +34,8 @@ from wires import WiredCluster
 
 CLIENTS = 6
 KEYS = 4
+CALM = 0.5  # share of the rounds with copies in which clients write seldom
+PAUSE_MOST_SECONDS = 1.5
 TOLD_LEAST = 100  # operations with a known outcome in a round
 CASES = {
     "1": {"copies": 1},
@@ -40,13 +45,16 @@ CASES = {
     "3m": {"copies": 3, "write_quorum": "majority"},
     "ec": {"copies": 2, "ec": {"data": 2, "parity": 1, "min_size": 1000}},
 }
+for props in CASES.values():
+    if props["copies"] > 1:
+        props["read_from"] = os.environ.get("DFC_READ_FROM", "any")
 BY_ITSELF = "1,2,3,ec"  # where two owners of three are away much of a round no majority answers
 ALONE = (("kills", "freezes", "cuts"), ("moves",))  # with one copy
 TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", "freezes", "moves"),
             ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
             ("disks", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
-         "--proxy-arg=--keepalive-interval=100ms"]
+         "--proxy-arg=--keepalive-interval=100ms", "--proxy-arg=--read-spread=0"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
           for name in ("connect-timeout=500ms", "call-timeout=2s", "stall-timeout=4s")]
 if os.environ.get("DFC_MUTANT"):
@@ -65,6 +73,9 @@ class Round:
         self.c, self.seed, self.bucket = c, seed, f"r{seed}-{len(c.rounds)}"
         self.keys = [f"k/{i}" for i in range(KEYS)]
         self.over, self.troubles, self.began = threading.Event(), collections.Counter(), time.monotonic()
+        self.rng = random.Random(f"pauses {seed}")
+        self.calm = props["copies"] > 1 and self.rng.random() < CALM
+        self.next_write = 0
         self.proxies = [name for name, n in c.nodes.items() if n["role"] == "proxy"]
         self.make_bucket(props)
         self.clients = [Client(self, i, seed) for i in range(CLIENTS)]
@@ -79,6 +90,14 @@ class Round:
 
     def now(self):
         return time.monotonic() - self.began
+
+    def may_write(self):
+        """In a calm round names are settled at times: then owners that do not act answer, too."""
+        now = self.now()
+        if self.calm and now < self.next_write:
+            return False
+        self.next_write = now + self.rng.uniform(0, PAUSE_MOST_SECONDS)
+        return True
 
     def rest(self):
         self.over.wait(0.02)
@@ -183,6 +202,12 @@ def judge_all(histories, what):
     return unknown
 
 
+def beside(c):
+    """How many reads were answered by owners that do not act, since the targets were started."""
+    texts = (c.call("GET", "/metrics", node=target).body.decode() for target in c.targets())
+    return sum(int(n) for text in texts for n in re.findall(r"^dfc_reads_beside_total (\d+)", text, re.M))
+
+
 def one_round(c, seed, case):
     rng = random.Random(f"{seed} {case}")
     kinds = kinds_of(rng, CASES[case])
@@ -190,6 +215,9 @@ def one_round(c, seed, case):
     what = f"seed {seed}, copies {case}"
     print(f"        {what}: " + "; ".join(map(str, plan)), flush=True)
     round_ = Round(c, seed, CASES[case])
+    setting(c, "repair_delay", "100ms" if round_.calm else "10s")
+    if round_.calm:
+        wait_repaired(c)
     nemesis = Nemesis(c, plan, [(round_.bucket, key) for key in round_.keys])
     c.rounds.append(round_)
     try:
@@ -200,16 +228,15 @@ def one_round(c, seed, case):
     except Failed as e:
         raise Failed("\n".join([f"{what}: {e}", *nemesis.said])) from e
     operations = [o for history in histories.values() for o in history]
-    print(f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} "
-          f"in doubt, {dict(round_.troubles)}", flush=True)
+    print(f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} in doubt, "
+          f"{beside(c)} reads by other owners, {dict(round_.troubles)}", flush=True)
     c.destroy(round_.bucket)
     return unknown
 
 
 def test_histories(c):
     c.rounds = []
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay",
-                                  "value": "300ms"}).expect(200)
+    setting(c, "rebalance_delay", "300ms")
     taken = cases(c)
     check(taken, "no case is left")
     unknown = sum(one_round(c, seed, taken[seed % len(taken)]) for seed in seeds())

@@ -31,6 +31,7 @@ from linear import ABSENT, ANY, MATCH, NEVER, delete, missing, put, read, refuse
 REFUSED = ("node_unreachable", "stale_map", "not_ready", "overloaded", "no_targets", "wrong_owner",
            "mountpath_disabled", "no_space", "bucket_not_found")
 SIZES = (0, 60, 60, 700, 5000, 5000, 40000, 200000)
+READS = 0.48  # share of the operations
 TIMEOUT_SECONDS = 3
 CUT = (OSError, http.client.HTTPException)
 
@@ -157,9 +158,11 @@ class Client(threading.Thread):
 
     def act(self, key):
         kind = self.rng.random()
+        if kind >= READS and not self.round.may_write():
+            kind *= READS
         if kind < 0.40:
             self.get(key)
-        elif kind < 0.48:
+        elif kind < READS:
             self.head(key)
         elif kind < 0.86:
             self.put(key)

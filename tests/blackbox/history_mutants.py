@@ -18,6 +18,7 @@ ROWS = [
     ("copies.others", "2,3", "kills,cuts"),
     ("copies.compare", "2,3", "kills,cuts"),
     ("copies.lease", "2,3", "cuts"),
+    ("copies.marks", "2,3", "kills,cuts"),
     ("copies.quorum", "3m", "kills,cuts"),
 ]
 SEEDS_MOST = int(os.environ.get("DFC_ROUNDS", 12))

@@ -399,8 +399,8 @@ class Cluster:
         return self.object("GET", bucket, name, headers=headers, **options)
 
     def owner(self, bucket, name, node="p1"):
-        """The node to which the proxy sends requests for this object."""
-        reply = self.get(bucket, name, node=node, follow=False).expect(307)
+        """The node to which the proxy sends writes of this object."""
+        reply = self.object("DELETE", bucket, name, node=node, follow=False).expect(307)
         location = reply.headers["Location"]
         for node_name, n in self.nodes.items():
             if location.startswith(n["url"] + "/"):

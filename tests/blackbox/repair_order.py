@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at a
-rate of a byte a second each target has one object brought, and goes on when the rate is raised."""
+rate of a byte a second each target has one object brought, and goes on when the rate is raised.  One
+that nobody can bring holds up no other."""
 
 import os
 import random
@@ -66,6 +67,25 @@ def test_the_rate_changes_while_it_runs(c):
     for i in range(EACH):
         for name in (n for n in c.names("b") if n.endswith(f"/{i}")):
             equal(len(set(holders(c, body(name)))), 3, f"copies of {name}")
+
+
+def test_one_that_resists_holds_up_nobody(c):
+    create(c, "two", 2)
+    stored = [f"r/{i}" for i in range(24)]
+    for name in stored:
+        put(c, "two", name, random.Random("r").randbytes(200000))
+    names = sorted(set(are_at(c, "t1", stored)) & set(are_at(c, "t3", stored)))
+    check(len(names) > 1, f"names of t1 and t3: {names}")
+    come_back_empty(c, "t3")
+    for path in c.object_files("t1"):
+        if named(path, names[0]):
+            os.truncate(path, 1)  # nobody has it whole
+    setting(c, "repair_rate", 1 << 20)  # one of these in each group
+    done = c.dfcctl("job", "start", "repair", "-o", "json")
+    equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
+    wait_for(lambda: are_at(c, "t3", names[1:]) == names[1:], "the others", PATIENCE)
+    job = c.get_json("/v1/jobs?kind=repair")["jobs"][-1]
+    equal(job["progress"]["objects"]["failed"], 0, "what was given up before")
 
 
 if __name__ == "__main__":

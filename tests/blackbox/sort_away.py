@@ -117,6 +117,26 @@ def test_it_goes_on_without_them(c):
         check(any(lose(c, point) for _ in range(TRIES)), f"all die at {point}")
 
 
+def test_it_begins_without_them(c):
+    """Who is away already when it is asked for is waited for as long as one that is lost later."""
+    lost = lost_of(c)
+    repaired(c)
+    c.ended_by_test.update(lost)
+    for node in lost:
+        c.kill(node, "-9")
+        c.wait_node(node, "unreachable")
+    job = c.wait_job(c.sort(spec_of(NAME)), seconds=LONG)
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    equal(sorted(job["without"]), lost, "targets that it went on without")
+    equal(contents(c, "out", NAME), c.wanted, "output without them")
+    c.create("single")
+    one = {**spec_of("single"), "output_bck": {"name": "single"}}
+    c.call("POST", "/v1/sort", one).expect(503, "node_unreachable")
+    come_back(c, lost)
+    nothing_is_left(c)
+    empty(c)
+
+
 def test_who_comes_back_meanwhile_is_left_out(c):
     """It is repaired before the job is through, and then lacks what it owns of the output: it does not act before
     it has been repaired again."""

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""The cluster changes under a sort, in each phase: a target comes, a mountpath goes and comes back.  The
+"""The cluster changes under a sort, in each phase: a target comes, a mountpath goes, comes back, is new.  The
 job finishes with the same bytes, or fails with its reason and leaves nothing; the next one is whole."""
 
+import functools
 import hashlib
 import io
 import os
@@ -13,7 +14,7 @@ from sort_errors import job_files
 
 SHARDS = 8
 RECORDS = 20
-PHASES = {"sort.extract": "extracting", "sort.create": "creating"}
+PHASES = {"sort.extract": "extracting", "sort.merge": "merging", "sort.create": "creating"}
 
 
 def tar_of(shard):
@@ -98,9 +99,52 @@ def test_a_mountpath_goes(c):
         whole_or_nothing(c, name, job, wanted)
 
 
+def attach(c, number):
+    path = os.path.join(c.node_dir("t1"), f"mp{number}")
+    done = c.dfcctl("storage", "mountpath", "attach", "t1", path)
+    equal(done.returncode, 0, done.stderr)
+
+
+def test_a_mountpath_comes(c):
+    """Objects move to it, those that are pinned, too."""
+    wanted = reference(c)
+    for i, point in enumerate(PHASES):
+        name = f"disk-{PHASES[point]}"
+        job = sort_meanwhile(c, name, point, functools.partial(attach, c, 3 + i))
+        print(f"        mountpath attached while {PHASES[point]}: {job['state']} {job['errors']}")
+        whole_or_nothing(c, name, job, wanted)
+
+
+def test_old_pins_are_not_read(c):
+    """A target that dies before it has a list of what it has pinned pins everything anew; what an earlier pin of
+    that name is on another mountpath (the object has moved since) is of no interest."""
+    wanted = reference(c)
+    c.stop("t2")
+    c.start("t2", "--arg=--faults=sort.create=kill@1")
+    c.wait_node("t2", "active")
+    c.ended_by_test.add("t2")
+    job_id = c.sort(spec_of("pins"))
+    wait_for(lambda: c.pid("t2") is None, "t2 dies over its first output")
+    dirs = [d for d in job_files(c) if d.startswith(c.node_dir("t2")) and os.path.isdir(d)]
+    equal(len(dirs), 2, "directories of the job, one on each mountpath")
+    pins = {n for d in dirs for n in os.listdir(d) if n.startswith("in-")}
+    check(pins, "pins")
+    for path in (os.path.join(d, n) for d in dirs for n in pins):
+        if not os.path.exists(path):
+            with open(path, "wb") as f:
+                f.write(bytes(100000))
+    for path in (os.path.join(d, "pinned") for d in dirs):
+        if os.path.exists(path):
+            os.unlink(path)
+    c.start("t2")
+    job = c.wait_job(job_id, seconds=300)
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    whole_or_nothing(c, "pins", job, wanted)
+
+
 def test_a_target_comes(c):
     wanted = reference(c)
-    for point in PHASES:
+    for point in ("sort.extract", "sort.create"):
         name = f"more-{PHASES[point]}"
         job = sort_meanwhile(c, name, point, lambda: c.wait_node(c.add_target(), "active"))
         print(f"        target added while {PHASES[point]}: {job['state']} {job['errors']}")

@@ -127,6 +127,46 @@ def test_existing_outputs(c):
     equal(c.names("out"), before, "names")
 
 
+def indexes(name):
+    return {"wids_index": name + "-wids.json", "dali_indexes": True}
+
+
+def test_existing_indexes(c):
+    """An index's name is an output's as any other, though no shard has it."""
+    before = c.names("out")
+    for name in ("o-0002.idx", "o-wids.json"):
+        c.put("out", name, b"mine")
+        must_fail(c, "object_exists", name, **indexes("o"))
+        equal(c.get("out", name).expect(200).body, b"mine", "the object that was there")
+        c.object("DELETE", "out", name).expect(204)
+    equal(c.names("out"), before, "names")
+    must_fail(c, "invalid_spec", "dali_indexes", output_extension=".zip", **indexes("o"))
+
+
+def test_indexes(c):
+    """They come with the shards, are told of as such, and a comparison passes them by."""
+    job = c.wait_job(c.sort(spec_of(output_format="ix-%04d", **indexes("ix"))))
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    names = c.names("out", prefix="ix-")
+    shards = [n for n in names if n.endswith(".tar")]
+    equal(names, sorted(shards + [n[:-4] + ".idx" for n in shards] + ["ix-wids.json"]), "names")
+    index = c.get("out", "ix-wids.json").expect(200)
+    equal(index.headers["content-type"], "application/json", "type of the index")
+    listed = index.json()["shardlist"]
+    equal([s["url"] for s in listed], shards, "the shards that it names")
+    equal(sum(s["nsamples"] for s in listed), 360, "samples")
+    for shard in listed:
+        body = c.get("out", shard["url"]).expect(200).body
+        equal(len(body), shard["filesize"], "size of " + shard["url"])
+        lines = c.get("out", shard["url"][:-4] + ".idx").expect(200).body.decode().splitlines()
+        equal(lines[0], f"v1.2 {shard['nsamples']}", "head of its index")
+        for line in lines[1:]:
+            extension, offset, size, path = line.split(" ")
+            equal(body[int(offset):int(offset) + int(size)], path.encode().ljust(100), path)
+            equal(extension, "txt", "extension of " + path)
+    equal(c.dfcctl("sort", "verify", job["id"]).returncode, 0, "status of 'sort verify'")
+
+
 def test_dry_run_stores_nothing(c):
     before = c.names("out")
     job = c.wait_job(c.sort(spec_of(dry_run=True)))
@@ -155,7 +195,8 @@ def test_inputs_may_change_under_the_job(c):
 
 def test_names_are_reserved_until_the_job_ends(c):
     """A hidden output's name is nobody's: no GET, no list; a PUT is refused or comes first."""
-    job_id = c.sort(spec_of(output_format="hidden-%04d", output_shard_size="1KiB"))
+    job_id = c.sort(spec_of(output_format="hidden-%04d", output_shard_size="1KiB",
+                            **indexes("hidden")))
     seen = set()
     while c.job(job_id)["state"] not in ("finished", "failed", "aborted"):
         seen.add(len(c.names("out", prefix="hidden-")))

@@ -27,8 +27,12 @@ SORT_NOW = {"input_extension": ".tar", "input_bck": {"name": "dsort-testing"},
 SHUFFLE = {**SORT_NOW, "output_format": "shuffled-{0000..1000}", "description": "shuffle",
            "output_extension": ".tar.gz", "algorithm": {"kind": "shuffle"}}
 CONTENT = {**SORT_NOW, "output_format": "content-{0000..1000}",
-           "algorithm": {"kind": "content", "extension": ".cls", "content_key_type": "int"},
+           "algorithm": {"kind": "content", "extension": ".cls", "content_key_type": "int",
+                         "decreasing": True},
            "description": "sort by content, decreasing", "output_extension": ".tar.lz4"}
+AS_THEY_ARE = {**SORT_NOW, "input_format": {"prefix": "content-"}, "input_extension": ".tar.lz4",
+               "output_format": "shown-{0000..1000}", "output_extension": ".tar",
+               "algorithm": {"kind": "none"}, "description": "what that came to"}
 PACK = {"input_extension": ".tar", "input_bck": {"name": "dsort-testing"},
         "input_format": {"template": "shard-{0..9}"}, "output_shard_size": "200KB",
         "description": "pack records into categories", "ekm_file_sep": " "}
@@ -38,7 +42,7 @@ def tar_of(names):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for name in names:
-            for extension, data in ((".txt", name.encode()), (".cls", str(len(name)).encode())):
+            for extension, data in ((".txt", name.encode()), (".cls", name[4:].encode())):
                 info = tarfile.TarInfo(name + extension)
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
@@ -87,6 +91,9 @@ def test_published_specs(c):
     equal(list(records(c, "sorted-").values()), list(records(c, "new-").values()),
           "what both forms of the spec come to")
     equal(sorted(sum(records(c, "shuffled-").values(), [])), sorted(NAMES), "records, shuffled")
+    finished(c, AS_THEY_ARE)  # which are not read here: .tar.lz4
+    by_content = sorted(sorted(NAMES), key=lambda name: -int(name[4:]))
+    equal(sum(records(c, "shown-").values(), []), by_content, "records by content, decreasing")
 
 
 def test_a_plan_stores_nothing(c):

@@ -14,6 +14,8 @@ More faults: of a PUT to a session
 
     read_at=N         as of S3; what was read stays, in whole pieces of 256 KiB
     keep=N            that many of its bytes are kept, and the answer says so (308)
+
+A rewrite takes rewrite_steps steps.
 """
 
 import base64
@@ -104,12 +106,15 @@ class GcsHandler(Handler):
             self.send_header("x-goog-hash", f"crc32c={crc32c(data)}")
         if len(data) > CRC_MAX:
             self.send_header("x-goog-hash", f"md5={md5(data)}")
-        if "encoding" in fault:
+        encoding = fault.get("encoding") or service.encoding_of(bucket, key)
+        if encoding:
             if "gzip" not in (self.headers.get("Accept-Encoding") or ""):
                 raise Refused(500, "unpacked", "the object was not asked for as it is stored")
-            self.send_header("Content-Encoding", fault["encoding"])
-            self.send_header("x-goog-stored-content-encoding", fault["encoding"])
+            self.send_header("Content-Encoding", encoding)
+            self.send_header("x-goog-stored-content-encoding", encoding)
         self.send_header("Content-Type", service.type_of(bucket, key))
+        for name, value in service.meta(bucket, key).items():
+            self.send_header("x-goog-meta-" + name, value)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         if self.command != "HEAD":
@@ -149,6 +154,8 @@ class GcsHandler(Handler):
         session = service.session_of(self)
         if session is not None:
             self.write_session(service, session, fault)
+        elif "/rewriteTo/" in self.path:
+            self.done(200, json.dumps(self.rewrite(service, bucket, key)).encode(), {}, fault)
         elif self.command == "POST":
             url = service.begin_session(bucket, json.loads(self.body), int(self.headers["X-Upload-Content-Length"]))
             self.send_whole(200, b"", {"Location": url})
@@ -156,6 +163,20 @@ class GcsHandler(Handler):
             service.get(bucket, key)
             service.delete(bucket, key)
             self.done(204, b"", {}, fault)
+
+    def rewrite(self, service, bucket, key):
+        source = urllib.parse.unquote(re.fullmatch(r"/storage/v1/b/[^/]+/o/([^/]+)/rewriteTo/.*", self.path)[1])
+        data, generation = service.get(bucket, source), service.etag(bucket, source)
+        if self.query["ifSourceGenerationMatch"] != generation:
+            raise Refused(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+        done = int(self.query.get("rewriteToken", "step+/0")[6:]) + 1
+        document = {"kind": "storage#rewriteResponse", "objectSize": str(len(data)), "done": done == service.rewrite_steps}
+        if not document["done"]:
+            return {**document, "rewriteToken": f"step+/{done}"}
+        service.store(bucket, key, data, service.type_of(bucket, source), meta=service.meta(bucket, source),
+                      encoding=service.encoding_of(bucket, source))
+        service.next_generation(bucket, key)
+        return {**document, "resource": service.document(bucket, key)}
 
     def done(self, status, body, headers, fault):
         if "deaf" in fault:
@@ -188,6 +209,7 @@ class FakeGCS(FakeS3):
 
     def __init__(self, directory, public=False, page_max=1000):
         super().__init__(page_max=page_max)
+        self.rewrite_steps = 1
         self.directory, self.public = tempfile.mkdtemp(dir=directory), public
         self.sessions, self.tokens, self.generation, self.token_life = {}, {}, 1_700_000_000_000_000, 3600
         self.private_file, self.public_file = (os.path.join(self.directory, n) for n in ("key.pem", "public.pem"))
@@ -251,7 +273,7 @@ class FakeGCS(FakeS3):
         session = self.session_of(request)
         if session is not None:
             return session["bucket"], session["key"]
-        found = re.fullmatch(r"(/upload)?/storage/v1/b/([^/]+)/o(?:/([^/]*))?", path)
+        found = re.fullmatch(r"(/upload)?/storage/v1/b/([^/]+)/o(?:/[^/]*/rewriteTo/b/[^/]*/o)?(?:/([^/]*))?", path)
         if found is None:
             raise Refused(404, "notFound", "Not Found")
         upload, bucket, key = found.groups()
@@ -267,8 +289,8 @@ class FakeGCS(FakeS3):
 
     # --- objects
 
-    def put(self, bucket, key, data):
-        super().put(bucket, key, data)
+    def put(self, bucket, key, data, meta=None):
+        super().put(bucket, key, data, meta)
         self.next_generation(bucket, key)
 
     def next_generation(self, bucket, key):
@@ -307,7 +329,8 @@ class FakeGCS(FakeS3):
             self.last += 1
             name = f"aSessionThatNobodyMaySee{self.last}"
             self.sessions[name] = {"bucket": bucket, "key": document["name"], "md5": document.get("md5Hash"),
-                                   "type": document.get("contentType"), "size": size, "data": b"", "done": None,
+                                   "type": document.get("contentType"), "meta": document.get("metadata"), "size": size,
+                                   "encoding": document.get("contentEncoding"), "data": b"", "done": None,
                                    "aborted": False}
         return f"{self.url}/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={name}"
 
@@ -315,7 +338,8 @@ class FakeGCS(FakeS3):
         bucket, key = session["bucket"], session["key"]
         if session["md5"] != md5(session["data"]):
             raise Refused(400, "invalid", "Provided MD5 hash does not match the content")
-        self.store(bucket, key, session["data"], session["type"])
+        self.store(bucket, key, session["data"], session["type"], meta=session["meta"],
+                   encoding=session["encoding"])
         self.next_generation(bucket, key)
         return self.document(bucket, key)
 

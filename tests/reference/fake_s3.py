@@ -13,7 +13,8 @@ the path is the name.
 
 Objects are written, deleted, written in parts and listed as S3 has it; Content-MD5 is compared, and what
 was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in parts
-are open.  With page_max a list's pages have no more names than that.
+are open.  With page_max a list's pages have no more names than that.  Objects larger than copy_max are copied in
+parts alone.
 
 Faults of one answer, in the order of fail() calls, each once; `method`, `part` and `first` (where its range begins)
 say of which request (default: the next one for the key):
@@ -35,7 +36,7 @@ say of which request (default: the next one for the key):
     text=BYTES        that is the answer, with status 200
     read_at=N         of a request with a body: the connection is reset when N bytes of it were read
     deaf=True         what was asked is done, and the connection is reset instead of an answer
-    late_error=True   of the end of an upload in parts: 200, and an error in the body
+    late_error=True   of the end of an upload in parts, and of a copy: 200, and an error in the body
     trickle=SECONDS   each KiB of the body takes so long
     encoding="gzip"   that is its Content-Encoding, whatever the bytes
     no_tag=True       no entity tag; Last-Modified alone tells versions apart.  Of the end of an upload in parts: an
@@ -204,14 +205,18 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.check_body()
         status, headers, body = 200, {}, b""
         upload = self.query.get("uploadId")
-        if self.command == "POST" and "uploads" in self.query:
-            name = service.begin(bucket, key, self.headers.get("Content-Type"), meta_of(self.headers))
+        late = (b"<?xml version=\"1.0\"?>\n  <Error><Code>InternalError</Code>"
+                b"<Message>late</Message></Error>")
+        if self.headers.get("x-amz-copy-source") is not None:
+            body = late if "late_error" in fault else self.copy(service, bucket, key, upload)
+        elif self.command == "POST" and "uploads" in self.query:
+            name = service.begin(bucket, key, self.headers.get("Content-Type"), meta_of(self.headers),
+                                 self.headers.get("Content-Encoding"))
             body = (f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket>"
                     f"<UploadId>{name}</UploadId></InitiateMultipartUploadResult>").encode()
         elif self.command == "POST":
             if "late_error" in fault:
-                body = (b"<?xml version=\"1.0\"?>\n  <Error><Code>InternalError</Code>"
-                        b"<Message>late</Message></Error>")
+                body = late
             else:
                 etag = service.end(bucket, key, upload, self.body.decode())
                 said = "" if "no_tag" in fault else xml.sax.saxutils.escape(etag)
@@ -227,10 +232,30 @@ class Handler(http.server.BaseHTTPRequestHandler):
             headers["ETag"] = service.part(upload, int(self.query["partNumber"]), self.body)
         else:
             headers["ETag"] = service.store(bucket, key, self.body, self.headers.get("Content-Type"),
-                                            meta=meta_of(self.headers))
+                                            meta=meta_of(self.headers), encoding=self.headers.get("Content-Encoding"))
         if "deaf" in fault:
             self.reset()
         self.send_whole(status, body, headers)
+
+    def copy(self, service, bucket, key, upload):
+        """CopyObject, which takes type and metadata along; UploadPartCopy."""
+        name = urllib.parse.unquote(self.headers["x-amz-copy-source"])
+        source = tuple(name.removeprefix("/").split("/", 1))
+        data = service.get(*source)
+        if self.headers["x-amz-copy-source-if-match"] != service.etag(*source):
+            raise Refused(412, "PreconditionFailed", "At least one condition did not hold")
+        if upload is None and len(data) > service.copy_max:
+            raise Refused(400, "InvalidRequest", "The specified copy source is larger than the maximum")
+        if upload is None:
+            tag, root = service.store(bucket, key, data, service.type_of(*source), None, service.meta(*source),
+                                      service.encoding_of(*source)), "Object"
+        else:
+            first, last = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["x-amz-copy-source-range"]).groups()
+            if int(last) >= len(data):
+                raise Refused(400, "InvalidArgument", "Range specified is not valid for source object")
+            tag, root = service.part(upload, int(self.query["partNumber"]), data[int(first):int(last) + 1]), "Part"
+        return (f"<?xml version=\"1.0\"?>\n<Copy{root}Result><LastModified>2009-10-28T22:32:00.000Z</LastModified>"
+                f"<ETag>{xml.sax.saxutils.escape(tag)}</ETag></Copy{root}Result>").encode()
 
     # Replies.
 
@@ -292,8 +317,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
         if "no_tag" not in fault:
             self.send_header("ETag", etag)
-        if "encoding" in fault:
-            self.send_header("Content-Encoding", fault["encoding"])
+        encoding = fault.get("encoding") or self.server.service.encoding_of(*self.server.service.locate(self))
+        if encoding:
+            self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Type",
                          self.server.service.type_of(*self.server.service.locate(self)))
         self.send_header("Last-Modified", email.utils.formatdate(self.modified(fault), usegmt=True))
@@ -426,9 +452,10 @@ class FakeS3:
     def __init__(self, keys=None, token=None, region="us-east-1", plain=False, page_max=1000):
         self.keys, self.token, self.region, self.plain = keys or {}, token, region, plain
         self.lock = threading.Lock()
-        self.page_max = page_max
+        self.page_max, self.copy_max = page_max, 5 << 30
         self.objects, self.faults, self.seen = {}, {}, {}
         self.etags, self.types, self.metas = {}, {}, {}  # (bucket, key): of objects that came in parts; …
+        self.encodings = {}
         self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
         self.running = 0  # requests under way
@@ -461,8 +488,8 @@ class FakeS3:
         with self.lock:
             self.objects.setdefault(bucket, {})[key] = data
             self.metas[bucket, key] = meta or {}
-            self.etags.pop((bucket, key), None)
-            self.types.pop((bucket, key), None)
+            for facts in (self.etags, self.types, self.encodings):
+                facts.pop((bucket, key), None)
 
     def remove(self, bucket, key):
         with self.lock:
@@ -581,17 +608,22 @@ class FakeS3:
         with self.lock:
             return self.types.get((bucket, key)) or "application/x-test"
 
+    def encoding_of(self, bucket, key):
+        with self.lock:
+            return self.encodings.get((bucket, key))
+
     def meta(self, bucket, key):
         with self.lock:
             return dict(self.metas.get((bucket, key), {}))
 
-    def store(self, bucket, key, data, content_type, etag=None, meta=None):
+    def store(self, bucket, key, data, content_type, etag=None, meta=None, encoding=None):
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "NoSuchBucket", "The specified bucket does not exist")
             self.objects[bucket][key] = data
             self.types[bucket, key] = content_type
             self.metas[bucket, key] = meta or {}
+            self.encodings[bucket, key] = encoding
             self.etags[bucket, key] = etag or f'"{hashlib.md5(data).hexdigest()}"'
             self.puts.append((bucket, key, data))
             return self.etags[bucket, key]
@@ -601,11 +633,12 @@ class FakeS3:
             self.objects.get(bucket, {}).pop(key, None)
             self.puts.append((bucket, key, None))
 
-    def begin(self, bucket, key, content_type, meta):
+    def begin(self, bucket, key, content_type, meta, encoding=None):
         with self.lock:
             self.last += 1
             name = f"up/load+{self.last}=="
-            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "meta": meta, "parts": {}}
+            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "meta": meta, "parts": {},
+                               "encoding": encoding}
             return name
 
     def upload(self, name):
@@ -634,7 +667,7 @@ class FakeS3:
             raise Refused(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum")
         digest_of_all = hashlib.md5(b"".join(hashlib.md5(p).digest() for p in parts)).hexdigest()
         etag = self.store(bucket, key, b"".join(parts), upload["type"], f'"{digest_of_all}-{len(parts)}"',
-                          upload["meta"])
+                          upload["meta"], upload["encoding"])
         with self.lock:
             del self.open[name]
         return etag

@@ -35,8 +35,14 @@ WORDS = ("cat", "dog", "été", "猫", "data set", "a", "b", "0", "00", "10", "9
          "sample", "x-y_z", "~", "#1", "naïve", "🦊")
 
 
+def indexable(rng):
+    """Are all names to be such as an index for DALI can hold?"""
+    return getattr(rng, "indexable", False)
+
+
 def word(rng):
-    return rng.choice(WORDS) + (str(rng.randrange(1000)) if rng.random() < 0.7 else "")
+    text = rng.choice(WORDS) + (str(rng.randrange(1000)) if rng.random() < 0.7 else "")
+    return text if not indexable(rng) else text.replace(" ", "-")
 
 
 def record_key(rng):
@@ -56,8 +62,8 @@ def record_key(rng):
 
 
 def suffix(rng, i):
-    return rng.choice((".cls", ".jpg", ".json", ".seg.png", ".tar.gz", ".", "..x", ".π")) + \
-        (str(i) if i else "")
+    end = rng.choice((".cls", ".jpg", ".json", ".seg.png", ".tar.gz", ".", "..x", ".π"))
+    return (".e" if end == "." and indexable(rng) else end) + (str(i) if i else "")
 
 
 def contents(rng):
@@ -353,6 +359,7 @@ def make_file(rng, extension, keys, plain):
 def make_dataset(seed, directory, extension=".tar"):
     """Writes a dataset's shards into a new directory; returns their names in order."""
     rng = random.Random(f"dataset {seed}")
+    rng.indexable = seed % 2 == 1
     os.makedirs(directory)
     keys, names, plain = [], [], rng.random() < 0.5
     for i in range(rng.choice((0, 1, 1, 2, 3, 4, 6, 9, 14))):

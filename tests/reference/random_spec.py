@@ -142,4 +142,14 @@ def random_spec(seed, directory, shards, extension=".tar"):
         spec.update(random_map(rng, directory, shards, spec))
         if rng.random() < 0.8:  # which is not looked at
             del spec["output_format"]
-    return spec
+    return {**spec, **random_indexes(rng, output, seed)}
+
+
+def random_indexes(rng, extension, seed):
+    """What is made beside the output."""
+    fields = {}
+    if rng.random() < 0.3:
+        fields["wids_index"] = rng.choice(("index.json", "deep/index.json", "a/b/é.json"))
+    if extension == ".tar" and rng.random() < (0.9 if seed % 2 else 0.1):
+        fields["dali_indexes"] = True
+    return fields

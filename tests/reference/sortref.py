@@ -509,11 +509,53 @@ def output_extension(spec):
 
 
 def sort_dataset(spec, directory):
-    """Yields (name, bytes) of each output shard; every one has its name before any is made."""
+    """Yields (name, bytes) of each output; every shard has its name before any is made."""
     shards = list(plan_shards(spec, directory))
+    entries = []
     for name, shard in shards:
         records = [(r.name, r.members) for r in shard]
-        yield name, formats.encode(output_extension(spec), records)
+        data = formats.encode(output_extension(spec), records)
+        yield name, data
+        entries.append(wids_entry(spec, name, shard, data))
+        if spec.get("dali_indexes"):
+            yield name.removesuffix(".tar") + ".idx", dali_index(name, data)
+    if spec.get("wids_index") and entries:
+        index = {"__kind__": "wids-shard-index-v1", "wids_version": 1, "shardlist": entries}
+        yield spec["wids_index"], json.dumps(index).encode()
+
+
+def wids_entry(spec, name, shard, data):
+    """What wids is told of a shard; its samples are members side by side with one name."""
+    paths = [path for record in shard for _, path, _, _ in record.members]
+    samples = itertools.groupby(paths, key=lambda path: record_key(path, "first_dot"))
+    directory = os.path.dirname(spec.get("wids_index") or "")
+    entry = {"url": os.path.relpath(name, directory or "."), "nsamples": sum(1 for _ in samples)}
+    return {**entry, "filesize": len(data)} if output_extension(spec) == ".tar" else entry
+
+
+def dali_index(name, data):
+    """What DALI's wds2idx would write of a tar."""
+    samples = []
+    for base, component in dali_components(name, data):
+        if not samples or samples[-1][0] != base:
+            samples.append((base, []))
+        samples[-1][1].append(component)
+    return b"".join([b"v1.2 %d\n" % len(samples)] + [b" ".join(c) + b"\n" for _, c in samples])
+
+
+def dali_components(name, data):
+    """(what names the sample, its text) of each regular file."""
+    with tarfile.open(fileobj=io.BytesIO(data), mode="r:", encoding="utf-8",
+                      errors="surrogateescape") as tar:
+        for info in tar:
+            path = raw_name(info.name)
+            dot = path.find(b".", path.rfind(b"/") + 1)
+            base, extension = (path[:dot], path[dot + 1:]) if dot >= 0 else (path, path)
+            if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or not base or base.endswith(b"/"):
+                continue
+            if not extension or re.search(rb"\s", path):
+                raise SortError("shard_unsupported", f"{name}: an index cannot hold {path}")
+            yield base, b"%b %d %d %b" % (extension, info.offset_data, info.size, path)
 
 
 def plan_shards(spec, directory):
@@ -603,6 +645,15 @@ def compare_shard(name, got, wanted):
     return None
 
 
+def compare_output_file(name, got, wanted):
+    """Of a shard, or of an index."""
+    if name.endswith(".json"):
+        got, wanted = json.loads(got), json.loads(wanted)
+    if not name.endswith((".json", ".idx")):
+        return compare_file(name, formats_of(name), got, wanted)
+    return None if got == wanted else f"{name}: it is {got} instead of {wanted}"[:2000]
+
+
 def formats_of(name):
     return max((e for e in formats.EXTENSIONS if name.endswith(e)), key=len, default=None)
 
@@ -615,7 +666,7 @@ def compare_output(wanted, directory):
             return f"shard {name} is missing; there are {sorted(left)[:5]}"
         left.remove(name)
         with open(os.path.join(directory, name), "rb") as f:
-            difference = compare_file(name, formats_of(name), f.read(), data)
+            difference = compare_output_file(name, f.read(), data)
         if difference:
             return difference
     return f"shards that should not be: {sorted(left)[:5]}" if left else None

@@ -24,14 +24,15 @@ def wait_until(condition, seconds):
 
 
 def start_time_of(pid):
-    """Clock ticks since boot at which this pid's process began; None where it has ended."""
+    """Clock ticks since boot at which this pid's process began; None where it has ended: all of
+    its threads, since those that are left when the first one has ended still hold its ports."""
     try:
         with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as f:
             fields = f.read().rpartition(")")[2].split()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    state, start_time = fields[0], int(fields[19])
-    return None if state in "ZX" else start_time
+    state, threads, start_time = fields[0], int(fields[17]), int(fields[19])
+    return None if state in "ZX" and threads <= 1 else start_time
 
 
 @dataclass(frozen=True)

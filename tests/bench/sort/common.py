@@ -32,3 +32,18 @@ def chart(args, script, tables):
         lines = "\n".join(" ".join(str(cell) for cell in row) for row in rows)
         parts.append(f"${name} << EOD\n{lines}\nEOD\n")
     subprocess.run(["gnuplot"], input="".join(parts) + script, text=True, check=True)
+
+
+def spec(program, shards, output="out", **more):
+    """The request for a sort by name of the shards of bucket `in`; `more` are fields that differ."""
+    return {
+        "description": f"tests/bench/sort/{program}.py",
+        "input_bck": {"name": "in"},
+        "output_bck": {"name": output},
+        "input_format": {"template": f"shard-{{0000..{shards - 1:04d}}}"},
+        "input_extension": ".tar",
+        "output_format": "out-%06d",
+        "output_extension": ".tar",
+        "algorithm": {"kind": "alphanumeric"},
+        **more,
+    }

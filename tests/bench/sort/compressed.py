@@ -8,11 +8,11 @@ import shutil
 import subprocess
 import sys
 
-import common  # noqa: F401, where the others are found
+from common import spec
 import benchlib
 from benchlib import KIB, log, size_text
 from dataset import write_dataset
-from disk import OUTPUT_SHARD_BYTES, run_measured, spec
+from disk import OUTPUT_SHARD_BYTES, run_measured
 
 SHARDS, RECORDS, RECORD_BYTES = 20, 500, 20 * KIB
 CPUS = len(os.sched_getaffinity(0))
@@ -52,8 +52,9 @@ class Bench:
 
     def engine(self):
         self.settle()
-        request = {**spec(self.shards, "out"), "input_extension": self.extension,
-                   "output_extension": self.extension}
+        request = spec("compressed", self.shards, input_extension=self.extension,
+                       output_extension=self.extension,
+                       output_shard_size=str(OUTPUT_SHARD_BYTES))
         path = self.work / "spec.json"
         path.write_text(json.dumps(request))
         return run_measured([str(self.args.build / "dfcctl"), "-q", "sort", "local", str(path), "--in",

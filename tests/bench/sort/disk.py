@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-import common  # noqa: F401, where the others are found
+from common import spec
 import benchlib
 from benchlib import KIB, MIB, log, size_text
 from dataset import check_sorted, write_dataset
@@ -36,18 +36,8 @@ for list in list.*; do tar -cf "$2/out-${list#list.}.tar" -C all --no-recursion 
 """
 
 
-def spec(shards, output):
-    return {
-        "description": "tests/bench/sort/disk.py",
-        "input_bck": {"name": "in"},
-        "output_bck": {"name": output},
-        "input_format": {"template": f"shard-{{0000..{shards - 1:04d}}}"},
-        "input_extension": ".tar",
-        "output_format": "out-%06d",
-        "output_extension": ".tar",
-        "output_shard_size": str(OUTPUT_SHARD_BYTES),
-        "algorithm": {"kind": "alphanumeric"},
-    }
+def request(shards, output="out"):
+    return spec("disk", shards, output, output_shard_size=str(OUTPUT_SHARD_BYTES))
 
 
 def run_measured(command):
@@ -149,7 +139,7 @@ class Bench:
     def sort_harness(self):
         self.settle()
         path = self.work / "spec.json"
-        path.write_text(json.dumps(spec(self.shards, "out")))
+        path.write_text(json.dumps(request(self.shards)))
         result = run_measured([str(self.harness), "--targets=1", f"--spec={path}",
                                f"--in={self.input}", f"--out={self.output}"])
         self.check("harness")
@@ -173,7 +163,7 @@ class Bench:
         benchlib.memory_reset(pid)
         cpu = cpu_of(pid)
         begin = time.monotonic()
-        job = self.cluster.call("POST", "/v1/sort", spec(self.shards, output))["id"]
+        job = self.cluster.call("POST", "/v1/sort", request(self.shards, output))["id"]
         self.wait_for_job(job)
         result = {"seconds": time.monotonic() - begin, "cpu_s": cpu_of(pid) - cpu,
                   "peak_bytes": benchlib.memory_of(pid)[1]}

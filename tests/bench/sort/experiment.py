@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 
-from common import chart
+from common import chart, spec
 import benchlib
 from benchlib import KIB, MIB, log
 from dataset import member_names, write_dataset
@@ -28,18 +28,8 @@ MEMORY_SHARE = 4  # the paper's single client: 256 GB of memory for 1 TB
 NEEDED = {"mkfs.ext4": "e2fsprogs", "fio": "fio", "iperf3": "iperf3", "tc": "iproute2", "fusermount3": "fuse3"}
 
 
-def spec(shards):
-    return {
-        "description": "tests/bench/sort/experiment.py",
-        "input_bck": {"name": "in"},
-        "output_bck": {"name": "out"},
-        "input_format": {"template": f"shard-{{0000..{shards - 1:04d}}}"},
-        "input_extension": ".tar",
-        "output_format": "out-%06d",
-        "output_extension": ".tar",
-        "output_shard_size": str(RECORDS * (512 + RECORD_BYTES)),
-        "algorithm": {"kind": "alphanumeric"},
-    }
+def request(shards):
+    return spec("experiment", shards, output_shard_size=str(RECORDS * (512 + RECORD_BYTES)))
 
 
 def counts_of(args):
@@ -109,7 +99,7 @@ class Bench:
 
     def cluster_sort(self, c):
         begin = self.begin()
-        job = c.wait_job(c.sort(spec(self.shards)), seconds=3600)
+        job = c.wait_job(c.sort(request(self.shards)), seconds=3600)
         check(job["state"] == "finished", f"the sort: {job['errors']}")
         return self.result(begin)
 
@@ -130,7 +120,7 @@ class Bench:
         out = c.disk("t1").path / "client"
         self.memory.mkdir()
         path = self.work / "spec.json"
-        path.write_text(json.dumps(spec(self.shards)))
+        path.write_text(json.dumps(request(self.shards)))
         begin = self.begin()
         self.at_client([sys.executable, "single_client.py", "--fetch", c.endpoint + "/v1/objects/in", str(self.memory)])
         self.at_client([str(self.args.build / "dfcctl"), "-q", "sort", "local", str(path), "--in", str(self.memory),

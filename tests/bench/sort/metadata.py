@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from common import chart
+from common import chart, spec
 import benchlib
 from benchlib import GIB, MIB, log
 from dataset import write_dataset
@@ -24,19 +24,10 @@ POINTS = 60  # of a curve
 BYTES_IN_WORK_FILES = 100  # of a record, at most: what has to be free
 
 
-def spec(shards):
-    return {
-        "description": "tests/bench/sort/metadata.py",
-        "input_bck": {"name": "in"},
-        "output_bck": {"name": "out"},
-        "input_format": {"template": f"shard-{{000000..{shards - 1:06d}}}"},
-        "input_extension": ".tar",
-        "output_format": "out-%09d",
-        "output_extension": ".tar",
-        "output_shard_size": "10MiB",
-        "algorithm": {"kind": "shuffle", "seed": "42"},
-        "dry_run": True,
-    }
+def request(shards):
+    return spec("metadata", shards, input_format={"template": f"shard-{{000000..{shards - 1:06d}}}"},
+                output_format="out-%09d", output_shard_size="10MiB",
+                algorithm={"kind": "shuffle", "seed": "42"}, dry_run=True)
 
 
 class Watched:
@@ -87,7 +78,7 @@ class Bench:
         for i in range(shards):
             os.link(files[i % FILES], directory / f"shard-{i:06d}.tar")
         path, status = self.work / "spec.json", self.work / "status.json"
-        path.write_text(json.dumps(spec(shards)))
+        path.write_text(json.dumps(request(shards)))
         done = Watched([str(self.args.build / "sort-harness"), f"--targets={TARGETS}", f"--memory={BUDGET}",
                         f"--spec={path}", f"--in={directory}", f"--out={self.work / 'out'}", f"--status={status}"])
         targets = json.loads(status.read_text()).values()
