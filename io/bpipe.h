@@ -11,6 +11,8 @@
  * thread, without the pipe's data lock; they do no more than post or wake, and never call the pipe.
  * bpipe_on_space/on_data(p, NULL, NULL) is a barrier: when it returns the callback is not running
  * and will not run again, so that what it points to may go.
+ * A message that the callback posted may still be on its way then: who tries again without waiting
+ * for a wake-up that is due is woken later all the same, perhaps after the end.
  * The writer ends with bpipe_finish (0: end of data; or an error the reader will get after the
  * bytes); the reader leaves with bpipe_cancel (the writer gets that code).  Reference-counted:
  * bpipe_new gives one reference, each side drops its own. */

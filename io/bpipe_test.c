@@ -91,12 +91,12 @@ static void writer_run(void *arg)
         size_t n = STREAM_BYTES - w->moved < sizeof piece ? STREAM_BYTES - w->moved : sizeof piece;
         fill(piece, w->moved, n);
         ssize_t put = bpipe_try_write(w->pipe, piece, n, NULL);
-        if (put == BPIPE_AGAIN) {
+        assert_true(put > 0 || put == BPIPE_AGAIN);
+        w->moved += put > 0 ? (size_t)put : 0;
+        if (put < (ssize_t)n) { /* the wake-up comes: another try now might end before it runs */
             w->waits++;
             return;
         }
-        assert_true(put > 0);
-        w->moved += (size_t)put;
     }
     bpipe_finish(w->pipe, NULL);
     bpipe_unref(w->pipe);
