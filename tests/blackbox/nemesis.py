@@ -14,11 +14,16 @@ import http.client
 import json
 import os
 import signal
+import sys
 import threading
 import time
 
-from lib import Failed, escape, wait_for
+from lib import ROOT, Failed, escape, wait_for
 from nemesis_faults import FAULTS, pick
+
+sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
+
+from localcluster.process import Process
 
 HOLD_SECONDS = (0.05, 3.5)  # around the time after which a node is called unreachable
 SPREAD_SECONDS = 2.0  # within which the steps of a plan begin
@@ -51,15 +56,6 @@ def draw(rng, kinds, copies=1):
             plan.append(Step(name, rng.uniform(0, SPREAD_SECONDS), rng.uniform(*HOLD_SECONDS),
                              [rng.random() for _ in range(4)]))
     return plan
-
-
-def lives(pid):
-    """It runs, or stands still, but has not ended."""
-    try:
-        with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
-            return f.read().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
 
 
 # --- doing it ------------------------------------------------------------------------------------
@@ -123,45 +119,44 @@ class Nemesis:
                 return next((n["state"] for n in nodes if n["id"] == node), None)
         return None
 
-    # Processes.  One that another step has ended already is left alone.
+    # Processes.  One that another step has ended already is left alone; a pid alone would be taken for
+    # another's, or for a thread's, that has the number now.
 
-    def pid(self, node):
-        """Of a process that runs, or None."""
+    def process(self, node):
+        """The one that runs, or stands still, or None."""
         with open(os.path.join(self.c.dir, "cluster.json"), encoding="utf-8") as f:
-            pid = next(n["pid"] for n in json.load(f)["nodes"] if n["name"] == node)
-        return pid if pid is not None and lives(pid) else None
+            n = next(n for n in json.load(f)["nodes"] if n["name"] == node)
+        process = Process(n["pid"], n["start_time"])
+        return process if process.pid is not None and process.alive() else None
 
     def send(self, node, number):
-        pid = self.pid(node)
-        with contextlib.suppress(ProcessLookupError):
-            if pid is not None:
-                os.kill(pid, number)
-        return pid
+        process = self.process(node)
+        return process if process is not None and process.signal(number) else None
 
     def end_process(self, node, number):
-        """Returns its id, if it had not ended."""
+        """Returns it, if it had not ended."""
         self.c.ended_by_test.add(node)
-        pid = self.send(node, number)
+        process = self.send(node, number)
         if number == signal.SIGKILL:
-            self.await_end(node, pid)
-        return pid
+            self.await_end(node, process)
+        return process
 
     @staticmethod
-    def await_end(node, pid):
-        if pid is not None:
-            wait_for(lambda: not lives(pid), f"the end of {node}")
+    def await_end(node, process):
+        if process is not None:
+            wait_for(lambda: not process.alive(), f"the end of {node}")
 
-    def start_now(self, node, pid, *args):
-        """When the process `pid` has ended, unless somebody else has started it."""
-        self.await_end(node, pid)
+    def start_now(self, node, process, *args):
+        """When that process has ended, unless somebody else has started another."""
+        self.await_end(node, process)
         with self.lock:
-            if self.pid(node) is None:
+            if self.process(node) is None:
                 self.begin(self.c.start, node, *self.starts_with.get(node, ()), *args)
                 self.c.ended_by_test.discard(node)
 
-    def start(self, node, pid):
+    def start(self, node, process):
         """What that waits for may wait for other steps' ends."""
-        self.in_background(self.start_now, node, pid)
+        self.in_background(self.start_now, node, process)
 
     def add_target(self):
         """One at a time: its name and its wires follow from who is there."""
@@ -238,7 +233,7 @@ class Nemesis:
         """Everybody lives, and the map says so."""
         self.c.nodes = {n["name"]: n for n in self.c.status()}
         for node in self.members():
-            if self.pid(node) is None:
+            if self.process(node) is None:
                 self.c.start(node, *self.starts_with.get(node, ()))
         for target in self.c.targets():
             def back(target=target):

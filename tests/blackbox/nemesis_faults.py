@@ -38,8 +38,8 @@ def pick(items, draw):
 def kill(n, step, nodes=None):
     victim = pick(nodes or n.c.targets(), step.draws[0])
     n.say(step, f"kill -9 {victim}")
-    pid = n.end_process(victim, signal.SIGKILL)
-    return lambda: n.start(victim, pid)
+    process = n.end_process(victim, signal.SIGKILL)
+    return lambda: n.start(victim, process)
 
 
 def kill_proxy(n, step):
@@ -48,7 +48,7 @@ def kill_proxy(n, step):
 
 def kill_two(n, step):
     first = kill(n, step)
-    left = [t for t in n.c.targets() if n.pid(t) is not None]
+    left = [t for t in n.c.targets() if n.process(t) is not None]
     second = kill(n, dataclasses.replace(step, draws=step.draws[1:]), left) if left else lambda: None
     return lambda: (first(), second())
 
@@ -76,11 +76,11 @@ def stay_away(n, step):
     """Until the map says so, and others have gone on without it: it comes back with what it had."""
     victim = n.acting(step.draws[0])
     n.say(step, f"kill -9 {victim}, and let it be away")
-    pid = n.end_process(victim, signal.SIGKILL)
+    process = n.end_process(victim, signal.SIGKILL)
 
     def end():
         n.await_state(victim, "unreachable")
-        n.start(victim, pid)
+        n.start(victim, process)
 
     return end
 
@@ -88,8 +88,8 @@ def stay_away(n, step):
 def stop(n, step):
     victim = pick(n.c.targets() + n.proxies(), step.draws[0])
     n.say(step, f"stop {victim}")
-    pid = n.end_process(victim, signal.SIGTERM)
-    return lambda: n.start(victim, pid)
+    process = n.end_process(victim, signal.SIGTERM)
+    return lambda: n.start(victim, process)
 
 
 def stand_still(n, step, victim):
@@ -119,11 +119,11 @@ def mountpaths(n, target):
 def come_back_without(n, step, victim, paths):
     n.say(step, f"kill -9 {victim} and empty {len(paths)} of its disks")
     with n.lock:  # nobody starts it meanwhile
-        pid = n.end_process(victim, signal.SIGKILL)
+        process = n.end_process(victim, signal.SIGKILL)
         for path in paths:
             shutil.rmtree(path)
         n.starts_with[victim] = ["--arg=--mountpath-lost-ok=true"]
-    return lambda: n.start(victim, pid)
+    return lambda: n.start(victim, process)
 
 
 def wipe(n, step):
