@@ -30,6 +30,7 @@ struct write {
     void *arg;
     /* in its turn */
     uint64_t lowered; /* the bucket's; who owned the name before knows of that */
+    bool has_compared;
     struct compared compared;
     struct copies_order order;
     bool in_doubt;
@@ -84,6 +85,14 @@ static int check_staged(const struct write *w, struct error *err)
     return code;
 }
 
+static int write_compare(struct write *w, const struct bucket *b, struct error *err)
+{
+    int code = copies_compare_all(w->target, w->order.state, b, w->name, COMPARE_FOR_ANSWER,
+                                  &w->compared, err);
+    w->has_compared = true;
+    return w->compared.lost.found ? 0 : code; /* it is written over, or deleted */
+}
+
 static int write_prepare(struct write *w, struct error *err)
 {
     struct target *t = w->target;
@@ -110,10 +119,7 @@ static int write_prepare(struct write *w, struct error *err)
         code = check_staged(w, err);
     if (code != 0)
         return code;
-    if (!copies_must_compare(t, o->state, b, &owners, w->name))
-        return 0;
-    code = copies_compare_all(t, o->state, b, w->name, COMPARE_FOR_ANSWER, &w->compared, err);
-    return w->compared.lost.found ? 0 : code; /* it is written over, or deleted */
+    return copies_must_compare(t, o->state, b, &owners, w->name) ? write_compare(w, b, err) : 0;
 }
 
 static int tombstone_begin(struct write *w, struct error *err)
@@ -141,6 +147,18 @@ static int write_decide(struct write *w, struct error *err)
     as->modified_ms = clock_wall_ms();
     as->tombstone = true;
     return code != 0 ? code : tombstone_begin(w, err);
+}
+
+/* What is refused because of what is here, or is not (a condition, a deletion of nothing), asks
+ * nobody to commit: none would say that another acts by now.  It is a read, and answered as one. */
+static int write_decide_surely(struct write *w, struct error *err)
+{
+    const struct bucket *b = bmd_bucket_by_id(&w->order.state->bmd, w->bucket_id);
+    int code = write_decide(w, err);
+    if (code == 0 || w->has_compared || copies_suffice_here(w->target, b, w->name))
+        return code;
+    code = write_compare(w, b, err);
+    return code != 0 ? code : write_decide(w, err);
 }
 
 /* Does nobody answer reads who owned the name until `copies` were lowered, and has not got it? */
@@ -235,7 +253,7 @@ static void write_run(void *arg)
     struct error err = ERROR_INIT;
     int code = write_prepare(w, &err);
     if (code == 0)
-        code = write_decide(w, &err);
+        code = write_decide_surely(w, &err);
     if (code == 0)
         code = copies_commit_others(&w->order, &err);
     if (code != 0) {

@@ -29,8 +29,10 @@ class Row:
 
 
 ROWS = [
-    Row("lease", "target/copies_read.c", "clock_ms() >= atomic_load(&t->copies->lease_until_ms)", "false",
+    Row("lease", "target/copies_read.c", "clock_ms() < atomic_load(&t->copies->lease_until_ms)", "clock_ms() > 0",
         "who_is_passed_over_does_not_answer_from_what_it_had"),
+    Row("lease, refusals", "target/copies_write.c", "if (code == 0 || w->has_compared || ", "if (code != 0 || ",
+        "who_is_passed_over_refuses_nothing_by_what_it_had"),
     Row("lease's length", "target/copies.c", "sent_ms + lease_ms", "sent_ms + 100 * lease_ms",
         "who_is_passed_over_does_not_answer_from_what_it_had"),
     Row("others", "target/copies_commit.c", "if (o->count == 0 || fault_skips", "if (o->count < 9 || fault_skips",

@@ -25,6 +25,19 @@ def test_who_is_passed_over_does_not_answer_from_what_it_had(c):
     s.end()
 
 
+def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
+    """A condition that does not hold, or a deletion of nothing, is a read: t1 has no lease for it."""
+    s = Scene(c, "refusals", copies=2)
+    s.freeze("t1")
+    s.cut_off("t1")
+    s.lose("t1")
+    two = s.put("two")
+    s.thaw("t1")
+    s.try_delete("t1")
+    s.try_put("three", "t1", over=two)
+    s.end()
+
+
 def test_who_is_back_does_not_answer_from_what_it_had(c):
     """t1 has missed a write, and a client still goes by its redirect of long ago."""
     s = Scene(c, "redirect", copies=2)

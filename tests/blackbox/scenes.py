@@ -136,8 +136,11 @@ class Scene:
         return wait_for(lambda: next((v for v in [next(tries)] if self.try_put(v, node)), None),
                         f"a PUT of {value}")
 
+    def try_delete(self, node="p1"):
+        return self.write("DELETE", node, delete(0))
+
     def delete(self):
-        wait_for(lambda: self.write("DELETE", "p1", delete(0)), "a DELETE")
+        wait_for(self.try_delete, "a DELETE")
 
     def put_no_further_than(self, target, value):
         """A write that goes on when this one of the owners has it."""
