@@ -149,7 +149,7 @@ static void run(void *arg)
     int code = E_NOT_READY;
     if (!is_stopped(r->back)) {
         code = back_upload(r->back->target, backlog_bucket_id(r->name), backlog_text(r->name),
-                           &of_backend, &err);
+                           backlog_memo(r->name), &of_backend, &err);
         /* What is put off comes again and again. */
         if (code != 0 && (of_backend || !backlog_has_failed(r->name)))
             log_warn("not uploaded yet", lerr(&err));

@@ -7,6 +7,7 @@
 #include "common/mem.h"
 #include "cluster/layout.h"
 #include "target/back_after.h"
+#include "target/back_compare.h"
 #include "target/backend/upload.h"
 #include "target/cold_internal.h"
 #include "target/earlier.h"
@@ -19,6 +20,7 @@ struct work {
     const char *name;
     struct object o; /* what is pending, a tombstone like an object */
     char etag[BACKEND_ETAG_MAX];
+    uint64_t *memo;
     bool refused; /* by the backend */
 };
 
@@ -88,17 +90,15 @@ static int send_object(struct work *w, struct error *err)
     return code;
 }
 
-/* What the owner of the new name has of it: who knows later owners does not say. */
-static int ask_owner(const struct work *w, const struct cluster_state *s, const char *new_name,
-                     struct object_held *held, struct error *err)
+int back_ask_owner(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                   const char *name, struct object_held *held, struct error *err)
 {
-    struct target *t = w->target;
     const struct node *owner;
     struct http_result r = {.code = 0};
-    int code = object_copy_owner(s, w->bucket, new_name, &owner, err);
+    int code = object_copy_owner(s, b, name, &owner, err);
     if (code != 0)
         return code;
-    _cleanup_free_ char *url = earlier_held_url(s, owner, w->bucket->id, new_name, true);
+    _cleanup_free_ char *url = earlier_held_url(s, owner, b->id, name, true);
     const struct http_call get = {
         .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
     (void)http_call_wait(t->data_client, &get, &r, NULL); /* the result says it */
@@ -107,37 +107,26 @@ static int ask_owner(const struct work *w, const struct cluster_state *s, const 
     return code;
 }
 
-/* Nothing is here under the new name: evicted, or forgotten after it was deleted; or lost, before
- * it was uploaded. */
-static int check_backend_has(const struct work *w, const char *new_name, struct error *err)
-{
-    bool there = false;
-    int code = cold_find(w->target->cold, w->bucket->props.backend, new_name, &there, err);
-    if (code == 0 && !there)
-        code =
-            error_set(err, E_NOT_READY,
-                      "renamed to '%s', of which neither its target nor the backend has anything: "
-                      "the backend keeps the old name",
-                      new_name);
-    return code;
-}
-
-/* The old name of a rename goes when the backend has the new one, whatever that was written to
- * since. */
+/* The old name of a rename goes when the backend has the new one (back_after.h). */
 static int check_after(const struct work *w, const struct cluster_state *s, struct error *err)
 {
-    char new_name[ATTR_NAME_MAX + 1];
+    struct back_after after;
     struct object_held held;
-    if (!back_after_get(&w->o.attr, new_name))
+    if (!back_after_get(&w->o.attr, &after))
         return 0;
-    if (!layout_is_settled(&s->smap)) /* the new name may be on its way to another owner */
-        return error_set(err, E_NOT_READY, "renamed to '%s', while objects move to other targets",
-                         new_name);
-    int code = ask_owner(w, s, new_name, &held, err);
-    if (code == 0 && (held.pending || held.uploading || held.unreadable))
-        code = error_set(err, E_NOT_READY, "renamed to '%s', which the backend does not have yet",
-                         new_name);
-    return code == 0 && !held.found ? check_backend_has(w, new_name, err) : code;
+    int code = back_ask_owner(w->target, s, w->bucket, after.name, &held, err);
+    if (code != 0)
+        return code;
+    switch (back_after_step(&after, &held, layout_is_settled(&s->smap))) {
+    case BACK_AFTER_GO:
+        return 0;
+    case BACK_AFTER_COMPARE:
+        return back_compare(w->target->cold, w->bucket->props.backend, &after, w->memo, err);
+    case BACK_AFTER_WAIT:
+        break;
+    }
+    return error_set(err, E_NOT_READY, "renamed to '%s', which the backend does not have yet",
+                     after.name);
 }
 
 static int delete_it(struct work *w, const struct cluster_state *s, struct error *err)
@@ -196,15 +185,15 @@ static int upload(struct work *w, const struct cluster_state *s, struct error *e
     return code;
 }
 
-int back_upload(struct target *t, uint64_t bucket_id, const char *name, bool *of_backend,
-                struct error *err)
+int back_upload(struct target *t, uint64_t bucket_id, const char *name, uint64_t *memo,
+                bool *of_backend, struct error *err)
 {
     *of_backend = false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
     if (b == NULL || b->props.backend == NULL)
         return 0; /* it was destroyed */
-    struct work w = {.target = t, .bucket = b, .name = name};
+    struct work w = {.target = t, .bucket = b, .name = name, .memo = memo};
     int code = upload(&w, s, err);
     *of_backend = w.refused;
     return code != 0 ? error_wrap(err, "upload '%s/%s'", b->name, name) : 0;

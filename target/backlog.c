@@ -17,6 +17,7 @@ struct backlog_name {
     int64_t again_ms;        /* … and the first that came while it ran */
     uint64_t failed_ms;      /* first; 0: never */
     uint64_t rests_until_ms; /* put off */
+    uint64_t memo;
     char text[];
 };
 
@@ -104,6 +105,11 @@ uint64_t backlog_bucket_id(const struct backlog_name *n)
 const char *backlog_text(const struct backlog_name *n)
 {
     return n->text;
+}
+
+uint64_t *backlog_memo(struct backlog_name *n)
+{
+    return &n->memo;
 }
 
 bool backlog_has_failed(const struct backlog_name *n)

@@ -57,6 +57,8 @@ void backlog_put_off(struct backlog *b, struct backlog_name *n, uint64_t now_ms)
 uint64_t backlog_bucket_id(const struct backlog_name *n);
 const char *backlog_text(const struct backlog_name *n);
 bool backlog_has_failed(const struct backlog_name *n); /* since it was noted */
+/* For who has taken it: a number, 0 at first, that stays with the name until it is gone. */
+uint64_t *backlog_memo(struct backlog_name *n);
 
 bool backlog_runs(const struct backlog *b, uint64_t bucket_id, const char *name);
 /* Does any run for which fn() says yes? */

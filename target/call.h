@@ -24,7 +24,8 @@ struct object_call {
     const struct bucket *bucket;       /* the state's */
     const char *name;
     bool refreshed;
-    const char *new_name;  /* of a rename */
+    const char *new_name;  /* of a rename … */
+    bool copied;           /* … and it has what the old one had */
     struct source *source; /* of a copy within the backend (cold_rename.h) */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */

@@ -124,6 +124,8 @@ int cold_check_conditions(const struct object_call *call, const struct backend_f
 /* What the backend has of the call's object; 0 also where there is none: then *there is false. */
 int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
                   struct error *err);
+int cold_ask_head_of(struct cold *c, const char *backend, const char *name, bool *there,
+                     struct backend_facts *facts, struct error *err);
 /* Of writes (cold_write.c), in the turn of their name.  E_NOT_READY where what is here waits for the
  * backend; call->earlier is known. */
 int cold_check_pending(const struct object_call *call, struct error *err);

@@ -10,6 +10,7 @@
 #include "target/cold_internal.h"
 #include "target/earlier.h"
 #include "target/object_copy.h"
+#include "target/rename_rule.h"
 #include "target/turns.h"
 
 enum { BODY_MAX = 16 << 10 };
@@ -129,6 +130,15 @@ static char *copy_order(const struct object_call *call, const struct backend_fac
     return json_text(doc);
 }
 
+static uint64_t patience_ms(const struct target *t, uint64_t size)
+{
+    const struct target_params *p = &t->params;
+    const struct rename_patience patience = {.call_ms = p->call_timeout,
+                                             .try_ms = p->backend_timeout + p->backend_backoff_max,
+                                             .tries = p->backend_retries + 1};
+    return rename_copy_ms(&patience, size);
+}
+
 /* It goes out once: a copy that comes late could take the place of what was written since. */
 static int order_copy(const struct object_call *call, const struct backend_facts *facts,
                       struct error *err)
@@ -150,6 +160,7 @@ static int order_copy(const struct object_call *call, const struct backend_facts
                                    .url = buf_str(&url),
                                    .body = order,
                                    .body_len = strlen(order),
+                                   .total_timeout_ms = patience_ms(t, (uint64_t)facts->size),
                                    .stall_timeout_ms = HTTP_NO_STALL_TIMEOUT,
                                    .once = true,
                                    .request_id = http_request_id(call->req)};
@@ -263,8 +274,9 @@ static int rename_watched(struct object_call *call, const struct cold_watch *wat
     if (code == E_OBJECT_NOT_FOUND) /* it is gone since */
         return error_recode(err, E_PRECONDITION, "object '%s'", call->name);
     if (code != 0)
-        return error_wrap(err, "the object is '%s' still, and may be '%s', too", call->name,
-                          call->new_name);
+        return error_wrap(err, "the object is '%s' still, and may be '%s', too%s", call->name,
+                          call->new_name, code == E_TIMEOUT ? ", now or later" : "");
+    call->copied = true;
     code = delete_old(call, &facts, watch, err);
     if (code != 0)
         return error_wrap(err, "the object is '%s' now, and may be '%s' still, too", call->new_name,

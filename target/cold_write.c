@@ -39,8 +39,8 @@ bool cold_has_conditions(const struct object_call *call)
            http_header(call->req, "If-Unmodified-Since") != NULL;
 }
 
-static int ask_head(struct cold *c, const char *backend, const char *name, bool *there,
-                    struct backend_facts *facts, struct error *err)
+int cold_ask_head_of(struct cold *c, const char *backend, const char *name, bool *there,
+                     struct backend_facts *facts, struct error *err)
 {
     struct bpipe *none;
     struct error why = ERROR_INIT;
@@ -53,13 +53,13 @@ static int ask_head(struct cold *c, const char *backend, const char *name, bool 
 int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
                   struct error *err)
 {
-    return ask_head(call->target->cold, call->bucket->props.backend, call->name, there, facts, err);
+    return cold_ask_head_of(call->target->cold, call->bucket->props.backend, call->name, there, facts, err);
 }
 
 int cold_find(struct cold *c, const char *backend, const char *name, bool *there, struct error *err)
 {
     struct backend_facts facts;
-    return ask_head(c, backend, name, there, &facts, err);
+    return cold_ask_head_of(c, backend, name, there, &facts, err);
 }
 
 static int refuse_pending(const struct object_call *call, struct error *err)
@@ -157,12 +157,21 @@ static void put_ended(void *arg, const struct attr *attr, const struct error *er
     sem_post(&e->over);
 }
 
+/* The backend has it from here, and under this tag. */
+static int put_tags(struct object_put *put, const char *etag, struct error *err)
+{
+    int code = object_put_tag(put, OBJECT_BACKEND_SENT, "1", err);
+    if (code == 0 && backend_etag_is_strong(etag))
+        code = object_put_tag(put, OBJECT_BACKEND_ETAG, etag, err);
+    return code;
+}
+
 static void put_keep(const struct object_call *call, struct object_put *put, const char *etag)
 {
     struct ending e = {.call = call, .etag = etag};
     struct error err = ERROR_INIT;
     sem_init(&e.over, 0, 0);
-    if (backend_etag_is_strong(etag) && object_put_tag(put, OBJECT_BACKEND_ETAG, etag, &err) != 0) {
+    if (put_tags(put, etag, &err) != 0) {
         object_put_abort(put);
         put_ended(&e, NULL, &err);
     } else {

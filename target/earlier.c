@@ -83,6 +83,7 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
         (r = json_get_bool(doc, "", "damaged", &out->damaged, err)) != 0 ||
         (r = json_get_bool(doc, "", "pending", &out->pending, err)) != 0 ||
+        (r = json_get_bool(doc, "", "sent", &out->sent, err)) != 0 ||
         (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
         (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
         (r = json_need_str(doc, "", "version", &version, err)) != 0)
@@ -309,6 +310,8 @@ static void reply_held(struct http_request *req, const struct object_held *held,
             json_object_set_new(doc, "damaged", json_true());
         if (held->pending)
             json_object_set_new(doc, "pending", json_true());
+        if (held->sent)
+            json_object_set_new(doc, "sent", json_true());
         json_object_set_new(doc, "version", json_string(version_format(&held->version, version)));
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));

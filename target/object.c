@@ -425,7 +425,8 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
                                 .size = cur.attr.size,
                                 .modified_ms = cur.attr.modified_ms,
                                 .slices = ec_manifest_tag(&cur.attr),
-                                .pending = attr_is_pending(&cur.attr)};
+                                .pending = attr_is_pending(&cur.attr),
+                                .sent = !attr_is_pending(&cur.attr) && object_was_sent(&cur.attr)};
     return 0;
 }
 

@@ -97,6 +97,8 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 #define OBJECT_BACKEND_ETAG "backend-etag"
 /* Where it had none that tells bytes apart: its Last-Modified, in seconds. */
 #define OBJECT_BACKEND_MODIFIED "backend-modified"
+/* "1": it was written here, and has got there; it was not read from there. */
+#define OBJECT_BACKEND_SENT "backend-sent"
 /* Of what a job downloaded: its URL, without the query. */
 #define OBJECT_SOURCE "source"
 /* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said. */
@@ -112,7 +114,8 @@ struct object_held {
     uint64_t size;
     int64_t modified_ms;
     uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
-    bool pending;    /* the bucket's backend does not have it yet (back.h) */
+    bool pending;    /* the bucket's backend does not have it yet (back.h) … */
+    bool sent;       /* … or got it from here (OBJECT_BACKEND_SENT) */
     bool uploading;  /* of an answer of another target: it is on its way there just now */
 };
 /* Under the name's lock: what this target began to write before it lost the name is in it, or is

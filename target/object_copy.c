@@ -105,7 +105,8 @@ static void put_header(struct headers *h, const char *line)
 static bool next_carried(const struct attr *a, size_t *pos, const char **name, const char **value)
 {
     while (attr_meta_next(a, pos, name, value)) {
-        if (strcmp(*name, OBJECT_BACKEND_ETAG) != 0 && strcmp(*name, OBJECT_BACKEND_MODIFIED) != 0)
+        if (strcmp(*name, OBJECT_BACKEND_ETAG) != 0 &&
+            strcmp(*name, OBJECT_BACKEND_MODIFIED) != 0 && strcmp(*name, OBJECT_BACKEND_SENT) != 0)
             return true;
     }
     return false;

@@ -99,3 +99,5 @@ int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME]
                       struct error *err);
 /* Writes the attribute.  Fault point: disk.xattr. */
 int object_set_attr(const struct mountpath *mp, int fd, const struct attr *a, struct error *err);
+/* Has it OBJECT_BACKEND_SENT? */
+bool object_was_sent(const struct attr *a);

@@ -1,23 +1,45 @@
 /* What was written here and then got to the bucket's backend (back.h) is pending no more: the mark
- * goes, and the backend's entity tag comes. */
+ * goes, and the backend's entity tag comes, and that it got there from here. */
 #include <string.h>
 #include <unistd.h>
 
 #include "io/file.h"
 #include "target/object_internal.h"
 
-/* Without a tag that tells bytes apart, or without room for one, `validate` reads it again. */
-static void add_tag(struct attr *a, const char *etag, char meta[static ATTR_META_MAX])
+/* Where there is room. */
+static void add_pair(struct attr *a, const char *name, const char *value,
+                     char meta[static ATTR_META_MAX])
 {
-    size_t name_len = sizeof OBJECT_BACKEND_ETAG, value_len = strlen(etag) + 1;
-    if (*etag == '\0' || attr_is_tombstone(a) || a->meta_len + name_len + value_len > ATTR_META_MAX)
+    size_t name_len = strlen(name) + 1, value_len = strlen(value) + 1;
+    if (a->meta_len + name_len + value_len > ATTR_META_MAX)
         return;
-    if (a->meta_len > 0)
+    if (a->meta_len > 0 && a->meta != meta)
         memcpy(meta, a->meta, a->meta_len);
-    memcpy(meta + a->meta_len, OBJECT_BACKEND_ETAG, name_len);
-    memcpy(meta + a->meta_len + name_len, etag, value_len);
+    memcpy(meta + a->meta_len, name, name_len);
+    memcpy(meta + a->meta_len + name_len, value, value_len);
     a->meta = meta;
     a->meta_len += name_len + value_len;
+}
+
+/* Without a tag that tells bytes apart, or without room for one, `validate` reads it again. */
+static void add_pairs(struct attr *a, const char *etag, char meta[static ATTR_META_MAX])
+{
+    if (attr_is_tombstone(a))
+        return;
+    add_pair(a, OBJECT_BACKEND_SENT, "1", meta);
+    if (*etag != '\0')
+        add_pair(a, OBJECT_BACKEND_ETAG, etag, meta);
+}
+
+bool object_was_sent(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_BACKEND_SENT) == 0)
+            return true;
+    }
+    return false;
 }
 
 static int uploaded_locked(struct object_place *p, const struct version *version, const char *etag,
@@ -32,7 +54,7 @@ static int uploaded_locked(struct object_place *p, const struct version *version
     p->mp = cur.mp;
     struct attr a = cur.attr;
     a.flags &= ~(unsigned)ATTR_PENDING;
-    add_tag(&a, etag, meta);
+    add_pairs(&a, etag, meta);
     code = object_rewrite_attr(p, &a, err);
     *done = code == 0;
     return code;

@@ -82,6 +82,8 @@ static void what_is_pending_is_not_evicted(void **unused)
     size_t pos = 0;
     const char *name, *value;
     assert_true(attr_meta_next(&o.attr, &pos, &name, &value));
+    assert_string_equal(name, OBJECT_BACKEND_SENT);
+    assert_true(attr_meta_next(&o.attr, &pos, &name, &value));
     assert_string_equal(name, OBJECT_BACKEND_ETAG);
     assert_string_equal(value, "\"tag\"");
     assert_true(evicted("a"));

@@ -27,6 +27,7 @@
 #include "common/log.h"
 #include "target/back.h"
 #include "target/back_after.h"
+#include "target/back_upload.h"
 #include "target/call.h"
 #include "target/cold_fresh.h"
 #include "target/cold_rename.h"
@@ -90,14 +91,15 @@ static int delete_copies(const struct object_call *call, const struct object_con
 /* The backend keeps the old name until it has the new one (back_after.h); so what was evicted since
  * is deleted like what is here. */
 static int bury(const struct object_call *call, const struct version *copied,
-                const struct object_condition *condition, struct error *err)
+                const struct back_after *after, const struct object_condition *condition,
+                struct error *err)
 {
     struct target *t = call->target;
     struct deletion d = {.err = ERROR_INIT};
     const struct object_held present = {.found = true, .visible = true, .version = *copied};
     _cleanup_(buf_done)
     struct buf meta = BUF_INIT;
-    back_after_put(&meta, call->new_name);
+    back_after_put(&meta, after);
     deletion_begin(&d);
     object_bury(t->store, call->bucket->id, call->name, condition, &present, &meta, deletion_ended,
                 &d);
@@ -108,22 +110,24 @@ static int bury(const struct object_call *call, const struct version *copied,
 }
 
 static int delete_by(const struct object_call *call, const struct version *copied,
-                     const struct object_condition *condition, struct error *err)
+                     const struct back_after *after, const struct object_condition *condition,
+                     struct error *err)
 {
     if (copies_are_several(call->bucket))
         return delete_copies(call, condition, err);
     if (bucket_is_written_back(call->bucket))
-        return bury(call, copied, condition, err);
+        return bury(call, copied, after, condition, err);
     return object_delete_wait(call->target->store, call->bucket->id, call->name,
                               call->bucket->props.durability, condition, NULL, err);
 }
 
 /* Gone meanwhile is as good. */
-static int delete_old(const struct object_call *call, struct version *copied, struct error *err)
+static int delete_old(const struct object_call *call, struct version *copied,
+                      const struct back_after *after, struct error *err)
 {
     const struct object_condition condition = {.check = check_version, .ctx = copied};
     struct error why = ERROR_INIT;
-    int code = delete_by(call, copied, &condition, &why);
+    int code = delete_by(call, copied, after, &condition, &why);
     if (code == 0 || code == E_OBJECT_NOT_FOUND)
         return 0;
     return error_set(err, code, "%s", why.message);
@@ -150,9 +154,31 @@ static int check_is_here(const struct object_call *call, struct error *err)
         call->name);
 }
 
-static int rename_here(const struct object_call *call, struct error *err)
+/* What the new name has got by the copy. */
+static int see_after(const struct object_call *call, const struct attr *copied,
+                     struct back_after *after, struct error *err)
+{
+    struct object_held held;
+    if (!bucket_is_written_back(call->bucket))
+        return 0;
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    int code = back_ask_owner(call->target, s, call->bucket, call->new_name, &held, err);
+    if (code == 0 && !held.found)
+        code = error_set(err, E_NOT_READY, "its target has nothing of '%s'; try again",
+                         call->new_name);
+    if (code != 0)
+        return error_wrap(err, "both names exist");
+    snprintf(after->name, sizeof after->name, "%s", call->new_name);
+    after->version = held.version;
+    after->size = copied->size;
+    after->sum = copied->checksum;
+    return 0;
+}
+
+static int rename_here(struct object_call *call, struct error *err)
 {
     struct object o;
+    struct back_after after = {.size = 0};
     int code = check_is_here(call, err);
     if (code == 0)
         code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
@@ -168,8 +194,11 @@ static int rename_here(const struct object_call *call, struct error *err)
     code = object_call_check_conditions(call, HTTP_DELETE, &o.attr, err);
     if (code == 0)
         code = object_copy(call->target->copier, &copy, err);
+    call->copied |= code == 0;
+    if (code == 0)
+        code = see_after(call, &o.attr, &after, err);
     close(o.fd);
-    return code != 0 ? code : delete_old(call, &copied, err);
+    return code != 0 ? code : delete_old(call, &copied, &after, err);
 }
 
 /* What is here and not pending, as the backend sees it. */
@@ -217,6 +246,8 @@ static void rename_run(void *arg)
     log_set_request(http_request_id(call->req));
     for (int i = 0; i < TRIES && code == E_PRECONDITION; i++)
         code = rename_once(call, &err);
+    if (call->copied && (code == E_PRECONDITION || code == E_OBJECT_NOT_FOUND))
+        error_wrap(&err, "it was copied to '%s', and written meanwhile", call->new_name);
     if (code == E_ABORTED) /* of renames only this node's end is one */
         error_recode(&err, E_NOT_READY, "target '%s' is stopping", call->target->id);
     if (code == 0)

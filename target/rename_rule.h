@@ -17,3 +17,13 @@ enum rename_way { RENAME_THERE, RENAME_HERE, RENAME_NOTHING };
  * backend has, as far as that is asked (`validate`). */
 enum rename_way rename_way(const struct object_held *here, const struct object_held *earlier,
                            bool fresh);
+
+/* How long the old name's owner waits for a copy within the backend, which the new name's owner
+ * makes: for as long as that may take at it, with all its tries, and no longer, for it may hang. */
+struct rename_patience {
+    uint64_t call_ms; /* between targets, where nothing is done … */
+    uint64_t try_ms;  /* … and each try of a request to the backend, with the pause after it */
+    uint64_t tries;   /* of one request */
+};
+enum { RENAME_COPY_MAX_MS = 7 * 24 * 3600 * 1000 };
+uint64_t rename_copy_ms(const struct rename_patience *p, uint64_t size);

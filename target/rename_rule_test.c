@@ -46,8 +46,20 @@ static void ways(void **unused)
     }
 }
 
+static void patience(void **unused)
+{
+    (void)unused;
+    const struct rename_patience p = {.call_ms = 10, .try_ms = 100, .tries = 3};
+    assert_int_equal(rename_copy_ms(&p, 0), 10 + 4 * 300);
+    assert_int_equal(rename_copy_ms(&p, (64 << 20) - 1), 10 + 4 * 300);
+    assert_int_equal(rename_copy_ms(&p, (uint64_t)5 << 30), 10 + (4 + 80) * 300);
+    const struct rename_patience most = {
+        .call_ms = UINT64_MAX, .try_ms = UINT64_MAX, .tries = UINT64_MAX};
+    assert_int_equal(rename_copy_ms(&most, UINT64_MAX), RENAME_COPY_MAX_MS);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(ways)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ways), cmocka_unit_test(patience)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

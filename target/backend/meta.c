@@ -14,7 +14,7 @@ static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <=
 static bool is_ours(const char *name)
 {
     return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
-           strcmp(name, OBJECT_BACKEND_ENCODING) == 0;
+           strcmp(name, OBJECT_BACKEND_ENCODING) == 0 || strcmp(name, OBJECT_BACKEND_SENT) == 0;
 }
 
 bool backend_meta_next(const char *pairs, size_t len, size_t *pos, const char **name,

@@ -5,6 +5,7 @@ whatever fails on the way leaves at least one of them.
 The backend is tests/reference/fake_s3.py, which verifies signatures, conditions and parts of copies."""
 
 import os
+import pathlib
 import random
 import threading
 
@@ -26,10 +27,10 @@ def there(*names):
     return [S3.has("data", f"pre/{n}") for n in names]
 
 
-def another_owner(c, name, same):
+def another_owner(c, name, same, bucket="s3"):
     """A name that the same target has, or the other one."""
-    owner = c.owner("s3", name)
-    return next(n for n in (f"{name}-{i}" for i in range(100)) if (c.owner("s3", n) == owner) == same)
+    owner = c.owner(bucket, name)
+    return next(n for n in (f"{name}-{i}" for i in range(100)) if (c.owner(bucket, n) == owner) == same)
 
 
 def check_renamed(c, name, new_name, data, meta=None):
@@ -158,6 +159,42 @@ def test_written_meanwhile(c):
         renamer.join()
         replies[0].expect(204)
         check_renamed(c, "busy", "busy-new", data, meta)
+
+
+def test_condition_that_held_once(c):
+    """The object is written between its copy and its deletion: then the condition does not hold any more, or it is deleted,
+    too, and the error says that the new name has it."""
+    for again, status, code in ((None, 412, "precondition_failed"), (404, 404, "object_not_found")):
+        name = f"once/{status}"
+        S3.put("data", f"pre/{name}", b"first")
+        tag = S3.etag("data", f"pre/{name}")
+        for fault in ({}, {"change": b"second"}, {"status": again} if again else {}):  # of three questions
+            S3.fail(f"pre/{name}", method="HEAD", **fault)
+        reply = rename(c, "s3", name, f"{name}-new", {} if again else {"If-Match": tag})
+        reply.expect(status, code, f"copied to '{name}-new'")
+        equal(there(name, f"{name}-new"), [b"second", b"first"], "what the backend has")
+
+
+def test_an_owner_that_does_not_answer(c):
+    """The new name's hangs in the middle of the copy: the old one's gives up, and says that it may still be made."""
+    go, name, data = threading.Event(), "hangs", b"hangs" * 100
+    new_name = another_owner(c, name, False)
+    owner = c.owner("s3", name)
+    S3.put("data", f"pre/{name}", data)
+    c.kill(owner)
+    c.start(owner, *(f"--arg=--{a}" for a in ("backend-timeout=1s", "backend-retries=0", "backend-backoff-max=5ms", "call-timeout=1s")))
+    c.wait_node(owner, "active")
+    S3.fail(f"pre/{new_name}", method="PUT", stall=go)
+    reply = rename(c, "s3", name, new_name)
+    equal(there(name, new_name), [data, None], "what the backend has")
+    go.set()
+    reply.expect(504, "timeout", f"the object is '{name}' still, and may be '{new_name}', too, now or later")
+    wait_for(lambda: there(name, new_name) == [data, data], "the copy is made later")
+    c.kill(owner)
+    c.start(owner)
+    c.wait_node(owner, "active")
+    rename(c, "s3", name, new_name).expect(204)
+    check_renamed(c, name, new_name, data)
 
 
 def test_there_and_back(c):
@@ -336,7 +373,7 @@ def test_back_lost_before_its_upload(c):
     name, data = "lost", b"bytes that the backend has" * 100
     write_back(c, name, data)
     wait_uploaded(c)
-    new_name = another_owner(c, name, False)
+    new_name = another_owner(c, name, False, "back")
     owner = c.owner("back", new_name)
     refuse(new_name)
     rename(c, "back", name, new_name).expect(204)
@@ -355,6 +392,84 @@ def test_back_lost_before_its_upload(c):
     write_back(c, new_name, data)
     wait_uploaded(c)
     check_order(name, new_name, data)
+
+
+def lose(c, node, data):
+    """The file on that target with these bytes, of which there is one."""
+    lost = [path for path in list(c.object_files(node)) if pathlib.Path(path).read_bytes() == data]
+    equal(len(lost), 1, "files with these bytes")
+    os.unlink(lost[0])
+
+
+def asked_since(before, method, key):
+    return sum(r[:2] == (method, key) for r in S3.requests[before:])
+
+
+def test_back_lost_over_an_older_one(c):
+    """The backend has an object under the new name which is not the one that was renamed, whether that has been read from
+    there meanwhile or not."""
+    for how in ("asked", "read", "same length"):
+        name, data = f"over/{how}", f"over {how} ".encode() * 100
+        older = data[::-1] if how == "same length" else b"older"
+        write_back(c, name, data)
+        wait_uploaded(c)
+        new_name = another_owner(c, name, False, "back")
+        owner, key = c.owner("back", new_name), f"back/{new_name}"
+        S3.put("data", key, older, META)
+        S3.is_so(key, method="PUT", status=503)
+        rename(c, "back", name, new_name).expect(204)
+        before = len(S3.requests)
+        c.kill(owner)
+        lose(c, owner, data)
+        c.start(owner)
+        c.wait_node(owner, "active")
+        if how == "read":
+            c.dfcctl("storage", "reindex", owner, "--wait")
+            equal(c.get("back", new_name).expect(200).body, older, "what is read")
+        wait_for(lambda name=name, key=key, before=before: back_there(name) == [None] or asked_since(before, "HEAD", key) > 2,
+                 "the old name has been asked for more than once")
+        equal(back_there(name, new_name), [data, older], f"what the backend has, {how}")
+        if how == "same length":
+            equal(asked_since(before, "GET", key), 1, "reads of what the backend has: once is enough")
+        S3.calm()
+        write_back(c, new_name, data)
+        wait_uploaded(c)
+        check_order(name, new_name, data)
+
+
+def test_back_gone_after_its_upload(c):
+    """Nothing is here under the new name when the old one's turn comes, as after an eviction: the bytes tell."""
+    name, data = "evicted", b"evicted before" * 100
+    write_back(c, name, data)
+    wait_uploaded(c)
+    new_name = another_owner(c, name, False, "back")
+    owner, owner_before = c.owner("back", new_name), c.owner("back", name)
+    S3.put("data", f"back/{new_name}", b"older", META)
+    refuse(new_name)
+    rename(c, "back", name, new_name).expect(204)
+    c.kill(owner_before)
+    S3.calm()
+    wait_for(lambda: metric(c, "dfc_back_waiting", node=owner) == 0, "the new name is uploaded")
+    equal(back_there(name, new_name), [data, data], "what the backend has")
+    lose(c, owner, data)
+    before = len(S3.requests)
+    c.start(owner_before)
+    c.wait_node(owner_before, "active")
+    wait_uploaded(c)
+    check_order(name, new_name, data)
+    equal(asked_since(before, "GET", f"back/{new_name}"), 1, "reads of what the backend has")
+    write_back(c, new_name, data)  # what a target has lost cannot be moved
+    wait_uploaded(c)
+
+
+def test_back_same_bytes(c):
+    """Over an object with the same bytes, which is here already."""
+    for name in ("twin", "twin-new"):
+        write_back(c, name, b"twins")
+    wait_uploaded(c)
+    rename(c, "back", "twin", "twin-new").expect(204)
+    wait_uploaded(c)
+    check_order("twin", "twin-new", b"twins")
 
 
 def test_back_killed_and_moved(c):

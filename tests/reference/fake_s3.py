@@ -513,7 +513,7 @@ class FakeS3:
             self.faults.setdefault(key, []).extend([fault] * times)
 
     def is_so(self, key, **fault):
-        """Every answer for the key, until calm()."""
+        """Every answer for the key (with `method`: to such requests), until calm()."""
         with self.lock:
             self.always[key] = fault
 
@@ -548,6 +548,8 @@ class FakeS3:
             self.requests.append((request.command, key, dict(request.headers.items())))
             self.running += 1
             faults, always = self.faults.get(key, []), self.always.get(key, {})
+            if always.get("method", request.command) != request.command:
+                always = {}
             part = int(request.query.get("partNumber", 0))
             found = re.match(r"bytes=(\d+)-", request.headers.get("Range") or "")
             first = int(found.group(1)) if found else None
