@@ -9,6 +9,7 @@
 #include "target/back.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
+#include "target/list_pages.h"
 #include "target/miss.h"
 #include "target/turns.h"
 
@@ -142,6 +143,7 @@ static struct cold *cold_make(struct target *t)
     pthread_cond_init(&c->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
     pthread_mutex_init(&c->lock, NULL);
+    c->pages = list_pages_new(p->list_pages_memory);
     return c;
 }
 
@@ -192,6 +194,7 @@ void cold_free(struct cold *c)
     pool_free(c->rangers);
     pool_free(c->askers);
     turns_free(c->turns);
+    list_pages_free(c->pages);
     http_client_free(c->client);
     google_tokens_free(c->env.tokens);
     gates_free(c->env.gates);

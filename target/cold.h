@@ -33,10 +33,10 @@
 #include "net/http_server.h"
 #include "target/version.h"
 
-struct backend_page;
 struct bucket;
 struct cold;
 struct job_pace;
+struct jobs;
 struct miss_source;
 struct object_call;
 struct object_put;
@@ -72,10 +72,8 @@ struct cold_wanted {
 int cold_bring(struct cold *c, const struct cold_wanted *wanted, uint64_t *bytes,
                struct error *err);
 
-/* Blocks (a job's thread): the next page of what a backend calls its own, behind `after` or from it
- * on; names with the prefix, in bytewise order.  page->token: there are more. */
-int cold_list_names(struct target *t, const char *backend, const char *prefix, const char *after,
-                    struct backend_page *page, struct error *err);
+/* The state has changed: what is kept of lists for jobs that are over goes.  NULL is fine. */
+void cold_list_forget(struct cold *c, const struct jobs *jobs);
 
 /* Blocks (a job's thread): has the backend an object of this name? */
 int cold_find(struct cold *c, const char *backend, const char *name, bool *there,

@@ -29,6 +29,7 @@ struct cold {
     atomic_uint_fast64_t range_memory;
     struct pool *writers;  /* each runs the writes to one name (cold_write.c) */
     struct turns *turns;   /* of the writers */
+    struct list_pages *pages; /* of lists, for jobs (cold_list.c) */
     pthread_mutex_t lock;  /* of what follows */
     pthread_cond_t changed;
     bool stopping;

@@ -5,9 +5,10 @@
 #include <string.h>
 
 #include "common/arena.h"
+#include "common/jsonx.h"
 #include "common/mem.h"
 #include "target/backend/backend.h"
-#include "target/cold.h"
+#include "target/cold_pages.h"
 #include "target/list.h"
 #include "target/target.h"
 
@@ -98,40 +99,32 @@ static int emit_here(struct merge *m, const char *to, struct error *err)
 
 /* --- what the backend has --------------------------------------------------------------------- */
 
-static int backend_of(const struct cold_names *n, struct arena *a, const char **url,
-                      struct error *err)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(n->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
-    if (b == NULL || b->props.backend == NULL)
-        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
-    *url = arena_strdup(a, b->props.backend);
-    return 0;
-}
-
-/* One page; *after: its last name. */
-static int emit_page(struct merge *m, char **after, bool *more, struct error *err)
+/* The names of a page behind `after`, which is its last one then; "": there are no more. */
+static int emit_page(struct merge *m, struct cold_pages *pages, char **after, struct error *err)
 {
     const struct cold_names *n = m->n;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(ARENA_BYTES);
-    struct backend_page page = {.arena = a};
-    const char *backend = NULL;
-    int code = backend_of(n, a, &backend, err);
+    _cleanup_json_ json_t *page = NULL;
+    json_t *entries = NULL;
+    const char *next = NULL;
+    int code = cold_pages_read(pages, *after, &page, err);
     if (code == 0)
-        code = cold_list_names(n->target, backend, n->prefix, *after, &page, err);
-    for (size_t i = 0; code == 0 && i < page.entry_count; i++) {
-        const char *name = page.entries[i].name;
-        if (strcmp(name, *after) <= 0 || !n->is_ours(n->ctx, name))
+        code = json_get_array(page, "", "entries", &entries, err);
+    if (code == 0)
+        code = json_need_str(page, "", "next", &next, err);
+    for (size_t i = 0; code == 0 && i < json_array_size(entries); i++) {
+        const char *name = NULL;
+        code = json_need_str(json_array_get(entries, i), "entries", "name", &name, err);
+        if (code != 0 || strcmp(name, *after) <= 0 || !n->is_ours(n->ctx, name))
             continue;
         code = emit_here(m, name, err);
         if (code == 0)
             code = emit(m, name, err);
     }
-    *more = page.token != NULL;
-    if (page.entry_count > 0) {
+    if (code == 0 && *next != '\0' && strcmp(next, *after) <= 0)
+        code = error_set(err, E_BACKEND, "the backend's list does not go on behind '%s'", *after);
+    if (code == 0) {
         free(*after);
-        *after = xstrdup(page.entries[page.entry_count - 1].name);
+        *after = xstrdup(next);
     }
     return code;
 }
@@ -148,13 +141,21 @@ int cold_names_each(const struct cold_names *n,
                     void *ctx, struct error *err)
 {
     struct merge *m = xcalloc(1, sizeof *m);
+    struct cold_pages pages = {.target = n->target,
+                               .bucket_id = n->bucket_id,
+                               .prefix = n->prefix,
+                               .job = n->job,
+                               .stop = n->stop,
+                               .merged = !n->backend_only};
     char *after = xstrdup("");
     bool more = true;
     int code = 0;
     *m = (struct merge){.n = n, .fn = fn, .ctx = ctx, .arena = arena_new(ARENA_BYTES)};
     /* Pages without a name of ours are never flushed. */
-    while (code == 0 && more && (code = check_stop(m, err)) == 0)
-        code = emit_page(m, &after, &more, err);
+    while (code == 0 && more && (code = check_stop(m, err)) == 0) {
+        code = emit_page(m, &pages, &after, err);
+        more = *after != '\0';
+    }
     if (code == 0)
         code = emit_here(m, NULL, err);
     if (code == 0)
@@ -162,6 +163,7 @@ int cold_names_each(const struct cold_names *n,
     if (m->has_page)
         list_page_done(&m->page);
     arena_free(m->arena);
+    cold_pages_done(&pages);
     free(after);
     free(m);
     return code;

@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 
+struct job;
 struct target;
 
 enum { COLD_NAMES_BATCH = 256 };
@@ -17,6 +18,7 @@ struct cold_names {
     struct target *target;
     uint64_t bucket_id;
     const char *prefix;
+    const struct job *job; /* whose targets share what one has read of the backend (cold_pages.h) */
     bool backend_only;                            /* leave out what is only here */
     bool (*is_ours)(void *ctx, const char *name); /* of what the backend has */
     void *ctx;

@@ -230,6 +230,7 @@ static int copy_all_listed(struct copy_job *j, struct error *err)
     const struct cold_names names = {.target = j->base.target,
                                      .bucket_id = j->base.plan.input_bucket_id,
                                      .prefix = j->base.spec->prefix,
+                                     .job = j->base.job,
                                      .is_ours = objects_job_is_ours,
                                      .ctx = j,
                                      .stop = &j->base.stop.wanted};

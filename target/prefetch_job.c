@@ -94,12 +94,13 @@ static int prefetch_page(void *ctx, const char *const *names, size_t n, struct e
     return prefetch_batch(j, names, n, err);
 }
 
-/* Each target asks for all names and takes its own; how many there are is known at the end. */
+/* Each target goes through all names and takes its own; how many there are is known at the end. */
 static int prefetch_listed(struct prefetch_job *j, struct error *err)
 {
     const struct cold_names names = {.target = j->base.target,
                                      .bucket_id = j->base.plan.input_bucket_id,
                                      .prefix = j->base.spec->prefix,
+                                     .job = j->base.job,
                                      .backend_only = true,
                                      .is_ours = objects_job_is_ours,
                                      .ctx = j,

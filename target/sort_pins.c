@@ -246,6 +246,7 @@ static int add_prefix(struct batch *b, struct error *err)
     const struct cold_names names = {.target = p->target,
                                      .bucket_id = p->plan->input_bucket_id,
                                      .prefix = p->spec->input_prefix,
+                                     .job = p->job,
                                      .is_ours = is_meant,
                                      .ctx = b,
                                      .stop = p->stopped};

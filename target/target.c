@@ -142,6 +142,7 @@ static void state_changed(void *ctx, const struct cluster_state *s)
     struct target *t = ctx;
     sweeper_wake(t->sweeper);
     back_look(t->back);
+    cold_list_forget(t->cold, &s->jobs);
     job_files_settle(t->mountpaths, t->xactions, &s->jobs, t->id);
     tell_ready(t);
     member_state_taken(t->member);
