@@ -67,11 +67,13 @@ static int get_shard(struct decoder *d, struct pinned_shard *shard,
         code = decoder_get_bounded(d, NAME_LEN_MAX, "the length of a name", &len, err);
     if (code == 0)
         code = decoder_get(d, name, (size_t)len, err);
+    if (code != 0) /* then `len` may be any number */
+        return code;
     name[len] = '\0';
     info->name = name;
     info->missing = missing != 0;
     info->without = (unsigned)left;
-    return code;
+    return 0;
 }
 
 static int get_head(struct decoder *d, struct pinned_head *head, struct error *err)
