@@ -358,6 +358,14 @@ static void carry_meta(const struct attr *a, struct buf *out)
     }
 }
 
+bool object_copy_is_taken(const struct bucket *b, const struct attr *a)
+{
+    _cleanup_(buf_done)
+    struct buf meta = BUF_INIT;
+    carry_meta(a, &meta);
+    return backend_meta_check(b->props.backend, meta.data, meta.len, NULL) == 0;
+}
+
 static int store_here(struct object_copier *c, const struct from *from,
                       const struct object_put_spec *spec, struct error *err)
 {

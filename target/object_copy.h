@@ -64,6 +64,10 @@ struct object_copy {
 int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err);
 bool object_copy_may_pass(int code);
 
+/* Would the bucket's backend take the metadata that a copy of this object has?  There may be some
+ * that it has got by other ways. */
+bool object_copy_is_taken(const struct bucket *b, const struct attr *a);
+
 /* The target to which a name's copies go.  E_NO_TARGETS, E_NODE_UNREACHABLE. */
 int object_copy_owner(const struct cluster_state *s, const struct bucket *b, const char *name,
                       const struct node **owner, struct error *err);

@@ -201,12 +201,13 @@ static int rename_here(struct object_call *call, struct error *err)
     return code != 0 ? code : delete_old(call, &copied, &after, err);
 }
 
-/* What is here and not pending, as the backend sees it. */
+/* What is here and not pending, as the backend sees it; and could it be sent there again? */
 static bool is_fresh(const struct object_call *call)
 {
     struct object o;
     struct error err = ERROR_INIT; /* the backend is asked again, then, and says it again */
     return object_head(call->target->store, call->bucket->id, call->name, &o, &err) == 0 &&
+           object_copy_is_taken(call->bucket, &o.attr) &&
            cold_fresh_now(call->target, call->bucket, &o.attr, &err) == FRESH;
 }
 

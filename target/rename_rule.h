@@ -4,7 +4,8 @@
  *   what the name has                                  done
  *   pending here                                       here
  *   a deletion pending here                            nowhere: there is no such object
- *   an object here, as the backend has it              here
+ *   an object here, as the backend has it, with
+ *     metadata that can be sent there                  here
  *   anything else; what an earlier owner has, newer    within the backend, if nothing waits for it
  */
 #pragma once
@@ -14,7 +15,7 @@
 enum rename_way { RENAME_THERE, RENAME_HERE, RENAME_NOTHING };
 
 /* `earlier`: what earlier owners have (earlier.h).  fresh: what is here and not pending is what the
- * backend has, as far as that is asked (`validate`). */
+ * backend has, as far as that is asked (`validate`), and can be sent there. */
 enum rename_way rename_way(const struct object_held *here, const struct object_held *earlier,
                            bool fresh);
 

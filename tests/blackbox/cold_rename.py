@@ -353,6 +353,20 @@ def test_back_conditions(c):
     check_back(c, "cold", "waits-new", b"cold")
 
 
+def test_back_odd_metadata(c):
+    """An object that others gave metadata that is refused here: it is renamed all the same, and keeps it."""
+    for same in (True, False):
+        name, odd = f"odd/{same}", {"odd_name": "x"}
+        new_name = another_owner(c, name, same, "back")
+        S3.put("data", f"back/{name}", b"odd", odd)
+        equal(c.get("back", name).expect(200).headers["Dfc-Meta-odd_name"], "x", "metadata here")
+        c.object("PUT", "back", f"{name}-put", b"odd", {"Dfc-Meta-odd_name": "x"}).expect(400)
+        rename(c, "back", name, new_name).expect(204)
+        equal(back_there(name, new_name), [None, b"odd"], "what the backend has")
+        equal(S3.meta("data", f"back/{new_name}"), odd, "metadata there")
+        equal(c.get("back", new_name).expect(200).headers["Dfc-Meta-odd_name"], "x", "metadata under the new name")
+
+
 def test_back_in_a_row(c):
     """Renamed again before the backend has heard of it, and back to the first name."""
     names = [f"row/{i}" for i in range(3)]
