@@ -128,9 +128,34 @@ static int short_flags(struct args *a, const char *text, struct cursor *c, struc
 
 /* ---- the command ---- */
 
+/* What other stores' clients (mc, gsutil, aws, ais) call a command that is here by another name. */
+static const char *name_here(const char *word)
+{
+    static const struct {
+        const char *there, *here;
+    } rows[] = {
+        {"mb", "bucket create"},
+        {"rb", "bucket rm"},
+        {"stat", "object head"},
+        {"du", "storage summary"},
+        {"evict", "bucket evict"},
+        {"prefetch", "bucket prefetch"},
+        {"health", "cluster health"},
+        {"dsort", "sort start"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(word, rows[i].there) == 0)
+            return rows[i].here;
+    }
+    return NULL;
+}
+
 static int unknown_noun(const char *word, struct error *err)
 {
     struct suggestion best = SUGGESTION_INIT;
+    const char *here = name_here(word);
+    if (here != NULL)
+        return error_set(err, E_INVALID, "there is no command '%s'; it is '%s' here", word, here);
     for (const struct noun *n = nouns; n->name != NULL; n++)
         suggest(&best, word, n->name);
     for (const struct command *c = commands; c->noun != NULL; c++) {

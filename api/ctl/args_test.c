@@ -90,6 +90,8 @@ static void mistakes_are_named(void **state)
     } while (0)
     REFUSED("there is no command 'objet'; did you mean 'object'?", "objet");
     REFUSED("there is no command 'quux'; try 'dfcctl help'", "quux");
+    REFUSED("there is no command 'mb'; it is 'bucket create' here", "mb", "photos");
+    REFUSED("there is no command 'stat'; it is 'object head' here", "stat", "photos/a");
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
     REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, decommission, rm", "node", "frobnicate");
     REFUSED("there is no flag --prefx; did you mean --prefix?", "ls", "--prefx=a");

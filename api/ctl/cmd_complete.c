@@ -23,7 +23,7 @@ static void offer_from(const struct completion *c, struct buf *out, const char *
     {
         const char *name = json_string_value(json_object_get(one, field));
         if (name != NULL && strncmp(name, c->start, strlen(c->start)) == 0)
-            buf_printf(out, "%s\n", name);
+            buf_printf(out, "%s%s\n", c->lead, name);
     }
 }
 

@@ -60,17 +60,38 @@ static enum word_kind word_kind_at(const struct command *c, size_t at)
     return c->kinds[at < COMMAND_WORDS ? at : COMMAND_WORDS - 1];
 }
 
+/* What names a flag's value is, by the word that help prints for it. */
+static enum word_kind value_kind(const struct flag *f)
+{
+    static const struct {
+        const char *arg;
+        enum word_kind kind;
+    } rows[] = {{"BUCKET", WORD_BUCKET}, {"NODE", WORD_NODE}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(f->arg, rows[i].arg) == 0)
+            return rows[i].kind;
+    }
+    return WORD_OTHER;
+}
+
+static void find_value_of(struct completion *c, const struct flag *f)
+{
+    c->flag = f;
+    c->word = value_kind(f);
+    c->kind = c->word != WORD_OTHER ? COMPLETE_WORD : COMPLETE_CHOICE;
+}
+
 static void find_flag_value(struct completion *c)
 {
     const char *equals = strchr(c->start, '=');
     size_t len = (size_t)(equals - c->start);
-    c->flag = flag_find(c->start + 2, len - 2);
-    if (c->flag == NULL || len + 2 > sizeof c->lead)
+    const struct flag *f = flag_find(c->start + 2, len - 2);
+    if (f == NULL || len + 2 > sizeof c->lead)
         return;
     memcpy(c->lead, c->start, len + 1);
     c->lead[len + 1] = '\0';
     c->start = equals + 1;
-    c->kind = COMPLETE_CHOICE;
+    find_value_of(c, f);
 }
 
 void completion_find(struct completion *c, const char *const *words, size_t count)
@@ -80,8 +101,7 @@ void completion_find(struct completion *c, const char *const *words, size_t coun
     size_t took = 0;
     c->command = command_of(&s, &took);
     if (s.pending != NULL) {
-        c->flag = s.pending;
-        c->kind = COMPLETE_CHOICE;
+        find_value_of(c, s.pending);
     } else if (strncmp(c->start, "--", 2) == 0 && strchr(c->start, '=') != NULL) {
         find_flag_value(c);
     } else if (c->start[0] == '-') {

@@ -16,18 +16,18 @@ enum complete_kind {
     COMPLETE_COMMAND, /* the first word */
     COMPLETE_VERB,
     COMPLETE_FLAG,
-    COMPLETE_CHOICE, /* a flag's value */
-    COMPLETE_WORD,
+    COMPLETE_CHOICE, /* a flag's value, of those that the table knows */
+    COMPLETE_WORD,   /* a name: a word of the command, or a flag's value */
 };
 
 struct completion {
     enum complete_kind kind;
     const struct command *command; /* VERB: any of the noun; FLAG: may be NULL */
     const char *noun;              /* VERB */
-    const struct flag *flag;       /* CHOICE */
+    const struct flag *flag;       /* CHOICE; WORD, where it is its value */
     enum word_kind word;           /* WORD */
     const char *start;             /* what was typed of it */
-    char lead[64];                 /* CHOICE as --flag=VALUE: "--flag=", printed before each */
+    char lead[64];                 /* a value as --flag=VALUE: "--flag=", printed before each */
 };
 
 /* words[count - 1] is the one to complete.  Pure. */

@@ -35,6 +35,18 @@ static void what_is_completed(void **state)
     assert_int_equal(found(WORDS("node", "show", "")).word, WORD_NODE);
     assert_int_equal(found(WORDS("node", "show", "t1", "")).word, WORD_OTHER);
     assert_int_equal(found(WORDS("bucket", "rm", "a", "b", "c", "")).word, WORD_BUCKET);
+    c = found(WORDS("sort", "start", "--input-bucket", "tr"));
+    assert_int_equal(c.kind, COMPLETE_WORD);
+    assert_int_equal(c.word, WORD_BUCKET);
+    assert_string_equal(c.start, "tr");
+    assert_string_equal(c.lead, "");
+    c = found(WORDS("sort", "start", "--output-bucket=tr"));
+    assert_int_equal(c.kind, COMPLETE_WORD);
+    assert_int_equal(c.word, WORD_BUCKET);
+    assert_string_equal(c.start, "tr");
+    assert_string_equal(c.lead, "--output-bucket=");
+    assert_int_equal(found(WORDS("config", "show", "--node", "")).word, WORD_NODE);
+    assert_int_equal(found(WORDS("ls", "--limit", "")).kind, COMPLETE_CHOICE);
     completion_find(&c, NULL, 0);
     assert_int_equal(c.kind, COMPLETE_COMMAND);
 }

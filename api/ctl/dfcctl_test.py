@@ -252,6 +252,14 @@ class Completion(Case):
         self.assertEqual(self.offers("node", "show", "t"), ["t1", "t2"])
         self.assertEqual(self.offers("job", "abort", ""), [ident])
 
+    def test_live_names_of_flags(self):
+        self.mock.create("train")
+        self.mock.create("test")
+        self.assertEqual(self.offers("sort", "start", "--input-bucket", "tr"), ["train"])
+        self.assertEqual(self.offers("sort", "start", "--output-bucket=t"),
+                         ["--output-bucket=test", "--output-bucket=train"])
+        self.assertEqual(self.offers("config", "show", "--node", "t"), ["t1", "t2"])
+
     def test_bash(self):
         bash = shutil.which("bash")
         if bash is None:

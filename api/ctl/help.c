@@ -172,7 +172,7 @@ static const char md_intro[] =
     "**Environment.** `DFC_ENDPOINT`: the cluster's proxies, separated by commas. `NO_COLOR`: no\n"
     "colours.\n\n"
     "**Completion.** `source <(dfcctl completion bash)`; it knows the cluster's buckets, objects,\n"
-    "nodes and jobs as well.\n\n";
+    "nodes and jobs as well, also as values of flags (`--input-bucket`).\n\n";
 
 void help_markdown(FILE *out)
 {
