@@ -346,6 +346,17 @@ static void test_a_server_without_a_key_is_no_node(void **state)
     assert_non_null(strstr(err.message, "without a cluster key"));
 }
 
+static void test_a_public_address_is_named_as_the_mistake(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    server_end();
+    server_begin(KEY, NET_PUBLIC);
+    assert_int_equal(post("/echo", "x", &err), E_UNAUTHORIZED);
+    assert_non_null(strstr(err.message, "public address"));
+    assert_int_equal(handled, 0);
+}
+
 static void test_without_keys_nothing_is_asked(void **state)
 {
     (void)state;
@@ -432,6 +443,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stream_to_a_server_that_began_anew, setup, teardown),
         cmocka_unit_test_setup_teardown(test_another_key_is_refused_in_words, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_server_without_a_key_is_no_node, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_public_address_is_named_as_the_mistake, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_without_keys_nothing_is_asked, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_call_that_waits_ends_in_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_call_that_waits_can_be_cancelled, setup, teardown),

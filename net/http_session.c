@@ -161,6 +161,14 @@ static int code_of_refusal(int code)
     return code == E_ROUTE || code == E_METHOD || code == E_UNSUPPORTED ? E_UNAUTHORIZED : code;
 }
 
+/* Public ports do not have the call. */
+static const char *no_session(int code)
+{
+    return code == E_ROUTE ? "no session (is this a node's public address? "
+                             "nodes call one another at their control addresses)"
+                           : "no session";
+}
+
 static void opened(void *arg, struct http_result *r)
 {
     struct peer *p = arg;
@@ -173,7 +181,7 @@ static void opened(void *arg, struct http_result *r)
     p->open = code == 0;
     p->counter = 0;
     if (code != 0)
-        error_recode(&err, code_of_refusal(code), "no session");
+        error_recode(&err, code_of_refusal(code), "%s", no_session(code));
     go_on(p, code != 0 ? &err : NULL);
 }
 
