@@ -14,7 +14,8 @@
 #include <openssl/pem.h>
 
 #include "common/jsonx.h"
-#include "target/backend/google_token.h"
+#include "target/backend/google_key.h"
+#include "target/backend/google_source.h"
 
 static const char *line_of(const struct backend_request *r, const char *name)
 {
@@ -381,6 +382,60 @@ static void a_statement_is_signed(void **unused)
     EVP_PKEY_free(key);
 }
 
+static void logins_of_users(void **unused)
+{
+    (void)unused;
+    static const char login[] = "{\"type\":\"authorized_user\",\"client_id\":\"a+b\","
+                                "\"client_secret\":\"s/1\",\"refresh_token\":\"1//r&x\"}";
+    static const char *const bad[] = {
+        "[]",
+        "{\"type\":\"external_account\"}",
+        "{\"type\":\"authorized_user\",\"client_id\":\"i\",\"refresh_token\":\"topsecret\"}",
+        "{\"type\":\"authorized_user\",\"client_id\":\"i\",\"client_secret\":\"topsecret\","
+        "\"refresh_token\":\"\"}",
+        "{\"type\":\"authorized_user\",\"client_id\":\"i\",\"client_secret\":\"topsecret\","
+        "\"refresh_token\":\"r\",\"token_uri\":\"file:///x\"}",
+    };
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    struct google_question q;
+    struct error err = ERROR_INIT;
+    assert_int_equal(google_question_of_file(login, strlen(login), 1, a, &q, &err), 0);
+    assert_string_equal(q.body, "grant_type=refresh_token&client_id=a%2Bb&client_secret=s%2F1"
+                                "&refresh_token=1%2F%2Fr%26x");
+    assert_string_equal(q.url, "https://oauth2.googleapis.com/token");
+    assert_false(q.is_metadata);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_int_equal(google_question_of_file(bad[i], strlen(bad[i]), 1, a, &q, &err),
+                         E_BACKEND_DENIED);
+        assert_null(strstr(err.message, "topsecret"));
+    }
+}
+
+/* The file that is named, else the machine; a file that is named and is not there is an error. */
+static void sources_in_their_order(void **unused)
+{
+    (void)unused;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    struct google_question q;
+    struct error err = ERROR_INIT;
+    setenv("CLOUDSDK_CONFIG", "/nowhere", 1);
+    setenv("GCE_METADATA_HOST", "", 1);
+    unsetenv("GOOGLE_APPLICATION_CREDENTIALS");
+    assert_int_equal(google_question_make(a, 1, &q, &err), 0);
+    assert_true(q.is_metadata && q.method == HTTP_GET);
+    assert_string_equal(q.url, "http://metadata.google.internal/computeMetadata/v1/instance/"
+                               "service-accounts/default/token");
+    assert_string_equal(q.headers[0], "metadata-flavor: Google");
+    setenv("GCE_METADATA_HOST", "127.0.0.1:988", 1);
+    assert_int_equal(google_question_make(a, 1, &q, &err), 0);
+    assert_non_null(strstr(q.url, "http://127.0.0.1:988/computeMetadata/"));
+    setenv("GOOGLE_APPLICATION_CREDENTIALS", "/nowhere/key.json", 1);
+    assert_int_equal(google_question_make(a, 1, &q, &err), E_BACKEND_DENIED);
+    assert_non_null(strstr(err.message, "'/nowhere/key.json' cannot be read"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -388,7 +443,8 @@ int main(void)
         cmocka_unit_test(requests_that_copy),    cmocka_unit_test(answers_to_copies),
         cmocka_unit_test(facts_of_heads),        cmocka_unit_test(words),
         cmocka_unit_test(pages_of_names),        cmocka_unit_test(key_files_that_are_none),
-        cmocka_unit_test(a_statement_is_signed),
+        cmocka_unit_test(a_statement_is_signed), cmocka_unit_test(logins_of_users),
+        cmocka_unit_test(sources_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

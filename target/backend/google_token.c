@@ -1,8 +1,6 @@
 #include "target/backend/google_token.h"
 
 #include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -11,127 +9,64 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "common/parse.h"
 #include "common/rng.h"
-#include "io/file.h"
 #include "target/backend/exchange.h"
-
-#define SCOPE "https://www.googleapis.com/auth/devstorage.read_write"
-#define GRANT "urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Ajwt-bearer"
+#include "target/backend/google_source.h"
 
 enum {
-    FILE_MAX = 1 << 20,
-    LIFE_SECONDS = 3600,      /* of a statement: the most that Google takes */
     EARLY_MS = 5 * 60 * 1000, /* a token is asked for so long before the old one's end … */
     TOKEN_MAX = 8192,
-    CALL_TIMEOUT_MS = 60 * 1000,
     WORDS_MAX = 200,
 };
 
-/* --- the key ---------------------------------------------------------------------------------- */
+/* --- a question ------------------------------------------------------------------------------- */
 
-int google_key_parse(const char *text, size_t len, struct arena *a, struct google_key *out,
-                     struct error *err)
+struct answer {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    bool over, is_google;
+    struct http_result result;
+};
+
+/* Both in the loop's thread. */
+static void take_head(void *arg, const struct http_head *head)
 {
-    _cleanup_json_ json_t *doc = NULL;
-    const char *type = "";
-    struct google_key k = {.key_id = "", .token_uri = "https://oauth2.googleapis.com/token"};
-    if (json_parse(text, len, &doc, NULL) != 0 || json_get_str(doc, "", "type", &type, NULL) != 0 ||
-        strcmp(type, "service_account") != 0)
-        return error_set(err, E_BACKEND_DENIED,
-                         "the key file is not the JSON of a service account's key");
-    if (json_need_str(doc, "", "client_email", &k.email, NULL) != 0 ||
-        json_need_str(doc, "", "private_key", &k.private_key, NULL) != 0 ||
-        json_get_str(doc, "", "private_key_id", &k.key_id, NULL) != 0 ||
-        json_get_str(doc, "", "token_uri", &k.token_uri, NULL) != 0)
-        return error_set(err, E_BACKEND_DENIED,
-                         "the key file has no client_email with a private_key");
-    if (strncmp(k.token_uri, "https://", 8) != 0 && strncmp(k.token_uri, "http://", 7) != 0)
-        return error_set(err, E_BACKEND_DENIED, "token_uri of the key file is no http(s) URL");
-    *out = (struct google_key){.email = arena_strdup(a, k.email),
-                               .key_id = arena_strdup(a, k.key_id),
-                               .private_key = arena_strdup(a, k.private_key),
-                               .token_uri = arena_strdup(a, k.token_uri)};
-    return 0;
+    struct answer *n = arg;
+    const char *flavour = head->header(head, "Metadata-Flavor");
+    n->is_google = flavour != NULL && strcmp(flavour, "Google") == 0;
 }
 
-/* Base64 as URLs have it, without what fills it up (RFC 4648, section 5). */
-static void put_base64url(struct buf *out, const void *data, size_t len)
+static void take_end(void *arg, struct http_result *r)
 {
-    _cleanup_free_ unsigned char *text = xmalloc((len + 2) / 3 * 4 + 1);
-    int size = EVP_EncodeBlock(text, data, (int)len);
-    for (int i = 0; i < size && text[i] != '='; i++)
-        buf_putc(out, text[i] == '+' ? '-' : text[i] == '/' ? '_' : (char)text[i]);
+    struct answer *n = arg;
+    pthread_mutex_lock(&n->lock);
+    n->result.code = r->code;
+    n->result.status = r->status;
+    n->result.body = r->body;
+    r->body = BUF_INIT;
+    n->over = true;
+    pthread_cond_signal(&n->ended);
+    pthread_mutex_unlock(&n->lock);
 }
 
-static void put_json_part(struct buf *out, json_t *doc)
+static void answer_wait(struct http_client *client, const struct google_question *q,
+                        struct answer *n)
 {
-    _cleanup_free_ char *text = json_text(doc);
-    put_base64url(out, text, strlen(text));
-    json_decref(doc);
-}
-
-/* Of what stands there from `from` on. */
-static int put_signature(EVP_PKEY *key, size_t from, struct buf *out, struct error *err)
-{
-    unsigned char signature[1024];
-    size_t len = sizeof signature;
-    EVP_MD_CTX *ctx = EVP_MD_CTX_new();
-    bool good = ctx != NULL && EVP_PKEY_base_id(key) == EVP_PKEY_RSA &&
-                EVP_DigestSignInit(ctx, NULL, EVP_sha256(), NULL, key) == 1 &&
-                EVP_DigestSign(ctx, signature, &len, (const unsigned char *)out->data + from,
-                               out->len - from) == 1;
-    EVP_MD_CTX_free(ctx);
-    if (!good)
-        return error_set(err, E_BACKEND_DENIED, "private_key of the key file cannot sign");
-    buf_putc(out, '.');
-    put_base64url(out, signature, len);
-    return 0;
-}
-
-int google_key_sign(const struct google_key *key, int64_t now_s, struct buf *out, struct error *err)
-{
-    static char no_passphrase[] = ""; /* nobody is asked for one */
-    const size_t from = out->len;
-    BIO *bio = BIO_new_mem_buf(key->private_key, -1);
-    EVP_PKEY *private =
-        bio != NULL ? PEM_read_bio_PrivateKey(bio, NULL, NULL, no_passphrase) : NULL;
-    BIO_free(bio);
-    if (private == NULL)
-        return error_set(err, E_BACKEND_DENIED, "private_key of the key file is no key in PEM");
-    json_t *header = json_pack("{s:s, s:s}", "alg", "RS256", "typ", "JWT");
-    if (*key->key_id != '\0')
-        json_object_set_new(header, "kid", json_string(key->key_id));
-    put_json_part(out, header);
-    buf_putc(out, '.');
-    put_json_part(out, json_pack("{s:s, s:s, s:s, s:I, s:I}", "iss", key->email, "scope", SCOPE,
-                                 "aud", key->token_uri, "iat", (json_int_t)now_s, "exp",
-                                 (json_int_t)(now_s + LIFE_SECONDS)));
-    int code = put_signature(private, from, out, err);
-    EVP_PKEY_free(private);
-    return code;
-}
-
-static int load_key(struct arena *a, struct google_key *out, struct error *err)
-{
-    const char *path = getenv("GOOGLE_APPLICATION_CREDENTIALS");
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    struct error why = ERROR_INIT;
-    if (path == NULL || *path == '\0')
-        return error_set(err, E_BACKEND_DENIED,
-                         "no key: GOOGLE_APPLICATION_CREDENTIALS names no file");
-    if (file_read_all(path, FILE_MAX, &text, &why) != 0)
-        return error_set(err, E_BACKEND_DENIED, "no key: '%s' cannot be read", path);
-    int code = google_key_parse(buf_str(&text), text.len, a, out, err);
-    OPENSSL_cleanse(text.data, text.len);
-    return code == 0 ? 0 : error_wrap(err, "'%s'", path);
-}
-
-static void wipe_key(struct google_key *key)
-{
-    if (key->private_key != NULL)
-        OPENSSL_cleanse((char *)(uintptr_t)key->private_key, strlen(key->private_key));
+    const bool has_body = q->method == HTTP_POST;
+    const struct http_call call = {.method = q->method,
+                                   .url = q->url,
+                                   .headers = q->headers,
+                                   .body = has_body ? q->body : NULL,
+                                   .body_len = has_body ? strlen(q->body) : 0,
+                                   .total_timeout_ms = q->timeout_ms,
+                                   .on_head = take_head};
+    http_call_start(client, &call, take_end, n);
+    pthread_mutex_lock(&n->lock);
+    while (!n->over)
+        pthread_cond_wait(&n->ended, &n->lock);
+    pthread_mutex_unlock(&n->lock);
+    pthread_cond_destroy(&n->ended);
+    pthread_mutex_destroy(&n->lock);
 }
 
 /* --- the token service ------------------------------------------------------------------------ */
@@ -141,8 +76,8 @@ struct token {
     int64_t until_ms; /* wall time */
 };
 
-static int read_token(const struct http_result *r, int64_t now_ms, struct token *out,
-                      struct error *err)
+static int read_token(const struct http_result *r, const char *who, int64_t now_ms,
+                      struct token *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
     const char *text = NULL;
@@ -151,7 +86,7 @@ static int read_token(const struct http_result *r, int64_t now_ms, struct token 
         json_need_str(doc, "", "access_token", &text, NULL) != 0 ||
         json_need_u64(doc, "", "expires_in", &seconds, NULL) != 0 || strlen(text) > TOKEN_MAX ||
         strpbrk(text, "\r\n") != NULL || seconds > INT32_MAX)
-        return error_set(err, E_BACKEND, "the token service's answer is no token");
+        return error_set(err, E_BACKEND, "%s: the answer is no token", who);
     *out = (struct token){.text = xstrdup(text), .until_ms = now_ms + (int64_t)seconds * 1000};
     return 0;
 }
@@ -167,65 +102,81 @@ static void put_words(const struct http_result *r, struct buf *out)
         buf_printf(out, "%.*s: %.*s", WORDS_MAX, error, WORDS_MAX, words);
 }
 
-static int token_refusal(const struct http_result *r, struct error *err)
+/* Where nobody may be there at all. */
+#define NO_METADATA " (asked since GOOGLE_APPLICATION_CREDENTIALS names no key file)"
+
+static int transport_refusal(const struct google_question *q, int transport, struct error *err)
+{
+    int code = failure_of_transport(transport, "no connection, or one that was cut", err);
+    return error_recode(err, code, "%s%s", q->who, q->is_metadata ? NO_METADATA : "");
+}
+
+static int token_refusal(const struct google_question *q, const struct answer *n, struct error *err)
 {
     _cleanup_(buf_done)
     struct buf words = BUF_INIT;
+    const struct http_result *r = &n->result;
     if (r->code != 0)
-        return failure_of_transport(r->code, "the token service cannot be reached", err);
+        return transport_refusal(q, r->code, err);
+    if (q->is_metadata && r->status == 404)
+        return error_set(err, E_BACKEND_DENIED,
+                         "%s has no service account for this machine: give it one, or set "
+                         "GOOGLE_APPLICATION_CREDENTIALS",
+                         q->who);
     put_words(r, &words);
     if (r->status == 400 || r->status == 401 || r->status == 403)
-        return error_set(err, E_BACKEND_DENIED, "the token service refuses the key: %s",
-                         buf_str(&words));
+        return error_set(err, E_BACKEND_DENIED, "%s refuses the key: %s", q->who, buf_str(&words));
     int code = failure_of_status(r->status, buf_str(&words), NULL, err);
-    return code == E_OBJECT_NOT_FOUND ? error_recode(err, E_BACKEND, "token service") : code;
+    return error_recode(err, code == E_OBJECT_NOT_FOUND ? E_BACKEND : code, "%s", q->who);
+}
+
+static int take_token(const struct google_question *q, const struct answer *n, int64_t now_ms,
+                      struct token *out, struct error *err)
+{
+    if (n->result.code != 0 || n->result.status < 200 || n->result.status > 299)
+        return token_refusal(q, n, err);
+    if (q->is_metadata && !n->is_google)
+        return error_set(err, E_BACKEND_DENIED,
+                         "what answers for %s is not Google's (no Metadata-Flavor)", q->who);
+    return read_token(&n->result, q->who, now_ms, out, err);
 }
 
 /* One question.  *again: another may have another answer. */
-static int ask_once(const struct exchange_env *env, const struct google_key *key, struct token *out,
-                    bool *again, struct error *err)
+static int ask_once(const struct exchange_env *env, struct token *out, bool *again,
+                    struct error *err)
 {
-    static const char *const lines[] = {"content-type: application/x-www-form-urlencoded", NULL};
-    _cleanup_(buf_done)
-    struct buf body = BUF_INIT;
-    struct http_result r = {.code = 0};
-    struct error why = ERROR_INIT;
+    struct google_question q = {.body = NULL};
+    struct answer n = {.lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER};
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(4096);
     int64_t now_ms = clock_wall_ms();
     *again = false;
-    buf_puts(&body, "grant_type=" GRANT "&assertion=");
-    int code = google_key_sign(key, now_ms / 1000, &body, err);
+    int code = google_question_make(a, now_ms / 1000, &q, err);
     if (code != 0)
         return code;
-    const struct http_call call = {.method = HTTP_POST,
-                                   .url = key->token_uri,
-                                   .headers = lines,
-                                   .body = body.data,
-                                   .body_len = body.len,
-                                   .total_timeout_ms = CALL_TIMEOUT_MS};
-    code = http_call_wait(env->client, &call, &r, &why);
-    *again = code != 0 && failure_is_passing(r.status, r.code);
-    code = code == 0 ? read_token(&r, now_ms, out, err) : token_refusal(&r, err);
-    http_result_done(&r);
+    answer_wait(env->client, &q, &n);
+    google_question_wipe(&q);
+    code = take_token(&q, &n, now_ms, out, err);
+    *again = code != 0 && failure_is_passing(n.result.status, n.result.code);
+    if (n.result.body.len > 0)
+        OPENSSL_cleanse(n.result.body.data, n.result.body.len);
+    http_result_done(&n.result);
     return code;
 }
 
 static int ask_service(const struct exchange_env *env, struct token *out, struct error *err)
 {
-    struct google_key key = {.email = ""};
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(4096);
-    int code = load_key(a, &key, err);
-    bool again = code == 0;
-    for (unsigned done = 0; again;) {
+    int code;
+    for (unsigned done = 0;;) {
         uint64_t luck, wait_ms;
+        bool again;
         *err = ERROR_INIT;
-        code = ask_once(env, &key, out, &again, err);
+        code = ask_once(env, out, &again, err);
         random_bytes(&luck, sizeof luck);
-        again = code != 0 && again && failure_wait(&env->rules, ++done, 0, luck, &wait_ms) &&
-                env->wait(env->ctx, wait_ms);
+        if (!again || !failure_wait(&env->rules, ++done, 0, luck, &wait_ms) ||
+            !env->wait(env->ctx, wait_ms))
+            return code;
     }
-    wipe_key(&key);
-    return code;
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

@@ -293,7 +293,8 @@ def test_wrong_keys_are_said_without_them(c):
         f.write("thisIsNoKeyAtAll")
     for path, text in ((GCS.write_key("foreign.json", other), "Invalid JWT Signature"),
                        (GCS.write_key("broken.json", broken), "no key in PEM"),
-                       (GCS.write_key("user.json", other, type="authorized_user"), "service account")):
+                       (GCS.write_key("user.json", other, type="authorized_user"), "no client_id"),
+                       (GCS.write_key("else.json", other, type="external_account"), "service account")):
         os.rename(path, GCS.key_file)  # it is read for the next token
         GCS.revoke()
         fresh(c, "keys").expect(403, "backend_denied", text)

@@ -16,6 +16,9 @@ More faults: of a PUT to a session
     keep=N            that many of its bytes are kept, and the answer says so (308)
 
 A rewrite takes rewrite_steps steps.
+
+It is the metadata server of a machine, too (GCE_METADATA_HOST=gcs.host), whose faults stand under METADATA
+(foreign=True: without the header that says it is Google's), and gives tokens for the refresh token that write_user() writes.
 """
 
 import base64
@@ -30,7 +33,9 @@ import urllib.parse
 
 from fake_s3 import FakeS3, Handler, Refused
 
-BEGIN, TOKEN = "(begin)", "(token)"
+BEGIN, TOKEN, METADATA = "(begin)", "(token)", "(metadata)"
+METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token"
+USER = {"client_id": "id+1", "client_secret": "aSecret/NobodyMaySee", "refresh_token": "1//aRefresh&NobodyMaySee"}
 PIECE, CRC_MAX = 256 << 10, 64 << 10
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -88,6 +93,9 @@ class GcsHandler(Handler):
     def send_object(self, data, fault):
         service = self.server.service
         bucket, key = service.locate(self)
+        if key == METADATA:
+            self.send_json(service.new_token(), 200, {} if "foreign" in fault else {"Metadata-Flavor": "Google"})
+            return
         generation = service.etag(bucket, key)
         if self.query.get("alt") != "media":
             self.send_json(service.document(bucket, key))
@@ -212,12 +220,14 @@ class FakeGCS(FakeS3):
         self.rewrite_steps = 1
         self.directory, self.public = tempfile.mkdtemp(dir=directory), public
         self.sessions, self.tokens, self.generation, self.token_life = {}, {}, 1_700_000_000_000_000, 3600
+        self.said_life = None  # seconds that a token is said to be good for, where it is for longer
         self.private_file, self.public_file = (os.path.join(self.directory, n) for n in ("key.pem", "public.pem"))
         subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
                         "-out", self.private_file], check=True, capture_output=True)
         subprocess.run(["openssl", "pkey", "-in", self.private_file, "-pubout", "-out", self.public_file],
                        check=True, capture_output=True)
         self.key_file = self.write_key("key.json", self.private_file)
+        self.host = self.url.removeprefix("http://")
 
     def write_key(self, name, private_file, **fields):
         path = os.path.join(self.directory, name)
@@ -225,6 +235,11 @@ class FakeGCS(FakeS3):
             json.dump({"type": "service_account", "client_email": "tests@example.iam", "private_key_id": "k1",
                        "private_key": pem.read(), "token_uri": self.url + "/token", **fields}, f)
         return path
+
+    def write_user(self, path, **fields):
+        with open(path + ".new", "w", encoding="ascii") as f:
+            json.dump({"type": "authorized_user", **USER, "token_uri": self.url + "/token", **fields}, f)
+        os.rename(path + ".new", path)
 
     # --- tokens
 
@@ -245,19 +260,28 @@ class FakeGCS(FakeS3):
 
     def grant(self, body):
         fields = dict(urllib.parse.parse_qsl(body))
-        if fields.get("grant_type") != GRANT or not self.verify(fields.get("assertion", "")):
+        if fields.get("grant_type") == "refresh_token":
+            if fields != {"grant_type": "refresh_token", **USER}:
+                raise Refused(400, "invalid_grant", "Token has been expired or revoked.")
+        elif fields.get("grant_type") != GRANT or not self.verify(fields.get("assertion", "")):
             raise Refused(400, "invalid_grant", "Invalid JWT Signature.")
+        return self.new_token()
+
+    def new_token(self):
         with self.lock:
             token = f"ya29.aTokenThatNobodyMaySee{len(self.tokens)}"
             self.tokens[token] = time.time() + self.token_life
-        return {"access_token": token, "expires_in": self.token_life, "token_type": "Bearer"}
+        return {"access_token": token, "expires_in": self.said_life or self.token_life, "token_type": "Bearer"}
 
     def revoke(self):
         with self.lock:
             self.tokens = dict.fromkeys(self.tokens, 0)
 
     def authorize(self, request):
-        if self.public or self.locate(request)[1] == TOKEN or self.session_of(request) is not None:
+        key = self.locate(request)[1]
+        if key == METADATA and request.headers.get("Metadata-Flavor") != "Google":
+            raise Refused(403, "forbidden", "Missing Metadata-Flavor:Google header.")
+        if self.public or key in (TOKEN, METADATA) or self.session_of(request) is not None:
             return
         token = (request.headers.get("Authorization") or "").removeprefix("Bearer ")
         with self.lock:
@@ -270,6 +294,8 @@ class FakeGCS(FakeS3):
         path = urllib.parse.urlsplit(request.path).path
         if path == "/token":
             return "", TOKEN
+        if path == METADATA_PATH:
+            return "", METADATA
         session = self.session_of(request)
         if session is not None:
             return session["bucket"], session["key"]
@@ -280,6 +306,8 @@ class FakeGCS(FakeS3):
         return bucket, BEGIN if upload else urllib.parse.unquote(key or "")
 
     def get(self, bucket, key):
+        if key == METADATA:
+            return b""
         with self.lock:
             if bucket not in self.objects:
                 raise Refused(404, "notFound", "The specified bucket does not exist.")
