@@ -257,24 +257,44 @@ def input_names(spec, directory):
                    if n.startswith(prefix) and n.endswith(extension)), key=raw_name)
 
 
-def read_shard(spec, name, place, path, key_map):
-    """Its records; none where the request puts up with a shard that cannot be read."""
+def shard_contents(spec, name, place, path):
+    """All its records; none where the request puts up with a shard that cannot be read."""
     extension = spec.get("input_extension") or ".tar"
     try:
         tar = map_file(path)
         if extension != ".tar":
             tar = memoryview(formats.to_tar(extension, tar))
-        records = shard_records(name, place, tar, spec)
+        return shard_records(name, place, tar, spec)
     except SortError as e:
         if e.code not in ("shard_corrupt", "shard_unsupported") or \
                 spec.get("unreadable_shards", "abort") == "abort":
             raise
         return []
+
+
+def read_shard(spec, name, place, path, key_map):
+    """Those of its records that are sorted."""
+    records = shard_contents(spec, name, place, path)
     return with_keys(with_groups(records, key_map, spec), spec)
 
 
+def shard_codes(spec, name, place, path, key_map):
+    """What it may fail with: of several records without a place any may be met first."""
+    codes = set()
+    try:
+        records = shard_contents(spec, name, place, path)
+    except SortError as e:
+        return {e.code}
+    for record in records:
+        try:
+            with_keys(with_groups([record], key_map, spec), spec)
+        except SortError as e:
+            codes.add(e.code)
+    return codes
+
+
 def reading_codes(spec, directory):
-    """What reading each of the shards by itself fails with."""
+    """What reading each of the shards by itself may fail with."""
     codes = set()
     try:
         key_map = read_key_map(spec, directory)
@@ -282,11 +302,8 @@ def reading_codes(spec, directory):
         return {e.code}
     for place, name in enumerate(input_names(spec, directory)):
         path = os.path.join(directory, name)
-        try:
-            if os.path.exists(path):
-                read_shard(spec, name, place, path, key_map)
-        except SortError as e:
-            codes.add(e.code)
+        if os.path.exists(path):
+            codes |= shard_codes(spec, name, place, path, key_map)
     return codes
 
 
