@@ -17,7 +17,7 @@
 #include "net/http_client.h"
 #include "net/peer_testing.h"
 
-enum { STALL_MS = 700, CALL_PATIENCE_S = 20 };
+enum { STALL_MS = 2000, CALL_PATIENCE_S = 20 };
 
 static struct {
     struct loop *loop;

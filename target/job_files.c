@@ -54,25 +54,38 @@ int job_files_open(struct mountpaths *m, const char *job_id, const char *name, i
     return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
 }
 
+/* A file of a job on the first mountpath that has a directory of it: one that was attached since has
+ * none. */
+static int place(struct mountpaths *m, const char *job_id, const char *name, char **path,
+                 struct error *err)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    for (size_t i = 0; i < set->placed; i++) {
+        _cleanup_free_ char *dir = job_dir(set->all[i], job_id);
+        if (access(dir, F_OK) != 0)
+            continue;
+        *path = xprintf("%s/%s", dir, name);
+        return 0;
+    }
+    return error_set(err, E_MOUNTPATH_DISABLED,
+                     "no mountpath is enabled that had been when job '%s' began", job_id);
+}
+
 int job_files_write(struct mountpaths *m, const char *job_id, const char *name, const void *data,
                     size_t len, struct error *err)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
-    if (set->placed == 0)
-        return error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
-    _cleanup_free_ char *dir = job_dir(set->all[0], job_id);
-    _cleanup_free_ char *path = xprintf("%s/%s", dir, name);
-    return file_replace(path, data, len, 0600, err);
+    _cleanup_free_ char *path = NULL;
+    int code = place(m, job_id, name, &path, err);
+    return code != 0 ? code : file_replace(path, data, len, 0600, err);
 }
 
 int job_files_append(struct mountpaths *m, const char *job_id, const char *name, const void *data,
                      size_t len, struct error *err)
 {
-    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
-    if (set->placed == 0)
-        return error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
-    _cleanup_free_ char *dir = job_dir(set->all[0], job_id);
-    _cleanup_free_ char *path = xprintf("%s/%s", dir, name);
+    _cleanup_free_ char *path = NULL;
+    int code = place(m, job_id, name, &path, err);
+    if (code != 0)
+        return code;
     _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return error_errno(err, errno, "open '%s'", path);

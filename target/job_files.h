@@ -19,7 +19,8 @@ int job_files_begin(struct mountpaths *m, const struct job *job, struct error *e
 /* A file of the job's directory for reading, on whichever mountpath it is.  E_NOT_FOUND. */
 int job_files_open(struct mountpaths *m, const char *job_id, const char *name, int *fd,
                    struct error *err);
-/* A file of the job's directory, whole and durable, on some mountpath; and what is in it.  E_NOT_FOUND. */
+/* A file of the job's directory, whole and durable, on some mountpath that had been there when the job began (E_MOUNTPATH_DISABLED:
+ * none is); and what is in it, E_NOT_FOUND. */
 int job_files_write(struct mountpaths *m, const char *job_id, const char *name, const void *data,
                     size_t len, struct error *err);
 int job_files_read(struct mountpaths *m, const char *job_id, const char *name, struct buf *out,

@@ -231,6 +231,30 @@ static void test_open_on_any_mountpath(void **state)
     assert_int_equal(job_files_open(fx.mountpaths, "srt-2", "in-7", &fd, &err), E_NOT_FOUND);
 }
 
+/* A mountpath that was attached after the job had begun has no directory of it. */
+static void test_written_where_the_job_is(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    _cleanup_free_ char *first = xprintf("%s/mp1/.dfc/jobs/srt-1", fx.dir);
+    _cleanup_free_ char *second = xprintf("%s/mp2/.dfc/jobs/srt-1", fx.dir);
+    begin("srt-1");
+    assert_int_equal(file_remove_tree(first, NULL), 0);
+    assert_int_equal(job_files_append(fx.mountpaths, "srt-1", "built", "one ", 4, NULL), 0);
+    assert_int_equal(job_files_append(fx.mountpaths, "srt-1", "built", "two", 3, NULL), 0);
+    assert_int_equal(job_files_read(fx.mountpaths, "srt-1", "built", &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "one two");
+    assert_int_equal(job_files_write(fx.mountpaths, "srt-1", "built", "new", 3, NULL), 0);
+    buf_clear(&text);
+    assert_int_equal(job_files_read(fx.mountpaths, "srt-1", "built", &text, NULL), 0);
+    assert_string_equal(buf_str(&text), "new");
+    assert_int_equal(file_remove_tree(second, NULL), 0);
+    assert_int_equal(job_files_write(fx.mountpaths, "srt-1", "built", "x", 1, NULL),
+                     E_MOUNTPATH_DISABLED);
+    assert_int_equal(access(first, F_OK), -1); /* nor is one made, perhaps after the job's end */
+}
+
 static void test_pins_are_cleared(void **state)
 {
     (void)state;
@@ -427,6 +451,7 @@ int main(void)
         TEST(test_begin),
         TEST(test_begin_on_a_full_disk),
         TEST(test_open_on_any_mountpath),
+        TEST(test_written_where_the_job_is),
         TEST(test_pins_are_cleared),
         TEST(test_a_file_has_its_name_when_it_is_whole),
         TEST(test_what_is_not_kept_goes),
