@@ -109,7 +109,7 @@ static int read_range(ec_mask have, uint64_t offset, uint64_t len, ec_mask *fail
     struct ec_reader *r;
     static struct taken t;
     t.len = 0;
-    assert_int_equal(ec_reader_new(&w.layout, w.tag, have, &source, &r, NULL), 0);
+    assert_int_equal(ec_reader_new(&w.layout, w.tag, have, 0, &source, &r, NULL), 0);
     w.read = 0;
     int code = ec_reader_range(r, offset, len, take, &t, NULL);
     if (code == 0) {
@@ -135,7 +135,7 @@ static void rebuild(ec_mask have, unsigned slice)
     static struct taken t;
     uint64_t sum;
     t.len = 0;
-    assert_int_equal(ec_reader_new(&w.layout, w.tag, have, &source, &r, NULL), 0);
+    assert_int_equal(ec_reader_new(&w.layout, w.tag, have, 0, &source, &r, NULL), 0);
     assert_int_equal(ec_reader_rebuild(r, slice, take, &t, &sum, NULL), 0);
     assert_int_equal(t.len, w.bytes[slice]);
     if (t.len > 0)
@@ -234,7 +234,7 @@ static void test_a_slice_is_rebuilt_of_its_own_blocks(void **state)
     static struct taken t;
     uint64_t sum;
     t.len = 0;
-    assert_int_equal(ec_reader_new(&w.layout, w.tag, 0x3f, &source, &r, NULL), 0);
+    assert_int_equal(ec_reader_new(&w.layout, w.tag, 0x3f, 0, &source, &r, NULL), 0);
     assert_int_equal(ec_reader_rebuild(r, 3, take, &t, &sum, NULL), 0);
     assert_int_equal(ec_reader_damaged(r), 1 << 3);
     assert_int_equal(t.len, w.bytes[3]);
@@ -264,6 +264,52 @@ static void test_slices_that_fail_or_lie(void **state)
     assert_int_equal(read_range(all, 0, w.layout.length, &failed, NULL), 0);
     assert_int_equal(failed, 1 << 0 | 1 << 3);
     w.bytes[0] += 1;
+}
+
+static void damage_block(unsigned slice, uint64_t stripe)
+{
+    w.slices[slice][ec_layout_block_at(&w.layout, stripe) + 5] ^= 1;
+}
+
+static void test_slices_damaged_in_different_blocks(void **state)
+{
+    (void)state;
+    struct rng rng;
+    ec_mask failed;
+    uint64_t bytes;
+    const uint64_t stripes = 12, block = UNIT + EC_CHECK_BYTES;
+    rng_seed(&rng, 6);
+    encode(2, 1, UNIT, stripes * 2 * UNIT, &rng);
+    damage_block(1, 4);
+    /* A slice that is known to be damaged is left alone. */
+    assert_int_equal(read_range(7, 0, w.layout.length, &failed, &bytes), 0);
+    assert_int_equal(failed, 1 << 1);
+    assert_int_equal(bytes, (2 * stripes + 1) * block);
+    for (uint64_t i = 0; i < stripes; i++) {
+        if (i != 4)
+            damage_block(i % 2 == 0 ? 0 : 2, i);
+    }
+    assert_int_equal(read_range(7, 0, w.layout.length, &failed, NULL), 0);
+    assert_int_equal(failed & 3, 3);
+    for (uint64_t at = 0; at + 90 < w.layout.length; at += 50)
+        assert_int_equal(read_range(7, at, 90, NULL, NULL), 0);
+    /* Its own good blocks, and others in place of those that are not. */
+    for (unsigned slice = 0; slice < 3; slice++) {
+        struct ec_reader *r;
+        static struct taken t;
+        uint64_t slice_sum;
+        t.len = 0;
+        assert_int_equal(ec_reader_new(&w.layout, w.tag, 7, 7, &source, &r, NULL), 0);
+        assert_int_equal(ec_reader_rebuild(r, slice, take, &t, &slice_sum, NULL), 0);
+        assert_int_equal(slice_sum, w.headers[slice].slice_sum);
+        ec_reader_free(r);
+    }
+    damage_block(0, 5); /* where slice 2 is damaged, too */
+    const uint64_t fifth = 5 * 2 * UNIT;
+    assert_int_equal(read_range(7, fifth, 10, NULL, NULL), E_CORRUPT);
+    assert_int_equal(read_range(7, fifth + UNIT, 10, NULL, NULL), 0);
+    assert_int_equal(read_range(7, 0, fifth, NULL, NULL), 0);
+    assert_int_equal(read_range(7, fifth + 2 * UNIT, 5 * UNIT, NULL, NULL), 0);
 }
 
 static void test_blocks_in_other_places_are_none(void **state)
@@ -364,6 +410,7 @@ int main(void)
         cmocka_unit_test(test_only_what_is_needed_is_read),
         cmocka_unit_test(test_a_slice_is_rebuilt_of_its_own_blocks),
         cmocka_unit_test(test_slices_that_fail_or_lie),
+        cmocka_unit_test(test_slices_damaged_in_different_blocks),
         cmocka_unit_test(test_blocks_in_other_places_are_none),
         cmocka_unit_test(test_wrong_lengths_are_refused),
         cmocka_unit_test(test_against_the_object),

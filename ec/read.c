@@ -4,6 +4,8 @@
 
 #include "common/mem.h"
 #include "ec/block.h"
+#include "ec/choice.h"
+#include "ec/mask.h"
 #include "ec/stripe.h"
 
 struct ec_reader {
@@ -12,12 +14,13 @@ struct ec_reader {
     struct ec_source source;
     struct ec_code *code;
     struct ec_stripe *blocks;
-    ec_mask have, failed, damaged;
-    int first_code; /* of what has failed */
+    ec_mask have, doubted; /* what cannot be read is not there any more */
+    ec_mask failed, damaged;
+    int why; /* the first that was not read, or else E_CORRUPT */
     uint64_t bytes;
 };
 
-int ec_reader_new(const struct ec_layout *layout, uint64_t tag, ec_mask have,
+int ec_reader_new(const struct ec_layout *layout, uint64_t tag, ec_mask have, ec_mask doubted,
                   const struct ec_source *source, struct ec_reader **out, struct error *err)
 {
     int code = ec_layout_check(layout, err);
@@ -29,7 +32,8 @@ int ec_reader_new(const struct ec_layout *layout, uint64_t tag, ec_mask have,
                             .source = *source,
                             .code = ec_code_new(layout->k, layout->m),
                             .blocks = ec_stripe_new(layout),
-                            .have = have & ((UINT64_C(1) << (layout->k + layout->m)) - 1)};
+                            .have = have & ((UINT64_C(1) << (layout->k + layout->m)) - 1),
+                            .doubted = doubted};
     *out = r;
     return 0;
 }
@@ -58,27 +62,26 @@ uint64_t ec_reader_bytes(const struct ec_reader *r)
     return r->bytes;
 }
 
-static unsigned count_of(ec_mask mask)
-{
-    return (unsigned)__builtin_popcountll(mask);
-}
-
-static ec_mask first_of(ec_mask mask, unsigned n)
-{
-    ec_mask out = 0;
-    for (; n > 0 && mask != 0; n--) {
-        out |= mask & -mask;
-        mask &= mask - 1;
-    }
-    return out;
-}
-
 static void fail(struct ec_reader *r, unsigned slice, int code)
 {
-    r->failed |= UINT64_C(1) << slice;
-    r->damaged |= code == E_CORRUPT ? UINT64_C(1) << slice : 0;
-    if (r->first_code == 0)
-        r->first_code = code;
+    const ec_mask bit = UINT64_C(1) << slice;
+    r->failed |= bit;
+    r->damaged |= code == E_CORRUPT ? bit : 0;
+    if (r->why == 0 || r->why == E_CORRUPT)
+        r->why = code;
+}
+
+static void fail_slice(struct ec_reader *r, unsigned slice, int code)
+{
+    r->have &= ~(UINT64_C(1) << slice);
+    fail(r, slice, code);
+}
+
+/* Others of its blocks may be good. */
+static void fail_block(struct ec_reader *r, unsigned slice)
+{
+    r->doubted |= UINT64_C(1) << slice;
+    fail(r, slice, E_CORRUPT);
 }
 
 /* Reads and checks these blocks of a stripe; those that are good. */
@@ -99,40 +102,43 @@ static ec_mask read_blocks(struct ec_reader *r, uint64_t stripe, ec_mask slices)
     r->source.read(r->source.ctx, wants, n);
     for (size_t i = 0; i < n; i++) {
         const struct ec_want *w = &wants[i];
-        if (w->code == 0 && ec_block_is_sound(w->out, block, r->tag, w->slice, stripe))
+        if (w->code != 0)
+            fail_slice(r, w->slice, w->code);
+        else if (ec_block_is_sound(w->out, block, r->tag, w->slice, stripe))
             good |= UINT64_C(1) << w->slice;
         else
-            fail(r, w->slice, w->code != 0 ? w->code : E_CORRUPT);
+            fail_block(r, w->slice);
     }
     return good;
 }
 
-static int too_few(const struct ec_reader *r, ec_mask left, struct error *err)
+static int too_few(const struct ec_reader *r, uint64_t stripe, ec_mask left, struct error *err)
 {
-    return error_set(err, r->first_code != 0 ? r->first_code : E_CORRUPT,
-                     "%u of %u slices are left, %u are needed", count_of(left),
-                     r->layout.k + r->layout.m, r->layout.k);
+    return error_set(err, r->why != 0 ? r->why : E_CORRUPT,
+                     "of stripe %llu %u of %u blocks are left, %u are needed",
+                     (unsigned long long)stripe, ec_mask_count(left), r->layout.k + r->layout.m,
+                     r->layout.k);
 }
 
 /* Has the blocks of `want` in memory. */
 static int get_blocks(struct ec_reader *r, uint64_t stripe, ec_mask want, struct error *err)
 {
-    ec_mask good = 0;
-    for (ec_mask next = want & r->have & ~r->failed;;) {
-        if (next != 0)
-            good |= read_blocks(r, stripe, next);
-        if ((want & ~good) == 0)
-            return 0;
-        if (count_of(good) >= r->layout.k)
+    ec_mask good = 0, tried = 0;
+    for (;;) {
+        const struct ec_choice c = {
+            .k = r->layout.k, .have = r->have, .doubted = r->doubted, .want = want};
+        const ec_mask next = ec_choice_next(&c, tried, good);
+        if (next == 0)
             break;
-        unsigned need = r->layout.k - count_of(good);
-        ec_mask left = r->have & ~r->failed & ~good;
-        if (count_of(left) < need)
-            return too_few(r, good | left, err);
-        next = first_of(left, need);
+        tried |= next;
+        good |= read_blocks(r, stripe, next);
     }
-    ec_code_restore(r->code, first_of(good, r->layout.k), want & ~good, ec_stripe_blocks(r->blocks),
-                    ec_layout_block(&r->layout, stripe));
+    if ((want & ~good) == 0)
+        return 0;
+    if (ec_mask_count(good) < r->layout.k)
+        return too_few(r, stripe, good | (r->have & ~tried), err);
+    ec_code_restore(r->code, ec_mask_first(good, r->layout.k), want & ~good,
+                    ec_stripe_blocks(r->blocks), ec_layout_block(&r->layout, stripe));
     return 0;
 }
 

@@ -2,8 +2,10 @@
  *
  * Of each stripe only the blocks are read that the range lies in.  Where one of them is not to be
  * had (its slice is not there, its disk does not give it, its check is wrong) others are read, as
- * few as make k with those that have been read, data before parity.  A slice that has failed is not
- * asked again, nor is what it has given before doubted: each block was checked. */
+ * few as make k (choice.h).  A slice that could not be read is not asked again.  One that gave what
+ * is not its own is missing in that stripe, and for others asked last: so an object is read whose
+ * slices are all damaged, as long as each stripe has k good blocks.  What a slice has given before
+ * is not doubted: each block was checked. */
 #pragma once
 
 #include "ec/code.h"
@@ -26,16 +28,17 @@ struct ec_source {
 
 struct ec_reader;
 
-/* `have`: the slices that there are, or seem to be.  E_INVALID. */
-int ec_reader_new(const struct ec_layout *layout, uint64_t tag, ec_mask have,
+/* `have`: the slices that there are, or seem to be; `doubted`: those of them that are known to be
+ * damaged, and asked last.  E_INVALID. */
+int ec_reader_new(const struct ec_layout *layout, uint64_t tag, ec_mask have, ec_mask doubted,
                   const struct ec_source *source, struct ec_reader **out, struct error *err);
 void ec_reader_free(struct ec_reader *r);
 DEFINE_CLEANUP(struct ec_reader, ec_reader_free);
 
 typedef int ec_take_fn(void *ctx, const void *data, size_t len, struct error *err);
 
-/* The bytes of the object, in order, in pieces.  E_RANGE beyond its length.  Where fewer than k
- * slices are left: the code of the first that could not be read, or E_CORRUPT. */
+/* The bytes of the object, in order, in pieces.  E_RANGE beyond its length.  Where a stripe has fewer
+ * than k good blocks: the code of the first slice that could not be read, or E_CORRUPT. */
 int ec_reader_range(struct ec_reader *r, uint64_t offset, uint64_t len, ec_take_fn *take, void *ctx,
                     struct error *err);
 /* The file of this slice, in order; its header's slice_sum.  Blocks that it has, and that are good,

@@ -99,7 +99,7 @@ static unsigned count_of(ec_mask mask)
 
 bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k)
 {
-    return ec_homes_mask(to) != 0 && count_of(ec_homes_mask(from)) > k;
+    return ec_homes_mask(to) != 0 && count_of(ec_homes_mask(from) & ~from->doubted) > k;
 }
 
 int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsigned slices,

@@ -28,6 +28,7 @@
 struct ec_homes {
     unsigned count;                        /* k + m */
     const struct node *all[EC_SLICES_MAX]; /* by slice; NULL: nobody */
+    ec_mask doubted;                       /* are damaged there: read last */
 };
 
 /* E_NO_TARGETS. */
@@ -75,7 +76,7 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
 /* Where all have answered, and all that stay have all their mountpaths: the slices that are to be
  * copied, and to whom. */
 void ec_plan_move(const struct ec_found *found, size_t count, unsigned slices, struct ec_homes *to);
-/* Something is to be made, and one more loss would not be the end. */
+/* Something is to be made, and one more loss would not be the end: more than k are not doubted. */
 bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k);
 /* What an owner of the name has said. */
 struct ec_owner {

@@ -423,6 +423,9 @@ static void what_one_more_loss_takes_away_does_not_wait(void **unused)
     for (unsigned i = 0; i < 5; i++)
         from.all[i] = &nodes[i];
     assert_true(ec_plan_may_wait(&from, &one, 4));
+    from.doubted = 1;
+    assert_false(ec_plan_may_wait(&from, &one, 4)); /* k are good */
+    from.doubted = 0;
     assert_false(ec_plan_may_wait(&from, &none, 4)); /* there is nothing to wait for */
     from.all[2] = NULL;
     assert_false(ec_plan_may_wait(&from, &one, 4));

@@ -135,23 +135,36 @@ static void plan(const struct ec_repair_ask *ask, unsigned slices, ec_mask damag
     if (ask->moves && ec_homes_mask(&t->todo.to) == 0)
         ec_plan_move(t->found, t->count, slices, &t->todo.to);
     ec_plan_read(t->found, t->count, slices, &t->from);
-    ec_plan_strike(t->found, t->count, &t->from, damaged);
+    ec_plan_pass_over(t->found, t->count, &t->from, damaged);
     ec_plan_read(t->found, t->count, slices, &t->from);
+    t->from.doubted |= damaged;
     for (unsigned i = 0; i < slices; i++) {
         if (ask->present_only && !all && ((damaged | t->todo.leaving) >> i & 1) == 0)
             t->todo.to.all[i] = NULL;
     }
 }
 
-static int make_all(const struct ec_repair_ask *ask, const struct ec_reading *r,
-                    const struct task *t, ec_mask *damaged, struct ec_repaired *done,
+/* It is good, wherever it was damaged before; others are made out of it. */
+static void take_made(struct task *t, unsigned slice, ec_mask *damaged)
+{
+    const ec_mask bit = (ec_mask)1 << slice;
+    t->from.all[slice] = t->todo.to.all[slice];
+    t->from.doubted &= ~bit;
+    *damaged &= ~bit;
+}
+
+static int make_all(const struct ec_repair_ask *ask, const struct ec_reading *r, struct task *t,
+                    ec_mask *damaged, struct ec_repaired *done,
                     struct error *err)
 {
     int code = 0;
     for (unsigned i = 0; i < t->todo.to.count && code == 0 && !ask->stop->wanted; i++) {
         if (t->todo.to.all[i] == NULL)
             continue;
+        t->from.doubted |= *damaged;
         code = make_slice(r, &t->from, i, t->todo.to.all[i], damaged, err);
+        if (code == 0)
+            take_made(t, i, damaged);
         done->made += code == 0;
         done->bytes += code == 0 ? ec_layout_slice_bytes(&r->manifest.layout) : 0;
     }

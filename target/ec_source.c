@@ -130,8 +130,8 @@ static int source_open(const struct ec_reading *r, const struct ec_homes *homes,
     *s = (struct source){.reading = r, .homes = *homes};
     s->end = ec_layout_slice_bytes(&r->manifest.layout);
     *out = s;
-    return ec_reader_new(&r->manifest.layout, r->manifest.tag, ec_homes_mask(homes), &source,
-                         reader, err);
+    return ec_reader_new(&r->manifest.layout, r->manifest.tag, ec_homes_mask(homes), homes->doubted,
+                         &source, reader, err);
 }
 
 /* --- a range ---------------------------------------------------------------------------------- */
@@ -199,8 +199,8 @@ static void guess(const struct ec_reading *r, struct ec_homes *out)
     ec_plan_guess(ranked, count, slices, out);
 }
 
-static int find(const struct ec_reading *r, const struct tries *tries, struct ec_homes *out,
-                struct error *err)
+static int find(const struct ec_reading *r, const struct tries *tries, ec_mask damaged,
+                struct ec_homes *out, struct error *err)
 {
     const struct ec_layout *l = &r->manifest.layout;
     _cleanup_free_ struct ec_found *found = NULL;
@@ -210,6 +210,7 @@ static int find(const struct ec_reading *r, const struct tries *tries, struct ec
     for (size_t i = 0; i < tries->count; i++)
         ec_plan_pass_over(found, count, &tries->all[i].homes, tries->all[i].failed);
     ec_plan_read(found, count, l->k + l->m, out);
+    out->doubted |= damaged;
     return ec_plan_check(found, count, l->k, l->k + l->m, err);
 }
 
@@ -232,7 +233,7 @@ int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, e
         code = try_range(r, &homes, offset, offset + len, &p, &tries, bad, &why);
     for (int i = 0; i < FINDS_MAX && code != 0 && !p.refused; i++) {
         why = ERROR_INIT;
-        if ((code = find(r, &tries, &homes, &why)) != 0)
+        if ((code = find(r, &tries, bad->damaged, &homes, &why)) != 0)
             break;
         code = try_range(r, &homes, offset, offset + len, &p, &tries, bad, &why);
     }

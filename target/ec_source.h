@@ -32,6 +32,7 @@ int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, e
 /* What a read has found so is made anew (ec_mend.h). */
 void ec_source_report(const struct ec_reading *r, const struct ec_bad *bad);
 struct ec_homes;
-/* The file of a slice out of others: those at `homes`.  Adds to *damaged. */
+/* The file of a slice out of its own good blocks, and out of others: those at `homes`.  Adds to
+ * *damaged. */
 int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,
                       ec_take_fn *take, void *ctx, ec_mask *damaged, struct error *err);

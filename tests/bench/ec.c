@@ -73,7 +73,7 @@ static struct ec_reader *reader(struct bench *b, ec_mask have)
     struct error err = ERROR_INIT;
     struct ec_reader *r;
     const struct ec_source source = {.ctx = b, .read = read_some};
-    if (ec_reader_new(&b->layout, 1, have, &source, &r, &err) != 0)
+    if (ec_reader_new(&b->layout, 1, have, 0, &source, &r, &err) != 0)
         give_up(&err);
     return r;
 }
