@@ -41,26 +41,35 @@ struct finding {
     sem_t *answered;
 };
 
-static int take_slices(struct http_result *r, const char *url, ec_mask *has)
+static ec_mask mask_of(json_t *list)
+{
+    ec_mask mask = 0;
+    json_t *item;
+    size_t i;
+    json_array_foreach(list, i, item)
+    {
+        if (json_integer_value(item) >= 0 && json_integer_value(item) < EC_SLICES_MAX)
+            mask |= (ec_mask)1 << json_integer_value(item);
+    }
+    return mask;
+}
+
+static int take_slices(struct http_result *r, const char *url, struct ec_found *out)
 {
     _cleanup_json_ json_t *doc = NULL;
     int code = http_result_error(r, url, NULL);
     if (code == 0)
         code = json_parse(buf_str(&r->body), r->body.len, &doc, NULL);
-    json_t *list = json_object_get(doc, "slices"), *item;
-    size_t i;
-    json_array_foreach(list, i, item)
-    {
-        if (json_integer_value(item) >= 0 && json_integer_value(item) < EC_SLICES_MAX)
-            *has |= (ec_mask)1 << json_integer_value(item);
-    }
+    const json_t *list = json_object_get(doc, "slices");
+    out->has = mask_of(json_object_get(doc, "slices"));
+    out->left = mask_of(json_object_get(doc, "left"));
     return code != 0 || json_is_array(list) ? code : E_JSON;
 }
 
 static void answered(void *arg, struct http_result *r)
 {
     struct finding *f = arg;
-    f->found->answered = take_slices(r, f->url, &f->found->has) == 0;
+    f->found->answered = take_slices(r, f->url, f->found) == 0;
     sem_post(f->answered);
 }
 

@@ -57,7 +57,14 @@ void ec_plan_read(const struct ec_found *found, size_t count, unsigned slices, s
             if (found[n].answered && (found[n].has & bit(i)) != 0)
                 out->all[i] = found[n].node;
         }
+        for (size_t n = 0; n < count && out->all[i] == NULL; n++) {
+            if (found[n].answered && (found[n].left & bit(i)) != 0) {
+                out->all[i] = found[n].node;
+                out->left |= bit(i);
+            }
+        }
     }
+    out->doubted = out->left;
 }
 
 static bool another_has(const struct ec_found *found, size_t count, size_t but, ec_mask slice)
@@ -86,8 +93,10 @@ void ec_plan_strike(struct ec_found *found, size_t count, const struct ec_homes 
 {
     for (unsigned i = 0; i < tried->count; i++) {
         for (size_t n = 0; n < count; n++) {
-            if ((failed & bit(i)) != 0 && found[n].node == tried->all[i])
-                found[n].has &= ~bit(i);
+            if ((failed & bit(i)) == 0 || found[n].node != tried->all[i])
+                continue;
+            found[n].has &= ~bit(i);
+            found[n].left &= ~bit(i);
         }
     }
 }
@@ -109,7 +118,7 @@ int ec_plan_check(const struct ec_found *found, size_t count, unsigned k, unsign
     unsigned silent = 0;
     const struct node *first = NULL;
     for (size_t n = 0; n < count; n++) {
-        has |= found[n].answered ? found[n].has & all : 0;
+        has |= found[n].answered ? (found[n].has | found[n].left) & all : 0;
         if (!found[n].answered) {
             silent++;
             first = first != NULL ? first : found[n].node;

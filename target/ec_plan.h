@@ -6,7 +6,7 @@
  *            finds no target is left to a repair
  *   read     first asked are those that had them if nobody was away at the write; where that
  *            is not so, everybody is asked what he has; of two who have one the first, and the
- *            other where that one's has failed
+ *            other where that one's has failed; what is left of a damaged one where nobody has one
  *   repair   a slice that nobody active has goes to the first active target that has all its
  *            mountpaths and no slice (or else none that is not elsewhere, too), one that is
  *            damaged to where it is
@@ -29,6 +29,7 @@ struct ec_homes {
     unsigned count;                        /* k + m */
     const struct node *all[EC_SLICES_MAX]; /* by slice; NULL: nobody */
     ec_mask doubted;                       /* are damaged there: read last */
+    ec_mask left;                          /* of these, what is not whole: ec_slices.h */
 };
 
 /* E_NO_TARGETS. */
@@ -42,6 +43,7 @@ struct ec_found {
     const struct node *node;
     bool answered;
     ec_mask has;
+    ec_mask left;    /* of these it has what is left of a damaged one */
     ec_mask surplus; /* of these a target of a higher rank has, too (ec_plan_repair()) */
 };
 

@@ -128,6 +128,34 @@ static void of_two_holders_the_other_is_read_where_one_has_failed(void **unused)
     assert_homes(&third, "003");
 }
 
+static void what_is_left_of_a_slice_is_read_where_nobody_has_one(void **unused)
+{
+    (void)unused;
+    struct ec_found found[NODES];
+    struct ec_homes h;
+    size_t count = find(found, "aaaa", (ec_mask[]){0, 0, 4, 1});
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), 0);
+    found[3].has = 0;
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), E_CORRUPT);
+    found[0].left = 1;
+    found[1].left = 2 | 4;
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), 0);
+    ec_plan_read(found, count, 3, &h);
+    assert_homes(&h, "012");
+    assert_int_equal(h.left, 1 | 2);
+    assert_int_equal(h.doubted, 1 | 2);
+    found[3].has = 1;
+    ec_plan_read(found, count, 3, &h);
+    assert_homes(&h, "312");
+    assert_int_equal(h.left, 2);
+    found[3].has = 0;
+    ec_plan_read(found, count, 3, &h);
+    ec_plan_strike(found, count, &h, 1);
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), 0);
+    ec_plan_strike(found, count, &h, 2);
+    assert_int_equal(ec_plan_check(found, count, 2, 3, NULL), E_CORRUPT);
+}
+
 static void it_is_lost_where_no_holder_of_a_slice_is_left(void **unused)
 {
     (void)unused;
@@ -450,6 +478,7 @@ int main(void)
         cmocka_unit_test(a_reader_first_asks_those_of_a_quiet_time),
         cmocka_unit_test(what_was_found_is_read),
         cmocka_unit_test(of_two_holders_the_other_is_read_where_one_has_failed),
+        cmocka_unit_test(what_is_left_of_a_slice_is_read_where_nobody_has_one),
         cmocka_unit_test(it_is_lost_where_no_holder_of_a_slice_is_left),
         cmocka_unit_test(fewer_than_k_wait_for_those_who_may_have_them),
         cmocka_unit_test(a_repair_gives_to_those_who_have_none),

@@ -150,6 +150,7 @@ static void take_made(struct task *t, unsigned slice, ec_mask *damaged)
     const ec_mask bit = (ec_mask)1 << slice;
     t->from.all[slice] = t->todo.to.all[slice];
     t->from.doubted &= ~bit;
+    t->from.left &= ~bit;
     *damaged &= ~bit;
 }
 

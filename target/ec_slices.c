@@ -207,13 +207,36 @@ static void get_serve(void *arg)
     reader_unref(reader);
 }
 
+/* In a worker. */
+static void get_left(void *arg)
+{
+    struct slice_call *c = slice_call_of(arg);
+    struct object o;
+    struct reader *reader;
+    struct error err = ERROR_INIT;
+    int code = object_open_left(c->target->store, c->bucket_id, c->slice, &o.fd, &o.attr.size,
+                                &reader, &err);
+    if (code == 0)
+        code = reply_range(c, &o, &reader, &err);
+    if (code != 0)
+        fail(c, "get", &err);
+    reader_unref(reader);
+}
+
 static void get_begin(struct http_request *req)
 {
     struct slice_call *c = slice_call_new(req);
+    const char *left = http_query(req, "left");
+    bool is_left = false;
     struct error err = ERROR_INIT;
-    if (parse_slice(c, &err) == 0)
+    int code = parse_slice(c, &err);
+    if (code == 0 && left != NULL)
+        code = parse_bool(left, &is_left, &err);
+    if (code == 0 && is_left)
+        code = pool_submit(c->target->workers, get_left, c, &err);
+    else if (code == 0)
         get_serve(c);
-    else
+    if (code != 0)
         fail(c, "get", &err);
 }
 
@@ -279,7 +302,20 @@ static int promise(const struct slice_call *c, struct error *err)
     return code;
 }
 
-static int look(const struct slice_call *c, json_t *list, struct error *err)
+/* Is there something of one that is not whole? */
+static bool is_left(const struct slice_call *c, const char *slice)
+{
+    int fd;
+    uint64_t size;
+    struct reader *reader;
+    int code = object_open_left(c->target->store, c->bucket_id, slice, &fd, &size, &reader, NULL);
+    if (code == 0)
+        close(fd);
+    reader_unref(reader);
+    return code == 0 && size > 0;
+}
+
+static int look(const struct slice_call *c, json_t *list, json_t *left, struct error *err)
 {
     uint64_t tag, slices = EC_SLICES_MAX;
     int code = ec_tag_parse(c->slice, strlen(c->slice), &tag, err);
@@ -293,6 +329,8 @@ static int look(const struct slice_call *c, json_t *list, struct error *err)
             object_head(c->target->store, c->bucket_id, ec_slice_name(tag, i, name), &o, &why);
         if (found == 0)
             json_array_append_new(list, json_integer(i));
+        else if (found == E_CORRUPT && is_left(c, name))
+            json_array_append_new(left, json_integer(i));
         else if (!is_absent(found))
             code = error_set(err, why.code, "%s", why.message);
     }
@@ -304,11 +342,11 @@ static void find_serve(void *arg)
 {
     struct slice_call *c = slice_call_of(arg);
     struct error err = ERROR_INIT;
-    json_t *list = json_array();
-    _cleanup_json_ json_t *doc = json_pack("{so}", "slices", list);
+    json_t *list = json_array(), *left = json_array();
+    _cleanup_json_ json_t *doc = json_pack("{so so}", "slices", list, "left", left);
     int code = http_query(c->req, "dfcv") != NULL ? promise(c, &err) : 0;
     if (code == 0)
-        code = look(c, list, &err);
+        code = look(c, list, left, &err);
     if (code == 0)
         http_reply_json(c->req, 200, doc);
     else
@@ -350,7 +388,8 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = get_begin,
      .summary = "Reads a slice that this target has.",
-     .query = "offset, length=bytes; default: all of it",
+     .query = "offset, length=bytes; default: all of it; left=true: what is left of one that is "
+              "damaged, also in quarantine",
      .body = "",
      .reply = "200 with the bytes",
      .errors = "invalid_argument object_not_found invalid_range data_corrupt mountpath_disabled "
@@ -374,7 +413,7 @@ const struct http_route ec_slice_routes[] = {
      .query = "tag=the object's manifest has it; slices=how many to look for; dfcv=the sender's "
               "state version: nothing is removed from now on that was decided by earlier owners",
      .body = "",
-     .reply = "`{\"slices\": [indices]}`",
+     .reply = "`{\"slices\": [indices], \"left\": [indices of those that are damaged]}`",
      .errors = "invalid_argument not_ready mountpath_disabled io_error"},
     {.name = NULL},
 };

@@ -2,9 +2,12 @@
  * over themselves, where they were damaged), read in ranges.
  *
  *   PUT    /v1/slices/{bucket id}/{slice}?object=&sync=   the body
- *   GET    /v1/slices/{bucket id}/{slice}?offset=&length=
+ *   GET    /v1/slices/{bucket id}/{slice}?offset=&length=&left=
  *   DELETE /v1/slices/{bucket id}/{slice}?placed=         another target has it, too
  *   GET    /v1/slices/{bucket id}?tag=&slices=&dfcv=      which of the first so many are here
+ *
+ * Of one that is damaged, and may be in quarantine, `left=true` gives what is left: its blocks have
+ * their checks.
  *
  * Which of two equal ones goes is decided by the ranks of one map (ec_plan.h): who answers with
  * dfcv removes nothing afterwards that was decided by owners before those of that state.

@@ -44,6 +44,8 @@ static void fetched(void *arg, struct http_result *r)
 {
     struct fetch *f = arg;
     f->code = http_result_error(r, f->url, NULL);
+    if (f->code == E_RANGE) /* it ends before */
+        f->code = E_CORRUPT;
     if (f->code == 0 && r->body.len != f->want)
         f->code = E_LENGTH;
     if (f->code == 0) {
@@ -63,7 +65,8 @@ static void fetch_start(struct source *s, const struct ec_want *want, struct fet
     const struct ec_reading *r = s->reading;
     struct window *w = &s->windows[want->slice];
     uint64_t left = s->end > want->offset ? s->end - want->offset : 0;
-    size_t len = left < AHEAD_BYTES ? (size_t)left : AHEAD_BYTES;
+    const bool whole = (s->homes.left >> want->slice & 1) == 0; /* a cut one gives what there is */
+    size_t len = !whole ? 0 : left < AHEAD_BYTES ? (size_t)left : AHEAD_BYTES;
     len = len > want->len ? len : want->len;
     if (w->size < len) {
         free(w->bytes);
@@ -75,7 +78,8 @@ static void fetch_start(struct source *s, const struct ec_want *want, struct fet
     _cleanup_free_ char *slice =
         ec_slice_url(s->homes.all[want->slice], r->bucket_id, r->manifest.tag, want->slice);
     *f = (struct fetch){.window = w, .want = len, .over = over};
-    f->url = xprintf("%soffset=%llu&length=%zu", slice, (unsigned long long)want->offset, len);
+    f->url = xprintf("%soffset=%llu&length=%zu%s", slice, (unsigned long long)want->offset, len,
+                     whole ? "" : "&left=true");
     const struct http_call call = {.method = HTTP_GET,
                                    .url = f->url,
                                    .reply_max = len,

@@ -136,6 +136,10 @@ bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *n
  * here (any more). */
 int object_check(struct object_store *s, uint64_t bucket_id, const char *name, bool *lacking,
                  struct error *err);
+/* The file of one that E_CORRUPT is said of, in quarantine or in its place, however short it is: its
+ * bytes are to be doubted.  E_OBJECT_NOT_FOUND.  For who may wait. */
+int object_open_left(struct object_store *s, uint64_t bucket_id, const char *name, int *fd,
+                     uint64_t *size, struct reader **reader, struct error *err);
 /* For who has found none and may wait: E_CORRUPT where it was lost, which counts as an error of its
  * mountpath and has that tested; else E_OBJECT_NOT_FOUND. */
 int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *name,

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 
+#include "io/reader.h"
 #include "target/object_path.h"
 #include "target/quarantine.h"
 
@@ -101,6 +102,45 @@ static void damage_is_found_and_mended(void (*damage)(const char *path), uint64_
     assert_no_leftovers();
 }
 
+/* Of `a`; -1: nothing is. */
+static ssize_t left(char *out, size_t size)
+{
+    int fd;
+    uint64_t bytes_left;
+    struct reader *reader;
+    int code = object_open_left(fx.store, BUCKET, "a", &fd, &bytes_left, &reader, NULL);
+    reader_unref(reader);
+    if (code != 0) {
+        assert_int_equal(code, E_OBJECT_NOT_FOUND);
+        return -1;
+    }
+    ssize_t len = pread(fd, out, size, 0);
+    assert_int_equal(len, bytes_left);
+    close(fd);
+    return len;
+}
+
+/* In its place, in quarantine, and no more when a good one has come. */
+static void what_is_left_can_be_read(void **unused)
+{
+    (void)unused;
+    char got[sizeof bytes];
+    assert_int_equal(left(got, sizeof got), -1);
+    put_text("a", bytes);
+    struct version v = version_of("a");
+    _cleanup_free_ char *path = file_of("a");
+    cut(path);
+    ssize_t len = left(got, sizeof got);
+    assert_true(len >= 0 && (size_t)len < strlen(bytes));
+    assert_memory_equal(got, bytes, (size_t)len);
+    assert_true(is_lacking("a"));
+    assert_int_equal(quarantined(), 1);
+    assert_int_equal(left(got, sizeof got), len);
+    assert_memory_equal(got, bytes, (size_t)len);
+    assert_int_equal(send_again(&v, bytes), 0);
+    assert_int_equal(left(got, sizeof got), strlen(bytes));
+}
+
 static void a_flipped_byte(void **unused)
 {
     (void)unused;
@@ -160,6 +200,7 @@ static void what_was_never_there_or_was_deleted_lacks_nothing(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        store_test(what_is_left_can_be_read),
         store_test(a_flipped_byte),
         store_test(a_cut_file),
         store_test(a_lost_attribute),

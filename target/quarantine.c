@@ -167,18 +167,36 @@ int quarantine_name_stub(const struct mountpath *mp, const char *path, const str
     return errnum == 0 ? code : error_errno(err, errnum, "sync '%s'", path);
 }
 
+enum { MARK_MAX = ATTR_JOB_MAX + 1 + ENTRY_MAX };
+
+static bool read_mark(const char *path, char mark[static MARK_MAX])
+{
+    ssize_t len = getxattr(path, QUARANTINE_XATTR, mark, MARK_MAX - 1);
+    mark[len >= 0 ? len : 0] = '\0';
+    return len >= 0;
+}
+
 enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_MAX + 1])
 {
-    char mark[ATTR_JOB_MAX + 1 + ENTRY_MAX];
+    char mark[MARK_MAX];
     *job = '\0';
-    ssize_t len = getxattr(path, QUARANTINE_XATTR, mark, sizeof mark - 1);
-    if (len < 0 && errno == ENOENT)
+    bool marked = read_mark(path, mark);
+    if (!marked && errno == ENOENT)
         return QUARANTINE_NO_FILE;
-    if (len < 0)
+    if (!marked)
         return errno == ENODATA ? QUARANTINE_NO_STUB : QUARANTINE_UNKNOWN;
-    mark[len] = '\0';
     snprintf(job, ATTR_JOB_MAX + 1, "%.*s", (int)strcspn(mark, " "), mark);
     return QUARANTINE_STUB;
+}
+
+int quarantine_open(const struct mountpath *mp, const char *path)
+{
+    char mark[MARK_MAX];
+    if (!read_mark(path, mark))
+        return -1;
+    const char *space = strchr(mark, ' ');
+    _cleanup_free_ char *entry = xprintf(DIRECTORY "/%s", space != NULL ? space + 1 : "");
+    return openat(mp->root_fd, entry, O_RDONLY | O_CLOEXEC);
 }
 
 static bool is_note(const char *entry)

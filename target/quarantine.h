@@ -51,6 +51,9 @@ enum quarantine_look {
 /* `job` is whose it is, or "". */
 enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_MAX + 1]);
 
+/* What the stub at `path` stands for, to be read; -1 and errno: ENODATA where that is none. */
+int quarantine_open(const struct mountpath *mp, const char *path);
+
 /* The names that the notes there have, not all of them once; at most `most`. */
 int quarantine_names(const struct mountpath *mp, size_t most,
                      void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx,

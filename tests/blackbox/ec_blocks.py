@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """An object of which more than m slices are damaged, in different blocks, so that each stripe has k good ones: it
-is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/ec_repair.h)."""
+is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/ec_repair.h), also when a scrub has
+moved all that are damaged aside (target/object_aside.c)."""
 
 import os
 import random
 
-from ec import DATA, PARITY, SLICES, check_object
+from ec import DATA, PARITY, SLICES, check_object, repair, restart
 from ec_repair import one_object, slice_files, slice_name
 from lib import check, contents, equal, main, wait_for
 
@@ -95,6 +96,45 @@ def test_one_stripe_too_many_is_not_read_and_others_are(c):
         part = c.get("few", "a", {"Range": f"bytes={at * stripe}-{at * stripe + 70000}"}).expect(206)
         check(part.body == body[at * stripe:at * stripe + 70001], f"other bytes of stripe {at}")
     c.object("DELETE", "few", "a").expect(204)
+
+
+def scrub(c):
+    done = c.dfcctl("storage", "scrub", "--wait")
+    check(done.returncode in (0, 1), f"the scrub: {done.stderr}")
+
+
+def test_a_scrub_has_them_mended(c):
+    body, good = damaged_object(c, "scrubbed")
+    scrub(c)
+    wait_good(c, "scrubbed", good)
+    check_verified(c, "scrubbed", body)
+
+
+def test_what_is_left_of_those_that_were_moved_aside_is_read(c):
+    """While nobody can store a slice; then they are mended."""
+    body, good = damaged_object(c, "aside")
+    restart(c, "--faults=ec.slice=EIO")
+    scrub(c)
+    equal(len(slice_files(c, "aside")), SLICES - HURT, "slices that are not in quarantine")
+    check_object(c, "aside", "a", body)
+    equal(len(slice_files(c, "aside")), SLICES - HURT, "slices that are not in quarantine")
+    restart(c)
+    repair(c)
+    wait_good(c, "aside", good)
+    check_verified(c, "aside", body)
+
+
+def test_what_is_left_of_a_cut_one_is_read(c):
+    """It has the first stripes, and the others are damaged there."""
+    body = one_object(c, "cut", SIZE)
+    slices = slices_by_index(c, "cut")
+    good = {index: contents(path) for index, path in slices.items()}
+    os.truncate(slices[0], STRIPES // 2 * BLOCK)
+    for index in range(1, HURT):
+        with open(slices[index], "r+b") as f:
+            f.write(bytes(BLOCK * (STRIPES // 2)))
+    check_object(c, "cut", "a", body, ranges=0)
+    wait_good(c, "cut", good)
 
 
 if __name__ == "__main__":
