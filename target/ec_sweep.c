@@ -9,71 +9,98 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
-#include "target/earlier.h"
 #include "target/ec.h"
 #include "target/ec_manifest.h"
 #include "target/ec_plan.h"
 #include "target/ec_slices.h"
+#include "target/hear.h"
 #include "target/target.h"
 
 enum { NAMES_AT_ONCE = 500 };
 
 struct garbage {
     struct garbage *next;
-    uint64_t bucket_id;
+    uint64_t bucket_id; /* of the objects */
     struct version version;
     char name[EC_SLICE_NAME_MAX];
 };
 
 struct pass {
     struct ec *ec;
-    const struct cluster_state *state;
-    const struct bucket *bucket;
+    uint64_t bucket_id;
     struct arena *arena;
     struct garbage *found;
 };
 
 /* --- one slice -------------------------------------------------------------------------------- */
 
-static bool ask_owner(const struct pass *p, const struct node *n, const char *object,
-                      struct ec_owner *out)
+static bool has_answered(void *ctx, const bool *knows)
 {
-    struct target *t = p->ec->target;
+    (void)ctx;
+    return knows[0];
+}
+
+/* Who knows later owners than these, and may have given up what it had to them, does not answer. */
+static bool ask_owner(struct target *t, const struct cluster_state *s, const struct node *n,
+                      uint64_t bucket_id, const char *object, struct ec_owner *out)
+{
     struct object_held held;
-    int code = strcmp(n->id, t->id) == 0
-                   ? object_look(t->store, p->bucket->id, object, &held, NULL)
-                   : earlier_ask_node(t, p->state, n, p->bucket->id, object, &held, NULL);
+    bool heard;
+    const struct hear_spec spec = {.target = t,
+                                   .state = s,
+                                   .nodes = &n,
+                                   .count = 1,
+                                   .bucket_id = bucket_id,
+                                   .name = object,
+                                   .enough = has_answered};
+    int code = strcmp(n->id, t->id) == 0 ? object_look(t->store, bucket_id, object, &held, NULL)
+                                         : hear(&spec, &held, &heard, NULL);
     *out = (struct ec_owner){.answered = code == 0, .slices = code == 0 ? held.slices : 0};
     return out->answered;
 }
 
-static bool is_garbage(const struct pass *p, const char *object, uint64_t tag)
+static bool is_in_force(const struct target *t, const struct cluster_state *s)
+{
+    _cleanup_state_ const struct cluster_state *now = state_current(t->state);
+    return now->term == s->term && now->version == s->version;
+}
+
+/* By the state in force, which stays so until all have answered. */
+static bool is_garbage(struct target *t, uint64_t bucket_id, const char *object, uint64_t tag)
 {
     struct owners owners;
     struct ec_owner said[OWNERS_MAX];
-    owners_of(p->state, p->bucket, object, &owners);
-    bool settled = layout_is_settled(&p->state->smap) && owners.awaited == NULL;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    if (b == NULL)
+        return false;
+    owners_of(s, b, object, &owners);
+    bool settled = layout_is_settled(&s->smap) && owners.awaited == NULL;
     for (size_t i = 0; i < owners.count; i++) {
         if (owners.all[i]->state != NODE_ACTIVE || !settled ||
-            !ask_owner(p, owners.all[i], object, &said[i]))
+            !ask_owner(t, s, owners.all[i], bucket_id, object, &said[i]))
             return false;
     }
-    return ec_plan_is_garbage(tag, said, owners.count, settled);
+    return is_in_force(t, s) && ec_plan_is_garbage(tag, said, owners.count, settled);
 }
 
-static void judge(struct pass *p, const char *name, const struct version *v)
+/* Does nobody know it? */
+static bool judge(struct target *t, uint64_t bucket_id, const char *name)
 {
     struct object o;
-    uint64_t tag, id = ec_slices_bucket(p->bucket->id);
+    uint64_t tag;
     unsigned index;
     if (ec_slice_name_parse(name, &tag, &index, NULL) != 0 ||
-        object_head(p->ec->target->store, id, name, &o, NULL) != 0)
-        return; /* a scrub sees to what is damaged */
+        object_head(t->store, ec_slices_bucket(bucket_id), name, &o, NULL) != 0)
+        return false; /* a scrub sees to what is damaged */
     const char *object = ec_slice_object(&o.attr);
-    if (object == NULL || !is_garbage(p, object, tag))
-        return;
+    return object != NULL && is_garbage(t, bucket_id, object, tag);
+}
+
+static void note(struct pass *p, const char *name, const struct version *v)
+{
     struct garbage *g = arena_alloc(p->arena, sizeof *g);
-    *g = (struct garbage){.next = p->found, .bucket_id = id, .version = *v};
+    *g = (struct garbage){.next = p->found, .bucket_id = p->bucket_id, .version = *v};
     snprintf(g->name, sizeof g->name, "%s", name);
     p->found = g;
 }
@@ -116,18 +143,25 @@ static void look_through(struct pass *p, struct mountpath *mp)
     int64_t before_ms = clock_wall_ms() - (int64_t)p->ec->target->params.slices_grace;
     b->more = true;
     while (b->more && !p->ec->stop.wanted &&
-           collect(b, mp, ec_slices_bucket(p->bucket->id), before_ms) == 0) {
-        for (size_t i = 0; i < b->count && !p->ec->stop.wanted; i++)
-            judge(p, b->names[i], &b->versions[i]);
+           collect(b, mp, ec_slices_bucket(p->bucket_id), before_ms) == 0) {
+        for (size_t i = 0; i < b->count && !p->ec->stop.wanted; i++) {
+            if (judge(p->ec->target, p->bucket_id, b->names[i]))
+                note(p, b->names[i], &b->versions[i]);
+        }
     }
 }
 
+/* What nobody knows still: the answers are as old as the time that readers are given. */
 static void drop_all(struct pass *p)
 {
+    struct target *t = p->ec->target;
     struct error err = ERROR_INIT;
     size_t count = 0;
-    for (const struct garbage *g = p->found; g != NULL; g = g->next, count++) {
-        if (object_drop(p->ec->target->store, g->bucket_id, g->name, &g->version, &err) != 0)
+    for (const struct garbage *g = p->found; g != NULL && !p->ec->stop.wanted; g = g->next) {
+        if (!judge(t, g->bucket_id, g->name))
+            continue;
+        count++;
+        if (object_drop(t->store, ec_slices_bucket(g->bucket_id), g->name, &g->version, &err) != 0)
             log_error("slice not removed", lstr("slice", g->name), lerr(&err));
     }
     log_info("slices removed that nobody knows", lu64("count", count));
@@ -138,10 +172,11 @@ static void sweep(struct ec *e)
     struct target *t = e->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    struct pass p = {.ec = e, .state = s, .arena = arena_new(4096)};
+    struct pass p = {.ec = e, .arena = arena_new(4096)};
     for (size_t i = 0; i < s->bmd.count && mountpath_set_check_whole(set, NULL) == 0; i++) {
-        p.bucket = &s->bmd.buckets[i];
-        for (size_t k = 0; k < set->count && p.bucket->props.ec_data > 0; k++)
+        const struct bucket *b = &s->bmd.buckets[i];
+        p.bucket_id = b->id;
+        for (size_t k = 0; k < set->count && b->props.ec_data > 0; k++)
             look_through(&p, set->all[k]);
     }
     if (p.found != NULL && job_stop_pause(&e->stop, t->params.slices_grace))

@@ -1,8 +1,10 @@
 /* Slices that nobody knows any more go: of objects that were written over or deleted, and of writes
  * that failed.  A thread of its own looks every `slices_sweep_interval` through what is here; a
  * slice is garbage when it is older than `slices_grace`, and each owner of its name says that its
- * manifest is of another write, or none (ec_plan_is_garbage()).  What was found goes only after a
- * second such time: whoever has begun to read it can go on for so long. */
+ * manifest is of another write, or none (ec_plan_is_garbage()).  They are asked by the state in
+ * force, and who knows other owners does not answer: objects may be on their way to these.  What was
+ * found goes only after a second such time, when all say the same again: whoever has begun to read
+ * it can go on for so long. */
 #pragma once
 
 #include "common/error.h"
