@@ -115,6 +115,19 @@ json_t *bucket_to_json(const struct bucket *b)
     return doc;
 }
 
+/* What others hold in arrays of so many; the rest of bucket_props_check() is for who asks. */
+static int check_bounds(const struct bucket_props *p, const char *path, struct error *err)
+{
+    if (p->copies == 0 || p->copies > COPIES_MAX)
+        return error_set(err, E_INVALID, "field '%s.props.copies' must be between 1 and %d", path,
+                         COPIES_MAX);
+    if (p->ec_data > EC_DATA_SLICES_MAX || p->ec_parity >= COPIES_MAX)
+        return error_set(err, E_INVALID,
+                         "field '%s.props.ec' has more than %d data slices, or %d of parity", path,
+                         EC_DATA_SLICES_MAX, COPIES_MAX - 1);
+    return 0;
+}
+
 static int filled_from_json(json_t *doc, const char *path, struct bucket *out, struct error *err)
 {
     uint64_t filled = out->props.copies;
@@ -157,7 +170,8 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
         error_wrap(err, "%s", path);
         return r;
     }
-    if ((r = filled_from_json(doc, path, out, err)) != 0 ||
+    if ((r = check_bounds(&out->props, path, err)) != 0 ||
+        (r = filled_from_json(doc, path, out, err)) != 0 ||
         (r = lowered_from_json(doc, path, out, err)) != 0)
         return r;
     out->name = arena_strdup(a, name);

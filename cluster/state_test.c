@@ -122,6 +122,18 @@ static void malformed_documents_are_refused_by_field(void **unused)
         {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
                    "\"props\": {\"checksum\": \"crc\"}}]}, " CONFIG JOBS,
          E_INVALID, "'props.checksum'"},
+        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+                   "\"props\": {\"copies\": 9}}]}, " CONFIG JOBS,
+         E_INVALID, "'bmd.buckets[0].props.copies' must be between 1 and 8"},
+        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+                   "\"props\": {\"copies\": 0}}]}, " CONFIG JOBS,
+         E_INVALID, "'bmd.buckets[0].props.copies'"},
+        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+                   "\"props\": {\"ec\": {\"data\": 33, \"parity\": 2}}}]}, " CONFIG JOBS,
+         E_INVALID, "'bmd.buckets[0].props.ec'"},
+        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+                   "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
+         E_INVALID, "'bmd.buckets[0].props.ec'"},
         {HEAD SMAP BMD "\"config\": {\"version\": 1, \"values\": {\"a\": 1}}, " JOBS, E_JSON,
          "'config.values.a'"},
         {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{}]}}", E_JSON,

@@ -156,6 +156,15 @@ static void test_the_window_has_an_end(void **state)
     assert_true(auth_window_take(&w, UINT64_MAX - AUTH_WINDOW + 1));
 }
 
+static void test_the_last_counters_follow_each_other(void **state)
+{
+    (void)state;
+    struct auth_window w = {0};
+    assert_true(auth_window_take(&w, UINT64_MAX - 1));
+    assert_true(auth_window_take(&w, UINT64_MAX));
+    assert_false(auth_window_take(&w, UINT64_MAX));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +174,7 @@ int main(void)
         cmocka_unit_test(test_same),
         cmocka_unit_test(test_each_counter_is_taken_once),
         cmocka_unit_test(test_the_window_has_an_end),
+        cmocka_unit_test(test_the_last_counters_follow_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

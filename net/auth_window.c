@@ -17,7 +17,7 @@ static void move_up(struct auth_window *w, uint64_t counter)
     if (counter - w->top >= AUTH_WINDOW) {
         memset(w->taken, 0, sizeof w->taken);
     } else {
-        for (uint64_t c = w->top + 1; c <= counter; c++)
+        for (uint64_t c = counter; c != w->top; c--)
             *word_of(w, c) &= ~bit_of(c);
     }
     w->top = counter;

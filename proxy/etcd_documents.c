@@ -298,7 +298,11 @@ static size_t part_of(const char *name, const char **item)
 
 static int take_kv(struct etcd_gather *g, const struct etcd_kv *kv, struct error *err)
 {
-    const char *name = kv->key + strlen(g->prefix) + 1;
+    size_t len = strlen(g->prefix);
+    if (strncmp(kv->key, g->prefix, len) != 0 || kv->key[len] != '/')
+        return error_set(err, E_CORRUPT, "etcd gave the key '%s', which is not below '%s'", kv->key,
+                         g->prefix);
+    const char *name = kv->key + len + 1;
     const char *item;
     size_t part = part_of(name, &item);
     bool is_head = strcmp(name, "head") == 0;

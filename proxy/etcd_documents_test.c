@@ -212,6 +212,8 @@ static void damage_is_named(void **unused)
         {"/c/head", "{\"format\": 2}"},
         {"/c/head", "[]"},
         {"/c/bmd/b", "nothing"},
+        {"", "{}"}, /* nobody asked for these */
+        {"/d/head", "{}"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct etcd_gather g = {.prefix = "/c"};

@@ -36,12 +36,24 @@ static void survey_free(struct survey *v)
 
 static void ask_all(void *arg);
 
+/* Where a target has said one that can be. */
+static json_t *shape_of(json_t *entry)
+{
+    json_t *ec = json_object_get(entry, "ec");
+    json_t *data = json_object_get(ec, "data"), *parity = json_object_get(ec, "parity");
+    bool sound = json_is_integer(data) && json_integer_value(data) > 0 &&
+                 json_integer_value(data) <= EC_DATA_SLICES_MAX && json_is_integer(parity) &&
+                 json_integer_value(parity) >= 0 && json_integer_value(parity) < COPIES_MAX &&
+                 json_is_string(json_object_get(ec, "tag"));
+    return sound ? ec : NULL;
+}
+
 /* What the name stands for, by who acts for it, or else by anybody: NULL, or its slices' shape. */
 static json_t *ec_of(const struct survey *v)
 {
     json_t *ec = NULL;
     for (size_t i = 0; i < v->count; i++) {
-        json_t *entry = v->asked[i].entry, *found = json_object_get(entry, "ec");
+        json_t *entry = v->asked[i].entry, *found = shape_of(entry);
         bool acts = json_is_true(json_object_get(entry, "acting"));
         if (acts && json_is_true(json_object_get(entry, "found")))
             return found;

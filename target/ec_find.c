@@ -48,7 +48,8 @@ static ec_mask mask_of(json_t *list)
     size_t i;
     json_array_foreach(list, i, item)
     {
-        if (json_integer_value(item) >= 0 && json_integer_value(item) < EC_SLICES_MAX)
+        if (json_is_integer(item) && json_integer_value(item) >= 0 &&
+            json_integer_value(item) < EC_SLICES_MAX)
             mask |= (ec_mask)1 << json_integer_value(item);
     }
     return mask;

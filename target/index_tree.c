@@ -47,7 +47,7 @@ int tree_link_node(const MDB_val *value, uint64_t *node)
     if (value->mv_size != 8)
         return MDB_CORRUPTED;
     *node = load_u64(value->mv_data);
-    return *node >= TREE_NODE_FIRST ? 0 : MDB_CORRUPTED;
+    return *node >= TREE_NODE_FIRST && *node < TREE_NODE_GONE ? 0 : MDB_CORRUPTED;
 }
 
 static MDB_val val_of(void *data, size_t len)
@@ -160,20 +160,24 @@ int tree_delete(MDB_txn *txn, MDB_dbi dbi, uint64_t bucket_id, const char *name)
     return rc;
 }
 
+static int drop_level(MDB_txn *txn, MDB_dbi dbi, uint64_t node, unsigned level, size_t *budget);
+
 /* Deletes the first entry of `node`; for a link, first what is behind it.  MDB_NOTFOUND: empty. */
-static int drop_first(MDB_txn *txn, MDB_dbi dbi, uint64_t node, size_t *budget)
+static int drop_first(MDB_txn *txn, MDB_dbi dbi, uint64_t node, unsigned level, size_t *budget)
 {
     MDB_val key, value;
     int rc = node_first(txn, dbi, node, &key, &value);
     if (rc != 0)
         return rc;
+    if (key.mv_size > TREE_KEY_MAX)
+        return MDB_CORRUPTED;
     struct tree_key k = {.len = key.mv_size}; /* a copy: deleting moves what LMDB points to */
     memcpy(k.bytes, key.mv_data, key.mv_size);
     if (k.len == TREE_KEY_MAX) {
         uint64_t child;
         rc = tree_link_node(&value, &child);
         if (rc == 0)
-            rc = tree_drop(txn, dbi, child, budget);
+            rc = drop_level(txn, dbi, child, level + 1, budget);
         if (rc != 0 || *budget == 0)
             return rc;
     }
@@ -182,12 +186,18 @@ static int drop_first(MDB_txn *txn, MDB_dbi dbi, uint64_t node, size_t *budget)
     return mdb_del(txn, dbi, &key, NULL);
 }
 
+/* A link of a damaged page may lead back to where it is. */
+static int drop_level(MDB_txn *txn, MDB_dbi dbi, uint64_t node, unsigned level, size_t *budget)
+{
+    int rc = level < TREE_LEVELS ? 0 : MDB_CORRUPTED;
+    while (rc == 0 && *budget > 0)
+        rc = drop_first(txn, dbi, node, level, budget);
+    return rc == MDB_NOTFOUND ? 0 : rc;
+}
+
 int tree_drop(MDB_txn *txn, MDB_dbi dbi, uint64_t node, size_t *budget)
 {
-    int rc = 0;
-    while (rc == 0 && *budget > 0)
-        rc = drop_first(txn, dbi, node, budget);
-    return rc == MDB_NOTFOUND ? 0 : rc;
+    return drop_level(txn, dbi, node, 0, budget);
 }
 
 /* --- marks of names that are gone ------------------------------------------------------------- */

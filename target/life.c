@@ -105,6 +105,8 @@ static int read_down(struct life *l, char boot[static BOOT_MAX], struct error *e
         (code = json_need_u64(doc, "", "floor", &floor, err)) != 0 ||
         (code = json_get_i64(doc, "", "flushed", &l->flushed_ms, err)) != 0)
         return code;
+    if (l->flushed_ms < 0 || l->flushed_ms > INT64_MAX / 2)
+        return error_set(err, E_JSON, "field 'flushed' of '%s' is no time", l->path);
     atomic_store(&l->floor, floor);
     snprintf(boot, BOOT_MAX, "%s", text_boot);
     return 0;

@@ -236,6 +236,12 @@ static void test_a_lost_or_damaged_file_makes_all_suspect(void **state)
     assert_true(life_suspects(l, 0));
     assert_true(life_floor(l) >= floor);
     life_close(l);
+    static const char never[] = "{\"format\": 1, \"boot\": \"b\", \"floor\": 1, "
+                                "\"flushed\": 9223372036854775807}";
+    assert_int_equal(file_replace(path, never, sizeof never - 1, 0600, NULL), 0);
+    l = open_life(true);
+    assert_true(life_suspects(l, 0));
+    life_close(l);
     static const char newer[] = "{\"format\": 2}";
     assert_int_equal(file_replace(path, newer, sizeof newer - 1, 0600, NULL), 0);
     assert_int_equal(life_open(dir, true, &l, NULL), E_UNSUPPORTED);

@@ -177,17 +177,21 @@ static int member_from_json(json_t *doc, struct roster *r, struct error *err)
     m.id = (char *)id; /* member_add() copies the texts */
     m.path = (char *)path;
     m.why = (char *)why;
+    if (r->count == ROSTER_MEMBERS_MAX)
+        return error_set(err, E_JSON, "field 'set' has more than %d members", ROSTER_MEMBERS_MAX);
     member_add(r, &m);
     return 0;
 }
 
 static int placement_from_json(json_t *list, struct roster *r, struct error *err)
 {
-    struct roster_placement *p = earlier_add(r);
     size_t i;
     json_t *share;
     if (!json_is_array(list))
         return error_set(err, E_JSON, "field 'earlier' must be an array of arrays");
+    if (r->earlier_count == ROSTER_EARLIER_MAX)
+        return error_set(err, E_JSON, "field 'earlier' has more than %d arrays", ROSTER_EARLIER_MAX);
+    struct roster_placement *p = earlier_add(r);
     json_array_foreach(list, i, share)
     {
         const char *id;

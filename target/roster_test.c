@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/buf.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -197,6 +198,27 @@ static void test_nonsense_is_refused(void **state)
     assert_refused("{\"generation\": -1}");
 }
 
+static char *of_many(const char *field, size_t count, const char *each)
+{
+    struct buf text = BUF_INIT;
+    buf_printf(&text, "{\"%s\": [", field);
+    for (size_t i = 0; i < count; i++)
+        buf_printf(&text, "%s%s", i > 0 ? ", " : "", each);
+    buf_puts(&text, "]}");
+    return buf_steal(&text);
+}
+
+/* Others hold them in arrays. */
+static void test_too_many_are_refused(void **state)
+{
+    (void)state;
+    _cleanup_free_ char *members =
+        of_many("set", ROSTER_MEMBERS_MAX + 1, "{\"id\": \"a\", \"path\": \"/a\", \"weight\": 1}");
+    _cleanup_free_ char *earlier = of_many("earlier", ROSTER_EARLIER_MAX + 1, "[]");
+    assert_refused(members);
+    assert_refused(earlier);
+}
+
 /* --- a model: where may the newest copy of a name be? ----------------------------------------- */
 
 static const char *pick(const struct roster_share *shares, size_t count, uint64_t key)
@@ -331,6 +353,7 @@ int main(void)
         cmocka_unit_test(test_too_many_changes_are_refused),
         cmocka_unit_test(test_weights),
         cmocka_unit_test(test_nonsense_is_refused),
+        cmocka_unit_test(test_too_many_are_refused),
         cmocka_unit_test(test_names_lie_where_the_roster_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,8 +63,9 @@ static int take_answer(json_t *answer, size_t count, bool *yes, struct error *er
     int code = json_get_array(answer, "", "settled", &settled, err);
     memset(yes, 0, count * sizeof *yes);
     for (size_t i = 0; code == 0 && i < json_array_size(settled); i++) {
-        json_int_t at = json_integer_value(json_array_get(settled, i));
-        if (at >= 0 && (size_t)at < count)
+        json_t *item = json_array_get(settled, i);
+        json_int_t at = json_integer_value(item);
+        if (json_is_integer(item) && at >= 0 && (size_t)at < count)
             yes[at] = true;
     }
     return code;
@@ -263,6 +264,8 @@ static int parse_item(json_t *item, struct unsettled_name *out, const char **nam
         code = json_need_str(item, "", "name", name, err);
     if (code == 0)
         code = json_need_str(item, "", "version", &version, err);
+    if (code == 0)
+        code = object_name_check(*name, strlen(*name), err);
     return code != 0 ? code : version_parse(version, &out->version, err);
 }
 

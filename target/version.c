@@ -2,6 +2,9 @@
 
 #include "common/parse.h"
 
+/* What comes after it is more, too, and a document's number. */
+#define NUMBER_MAX ((uint64_t)INT64_MAX / 2)
+
 static int compare_u64(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
@@ -38,7 +41,8 @@ static int parse_part(char **text, uint64_t *out, struct error *err)
     char *part = strsep(text, ".");
     if (part == NULL)
         return error_set(err, E_INVALID, "a number is missing");
-    return parse_u64(part, out, err);
+    int code = parse_u64(part, out, err);
+    return code == 0 && *out > NUMBER_MAX ? E_INVALID : code;
 }
 
 int version_parse(const char *text, struct version *out, struct error *err)
