@@ -290,6 +290,15 @@ SANITIZER = re.compile(r"ERROR: \w+Sanitizer|WARNING: ThreadSanitizer|runtime er
                        r"LeakSanitizer|Assertion .* failed|AddressSanitizer:")
 
 
+def sanitizer_found(node, log, lines=60):
+    """What a sanitizer has said in a node's log, from where it begins; None: nothing."""
+    found = SANITIZER.search(log)
+    if found is None:
+        return None
+    said = log[log.rfind("\n", 0, found.start()) + 1:].splitlines()[:lines]
+    return "\n".join([f"the log of {node} has '{found.group()}'", *said])
+
+
 class Cluster:
     def __init__(self, proxies=1, targets=3, mountpaths=2, metastore="embedded", args=()):
         self.dir = tempfile.mkdtemp(prefix="dfc-test-")
@@ -464,11 +473,8 @@ class Cluster:
         done = self.run("down", ok=False)
         if done.returncode != 0:
             wrong.append(done.stderr.strip())
-        for node in self.nodes:
-            found = SANITIZER.search(self.log(node))
-            if found:
-                wrong.append(f"the log of {node} has '{found.group()}'")
-        return wrong
+        found = (sanitizer_found(node, self.log(node)) for node in self.nodes)
+        return wrong + [said for said in found if said is not None]
 
     def print_logs(self, lines=40):
         for node in self.nodes if hasattr(self, "nodes") else ():

@@ -12,8 +12,8 @@ import sys
 import tempfile
 import time
 
-from lib import (BUILD, SANITIZER, WAIT_SECONDS, Cluster, Failed, Http, Member, check, skip,
-                 wait_for)
+from lib import (BUILD, WAIT_SECONDS, Cluster, Failed, Http, Member, check, sanitizer_found,
+                 skip, wait_for)
 
 MARK = "DFC_TEST_NAMESPACES"
 
@@ -242,8 +242,8 @@ class HostCluster(Cluster):
         wrong = [f"{n} died" for n in self.children
                  if self.pid(n) is None and n not in self.ended_by_test]
         wrong += self.end()
-        return wrong + [f"the log of {n} has '{SANITIZER.search(self.log(n)).group()}'"
-                        for n in self.children if SANITIZER.search(self.log(n))]
+        found = (sanitizer_found(n, self.log(n)) for n in self.children)
+        return wrong + [said for said in found if said is not None]
 
     def remove(self):
         self.http.close()
