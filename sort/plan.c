@@ -99,7 +99,7 @@ int sort_plan_parse(json_t *doc, struct sort_plan **out, struct error *err)
         code = plan_parse_targets(doc, p, err);
     if (code != 0)
         return code;
-    p->output_props = json_incref(props);
+    p->output_props = json_deep_copy(props);
     *out = steal(p);
     return code;
 }
