@@ -6,7 +6,7 @@
  *
  * Why nobody whom a committed map calls unreachable holds one:
  *
- *   - It counts from when the keepalive was sent, by the target's monotonic clock; the primary's
+ *   - It counts from when the keepalive was sent, by the target's clock since its boot; the primary's
  *     timeout from when it was heard, which is not earlier.  It is a quarter shorter than the
  *     timeout: so far may the rates of two clocks be apart.  A pause of the target only lets it
  * end.

@@ -230,11 +230,20 @@ static bool has_lost(const struct cluster_state *s, const char *id)
     return n != NULL && lag_has_lost(n);
 }
 
+static uint64_t raised_latest(const struct bmd *b)
+{
+    uint64_t latest = 0;
+    for (size_t i = 0; i < b->count; i++)
+        latest = b->buckets[i].raised > latest ? b->buckets[i].raised : latest;
+    return latest;
+}
+
 bool owners_are_news(const struct cluster_state *before, const struct cluster_state *now,
                      const char *id)
 {
     return before->smap.placed != now->smap.placed ||
            lower_latest(&before->bmd) != lower_latest(&now->bmd) ||
+           raised_latest(&before->bmd) != raised_latest(&now->bmd) ||
            (has_lost(now, id) && !has_lost(before, id));
 }
 

@@ -29,6 +29,12 @@ uint64_t clock_ms(void)
     return clock_us() / 1000;
 }
 
+uint64_t clock_boot_ms(void)
+{
+    struct timespec now = clock_read(CLOCK_BOOTTIME);
+    return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
 struct timespec clock_after(uint64_t ms)
 {
     struct timespec then = clock_read(CLOCK_MONOTONIC);

@@ -17,8 +17,8 @@
  * and asks the acting owner until it is everywhere, or overwritten (settle.h).
  *
  * The lease: the primary's word, with each keepalive, that it calls this target unreachable not
- * before some time is over.  Counted from when the keepalive was sent, and taken by who knows the
- * state under which it was given.
+ * before some time is over.  Counted from when the keepalive was sent, by a clock that goes on in
+ * suspend, and taken by who knows the state under which it was given.
  *
  * Any thread; nobody waits but where it says so: what waits does so in a pool of its own. */
 #pragma once

@@ -88,6 +88,7 @@ static int hear_majority(struct comparison *c, struct error *err)
                                    .count = c->count,
                                    .bucket_id = c->bucket->id,
                                    .name = c->name,
+                                   .these_owners = true,
                                    .enough = is_known_to,
                                    .ctx = c,
                                    .grace_ms = answers ? ANSWER_GRACE_MS : ALL_GRACE_MS};
@@ -122,10 +123,18 @@ static void tell_of_doubt(const struct comparison *c, size_t i)
 static int hear_all(struct comparison *c, struct error *err)
 {
     struct target *t = c->target;
-    bool knows[OWNERS_ASKED_MAX];
+    bool heard[OWNERS_ASKED_MAX], knows[OWNERS_ASKED_MAX];
     const char *unreadable = c->self.unreadable ? t->id : NULL;
-    int code =
-        earlier_ask_nodes(t, c->state, c->nodes, c->count, c->bucket->id, c->name, c->held, err);
+    const struct hear_spec spec = {.target = t,
+                                   .state = c->state,
+                                   .nodes = c->nodes,
+                                   .count = c->count,
+                                   .bucket_id = c->bucket->id,
+                                   .name = c->name,
+                                   .these_owners = true};
+    int code = hear(&spec, c->held, heard, err);
+    if (code == E_STALE_MAP)
+        copies_refresh(t);
     for (size_t i = 0; i < c->count && code == 0; i++) {
         knows[i] = !c->held[i].unreadable;
         if (!knows[i])

@@ -22,7 +22,7 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
 static bool has_lease(const struct target *t, const struct bucket *b)
 {
     return !quorum_is_wanted(b) &&
-           (clock_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
+           (clock_boot_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
 }
 
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name)

@@ -19,6 +19,8 @@
 #include "target/turns.h"
 #include "target/unsettled.h"
 
+enum { REFUSAL_TRIES = 2 };
+
 struct write {
     struct target *target;
     uint64_t bucket_id;
@@ -149,16 +151,33 @@ static int write_decide(struct write *w, struct error *err)
     return code != 0 ? code : tombstone_begin(w, err);
 }
 
+/* As copies_may_answer(): after a comparison another owner may have made a write here that nobody
+ * has seen yet. */
+static bool refusal_stands(const struct write *w, const struct bucket *b)
+{
+    struct object_held here;
+    if (!w->has_compared)
+        return copies_suffice_here(w->target, b, w->name);
+    if (!quorum_is_wanted(b))
+        return !unsettled_has(w->target->copies->unsettled, w->bucket_id, w->name);
+    return object_look(w->target->store, w->bucket_id, w->name, &here, NULL) == 0 &&
+           (!here.found || version_compare(&here.version, &w->compared.upto) <= 0);
+}
+
 /* What is refused because of what is here, or is not (a condition, a deletion of nothing), asks
  * nobody to commit: none would say that another acts by now.  It is a read, and answered as one. */
 static int write_decide_surely(struct write *w, struct error *err)
 {
     const struct bucket *b = bmd_bucket_by_id(&w->order.state->bmd, w->bucket_id);
-    int code = write_decide(w, err);
-    if (code == 0 || w->has_compared || copies_suffice_here(w->target, b, w->name))
-        return code;
-    code = write_compare(w, b, err);
-    return code != 0 ? code : write_decide(w, err);
+    for (unsigned left = REFUSAL_TRIES;; left--) {
+        int code = write_decide(w, err);
+        if (code == 0 || refusal_stands(w, b))
+            return code;
+        if (left == 0)
+            return error_set(err, E_STALE_MAP, "'%s' is written by another owner", w->name);
+        if ((code = write_compare(w, b, err)) != 0)
+            return code;
+    }
 }
 
 /* Does nobody answer reads who owned the name until `copies` were lowered, and has not got it? */

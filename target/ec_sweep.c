@@ -34,12 +34,6 @@ struct pass {
 
 /* --- one slice -------------------------------------------------------------------------------- */
 
-static bool has_answered(void *ctx, const bool *knows)
-{
-    (void)ctx;
-    return knows[0];
-}
-
 /* Who knows later owners than these, and may have given up what it had to them, does not answer. */
 static bool ask_owner(struct target *t, const struct cluster_state *s, const struct node *n,
                       uint64_t bucket_id, const char *object, struct ec_owner *out)
@@ -52,10 +46,11 @@ static bool ask_owner(struct target *t, const struct cluster_state *s, const str
                                    .count = 1,
                                    .bucket_id = bucket_id,
                                    .name = object,
-                                   .enough = has_answered};
+                                   .these_owners = true};
     int code = strcmp(n->id, t->id) == 0 ? object_look(t->store, bucket_id, object, &held, NULL)
                                          : hear(&spec, &held, &heard, NULL);
-    *out = (struct ec_owner){.answered = code == 0, .slices = code == 0 ? held.slices : 0};
+    bool knows = code == 0 && !held.unreadable && !held.damaged;
+    *out = (struct ec_owner){.answered = knows, .slices = knows ? held.slices : 0};
     return out->answered;
 }
 

@@ -79,7 +79,7 @@ static void ask(struct hearing *h, const struct hear_spec *spec)
         q->hearing = h;
         q->node = spec->nodes[i]->id;
         q->url = earlier_held_url(spec->state, spec->nodes[i], spec->bucket_id, spec->name,
-                                  spec->enough != NULL);
+                                  spec->these_owners);
         const struct http_call call = {.method = HTTP_GET,
                                        .url = q->url,
                                        .total_timeout_ms = spec->target->params.call_timeout};

@@ -24,8 +24,9 @@ struct hear_spec {
     size_t count;
     uint64_t bucket_id;
     const char *name;
-    /* NULL: all are needed.  Else those who know owners later than the state's do not answer, since
-     * others may have been asked in their place. */
+    bool these_owners; /* who knows later ones than the state's does not answer: what has been written
+                        * since may be on those alone */
+    /* NULL: all are needed. */
     bool (*enough)(void *ctx, const bool *knows); /* heard, and can say what they have */
     void *ctx;
     uint64_t grace_ms;

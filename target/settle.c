@@ -241,7 +241,8 @@ static bool is_held(struct target *t, uint64_t bucket_id, const char *name, cons
            !held.damaged && version_compare(&held.version, v) >= 0;
 }
 
-/* Has the acting owner it, or more, visible and not marked?  Then the others had it before. */
+/* Has the acting owner it, or more, visible and not marked, which is looked at last: a comparison
+ * marks before it brings?  Then the others had it before. */
 static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t bucket_id,
                        const char *name, const struct version *v)
 {
@@ -252,7 +253,7 @@ static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
            copies_is_let_in(t, s) && !owners_must_compare(s, &o) &&
-           !unsettled_has(t->copies->unsettled, bucket_id, name) && is_held(t, bucket_id, name, v);
+           is_held(t, bucket_id, name, v) && !unsettled_has(t->copies->unsettled, bucket_id, name);
 }
 
 static int parse_item(json_t *item, struct unsettled_name *out, const char **name,

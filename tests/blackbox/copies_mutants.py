@@ -29,9 +29,9 @@ class Row:
 
 
 ROWS = [
-    Row("lease", "target/copies_read.c", "clock_ms() < atomic_load(&t->copies->lease_until_ms)", "clock_ms() > 0",
+    Row("lease", "target/copies_read.c", "clock_boot_ms() < atomic_load(&t->copies->lease_until_ms)", "clock_boot_ms() > 0",
         "who_is_passed_over_does_not_answer_from_what_it_had"),
-    Row("lease, refusals", "target/copies_write.c", "if (code == 0 || w->has_compared || ", "if (code != 0 || ",
+    Row("lease, refusals", "target/copies_write.c", "        if (code == 0 || refusal_stands(w, b))", "        if (code == 0 || b != NULL || refusal_stands(w, b))",
         "who_is_passed_over_refuses_nothing_by_what_it_had"),
     Row("lease's length", "target/copies.c", "sent_ms + lease_ms", "sent_ms + 100 * lease_ms",
         "who_is_passed_over_does_not_answer_from_what_it_had"),

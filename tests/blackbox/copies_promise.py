@@ -38,6 +38,23 @@ def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
     s.end()
 
 
+def test_a_comparison_hears_nobody_who_knows_later_owners(c):
+    """t1 compares, but by a map whose owners are t2 and itself; by a later one t3 acts, and t2 has not
+    what is written there."""
+    s = Scene(c, "later", copies=2)
+    s.put("one")
+    s.freeze("t1")
+    s.cut_off("t1", PROXIES)
+    s.lose("t1")
+    s.act("startmaintenance", "t2", force=True)
+    c.wait_node("t2", "maintenance")
+    s.put("two")
+    s.thaw("t1")
+    s.get("t1")
+    s.try_delete("t1")
+    s.end()
+
+
 def test_who_is_back_does_not_answer_from_what_it_had(c):
     """t1 has missed a write, and a client still goes by its redirect of long ago."""
     s = Scene(c, "redirect", copies=2)
