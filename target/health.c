@@ -37,7 +37,7 @@ static int write_pattern(int fd, uint64_t bytes, uint64_t seed, struct error *er
         fill(piece, len, &rng);
         code = file_write_all(fd, piece, len, err);
     }
-    int errnum = code == 0 ? file_sync(fd, NULL) : 0;
+    int errnum = code == 0 ? file_sync(fd, "sync.file") : 0;
     return errnum == 0 ? code : error_errno(err, errnum, "sync");
 }
 
