@@ -160,7 +160,8 @@ static bool is_for_later(const struct told *t)
     return t->code == E_STALE_MAP || t->code == E_NOT_READY || t->code == E_OVERLOAD || t->not_sent;
 }
 
-/* Its stage is gone: was that by our commit? */
+/* Its stage is gone: was that by our commit?  What is more than ours may be by another owner that
+ * acts, and never saw ours. */
 static void look_there(const struct copies_order *o, struct told *t)
 {
     const struct cluster_state *s = t->round->state;
@@ -170,7 +171,7 @@ static void look_there(const struct copies_order *o, struct told *t)
         settle(t, COPY_REFUSED);
     else if (earlier_ask_node(o->target, s, n, o->bucket_id, o->name, &held, &t->err) == 0 &&
              held.found && version_compare(&held.version, &o->as.version) >= 0)
-        settle(t, COPY_MADE);
+        settle(t, version_compare(&held.version, &o->as.version) == 0 ? COPY_MADE : COPY_UNKNOWN);
 }
 
 /* Without one it may have it. */

@@ -75,8 +75,11 @@ static void mark(void *ctx)
 static void committed(void *arg, const struct attr *attr, const struct error *err)
 {
     struct order *o = order_of(arg);
-    struct error copy = *err;
+    struct error copy = *err, late = ERROR_INIT;
     int errnum = fault_errno("copies.committed");
+    /* What is more than the order's is no proof that its sender acted when that was written. */
+    if (copy.code == E_NOT_MODIFIED && check_fence(o, NULL, &late) != 0)
+        copy = late;
     if (attr != NULL && errnum != 0)
         error_errno(&copy, errnum, "answer");
     if (copy.code != 0)
