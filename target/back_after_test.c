@@ -10,7 +10,7 @@
 static void fill(struct back_after *a, const char *name, enum checksum_type type)
 {
     *a = (struct back_after){
-        .version = {UINT64_MAX, 7, UINT64_MAX}, .size = UINT64_MAX, .sum.type = type};
+        .version = {INT64_MAX / 2, 7, INT64_MAX / 2}, .size = UINT64_MAX, .sum.type = type};
     memcpy(a->name, name, strlen(name) + 1);
     memset(a->sum.bytes, 0xa5, checksum_size(type));
 }
