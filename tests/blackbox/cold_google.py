@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 
-from cold_lib import QUICK
+from cold_lib import MANY, QUICK
 from lib import check, equal, in_parallel, main, wait_for
 
 from fake_gcs import METADATA, TOKEN, FakeGCS
@@ -69,8 +69,8 @@ def test_what_fails_is_named(c):
             ({"status": 404}, 403, "backend_denied", "no service account for this machine"),
             ({"foreign": True}, 403, "backend_denied", "no Metadata-Flavor"),
             ({"text": b"<html>"}, 403, "backend_denied", "no Metadata-Flavor"),
-            ({"status": 503, "times": 9}, 503, "backend_unavailable", "metadata server"),
-            ({"read_at": 0, "times": 9}, 502, "backend_error", "GOOGLE_APPLICATION_CREDENTIALS")):
+            ({"status": 503, "times": MANY}, 503, "backend_unavailable", "metadata server"),
+            ({"read_at": 0, "times": MANY}, 502, "backend_error", "GOOGLE_APPLICATION_CREDENTIALS")):
         GCS.revoke()
         GCS.fail(METADATA, **fault)
         reply = fresh(c, "named").expect(status, code, words)
@@ -83,7 +83,7 @@ def test_what_fails_is_named(c):
 def test_a_server_that_hangs(c):
     GCS.revoke()
     go = threading.Event()
-    GCS.fail(METADATA, times=9, stall=go)
+    GCS.fail(METADATA, times=MANY, stall=go)
     try:
         fresh(c, "hangs").expect(504, "backend_timeout", "metadata server")
     finally:

@@ -226,7 +226,7 @@ def test_puts_that_fail(c):
         S3.calm()
         equal(c.get("s3", "fails").expect(200).body, b"before", "what is read")
     # In doubt: the backend has it, and its answer never comes.
-    S3.fail("pre/fails", method="PUT", deaf=True, times=9)
+    S3.fail("pre/fails", method="PUT", deaf=True, times=99)
     put(c, "s3", "fails", b"doubt").expect(502, "backend_error")
     S3.calm()
     equal(S3.has("data", "pre/fails"), b"doubt", "what the backend has")
