@@ -1,10 +1,11 @@
-/* Any JSON either is refused with a sentence, or is a state: one that survives its own JSON form,
- * and whose names are what they must be, whatever was in the document. */
+/* Any JSON either is refused with a sentence, or is a state: one that survives its own JSON form, whose
+ * names are what they must be, and by which objects have owners, whatever was in the document. */
 #include "cluster/state.h"
 
 #include <assert.h>
 
 #include "cluster/delta.h"
+#include "cluster/owners.h"
 #include "common/jsonx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -19,6 +20,27 @@ static void check_names(const struct cluster_state *s)
         const struct bucket *b = &s->bmd.buckets[i];
         assert(bucket_name_check(b->name, NULL) == 0 && bmd_bucket(&s->bmd, b->name) == b);
         assert(b->id > 0 && b->id < s->next_bucket_id);
+    }
+}
+
+static void check_owners(const struct cluster_state *s)
+{
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        const struct node *nodes[OWNERS_ASKED_MAX];
+        struct owners o;
+        owners_of(s, b, "name", &o);
+        assert(o.count <= OWNERS_MAX);
+        assert(o.acting == NULL || owners_has(&o, o.acting->id));
+        const char *self = o.count > 0 ? o.all[0]->id : "t1";
+        assert(owners_readers(s, b, &o, nodes) <= o.count);
+        assert(owners_others(&o, self, nodes) <= o.count);
+        assert(owners_asked(s, b, "name", self, nodes) <= OWNERS_ASKED_MAX);
+        size_t former = owners_former(s, b, "name", self, nodes);
+        assert(former <= OWNERS_ASKED_MAX);
+        owners_know(s, b, "name", nodes, former);
+        owners_good_suffice(s, b);
+        owners_not_asked(s, b, "name");
     }
 }
 
@@ -46,6 +68,7 @@ static void try_patch(const struct cluster_state *s, json_t *doc)
     }
     assert(state_compare(next, s) > 0);
     check_names(next);
+    check_owners(next);
     state_unref(next);
 }
 
@@ -58,6 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     if (state_from_json(doc, &s, &err) == 0) {
         check_names(s);
+        check_owners(s);
         check_round_trip(s);
     } else {
         assert(err.code != 0 && err.message[0] != '\0');

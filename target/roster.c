@@ -179,6 +179,8 @@ static int member_from_json(json_t *doc, struct roster *r, struct error *err)
     m.why = (char *)why;
     if (r->count == ROSTER_MEMBERS_MAX)
         return error_set(err, E_JSON, "field 'set' has more than %d members", ROSTER_MEMBERS_MAX);
+    if (roster_find_id(r, id) != SIZE_MAX || roster_find_path(r, path) != SIZE_MAX)
+        return error_set(err, E_JSON, "field 'set' has '%.40s' or '%.200s' twice", id, path);
     member_add(r, &m);
     return 0;
 }
