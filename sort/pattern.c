@@ -166,11 +166,17 @@ static void swap_fronts(struct pattern_search *s)
     s->next.count = 0;
 }
 
+/* Nothing more can be found out. */
+static bool is_settled(const struct pattern_search *s)
+{
+    return s->found[1] != PATTERN_NONE || (s->set->count == 1 && s->found[0] != PATTERN_NONE);
+}
+
 void pattern_find(struct pattern_search *s, const char *name, size_t len, uint32_t found[2])
 {
     s->found[0] = s->found[1] = PATTERN_NONE;
     s->now.count = s->next.count = 0;
-    for (size_t i = 0; i <= len && s->found[1] == PATTERN_NONE; i++) {
+    for (size_t i = 0; i <= len && !is_settled(s); i++) {
         for (size_t k = 0; k < s->set->count; k++)
             enter(s, &s->now, s->set->begins[k], i == 0, i == len);
         for (uint32_t k = 0; i < len && k < s->now.count; k++) {

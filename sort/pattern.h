@@ -2,7 +2,8 @@
  *
  * They compile into one automaton (Thompson's), which is simulated: time grows with the name's
  * length times what has been compiled, whatever the patterns are, and no pattern can take long or
- * much memory.  A pattern may match anywhere in the name, byte by byte:
+ * much memory.  What is compiled grows with the text, but for {m,n}, whose copies have a limit of
+ * their own.  A pattern may match anywhere in the name, byte by byte:
  *
  *     a  \.        the byte; what is punctuation stands for itself after a backslash
  *     .            any byte but a line feed
@@ -34,7 +35,8 @@ struct patterns;
 struct patterns *patterns_new(void);
 void patterns_free(struct patterns *p);
 DEFINE_CLEANUP(struct patterns, patterns_free);
-/* E_SPEC where it is no pattern; E_TOO_LARGE where the set is full.  The set is then as it was. */
+/* E_SPEC where it is no pattern; E_TOO_LARGE where the set is full, or all that was ever added
+ * repeats too much.  The set is then as it was. */
 int patterns_add(struct patterns *p, const char *text, size_t len, uint32_t value,
                  struct error *err);
 size_t patterns_count(const struct patterns *p);

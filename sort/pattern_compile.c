@@ -8,6 +8,7 @@
 #include "common/mem.h"
 
 #define DEPTH_MAX 50 /* of groups */
+#define NOWHERE SIZE_MAX
 
 struct parser {
     struct patterns *set;
@@ -295,11 +296,11 @@ static int parse_braces(struct parser *p, unsigned *least, unsigned *most)
     return rc;
 }
 
-/* The steps from `from` on, `len` of them, once more at the end. */
+/* `len` steps once more at the end. */
 static int put_copy(struct parser *p, const struct step *piece, size_t len)
 {
     int rc = room_for(p, len);
-    if (rc != 0)
+    if (rc != 0 || len == 0)
         return rc;
     memcpy(p->set->steps + p->set->step_count, piece, len * sizeof *piece);
     p->set->step_count += len;
@@ -318,6 +319,23 @@ static int put_optional(struct parser *p, const struct step *piece, size_t len, 
     return rc;
 }
 
+/* x+ is x and a split that leads back to it: with a copy pluses in pluses would double each time. */
+static int put_again(struct parser *p, const struct step *piece, size_t len, unsigned least)
+{
+    return least == 0 ? put_optional(p, piece, len, true)
+                      : put(p, (struct step){.kind = STEP_SPLIT, .to = -(int32_t)len});
+}
+
+/* What {m,n} write, be it kept or not: they make much of a few bytes, and what a pattern that is
+ * refused in the end has written, or one that is repeated no times, is counted nowhere else. */
+static int count_copies(struct parser *p, size_t len, unsigned copies)
+{
+    p->set->copied += (uint64_t)len * copies;
+    return p->set->copied <= PATTERNS_COPIES_MAX
+               ? 0
+               : error_set(p->err, E_TOO_LARGE, "the patterns' repetitions are too large together");
+}
+
 static int repeat(struct parser *p, size_t begin, unsigned least, unsigned most)
 {
     size_t len = p->set->step_count - begin;
@@ -325,11 +343,12 @@ static int repeat(struct parser *p, size_t begin, unsigned least, unsigned most)
     if (len > 0)
         memcpy(piece, p->set->steps + begin, len * sizeof *piece);
     p->set->step_count = begin;
-    int rc = 0;
+    unsigned copies = most == WITHOUT_END ? least : most;
+    int rc = copies > 1 ? count_copies(p, len, copies) : 0;
     for (unsigned i = 0; rc == 0 && i < least; i++)
         rc = put_copy(p, piece, len);
     if (most == WITHOUT_END)
-        return rc != 0 ? rc : put_optional(p, piece, len, true);
+        return rc != 0 ? rc : put_again(p, piece, len, least);
     for (unsigned i = least; rc == 0 && i < most; i++)
         rc = put_optional(p, piece, len, false);
     return rc;
@@ -372,22 +391,43 @@ static int parse_sequence(struct parser *p)
     return rc;
 }
 
-/* a|b is split, a, jump, b: each further alternative wraps what there is so far. */
+/* Jumps of alternatives lead behind the last of them.  Until that is there each has its distance
+ * from the one before it. */
+static int put_jump(struct parser *p, size_t *last)
+{
+    size_t at = p->set->step_count;
+    int32_t back = *last != NOWHERE ? (int32_t)(at - *last) : 0;
+    *last = at;
+    return put(p, (struct step){.kind = STEP_JUMP, .to = back});
+}
+
+static void aim_jumps(struct parser *p, size_t last)
+{
+    while (last != NOWHERE) {
+        struct step *jump = &p->set->steps[last];
+        size_t before = jump->to != 0 ? last - (size_t)jump->to : NOWHERE;
+        jump->to = (int32_t)(p->set->step_count - last);
+        last = before;
+    }
+}
+
+/* a|b|c is split, a, jump, split, b, jump, c. */
 static int parse_alternatives(struct parser *p)
 {
     size_t begin = p->set->step_count;
+    size_t jump = NOWHERE;
     int rc = parse_sequence(p);
     while (rc == 0 && accept(p, '|')) {
         int32_t len = (int32_t)(p->set->step_count - begin);
         rc = put_before(p, begin, (struct step){.kind = STEP_SPLIT, .to = len + 2});
-        size_t jump = p->set->step_count;
         if (rc == 0)
-            rc = put(p, (struct step){.kind = STEP_JUMP});
+            rc = put_jump(p, &jump);
+        begin = p->set->step_count;
         if (rc == 0)
             rc = parse_sequence(p);
-        if (rc == 0)
-            p->set->steps[jump].to = (int32_t)(p->set->step_count - jump);
     }
+    if (rc == 0)
+        aim_jumps(p, jump);
     return rc;
 }
 

@@ -24,7 +24,10 @@ struct patterns {
     size_t class_count, class_room;
     uint32_t *begins; /* first step of each pattern */
     size_t count;
+    uint64_t copied; /* steps that repetitions have written, kept or not */
 };
+
+#define PATTERNS_COPIES_MAX (16 * PATTERNS_STEPS_MAX) /* of those */
 
 /* Adds one pattern's steps, the last of which matches with `value`.  Where it fails, what it has
  * added stays. */

@@ -60,6 +60,16 @@ static const struct {
     {"^.$", "\xff", true},
     {"^[\x80-\xff]+$", "\xc3\xa9", true},
     {"x*", "", true},
+    {"^((a+b)+c)+$", "ababcaabc", true},
+    {"^((a+b)+c)+$", "ababcaab", false},
+    {"^(a*)+$", "", true},
+    {"^()+$", "", true},
+    {"^(){3}x(){2,}$", "x", true},
+    {"^(ab|c|d|e*)x$", "dx", true},
+    {"^(ab|c|d|e*)x$", "eex", true},
+    {"^(ab|c|d|e*)x$", "cdx", false},
+    {"^((a|b|c)d|e|(f|g)+){2}$", "bdfgf", true},
+    {"^((a|b|c)d|e|(f|g)+){2}$", "bfgf", false},
 };
 
 static void test_matching(void **state)
@@ -116,6 +126,55 @@ static void test_what_is_refused(void **state)
         assert_non_null(strstr(err.message, "of the pattern: "));
     }
     assert_int_equal(patterns_count(p), 0);
+}
+
+/* n brackets around an a, behind each of which this stands. */
+static char *nested(size_t n, const char *behind)
+{
+    size_t len = strlen(behind);
+    char *text = xcalloc(1, n * (2 + len) + 2), *at = text;
+    for (size_t i = 0; i < n; i++)
+        *at++ = '(';
+    *at++ = 'a';
+    for (size_t i = 0; i < n; i++) {
+        memcpy(at, behind, len);
+        at += len;
+        *at++ = ')';
+    }
+    return text;
+}
+
+/* What grows with its text alone. */
+static void test_what_is_nested_stays_small(void **state)
+{
+    (void)state;
+    static const char *const behind[] = {"+", "*", "?", "|b", "+|b|c"};
+    for (size_t i = 0; i < sizeof behind / sizeof *behind; i++) {
+        _cleanup_(patterns_freep)
+        struct patterns *p = patterns_new();
+        _cleanup_free_ char *text = nested(45, behind[i]);
+        struct error err = ERROR_INIT;
+        if (patterns_add(p, text, strlen(text), 0, &err) != 0)
+            fail_msg("%s: %s", text, err.message);
+        assert_in_range(patterns_bytes(p), 1, 16384);
+        assert_true(matches(text, "aaa"));
+    }
+}
+
+/* Such patterns leave nothing behind, and so are not stopped by the room that they take. */
+static void test_repetitions_have_a_limit_of_their_own(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"((a{100}){100}){0}", "((a{100}){100}){0})"};
+    static const int answers[] = {0, E_SPEC};
+    for (size_t i = 0; i < 2; i++) {
+        _cleanup_(patterns_freep)
+        struct patterns *p = patterns_new();
+        int rc = answers[i];
+        for (unsigned n = 0; n < PATTERNS_MAX && rc == answers[i]; n++)
+            rc = patterns_add(p, texts[i], strlen(texts[i]), 0, NULL);
+        assert_int_equal(rc, E_TOO_LARGE);
+    }
 }
 
 /* Neither takes long, nor much memory. */
@@ -179,6 +238,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_matching),
         cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_what_is_nested_stays_small),
+        cmocka_unit_test(test_repetitions_have_a_limit_of_their_own),
         cmocka_unit_test(test_what_would_explode),
         cmocka_unit_test(test_several_at_once),
         cmocka_unit_test(test_patterns_that_disagree),
