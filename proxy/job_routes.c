@@ -4,12 +4,11 @@
  */
 #include "proxy/job_routes.h"
 
-#include <regex.h>
-
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/bare_job.h"
+#include "proxy/job_filter.h"
 #include "proxy/job_glue.h"
 #include "proxy/job_start.h"
 #include "proxy/job_view.h"
@@ -99,26 +98,7 @@ static void reply_job(struct http_request *req, const char *id)
     http_reply_json(req, 200, view);
 }
 
-enum { REGEX_MAX = 256 };
-
-/* What a list asks for; NULL is anything. */
-struct filter {
-    const char *kind;
-    const char *state;
-    const regex_t *description;
-};
-
-static bool job_matches(const struct job *job, const json_t *view, const struct filter *f)
-{
-    const char *state = json_string_value(json_object_get(view, "state"));
-    return (f->kind == NULL || strcmp(job->kind, f->kind) == 0) &&
-           (f->state == NULL || strcmp(state, f->state) == 0) &&
-           (f->description == NULL ||
-            regexec(f->description, job->description != NULL ? job->description : "", 0, NULL, 0) ==
-                0);
-}
-
-static void reply_list(struct http_request *req, const struct filter *f)
+static void reply_list(struct http_request *req, const struct job_filter *f)
 {
     struct proxy *p = http_user(req);
     _cleanup_state_ const struct cluster_state *state = state_current(p->state);
@@ -126,7 +106,7 @@ static void reply_list(struct http_request *req, const struct filter *f)
     for (size_t i = 0; i < state->jobs.count; i++) {
         const struct job *job = state->jobs.jobs[i];
         json_t *view = view_of(p, state, job, true);
-        if (job_matches(job, view, f))
+        if (job_filter_takes(f, job, json_string_value(json_object_get(view, "state"))))
             json_array_append_new(jobs, view);
         else
             json_decref(view);
@@ -135,45 +115,16 @@ static void reply_list(struct http_request *req, const struct filter *f)
     http_reply_json(req, 200, reply);
 }
 
-/* The time and memory that a pattern takes grow with its length, but for intervals and back
- * references: with those a few bytes would keep this thread for minutes. */
-static int regex_compile(const char *pattern, regex_t *regex, struct error *err)
-{
-    if (strlen(pattern) > REGEX_MAX)
-        return error_set(err, E_INVALID, "parameter 'regex' is longer than %d bytes", REGEX_MAX);
-    for (const char *c = pattern; *c != '\0'; c++) {
-        bool escaped = *c == '\\' && c[1] != '\0';
-        if (*c == '{' || (escaped && c[1] >= '1' && c[1] <= '9'))
-            return error_set(err, E_INVALID,
-                             "parameter 'regex': '%s': intervals and back references are not taken",
-                             pattern);
-        c += escaped;
-    }
-    int bad = regcomp(regex, pattern, REG_EXTENDED | REG_NOSUB);
-    if (bad == 0)
-        return 0;
-    char why[128];
-    regerror(bad, regex, why, sizeof why);
-    return error_set(err, E_INVALID, "parameter 'regex': '%s': %s", pattern, why);
-}
-
 static void sort_list(struct http_request *req)
 {
     const char *pattern = http_query(req, "regex");
-    regex_t regex;
-    struct filter f = {.kind = "sort"};
-    if (pattern == NULL) {
-        reply_list(req, &f);
-        return;
-    }
+    struct job_filter f = {.kind = "sort"};
     struct error err = ERROR_INIT;
-    if (regex_compile(pattern, &regex, &err) != 0) {
+    if (pattern != NULL && job_filter_regex(&f, pattern, &err) != 0)
         http_reply_error(req, &err);
-        return;
-    }
-    f.description = &regex;
-    reply_list(req, &f);
-    regfree(&regex);
+    else
+        reply_list(req, &f);
+    job_filter_done(&f);
 }
 
 static void sort_get_begin(struct http_request *req)
@@ -191,7 +142,7 @@ static void jobs_list_begin(struct http_request *req)
 {
     if (proxy_passed_to_primary(req))
         return;
-    const struct filter f = {.kind = http_query(req, "kind"), .state = http_query(req, "state")};
+    const struct job_filter f = {.kind = http_query(req, "kind"), .state = http_query(req, "state")};
     struct error err = ERROR_INIT;
     if (f.state != NULL && !job_view_is_state(f.state)) {
         error_set(&err, E_INVALID, "parameter 'state': '%s' is not a job's state", f.state);
@@ -329,8 +280,8 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = sort_get_begin,
      .summary = "One sort job's document, or a list of them.",
-     .query = "id=job; regex=extended regular expression on the description, without "
-              "intervals and back references",
+     .query = "id=job; regex=what is looked for in the description: a pattern as in an external "
+              "key map (docs/sort.md), without intervals, of 256 bytes",
      .body = "",
      .reply = "the document (docs/http.md), or `{\"jobs\": [document, …]}`",
      .errors = "job_not_found invalid_argument"},
