@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "proxy/job_report.h"
 #include "proxy/job_turn.h"
 #include "proxy/rebalance_job.h"
 #include "proxy/repair_job.h"
@@ -38,6 +39,7 @@ struct tracked {
     struct tracked *next;
     char *id;
     bool moving;           /* a commit is under way */
+    unsigned brevity;      /* of the reports that stay, after the metastore had no room for more */
     unsigned failed_ticks; /* since a participant was first seen to have failed */
     size_t peer_count;
     struct peer *peers;
@@ -251,6 +253,7 @@ static void move_done(void *arg, const struct error *err)
     if (err != NULL) {
         log_warn("job move not committed", lstr("job", t->id),
                  lstr("to", job_state_name(m->job->state)), lerr(err));
+        t->brevity += err->code == E_TOO_LARGE && t->brevity < JOB_REPORT_NONE;
     } else {
         log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)),
                  lu64("attempt", m->job->attempt), lu64("without", m->job->without_count));
@@ -292,7 +295,7 @@ static struct job *job_moved(const struct tracked *t, const struct job *job,
     if (job_ended(v->next)) {
         next->ended_ms = now;
         json_decref(next->report);
-        next->report = tracked_reports(t);
+        next->report = job_report_brief(tracked_reports(t), (enum job_brevity)t->brevity);
     }
     return next;
 }

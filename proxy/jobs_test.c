@@ -35,6 +35,7 @@ struct world {
     bool commits_slowly;        /* a commit order does not get to its end */
     unsigned sent[TARGETS];     /* messages to it */
     unsigned commits_refused;   /* the next so many commits fail */
+    size_t job_bytes_max;       /* the metastore takes no longer document; 0: any */
     unsigned commit_orders_before_decision;
     int64_t now_ms;
     struct event events[EVENTS_MAX];
@@ -81,6 +82,10 @@ static void world_commit(void *ctx, const struct command *cmd,
     if (w->commits_refused > 0) {
         w->commits_refused--;
         error_set(&e->err, E_IO, "the disk of the metastore");
+        return;
+    }
+    if (w->job_bytes_max > 0 && cmd->job != NULL && job_bytes(cmd->job) > w->job_bytes_max) {
+        error_set(&e->err, E_TOO_LARGE, "the change is too large");
         return;
     }
     apply(w, cmd);
@@ -314,6 +319,31 @@ static void test_refused_commits_are_tried_again(void **state)
     w->commits_refused = 2;
     ticks(w, 12);
     assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
+}
+
+/* The targets have more to tell than the metastore takes: the job ends all the same, with what there is
+ * room for. */
+static void test_an_end_that_is_too_large_is_made_with_less(void **state)
+{
+    static const struct {
+        size_t max, reports, warning;
+    } rows[] = {{3000, TARGETS, 1}, {600, 0, 0}};
+    struct world *w = *state;
+    w->tells = 2500;
+    for (size_t i = 0; i < 2; i++) {
+        const char id[] = {'s', 'r', 't', '-', (char)('0' + i), '\0'};
+        for (size_t k = 0; k < TARGETS; k++)
+            w->targets[k] = XACTION_NONE;
+        w->fails[0] = i == 1 ? "shard_corrupt" : NULL;
+        w->job_bytes_max = rows[i].max;
+        add_job(w, id);
+        ticks(w, 12);
+        const struct job *job = job_of(w, id);
+        assert_int_equal(job->state, i == 1 ? JOB_FAILED : JOB_FINISHED);
+        assert_int_equal(json_object_size(job->report), rows[i].reports);
+        const json_t *status = json_object_get(json_object_get(job->report, "t1"), "status");
+        assert_int_equal(json_array_size(json_object_get(status, "warnings")), rows[i].warning);
+    }
 }
 
 static void test_failure_names_its_cause(void **state)
@@ -629,6 +659,7 @@ int main(void)
         TEST(test_news_need_no_tick),
         TEST(test_news_that_cross_an_answer_ask_again),
         TEST(test_refused_commits_are_tried_again),
+        TEST(test_an_end_that_is_too_large_is_made_with_less),
         TEST(test_failure_names_its_cause),
         TEST(test_a_sort_waits_for_a_target_that_is_away),
         TEST(test_a_sort_goes_on_without_a_target),
