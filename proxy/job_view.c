@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/error.h"
+#include "common/jsonx.h"
 #include "proxy/objects_view.h"
 #include "xaction/kinds.h"
 
@@ -198,10 +199,10 @@ static json_t *without_of(const struct job *job)
 static json_t *errors_of(const struct job *job)
 {
     json_t *errors = json_array();
-    if (job->error_code != NULL)
-        json_array_append_new(errors,
-                              json_pack("{s:s, s:s}", "code", job->error_code, "message",
-                                        job->error_message != NULL ? job->error_message : ""));
+    const char *message = job->error_message != NULL ? job->error_message : "";
+    if (job->error_code != NULL) /* whose message is cut at a length in bytes */
+        json_array_append_new(errors, json_pack("{s:s, s:o}", "code", job->error_code, "message",
+                                                json_string_escaped(message)));
     return errors;
 }
 

@@ -104,6 +104,22 @@ static void test_ended_job(void **state)
     job_unref(job);
 }
 
+/* Cut in the middle of a character, as messages may be. */
+static void test_an_error_that_is_not_utf8_is_shown(void **state)
+{
+    (void)state;
+    struct job *job = job_new("srt-1", "sort");
+    job->state = JOB_FAILED;
+    job->error_code = xstrdup("shard_corrupt");
+    job->error_message = xstrdup("t1: shard '\xe6\x97\xa5\xe6\x9c");
+    _cleanup_json_ json_t *view = job_view(job, NULL, true);
+    const json_t *error = json_array_get(json_object_get(view, "errors"), 0);
+    assert_string_equal(json_string_value(json_object_get(error, "code")), "shard_corrupt");
+    assert_string_equal(json_string_value(json_object_get(error, "message")),
+                        "t1: shard '\xe6\x97\xa5\\xe6\\x9c");
+    job_unref(job);
+}
+
 static void test_a_job_over_objects(void **state)
 {
     (void)state;
@@ -136,6 +152,7 @@ int main(void)
         cmocka_unit_test(test_who_is_waited_for),
         cmocka_unit_test(test_phase_is_the_slowest_targets),
         cmocka_unit_test(test_ended_job),
+        cmocka_unit_test(test_an_error_that_is_not_utf8_is_shown),
         cmocka_unit_test(test_a_job_over_objects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
