@@ -8,8 +8,9 @@
 /* Only jobs that hide what they make hold its names from others. */
 static bool takes_turns(const struct job *job)
 {
-    return json_object_get(job->spec, "output_format") != NULL ||
-           json_object_get(job->spec, "ekm_file") != NULL;
+    return !json_is_true(json_object_get(job->spec, "dry_run")) &&
+           (json_object_get(job->spec, "output_format") != NULL ||
+            json_object_get(job->spec, "ekm_file") != NULL);
 }
 
 static json_int_t output_bucket(const struct job *job)
@@ -24,6 +25,14 @@ static struct name_template *output_template(const struct job *job)
     return text != NULL && template_parse(text, &t, NULL) == 0 ? t : NULL;
 }
 
+/* No shard has the name of an index. */
+static bool same_index(const struct job *a, const struct job *b)
+{
+    const char *ia = json_string_value(json_object_get(a->spec, "wids_index"));
+    const char *ib = json_string_value(json_object_get(b->spec, "wids_index"));
+    return ia != NULL && ib != NULL && strcmp(ia, ib) == 0;
+}
+
 /* Two templates can only make one name when the literal beginning of one begins the other's. */
 static bool may_collide(const struct job *a, const struct job *b)
 {
@@ -31,7 +40,7 @@ static bool may_collide(const struct job *a, const struct job *b)
     struct name_template *ta = output_template(a);
     _cleanup_(template_freep)
     struct name_template *tb = output_template(b);
-    if (ta == NULL || tb == NULL)
+    if (ta == NULL || tb == NULL || same_index(a, b))
         return true;
     const char *pa = template_prefix(ta);
     const char *pb = template_prefix(tb);
