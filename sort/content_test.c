@@ -104,6 +104,22 @@ static void test_members(void **state)
     buf_done(&tar);
 }
 
+/* Headers may say of a time what they like: nobody asks for it here. */
+static void test_a_time_that_is_no_number(void **state)
+{
+    (void)state;
+    static const char *const times[] = {"1e-05", "soon", "99999999999999999999", "-", "1.5"};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        struct buf tar = BUF_INIT, pax = BUF_INIT;
+        fixture_pax_record(&pax, "mtime", times[i]);
+        fixture_pax(&tar, 'x', &pax);
+        fixture_file(&tar, "a.cls", "7");
+        expect_key(SORT_CONTENT_INT, "a", &tar, CONTENT_FOUND, "7");
+        buf_done(&tar);
+        buf_done(&pax);
+    }
+}
+
 static void test_long_texts(void **state)
 {
     (void)state;
@@ -123,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
         cmocka_unit_test(test_members),
+        cmocka_unit_test(test_a_time_that_is_no_number),
         cmocka_unit_test(test_long_texts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
