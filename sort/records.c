@@ -68,9 +68,11 @@ static int request_ref(struct sort_records *r, struct decoder *d, struct error *
     struct record_ref ref = {.shard = (uint32_t)shard, .position = (uint32_t)position};
     struct record_place place;
     rc = catalog_find(r->catalog, ref.shard, ref.position, &place, err);
+    if (rc != 0)
+        return rc;
     r->length += place.size;
     r->refs[r->count++] = ref;
-    return rc;
+    return 0;
 }
 
 static int request_decode(struct sort_records *r, struct decoder *d, struct error *err)
