@@ -257,7 +257,7 @@ static void entry_try(struct entry *e, int (*fn)(void *self, struct error *err),
     struct error err;
     int code = entry_call(e, fn, what, &err);
     struct xaction_life life = entry_life(e);
-    e->error = err;
+    e->error = code != 0 ? err : ERROR_INIT;
     entry_move(e, xaction_step_ended(&life, code == 0));
 }
 
@@ -359,6 +359,8 @@ static struct entry *entry_new(struct xactions *x, const struct job *job)
         error_set(&e->error, E_UNSUPPORTED, "this node does not know the kind '%s'", job->kind);
     else if (e->ops->open(x->host, job, &e->self, &e->error) != 0)
         e->self = NULL;
+    else
+        e->error = ERROR_INIT;
     if (e->self == NULL)
         log_warn("job not opened", lstr("job", job->id), lerr(&e->error));
     e->next = x->entries;

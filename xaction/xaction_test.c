@@ -23,6 +23,7 @@ static struct {
     bool may_prepare; /* prepare() waits for this */
     bool may_run;     /* run() waits for this or for a stop */
     bool stop_asked;
+    bool leaves_error; /* steps that succeed fill their error all the same */
     int open_code, prepare_code, run_code; /* always */
     int commit_code, undo_code;            /* the first `bad_tries` times */
     int bad_tries;
@@ -48,6 +49,8 @@ static int fake_prepare(void *self, struct error *err)
     while (!fake.may_prepare)
         pthread_cond_wait(&fake.changed, &fake.lock);
     pthread_mutex_unlock(&fake.lock);
+    if (fake.leaves_error)
+        error_set(err, E_NOT_FOUND, "what was looked for first");
     return fake.prepare_code != 0 ? error_set(err, fake.prepare_code, "prepare") : 0;
 }
 
@@ -60,6 +63,8 @@ static int fake_run(void *self, struct error *err)
         pthread_cond_wait(&fake.changed, &fake.lock);
     int code = fake.stop_asked ? E_ABORTED : fake.run_code;
     pthread_mutex_unlock(&fake.lock);
+    if (fake.leaves_error)
+        error_set(err, E_NOT_FOUND, "what was looked for first");
     return code != 0 ? error_set(err, code, "%s", fake.message) : 0;
 }
 
@@ -139,6 +144,7 @@ static int setup(void **state)
     static struct fixture f;
     static int host;
     fake.may_prepare = true;
+    fake.leaves_error = false;
     fake.may_run = fake.stop_asked = false;
     fake.open_code = fake.prepare_code = fake.run_code = 0;
     fake.commit_code = fake.undo_code = 0;
@@ -243,6 +249,28 @@ static void test_whole_life(void **state)
     assert_int_equal(json_integer_value(json_object_get(json_object_get(report, "status"), "done")),
                      42);
     assert_null(json_object_get(report, "error"));
+}
+
+static void assert_no_error(struct fixture *f)
+{
+    _cleanup_json_ json_t *report = xactions_report(f->x, f->job->id);
+    assert_null(json_object_get(report, "error"));
+}
+
+/* Beside a success an error says nothing. */
+static void test_a_success_has_no_error(void **state)
+{
+    struct fixture *f = *state;
+    fake.leaves_error = true;
+    make_ready(f);
+    assert_no_error(f);
+    order(f, XACTION_RUN);
+    let_run();
+    wait_for(f, XACTION_PREPARED);
+    assert_no_error(f);
+    order(f, XACTION_COMMIT);
+    wait_for(f, XACTION_COMMITTED);
+    assert_no_error(f);
 }
 
 /* Orders and questions do not wait for a slow disk; nothing of a job that is being prepared can be
@@ -641,6 +669,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_whole_life),
+        TEST(test_a_success_has_no_error),
         TEST(test_prepare_is_no_burden),
         TEST(test_stop_while_preparing),
         TEST(test_failed_prepare_is_undone),
