@@ -6,7 +6,10 @@
 #include "common/rng.h"
 #include "xaction/kinds.h"
 
-enum { RANDOM_CHARS = 11 }; /* that random_id() adds, with the end */
+enum {
+    RANDOM_CHARS = 11,   /* that random_id() adds, with the end */
+    GROWTH_BYTES = 8192, /* of which an error's message may take 2600 */
+};
 
 static int add_targets(const struct cluster_state *s, struct job *job, struct error *err)
 {
@@ -47,14 +50,24 @@ int job_make(const struct cluster_state *s, const char *kind, int64_t wall_ms, s
     return code;
 }
 
+/* What may come to a document until its job ends: attempts, who is gone on without, an error. */
+static size_t growth_of(const struct job *job)
+{
+    size_t bytes = GROWTH_BYTES;
+    for (size_t i = 0; i < job->participant_count; i++)
+        bytes += strlen(job->participants[i]) + 3; /* in quotes, with a comma */
+    return bytes;
+}
+
 int job_check_size(const struct cluster_state *s, const struct job *job, struct error *err)
 {
     size_t bytes = job_bytes(job);
-    if (bytes > JOB_DOCUMENT_MAX)
+    size_t max = JOB_DOCUMENT_MAX - growth_of(job);
+    if (bytes > max)
         return error_set(err, E_TOO_LARGE,
-                         "the job's document of %zu bytes exceeds %d; give the names by a template "
+                         "the job's document of %zu bytes exceeds %zu; give the names by a template "
                          "or a prefix, or do it in parts",
-                         bytes, JOB_DOCUMENT_MAX);
+                         bytes, max);
     for (size_t i = 0; i < s->jobs.count; i++) {
         const struct job *other = s->jobs.jobs[i];
         bytes += job_ended(other->state) ? 0 : job_bytes(other);

@@ -13,5 +13,6 @@
 int job_make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
              struct error *err);
 /* The documents go to every node with every change: E_TOO_LARGE where this one exceeds
- * JOB_DOCUMENT_MAX, E_OVERLOAD where all unfinished ones would exceed JOBS_BYTES_MAX. */
+ * JOB_DOCUMENT_MAX, or may do so before the job ends (targets would take no order then, nor read
+ * again what they have of it); E_OVERLOAD where all unfinished ones would exceed JOBS_BYTES_MAX. */
 int job_check_size(const struct cluster_state *s, const struct job *job, struct error *err);

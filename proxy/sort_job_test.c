@@ -236,6 +236,44 @@ static char *long_request(size_t count)
     return buf_steal(&text);
 }
 
+/* All that may come to a document until its job ends. */
+static void grow(struct job *job)
+{
+    char message[512];
+    memset(message, '\xff', sizeof message - 1);
+    message[sizeof message - 1] = '\0';
+    job->state = JOB_STOPPING;
+    job->stop_as = JOB_ABORTED;
+    job->attempt = UINT32_MAX;
+    job->started_ms = job->ended_ms = INT64_C(1) << 52;
+    job->error_code = xstrdup("unsupported_and_more");
+    job->error_message = xstrdup(message);
+    for (size_t i = 0; i < job->participant_count; i++)
+        job_leave_out(job, job->participants[i]);
+}
+
+/* The longest document that is accepted stays within what targets take, and read again. */
+static void test_a_document_has_room_to_grow(void **state)
+{
+    (void)state;
+    size_t fits = 38000, too_many = 41000;
+    struct job *job = NULL;
+    while (too_many - fits > 1) {
+        size_t count = (fits + too_many) / 2;
+        _cleanup_free_ char *text = long_request(count);
+        if (make(text, &job, NULL) == 0)
+            fits = count;
+        else
+            too_many = count;
+        job_unref(steal(job));
+    }
+    _cleanup_free_ char *longest = long_request(fits);
+    job = made(longest);
+    grow(job);
+    assert_in_range(job_bytes(job), JOB_DOCUMENT_MAX / 2, JOB_DOCUMENT_MAX);
+    job_unref(job);
+}
+
 /* What a request says in few bytes may be many in the document: extensions are added to names. */
 static void test_size_of_the_document(void **state)
 {
@@ -426,6 +464,7 @@ int main(void)
         TEST(test_refusals),
         TEST(test_targets),
         TEST(test_size_of_the_document),
+        TEST(test_a_document_has_room_to_grow),
         TEST(test_fits),
         TEST(test_what_it_can_do_without),
         TEST(test_it_begins_without_those_that_others_have_copies_of),
