@@ -257,10 +257,10 @@ static void tick(void *arg)
     jobs_driver_tick(g->driver);
 }
 
-void job_glue_tick(struct proxy *p)
+void job_glue_wake(struct proxy *p)
 {
     if (p->job_glue != NULL)
-        jobs_driver_tick(p->job_glue->driver);
+        jobs_driver_wake(p->job_glue->driver);
 }
 
 json_t *job_glue_reports(struct proxy *p, const char *job_id)

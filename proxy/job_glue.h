@@ -9,8 +9,8 @@ struct job_glue;
 
 /* In the control loop's thread, at a proxy that becomes primary. */
 struct job_glue *job_glue_start(struct proxy *p);
-/* A tick now, where the proxy is primary.  In the control loop's thread. */
-void job_glue_tick(struct proxy *p);
+/* jobs_driver_wake(), where the proxy is primary.  In the control loop's thread. */
+void job_glue_wake(struct proxy *p);
 /* jobs_driver_reports(); empty where the proxy is not primary.  Any thread. */
 json_t *job_glue_reports(struct proxy *p, const char *job_id);
 /* A target's word that a job has moved on there.  Any thread, while the servers run. */

@@ -170,7 +170,7 @@ static void abort_done(void *arg, const struct error *err)
         return;
     }
     http_reply_empty(req, 202);
-    job_glue_tick(p);
+    job_glue_wake(p);
 }
 
 static void commit_abort(struct http_request *req, const struct job *job)

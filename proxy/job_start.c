@@ -19,7 +19,7 @@ static void start_done(void *arg, const struct error *err)
     } else {
         _cleanup_json_ json_t *reply = json_pack("{s:s}", "id", s->job->id);
         http_reply_json(s->req, 202, reply);
-        job_glue_tick(p);
+        job_glue_wake(p);
     }
     job_unref(s->job);
     free(s);

@@ -24,7 +24,7 @@ struct peer {
     bool asking;                /* a message is under way */
     bool moved;                 /* meanwhile: the answer may be older than that */
     bool silent;                /* the last one had no answer */
-    uint64_t away_ticks;        /* for so long the map has called it unreachable */
+    uint64_t away_since;        /* the beat at which the map called it unreachable; 0: it does not */
     enum controller_order last; /* the last order sent in the job's present state */
     bool heard;                 /* since the job's present state began */
     enum xaction_state state;
@@ -40,7 +40,7 @@ struct tracked {
     char *id;
     bool moving;           /* a commit is under way */
     unsigned brevity;      /* of the reports that stay, after the metastore had no room for more */
-    unsigned failed_ticks; /* since a participant was first seen to have failed */
+    uint64_t failed_since; /* the beat at which a participant was first seen to have failed, or 0 */
     size_t peer_count;
     struct peer *peers;
 };
@@ -50,6 +50,7 @@ struct jobs_driver {
     struct jobs_limits limits;
     pthread_mutex_t lock; /* guards the list and the peers' `report` against jobs_driver_reports */
     struct tracked *jobs;
+    uint64_t beats; /* ticks so far, and 1: what goes by them goes by time */
     bool forgetting;           /* a commit that drops an ended job is under way */
     uint64_t measured_version; /* of the jobs whose ended ones have … */
     uint64_t measured_bytes;
@@ -69,6 +70,7 @@ struct jobs_driver *jobs_driver_new(const struct jobs_env *env, const struct job
     struct jobs_driver *d = xcalloc(1, sizeof *d);
     d->env = *env;
     d->limits = *limits;
+    d->beats = 1;
     pthread_mutex_init(&d->lock, NULL);
     return d;
 }
@@ -249,7 +251,7 @@ static void move_done(void *arg, const struct error *err)
     struct tracked *t = m->tracked;
     bool ended = job_ended(m->job->state);
     t->moving = false;
-    t->failed_ticks = err == NULL ? 0 : t->failed_ticks;
+    t->failed_since = err == NULL ? 0 : t->failed_since;
     if (err != NULL) {
         log_warn("job move not committed", lstr("job", t->id),
                  lstr("to", job_state_name(m->job->state)), lerr(err));
@@ -266,7 +268,7 @@ static void move_done(void *arg, const struct error *err)
     job_unref(m->job);
     free(m);
     if (err == NULL && ended)
-        jobs_driver_tick(t->driver); /* others may have waited for it */
+        jobs_driver_wake(t->driver); /* others may have waited for it */
     else if (err == NULL)
         tracked_step(t, true);
 }
@@ -340,18 +342,21 @@ static size_t fill_peers(const struct tracked *t, const struct job *job,
     return n;
 }
 
-static void count_away(struct tracked *t, const struct cluster_state *s)
+static void note_away(struct tracked *t, const struct cluster_state *s)
 {
     for (size_t i = 0; i < t->peer_count; i++) {
-        const struct node *n = smap_node(&s->smap, t->peers[i].id);
+        struct peer *p = &t->peers[i];
+        const struct node *n = smap_node(&s->smap, p->id);
         bool away = n != NULL && n->state == NODE_UNREACHABLE;
-        t->peers[i].away_ticks = away ? t->peers[i].away_ticks + 1 : 0;
+        p->away_since = !away ? 0 : p->away_since == 0 ? t->driver->beats : p->away_since;
     }
 }
 
 static bool is_away(const struct tracked *t, size_t at, const struct controller_peer *peer)
 {
-    return t->peers[at].away_ticks >= t->driver->limits.away_ticks && !peer->reachable;
+    const struct jobs_driver *d = t->driver;
+    uint64_t since = t->peers[at].away_since;
+    return since != 0 && d->beats - since + 1 >= d->limits.away_ticks && !peer->reachable;
 }
 
 /* All of those that have been away for so long, or none. */
@@ -446,16 +451,16 @@ static void tracked_step(struct tracked *t, bool tick)
     _cleanup_free_ enum controller_order *orders = xcalloc(t->peer_count, sizeof *orders);
     _cleanup_free_ size_t *at = xcalloc(t->peer_count, sizeof *at);
     size_t n = fill_peers(t, job, s, peers, at);
-    if (tick)
-        count_away(t, s);
+    note_away(t, s);
     spare_peers(t, job, s, peers, at, n);
     struct controller_verdict v;
     struct error unfit = ERROR_INIT;
     check_fits(t, job, s, &unfit);
-    if (tick && anybody_failed(peers, n))
-        t->failed_ticks++;
-    controller_step(job, peers, n, unfit.code != 0 ? &unfit : NULL,
-                    t->failed_ticks < PATIENCE_TICKS, may_begin_again(t, job), &v, orders);
+    if (t->failed_since == 0 && anybody_failed(peers, n))
+        t->failed_since = t->driver->beats;
+    bool patient = t->failed_since == 0 || t->driver->beats - t->failed_since < PATIENCE_TICKS;
+    controller_step(job, peers, n, unfit.code != 0 ? &unfit : NULL, patient,
+                    may_begin_again(t, job), &v, orders);
     if (v.next != job->state || v.sheds) {
         tracked_move(t, job, peers, n, &v);
         return;
@@ -561,6 +566,12 @@ static bool job_waits(const struct jobs_driver *d, const struct job *job,
 }
 
 void jobs_driver_tick(struct jobs_driver *d)
+{
+    d->beats++;
+    jobs_driver_wake(d);
+}
+
+void jobs_driver_wake(struct jobs_driver *d)
 {
     _cleanup_state_ const struct cluster_state *s = d->env.state(d->env.ctx);
     uint64_t working = 0;

@@ -56,7 +56,10 @@ struct jobs_driver;
 struct jobs_driver *jobs_driver_new(const struct jobs_env *env, const struct jobs_limits *limits);
 /* No callback of the env may come after this. */
 void jobs_driver_free(struct jobs_driver *d);
+/* At equal distances: what waits for so many ticks waits for so long. */
 void jobs_driver_tick(struct jobs_driver *d);
+/* Between those, where something is to be done at once: a job was asked for, or is to stop. */
+void jobs_driver_wake(struct jobs_driver *d);
 /* A target says that a job has moved on there: it is asked now, not at the next tick. */
 void jobs_driver_moved(struct jobs_driver *d, const char *job_id, const char *node_id);
 /* {"t1": last report, …}: a copy.  Empty for a job that has ended (its reports are in job->report) or

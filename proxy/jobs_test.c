@@ -482,6 +482,42 @@ static void test_a_sort_goes_on_without_a_target(void **state)
     assert_non_null(json_object_get(job->report, "t2"));
 }
 
+/* A job of no target, which ends as soon as it is looked at. */
+static void add_ending_job(struct world *w, const char *id)
+{
+    struct job *job = job_new(id, "sort");
+    job->spec = json_object();
+    job->plan = json_object();
+    apply(w, &(struct command){.kind = CMD_JOB_CREATE, .job = job});
+    struct job *stopping = job_copy(job);
+    stopping->state = JOB_STOPPING;
+    stopping->stop_as = JOB_ABORTED;
+    apply(w, &(struct command){.kind = CMD_JOB_UPDATE, .name = id, .job = stopping});
+    job_unref(stopping);
+    job_unref(job);
+}
+
+/* Ends of others, which wake the driver between its ticks, make no time pass. */
+static void test_others_do_not_shorten_the_wait(void **state)
+{
+    struct world *w = *state;
+    w->deaf[2] = true;
+    spared = 1;
+    add_job(w, "srt-1");
+    set_node(w, "t3", NODE_UNREACHABLE);
+    ticks(w, 1);
+    for (int i = 2; i < 9; i++) {
+        const char id[] = {'s', 'r', 't', '-', (char)('0' + i), '\0'};
+        add_ending_job(w, id);
+    }
+    ticks(w, 2);
+    for (size_t i = 1; i < w->state->jobs.count; i++)
+        assert_int_equal(w->state->jobs.jobs[i]->state, JOB_ABORTED);
+    assert_int_equal(job_of(w, "srt-1")->without_count, 0);
+    ticks(w, 1);
+    assert_int_equal(job_of(w, "srt-1")->without_count, 1);
+}
+
 /* Two at once are more than it can do without: it waits, and goes on when one is back. */
 static void test_a_sort_does_not_go_on_without_too_many(void **state)
 {
@@ -663,6 +699,7 @@ int main(void)
         TEST(test_failure_names_its_cause),
         TEST(test_a_sort_waits_for_a_target_that_is_away),
         TEST(test_a_sort_goes_on_without_a_target),
+        TEST(test_others_do_not_shorten_the_wait),
         TEST(test_a_sort_does_not_go_on_without_too_many),
         TEST(test_a_sort_begins_again),
         TEST(test_after_the_decision_the_job_waits),
