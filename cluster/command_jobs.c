@@ -5,6 +5,7 @@
 
 #include "cluster/lag.h"
 #include "cluster/settings.h"
+#include "common/mem.h"
 
 static const struct job *oldest_ended(const struct jobs *j)
 {
@@ -88,6 +89,32 @@ static int check_job_without(const struct job *from, const struct job *to, struc
                      from->id, job_state_name(from->state), from->without_count, to->without_count);
 }
 
+/* Who ends a job before the decision may not have seen its last move: what ends is the job as it
+ * stands.  The first reason does. */
+static bool ends_early(const struct job *from, const struct job *to)
+{
+    return to->state == JOB_STOPPING && from->state != JOB_STOPPING;
+}
+
+static struct job *ended_early(const struct job *known, const struct job *to)
+{
+    struct job *j = job_copy(known);
+    j->state = to->state;
+    j->stop_as = to->stop_as;
+    free(j->error_code);
+    free(j->error_message);
+    j->error_code = xstrdup(to->error_code);
+    j->error_message = xstrdup(to->error_message);
+    return j;
+}
+
+static bool same_reason(const struct job *a, const struct job *b)
+{
+    return a->stop_as == b->stop_as &&
+           strcmp(a->error_code != NULL ? a->error_code : "",
+                  b->error_code != NULL ? b->error_code : "") == 0;
+}
+
 static int check_job_move(const struct job *from, const struct job *to, struct error *err)
 {
     if (strcmp(from->kind, to->kind) != 0)
@@ -98,7 +125,9 @@ static int check_job_move(const struct job *from, const struct job *to, struct e
     if (from->state != to->state && (!job_may_move(from->state, to->state) || !as_decided))
         return error_set(err, E_JOB_STATE, "job '%s' cannot go from %s to %s", from->id,
                          job_state_name(from->state), job_state_name(to->state));
-    int r = check_job_without(from, to, err);
+    if (from->state == JOB_STOPPING && to->state == JOB_STOPPING && !same_reason(from, to))
+        return error_set(err, E_JOB_STATE, "job '%s' is stopping already", from->id);
+    int r = to->state != JOB_STOPPING ? check_job_without(from, to, err) : 0;
     if (r != 0)
         return r;
     bool sheds = from->without_count != to->without_count;
@@ -142,10 +171,13 @@ int command_job_update(const struct cluster_state *s, const struct command *cmd,
     if ((r = need_job(s, cmd->job->id, &known, err)) != 0 ||
         (r = check_job_move(known, cmd->job, err)) != 0)
         return r;
-    if (job_equal(known, cmd->job))
+    bool stops_already = known->state == JOB_STOPPING && cmd->job->state == JOB_STOPPING;
+    if (stops_already || job_equal(known, cmd->job))
         return command_keep(s, next);
+    struct job *job = ends_early(known, cmd->job) ? ended_early(known, cmd->job) : job_ref(cmd->job);
     struct jobs j;
-    jobs_with(&s->jobs, cmd->job, &j);
+    jobs_with(&s->jobs, job, &j);
+    job_unref(job);
     struct cluster_state *made = command_next_jobs(s, &j);
     if (cmd->job->state == JOB_COMMITTING && known->state != JOB_COMMITTING)
         note_missed_outputs(made, cmd->job);

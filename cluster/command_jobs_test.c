@@ -118,6 +118,38 @@ static void a_job_goes_on_without_targets(void **unused)
     job_unref(j);
 }
 
+/* Who aborts may have looked at the job before its last move. */
+static void an_end_is_that_of_the_job_as_it_stands(void **unused)
+{
+    (void)unused;
+    _cleanup_state_ const struct cluster_state *s = cluster();
+    join_target(&s, "left");
+    struct job *j = job_new("srt-1", "sort");
+    j->participant_count = 1;
+    j->participants = xcalloc(1, sizeof *j->participants);
+    j->participants[0] = xstrdup("left");
+    apply(&s, (struct command){.kind = CMD_JOB_CREATE, .job = j});
+    struct job *abort = moved(s, JOB_STOPPING, 0, NULL);
+    abort->stop_as = JOB_ABORTED;
+    abort->error_code = xstrdup("aborted");
+    move_to(&s, JOB_QUEUED, 1, "left");
+    apply(&s, (struct command){.kind = CMD_JOB_UPDATE, .job = abort});
+    const struct job *stands = s->jobs.jobs[0];
+    assert_int_equal(stands->state, JOB_STOPPING);
+    assert_int_equal(stands->stop_as, JOB_ABORTED);
+    assert_string_equal(stands->error_code, "aborted");
+    assert_int_equal(stands->attempt, 1);
+    assert_int_equal(stands->without_count, 1);
+    /* Twice is once, and the first reason stands. */
+    assert_unchanged(s, (struct command){.kind = CMD_JOB_UPDATE, .job = abort});
+    struct job *fail = job_copy(stands);
+    fail->stop_as = JOB_FAILED;
+    assert_refused(s, (struct command){.kind = CMD_JOB_UPDATE, .job = fail}, E_JOB_STATE);
+    job_unref(fail);
+    job_unref(abort);
+    job_unref(j);
+}
+
 /* It shows nothing. */
 static void nobody_misses_what_a_dry_run_makes(void **unused)
 {
@@ -177,6 +209,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_goes_its_way),
         cmocka_unit_test(a_job_goes_on_without_targets),
+        cmocka_unit_test(an_end_is_that_of_the_job_as_it_stands),
         cmocka_unit_test(nobody_misses_what_a_dry_run_makes),
         cmocka_unit_test(the_oldest_ended_job_makes_room),
     };
