@@ -154,6 +154,15 @@ int attr_decode(const unsigned char *data, size_t len, struct attr *a, struct er
     return 0;
 }
 
+void attr_rebase(struct attr *a, const unsigned char *from, const unsigned char *to)
+{
+    const char **texts[] = {&a->name, &a->content_type, &a->job, &a->meta, &a->slices};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        if (*texts[i] != NULL)
+            *texts[i] = (const char *)to + (*texts[i] - (const char *)from);
+    }
+}
+
 bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const char **value)
 {
     if (*pos >= a->meta_len)

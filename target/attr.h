@@ -83,6 +83,8 @@ int attr_encode(const struct attr *a, unsigned char out[static ATTR_ENCODED_MAX]
 /* E_CORRUPT where the bytes are not what attr_encode() makes; E_UNSUPPORTED where a newer release
  * wrote them.  Whatever it accepts encodes to the same bytes. */
 int attr_decode(const unsigned char *data, size_t len, struct attr *a, struct error *err);
+/* Of a copy of what was decoded: its texts borrow from the copy of the bytes, no longer from them. */
+void attr_rebase(struct attr *a, const unsigned char *from, const unsigned char *to);
 
 /* The pairs: *pos starts at 0; false at the end. */
 bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const char **value);

@@ -113,12 +113,7 @@ void object_unlock(const struct object_place *p)
 void stored_copy(struct stored *to, const struct stored *from)
 {
     *to = *from;
-    struct attr *a = &to->attr;
-    const char **texts[] = {&a->name, &a->content_type, &a->job, &a->meta};
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        if (*texts[i] != NULL)
-            *texts[i] = (const char *)to->raw + (*texts[i] - (const char *)from->raw);
-    }
+    attr_rebase(&to->attr, from->raw, to->raw);
 }
 
 int stored_read_at(const struct object_place *p, struct mountpath *mp, struct stored *out,
@@ -367,20 +362,11 @@ int object_open(struct object_store *s, uint64_t bucket_id, const char *name, st
     return code;
 }
 
-static const char *rebase(const struct object *from, struct object *to, const char *text)
-{
-    return text != NULL ? (const char *)to->raw + (text - (const char *)from->raw) : NULL;
-}
-
 void object_clone(const struct object *from, struct object *to)
 {
     *to = *from;
     to->fd = -1;
-    to->attr.name = rebase(from, to, from->attr.name);
-    to->attr.content_type = rebase(from, to, from->attr.content_type);
-    to->attr.job = rebase(from, to, from->attr.job);
-    to->attr.meta = rebase(from, to, from->attr.meta);
-    to->attr.slices = rebase(from, to, from->attr.slices);
+    attr_rebase(&to->attr, from->raw, to->raw);
 }
 
 int object_head(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,

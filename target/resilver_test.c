@@ -349,6 +349,36 @@ static void test_a_jobs_objects_wait(void **state)
         assert_text(name_of(i, name), "out");
 }
 
+/* What is said of a manifest of slices is said wherever its file lies (ec_sweep.c goes by it), and a
+ * job's end leaves it as it is. */
+static void test_manifests_are_read_anywhere(void **state)
+{
+    static const char manifest[] = "1:4:2:65536:1000:00000000000000ff:none:";
+    (void)state;
+    char name[16];
+    for (unsigned i = 0; i < 40; i++) {
+        struct object_put_spec spec = spec_of(name_of(i, name), DURABILITY_SYNC);
+        spec.slices = manifest;
+        spec.job_id = i % 2 == 0 ? "srt-1" : NULL;
+        assert_int_equal(put_bytes(&spec, "", 0, NULL), 0);
+    }
+    attach(3);
+    fx.committed_job = "srt-1";
+    unsigned elsewhere = 0;
+    for (unsigned i = 0; i < 40; i++) {
+        struct object_held held;
+        struct object o;
+        elsewhere += fixture_pick(name_of(i, name)) == fixture_mp(2);
+        if (i % 2 == 0)
+            assert_int_equal(object_unmark(fx.store, BUCKET, name, "srt-1", NULL), 0);
+        assert_int_equal(object_look(fx.store, BUCKET, name, &held, NULL), 0);
+        assert_int_equal(held.slices, 0xff);
+        assert_int_equal(object_head(fx.store, BUCKET, name, &o, NULL), 0);
+        assert_string_equal(o.attr.slices, manifest);
+    }
+    assert_true(elsewhere > 0);
+}
+
 /* --- crashes ---------------------------------------------------------------------------------- */
 
 static void child_changes(const char *fault)
@@ -579,6 +609,7 @@ int main(void)
         store_test(test_a_detach_can_be_taken_back),
         store_test(test_a_write_removes_older_copies),
         store_test(test_a_jobs_objects_wait),
+        store_test(test_manifests_are_read_anywhere),
         closed_test(test_a_crash_anywhere),
         store_test(test_clients_see_nothing_wrong),
     };
