@@ -114,16 +114,35 @@ static void drop_copy(struct move *m)
 
 /* --- the end: under the lock ------------------------------------------------------------------ */
 
-static int sync_dir_of(const struct move *m, struct error *err)
+/* What is called so below the objects of p->mp. */
+static int sync_path(const struct object_place *p, const char *path, const char *point,
+                     struct error *err)
 {
-    const struct mountpath *to = m->place.mp;
+    _cleanup_close_ int fd = openat(p->mp->obj_fd, path, O_RDONLY | O_CLOEXEC);
+    int errnum = fd < 0 ? errno : file_sync(fd, point);
+    return errnum == 0 ? 0
+                       : mountpath_failed(p->mp, error_errno(err, errnum, "sync '%s' on '%s'",
+                                                             p->path.text, p->mp->path));
+}
+
+static int sync_dir_of(const struct object_place *p, struct error *err)
+{
     char dir[OBJECT_PATH_MAX];
-    snprintf(dir, sizeof dir, "%.*s", m->place.path.dir_len, m->place.path.text);
-    _cleanup_close_ int fd = openat(to->obj_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int errnum = fd < 0 ? errno : fault_errno("disk.sync");
-    if (errnum == 0 && fsync(fd) != 0)
-        errnum = errno;
-    return errnum == 0 ? 0 : move_error(m->place.mp, errnum, "sync of the directory", m, err);
+    snprintf(dir, sizeof dir, "%.*s", p->path.dir_len, p->path.text);
+    return sync_path(p, dir, "sync.name", err);
+}
+
+/* Before an older copy goes that lies on another disk: power could take both, where the newest was
+ * named without a sync.  A tombstone may go with what it hides. */
+static int sync_newest(const struct object_place *p, const struct stored *newest, struct error *err)
+{
+    if ((newest->attr.flags & ATTR_DURABLE) != 0 || attr_is_tombstone(&newest->attr))
+        return 0;
+    int errnum = fault_errno("resilver.newest");
+    if (errnum != 0)
+        return error_errno(err, errnum, "sync '%s' on '%s'", p->path.text, p->mp->path);
+    int code = sync_path(p, p->path.text, "sync.object", err);
+    return code != 0 ? code : sync_dir_of(p, err);
 }
 
 /* 0 or an errno. */
@@ -180,7 +199,7 @@ static int publish(struct move *m, struct error *err)
     index_settled(p->mp->index, p->bucket_id, p->name);
     if (m->whole)
         index_settled(m->from->index, p->bucket_id, p->name);
-    return sync_dir_of(m, err);
+    return sync_dir_of(p, err);
 }
 
 /* Out of the index first: while it is gone there, it stands in the other one. */
@@ -235,6 +254,8 @@ static int finish_locked(struct move *m, bool *again, struct error *err)
     stored_copy(&m->cur, &now); /* it may have lost its mark meanwhile */
     if (!newer_there)
         code = publish(m, err);
+    else
+        code = sync_newest(&m->place, &there, err);
     if (code == 0 && (newer_there || !m->whole))
         code = remove_copy(&m->place, m->from, err);
     if (code == 0)
@@ -340,7 +361,8 @@ static void remove_other(const struct object_place *p, struct mountpath *other,
     struct error err = ERROR_INIT;
     int code = stored_read_at(p, other, &cur, &err);
     if (code == 0 && cur.exists && !cur.damaged &&
-        version_compare(&cur.attr.version, &newest->attr.version) < 0)
+        version_compare(&cur.attr.version, &newest->attr.version) < 0 &&
+        (code = sync_newest(p, newest, &err)) == 0)
         code = remove_copy(p, other, &err);
     if (code != 0) /* the resilver comes by, too */
         log_warn("older copy not removed", lstr("mountpath", other->path), lerr(&err));

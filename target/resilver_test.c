@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 
 #include "common/rng.h"
+#include "target/object_path.h"
 #include "target/resilver.h"
 
 enum { COUNT = 120 };
@@ -309,6 +310,17 @@ static void test_a_detach_can_be_taken_back(void **state)
     assert_non_null(strstr(err.message, "last mountpath"));
 }
 
+static unsigned copies_of(const char *name)
+{
+    const struct mountpath_set *set = fixture_set();
+    struct object_path path;
+    unsigned count = 0;
+    object_path_set(&path, BUCKET, name);
+    for (size_t i = 0; i < set->count; i++)
+        count += faccessat(set->all[i]->obj_fd, path.text, F_OK, 0) == 0;
+    return count;
+}
+
 /* A write while the set is not settled leaves one copy: the old one would come back with the loss
  * of the new one's disk. */
 static void test_a_write_removes_older_copies(void **state)
@@ -321,6 +333,40 @@ static void test_a_write_removes_older_copies(void **state)
         assert_int_equal(put_text_as(name_of(i, name), "again",
                                      i % 2 == 0 ? DURABILITY_SYNC : DURABILITY_ASYNC, NULL),
                          0);
+    assert_placed();
+}
+
+/* What is not synced may be lost with power, and must not take the older copy with it, which lies on
+ * another disk: where the new one cannot be brought to its own, the older one stays. */
+static void test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk(void **state)
+{
+    (void)state;
+    fill();
+    attach(3);
+    unsigned moved = 0;
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        if (i % 3 == 2 || fixture_pick(name_of(i, name)) != fixture_mp(2))
+            continue;
+        moved++;
+        fault_configure("resilver.newest=EIO", NULL);
+        put_text(name, "again");
+        fault_configure(NULL, NULL);
+        assert_text(name, "again");
+        assert_int_equal(copies_of(name), 2);
+        if (moved % 2 == 0)
+            continue; /* the resilver comes by */
+        put_text(name, "and again");
+        assert_text(name, "and again");
+        assert_int_equal(copies_of(name), 1);
+    }
+    assert_true(moved > 1);
+    fault_configure("resilver.newest=EIO@1", NULL);
+    struct error err = ERROR_INIT;
+    assert_int_not_equal(try_resilver(&err), 0);
+    assert_false(fixture_set()->settled);
+    fault_configure(NULL, NULL);
+    resilver();
     assert_placed();
 }
 
@@ -608,6 +654,7 @@ int main(void)
         store_test(test_one_that_is_lost_is_given_up),
         store_test(test_a_detach_can_be_taken_back),
         store_test(test_a_write_removes_older_copies),
+        store_test(test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk),
         store_test(test_a_jobs_objects_wait),
         store_test(test_manifests_are_read_anywhere),
         closed_test(test_a_crash_anywhere),
