@@ -234,6 +234,16 @@ static bool same_copy(const struct stored *a, const struct stored *b)
            attr_is_pending(&a->attr) == attr_is_pending(&b->attr);
 }
 
+/* One of the same version there that has lost its bytes since is no reason for this one to go. */
+static bool is_superseded(const struct move *m, const struct stored *now,
+                          const struct stored *there)
+{
+    if (!there->exists || there->damaged)
+        return false;
+    int than = version_compare(&there->attr.version, &now->attr.version);
+    return than > 0 || (than == 0 && !stored_is_hollow(&m->place, there));
+}
+
 /* *again: what was copied is not what is there now. */
 static int finish_locked(struct move *m, bool *again, struct error *err)
 {
@@ -243,8 +253,7 @@ static int finish_locked(struct move *m, bool *again, struct error *err)
         code = stored_read_at(&m->place, m->place.mp, &there, err);
     if (code != 0 || !now.exists)
         return code;
-    bool newer_there = there.exists && !there.damaged &&
-                       version_compare(&there.attr.version, &now.attr.version) >= 0;
+    bool newer_there = is_superseded(m, &now, &there);
     if (now.damaged)
         return damaged(m);
     if (!newer_there && (m->fd < 0 || !same_copy(&now, &m->cur)) && !m->whole) {

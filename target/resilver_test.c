@@ -370,6 +370,34 @@ static void test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk
     assert_placed();
 }
 
+/* Of two copies of one version, which an interrupted resilver leaves, the whole one stays. */
+static void test_a_copy_that_has_lost_its_bytes_wins_over_none(void **state)
+{
+    (void)state;
+    fill();
+    attach(3);
+    struct error err = ERROR_INIT;
+    fault_configure("resilver.rename=EXDEV,resilver.remove=EIO", NULL);
+    assert_int_not_equal(try_resilver(&err), 0);
+    fault_configure(NULL, NULL);
+    unsigned cut = 0;
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct object_path path;
+        object_path_set(&path, BUCKET, name_of(i, name));
+        if (i % 3 == 2 || copies_of(name) != 2)
+            continue;
+        int fd = openat(fixture_pick(name)->obj_fd, path.text, O_WRONLY | O_CLOEXEC);
+        assert_int_equal(ftruncate(fd, 1), 0);
+        close(fd);
+        cut++;
+    }
+    assert_true(cut > 0);
+    fault_configure("resilver.rename=EXDEV", NULL);
+    resilver();
+    assert_settled(3);
+}
+
 static void test_a_jobs_objects_wait(void **state)
 {
     (void)state;
@@ -655,6 +683,7 @@ int main(void)
         store_test(test_a_detach_can_be_taken_back),
         store_test(test_a_write_removes_older_copies),
         store_test(test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk),
+        store_test(test_a_copy_that_has_lost_its_bytes_wins_over_none),
         store_test(test_a_jobs_objects_wait),
         store_test(test_manifests_are_read_anywhere),
         closed_test(test_a_crash_anywhere),
