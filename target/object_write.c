@@ -52,7 +52,8 @@ struct upload {
     pthread_mutex_t lock;   /* of what follows; the request's own locks are taken below it */
     enum upload_state state;
     struct object_call *call; /* NULL once the request may have ended */
-    bool body_ended;          /* while WAITING: an empty body */
+    bool body_ended;          /* all of it has come */
+    bool ended;               /* and somebody commits it */
     unsigned refs;            /* the request's, the worker's */
 };
 
@@ -216,6 +217,15 @@ static int store_piece(struct upload *u, const char *data, size_t *len, struct e
     return err->code;
 }
 
+/* With the lock.  True, once: whoever asks has to commit it.  The last byte and the worker that lets
+ * the body in may come at the same time. */
+static bool takes_end(struct upload *u)
+{
+    bool takes = u->state == UPLOAD_STORING && u->body_ended && !u->ended;
+    u->ended = u->ended || takes;
+    return takes;
+}
+
 static size_t body_data(struct http_request *req, void *ctx, const char *data, size_t len)
 {
     (void)req;
@@ -244,10 +254,10 @@ static void body_end(struct http_request *req, void *ctx)
     (void)req;
     struct upload *u = upload_of(ctx);
     pthread_mutex_lock(&u->lock);
-    enum upload_state state = u->state;
     u->body_ended = true;
+    bool ends = takes_end(u);
     pthread_mutex_unlock(&u->lock);
-    if (state == UPLOAD_STORING)
+    if (ends)
         commit(u);
 }
 
@@ -328,9 +338,9 @@ static void go_on_locked(struct upload *u)
 static void worker_leaves(struct upload *u)
 {
     pthread_mutex_lock(&u->lock);
-    bool ended = u->state == UPLOAD_STORING && u->body_ended;
+    bool ends = takes_end(u);
     pthread_mutex_unlock(&u->lock);
-    if (ended)
+    if (ends)
         commit(u);
     log_set_request(NULL);
     upload_unref(u);
