@@ -86,22 +86,25 @@ static int walk_buckets(const struct look *l, struct error *err)
 
 /* --- one mountpath ---------------------------------------------------------------------------- */
 
+/* One that cannot go, and comes first every time, keeps no other: the first error. */
 static int evict_picked(const struct look *l, struct error *err)
 {
     size_t count;
+    int first = 0;
     const struct lru_item *items = lru_pick_finish(l->pick, &count);
     for (size_t i = 0; i < count && !is_stopped(l); i++) {
         bool gone = false;
+        struct error why = ERROR_INIT;
         int code = object_evict(l->e->config.store, items[i].bucket_id, items[i].name,
-                                items[i].used_s, &gone, err);
-        if (code != 0)
-            return code;
+                                items[i].used_s, &gone, &why);
+        if (code != 0 && first == 0)
+            first = error_set(err, code, "%s", why.message);
         l->count->objects += gone;
         l->count->bytes += gone ? items[i].size : 0;
         metric_add(l->e->objects, gone);
         metric_add(l->e->bytes, gone ? items[i].size : 0);
     }
-    return 0;
+    return first;
 }
 
 /* By sizes rather than by what the file system says meanwhile, which may free later. */

@@ -1,8 +1,12 @@
 /* Which objects go, on a mountpath of tests. */
 #include "target/evict.h"
 
-#include "common/clock.h"
 #include "target/store_fixture.h"
+
+#include <fcntl.h>
+
+#include "common/clock.h"
+#include "target/object_path.h"
 
 enum { OWN = 8, KEPT = 9, YOUNG = 10 };
 
@@ -127,6 +131,37 @@ static void what_was_used_meanwhile_stays(void **unused)
     assert_false(gone);
 }
 
+/* Its attribute is now that of a newer release. */
+static void make_unknown(const char *name)
+{
+    unsigned char raw[ATTR_ENCODED_MAX];
+    struct object_path path;
+    object_path_set(&path, BUCKET, name);
+    int fd = openat(fixture_mp(0)->obj_fd, path.text, O_RDONLY | O_CLOEXEC);
+    ssize_t len = fgetxattr(fd, ATTR_XATTR, raw, sizeof raw);
+    assert_true(len > 0);
+    raw[0] = 200;
+    assert_int_equal(fsetxattr(fd, ATTR_XATTR, raw, (size_t)len, 0), 0);
+    close(fd);
+}
+
+static void one_that_cannot_go_keeps_no_other(void **unused)
+{
+    (void)unused;
+    put_used(BUCKET, "a", 1000);
+    put_used(BUCKET, "b", 2000);
+    put_used(BUCKET, "c", 3000);
+    make_unknown("a");
+    struct evict_count count = {0};
+    struct error err = ERROR_INIT;
+    const atomic_bool stop = false;
+    assert_int_equal(evictor_make_room(ev.evictor, fixture_mp(0), 20, &stop, &count, &err),
+                     E_UNSUPPORTED);
+    assert_int_equal(count.objects, 1);
+    assert_false(is_there(BUCKET, "b"));
+    assert_true(is_there(BUCKET, "c"));
+}
+
 static void a_hidden_object_stays(void **unused)
 {
     (void)unused;
@@ -166,6 +201,7 @@ int main(void)
         evict_test(a_read_keeps_an_object),
         evict_test(others_are_never_touched),
         evict_test(what_was_used_meanwhile_stays),
+        evict_test(one_that_cannot_go_keeps_no_other),
         evict_test(a_hidden_object_stays),
         evict_test(versions_do_not_come_again),
         evict_test(more_than_one_cursor_sees),
