@@ -29,7 +29,7 @@ void daemon_params_set(struct http_request *req, const struct daemon_params *p, 
         .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_PUBLIC,    \
         .begin = (begin_fn),                                                                      \
         .summary = "Changes a parameter that can change while this daemon runs, until it ends.",  \
-        .query = "", .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",         \
+        .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",         \
         .reply = "200 and all parameters",                                                        \
         .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"    \
     }

@@ -65,8 +65,18 @@ static void hello(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-    {.name = "file", .method = HTTP_GET, .pattern = "/file", .nets = 1, .begin = file},
-    {.name = "file_head", .method = HTTP_HEAD, .pattern = "/file", .nets = 1, .begin = file},
+    {.name = "file",
+     .method = HTTP_GET,
+     .pattern = "/file",
+     .nets = 1,
+     .begin = file,
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"})},
+    {.name = "file_head",
+     .method = HTTP_HEAD,
+     .pattern = "/file",
+     .nets = 1,
+     .begin = file,
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"})},
     {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = 1, .begin = hello},
     {.name = NULL},
 };

@@ -147,9 +147,19 @@ static void put_held(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-    {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = 1, .begin = hello},
+    {.name = "hello",
+     .method = HTTP_GET,
+     .pattern = "/hello",
+     .nets = 1,
+     .begin = hello,
+     .query = HTTP_PARAMETERS({"q", "passed over"})},
     {.name = "big", .method = HTTP_GET, .pattern = "/big", .nets = 1, .begin = big},
-    {.name = "hold", .method = HTTP_GET, .pattern = "/hold", .nets = 1, .begin = hold},
+    {.name = "hold",
+     .method = HTTP_GET,
+     .pattern = "/hold",
+     .nets = 1,
+     .begin = hold,
+     .query = HTTP_PARAMETERS({"q", "passed over"})},
     {.name = "silent", .method = HTTP_GET, .pattern = "/silent", .nets = 1, .begin = silent_stream},
     {.name = "put", .method = HTTP_PUT, .pattern = "/put", .nets = 1, .begin = put},
     {.name = "patient_big",
@@ -336,7 +346,7 @@ static void test_long_targets(void **state)
         wire_close(&w);
     }
     struct wire w = wire_open(port);
-    wire_print(&w, "GET /hello?");
+    wire_print(&w, "GET /hello?q=");
     send_letters(&w, 8000);
     wire_print(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
     struct wire_reply r;
@@ -611,14 +621,15 @@ static void test_end_with_everything_under_way(void **state)
 static void test_end_while_requests_begin(void **state)
 {
     (void)state;
-    _cleanup_free_ char *ands = xmalloc(8001);
-    memset(ands, '&', 8000);
-    ands[8000] = '\0';
+    _cleanup_free_ char *pairs = xmalloc(8001);
+    for (size_t i = 0; i < 8000; i++)
+        pairs[i] = "q&"[i % 2];
+    pairs[8000] = '\0';
     for (unsigned i = 0; i < 200; i++) {
         start(100, 30);
         struct wire w = wire_open(port);
         get_hello(&w);
-        wire_print(&w, "GET /hold?%s HTTP/1.1\r\nHost: x\r\n\r\n", ands);
+        wire_print(&w, "GET /hold?%s HTTP/1.1\r\nHost: x\r\n\r\n", pairs);
         for (uint64_t end = clock_us() + 5 * (i % 60); clock_us() < end;)
             sched_yield();
         atomic_bool freed = false;

@@ -52,6 +52,15 @@ enum http_layer {
     HTTP_LAYER_MICROHTTPD,  /* libmicrohttpd, for comparison and as a second opinion in tests */
 };
 
+/* A parameter of a call's query.  What a call does not have is refused (query.h). */
+struct http_parameter {
+    const char *name;  /* NULL ends a list */
+    const char *value; /* what it takes: "true: without targets that cannot be asked" */
+};
+/* In place of a name: whatever comes, where a call sends its client on to who looks. */
+#define HTTP_ANY_PARAMETER "*"
+#define HTTP_PARAMETERS(...) ((const struct http_parameter[]){__VA_ARGS__, {NULL, NULL}})
+
 /* One call of the API: a row of a daemon's route table.  From the same rows come the dispatch, the
  * metrics' labels, GET /v1/api and docs/API.md. */
 struct http_route {
@@ -65,7 +74,7 @@ struct http_route {
     bool fenced;         /* an order of the primary: refused from one whose term is over */
     void (*begin)(struct http_request *req);
     const char *summary; /* one sentence */
-    const char *query;   /* "offset=bytes; length=bytes": documentation, checked by hand */
+    const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */
     const char *body;    /* what the body is, "" for none */
     const char *reply;   /* what comes back */
     const char *errors;  /* codes of error.def that are particular to the call */
@@ -101,8 +110,8 @@ const struct http_route *http_route(const struct http_request *req);
 const char *http_path(const struct http_request *req);      /* as received, still escaped */
 const char *http_raw_query(const struct http_request *req); /* "a=b&c=d" still escaped, or "" */
 const char *http_path_param(const struct http_request *req, const char *name); /* decoded */
-/* Decoded, or NULL.  `a` alone has the value ""; of two with one name the first counts; '+' is a
- * plus, as in a path. */
+/* Decoded, or NULL; only what the call's row names.  `a` alone has the value ""; of two with one
+ * name the first counts; '+' is a plus, as in a path. */
 const char *http_query(const struct http_request *req, const char *name);
 const char *http_header(const struct http_request *req, const char *name); /* the first, or NULL */
 /* Of a header that is a list and may stand several times: all of it, "a, b" (RFC 9110 section 5.3). */

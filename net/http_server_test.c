@@ -75,15 +75,36 @@ static const struct http_route routes[] = {
      .pattern = "/hello",
      .nets = NET_ALL,
      .begin = hello},
-    {.name = "show", .method = HTTP_GET, .pattern = "/show/{name}", .nets = NET_ALL, .begin = show},
+    {.name = "show",
+     .method = HTTP_GET,
+     .pattern = "/show/{name}",
+     .nets = NET_ALL,
+     .begin = show,
+     .query = HTTP_PARAMETERS({"q", "text"})},
     {.name = "show_rest",
      .method = HTTP_GET,
      .pattern = "/show/{name}/{rest...}",
      .nets = NET_ALL,
-     .begin = show},
-    {.name = "file", .method = HTTP_GET, .pattern = "/file", .nets = NET_ALL, .begin = file},
-    {.name = "file_head", .method = HTTP_HEAD, .pattern = "/file", .nets = NET_ALL, .begin = file},
-    {.name = "fail", .method = HTTP_GET, .pattern = "/fail", .nets = NET_ALL, .begin = fail_with},
+     .begin = show,
+     .query = HTTP_PARAMETERS({"quick", "bool"}, {"q", "text"})},
+    {.name = "file",
+     .method = HTTP_GET,
+     .pattern = "/file",
+     .nets = NET_ALL,
+     .begin = file,
+     .query = HTTP_PARAMETERS({"size", "bytes"}, {"offset", "bytes"}, {"promise", "bytes"})},
+    {.name = "file_head",
+     .method = HTTP_HEAD,
+     .pattern = "/file",
+     .nets = NET_ALL,
+     .begin = file,
+     .query = HTTP_PARAMETERS({"size", "bytes"}, {"offset", "bytes"}, {"promise", "bytes"})},
+    {.name = "fail",
+     .method = HTTP_GET,
+     .pattern = "/fail",
+     .nets = NET_ALL,
+     .begin = fail_with,
+     .query = HTTP_PARAMETERS({"code", "of the error"})},
     {.name = "redirect",
      .method = HTTP_GET,
      .pattern = "/redirect",
@@ -204,6 +225,13 @@ static void test_errors(void **state)
     wire_get(&w, "GET", "/show/a?q=%", &r);
     assert_int_equal(r.status, 400);
     wire_reply_done(&r);
+    assert_error(&w, "GET", "/show/a?size=1", 400, "invalid_argument",
+                 "GET /show/{name} has no parameter 'size'; it takes q");
+    assert_error(&w, "GET", "/show/a/b?q=1&quack=2", 400, "invalid_argument",
+                 "GET /show/{name}/{rest...} has no parameter 'quack' (did you mean 'quick'?); it "
+                 "takes quick, q");
+    assert_error(&w, "GET", "/hello?q=1", 400, "invalid_argument",
+                 "GET /hello has no parameter 'q'; it takes none");
     wire_get(&w, "GET", "/fail?code=not_modified", &r);
     assert_int_equal(r.status, 304);
     wire_reply_done(&r);
@@ -225,7 +253,8 @@ static void test_names(void **state)
         {"/show/a/", "a", NULL, NULL},
         {"/show/a+b%2Bc%20d", "a+b+c d", NULL, NULL},
         {"/show/a%2Fb?q=1+1", "a/b", NULL, "1+1"},
-        {"/show/a/b/c?x=1&q=2&q=3", "a", "b/c", "2"},
+        {"/show/a/b/c?quick=1&q=2&q=3", "a", "b/c", "2"},
+        {"/show/a/b/c?dfcx=1&&q=2&", "a", "b/c", "2"},
         {"/show/a/b%2Fc?q", "a", "b/c", ""},
         {"/show/a//c", "a", "/c", NULL},
         {"/show/a/../../etc?q=a%26b%3D", "a", "../../etc", "a&b="},

@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "net/gate.h"
+#include "net/query.h"
 #include "net/server.h"
 
 enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 64 };
@@ -183,30 +184,6 @@ static int request_unescape_params(struct http_request *req, struct error *err)
     return 0;
 }
 
-/* "a=b&c": pairs, each side unescaped once; '+' is a plus.  A name without '=' has an empty value.
- */
-static int request_parse_query(struct http_request *req, struct error *err)
-{
-    struct request_header **end = &req->queries;
-    for (const char *at = req->query; *at != '\0';) {
-        size_t len = strcspn(at, "&");
-        const char *equals = memchr(at, '=', len);
-        size_t name_len = equals != NULL ? (size_t)(equals - at) : len;
-        size_t value_at = equals != NULL ? name_len + 1 : len;
-        struct request_header *q = arena_alloc(req->arena, sizeof *q);
-        int rc = request_unescape(req, at, name_len, &q->name, err);
-        if (rc == 0)
-            rc = request_unescape(req, at + value_at, len - value_at, &q->value, err);
-        if (rc != 0)
-            return error_wrap(err, "query");
-        *end = q;
-        end = &q->next;
-        at += len;
-        at += *at == '&' ? 1 : 0;
-    }
-    return 0;
-}
-
 static int request_find_route(struct http_request *req, struct error *err)
 {
     int rc =
@@ -234,7 +211,8 @@ static int request_prepare(struct http_request *req, struct error *err)
     if (rc == 0)
         rc = request_unescape_params(req, err);
     if (rc == 0)
-        rc = request_parse_query(req, err);
+        rc = query_parse(req->arena, req->query, req->match.route, req->server->net == NET_PUBLIC,
+                         &req->queries, err);
     return rc;
 }
 

@@ -30,7 +30,6 @@ const struct http_route session_routes[] = {
      .open = true,
      .begin = open_begin,
      .summary = "A node opens a session, with which it signs its calls to this one.",
-     .query = "",
      .body = "`{\"key\", \"node\", \"boot\", \"nonce\", \"proof\"}` (net/auth_mac.h)",
      .reply = "201 and `{\"node\", \"boot\", \"nonce\", \"session\", \"proof\"}`",
      .errors = "unauthorized (another key) not_supported (this node has no key)"},

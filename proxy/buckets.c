@@ -382,7 +382,6 @@ const struct http_route bucket_routes[] = {
      .nets = NET_PUBLIC,
      .begin = list_begin,
      .summary = "All buckets.",
-     .query = "",
      .body = "",
      .reply =
          "`{\"buckets\": [{\"name\", \"id\", \"created_ms\", \"props\", \"protection\": one_copy, "
@@ -394,7 +393,6 @@ const struct http_route bucket_routes[] = {
      .nets = NET_PUBLIC,
      .begin = get_begin,
      .summary = "One bucket's document; `*` is all buckets.",
-     .query = "",
      .body = "",
      .reply = "`{\"name\", \"id\", \"created_ms\", \"props\", \"protection\", \"why\": what "
               "is amiss, where something is}`",
@@ -405,7 +403,6 @@ const struct http_route bucket_routes[] = {
      .nets = NET_PUBLIC,
      .begin = get_begin,
      .summary = "Does the bucket exist?",
-     .query = "",
      .body = "",
      .reply = "200 or 404",
      .errors = "bucket_not_found invalid_name"},
@@ -417,7 +414,6 @@ const struct http_route bucket_routes[] = {
      .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
                 "starts a job "
                 "that deletes, copies, prefetches, evicts or downloads them.",
-     .query = "",
      .body =
          "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
          "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
@@ -439,7 +435,6 @@ const struct http_route bucket_routes[] = {
      .nets = NET_PUBLIC,
      .begin = put_begin,
      .summary = "Changes a bucket's props; those that are not named keep their value.",
-     .query = "",
      .body = "`{\"action\": \"setprops\", \"value\": {props}}`",
      .reply = "200 and the bucket's document",
      .errors = "bucket_not_found invalid_name invalid_json not_supported"},
@@ -449,7 +444,6 @@ const struct http_route bucket_routes[] = {
      .nets = NET_PUBLIC,
      .begin = delete_begin,
      .summary = "Destroys a bucket and the objects in it.",
-     .query = "",
      .body = "optional: `{\"action\": \"destroy\"}` (also `destroylb`)",
      .reply = "204",
      .errors = "bucket_not_found invalid_name"},

@@ -321,8 +321,8 @@ const struct http_route cluster_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = get_begin,
      .summary = "The cluster: its nodes and how they are; or one of its documents.",
-     .query =
-         "what=state, smap, bmd, config, settings (all, with types, bounds and meanings) or jobs",
+     .query = HTTP_PARAMETERS({"what", "state, smap, bmd, config, settings (all, with types, "
+                                       "bounds and meanings) or jobs"}),
      .body = "",
      .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "
@@ -342,7 +342,6 @@ const struct http_route cluster_routes[] = {
                 "back); startmaintenance moves a target's objects off, and stopmaintenance back; "
                 "decommission moves them off and lets the target leave; removenode takes an "
                 "unreachable node out of the map for good, with what only it has.",
-     .query = "",
      .body = "`{\"action\": \"setconfig\", \"name\": …, \"value\": …}`, `{\"action\": "
              "\"removenode\", \"name\": id}`, `{\"action\": \"startmaintenance\", \"name\": id, "
              "\"value\": {\"force\": false}}` (also stopmaintenance and decommission)",

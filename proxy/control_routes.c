@@ -257,7 +257,6 @@ const struct http_route control_routes[] = {
      .any_cluster = true,
      .begin = register_begin,
      .summary = "A node joins, or has begun anew.",
-     .query = "",
      .body =
          "the smap's entry of the node; `cluster`, `term`, `version` of the state that it holds "
          "from earlier, if it does; `lost`: a target that was known comes without what it had",
@@ -270,7 +269,6 @@ const struct http_route control_routes[] = {
      .any_cluster = true,
      .begin = keepalive_begin,
      .summary = "A node says that it lives.",
-     .query = "",
      .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
              "\"available_bytes\"}}`",
      .reply =
@@ -284,7 +282,6 @@ const struct http_route control_routes[] = {
      .any_cluster = true,
      .begin = state_get_begin,
      .summary = "The state document.",
-     .query = "",
      .body = "",
      .reply = "the document (cluster/state.h)",
      .errors = "not_ready"},
@@ -295,7 +292,6 @@ const struct http_route control_routes[] = {
      .any_cluster = true,
      .begin = state_put_begin,
      .summary = "The primary pushes a newer state.",
-     .query = "",
      .body = "the state document",
      .reply = "`{\"term\", \"version\"}` that the node holds now",
      .errors = "wrong_cluster exists"},

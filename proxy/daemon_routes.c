@@ -134,8 +134,8 @@ const struct http_route daemon_routes[] = {
      .nets = NET_ALL,
      .begin = daemon_begin,
      .summary = "What this daemon is, or one of the documents that it has.",
-     .query = "what=info (default), smap, bmd, config (its parameters), params (with types, bounds "
-              "and meanings) or stats",
+     .query = HTTP_PARAMETERS({"what", "info (default), smap, bmd, config (its parameters), params "
+                                       "(with types, bounds and meanings) or stats"}),
      .body = "",
      .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", "
               "\"public_url\", \"control_url\", \"data_url\", \"cluster\", \"term\", "
@@ -149,7 +149,7 @@ const struct http_route daemon_routes[] = {
      .open = true, /* also for who watches a node from outside */
      .begin = health_begin,
      .summary = "Is this daemon ready to serve?",
-     .query = "live=true: 200 as soon as the process answers",
+     .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"}),
      .body = "",
      .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
      .errors = "not_ready"},
@@ -159,7 +159,6 @@ const struct http_route daemon_routes[] = {
      .nets = NET_ALL,
      .begin = metrics_begin,
      .summary = "The metrics in Prometheus' text format.",
-     .query = "",
      .body = "",
      .reply = "text",
      .errors = ""},
@@ -169,7 +168,6 @@ const struct http_route daemon_routes[] = {
      .nets = NET_ALL,
      .begin = api_begin,
      .summary = "This table, as JSON.",
-     .query = "",
      .body = "",
      .reply = "a list of routes",
      .errors = ""},

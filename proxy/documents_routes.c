@@ -269,7 +269,8 @@ const struct http_route documents_routes[] = {
      .nets = NET_PUBLIC,
      .begin = get_begin,
      .summary = "The copies of the documents that refused nodes have, and which would be believed.",
-     .query = "cluster=id: only of this one; node=id: believe this one's",
+     .query = HTTP_PARAMETERS({"cluster", "id: only of this one"},
+                              {"node", "id: believe this one's"}),
      .body = "",
      .reply = "`{\"present\": {\"cluster\", \"term\", \"version\", \"buckets\"}, \"copies\": "
               "[{\"node\", \"control_url\", \"cluster\", \"term\", \"version\", \"digest\", "
@@ -285,7 +286,6 @@ const struct http_route documents_routes[] = {
                 "and settings back; recover takes the copy that documents_get shows; set_primary "
                 "has the primary resign unless it is the named one. All but the last raise the "
                 "epoch.",
-     .query = "",
      .body =
          "`{\"action\": \"migrate\", \"value\": {\"to\": \"etcd://…\", \"prefix\": \"/dfc\"}}`, "
          "`{\"action\": \"restore\", \"value\": {\"state\": the state document, \"bmd\", "

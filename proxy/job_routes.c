@@ -269,7 +269,6 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = start_begin,
      .summary = "Starts SortDataset.",
-     .query = "",
      .body = "the specification (docs/sort.md)",
      .reply = "202 `{\"id\": \"srt-…\"}`",
      .errors = "invalid_spec invalid_json not_supported bucket_not_found no_targets "
@@ -280,8 +279,10 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = sort_get_begin,
      .summary = "One sort job's document, or a list of them.",
-     .query = "id=job; regex=what is looked for in the description: a pattern as in an external "
-              "key map (docs/sort.md), without intervals, of 256 bytes",
+     .query = HTTP_PARAMETERS({"id", "job"},
+                              {"regex", "what is looked for in the description: a pattern as in an "
+                                        "external key map (docs/sort.md), without intervals, of "
+                                        "256 bytes"}),
      .body = "",
      .reply = "the document (docs/http.md), or `{\"jobs\": [document, …]}`",
      .errors = "job_not_found invalid_argument"},
@@ -291,7 +292,7 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = sort_abort_begin,
      .summary = "Aborts a sort job: what it has made is removed.",
-     .query = "id=job",
+     .query = HTTP_PARAMETERS({"id", "job"}),
      .body = "",
      .reply = "202",
      .errors = "job_not_found job_state"},
@@ -301,7 +302,7 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = sort_forget_begin,
      .summary = "Takes an ended sort job off the list.",
-     .query = "id=job",
+     .query = HTTP_PARAMETERS({"id", "job"}),
      .body = "",
      .reply = "204",
      .errors = "job_not_found job_state"},
@@ -311,7 +312,7 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = jobs_list_begin,
      .summary = "Background jobs of every kind, the ended ones for a time.",
-     .query = "kind=word; state=word",
+     .query = HTTP_PARAMETERS({"kind", "word"}, {"state", "word"}),
      .body = "",
      .reply = "`{\"jobs\": [document without targets and spec, …]}`",
      .errors = ""},
@@ -322,7 +323,6 @@ const struct http_route job_routes[] = {
      .begin = start_bare_begin,
      .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
                 "repair, scrub, validate.",
-     .query = "",
      .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`, `repair`); "
              "`{\"action\": \"start\", "
              "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`; "
@@ -335,7 +335,6 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = job_get_begin,
      .summary = "One job's document.",
-     .query = "",
      .body = "",
      .reply = "the document (docs/http.md)",
      .errors = "job_not_found"},
@@ -347,7 +346,6 @@ const struct http_route job_routes[] = {
      .summary =
          "Aborts a job: what it has made is removed, but for what a delete has deleted and a "
          "copy has copied.",
-     .query = "",
      .body = "",
      .reply = "202",
      .errors = "job_not_found job_state"},
@@ -357,7 +355,7 @@ const struct http_route job_routes[] = {
      .nets = NET_CONTROL,
      .begin = job_moved_begin,
      .summary = "A target has come to the end of a job's step; the primary asks it how it stands.",
-     .query = "node=the target",
+     .query = HTTP_PARAMETERS({"node", "the target"}),
      .body = "",
      .reply = "202",
      .errors = "invalid_argument"},

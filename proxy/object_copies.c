@@ -234,7 +234,8 @@ const struct http_route object_copies_routes[] = {
      .nets = NET_PUBLIC,
      .begin = copies_begin,
      .summary = "What each target has of an object, as it is on its disk.",
-     .query = "verify=true: each reads its bytes, and compares them with their checksum",
+     .query = HTTP_PARAMETERS(
+         {"verify", "true: each reads its bytes, and compares them with their checksum"}),
      .body = "",
      .reply =
          "`{\"bucket\", \"name\", \"copies_wanted\", \"awaited\": node that may alone have the "

@@ -121,6 +121,7 @@ static void object_begin(struct http_request *req)
 }
 
 #define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
+#define REDIRECT {"redirect", "never: through the proxy"}
 #define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
 
 const struct http_route object_routes[] = {
@@ -130,8 +131,8 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_begin,
      .summary = "Stores an object: sends the client to the target that owns it.",
-     .query = "redirect=never: the proxy streams the body through (also: header `Dfc-Redirect: "
-              "never`)",
+     .query = HTTP_PARAMETERS({"redirect", "never: the proxy streams the body through (also: "
+                                           "header `Dfc-Redirect: never`)"}),
      .body = "the bytes",
      .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
               "\"version\", \"etag\"}`",
@@ -142,7 +143,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_begin,
      .summary = "Reads an object: sends the client to the target that owns it.",
-     .query = "offset=bytes; length=bytes; redirect=never",
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
      .body = "",
      .reply = "307 to the target; its reply is the bytes",
      .errors = OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed"},
@@ -152,7 +153,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = "redirect=never",
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
      .body = "",
      .reply = "307 to the target",
      .errors = OBJECT_ERRORS " object_not_found"},
@@ -162,7 +163,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_begin,
      .summary = "Deletes an object: sends the client to the target that owns it.",
-     .query = "redirect=never",
+     .query = HTTP_PARAMETERS(REDIRECT),
      .body = "",
      .reply = "307 to the target; its reply is 204",
      .errors = OBJECT_ERRORS " object_not_found"},
@@ -172,7 +173,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_begin,
      .summary = "Renames an object within its bucket: sends the client to the target that owns it.",
-     .query = "redirect=never",
+     .query = HTTP_PARAMETERS(REDIRECT),
      .body = "`{\"action\": \"rename\", \"name\": new name}`",
      .reply = "307 to the target; its reply is 204",
      .errors = OBJECT_ERRORS " object_not_found object_reserved precondition_failed"},

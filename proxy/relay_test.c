@@ -109,14 +109,14 @@ static void the_target_sees_the_request_as_it_was(void **state)
     char value[64];
     struct http_result r = {0};
     assert_int_equal(
-        relayed(w, HTTP_PUT, "a%2F%2e./%C3%A9?x=1&dfcv=0.0", "Dfc-Meta-A: b; c", "x", 1, &r), 200);
+        relayed(w, HTTP_PUT, "a%2F%2e./%C3%A9?dfcx=1&dfcv=0.0", "Dfc-Meta-A: b; c", "x", 1, &r), 200);
     http_result_done(&r);
     fake_target_header(w->target, "object", value);
     assert_string_equal(value, "a/../\xc3\xa9");
     fake_target_header(w->target, "query", value);
     _cleanup_state_ const struct cluster_state *s = state_current(w->proxy->proxy->state);
     char query[64];
-    snprintf(query, sizeof query, "x=1&dfcb=1&dfcv=%llu.3", (unsigned long long)s->term);
+    snprintf(query, sizeof query, "dfcx=1&dfcb=1&dfcv=%llu.3", (unsigned long long)s->term);
     assert_string_equal(value, query);
     fake_target_header(w->target, "Dfc-Meta-A", value);
     assert_string_equal(value, "b; c");

@@ -364,10 +364,13 @@ const struct http_route cold_list_routes[] = {
      .nets = NET_DATA,
      .begin = list_begin,
      .summary = "A page of the names that a bucket's backend has, in bytewise order.",
-     .query = "prefix, delimiter, start_after, from, limit (1 to 10000, default 1000): as of the "
-              "target's own list; dfcv=the sender's state version; job, attempt: pages are kept for "
-              "the other targets of this job until it ends, max_age_ms: but no older one is given "
-              "(0: of any age)",
+     .query = HTTP_PARAMETERS({"prefix", "text"}, {"delimiter", "text"}, {"start_after", "name"},
+                              {"limit", "1 to 10000 (default 1000)"},
+                              {"from", "that of the page before"},
+                              {"dfcv", "the sender's state version"},
+                              {"job", "id: pages are kept for its other targets until it ends"},
+                              {"attempt", "of the job, from 0"},
+                              {"max_age_ms", "of those pages none that is older (0: of any age)"}),
      .body = "",
      .reply =
          "`{\"entries\": [{\"name\", \"size\", \"version\": \"0.0.0\", \"etag\", "

@@ -397,9 +397,10 @@ const struct http_route earlier_routes[] = {
      .nets = NET_DATA,
      .begin = held_begin,
      .summary = "What this target has of a name that another one owns by now.",
-     .query = "dfcv=the sender's state version: the answer is of that state or a later one; "
-              "owners=these: of one with the same owners, by which this target has lost nothing "
-              "since",
+     .query = HTTP_PARAMETERS(
+         {"dfcv", "the sender's state version: the answer is of that state or a later one"},
+         {"owners", "these: of one with the same owners, by which this target has lost nothing "
+                    "since"}),
      .body = "",
      .reply =
          "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "

@@ -249,7 +249,7 @@ const struct http_route ec_mend_routes[] = {
      .begin = told_begin,
      .summary =
          "Has slices of an object made anew that are missing, by the owner that acts for it.",
-     .query = "object=its name",
+     .query = HTTP_PARAMETERS({"object", "its name"}),
      .body = "",
      .reply = "204: it is looked at soon",
      .errors = "invalid_argument invalid_name"},

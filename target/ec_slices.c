@@ -378,7 +378,8 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = put_begin,
      .summary = "Keeps a slice of an object.",
-     .query = "object=whose slice it is; sync=false: it need not be on the disk before the reply",
+     .query = HTTP_PARAMETERS({"object", "whose slice it is"},
+                              {"sync", "false: it need not be on the disk before the reply"}),
      .body = "the slice",
      .reply = "204",
      .errors = "invalid_argument invalid_name no_space io_error"},
@@ -388,8 +389,9 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = get_begin,
      .summary = "Reads a slice that this target has.",
-     .query = "offset, length=bytes; default: all of it; left=true: what is left of one that is "
-              "damaged, also in quarantine",
+     .query = HTTP_PARAMETERS(
+         {"offset", "bytes (default 0)"}, {"length", "bytes (default: to its end)"},
+         {"left", "true: what is left of one that is damaged, also in quarantine"}),
      .body = "",
      .reply = "200 with the bytes",
      .errors = "invalid_argument object_not_found invalid_range data_corrupt mountpath_disabled "
@@ -400,7 +402,7 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = delete_begin,
      .summary = "Removes a slice that another target has, too.",
-     .query = "placed=the owners by which that was decided",
+     .query = HTTP_PARAMETERS({"placed", "the owners by which that was decided"}),
      .body = "",
      .reply = "204, also where there is none",
      .errors = "invalid_argument stale_map mountpath_disabled io_error"},
@@ -410,8 +412,10 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = find_begin,
      .summary = "Which slices of an object this target has.",
-     .query = "tag=the object's manifest has it; slices=how many to look for; dfcv=the sender's "
-              "state version: nothing is removed from now on that was decided by earlier owners",
+     .query = HTTP_PARAMETERS({"tag", "the object's manifest has it"},
+                              {"slices", "how many to look for"},
+                              {"dfcv", "the sender's state version: nothing is removed from now on "
+                                       "that was decided by earlier owners"}),
      .body = "",
      .reply = "`{\"slices\": [indices], \"left\": [indices of those that are damaged]}`",
      .errors = "invalid_argument not_ready mountpath_disabled io_error"},

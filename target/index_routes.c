@@ -105,7 +105,6 @@ const struct http_route index_routes[] = {
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = indexes_begin,
      .summary = "How the mountpaths' indexes are, by which objects are listed.",
-     .query = "",
      .body = "",
      .reply = "`{\"indexes\": [{\"id\", \"path\", \"state\": \"complete\\|stale\\|filling\", "
               "\"error\", \"rebuilding\", \"files_looked_at\", \"rebuilds\", \"last_ms\", "
@@ -118,7 +117,6 @@ const struct http_route index_routes[] = {
      .begin = reindex_begin,
      .summary = "Has indexes rebuilt from the files while the target serves: lists go on with the "
                 "old one until the new one is whole.",
-     .query = "",
      .body = "`{\"action\": \"reindex\", \"value\": a mountpath's path or id; without it all}`",
      .reply = "202 and what GET says; done when `rebuilding` is false again",
      .errors = "not_found invalid_json invalid_argument"},

@@ -226,9 +226,11 @@ const struct http_route list_routes[] = {
      .nets = NET_DATA,
      .begin = list_begin,
      .summary = "One target's page of a bucket's list, in bytewise order.",
-     .query = "prefix, delimiter, start_after, limit (1 to 10000, default 1000); from=that of the "
-              "page before; dfcv=the sender's state version; tombstones=true: they are entries "
-              "with `deleted`, too",
+     .query = HTTP_PARAMETERS({"prefix", "text"}, {"delimiter", "text"}, {"start_after", "name"},
+                              {"limit", "1 to 10000 (default 1000)"},
+                              {"from", "that of the page before"},
+                              {"dfcv", "the sender's state version"},
+                              {"tombstones", "true: they are entries with `deleted`, too"}),
      .body = "",
      .reply =
          "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", \"modified_ms\"}], "

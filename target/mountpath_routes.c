@@ -208,7 +208,6 @@ const struct http_route mountpath_routes[] = {
          "and releases it, disable takes one out at once (its objects give 503, but for those "
          "that other targets have copies of), enable "
          "takes it back; resilver asks for objects to be moved to where they belong.",
-     .query = "",
      .body = "`{\"action\": \"attach\\|detach\\|enable\\|disable\\|resilver\", \"value\": path or "
              "id}`; to give one up with what it holds: `{\"action\": \"detach\", \"value\": "
              "{\"path\": …, \"lost\": true}}`",

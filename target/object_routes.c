@@ -105,7 +105,9 @@ static void list_begin(struct http_request *req)
 }
 
 #define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
-#define FROM_PROXY "dfcb, dfcv: the bucket's id and the state version, from a proxy's redirect"
+#define OBJECT_RANGE {"offset", "bytes"}, {"length", "bytes"}
+#define FROM_PROXY                                                                               \
+    {"dfcb", "the bucket's id, from a proxy's redirect"}, {"dfcv", "the state version, from there"}
 #define ADMISSION                                                                                 \
     "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
     "it is another target"
@@ -117,7 +119,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_write_begin,
      .summary = "Stores an object.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
              "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
      .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
@@ -129,7 +131,7 @@ const struct http_route object_routes[] = {
      .nets = NET_DATA,
      .begin = object_copy_begin,
      .summary = "Stores a copy that another target sends.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
              "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
@@ -145,7 +147,7 @@ const struct http_route object_routes[] = {
      .nets = NET_DATA,
      .begin = object_hold_begin,
      .summary = "Reads an object that this target has, whoever owns it by now.",
-     .query = "offset=bytes; length=bytes; " FROM_PROXY,
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "as of GET",
      .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
@@ -155,7 +157,7 @@ const struct http_route object_routes[] = {
      .nets = NET_DATA,
      .begin = object_hold_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "as GET, without a body",
      .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
@@ -165,7 +167,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_read_begin,
      .summary = "Reads an object, or a range of it.",
-     .query = "offset=bytes; length=bytes; " FROM_PROXY,
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
               "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Meta-*`; 304",
@@ -176,7 +178,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_read_begin,
      .summary = "The headers of GET without the bytes.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
      .body = "",
      .reply = "as GET, without a body",
      .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
@@ -186,7 +188,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = delete_begin,
      .summary = "Deletes an object: a tombstone takes its place.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "",
      .reply = "204",
      .errors = ADMISSION "; object_not_found precondition_failed"},
@@ -196,7 +198,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = object_rename_begin,
      .summary = "Renames an object within its bucket.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body =
          "`{\"action\": \"rename\", \"name\": new name}`; `If-Match` and the other conditions are "
          "asked of the old name",
@@ -209,7 +211,7 @@ const struct http_route object_routes[] = {
      .nets = NET_DATA,
      .begin = cold_copy_begin,
      .summary = "Has the bucket's backend copy another object of its own to this name.",
-     .query = FROM_PROXY,
+     .query = HTTP_PARAMETERS(FROM_PROXY),
      .body = "`{\"action\": \"copy_from\", \"name\": the other one, \"value\": {\"etag\", "
              "\"size\"}}`: unless it has another entity tag (412)",
      .reply = "204, when the backend has it",
@@ -221,7 +223,7 @@ const struct http_route object_routes[] = {
      .nets = NET_PUBLIC,
      .begin = list_begin,
      .summary = "Lists a bucket: only a proxy can; sends the client there.",
-     .query = "as at the proxy",
+     .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as at the proxy, who looks at it"}),
      .body = "",
      .reply = "307 to the primary proxy",
      .errors = "not_ready"},

@@ -395,12 +395,12 @@ const struct http_route settle_routes[] = {
      .nets = NET_DATA,
      .begin = settled_begin,
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
-     .query = "question=settled; held: which this target has, by the sender's state or a later "
-              "one; wanted: all owners are to have what "
-              "the greatest has; doubted: its own copies are to be checked; loss: numbers that "
-              "change when it has "
-              "lost something; dfcv=the sender's "
-              "state version",
+     .query = HTTP_PARAMETERS(
+         {"question", "settled; held: which this target has, by the sender's state or a later one; "
+                      "wanted: all owners are to have what the greatest has; doubted: its own "
+                      "copies are to be checked; loss: numbers that change when it has lost "
+                      "something"},
+         {"dfcv", "the sender's state version"}),
      .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
      .reply = "200 `{\"settled\": [indices]}`, the others are seen to; or `{\"steps\", "
               "\"quarantine\"}`",

@@ -2,7 +2,8 @@
 """What the documents say about the programs is what the programs say.
 
     docs.py [--write]      compares (or writes) docs/API.md, docs/dfcctl.md, and the tables of
-                           parameters in docs/operations.md; looks for dead links
+                           parameters in docs/operations.md; looks for dead links, and
+                           for parameters in docs/http.md that no call has
 """
 
 import os
@@ -13,6 +14,8 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BUILD = os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build")
 DOCS = os.path.join(ROOT, "docs")
+CODE = re.compile(r"`([^`]*)`")
+ASKED = re.compile(r"[?&]([A-Za-z_-]+)=")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
 API = """# API
@@ -20,7 +23,7 @@ API = """# API
 <!-- Written by tests/docs.py from the route tables of the programs; change those. -->
 
 Every call of this release. [http.md](http.md) says how they hang together; errors that any call can give (`invalid_argument`,
-`overloaded`, …) are not repeated for each.
+`overloaded`, …) are not repeated for each. What a call's query does not name is refused.
 
 ## Proxies
 
@@ -77,6 +80,15 @@ def dead_links():
                 yield f"{os.path.relpath(path, ROOT)}: there is no {target}"
 
 
+def unknown_parameters(api):
+    """What docs/http.md has clients ask, and no call takes."""
+    known = set(re.findall(r"`([a-z_]+)`=", api))
+    for code in CODE.findall(read(os.path.join(DOCS, "http.md"))):
+        if "://" not in code:
+            yield from (f"docs/http.md: no call has the parameter of `{code}`"
+                        for name in ASKED.findall(code) if name not in known)
+
+
 def main(args):
     pages = generated()
     if args == ["--write"]:
@@ -87,6 +99,7 @@ def main(args):
     wrong = [f"{os.path.relpath(path, ROOT)} is not what the programs say; tests/docs.py --write"
              for path, text in pages.items() if not os.path.exists(path) or read(path) != text]
     wrong += dead_links()
+    wrong += unknown_parameters(pages[os.path.join(DOCS, "API.md")])
     print("\n".join(wrong) or "the documents are right")
     return 1 if wrong else 0
 

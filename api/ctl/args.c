@@ -2,7 +2,7 @@
 
 #include <limits.h>
 
-#include "api/ctl/suggest.h"
+#include "common/suggest.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"

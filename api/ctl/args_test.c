@@ -4,8 +4,6 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "api/ctl/suggest.h"
-
 static int parse(struct args *a, struct error *err, const char *const *words)
 {
     int argc = 0;
@@ -109,29 +107,6 @@ static void mistakes_are_named(void **state)
     args_done(&a);
 }
 
-static void distances(void **state)
-{
-    (void)state;
-    static const struct {
-        const char *a, *b;
-        size_t distance;
-    } rows[] = {{"", "", 0},
-                {"a", "", 1},
-                {"abc", "abc", 0},
-                {"abc", "acb", 1},
-                {"kitten", "sitting", 3},
-                {"objct", "object", 1},
-                {"stauts", "status", 1}};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        assert_int_equal(suggest_distance(rows[i].a, rows[i].b), rows[i].distance);
-        assert_int_equal(suggest_distance(rows[i].b, rows[i].a), rows[i].distance);
-    }
-    char longer[200];
-    memset(longer, 'x', sizeof longer - 1);
-    longer[sizeof longer - 1] = '\0';
-    assert_int_equal(suggest_distance(longer, "x"), 63);
-}
-
 /* The table itself: what every reader of it relies on. */
 static void the_table_is_sound(void **state)
 {
@@ -165,8 +140,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(commands_and_words), cmocka_unit_test(flags_in_every_form),
-        cmocka_unit_test(mistakes_are_named), cmocka_unit_test(distances),
-        cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(mistakes_are_named), cmocka_unit_test(the_table_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

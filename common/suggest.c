@@ -1,4 +1,4 @@
-#include "api/ctl/suggest.h"
+#include "common/suggest.h"
 
 #define LETTERS 64
 
