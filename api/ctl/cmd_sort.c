@@ -18,12 +18,15 @@ static int read_request(struct ctl *ctl, const struct args *args, json_t **spec)
     return ctl_fail_common(ctl, &e, e.code == E_IO ? EXIT_FAILED : EXIT_USAGE);
 }
 
-static int start(struct ctl *ctl, const json_t *spec, char **id)
+static int start(struct ctl *ctl, const struct args *args, const json_t *spec, char **id)
 {
     struct dfc_error err;
     _cleanup_free_ char *text = json_text(spec);
-    return dfc_sort_start(ctl->client, text, id, &err) == DFC_OK ? EXIT_OK
-                                                                 : ctl_fail(ctl, &err, "sort");
+    if (dfc_sort_start(ctl->client, text, id, &err) == DFC_OK)
+        return EXIT_OK;
+    if (strcmp(err.code, error_name(E_SPEC)) == 0)
+        spec_name_flags(args, err.message, sizeof err.message);
+    return ctl_fail(ctl, &err, "sort");
 }
 
 int sort_start(struct ctl *ctl, const struct args *args)
@@ -34,7 +37,7 @@ int sort_start(struct ctl *ctl, const struct args *args)
     if (code == EXIT_OK)
         code = job_check_wait(ctl, args);
     if (code == EXIT_OK)
-        code = start(ctl, spec, &id);
+        code = start(ctl, args, spec, &id);
     return code != EXIT_OK ? code : job_started(ctl, args, id);
 }
 
@@ -65,7 +68,7 @@ int sort_plan(struct ctl *ctl, const struct args *args)
     if (code != EXIT_OK)
         return code;
     json_object_set_new(spec, "dry_run", json_true());
-    code = start(ctl, spec, &id);
+    code = start(ctl, args, spec, &id);
     if (code == EXIT_OK)
         code = job_wait_for(ctl, id, args->number[F_timeout], &job);
     return code != EXIT_OK ? code : print_plan(ctl, job);

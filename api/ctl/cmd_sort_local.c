@@ -51,6 +51,8 @@ static int read_request(const struct args *args, struct sort_spec **spec, char *
     json_object_set_new(doc, "input_bck", json_string("local"));
     json_object_del(doc, "output_bck");
     rc = sort_spec_parse(doc, spec, err);
+    if (rc == E_SPEC)
+        spec_name_flags(args, err->message, sizeof err->message);
     if (rc != 0 || (*spec)->algorithm != SORT_SHUFFLE || (*spec)->seed_given)
         return rc;
     random_bytes(&(*spec)->seed, sizeof(*spec)->seed);

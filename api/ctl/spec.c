@@ -70,6 +70,7 @@ enum field_form {
     FORM_COUNT,  /* a number; of bytes, too */
     FORM_BOOL,   /* true */
     FORM_BUCKET, /* {"name": …} */
+    FORM_INPUT,  /* {"template": …}, {"prefix": …}: the name of the flag */
 };
 
 static const struct field_row {
@@ -80,6 +81,8 @@ static const struct field_row {
 } field_rows[] = {
     {F_input_bucket, NULL, "input_bck", FORM_BUCKET},
     {F_output_bucket, NULL, "output_bck", FORM_BUCKET},
+    {F_template, NULL, "input_format", FORM_INPUT},
+    {F_prefix, NULL, "input_format", FORM_INPUT},
     {F_input_extension, NULL, "input_extension", FORM_TEXT},
     {F_output_extension, NULL, "output_extension", FORM_TEXT},
     {F_output_format, NULL, "output_format", FORM_TEXT},
@@ -110,6 +113,8 @@ static json_t *field_value(const struct field_row *row, const struct args *a)
         return json_true();
     case FORM_BUCKET:
         return json_pack("{s:s}", "name", a->text[row->flag]);
+    case FORM_INPUT:
+        return json_pack("{s:s}", flag_table[row->flag].name, a->text[row->flag]);
     }
     return NULL;
 }
@@ -133,28 +138,42 @@ static int field_set(json_t *spec, const struct field_row *row, const struct arg
                      row->field);
 }
 
-static int input_set(json_t *spec, const struct args *a, struct error *err)
+int spec_apply_flags(json_t *spec, const struct args *a, struct error *err)
 {
     if (a->given[F_template] && a->given[F_prefix])
         return error_set(err, E_INVALID, "--template and --prefix exclude each other");
-    enum flag_id id = a->given[F_template] ? F_template : F_prefix;
-    const char *field = a->given[F_template] ? "template" : "prefix";
-    if (!a->given[id])
-        return 0;
-    json_t *input = json_pack("{s:s}", field, a->text[id]);
-    if (input == NULL)
-        return error_set(err, E_INVALID, "--%s is not UTF-8", field);
-    json_object_set_new(spec, "input_format", input);
-    return 0;
-}
-
-int spec_apply_flags(json_t *spec, const struct args *a, struct error *err)
-{
     for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; i++) {
         const struct field_row *row = &field_rows[i];
         int rc = a->given[row->flag] ? field_set(spec, row, a, err) : 0;
         if (rc != 0)
             return rc;
     }
-    return input_set(spec, a, err);
+    return 0;
+}
+
+/* Is the field (text up to a quote) the row's, or one inside it? */
+static bool field_is(const struct field_row *row, const char *field)
+{
+    char path[64];
+    int len = snprintf(path, sizeof path, "%s%s%s", row->object != NULL ? row->object : "",
+                       row->object != NULL ? "." : "", row->field);
+    return strncmp(field, path, (size_t)len) == 0 && (field[len] == '\'' || field[len] == '.');
+}
+
+void spec_name_flags(const struct args *a, char *message, size_t size)
+{
+    static const char mark[] = "field '";
+    const char *at = strstr(message, mark), *field = at != NULL ? at + strlen(mark) : "";
+    const char *before = "; set by ";
+    _cleanup_(buf_done)
+    struct buf flags = BUF_INIT;
+    for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; i++) {
+        if (!command_takes(a->command, field_rows[i].flag) || !field_is(&field_rows[i], field))
+            continue;
+        buf_printf(&flags, "%s--%s", before, flag_table[field_rows[i].flag].name);
+        before = " or ";
+    }
+    size_t len = strlen(message);
+    if (flags.len > 0 && len + flags.len < size)
+        memcpy(message + len, buf_str(&flags), flags.len + 1);
 }

@@ -115,8 +115,42 @@ static void flags_set_and_replace(void **state)
     json_decref(doc);
     json_decref(with_flags("{\"algorithm\": \"none\"}", WORDS("--seed", "3"), E_SPEC));
     json_decref(with_flags("{}", WORDS("--prefix", "a", "--template", "b"), E_INVALID));
-    json_decref(with_flags("{}", WORDS("--prefix", "\xff"), E_INVALID));
+    json_decref(with_flags("{}", WORDS("--prefix", "\xff"), E_SPEC));
     json_decref(with_flags("{}", WORDS("--input-bucket", "\xff"), E_SPEC));
+}
+
+static void flags_of_a_field(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *verb, *said, *wanted;
+    } rows[] = {
+        {"start", "field 'input_format' is missing",
+         "field 'input_format' is missing; set by --template or --prefix"},
+        {"start", "x: field 'input_format.template': no", "x: field 'input_format.template': no; set by --template or --prefix"},
+        {"start", "field 'input_bck' is missing", "field 'input_bck' is missing; set by --input-bucket"},
+        {"plan", "field 'algorithm.seed' goes", "field 'algorithm.seed' goes; set by --seed"},
+        {"local", "field 'input_bck' is missing", "field 'input_bck' is missing"},
+        {"start", "field 'algorithm' is", "field 'algorithm' is"},
+        {"start", "field 'input_forma' is", "field 'input_forma' is"},
+        {"start", "field 'input_formats' is", "field 'input_formats' is"},
+        {"start", "field '", "field '"},
+        {"start", "", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct args a;
+        struct error err;
+        const char *const words[] = {"dfcctl", "sort", rows[i].verb};
+        char message[200], narrow[40];
+        assert_int_equal(args_parse(&a, 3, (char *const *)words, &err), 0);
+        snprintf(message, sizeof message, "%s", rows[i].said);
+        spec_name_flags(&a, message, sizeof message);
+        assert_string_equal(message, rows[i].wanted);
+        snprintf(narrow, sizeof narrow, "%s", rows[i].said);
+        spec_name_flags(&a, narrow, strlen(narrow) + 1); /* no room */
+        assert_string_equal(narrow, rows[i].said);
+        args_done(&a);
+    }
 }
 
 int main(void)
@@ -126,6 +160,7 @@ int main(void)
         cmocka_unit_test(refusals_say_where),
         cmocka_unit_test(depth_is_bounded),
         cmocka_unit_test(flags_set_and_replace),
+        cmocka_unit_test(flags_of_a_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
