@@ -22,6 +22,7 @@
 #include "target/sort_outputs.h"
 #include "target/sort_peers.h"
 #include "target/sort_pins.h"
+#include "target/sort_threads.h"
 #include "target/target.h"
 
 enum {
@@ -289,6 +290,12 @@ static unsigned threads_of(const struct sort_host *h, unsigned per_disk_limit)
     return cpus > 2 ? (unsigned)cpus : 2;
 }
 
+static unsigned create_threads_of(const struct sort_host *h)
+{
+    return sort_threads_create(threads_of(h, h->spec->create_concurrency), h->plan->count,
+                               h->target->params.connections_max);
+}
+
 /* Every thread that creates shards may read from all the others at once. */
 static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 {
@@ -302,7 +309,7 @@ static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 static void host_meet_peers(struct sort_host *h)
 {
     h->peers = sort_peers_new(h->target->data_client, h->plan, h->job, h->self,
-                              pipe_bytes_of(h, threads_of(h, h->spec->create_concurrency)));
+                              pipe_bytes_of(h, create_threads_of(h)));
 }
 
 static int host_make_task(struct sort_host *h, struct error *err)
@@ -319,7 +326,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
         .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
         .extract_threads = threads_of(h, h->spec->extract_concurrency),
-        .create_threads = threads_of(h, h->spec->create_concurrency),
+        .create_threads = create_threads_of(h),
     };
     host_meet_peers(h);
     return sort_task_new(&config, &h->task, err);

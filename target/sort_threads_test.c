@@ -1,0 +1,38 @@
+#include "target/sort_threads.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void test_streams_fit(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned wanted;
+        size_t targets;
+        uint64_t connections;
+        unsigned threads;
+    } rows[] = {
+        {8, 1, 8, 8},
+        {8, 2, 4096, 8},
+        {64, 33, 4096, 64},
+        {64, 65, 4096, 32},
+        {64, 3, 24, 6},
+        {64, 4096, 4096, 1},
+        {64, 3, 8, 2},
+        {1, 1000, 8, 1},
+        {64, 2, 1000000, 64},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(
+            sort_threads_create(rows[i].wanted, rows[i].targets, rows[i].connections),
+            rows[i].threads);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams_fit)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
