@@ -2,12 +2,11 @@
 
 #include <limits.h>
 
-#include "common/suggest.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/parse.h"
-
+#include "common/suggest.h"
 
 /* ---- flags ---- */
 
@@ -138,9 +137,6 @@ static const char *name_here(const char *word)
         {"rb", "bucket rm"},
         {"stat", "object head"},
         {"du", "storage summary"},
-        {"evict", "bucket evict"},
-        {"prefetch", "bucket prefetch"},
-        {"health", "cluster health"},
         {"dsort", "sort start"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -150,12 +146,27 @@ static const char *name_here(const char *word)
     return NULL;
 }
 
+/* "'cluster status' or 'sort status'": the commands that have the word for their verb. */
+static void put_commands_of_verb(const char *word, struct buf *out)
+{
+    for (const struct command *c = commands; c->noun != NULL; c++) {
+        if (c->verb != NULL && strcmp(c->verb, word) == 0)
+            buf_printf(out, "%s'%s %s'", out->len > 0 ? " or " : "", c->noun, c->verb);
+    }
+}
+
 static int unknown_noun(const char *word, struct error *err)
 {
     struct suggestion best = SUGGESTION_INIT;
+    _cleanup_(buf_done)
+    struct buf whole = BUF_INIT;
     const char *here = name_here(word);
     if (here != NULL)
         return error_set(err, E_INVALID, "there is no command '%s'; it is '%s' here", word, here);
+    put_commands_of_verb(word, &whole);
+    if (whole.len > 0)
+        return error_set(err, E_INVALID, "there is no command '%s'; it is %s here", word,
+                         buf_str(&whole));
     for (const struct noun *n = nouns; n->name != NULL; n++)
         suggest(&best, word, n->name);
     for (const struct command *c = commands; c->noun != NULL; c++) {
