@@ -3,6 +3,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/suggest.h"
+
 const struct param_row cluster_settings_rows[] = {
 #define PARAM(kind, field, standard, least, most, text)     \
     {                                                       \
@@ -46,10 +48,23 @@ void cluster_settings_get(const struct cluster_config *c, struct cluster_setting
     }
 }
 
+/* Whoever reads a configuration of a newer release does not ask for words. */
+static int unknown(const char *name, struct error *err)
+{
+    if (err == NULL)
+        return E_NOT_FOUND;
+    struct suggestion best = SUGGESTION_INIT;
+    for (const struct param_row *row = cluster_settings_rows; row->name != NULL; row++)
+        suggest(&best, name, row->name);
+    return error_set(err, E_NOT_FOUND, "there is no cluster-wide setting '%.64s'%s%s%s", name,
+                     best.text != NULL ? "; did you mean '" : "",
+                     best.text != NULL ? best.text : "", best.text != NULL ? "'?" : "");
+}
+
 int cluster_settings_check(const char *name, const char *text, struct error *err)
 {
     if (!is_setting(name))
-        return error_set(err, E_NOT_FOUND, "there is no cluster-wide setting '%.64s'", name);
+        return unknown(name, err);
     struct cluster_settings scratch;
     set_defaults(&scratch);
     return params_set(cluster_settings_rows, &scratch, name, text, "setconfig", err);

@@ -5,6 +5,7 @@
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/parse.h"
+#include "common/suggest.h"
 
 /* A value of any type, before it is stored. */
 struct param_value {
@@ -142,13 +143,25 @@ static int row_set(const struct param_row *row, void *values, const char *text, 
     return 0;
 }
 
+/* E_NOT_FOUND, and what may have been meant. */
+static int unknown(const struct param_row *rows, const char *name, struct error *err)
+{
+    struct suggestion best = SUGGESTION_INIT;
+    for (const struct param_row *row = rows; row->name != NULL; row++)
+        suggest(&best, name, row->name);
+    return error_set(err, E_NOT_FOUND, "no parameter is called '%.64s'%s%s%s", name,
+                     best.text != NULL ? "; did you mean '" : "",
+                     best.text != NULL ? best.text : "", best.text != NULL ? "'?" : "");
+}
+
 int params_set(const struct param_row *rows, void *values, const char *name, const char *text,
                const char *source, struct error *err)
 {
     const struct param_row *row = param_find(rows, name);
-    if (row == NULL)
-        return error_set(err, E_INVALID, "%s: no parameter is called '%s'", source, name);
-    return row_set(row, values, text, source, err);
+    if (row != NULL)
+        return row_set(row, values, text, source, err);
+    unknown(rows, name, err);
+    return error_recode(err, E_INVALID, "%s", source);
 }
 
 int params_defaults(const struct param_row *rows, void *values, struct error *err)
@@ -378,7 +391,7 @@ int params_set_live(const struct param_row *rows, void *values, const char *cons
 {
     const struct param_row *row = param_find(rows, name);
     if (row == NULL)
-        return error_set(err, E_NOT_FOUND, "no parameter is called '%.64s'", name);
+        return unknown(rows, name, err);
     if (!is_live(live, name) || row->type == PARAM_text)
         return error_set(
             err, E_UNSUPPORTED,

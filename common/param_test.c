@@ -115,7 +115,7 @@ static void errors_name_source_parameter_and_bounds(void **state)
         {"threads", "-1",
          "file: parameter 'threads': '-1' is not a number from 0 to 18446744073709551615"},
         {"verify", "maybe", "file: parameter 'verify': 'maybe' is neither true nor false"},
-        {"thread", "1", "file: no parameter is called 'thread'"},
+        {"thread", "1", "file: no parameter is called 'thread'; did you mean 'threads'?"},
     };
     struct values v = {0};
     assert_int_equal(params_defaults(rows, &v, NULL), 0);
@@ -154,7 +154,7 @@ static void values_from_json(void **state)
     assert_string_equal(err.message,
                         "dfc.json: parameter 'threads' is neither text nor integer nor boolean");
     assert_int_equal(set_json(&v, "{\"treads\":1}", &err), E_INVALID);
-    assert_string_equal(err.message, "dfc.json: no parameter is called 'treads'");
+    assert_string_equal(err.message, "dfc.json: no parameter is called 'treads'; did you mean 'threads'?");
     assert_int_equal(set_json(&v, "[]", &err), E_INVALID);
     assert_string_equal(err.message, "dfc.json: not a JSON object");
     params_free(rows, &v);

@@ -98,7 +98,12 @@ int config_set(struct ctl *ctl, const struct args *args)
                           : dfc_cluster_set(ctl->client, name, value, &text, &err);
     if (rc != DFC_OK) {
         _cleanup_free_ char *what = xprintf("set '%s'", name);
-        return ctl_fail(ctl, &err, what);
+        int code = ctl_fail(ctl, &err, what);
+        if (strcmp(err.code, error_name(E_NOT_FOUND)) == 0)
+            ctl_remark(ctl, node != NULL
+                                ? "dfcctl: without --node it is a setting of the whole cluster"
+                                : "dfcctl: a parameter of one node is set with --node NAME");
+        return code;
     }
     if (ctl->json)
         ctl_print_json(ctl,

@@ -30,7 +30,8 @@ def test_settings_of_the_cluster(c):
     shown = c.dfcctl("config", "show", "jobs_max").stdout
     check("77" in shown and "remembers" in shown, shown)
     for name, value, words in (("jobs_max", "0", "at least 1"), ("jobs_max", "many", "many"),
-                               ("nothing", "1", "nothing")):
+                               ("nothing", "1", "nothing"), ("job_max", "1", "did you mean 'jobs_max'?"),
+                               ("sort_memory", "1GiB", "--node NAME")):
         done = c.dfcctl("config", "set", name, value)
         check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
     change(c, "jobs_max")
@@ -54,6 +55,8 @@ def test_what_needs_a_restart_says_so(c):
     for node, name, value, words in (("t1", "disk_readers", "4", "start it again with"),
                                      ("p1", "dir", "/x", "start it again with"),
                                      ("t1", "nonsense", "4", "nonsense"),
+                                     ("t1", "jobs_max", "4", "without --node"),
+                                     ("t1", "sort_memry", "64MiB", "did you mean 'sort_memory'?"),
                                      ("t1", "sort_memory", "1KiB", "at least 1MiB"),
                                      ("t1", "sort_memory", "much", "much")):
         done = c.dfcctl("config", "set", "--node", node, name, value)
