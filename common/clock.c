@@ -193,20 +193,69 @@ static bool scan_asctime(const char *at, struct tm *tm) /* Sun Nov  6 08:49:37 1
            scan_time(&at, tm) && scan_text(&at, " ") && scan_year(&at, tm) && *at == '\0';
 }
 
+/* timegm would carry "31 Feb" over into March; second 60 is a leap second and may be carried. */
+static int unix_of(const struct tm *tm, int64_t *unix_s)
+{
+    if (tm->tm_hour > 23 || tm->tm_min > 59 || tm->tm_sec > 60)
+        return E_INVALID;
+    struct tm carried = *tm;
+    carried.tm_sec = 0;
+    time_t minute = timegm(&carried);
+    if (carried.tm_mday != tm->tm_mday || carried.tm_mon != tm->tm_mon)
+        return E_INVALID;
+    *unix_s = minute + tm->tm_sec;
+    return 0;
+}
+
 int clock_parse_http(const char *text, int64_t *unix_s)
 {
     struct tm tm = {0};
     if (!scan_imf_fixdate(text, &tm) && !scan_rfc850(text, &tm) && !scan_asctime(text, &tm))
         return E_INVALID;
-    /* timegm would carry "31 Feb" over into March; second 60 is a leap second and may be carried.
-     */
-    if (tm.tm_hour > 23 || tm.tm_min > 59 || tm.tm_sec > 60)
+    return unix_of(&tm, unix_s);
+}
+
+static bool scan_fraction(const char **at)
+{
+    int digit;
+    if (!scan_text(at, "."))
+        return true;
+    if (!scan_digits(at, 1, &digit))
+        return false;
+    while (scan_digits(at, 1, &digit))
+        ;
+    return true;
+}
+
+/* "Z", "+01:00": how much that is ahead of UTC. */
+static bool scan_offset(const char **at, int *seconds)
+{
+    int hours, minutes;
+    *seconds = 0;
+    if (scan_text(at, "Z"))
+        return true;
+    bool ahead = scan_text(at, "+");
+    if ((!ahead && !scan_text(at, "-")) || !scan_digits(at, 2, &hours) || !scan_text(at, ":") ||
+        !scan_digits(at, 2, &minutes) || hours > 23 || minutes > 59)
+        return false;
+    *seconds = (ahead ? 60 : -60) * (60 * hours + minutes);
+    return true;
+}
+
+int clock_parse_rfc3339(const char *text, int64_t *unix_s)
+{
+    struct tm tm = {0};
+    int64_t there;
+    int month = 0, ahead = 0;
+    bool whole = scan_year(&text, &tm) && scan_text(&text, "-") && scan_digits(&text, 2, &month) &&
+                 scan_text(&text, "-") && scan_digits(&text, 2, &tm.tm_mday) &&
+                 scan_text(&text, "T") && scan_time(&text, &tm) && scan_fraction(&text) &&
+                 scan_offset(&text, &ahead) && *text == '\0';
+    if (!whole || month < 1 || month > 12)
         return E_INVALID;
-    struct tm carried = tm;
-    carried.tm_sec = 0;
-    time_t minute = timegm(&carried);
-    if (carried.tm_mday != tm.tm_mday || carried.tm_mon != tm.tm_mon)
+    tm.tm_mon = month - 1;
+    if (unix_of(&tm, &there) != 0)
         return E_INVALID;
-    *unix_s = minute + tm.tm_sec;
+    *unix_s = there - ahead;
     return 0;
 }

@@ -12,3 +12,5 @@ int64_t clock_wall_ms(void);  /* Unix time in ms */
 const char *clock_format_rfc3339(int64_t unix_ms, char out[static 32]);
 const char *clock_format_http(int64_t unix_s, char out[static 32]);
 int clock_parse_http(const char *text, int64_t *unix_s); /* 0 or E_INVALID (RFC 9110 5.6.7) */
+/* The same of RFC 3339 5.6, with "Z" or an offset; a fraction of the second is cut off. */
+int clock_parse_rfc3339(const char *text, int64_t *unix_s);

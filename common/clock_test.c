@@ -131,6 +131,65 @@ static void other_texts_are_no_dates(void **state)
     }
 }
 
+static void rfc3339(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int64_t unix_s;
+    } good[] = {
+        {"1970-01-01T00:00:00Z", 0},
+        {"2026-11-21T03:04:05Z", 1795230245},
+        {"2026-11-21T03:04:05.999999999Z", 1795230245},
+        {"2026-11-21T04:34:05+01:30", 1795230245},
+        {"2026-11-20T22:04:05.5-05:00", 1795230245},
+        {"2016-12-31T23:59:60Z", 1483228800},
+        {"1969-12-31T23:59:59Z", -1},
+    };
+    static const char *const bad[] = {
+        "",
+        "2026",
+        "2026-11-21",
+        "2026-11-21T03:04:05",
+        "2026-11-21 03:04:05Z",
+        "2026-11-21T03:04:05z",
+        "2026-11-21T03:04:05Z ",
+        " 2026-11-21T03:04:05Z",
+        "2026-11-21T03:04:05.Z",
+        "2026-11-21T03:04:05,5Z",
+        "2026-11-21T03:04:05+0100",
+        "2026-11-21T03:04:05+24:00",
+        "2026-11-21T03:04:05-00:60",
+        "2026-00-21T03:04:05Z",
+        "2026-13-21T03:04:05Z",
+        "2026-02-29T03:04:05Z",
+        "2026-11-00T03:04:05Z",
+        "2026-11-31T03:04:05Z",
+        "2026-11-21T24:00:00Z",
+        "2026-11-21T23:60:00Z",
+        "2026-11-21T23:59:61Z",
+        "26-11-21T03:04:05Z",
+        "+026-11-21T03:04:05Z",
+        "1795230245",
+    };
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
+        int64_t t = -7;
+        assert_int_equal(clock_parse_rfc3339(good[i].text, &t), 0);
+        assert_int_equal(t, good[i].unix_s);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        int64_t t = -7;
+        if (clock_parse_rfc3339(bad[i], &t) != E_INVALID || t != -7)
+            fail_msg("'%s' was taken", bad[i]);
+    }
+    for (int64_t t = -5000000000; t < 100000000000; t += 86399 * 997) {
+        char text[32];
+        int64_t back = 0;
+        assert_int_equal(clock_parse_rfc3339(clock_format_rfc3339(t * 1000, text), &back), 0);
+        assert_int_equal(back, t);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -141,6 +200,7 @@ int main(void)
         cmocka_unit_test(what_is_formatted_parses_again),
         cmocka_unit_test(two_digit_years_lie_within_fifty_years),
         cmocka_unit_test(other_texts_are_no_dates),
+        cmocka_unit_test(rfc3339),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/back.h"
+#include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 #include "target/list_pages.h"
@@ -130,6 +131,7 @@ static struct cold *cold_make(struct target *t)
                                    .ctx = c,
                                    .wait = wait_a_while,
                                    .tokens = google_tokens_new(),
+                                   .keys = aws_temporary_new(),
                                    .gates = gates_new()};
     c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
@@ -196,7 +198,8 @@ void cold_free(struct cold *c)
     turns_free(c->turns);
     list_pages_free(c->pages);
     http_client_free(c->client);
-    google_tokens_free(c->env.tokens);
+    kept_free(c->env.tokens);
+    aws_temporary_free(c->env.keys);
     gates_free(c->env.gates);
     if (c->loop != NULL)
         loop_free(c->loop);

@@ -19,6 +19,8 @@
 #include "common/error.h"
 #include "net/http_client.h"
 
+struct aws_keys;
+
 enum {
     BACKEND_ETAG_MAX = 256,
     BACKEND_TYPE_MAX = 256,
@@ -82,7 +84,8 @@ struct backend_ask {
     const struct backend_write *write;   /* or NULL */
     const struct backend_list_ask *list; /* or NULL */
     const char *url;   /* http: this, not the base and the name; of sessions: theirs; or NULL */
-    const char *token; /* of who bears_token, where requests are signed */
+    const char *token; /* of who bears_token, where requests are signed … */
+    const struct aws_keys *keys; /* … and of who signs with keys */
     const char *if_none_match;   /* what is here: 304 where it is that still; or NULL … */
     int64_t if_modified_since_s; /* … and then the same by time; 0: not asked so */
 };
@@ -130,8 +133,7 @@ struct backend_page {
 struct backend_ops {
     const char *provider;
     unsigned verbs; /* BACKEND_VERB() of those that it knows besides BACKEND_READ */
-    /* Texts are the arena's.  E_OBJECT_NOT_FOUND for a name that this backend cannot have;
-     * E_BACKEND_DENIED without keys. */
+    /* Texts are the arena's.  E_OBJECT_NOT_FOUND for a name that this backend cannot have. */
     int (*request)(const struct backend_spec *spec, const struct backend_ask *ask, struct arena *a,
                    struct backend_request *out, struct error *err);
     /* The checksum of the whole object, where the head tells one for certain. */
@@ -155,7 +157,8 @@ struct backend_ops {
     const char *meta_prefix; /* of headers with user metadata; NULL: it has none */
     bool takes_meta;         /* … and takes it with what is written */
     bool redirects;          /* are they followed? */
-    bool bears_token;        /* asks with a token (google_token.h), unless it is public */
+    bool bears_token;        /* asks with a token (google_token.h), unless it is public … */
+    bool signs;              /* … and signs with keys (aws_temporary.h) */
 };
 
 extern const struct backend_ops backend_dfc, backend_gcs, backend_http, backend_s3;

@@ -1,11 +1,10 @@
-/* The rows of the table: requests that they make, what they read of heads; keys; XML. */
+/* The rows of the table: requests that they make, what they read of heads; XML. */
 #include "target/backend/backend.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <cmocka.h>
@@ -13,41 +12,9 @@
 #include "target/backend/aws_keys.h"
 #include "target/backend/s3_xml.h"
 
-static const char *const keys_file = "# comment\n"
-                                     "[default]\n"
-                                     "aws_access_key_id = AKID1\n"
-                                     "aws_secret_access_key=secret1\r\n"
-                                     "\n"
-                                     "[profile other]\n"
-                                     "aws_access_key_id=AKID2\n"
-                                     "aws_secret_access_key = secret/2+\n"
-                                     "aws_session_token = token2\n"
-                                     "region = nowhere\n"
-                                     "[half]\n"
-                                     "aws_access_key_id = AKID3\n"
-                                     "[space]\n"
-                                     "aws_access_key_id = AK ID\n"
-                                     "aws_secret_access_key = x\n";
-
-static void keys_of_a_file(void **unused)
-{
-    (void)unused;
-    struct aws_keys k;
-    struct error err = ERROR_INIT;
-    assert_int_equal(aws_keys_parse(keys_file, "default", &k, &err), 0);
-    assert_string_equal(k.access, "AKID1");
-    assert_string_equal(k.secret, "secret1");
-    assert_string_equal(k.token, "");
-    assert_int_equal(aws_keys_parse(keys_file, "other", &k, &err), 0);
-    assert_string_equal(k.secret, "secret/2+");
-    assert_string_equal(k.token, "token2");
-    static const char *const bad[] = {"half", "space", "none", ""};
-    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
-        assert_int_equal(aws_keys_parse(keys_file, bad[i], &k, &err), E_BACKEND_DENIED);
-        assert_null(strstr(err.message, "AK"));
-    }
-    assert_int_equal(aws_keys_parse("[default", "default", &k, &err), E_BACKEND_DENIED);
-}
+static const struct aws_keys keys = {.access = "AKID", .secret = "secret"};
+static const struct aws_keys session_keys = {
+    .access = "AKID", .secret = "secret", .token = "token"};
 
 /* --- requests --------------------------------------------------------------------------------- */
 
@@ -68,6 +35,7 @@ static int make(const char *url, const char *name, struct arena *a, struct backe
                                     .name = name,
                                     .range = "bytes=0-9",
                                     .if_match = "\"tag\"",
+                                    .keys = &session_keys,
                                     .wall_ms = 1369353600000};
     assert_int_equal(backend_parse(url, a, &spec, NULL), 0);
     return backend_ops_of(spec.provider)->request(&spec, &ask, a, out, NULL);
@@ -93,9 +61,6 @@ static void urls_of_objects(void **unused)
         {"dfc://b/p?endpoint=http://h:1", "a b", "http://h:1/v1/objects/b/p/a%20b", NULL},
         {"dfc://b?endpoint=http://h:1", "../x", "http://h:1/v1/objects/b/..%2Fx", NULL},
     };
-    setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    setenv("AWS_SESSION_TOKEN", "token", 1);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         _cleanup_(arena_freep)
         struct arena *a = arena_new(256);
@@ -360,15 +325,14 @@ static void requests_that_copy(void **unused)
                                         .from_etag = "\"t\"",
                                         .from_range = "bytes=5-9"};
     struct backend_request r;
-    setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    unsetenv("AWS_SESSION_TOKEN");
     for (int part = 0; part < 2; part++) {
         _cleanup_(arena_freep)
         struct arena *a = arena_new(1024);
         struct backend_spec spec;
-        const struct backend_ask ask = {
-            .verb = part ? BACKEND_PART_COPY : BACKEND_COPY, .name = "new", .write = &write};
+        const struct backend_ask ask = {.verb = part ? BACKEND_PART_COPY : BACKEND_COPY,
+                                        .name = "new",
+                                        .write = &write,
+                                        .keys = &keys};
         assert_int_equal(
             backend_parse("s3://b/p q?endpoint=http://h&style=virtual", a, &spec, NULL), 0);
         assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
@@ -516,7 +480,6 @@ int main(void)
         cmocka_unit_test(requests_that_list),
         cmocka_unit_test(pages_of_names),
         cmocka_unit_test(who_can_what),
-        cmocka_unit_test(keys_of_a_file),
         cmocka_unit_test(urls_of_objects),
         cmocka_unit_test(public_buckets_are_not_signed),
         cmocka_unit_test(names_that_would_leave_a_base),

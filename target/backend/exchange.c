@@ -10,6 +10,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "common/rng.h"
+#include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
 
@@ -201,7 +202,9 @@ struct course {
     struct arena *arena;
     size_t pipe_bytes;
     unsigned done, redirects;
-    bool renewed;                   /* the token */
+    bool renewed;                   /* what lets us in */
+    struct aws_keys keys;           /* of who signs with keys … */
+    enum aws_source source;         /* … and where they are from */
     struct gate_pass pass;          /* of the try under way */
     struct backend_request request; /* url NULL: to be made */
 };
@@ -218,12 +221,26 @@ static void try_once(struct course *c, struct attempt **out, struct bpipe **pipe
     attempt_wait(*out, has_body);
 }
 
-/* A token may end before its time: once, another one is asked for. */
+/* Keys of the environment stay what they are. */
+static bool has_ended_keys(const struct course *c, const struct attempt *t)
+{
+    struct buf words = t->words;
+    bool is_elsewhere = *t->region != '\0' && strcmp(t->region, c->spec->region) != 0;
+    return c->ask.keys != NULL && c->source != AWS_ENV &&
+           failure_is_of_ended_keys(t->facts.status, buf_str(&words), is_elsewhere);
+}
+
+/* What lets us in may end before its time: once, another one is asked for. */
 static bool renews(struct course *c, const struct attempt *t)
 {
-    if (c->ask.token == NULL || c->renewed || t->transport != 0 || t->facts.status != 401)
+    if (c->renewed || t->transport != 0)
         return false;
-    google_token_refused(c->env->tokens, c->ask.token);
+    if (c->ask.token != NULL && t->facts.status == 401)
+        google_token_refused(c->env->tokens, c->ask.token);
+    else if (has_ended_keys(c, t))
+        aws_temporary_refused(c->env->keys, &c->keys);
+    else
+        return false;
     c->request.url = NULL;
     return c->renewed = true;
 }
@@ -245,6 +262,18 @@ static bool goes_on(struct course *c, const struct attempt *t, struct error *err
     return true;
 }
 
+static int let_in(struct course *c, struct error *err)
+{
+    if (!c->spec->is_signed)
+        return 0;
+    if (c->ops->bears_token)
+        return google_token(c->env->tokens, c->env, c->arena, &c->ask.token, err);
+    if (!c->ops->signs)
+        return 0;
+    c->ask.keys = &c->keys;
+    return aws_temporary_get(c->env->keys, c->env, c->spec->profile, &c->keys, &c->source, err);
+}
+
 /* Each try is made, and signed, anew. */
 static int make_request(struct course *c, struct error *err)
 {
@@ -252,12 +281,8 @@ static int make_request(struct course *c, struct error *err)
         return 0;
     c->redirects = 0;
     c->ask.wall_ms = clock_wall_ms();
-    int code = 0;
-    if (c->ops->bears_token && c->spec->is_signed)
-        code = google_token(c->env->tokens, c->env, c->arena, &c->ask.token, err);
-    if (code != 0)
-        return code;
-    return c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
+    int code = let_in(c, err);
+    return code != 0 ? code : c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
 }
 
 static int try_begin(struct course *c, struct error *err)
@@ -328,7 +353,10 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
     *pipe = NULL;
     int code = course_set(&c, env, backend_url, ask, a, &spec, err);
     c.pipe_bytes = pipe_bytes;
-    return code != 0 ? code : course_run(&c, facts, pipe, err);
+    if (code == 0)
+        code = course_run(&c, facts, pipe, err);
+    aws_keys_wipe(&c.keys);
+    return code;
 }
 
 /* --- sending ---------------------------------------------------------------------------------- */
@@ -422,5 +450,8 @@ int exchange_send(const struct exchange_env *env, const char *backend_url,
     if (code == 0 && !backend_can(c.ops, ask->verb))
         return error_set(err, E_UNSUPPORTED, "a backend of the kind '%s' cannot be %s",
                          spec.provider, ask->verb == BACKEND_LIST ? "listed" : "written to");
-    return code != 0 ? code : course_send(&c, file, reply, err);
+    if (code == 0)
+        code = course_send(&c, file, reply, err);
+    aws_keys_wipe(&c.keys);
+    return code;
 }

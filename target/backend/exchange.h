@@ -5,6 +5,9 @@
  *                          ▲         │
  *                          └─ wait ──┴ 429, 5xx, reset, silence: again, a few times (failure.h)
  *
+ * What lets us in (a token, keys that end) is fetched here, too; a request that is refused because
+ * it has ended is repeated once, at once, with what is fetched then.
+ *
  * Before a byte of the body has come a failure is repeated here; after that it is whoever reads the
  * pipe that knows what to do.  Messages name neither URLs, which may carry a redirect's signature,
  * nor keys.
@@ -20,8 +23,9 @@
 #include "target/backend/backend.h"
 #include "target/backend/failure.h"
 
+struct aws_temporary;
 struct gates;
-struct google_tokens;
+struct kept;
 
 /* What exchanges share. */
 struct exchange_env {
@@ -30,8 +34,9 @@ struct exchange_env {
     void *ctx;
     /* Waits so long, unless the node stops: then false, at once. */
     bool (*wait)(void *ctx, uint64_t ms);
-    struct google_tokens *tokens; /* of backends that bear them */
-    struct gates *gates;          /* where requests wait for backends that are overloaded */
+    struct kept *tokens;        /* of backends that bear them (google_token.h) */
+    struct aws_temporary *keys; /* of those that sign (aws_temporary.h) */
+    struct gates *gates;        /* where requests wait for backends that are overloaded */
 };
 
 /* The bucket's URL and what is wanted.  *facts and *pipe (NULL for HEAD, the caller's reference)

@@ -60,6 +60,18 @@ bool failure_is_passing(int status, int transport_code)
     return row < ROWS && rows[row].passing;
 }
 
+bool failure_is_of_ended_keys(int status, const char *words, bool is_elsewhere)
+{
+    static const char *const codes[] = {"ExpiredToken", "InvalidToken", "TokenRefreshRequired"};
+    if (status != 400 && status != 401 && status != 403)
+        return false;
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        if (strncmp(words, codes[i], strlen(codes[i])) == 0)
+            return true;
+    }
+    return status == 400 && *words == '\0' && !is_elsewhere;
+}
+
 uint64_t failure_retry_after_ms(const char *header, int64_t now_ms)
 {
     uint64_t seconds;

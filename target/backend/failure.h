@@ -26,6 +26,9 @@ int failure_of_status(int status, const char *words, const char *region, struct 
 /* Of a transport error of the HTTP client. */
 int failure_of_transport(int code, const char *why, struct error *err);
 bool failure_is_passing(int status, int transport_code);
+/* Did S3 refuse it because the keys of a session have ended?  A HEAD is refused without words: then
+ * any 400 may be that, but for one that says that the bucket is elsewhere. */
+bool failure_is_of_ended_keys(int status, const char *words, bool is_elsewhere);
 
 /* Seconds, or a date; 0 where there is none. */
 uint64_t failure_retry_after_ms(const char *header, int64_t now_ms);

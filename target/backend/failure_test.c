@@ -89,6 +89,33 @@ static void how_long_to_wait(void **unused)
     assert_false(failure_wait(&none, 1, 0, 0, &wait));
 }
 
+static void keys_that_have_ended(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int status;
+        const char *words;
+        bool is_elsewhere, has_ended;
+    } rows[] = {
+        {400, "ExpiredToken: The provided token has expired.", false, true},
+        {403, "ExpiredToken", true, true},
+        {400, "InvalidToken: x", false, true},
+        {400, "TokenRefreshRequired: x", false, true},
+        {400, "", false, true},
+        {400, "", true, false},
+        {403, "", false, false},
+        {403, "AccessDenied: ExpiredToken", false, false},
+        {403, "InvalidAccessKeyId: x", false, false},
+        {400, "InvalidRequest: x", false, false},
+        {503, "ExpiredToken", false, false},
+        {0, "", false, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        assert_int_equal(
+            failure_is_of_ended_keys(rows[i].status, rows[i].words, rows[i].is_elsewhere),
+            rows[i].has_ended);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -96,6 +123,7 @@ int main(void)
         cmocka_unit_test(what_a_broken_connection_means),
         cmocka_unit_test(what_retry_after_says),
         cmocka_unit_test(how_long_to_wait),
+        cmocka_unit_test(keys_that_have_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

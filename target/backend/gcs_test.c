@@ -398,7 +398,7 @@ static void logins_of_users(void **unused)
     };
     _cleanup_(arena_freep)
     struct arena *a = arena_new(1024);
-    struct google_question q;
+    struct question q;
     struct error err = ERROR_INIT;
     assert_int_equal(google_question_of_file(login, strlen(login), 1, a, &q, &err), 0);
     assert_string_equal(q.body, "grant_type=refresh_token&client_id=a%2Bb&client_secret=s%2F1"
@@ -418,7 +418,7 @@ static void sources_in_their_order(void **unused)
     (void)unused;
     _cleanup_(arena_freep)
     struct arena *a = arena_new(1024);
-    struct google_question q;
+    struct question q;
     struct error err = ERROR_INIT;
     setenv("CLOUDSDK_CONFIG", "/nowhere", 1);
     setenv("GCE_METADATA_HOST", "", 1);

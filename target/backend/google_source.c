@@ -28,34 +28,23 @@ static const char *env_or(const char *name, const char *otherwise)
     return value != NULL && *value != '\0' ? value : otherwise;
 }
 
-static void wipe_text(const char *text)
-{
-    if (text != NULL)
-        OPENSSL_cleanse((char *)(uintptr_t)text, strlen(text));
-}
-
-void google_question_wipe(struct google_question *q)
-{
-    wipe_text(q->body);
-}
-
 /* --- files ------------------------------------------------------------------------------------ */
 
-static struct google_question form_to(const char *url, struct buf *form, struct arena *a)
+static struct question form_to(const char *url, struct buf *form, struct arena *a)
 {
     static const char *const lines[] = {"content-type: application/x-www-form-urlencoded", NULL};
-    struct google_question q = {.who = "the token service",
-                                .url = url,
-                                .method = HTTP_POST,
-                                .headers = lines,
-                                .body = arena_strdup(a, buf_str(form)),
-                                .timeout_ms = SERVICE_TIMEOUT_MS};
+    struct question q = {.who = "the token service",
+                         .url = url,
+                         .method = HTTP_POST,
+                         .headers = lines,
+                         .body = arena_strdup(a, buf_str(form)),
+                         .timeout_ms = SERVICE_TIMEOUT_MS};
     OPENSSL_cleanse(form->data, form->len);
     return q;
 }
 
 static int of_service_account(json_t *doc, const char *text, size_t len, int64_t now_s,
-                              struct arena *a, struct google_question *out, struct error *err)
+                              struct arena *a, struct question *out, struct error *err)
 {
     struct google_key key = {.email = ""};
     _cleanup_(buf_done)
@@ -66,14 +55,14 @@ static int of_service_account(json_t *doc, const char *text, size_t len, int64_t
         return code;
     buf_puts(&form, "grant_type=" GRANT_STATEMENT "&assertion=");
     code = google_key_sign(&key, now_s, &form, err);
-    wipe_text(key.private_key);
+    OPENSSL_cleanse((char *)(uintptr_t)key.private_key, strlen(key.private_key));
     if (code == 0)
         *out = form_to(key.token_uri, &form, a);
     return code;
 }
 
 static int of_authorized_user(json_t *doc, const char *text, size_t len, int64_t now_s,
-                              struct arena *a, struct google_question *out, struct error *err)
+                              struct arena *a, struct question *out, struct error *err)
 {
     static const char *const names[] = {"client_id", "client_secret", "refresh_token"};
     const char *url = TOKEN_URI;
@@ -96,12 +85,12 @@ static int of_authorized_user(json_t *doc, const char *text, size_t len, int64_t
 }
 
 int google_question_of_file(const char *text, size_t len, int64_t now_s, struct arena *a,
-                            struct google_question *out, struct error *err)
+                            struct question *out, struct error *err)
 {
     static const struct {
         const char *type;
         int (*make)(json_t *doc, const char *text, size_t len, int64_t now_s, struct arena *a,
-                    struct google_question *out, struct error *err);
+                    struct question *out, struct error *err);
     } rows[] = {{"service_account", of_service_account}, {"authorized_user", of_authorized_user}};
     _cleanup_json_ json_t *doc = NULL;
     const char *type = "";
@@ -116,7 +105,7 @@ int google_question_of_file(const char *text, size_t len, int64_t now_s, struct 
                      "login (\"service_account\", \"authorized_user\")");
 }
 
-static int of_path(const char *path, int64_t now_s, struct arena *a, struct google_question *out,
+static int of_path(const char *path, int64_t now_s, struct arena *a, struct question *out,
                    struct error *err)
 {
     _cleanup_(buf_done)
@@ -141,21 +130,20 @@ static const char *login_path(struct arena *a)
 
 /* --- the metadata server ---------------------------------------------------------------------- */
 
-static struct google_question of_metadata(struct arena *a)
+static struct question of_metadata(struct arena *a)
 {
     static const char *const lines[] = {"metadata-flavor: Google", NULL};
     const char *host = env_or("GCE_METADATA_HOST", METADATA_HOST);
-    return (struct google_question){.who = arena_printf(a, "the metadata server '%s'", host),
-                                    .url = arena_printf(a, "http://%s" METADATA_PATH, host),
-                                    .method = HTTP_GET,
-                                    .headers = lines,
-                                    .body = arena_strdup(a, ""),
-                                    .timeout_ms = METADATA_TIMEOUT_MS,
-                                    .is_metadata = true};
+    return (struct question){.who = arena_printf(a, "the metadata server '%s'", host),
+                             .url = arena_printf(a, "http://%s" METADATA_PATH, host),
+                             .method = HTTP_GET,
+                             .headers = lines,
+                             .body = arena_strdup(a, ""),
+                             .timeout_ms = METADATA_TIMEOUT_MS,
+                             .is_metadata = true};
 }
 
-int google_question_make(struct arena *a, int64_t now_s, struct google_question *out,
-                         struct error *err)
+int google_question_make(struct arena *a, int64_t now_s, struct question *out, struct error *err)
 {
     const char *path = env_or("GOOGLE_APPLICATION_CREDENTIALS", NULL);
     if (path == NULL)

@@ -5,10 +5,11 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <cmocka.h>
+
+#include "target/backend/aws_keys.h"
 
 #define SIXTY "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
 #define S3 "s3://b?auth=none"
@@ -87,15 +88,14 @@ static void what_is_sent(void **unused)
         enum backend_verb verb;
         bool has;
     } rows[] = {{BACKEND_PUT, true}, {BACKEND_PARTS_BEGIN, true}, {BACKEND_PART, false}};
-    setenv("AWS_ACCESS_KEY_ID", "AKID", 1);
-    setenv("AWS_SECRET_ACCESS_KEY", "secret", 1);
-    setenv("AWS_SESSION_TOKEN", "token", 1);
+    static const struct aws_keys keys = {.access = "AKID", .secret = "secret", .token = "token"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         _cleanup_(arena_freep)
         struct arena *a = arena_new(256);
         struct backend_spec spec;
         struct backend_request r;
-        const struct backend_ask ask = {.verb = rows[i].verb, .name = "n", .write = &write};
+        const struct backend_ask ask = {
+            .verb = rows[i].verb, .name = "n", .write = &write, .keys = &keys};
         assert_int_equal(backend_parse("s3://b", a, &spec, NULL), 0);
         assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
         assert_int_equal(count_lines(&r, "x-amz-meta-a-b: first one"), rows[i].has);

@@ -1,100 +1,12 @@
 #include "target/backend/s3_xml.h"
 
-#include <expat.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "common/parse.h"
+#include "target/backend/xml.h"
 
-enum { WORDS_MAX = 256, TEXT_MAX = 8192, NAME_MAX_LEN = 48, DEPTH_MAX = 4 };
-
-/* --- a document as a row of leaves ------------------------------------------------------------ */
-
-/* What is read of it: its elements' texts, with the element around them. */
-struct document {
-    const char *root;
-    /* `in` is the root's name at the second level. */
-    void (*leaf)(void *ctx, const char *in, const char *name, const char *text);
-    void (*leave)(void *ctx, const char *name); /* an element of the second level ends; or NULL */
-    void *ctx;
-    /* the reader's own */
-    XML_Parser parser;
-    unsigned depth;
-    char names[DEPTH_MAX][NAME_MAX_LEN]; /* of the open elements */
-    bool is_root, text_cut;
-    struct buf text;
-};
-
-/* A document type is where XML's bombs are. */
-static void no_doctype(void *arg, const char *name, const char *system_id, const char *public_id,
-                       int has_internal)
-{
-    struct document *d = arg;
-    (void)name;
-    (void)system_id;
-    (void)public_id;
-    (void)has_internal;
-    XML_StopParser(d->parser, XML_FALSE);
-}
-
-static void begin_element(void *arg, const char *name, const char **attributes)
-{
-    struct document *d = arg;
-    (void)attributes;
-    d->depth++;
-    if (d->depth == 1)
-        d->is_root = strcmp(name, d->root) == 0;
-    if (d->depth <= DEPTH_MAX)
-        snprintf(d->names[d->depth - 1], NAME_MAX_LEN, "%s", name);
-    buf_clear(&d->text);
-    d->text_cut = false;
-}
-
-static void give_leaf(struct document *d)
-{
-    if (d->is_root && d->depth >= 2 && d->depth <= 3 && !d->text_cut)
-        d->leaf(d->ctx, d->names[d->depth - 2], d->names[d->depth - 1], buf_str(&d->text));
-}
-
-static void end_element(void *arg, const char *name)
-{
-    struct document *d = arg;
-    give_leaf(d);
-    if (d->is_root && d->depth == 2 && d->leave != NULL)
-        d->leave(d->ctx, name);
-    d->depth--;
-    d->text_cut = true; /* what stands behind it is nobody's text */
-}
-
-static void take_text(void *arg, const char *text, int len)
-{
-    struct document *d = arg;
-    if (d->text_cut)
-        return;
-    if (d->text.len + (size_t)len > TEXT_MAX)
-        d->text_cut = true;
-    else
-        buf_append(&d->text, text, (size_t)len);
-}
-
-/* False: it is not whole, or another one.  What came before a mistake has been given. */
-static bool document_read(struct document *d, const char *body, size_t len)
-{
-    d->parser = XML_ParserCreate("UTF-8");
-    if (d->parser == NULL)
-        return false;
-    XML_SetUserData(d->parser, d);
-    XML_SetElementHandler(d->parser, begin_element, end_element);
-    XML_SetCharacterDataHandler(d->parser, take_text);
-    XML_SetStartDoctypeDeclHandler(d->parser, no_doctype);
-    bool whole = XML_Parse(d->parser, body, (int)len, XML_TRUE) == XML_STATUS_OK;
-    if (!whole && d->depth > 0)
-        give_leaf(d);
-    XML_ParserFree(d->parser);
-    buf_done(&d->text);
-    return whole && d->is_root;
-}
+enum { WORDS_MAX = 256, DEPTH = 3 };
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
@@ -122,8 +34,8 @@ static void error_leaf(void *ctx, const char *in, const char *name, const char *
 void s3_xml_error(const char *body, size_t len, struct buf *out)
 {
     struct words w = {.code = BUF_INIT};
-    struct document d = {.root = "Error", .leaf = error_leaf, .ctx = &w};
-    (void)document_read(&d, body, len);
+    const struct xml_reader r = {.root = "Error", .depth = DEPTH, .leaf = error_leaf, .ctx = &w};
+    (void)xml_read(&r, body, len);
     buf_printf(out, "%s%s%s", buf_str(&w.code), w.code.len > 0 && w.message.len > 0 ? ": " : "",
                w.code.len > 0 ? buf_str(&w.message) : "");
     buf_done(&w.code);
@@ -149,8 +61,8 @@ static int read_wanted(const char *root, const char *name, const char *body, siz
                        struct buf *out, struct error *err)
 {
     struct wanted_leaf w = {.name = name, .out = out};
-    struct document d = {.root = root, .leaf = wanted_leaf, .ctx = &w};
-    if (document_read(&d, body, len))
+    const struct xml_reader r = {.root = root, .depth = DEPTH, .leaf = wanted_leaf, .ctx = &w};
+    if (xml_read(&r, body, len))
         return 0;
     _cleanup_(buf_done)
     struct buf words = BUF_INIT;
@@ -274,9 +186,12 @@ int s3_xml_page(const struct backend_spec *spec, const char *body, size_t len,
                 struct backend_page *out, struct error *err)
 {
     struct list_read l = {.spec = spec, .page = out, .entry = {.etag = ""}};
-    struct document d = {
-        .root = "ListBucketResult", .leaf = list_leaf, .leave = list_leave, .ctx = &l};
-    if (!document_read(&d, body, len) || l.is_damaged)
+    const struct xml_reader r = {.root = "ListBucketResult",
+                                 .depth = DEPTH,
+                                 .leaf = list_leaf,
+                                 .leave = list_leave,
+                                 .ctx = &l};
+    if (!xml_read(&r, body, len) || l.is_damaged)
         return error_set(err, E_BACKEND, "the backend's answer is no list of a bucket");
     if (l.is_truncated && out->token == NULL)
         return error_set(err, E_BACKEND, "the backend's list goes on, and does not say where");

@@ -43,6 +43,11 @@ SANITIZED = os.environ.get("DFC_SANITIZER", "none") != "none"  # the build
 WAIT_SECONDS = 60  # how long anything that must happen may take; sanitizers and valgrind are slow
 ENDED = ("finished", "failed", "aborted")
 
+# Who this machine is to AWS is not for tests.
+for variable in [v for v in os.environ if v.startswith("AWS_")]:
+    del os.environ[variable]
+os.environ["AWS_EC2_METADATA_DISABLED"] = "true"
+
 
 class Failed(Exception):
     """A check that did not hold."""
