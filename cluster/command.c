@@ -79,29 +79,58 @@ static int check_restore(const struct cluster_state *s, const struct command *cm
     return 0;
 }
 
+/* What the document calls `then` is there now, if it is: by its id, or with the one that an earlier
+ * restore has given it. */
+static const struct bucket *find_present(const struct cluster_state *s, const struct bucket *then)
+{
+    const struct bucket *now = bmd_bucket_by_id(&s->bmd, then->id);
+    if (now != NULL || then->created_ms == 0)
+        return now;
+    now = bmd_bucket(&s->bmd, then->name);
+    return now != NULL && now->created_ms == then->created_ms ? now : NULL;
+}
+
 /* How far a raise or a lowering has come is a matter of what lies on the targets now. */
+static int restore_present(const struct bucket *now, struct bucket *b, struct error *err)
+{
+    if (now->props.copies != b->props.copies)
+        return error_set(err, E_PRECONDITION,
+                         "bucket '%.80s' (then '%.80s') has copies %u, and had %u: set copies "
+                         "to %u first, wait until that is done, then restore",
+                         now->name, b->name, now->props.copies, b->props.copies, b->props.copies);
+    b->id = now->id;
+    b->filled = now->filled;
+    b->raised = now->raised;
+    b->lowered_from = now->lowered_from;
+    b->lowered = now->lowered;
+    return 0;
+}
+
+/* One that was destroyed is a new one: by its old id targets remove what they find, and may be at
+ * that now (target/sweep.h), and who has not yet would show it again. */
+static void restore_destroyed(struct bucket *b, uint64_t *next_id)
+{
+    b->id = (*next_id)++;
+    b->filled = b->props.copies;
+    b->raised = b->lowered = 0;
+    b->lowered_from = 0;
+}
+
 static int restore_buckets(const struct cluster_state *s, const struct bmd *from, struct bmd *out,
-                           struct error *err)
+                           uint64_t *next_id, struct error *err)
 {
     struct bmd m = *from;
     document_ref(m.memory);
     for (size_t i = 0; i < from->count; i++) {
         struct bucket b = from->buckets[i];
-        const struct bucket *now = bmd_bucket_by_id(&s->bmd, b.id);
+        const struct bucket *now = find_present(s, &b);
         struct bmd changed;
-        if (now == NULL)
-            continue;
-        if (now->props.copies != b.props.copies) {
+        if (now == NULL) {
+            restore_destroyed(&b, next_id);
+        } else if (restore_present(now, &b, err) != 0) {
             document_unref(m.memory);
-            return error_set(err, E_PRECONDITION,
-                             "bucket '%.80s' (then '%.80s') has copies %u, and had %u: set copies "
-                             "to %u first, wait until that is done, then restore",
-                             now->name, b.name, now->props.copies, b.props.copies, b.props.copies);
+            return E_PRECONDITION;
         }
-        b.filled = now->filled;
-        b.raised = now->raised;
-        b.lowered_from = now->lowered_from;
-        b.lowered = now->lowered;
         bmd_with(&m, &b, &changed);
         document_unref(m.memory);
         m = changed;
@@ -116,10 +145,12 @@ static int apply_restore(const struct cluster_state *s, const struct command *cm
                          const struct cluster_state **next, struct error *err)
 {
     const struct cluster_state *from = cmd->restored;
+    uint64_t next_id =
+        from->next_bucket_id > s->next_bucket_id ? from->next_bucket_id : s->next_bucket_id;
     struct bmd buckets;
     int r = check_restore(s, cmd, err);
     if (r == 0)
-        r = restore_buckets(s, &from->bmd, &buckets, err);
+        r = restore_buckets(s, &from->bmd, &buckets, &next_id, err);
     if (r != 0)
         return r;
     struct cluster_state *made = command_next_bmd(s, &buckets);
@@ -127,8 +158,7 @@ static int apply_restore(const struct cluster_state *s, const struct command *cm
     made->config = from->config;
     document_ref(made->config.memory);
     made->config.version = s->config.version + 1;
-    if (from->next_bucket_id > made->next_bucket_id)
-        made->next_bucket_id = from->next_bucket_id;
+    made->next_bucket_id = next_id;
     made->term = state_next_term(s, (int64_t)cmd->term, true);
     made->term_version = made->version;
     *next = made;

@@ -178,13 +178,12 @@ static void a_restore_replaces_buckets_and_settings(void **unused)
     apply(&s, *copy);
     command_free(copy);
     assert_non_null(bmd_bucket(&s->bmd, "kept"));
-    assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, bmd_bucket(&then->bmd, "lost")->id);
+    assert_int_equal(bmd_bucket(&s->bmd, "kept")->id, bmd_bucket(&then->bmd, "kept")->id);
     assert_null(bmd_bucket(&s->bmd, "later"));
     assert_string_equal(config_get(&s->config, "jobs_max"), "7");
     assert_int_equal(s->version, before->version + 1);
     assert_int_equal(s->bmd.version, before->bmd.version + 1);
     assert_int_equal(s->smap.version, before->smap.version);
-    assert_int_equal(s->next_bucket_id, before->next_bucket_id); /* ids never repeat */
     /* A new epoch: whoever has seen something later follows all the same. */
     assert_true(s->term > before->term);
     assert_int_equal(state_check_history(s, before->term, before->version + 100, NULL), 0);
@@ -197,6 +196,43 @@ static void a_restore_replaces_buckets_and_settings(void **unused)
     state_unref(s);
 }
 
+static void restore(const struct cluster_state **s, const struct cluster_state *from)
+{
+    apply(s, (struct command){.kind = CMD_RESTORE,
+                              .restored = from,
+                              .term = 5,
+                              .seen_bmd = (*s)->bmd.version,
+                              .seen_config = (*s)->config.version});
+}
+
+/* Targets go on removing what has the id of a destroyed bucket, and some may not have begun. */
+static void a_restore_gives_no_id_twice(void **unused)
+{
+    (void)unused;
+    const struct cluster_state *s = cluster();
+    apply(&s, (struct command){
+                  .kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props, .wall_ms = 77});
+    _cleanup_state_ const struct cluster_state *then = state_ref(s);
+    const uint64_t old = bmd_bucket(&s->bmd, "lost")->id;
+    apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
+    const uint64_t next = s->next_bucket_id;
+    restore(&s, then);
+    const struct bucket *back = bmd_bucket(&s->bmd, "lost");
+    assert_int_equal(back->id, next);
+    assert_int_equal(s->next_bucket_id, next + 1);
+    assert_int_equal(back->created_ms, 77);
+    assert_null(bmd_bucket_by_id(&s->bmd, old));
+    restore(&s, then); /* it is there by now, with what was put into it */
+    assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, next);
+    apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
+    apply(&s, (struct command){
+                  .kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props, .wall_ms = 78});
+    restore(&s, then); /* another one of that name is not it */
+    assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, next + 2);
+    assert_int_equal(bmd_bucket(&s->bmd, "lost")->created_ms, 77);
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +242,7 @@ int main(void)
         cmocka_unit_test(test_bucket_rename_keeps_all_but_the_name),
         cmocka_unit_test(test_a_bucket_in_use_is_not_renamed),
         cmocka_unit_test(a_restore_replaces_buckets_and_settings),
+        cmocka_unit_test(a_restore_gives_no_id_twice),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

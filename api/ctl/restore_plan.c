@@ -42,16 +42,37 @@ static json_t *find_bucket(json_t *buckets, const char *name)
     return NULL;
 }
 
-static json_t *bucket_change(json_t *now, json_t *then)
+/* The one that has this id keeps it, whatever it is called; one that was destroyed gets a new one. */
+static json_t *find_id(json_t *buckets, json_t *id)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(buckets, i, one)
+    {
+        if (is_same(json_object_get(one, "id"), id))
+            return id;
+    }
+    return NULL;
+}
+
+/* Did an earlier restore bring it back? */
+static bool is_back(json_t *now, json_t *then)
+{
+    json_t *created = json_object_get(now, "created");
+    return json_integer_value(created) != 0 && is_same(created, json_object_get(then, "created"));
+}
+
+static json_t *bucket_change(json_t *buckets, json_t *then)
 {
     const char *name = name_of(then);
-    json_t *id = json_object_get(then, "id");
+    json_t *now = find_bucket(buckets, name);
+    json_t *id = find_id(buckets, json_object_get(then, "id"));
     json_t *old_id = json_object_get(now, "id");
     json_t *props = json_object_get(then, "props");
     json_t *old_props = json_object_get(now, "props");
     if (now == NULL)
         return change("add", "bucket", name, NULL, id);
-    if (!is_same(id, old_id))
+    if (id == NULL ? !is_back(now, then) : !is_same(id, old_id))
         return change("replace", "bucket", name, old_id, id);
     return is_same(props, old_props) ? NULL : change("set", "bucket", name, old_props, props);
 }
@@ -64,7 +85,7 @@ static void compare_buckets(json_t *plan, json_t *present, json_t *wanted)
     json_t *one;
     json_array_foreach(then, i, one)
     {
-        json_t *c = bucket_change(find_bucket(now, name_of(one)), one);
+        json_t *c = bucket_change(now, one);
         if (c != NULL)
             json_array_append_new(plan, c);
     }
@@ -112,11 +133,11 @@ json_t *restore_plan(json_t *present, json_t *wanted)
 
 /* --- for people ------------------------------------------------------------------------------- */
 
-static void put_value(struct buf *out, json_t *value)
+static void put_value(struct buf *out, const char *how, json_t *value)
 {
     _cleanup_free_ char *text = NULL;
     if (value == NULL || json_is_null(value)) {
-        buf_puts(out, "its default");
+        buf_puts(out, strcmp(how, "set") == 0 ? "its default" : "a new one, without objects");
         return;
     }
     text = json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
@@ -127,7 +148,7 @@ static const struct {
     const char *change, *what;
     const char *sign, *words;
 } forms[] = {
-    {"add", "bucket", "+", "comes back, without objects if it was destroyed: id "},
+    {"add", "bucket", "+", "comes back: "},
     {"remove", "bucket", "-", "goes, WITH EVERYTHING IN IT: id "},
     {"replace", "bucket", "!", "becomes another one, and WHAT IS IN IT NOW GOES: id "},
     {"set", "bucket", "~", "changes: "},
@@ -146,10 +167,12 @@ void restore_plan_line(json_t *c, struct buf *out)
         buf_printf(out, "%s %s '%s' %s", forms[i].sign, what,
                    json_string_value(json_object_get(c, "name")), forms[i].words);
         if (strcmp(how, "add") != 0)
-            put_value(out, from);
+            put_value(out, how, from);
         if (strcmp(how, "replace") == 0 || strcmp(how, "set") == 0)
             buf_puts(out, " -> ");
+        if (strcmp(how, "add") == 0 && json_is_integer(to))
+            buf_puts(out, "id ");
         if (strcmp(how, "remove") != 0)
-            put_value(out, to);
+            put_value(out, how, to);
     }
 }

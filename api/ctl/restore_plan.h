@@ -5,8 +5,8 @@
  *
  * add: a bucket that is not there now; remove: one that is only there now; replace: there is one of
  * that name, but it is another one; set: properties, or a setting's value, differ.  from and to are
- * what there is and what there will be: a bucket's id or properties, a setting's text (null: its
- * default). */
+ * what there is and what there will be: a bucket's id (null: a new one, without objects) or
+ * properties, a setting's text (null: its default). */
 #pragma once
 
 #include <jansson.h>

@@ -29,8 +29,9 @@ static void every_difference_is_one_line(void **unused)
         "{\"id\": 3, \"name\": \"changed\", \"props\": {\"d\": \"async\"}}]},"
         "\"config\": {\"values\": {\"jobs_max\": \"8\", \"buckets_max\": \"3\", \"x\": \"1\"}}}";
     static const char *const lines[] = {
-        "+ bucket 'old' comes back, without objects if it was destroyed: id 4",
-        "! bucket 'other' becomes another one, and WHAT IS IN IT NOW GOES: id 5 -> 6",
+        "+ bucket 'old' comes back: a new one, without objects",
+        "! bucket 'other' becomes another one, and WHAT IS IN IT NOW GOES: id 5 -> a new one, "
+        "without objects",
         "~ bucket 'changed' changes: {\"d\":\"sync\"} -> {\"d\":\"async\"}",
         "- bucket 'new' goes, WITH EVERYTHING IN IT: id 2",
         "~ setting 'jobs_max' changes: \"9\" -> \"8\"",
@@ -52,6 +53,44 @@ static void every_difference_is_one_line(void **unused)
     }
 }
 
+static void assert_line(const char *present, const char *wanted, const char *line_or_null)
+{
+    _cleanup_json_ json_t *now = parse(present);
+    _cleanup_json_ json_t *then = parse(wanted);
+    _cleanup_json_ json_t *plan = restore_plan(now, then);
+    _cleanup_(buf_done)
+    struct buf line = BUF_INIT;
+    assert_int_equal(json_array_size(plan), line_or_null != NULL);
+    if (line_or_null == NULL)
+        return;
+    restore_plan_line(json_array_get(plan, 0), &line);
+    assert_string_equal(buf_str(&line), line_or_null);
+}
+
+/* Which one a bucket is its id says, and of one that came back when it was made. */
+static void buckets_are_known_again(void **unused)
+{
+    (void)unused;
+#define ONE(id, created) \
+    "{\"bmd\": {\"buckets\": [{\"id\": " id ", \"name\": \"b\", \"created\": " created "}]}}"
+    assert_line(ONE("9", "77"), ONE("4", "77"), NULL);
+    assert_line(ONE("9", "78"), ONE("4", "77"),
+                "! bucket 'b' becomes another one, and WHAT IS IN IT NOW GOES: id 9 -> a new one, "
+                "without objects");
+    assert_line(ONE("4", "77"), ONE("4", "77"), NULL);
+    static const char two[] = "{\"bmd\": {\"buckets\": [{\"id\": 1, \"name\": \"a\"}, "
+                              "{\"id\": 2, \"name\": \"c\"}]}}";
+    static const char then[] = "{\"bmd\": {\"buckets\": [{\"id\": 1, \"name\": \"c\"}]}}";
+    _cleanup_json_ json_t *now = parse(two);
+    _cleanup_json_ json_t *wanted = parse(then);
+    _cleanup_json_ json_t *plan = restore_plan(now, wanted);
+    _cleanup_(buf_done)
+    struct buf line = BUF_INIT;
+    restore_plan_line(json_array_get(plan, 0), &line);
+    assert_string_equal(buf_str(&line), "! bucket 'c' becomes another one, and WHAT IS IN IT NOW "
+                                        "GOES: id 2 -> 1");
+}
+
 static void the_same_is_no_change(void **unused)
 {
     (void)unused;
@@ -68,6 +107,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_difference_is_one_line),
+        cmocka_unit_test(buckets_are_known_again),
         cmocka_unit_test(the_same_is_no_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -80,6 +80,31 @@ def test_restore_shows_asks_and_does_only_that(c):
     targets_are_back(c)
 
 
+def test_what_was_destroyed_does_not_come_back_with_its_bucket(c):
+    """A target that was away when the bucket was destroyed has its objects still."""
+    path = os.path.join(c.dir, "before.json")
+    old = [f"o{i}" for i in range(40)]
+    c.create("gone")
+    for name in old:
+        c.put("gone", name, b"old")
+    check("t2" in {c.owner("gone", name) for name in old}, "t2 has some of them")
+    ctl_json(c, "cluster", "backup", path)
+    c.kill("t2")
+    c.destroy("gone")
+    said = ctl_json(c, "cluster", "restore", path, "--yes")
+    equal([(one["change"], one["name"]) for one in said["changes"]], [("add", "gone")], "changes")
+    c.start("t2")
+    targets_are_back(c)
+    equal(c.names("gone"), [], "what was destroyed")
+    for name in old:
+        c.get("gone", name).expect(404, "object_not_found")
+    c.put("gone", "new", b"new")
+    done = c.dfcctl("cluster", "restore", path, "--yes")  # it is there by now
+    equal(done.returncode, 0, f"{done}")
+    equal(c.get("gone", "new").expect(200).body, b"new", "what was put since")
+    c.destroy("gone")
+
+
 def test_what_changed_meanwhile_is_not_overwritten(c):
     state = c.get_json("/v1/cluster?what=state")
     value = {"state": state, "bmd": state["bmd"]["version"], "config": state["config"]["version"]}
