@@ -53,7 +53,8 @@ static void take(struct batch *b, const char *name, const struct index_record *r
 {
     struct item *it = &b->items[b->count];
     const struct spread *s = b->spread;
-    if (rec->job != NULL) /* it is settled when the job has ended */
+    /* Its job gives it to all owners, or takes it back. */
+    if (object_job_hides(s->target->store, rec->job))
         return;
     bool passed = s->walk != NULL && s->walk->passed(s->ctx, b->bucket_id, name);
     job_tally_looked(s->tally, passed);

@@ -9,7 +9,9 @@
  *   pay    what was brought takes its time, by the job's rate
  *
  * What this target lacks the others find in theirs.  So when all targets have gone through theirs,
- * under one map, each owner has what the greatest of all has; tombstones go the same way.
+ * under one map, each owner has what the greatest of all has; tombstones go the same way.  So does
+ * what a job has made, from the decision to commit it on, whether its mark is off yet or not: whom
+ * the job went on without lacks it.
  *
  * Waits: for a job's thread. */
 #pragma once

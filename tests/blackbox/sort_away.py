@@ -139,9 +139,9 @@ def test_it_begins_without_them(c):
 
 def test_who_comes_back_meanwhile_is_left_out(c):
     """It is repaired before the job is through, and then lacks what it owns of the output: it does not act before
-    it has been repaired again."""
+    it has been repaired again, which may be while the others have not taken the job's mark off all they have."""
     lost = lost_of(c)
-    with_faults(c, "sort.create=delay:2000")
+    with_faults(c, "sort.create=delay:2000,disk.xattr=delay:1000")
     arm(c, "sort.create", lost)
     job_id = c.sort(spec_of(NAME))
     wait_for(lambda: c.job(job_id)["without"] != [], "it goes on without them", LONG)
