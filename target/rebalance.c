@@ -17,6 +17,7 @@
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/ec_repair.h"
+#include "target/index_merge.h"
 #include "target/job_pace.h"
 #include "target/spread.h"
 #include "target/target.h"
@@ -264,7 +265,7 @@ static int send_one(struct run *run, uint64_t bucket_id, const char *name, struc
     }
 }
 
-/* --- one index -------------------------------------------------------------------------------- */
+/* --- the names -------------------------------------------------------------------------------- */
 
 struct batch {
     struct run *run;
@@ -284,26 +285,31 @@ static bool is_anothers(const struct run *run, const struct cluster_state *s, ui
            strcmp(owner->id, run->r->target->id) != 0;
 }
 
-/* The cursor is closed before anything is sent, so that it keeps no old pages alive. */
-static int collect(struct batch *b, const struct cluster_state *s, struct mountpath *mp,
-                   struct error *err)
+/* Of all mountpaths as one row, from which a resilver takes none away.  The cursors are closed
+ * before anything is sent, so that they keep no old pages alive. */
+static int collect(struct batch *b, const struct cluster_state *s, struct error *err)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(mp->index, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, b->bucket_id, b->last, *b->last != '\0', err);
+    struct index_merge m = {.count = 0};
+    const struct index_cursor *c;
+    int errnum = fault_errno("rebalance.look");
+    if (errnum != 0)
+        return error_errno(err, errnum, "look at the names");
+    int code = index_merge_open(&m, b->run->r->target->mountpaths, NULL, b->bucket_id, err);
+    if (code == 0)
+        code = index_merge_seek(&m, b->last, *b->last != '\0', err);
     b->count = 0;
-    size_t steps = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX &&
-           !b->run->r->stop->wanted;
-         found = index_cursor_next(c, err)) {
+    b->more = false;
+    for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
+        b->more = b->count == NAMES_AT_ONCE || steps == INDEX_STEPS_MAX;
+        if (b->more)
+            break;
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
         if (is_anothers(b->run, s, b->bucket_id, b->last))
             b->names[b->count++] = arena_strdup(b->arena, b->last);
+        code = index_merge_skip(&m, b->last, err);
     }
-    b->more = found == 1 && !b->run->r->stop->wanted;
-    return found < 0 ? found : 0;
+    index_merge_close(&m);
+    return code;
 }
 
 static int send_nth(void *ctx, size_t i, struct error *err)
@@ -325,8 +331,8 @@ static int send_batch(struct batch *b, struct error *err)
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 
-static int walk_bucket(struct run *run, const struct cluster_state *s, struct mountpath *mp,
-                       uint64_t bucket_id, struct error *err)
+static int walk_bucket(struct run *run, const struct cluster_state *s, uint64_t bucket_id,
+                       struct error *err)
 {
     struct batch *b = xcalloc(1, sizeof *b);
     *b = (struct batch){
@@ -334,7 +340,7 @@ static int walk_bucket(struct run *run, const struct cluster_state *s, struct mo
     int code = 0;
     while (code == 0 && b->more && !run->r->stop->wanted) {
         arena_reset(b->arena);
-        code = collect(b, s, mp, err);
+        code = collect(b, s, err);
         if (code == 0)
             code = send_batch(b, err);
     }
@@ -374,47 +380,49 @@ static bool is_stray(void *ctx, const struct cluster_state *s, const struct buck
     return lower_is_stray(s, b, name, run->r->target->id);
 }
 
-static int spread_several(struct run *run, struct mountpath *mp, const struct bucket *b,
-                          struct error *err)
+static int spread_several(struct run *run, const struct bucket *b, struct error *err)
 {
     struct ec_walk walk = {0};
-    int code = spread_bucket(&run->spread, mp, b->id, err);
+    int code = spread_bucket(&run->spread, NULL, b->id, err);
     if (code == 0 && b->props.ec_data > 0)
-        code = ec_repair_bucket(&run->spread, mp, b->id, &walk, err);
+        code = ec_repair_bucket(&run->spread, NULL, b->id, &walk, err);
     if (walk.made) /* once more */
         atomic_store(&run->found, true);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 
-static int walk_mountpath(struct run *run, const struct cluster_state *s, struct mountpath *mp,
-                          struct error *err)
+/* --- the whole -------------------------------------------------------------------------------- */
+
+/* Or is one being rebuilt, or to be? */
+static bool are_indexes_good(const struct run *run)
 {
-    uint64_t id = 0;
-    int code = 0, found = 0;
-    if (index_check(mp->index, NULL) != 0) { /* it is being rebuilt */
-        atomic_store(&run->waits, true);
-        return 0;
-    }
-    while (code == 0 && !run->r->stop->wanted &&
-           (found = index_next_bucket(mp->index, id, &id, err)) == 1) {
-        const struct bucket *b = bmd_bucket_by_id(&s->bmd, id);
-        if (b != NULL && copies_are_several(b))
-            code = spread_several(run, mp, b, err);
-        else if (b != NULL)
-            code = walk_bucket(run, s, mp, id, err);
-    }
-    return code == 0 && found < 0 ? found : code;
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(run->r->target->mountpaths);
+    bool good = true;
+    for (size_t i = 0; i < set->count && good; i++)
+        good = index_check(set->all[i]->index, NULL) == 0;
+    return good;
 }
 
-/* --- the whole -------------------------------------------------------------------------------- */
+static int walk_one(struct run *run, const struct cluster_state *s, const struct bucket *b,
+                    struct error *err)
+{
+    int code =
+        copies_are_several(b) ? spread_several(run, b, err) : walk_bucket(run, s, b->id, err);
+    if ((code != E_NOT_READY && code != E_IO) || are_indexes_good(run))
+        return code;
+    *err = ERROR_INIT;
+    atomic_store(&run->waits, true);
+    return 0;
+}
 
 static int walk_all(struct run *run, const struct cluster_state *s, struct error *err)
 {
     struct target *t = run->r->target;
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     int code = mountpath_set_check_whole(set, err);
-    for (size_t i = 0; i < set->count && code == 0; i++)
-        code = walk_mountpath(run, s, set->all[i], err);
+    for (size_t i = 0; i < s->bmd.count && code == 0 && !run->r->stop->wanted; i++)
+        code = walk_one(run, s, &s->bmd.buckets[i], err);
     if (back_uploads_others(t->back)) /* who owns them waits for its end (back.h) */
         atomic_store(&run->waits, true);
     return code;

@@ -1,6 +1,7 @@
 /* Rebalance: this target sends what another one owns by the present map to that owner.
  *
- *   look   the names of each index that are another target's by HRW
+ *   look   the names that are another target's by HRW: of all mountpaths as one row, from which a
+ *          resilver that moves them takes none away (index_merge.h)
  *   send   bytes, attribute and version, as they are: durable there before it is answered (object_copy.h)
  *   keep   LAYOUT_KEEP_MS, for the pages of lists that were begun before (proxy/list_merge.h)
  *   drop   the copy here, unless it has changed

@@ -42,7 +42,7 @@ static json_t *find_bucket(json_t *buckets, const char *name)
     return NULL;
 }
 
-/* The one that has this id keeps it, whatever it is called; one that was destroyed gets a new one. */
+/* Whoever has this id keeps it, whatever it is called; one that was destroyed gets a new one. */
 static json_t *find_id(json_t *buckets, json_t *id)
 {
     size_t i;
