@@ -289,7 +289,7 @@ int object_evict_version(struct object_store *s, uint64_t bucket_id, const char 
 int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name,
                   const char *job_id, struct error *err);
 /* Removes the object if it carries the mark of this job; what the name was before (nothing, or
- * deleted) it is again. */
+ * deleted) it is again: deleted under the version of what goes, the same on all owners. */
 int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
                    const char *job_id, struct error *err);
 /* The same, but what was deleted before is not known any more: for one of several owners that lags, and

@@ -93,7 +93,10 @@ static struct discard *discard_of(struct commit *c)
 
 static int discard_rule(struct commit *c, const struct stored *cur, struct error *err)
 {
-    return has_mark(cur, discard_of(c)->job_id) ? 0 : object_not_found(c->place.name, err);
+    if (!has_mark(cur, discard_of(c)->job_id))
+        return object_not_found(c->place.name, err);
+    c->attr.version = cur->attr.version;
+    return 0;
 }
 
 static void discard_done(struct commit *c)
@@ -101,12 +104,15 @@ static void discard_done(struct commit *c)
     (void)c; /* the owner waits: without sync it has all happened */
 }
 
-/* The tombstone that the hidden object took the place of comes back, with a greater version. */
+/* The tombstone that the hidden object took the place of comes back, with the version of that.  Of
+ * several owners each does so by itself, and only the one that acts numbers writes: another's number
+ * could be above that of a write which comes later, and would be taken for one that was made. */
 static int bury_again(const struct object_place *p, const char *job_id, struct error *err)
 {
     struct discard d = {.job_id = job_id};
     struct commit *c = &d.commit;
-    *c = (struct commit){.place = *p, .fd = -1, .rule = discard_rule, .done = discard_done};
+    *c = (struct commit){
+        .place = *p, .fd = -1, .rule = discard_rule, .moved = true, .done = discard_done};
     c->attr =
         (struct attr){.flags = ATTR_TOMBSTONE, .name = p->name, .modified_ms = clock_wall_ms()};
     int code = object_tmp_create(p->mp, c->tmp, &c->fd, err);

@@ -457,6 +457,33 @@ static void test_discard_gives_back_what_was_there(void **state)
     assert_no_leftovers();
 }
 
+/* Several owners do so, each by itself, under whatever state it knows then.  The next write is greater
+ * on all of them, also by an earlier one. */
+static void test_what_is_buried_again_has_no_version_of_its_own(void **state)
+{
+    (void)state;
+    struct object hidden;
+    struct object_held held;
+    put_text("buried", "old");
+    assert_int_equal(delete_name("buried"), 0);
+    fx.map = 10;
+    put_text_hidden("buried", "1", "srt-1");
+    assert_int_equal(object_open_marked(fx.store, BUCKET, "buried", "srt-1", &hidden, NULL), 0);
+    const struct version version = hidden.attr.version;
+    close(hidden.fd);
+    fx.map = 20;
+    assert_int_equal(object_discard(fx.store, BUCKET, "buried", "srt-1", NULL), 0);
+    assert_int_equal(object_look(fx.store, BUCKET, "buried", &held, NULL), 0);
+    assert_true(held.found && !held.visible);
+    assert_int_equal(version_compare(&held.version, &version), 0);
+    fx.map = 11;
+    put_text("buried", "new");
+    const struct version later = version_of("buried");
+    assert_true(version_compare(&later, &version) > 0);
+    assert_true(version_compare(&later, &(struct version){.term = fx.term, .map = 20}) < 0);
+    assert_no_leftovers();
+}
+
 /* The other owners may have more than what was there: no new version is made. */
 static void test_what_is_forsaken_buries_nothing(void **state)
 {
@@ -650,6 +677,7 @@ int main(void)
         store_test(test_hidden_objects_are_reserved_and_not_there),
         store_test(test_commit_shows_all_at_once_and_unmark_makes_it_last),
         store_test(test_discard_gives_back_what_was_there),
+        store_test(test_what_is_buried_again_has_no_version_of_its_own),
         store_test(test_what_is_forsaken_buries_nothing),
         store_test(test_marked_names_are_found_while_they_go),
         store_test(test_a_pin_keeps_its_version),
