@@ -96,8 +96,10 @@ def test_slices_move_to_a_target_that_joins(c):
     def read():
         name = random.choice(sorted(bodies))
         check_object(c, "b", name, bodies[name], ranges=1)
+        all_are_looked_at = len(c.targets()) > len(old)  # its directory is there before who joins is one of them
         there = slices_of(c, "b")
-        check(len(there) == len(before), f"{len(before) - len(there)} slices are nowhere")
+        check(len(there) == len(before) or not all_are_looked_at,
+              f"{len(before) - len(there)} slices are nowhere")
 
     def write():
         name, body = f"o{random.randrange(4)}", random.randbytes(150000)
