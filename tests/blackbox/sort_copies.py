@@ -17,7 +17,7 @@ from sort_failures import restart, tar_of, with_faults
 
 COPIES = int(os.environ.get("DFC_COPIES", 2))
 SHARDS = 16
-SLOW = "sort.create=delay:300"  # so that a job can be met at its work
+SLOW = "sort.create=delay:1500"  # so that a job can be met at its work, also on a busy machine
 
 
 def spec_of(name, source="in", to="out"):
