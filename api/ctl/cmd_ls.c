@@ -99,7 +99,12 @@ static int list_bucket(struct ctl *ctl, const struct args *args, const char *buc
         dfc_list_close(list);
     }
     json_decref(l.prefixes);
-    return rc == DFC_OK ? EXIT_OK : ctl_fail(ctl, &err, what);
+    if (rc == DFC_OK)
+        return EXIT_OK;
+    int code = ctl_fail(ctl, &err, what);
+    if (strcmp(err.code, error_name(E_NODE_UNREACHABLE)) == 0 && !options->partial)
+        ctl_remark(ctl, "dfcctl: --partial lists what the others have");
+    return code;
 }
 
 int object_ls(struct ctl *ctl, const struct args *args)

@@ -183,6 +183,10 @@ class Listing(Case):
         self.assertTrue(self.json("ls", "b", "--partial")["incomplete"])
         self.run_ctl("ls", "b", "--partial")
         self.assertIn("incomplete", self.err)
+        self.mock.plan({"method": "GET", "path": "/v1/objects/b", "do": "status", "status": 503,
+                        "code": "node_unreachable"})
+        self.run_ctl("ls", "b", "--retries", "0", code=5)
+        self.assertIn("--partial lists what the others have", self.err)
 
     def test_failure_in_the_middle(self):
         self.mock.page_limit = 3
