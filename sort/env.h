@@ -102,6 +102,8 @@ struct sort_env {
     /* Gives the orders of those outputs of an earlier life that stand as they were remembered. */
     int (*outputs_remembered)(void *ctx, void (*each)(void *arg, const struct sort_digest *order),
                               void *arg, struct error *err);
+    /* Is a finished output of an earlier attempt still what it was?  NULL: each is.  Waits. */
+    bool (*output_stands)(void *ctx, const char *name);
     /* Removes those of this target's finished outputs of the job, of whichever attempt, that
      * wanted() does not want. */
     int (*outputs_prune)(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,

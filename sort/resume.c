@@ -37,7 +37,16 @@ void resume_free(struct resume *r)
     free(r);
 }
 
-static int plan_one(struct resume *r, const struct book *book, size_t i, struct error *err)
+static bool stands(const struct resume *r, const struct sort_context *c, XXH128_hash_t order,
+                   const char *name)
+{
+    const struct sort_env *env = c->env;
+    return digests_have(r->built, order) &&
+           (env->output_stands == NULL || env->output_stands(env->ctx, name));
+}
+
+static int plan_one(struct resume *r, const struct sort_context *c, const struct book *book,
+                    size_t i, struct error *err)
 {
     struct planned *p = &r->planned[i];
     struct blob_range range = book_range(book, i);
@@ -48,7 +57,7 @@ static int plan_one(struct resume *r, const struct book *book, size_t i, struct 
     decoder_done(&d);
     p->order = shard.digest;
     p->name = XXH3_128bits(shard.name.data, shard.name.len);
-    p->stands = rc == 0 && digests_have(r->built, p->order);
+    p->stands = rc == 0 && stands(r, c, p->order, buf_str(&shard.name));
     buf_done(&shard.name);
     return rc;
 }
@@ -61,7 +70,7 @@ static int plan_all(struct resume *r, struct sort_context *c, const struct book 
     r->count = book_count(book);
     r->planned = xcalloc(r->count + 1, sizeof *r->planned);
     for (size_t i = 0; rc == 0 && i < r->count; i++) {
-        rc = plan_one(r, book, i, err);
+        rc = plan_one(r, c, book, i, err);
         if (rc == 0)
             rc = links_check(c->links, err);
     }

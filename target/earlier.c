@@ -71,13 +71,16 @@ char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint
 static int held_from_json(const char *text, size_t len, struct object_held *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
-    const char *version = NULL, *slices = NULL;
+    const char *version = NULL, *slices = NULL, *hidden = NULL;
     uint64_t modified_ms = 0;
     int r;
     *out = (struct object_held){.found = false};
     if ((r = json_parse(text, len, &doc, err)) != 0 ||
         (r = json_get_bool(doc, "", "uploading", &out->uploading, err)) != 0 ||
         (r = json_get_bool(doc, "", "unreadable", &out->unreadable, err)) != 0 ||
+        (r = json_get_str(doc, "", "hidden_slices", &hidden, err)) != 0 ||
+        (hidden != NULL &&
+         (r = ec_tag_parse(hidden, strlen(hidden), &out->hidden_slices, err)) != 0) ||
         (r = json_get_bool(doc, "", "found", &out->found, err)) != 0 || !out->found)
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
@@ -300,6 +303,14 @@ static struct held_call *held_call_of(void *arg)
     return call;
 }
 
+static void put_tag(json_t *doc, const char *key, uint64_t tag)
+{
+    char text[17];
+    snprintf(text, sizeof text, "%016" PRIx64, tag);
+    if (tag != 0)
+        json_object_set_new(doc, key, json_string(text));
+}
+
 static void reply_held(struct http_request *req, const struct object_held *held, bool uploading)
 {
     char version[VERSION_TEXT_MAX];
@@ -320,11 +331,8 @@ static void reply_held(struct http_request *req, const struct object_held *held,
         json_object_set_new(doc, "uploading", json_true());
     if (held->unreadable)
         json_object_set_new(doc, "unreadable", json_true());
-    if (held->slices != 0) {
-        char tag[17];
-        snprintf(tag, sizeof tag, "%016" PRIx64, held->slices);
-        json_object_set_new(doc, "slices", json_string(tag));
-    }
+    put_tag(doc, "slices", held->slices);
+    put_tag(doc, "hidden_slices", held->hidden_slices);
     http_reply_json(req, 200, doc);
 }
 
@@ -407,7 +415,7 @@ const struct http_route earlier_routes[] = {
          "visible: a tombstone; damaged: true where its bytes are lost; pending: true where the "
          "bucket's backend does not have it yet, uploading: true where it is on its way there; "
          "unreadable: true where something is there whose attribute cannot be read; "
-         "\"slices\": the tag of those that it is in",
+         "\"slices\": the tag of those that it is in, hidden_slices: of those of what a job hides",
      .errors = "invalid_argument invalid_name not_ready stale_map mountpath_disabled io_error"},
     {.name = NULL},
 };

@@ -7,6 +7,7 @@
 #include "io/pool.h"
 #include "target/ec_mend.h"
 #include "target/ec_sweep.h"
+#include "target/ec_turn.h"
 #include "target/target.h"
 
 enum { WRITERS = 16, QUEUE_MAX = 4096 };
@@ -25,6 +26,7 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     struct ec *e = xcalloc(1, sizeof *e);
     *out = e;
     e->target = t;
+    e->sweep_since_ms = EC_TURN_NONE;
     job_stop_init(&e->stop);
     pthread_mutex_init(&e->lock, NULL);
     pthread_mutex_init(&e->mending, NULL);

@@ -262,10 +262,25 @@ void ec_plan_move(const struct ec_found *found, size_t count, unsigned slices, s
     }
 }
 
+bool ec_plan_stands(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
+                    unsigned spared)
+{
+    ec_mask has = 0;
+    unsigned able = 0;
+    for (size_t i = 0; i < count; i++) {
+        has |= found[i].answered ? found[i].has : 0;
+        able += found[i].answered && takes_any(found[i].node);
+    }
+    unsigned want = slices - k > spared ? slices - spared : k;
+    if (able < want)
+        want = able > k ? able : k;
+    return (unsigned)__builtin_popcountll(has) >= want;
+}
+
 bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled)
 {
     for (size_t i = 0; i < count; i++) {
-        if (!owners[i].answered || owners[i].slices == tag)
+        if (!owners[i].answered || owners[i].slices == tag || owners[i].hidden == tag)
             return false;
     }
     return settled && count > 0;

@@ -18,8 +18,8 @@
  *   surplus  of a slice that two have the one of lower rank goes.  So the one that is of the
  *            highest rank of all never does, however many decide at once, and however late what
  *            they decided is done, as long as all rank by one map
- *   garbage  slices whose tag none of the owners of the name has in its manifest, where all
- *            of them can be asked and none is on its way from an earlier one */
+ *   garbage  slices whose tag none of the owners of the name has in its manifest, or in one that
+ *            a job hides, where all of them can be asked and none is on its way from an earlier one */
 #pragma once
 
 #include "cluster/state.h"
@@ -80,9 +80,14 @@ void ec_plan_repair(struct ec_found *found, size_t count, unsigned slices, ec_ma
 void ec_plan_move(const struct ec_found *found, size_t count, unsigned slices, struct ec_homes *to);
 /* Something is to be made, and one more loss would not be the end: more than k are not doubted. */
 bool ec_plan_may_wait(const struct ec_homes *from, const struct ec_homes *to, unsigned k);
+/* Something that nobody sees yet has as many slices as a write of now would give it, or as many
+ * less as targets are `spared` (their answers do not count). */
+bool ec_plan_stands(const struct ec_found *found, size_t count, unsigned k, unsigned slices,
+                    unsigned spared);
 /* What an owner of the name has said. */
 struct ec_owner {
     bool answered;
     uint64_t slices; /* the tag of its manifest, or 0 */
+    uint64_t hidden; /* the same of one that a job hides */
 };
 bool ec_plan_is_garbage(uint64_t tag, const struct ec_owner *owners, size_t count, bool settled);

@@ -459,13 +459,54 @@ static void what_one_more_loss_takes_away_does_not_wait(void **unused)
     assert_false(ec_plan_may_wait(&from, &one, 4));
 }
 
+/* Of nodes by rank: what each has ('-': it has not answered; its answer does not count). */
+static void what_is_hidden_stands_with_as_many_slices_as_a_write_gives(void **unused)
+{
+    (void)unused;
+    static const struct {
+        const char *states, *has[NODES];
+        unsigned k, slices, spared;
+        bool stands;
+    } rows[] = {
+        {"aaaa", {"0", "1", "2", ""}, 2, 3, 0, true},
+        {"aaaa", {"2", "0", "", "1"}, 2, 3, 0, true},
+        {"aaaa", {"0", "1", "", ""}, 2, 3, 0, false},
+        {"aaaa", {"0", "1", "1", "0"}, 2, 3, 0, false}, /* the same ones */
+        {"aaaa", {"0", "1", "-", ""}, 2, 3, 0, false},  /* nobody knows what it has */
+        {"aaaa", {"0", "1", "-", ""}, 2, 3, 1, true},   /* it is left out */
+        {"aaaa", {"0", "", "-", ""}, 2, 3, 1, false},
+        {"aaaa", {"0", "", "-", "-"}, 2, 3, 2, false}, /* never fewer than k */
+        {"aada", {"0", "1", "", ""}, 2, 3, 0, false},  /* three could take one */
+        {"aad", {"0", "1", ""}, 2, 3, 0, true},        /* a write would be whole copies … */
+        {"add", {"0", "", ""}, 2, 3, 0, false},        /* … and this is not even readable */
+        {"aaaaad", {"0", "1", "2", "3", "4", ""}, 4, 6, 0, true},
+        {"aaaaaa", {"0", "1", "2", "3", "4", ""}, 4, 6, 0, false},
+        {"aaaaaa", {"0", "1", "2", "3", "-", "-"}, 4, 6, 2, true},
+        {"aaaaaa", {"0", "1", "2", "", "-", "-"}, 4, 6, 2, false},
+        {"", {NULL}, 2, 3, 0, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct ec_found found[NODES] = {{0}};
+        size_t count = rank(rows[i].states);
+        for (size_t n = 0; n < count; n++) {
+            const char *has = rows[i].has[n];
+            found[n] = (struct ec_found){.node = &nodes[n], .answered = *has != '-'};
+            found[n].has = *has >= '0' ? (ec_mask)1 << (*has - '0') : *has == '-' ? ~(ec_mask)0 : 0;
+        }
+        bool stands = ec_plan_stands(found, count, rows[i].k, rows[i].slices, rows[i].spared);
+        if (stands != rows[i].stands)
+            fail_msg("row %zu", i);
+    }
+}
+
 static void only_what_nobody_knows_is_garbage(void **unused)
 {
     (void)unused;
-    const struct ec_owner others[] = {{true, 7}, {true, 0}, {true, 9}};
-    const struct ec_owner silent[] = {{true, 7}, {false, 0}};
+    const struct ec_owner others[] = {{true, 7, 0}, {true, 0, 3}, {true, 9, 0}};
+    const struct ec_owner silent[] = {{true, 7, 0}, {false, 0, 0}};
     assert_true(ec_plan_is_garbage(5, others, 3, true));
     assert_false(ec_plan_is_garbage(9, others, 3, true));
+    assert_false(ec_plan_is_garbage(3, others, 3, true)); /* a job hides its manifest */
     assert_false(ec_plan_is_garbage(5, others, 3, false));
     assert_false(ec_plan_is_garbage(5, silent, 2, true));
     assert_false(ec_plan_is_garbage(5, others, 0, true));
@@ -489,6 +530,7 @@ int main(void)
         cmocka_unit_test(however_late_it_is_done_one_of_each_is_left),
         cmocka_unit_test(who_is_there_has_to_say_what_it_has),
         cmocka_unit_test(what_one_more_loss_takes_away_does_not_wait),
+        cmocka_unit_test(what_is_hidden_stands_with_as_many_slices_as_a_write_gives),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "target/ec_manifest.h"
 #include "target/ec_plan.h"
 #include "target/ec_slices.h"
+#include "target/ec_turn.h"
 #include "target/hear.h"
 #include "target/target.h"
 
@@ -28,8 +29,10 @@ struct garbage {
 struct pass {
     struct ec *ec;
     uint64_t bucket_id;
+    int64_t since_ms; /* of the wall clock: older ones are passed over */
     struct arena *arena;
     struct garbage *found;
+    bool unsure; /* of some slice, which may be garbage later: ec_turn.h */
 };
 
 /* --- one slice -------------------------------------------------------------------------------- */
@@ -50,7 +53,11 @@ static bool ask_owner(struct target *t, const struct cluster_state *s, const str
     int code = strcmp(n->id, t->id) == 0 ? object_look(t->store, bucket_id, object, &held, NULL)
                                          : hear(&spec, &held, &heard, NULL);
     bool knows = code == 0 && !held.unreadable && !held.damaged;
-    *out = (struct ec_owner){.answered = knows, .slices = knows ? held.slices : 0};
+    *out = (struct ec_owner){.answered = knows};
+    if (knows) {
+        out->slices = held.slices;
+        out->hidden = held.hidden_slices;
+    }
     return out->answered;
 }
 
@@ -60,9 +67,11 @@ static bool is_in_force(const struct target *t, const struct cluster_state *s)
     return now->term == s->term && now->version == s->version;
 }
 
-/* By the state in force, which stays so until all have answered. */
-static bool is_garbage(struct target *t, uint64_t bucket_id, const char *object, uint64_t tag)
+/* By the state in force, which stays so until all have answered.  What is hidden may be taken
+ * back. */
+static bool is_garbage(struct pass *p, uint64_t bucket_id, const char *object, uint64_t tag)
 {
+    struct target *t = p->ec->target;
     struct owners owners;
     struct ec_owner said[OWNERS_MAX];
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -73,15 +82,23 @@ static bool is_garbage(struct target *t, uint64_t bucket_id, const char *object,
     bool settled = layout_is_settled(&s->smap) && owners.awaited == NULL;
     for (size_t i = 0; i < owners.count; i++) {
         if (owners.all[i]->state != NODE_ACTIVE || !settled ||
-            !ask_owner(t, s, owners.all[i], bucket_id, object, &said[i]))
+            !ask_owner(t, s, owners.all[i], bucket_id, object, &said[i])) {
+            p->unsure = true;
             return false;
+        }
+        p->unsure |= said[i].hidden == tag;
     }
-    return is_in_force(t, s) && ec_plan_is_garbage(tag, said, owners.count, settled);
+    if (!is_in_force(t, s)) {
+        p->unsure = true;
+        return false;
+    }
+    return ec_plan_is_garbage(tag, said, owners.count, settled);
 }
 
 /* Does nobody know it? */
-static bool judge(struct target *t, uint64_t bucket_id, const char *name)
+static bool judge(struct pass *p, uint64_t bucket_id, const char *name)
 {
+    struct target *t = p->ec->target;
     struct object o;
     uint64_t tag;
     unsigned index;
@@ -89,7 +106,7 @@ static bool judge(struct target *t, uint64_t bucket_id, const char *name)
         object_head(t->store, ec_slices_bucket(bucket_id), name, &o, NULL) != 0)
         return false; /* a scrub sees to what is damaged */
     const char *object = ec_slice_object(&o.attr);
-    return object != NULL && is_garbage(t, bucket_id, object, tag);
+    return object != NULL && is_garbage(p, bucket_id, object, tag);
 }
 
 static void note(struct pass *p, const char *name, const struct version *v)
@@ -105,26 +122,30 @@ static void note(struct pass *p, const char *name, const struct version *v)
 struct batch {
     size_t count;
     struct version versions[NAMES_AT_ONCE];
+    bool young[NAMES_AT_ONCE]; /* whoever stores them may be about to say whose they are */
     char names[NAMES_AT_ONCE][EC_SLICE_NAME_MAX];
     char last[ATTR_NAME_MAX + 1];
     bool more;
 };
 
-static int collect(struct batch *b, struct mountpath *mp, uint64_t bucket_id, int64_t before_ms)
+static int collect(struct batch *b, struct mountpath *mp, const struct pass *p, int64_t before_ms)
 {
     _cleanup_(index_cursor_closep)
     struct index_cursor *c = NULL;
     int found = index_cursor_open(mp->index, &c, NULL);
     if (found == 0)
-        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', NULL);
+        found = index_cursor_seek(c, ec_slices_bucket(p->bucket_id), b->last, *b->last != '\0',
+                                  NULL);
     b->count = 0;
     size_t steps = 0;
     for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
          found = index_cursor_next(c, NULL)) {
         const struct index_record *rec = index_cursor_record(c);
         snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (rec->tombstone || rec->modified_ms >= before_ms || strlen(b->last) >= EC_SLICE_NAME_MAX)
+        if (rec->tombstone || rec->modified_ms < p->since_ms ||
+            strlen(b->last) >= EC_SLICE_NAME_MAX)
             continue;
+        b->young[b->count] = rec->modified_ms >= before_ms;
         b->versions[b->count] = rec->version;
         snprintf(b->names[b->count++], EC_SLICE_NAME_MAX, "%.*s", EC_SLICE_NAME_MAX - 1, b->last);
     }
@@ -137,10 +158,13 @@ static void look_through(struct pass *p, struct mountpath *mp)
     _cleanup_free_ struct batch *b = xcalloc(1, sizeof *b);
     int64_t before_ms = clock_wall_ms() - (int64_t)p->ec->target->params.slices_grace;
     b->more = true;
-    while (b->more && !p->ec->stop.wanted &&
-           collect(b, mp, ec_slices_bucket(p->bucket_id), before_ms) == 0) {
+    while (b->more && !p->ec->stop.wanted && collect(b, mp, p, before_ms) == 0) {
         for (size_t i = 0; i < b->count && !p->ec->stop.wanted; i++) {
-            if (judge(p->ec->target, p->bucket_id, b->names[i]))
+            if (!judge(p, p->bucket_id, b->names[i]))
+                continue;
+            if (b->young[i])
+                p->unsure = true;
+            else
                 note(p, b->names[i], &b->versions[i]);
         }
     }
@@ -153,7 +177,7 @@ static void drop_all(struct pass *p)
     struct error err = ERROR_INIT;
     size_t count = 0;
     for (const struct garbage *g = p->found; g != NULL && !p->ec->stop.wanted; g = g->next) {
-        if (!judge(t, g->bucket_id, g->name))
+        if (!judge(p, g->bucket_id, g->name))
             continue;
         count++;
         if (object_drop(t->store, ec_slices_bucket(g->bucket_id), g->name, &g->version, &err) != 0)
@@ -162,12 +186,14 @@ static void drop_all(struct pass *p)
     log_info("slices removed that nobody knows", lu64("count", count));
 }
 
-static void sweep(struct ec *e)
+/* Could all be judged? */
+static bool sweep(struct ec *e, int64_t since_ms)
 {
     struct target *t = e->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    struct pass p = {.ec = e, .arena = arena_new(4096)};
+    struct pass p = {.ec = e, .since_ms = since_ms, .arena = arena_new(4096)};
+    p.unsure = mountpath_set_check_whole(set, NULL) != 0;
     for (size_t i = 0; i < s->bmd.count && mountpath_set_check_whole(set, NULL) == 0; i++) {
         const struct bucket *b = &s->bmd.buckets[i];
         p.bucket_id = b->id;
@@ -177,13 +203,50 @@ static void sweep(struct ec *e)
     if (p.found != NULL && job_stop_pause(&e->stop, t->params.slices_grace))
         drop_all(&p);
     arena_free(p.arena);
+    return !p.unsure;
+}
+
+/* --- when ------------------------------------------------------------------------------------- */
+
+void ec_sweep_soon(struct ec *e, int64_t since_ms)
+{
+    pthread_mutex_lock(&e->lock);
+    if (since_ms < e->sweep_since_ms)
+        e->sweep_since_ms = since_ms;
+    pthread_mutex_unlock(&e->lock);
+}
+
+static void take_wishes(struct ec *e, struct ec_turn *t)
+{
+    pthread_mutex_lock(&e->lock);
+    int64_t since_ms = e->sweep_since_ms;
+    e->sweep_since_ms = EC_TURN_NONE;
+    pthread_mutex_unlock(&e->lock);
+    if (since_ms != EC_TURN_NONE)
+        ec_turn_ask(t, since_ms, clock_ms());
+}
+
+static bool await_turn(struct ec *e, struct ec_turn *t)
+{
+    for (uint64_t ms; (ms = ec_turn_wait(t, clock_ms())) > 0;) {
+        if (!job_stop_pause(&e->stop, ms < t->grace_ms ? ms : t->grace_ms))
+            return false;
+        take_wishes(e, t);
+    }
+    return !e->stop.wanted;
 }
 
 static void *sweeper_main(void *arg)
 {
     struct ec *e = arg;
-    while (job_stop_pause(&e->stop, e->target->params.slices_sweep_interval))
-        sweep(e);
+    const struct target_params *p = &e->target->params;
+    struct ec_turn t;
+    ec_turn_begin(&t, p->slices_sweep_interval, p->slices_grace, clock_ms());
+    while (await_turn(e, &t)) {
+        int64_t since_ms = ec_turn_since(&t, clock_ms());
+        bool sure = sweep(e, since_ms);
+        ec_turn_done(&t, since_ms, sure, clock_ms());
+    }
     return NULL;
 }
 

@@ -402,6 +402,8 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
     if (code != 0)
         return error_set(err, code, "%s", why.message);
     out->unreadable = cur.exists && cur.damaged;
+    if (cur.exists && !cur.damaged && stored_hidden(s, &cur))
+        out->hidden_slices = ec_manifest_tag(&cur.attr);
     if (!cur.exists || cur.damaged || stored_hidden(s, &cur))
         return 0;
     *out = (struct object_held){.found = true,

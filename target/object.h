@@ -104,7 +104,8 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 /* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said. */
 #define OBJECT_BACKEND_ENCODING "backend-encoding"
 
-/* What a name has here, whatever it is; of hidden objects and damaged ones nothing is said. */
+/* What a name has here, whatever it is; of hidden objects (but for their slices) and damaged ones nothing is
+ * said. */
 struct object_held {
     bool found;   /* an object or a tombstone */
     bool visible; /* an object */
@@ -114,6 +115,7 @@ struct object_held {
     uint64_t size;
     int64_t modified_ms;
     uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
+    uint64_t hidden_slices; /* the tag of one that a job hides here, of which nothing else is said */
     bool pending;    /* the bucket's backend does not have it yet (back.h) … */
     bool sent;       /* … or got it from here (OBJECT_BACKEND_SENT) */
     bool uploading;  /* of an answer of another target: it is on its way there just now */

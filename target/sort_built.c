@@ -9,6 +9,7 @@
 #include "target/job_files.h"
 #include "target/life.h"
 #include "target/mountpaths.h"
+#include "target/object_bytes.h"
 #include "target/sort_outputs.h"
 #include "target/target.h"
 
@@ -29,11 +30,13 @@ static int look(const struct sort_outputs *o, const char *name, struct entry *e,
                                   &found, err);
     if (code != 0)
         return code;
+    struct attr shown;
+    code = object_bytes_attr(&found, &shown, err);
     memset(e, 0, sizeof *e); /* also what lies between the members */
-    e->size = found.attr.size;
-    e->checksum = found.attr.checksum;
+    e->size = shown.size;
+    e->checksum = shown.checksum;
     close(found.fd);
-    return 0;
+    return code;
 }
 
 static void put(struct buf *out, const struct entry *e, const char *name, size_t len)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "target/ec_manifest.h"
 #include "target/job_files.h"
 #include "target/sort_outputs.h"
 #include "target/store_fixture.h"
@@ -89,6 +90,43 @@ static void another_one_of_the_name_does_not(void **state)
     assert_stand("4 ");
 }
 
+/* What is hidden is a manifest: an empty file, whatever it stands for. */
+static void build_in_slices(const char *name, uint64_t order, uint64_t length, unsigned char sum)
+{
+    char text[EC_MANIFEST_TEXT_MAX];
+    const struct sort_digest digest = {.low = order, .high = ~order};
+    const struct ec_manifest m = {.layout = {.k = 2, .m = 1, .unit = 65536, .length = length},
+                                  .tag = length,
+                                  .checksum = {.type = CHECKSUM_XXH3, .bytes = {sum}}};
+    const struct object_put_spec spec = {.bucket_id = BUCKET,
+                                         .name = name,
+                                         .size = OBJECT_SIZE_UNKNOWN,
+                                         .checksum = CHECKSUM_XXH3,
+                                         .job_id = "srt-1",
+                                         .slices = ec_manifest_text(&m, text)};
+    struct object_put *put;
+    assert_int_equal(object_put_begin(fx.store, &spec, &put, NULL), 0);
+    assert_int_equal(object_put_commit_wait(put, NULL), 0);
+    if (order != 0)
+        assert_int_equal(sort_built_add(&outputs, name, &digest, NULL), 0);
+}
+
+static void those_in_slices_are_told_apart_by_what_they_stand_for(void **state)
+{
+    struct object_held held;
+    (void)state;
+    build_in_slices("a", 1, 1000, 1);
+    build_in_slices("b", 2, 2000, 2);
+    assert_stand("1 2 ");
+    assert_int_equal(object_look(fx.store, BUCKET, "a", &held, NULL), 0);
+    assert_false(held.found);
+    assert_int_equal(held.hidden_slices, 1000); /* so that nobody takes them for garbage */
+    build_in_slices("a", 0, 1001, 1);
+    assert_stand("2 ");
+    build_in_slices("b", 0, 2000, 3);
+    assert_stand("");
+}
+
 static void half_an_entry_is_none(void **state)
 {
     (void)state;
@@ -120,6 +158,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(those_that_were_finished_stand),
         TEST(another_one_of_the_name_does_not),
+        TEST(those_in_slices_are_told_apart_by_what_they_stand_for),
         TEST(half_an_entry_is_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -222,6 +222,12 @@ static int env_outputs_remembered(void *ctx,
     return sort_built_each(&h->outputs, each, arg, err);
 }
 
+static bool env_output_stands(void *ctx, const char *name)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_stand(&h->outputs, name);
+}
+
 static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
                              struct error *err)
 {
@@ -356,6 +362,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .output_discard = env_output_discard,
                                .output_remember = env_output_remember,
                                .outputs_remembered = env_outputs_remembered,
+                               .output_stands = env_output_stands,
                                .outputs_prune = env_outputs_prune};
     int code = host_parse(h, err);
     h->pins = (struct sort_pins){.target = h->target,

@@ -7,7 +7,9 @@
 #include "sort/output_names.h"
 #include "target/back.h"
 #include "target/cold.h"
+#include "target/ec_sweep.h"
 #include "target/hidden.h"
+#include "target/sort_slices.h"
 #include "target/target.h"
 
 static struct hidden_job hidden_of(const struct sort_outputs *o)
@@ -58,6 +60,20 @@ int sort_outputs_check(const struct sort_outputs *o, const char *name, struct er
                                            o->spec->output_bucket, name);
 }
 
+static struct object_put_spec spec_of(const struct sort_outputs *o, const char *name, uint64_t size)
+{
+    return (struct object_put_spec){
+        .bucket_id = o->plan->output_bucket_id,
+        .name = name,
+        .size = size != SORT_SIZE_UNKNOWN ? size : OBJECT_SIZE_UNKNOWN,
+        .durability = o->props.durability,
+        .checksum = o->props.checksum,
+        .content_type = output_content_type(o->spec, name),
+        .job_id = o->job->id,
+        .pending = are_uploaded(o),
+    };
+}
+
 int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t size,
                        struct sort_output **out, struct error *err)
 {
@@ -67,15 +83,7 @@ int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t 
                          "output '%s' was ordered from target '%s', its owner "
                          "is '%s'",
                          name, o->target->id, o->plan->ids[owner]);
-    const struct object_put_spec spec = {.bucket_id = o->plan->output_bucket_id,
-                                         .name = name,
-                                         .size =
-                                             size != SORT_SIZE_UNKNOWN ? size : OBJECT_SIZE_UNKNOWN,
-                                         .durability = o->props.durability,
-                                         .checksum = o->props.checksum,
-                                         .content_type = output_content_type(o->spec, name),
-                                         .job_id = o->job->id,
-                                         .pending = are_uploaded(o)};
+    const struct object_put_spec spec = spec_of(o, name, size);
     return object_put_begin(o->target->store, &spec, (struct object_put **)out, err);
 }
 
@@ -83,8 +91,14 @@ int sort_outputs_finish(const struct sort_outputs *o, struct sort_output *out, s
 {
     struct object_put *put = (struct object_put *)out;
     const struct hidden_job hidden = hidden_of(o);
+    struct sort_slices slices;
     _cleanup_free_ char *name = xstrdup(object_put_attr(put)->name);
-    int code = object_put_commit_wait(put, err);
+    const struct object_put_spec spec = spec_of(o, name, SORT_SIZE_UNKNOWN);
+    int code = sort_slices_make(o, &spec, &put, &slices, err);
+    if (code != 0)
+        object_put_abort(put);
+    else
+        code = object_put_commit_wait(put, err);
     return code != 0 || !are_several(o) ? code : hidden_send(&hidden, name, NULL, err);
 }
 
@@ -107,6 +121,12 @@ void sort_outputs_again(struct sort_outputs *o)
         free(o->boots[i]);
         o->boots[i] = xstrdup(n->boot);
     }
+}
+
+/* Of whole ones resume.h knows it, and sort_built.h. */
+bool sort_outputs_stand(const struct sort_outputs *o, const char *name)
+{
+    return o->props.ec_data == 0 || sort_slices_stand(o, name);
 }
 
 struct pruning {
@@ -228,9 +248,18 @@ static bool may_be_left_out(const struct sort_outputs *o)
     return are_several(o) && (job == NULL || job_leaves_out(job, o->target->id));
 }
 
+/* Slices of others' outputs are here, too.  The proxy's clock may go before this one's. */
+static void sweep_slices(const struct sort_outputs *o)
+{
+    if (o->props.ec_data > 0)
+        ec_sweep_soon(o->target->ec, o->job->created_ms - (int64_t)o->target->params.slices_grace);
+}
+
 int sort_outputs_undo(const struct sort_outputs *o, struct error *err)
 {
-    return end_all(o, may_be_left_out(o) ? forsake : take_back, err);
+    int code = end_all(o, may_be_left_out(o) ? forsake : take_back, err);
+    sweep_slices(o);
+    return code;
 }
 
 void sort_outputs_done(struct sort_outputs *o)

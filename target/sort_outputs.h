@@ -41,6 +41,7 @@ int sort_outputs_check(const struct sort_outputs *o, const char *name, struct er
 int sort_outputs_begin(const struct sort_outputs *o, const char *name, uint64_t size,
                        struct sort_output **out, struct error *err);
 int sort_outputs_finish(const struct sort_outputs *o, struct sort_output *out, struct error *err);
+bool sort_outputs_stand(const struct sort_outputs *o, const char *name);
 int sort_outputs_prune(struct sort_outputs *o, bool (*wanted)(void *arg, const char *name),
                        void *arg, struct error *err);
 
