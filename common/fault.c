@@ -220,21 +220,18 @@ static void fault_delay(uint64_t ms)
         continue;
 }
 
-int fault_pass(const char *point, const char *place)
+/* 0, or the errno to pretend. */
+static int fault_happen(const struct fault_setting *s)
 {
-    int at = find_point(point);
-    if (at < 0)
-        abort(); /* a point that is not a row of fault.def */
-    struct fault_setting s = fault_take(at, place);
-    switch (s.action) {
+    switch (s->action) {
     case FAULT_ERRNO:
-        return s.errnum;
+        return s->errnum;
     case FAULT_KILL:
         kill(getpid(), SIGKILL);
         pause();
         return 0;
     case FAULT_DELAY:
-        fault_delay(s.amount);
+        fault_delay(s->amount);
         return 0;
     case FAULT_NONE:
     case FAULT_CUT:
@@ -244,6 +241,24 @@ int fault_pass(const char *point, const char *place)
         return 0;
     }
     return 0;
+}
+
+int fault_pass(const char *point, const char *place)
+{
+    int at = find_point(point);
+    if (at < 0)
+        abort(); /* a point that is not a row of fault.def */
+    const struct fault_setting s = fault_take(at, place);
+    return fault_happen(&s);
+}
+
+int fault_step_pass(const char *point)
+{
+    int at = find_point(point);
+    if (at < 0)
+        abort(); /* as above */
+    const struct fault_setting s = fault_take(at, "");
+    return s.action == FAULT_SKIP ? FAULT_LEFT_OUT : fault_happen(&s);
 }
 
 uint64_t fault_cut_bytes(const char *point)

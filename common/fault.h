@@ -33,6 +33,7 @@ int fault_configure(const char *spec, struct error *err);
 int fault_pass(const char *point, const char *place); /* use fault_errno, fault_errno_at */
 uint64_t fault_cut_bytes(const char *point);          /* armed limit, UINT64_MAX when not */
 bool fault_skip_pass(const char *point);              /* use fault_skips */
+int fault_step_pass(const char *point);               /* use fault_step */
 int64_t fault_shift_pass(const char *point);          /* use fault_shift_ms */
 
 static inline int fault_errno(const char *point)
@@ -49,6 +50,13 @@ static inline int fault_errno_at(const char *point, const char *place)
 static inline bool fault_skips(const char *point)
 {
     return atomic_load_explicit(&fault_armed, memory_order_relaxed) && fault_skip_pass(point);
+}
+
+/* Of a step that can be left out: 0, an errno to pretend, or FAULT_LEFT_OUT. */
+enum { FAULT_LEFT_OUT = -1 };
+static inline int fault_step(const char *point)
+{
+    return atomic_load_explicit(&fault_armed, memory_order_relaxed) ? fault_step_pass(point) : 0;
 }
 
 /* By how much a clock is to be wrong: 0 when not armed. */

@@ -64,6 +64,17 @@ static void what_is_skipped_neither_fails_nor_happens(void **state)
     assert_false(fault_skips("disk.sync")); /* it fails, which is something else */
 }
 
+static void a_step_is_left_out_or_fails(void **state)
+{
+    (void)state;
+    arm("sync.name=skip@2,sync.object=EIO@2");
+    for (int i = 1; i <= 3; i++) {
+        assert_int_equal(fault_step("sync.name"), i == 2 ? FAULT_LEFT_OUT : 0);
+        assert_int_equal(fault_step("sync.object"), i == 2 ? EIO : 0);
+    }
+    assert_int_equal(fault_step("sync.bytes"), 0);
+}
+
 static void a_place_can_be_chosen(void **state)
 {
     (void)state;
@@ -268,6 +279,7 @@ int main(void)
         cmocka_unit_test_teardown(every_pass_fails, disarm),
         cmocka_unit_test_teardown(only_the_nth_pass_fails, disarm),
         cmocka_unit_test_teardown(what_is_skipped_neither_fails_nor_happens, disarm),
+        cmocka_unit_test_teardown(a_step_is_left_out_or_fails, disarm),
         cmocka_unit_test_teardown(a_place_can_be_chosen, disarm),
         cmocka_unit_test_teardown(the_nth_and_all_later_passes_fail, disarm),
         cmocka_unit_test_teardown(arming_counts_anew_and_disarms_the_rest, disarm),

@@ -62,6 +62,7 @@ struct disk_wait {
     int result;
 };
 
+/* An errno, or FAULT_LEFT_OUT. */
 static int disk_op_fault(const struct disk_op *op)
 {
     static const char *const points[] = {
@@ -69,7 +70,8 @@ static int disk_op_fault(const struct disk_op *op)
         [DISK_WRITE_BACK] = "disk.sync", [DISK_FDATASYNC] = "disk.sync",
         [DISK_FSYNC] = "disk.sync",      [DISK_CALL] = NULL,
     };
-    return points[op->kind] != NULL ? fault_errno(points[op->kind]) : 0;
+    int errnum = points[op->kind] != NULL ? fault_errno(points[op->kind]) : 0;
+    return errnum == 0 && op->point != NULL ? fault_step(op->point) : errnum;
 }
 
 static void disk_list_init(struct disk_list *list)
@@ -277,10 +279,10 @@ static void disk_start_ready(struct disk *d)
 {
     for (struct disk_op *op; (op = disk_list_take(&d->ready)) != NULL;) {
         int fault = disk_op_fault(op);
-        if (fault != 0) {
-            disk_op_end(d, op, -fault);
-        } else if (op->point != NULL && fault_skips(op->point)) {
+        if (fault == FAULT_LEFT_OUT) {
             disk_op_end(d, op, 0);
+        } else if (fault != 0) {
+            disk_op_end(d, op, -fault);
         } else if (d->ring_used && op->kind != DISK_CALL) {
             disk_op_prepare(d, op);
         } else {
