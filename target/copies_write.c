@@ -238,7 +238,9 @@ static void own_done(void *arg, const struct attr *attr, const struct error *err
 static void write_own(struct write *w)
 {
     const struct object_condition fence = {.check = check_own, .ctx = w};
+    struct object_moved as = w->order.as;
     struct error err = ERROR_INIT;
+    as.stays = true; /* with this it is seen, and the others have it */
     if (copies_order_lacks(&w->order)) /* who has it not is brought up to it (settle.h) */
         unsettled_mark(w->target->copies->unsettled, w->bucket_id, w->name, &w->order.as.version,
                        clock_ms());
@@ -248,7 +250,7 @@ static void write_own(struct write *w)
         own_done(w, NULL, &err);
         return;
     }
-    object_put_commit_as(steal(w->put), &w->order.as, &fence, own_done, w);
+    object_put_commit_as(steal(w->put), &as, &fence, own_done, w);
     while (sem_wait(&w->ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
 }

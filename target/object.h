@@ -168,6 +168,7 @@ struct object_moved {
     int64_t modified_ms;
     bool tombstone;
     bool pending; /* as object_held's */
+    bool stays;   /* object_put_commit_as() */
 };
 
 struct object_put_spec {
@@ -240,7 +241,10 @@ int object_put_decide(struct object_put *p, const struct object_condition *condi
                       const struct object_held *earlier, struct version *version,
                       struct error *err);
 /* Ends the put as object_put_commit() does, with what was decided here or elsewhere.  E_NOT_MODIFIED
- * where something as new is there.  The condition is asked right before the rename. */
+ * where something as new is there.  The condition is asked right before the rename.
+ *
+ * What is seen here first, and stays: where it has its name, and the disk cannot be made to keep
+ * that, it is not taken back, for it may have been read, and others have it.  E_IN_DOUBT. */
 void object_put_commit_as(struct object_put *p, const struct object_moved *as,
                           const struct object_condition *condition, object_done_fn *done,
                           void *arg);

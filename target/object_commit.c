@@ -265,18 +265,22 @@ static void take_back(struct commit *c)
 
 static void commit_end(struct commit *c)
 {
-    if (c->err.code != 0 && c->step == STEP_SYNC_DIR)
+    const int code = c->err.code;
+    const bool is_named = code != 0 && c->step == STEP_SYNC_DIR;
+    if (is_named && c->stays)
+        error_recode(&c->err, E_IN_DOUBT, "a loss of power may undo it");
+    else if (is_named)
         take_back(c);
-    if (c->err.code == 0)
+    if (code == 0)
         object_remove_others(&c->place);
     /* Either our file, which did not become the object, or the old one, which no longer is. */
-    bool tmp_left = c->err.code != 0 || c->exchanged;
+    bool tmp_left = code != 0 || c->exchanged;
     if (tmp_left && unlinkat(c->place.mp->tmp_fd, c->tmp, 0) != 0 && errno != ENOENT)
         log_warn("temporary file not removed", lstr("mountpath", c->place.mp->path),
                  lstr("name", c->tmp), li64("errno", errno));
     if (c->dir_fd >= 0)
         close(c->dir_fd);
-    mountpath_failed(c->place.mp, c->err.code);
+    mountpath_failed(c->place.mp, code);
     c->done(c);
 }
 

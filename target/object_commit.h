@@ -11,9 +11,10 @@
  * be faster between stamp and publish: then the version is decided anew.
  *
  * With `sync` a rename over an old object exchanges the two, so that the old one can come back
- * where the last step fails; without, it replaces it, once the new one's bytes have been written to
- * the disk (not flushed: the file system's journal, which is, comes after them), so that power loss
- * leaves the old or the new.  What has just been named without sync is known by its time: life.h. */
+ * where the last step fails, unless the new one `stays`; without, it replaces it, once the new
+ * one's bytes have been written to the disk (not flushed: the file system's journal, which is,
+ * comes after them), so that power loss leaves the old or the new.  What has just been named
+ * without sync is known by its time: life.h. */
 #pragma once
 
 #include "io/disk.h"
@@ -25,6 +26,7 @@ struct commit {
     struct attr attr;          /* all but the version, which is decided here */
     struct object_held earlier; /* what the version must be greater than, too */
     bool moved;                /* the version is another target's, and stays */
+    bool stays;                /* object_put_commit_as(): not taken back */
     int fd;                    /* of the temporary file; the owner's to close */
     char tmp[MOUNTPATH_TMP_NAME];
     bool sync;

@@ -131,6 +131,44 @@ static void test_the_version_of_what_was_taken_back_does_not_come_again(void **s
     }
 }
 
+/* As copies.h does it: what the others have already. */
+static int act_as(const struct scenario *sc, const struct object_moved *as, struct error *err)
+{
+    struct object_put *p;
+    const struct object_condition any = {.check = NULL};
+    struct object_put_spec spec = spec_of("a", DURABILITY_SYNC);
+    const char *text = sc->deletes ? "" : text_after(sc);
+    spec.size = strlen(text);
+    if (as->tombstone)
+        spec.checksum = CHECKSUM_NONE;
+    assert_int_equal(object_put_begin(fx.store, &spec, &p, NULL), 0);
+    assert_int_equal(object_put_write(p, text, strlen(text), NULL), 0);
+    return object_put_commit_as_wait(p, as, &any, err);
+}
+
+/* It may have been read by then, and the others have it. */
+static void test_what_stays_is_not_taken_back(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 3 * 2; i++) { /* a new name, an overwrite, a DELETE */
+        const struct scenario *sc = &scenarios[i / 2];
+        const struct object_moved as = {
+            .version = {1, 7, 9}, .modified_ms = 1, .tombstone = sc->deletes, .stays = i % 2 == 0};
+        struct error err = ERROR_INIT;
+        begin(sc);
+        assert_int_equal(fault_configure("disk.sync=EIO@2", NULL), 0);
+        assert_int_equal(act_as(sc, &as, &err), as.stays ? E_IN_DOUBT : E_IO);
+        assert_int_equal(fault_configure(NULL, NULL), 0);
+        assert_non_null(strstr(err.message, "mp")); /* of which disk */
+        assert_holds(as.stays ? text_after(sc) : text_before(sc));
+        fixture_close();
+        fixture_open();
+        assert_holds(as.stays ? text_after(sc) : text_before(sc));
+        fixture_close();
+        assert_int_equal(file_remove_tree(fx.dir, NULL), 0);
+    }
+}
+
 /* Undoing can fail as well: then the index says that it is not to be relied on. */
 static void test_an_index_that_cannot_be_undone_says_so(void **state)
 {
@@ -319,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         closed_test(test_errors_change_nothing_and_name_the_disk),
         closed_test(test_the_version_of_what_was_taken_back_does_not_come_again),
+        closed_test(test_what_stays_is_not_taken_back),
         closed_test(test_an_index_that_cannot_be_undone_says_so),
         closed_test(test_a_crash_anywhere_leaves_old_or_new),
         closed_test(test_hidden_objects_survive_a_crash_hidden),

@@ -458,6 +458,7 @@ void object_put_commit_as(struct object_put *p, const struct object_moved *as,
                           const struct object_condition *condition, object_done_fn *done, void *arg)
 {
     p->commit.moved = true;
+    p->commit.stays = as->stays;
     p->commit.attr.version = as->version;
     p->commit.attr.modified_ms = as->modified_ms;
     p->commit.attr.flags |= as->tombstone ? ATTR_TOMBSTONE : 0;

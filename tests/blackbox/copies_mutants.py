@@ -71,6 +71,7 @@ ROWS = [
         "if (o->term > 0 || term == version)\n", "a_commit_that_was_decided_by_an_earlier_map_is_refused"),
     Row("own fence", "target/copies_write.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",
         "const struct object_condition fence = {.check = NULL};\n    (void)check_own;", "who_owns_no_more_does_not_commit"),
+    Row("seen, stays", "target/copies_write.c", "as.stays = true;", "as.stays = false;", "what_was_seen_is_not_taken_back"),
     Row("versions", "target/copies_write.c", "if (floor_cover(t->mountpaths, v->counter, &err) == 0)",
         "if (floor_cover(t->mountpaths, 0, &err) == 0)", "a_write_over_one_in_doubt_is_more_than_that"),
     Row("majority", "cluster/quorum.c", "return count / 2 + 1;", "return 1 + count / 100;",

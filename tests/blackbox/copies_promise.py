@@ -254,6 +254,18 @@ def test_who_owns_no_more_does_not_commit(c):
     s.end()
 
 
+def test_what_was_seen_is_not_taken_back(c):
+    """t1 shows a write, and then its disk does not keep the name: t2 has it, and clients have read it."""
+    s = Scene(c, "taken", copies=2)
+    s.arm(t1="disk.sync=delay:200,sync.name=EIO@2")
+    s.put("one")
+    done = s.in_background(s.try_put, "two", node="t1")
+    while not done.done():
+        s.get("t1")
+    s.get("t1")
+    s.end()
+
+
 def test_a_write_over_one_in_doubt_is_more_than_that(c):
     """The others have a write that the acting owner has not, and the next one comes at once: two writes
     have never the same version."""
