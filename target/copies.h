@@ -78,8 +78,8 @@ void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct o
 void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
                    const struct object_condition *condition, object_done_fn *done, void *arg);
 
-/* Is what is here of the name all that there is, by the state in force and the lease?  Where it is
- * not a comparison helps (copies_settle()), or this target's repair, or the one that acts in its
+/* Is what is here of the name all that there is, by the state in force (of `b`, too, which may be
+ * of an earlier one) and the lease?  Asked when it has been looked.  Where it is not a comparison helps (copies_settle()), or this target's repair, or the one that acts in its
  * place. */
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name);
 /* Is it, whoever acts?  This target is a good owner, and no write of the name is under way here. */
@@ -90,5 +90,8 @@ bool copies_may_answer(const struct object_call *call);
 bool copies_may_answer_beside(const struct object_call *call);
 /* here(call), when it is. */
 void copies_read(struct object_call *call, void (*here)(struct object_call *call));
+/* A comparison alone, in the name's turn, for who looks anew when this returns, and asks
+ * copies_may_answer() then.  Waits. */
+int copies_compare_wait(struct object_call *call, struct error *err);
 /* Sees to it in the background that all owners have what the greatest of them has (settlings.h). */
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -1,6 +1,8 @@
 /* What the acting owner does with a GET or HEAD (copies.h). */
 #include "target/copies.h"
 
+#include <semaphore.h>
+
 #include "cluster/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
@@ -31,8 +33,10 @@ bool copies_are_good_here(const struct target *t, const struct bucket *b, const 
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
+    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
+        return false;
     owners_of(s, b, name, &o);
-    return owners_is_good(s, b, &o, t->id) && copies_is_let_in(t, s);
+    return owners_is_good(s, b, &o, t->id);
 }
 
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
@@ -41,9 +45,10 @@ bool copies_suffice_here(const struct target *t, const struct bucket *b, const c
         return false;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct owners o;
+    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
+        return false;
     owners_of(s, b, name, &o);
-    return copies_check_acting(t, &o, name, NULL) == 0 && copies_is_let_in(t, s) &&
-           !owners_must_compare(s, &o);
+    return copies_check_acting(t, &o, name, NULL) == 0 && !owners_must_compare(s, &o);
 }
 
 /* What has come since the comparison a majority need not have. */
@@ -127,4 +132,37 @@ void copies_read(struct object_call *call, void (*here)(struct object_call *call
         return;
     free(r);
     object_call_fail(call, "get", &err);
+}
+
+struct waiting {
+    struct object_call *call;
+    struct error *err;
+    sem_t over;
+};
+
+/* In its turn. */
+static void compare_run(void *arg)
+{
+    struct waiting *w = arg;
+    struct object_call *call = w->call;
+    struct compared compared = {0};
+    if (copies_compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
+                           &compared, w->err) == 0) {
+        call->compared = true;
+        call->upto = compared.upto;
+    }
+    sem_post(&w->over);
+}
+
+int copies_compare_wait(struct object_call *call, struct error *err)
+{
+    struct waiting w = {.call = call, .err = err};
+    *err = ERROR_INIT;
+    sem_init(&w.over, 0, 0);
+    int code = turns_enter(call->target->copies->turns, call->bucket->id, call->name, compare_run,
+                           &w, err);
+    while (code == 0 && sem_wait(&w.over) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&w.over);
+    return err->code;
 }

@@ -127,11 +127,11 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
 {
     struct object o;
     *stays = false;
-    if (copies_are_several(w->bucket) && !copies_suffice_here(j->base.target, w->bucket, w->name))
-        return 0; /* not known: who acts decides */
     int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
-    if (code == E_OBJECT_NOT_FOUND) {
-        *err = ERROR_INIT;
+    if (code == E_OBJECT_NOT_FOUND ||
+        (copies_are_several(w->bucket) &&
+         !copies_suffice_here(j->base.target, w->bucket, w->name))) {
+        *err = ERROR_INIT; /* not there, or not known: who acts decides */
         return 0;
     }
     if (code != 0)

@@ -37,7 +37,7 @@
 #include "target/rename_rule.h"
 #include "target/target.h"
 
-enum { BODY_MAX = 16 << 10, TRIES = 4 };
+enum { BODY_MAX = 16 << 10, TRIES = 4, COMPARISONS = 4 };
 
 /* --- the old name goes ------------------------------------------------------------------------ */
 
@@ -139,8 +139,6 @@ static int delete_old(const struct object_call *call, struct version *copied,
 static int check_is_here(const struct object_call *call, struct error *err)
 {
     struct object_held there, here;
-    if (copies_are_several(call->bucket)) /* they have been compared where that was needed */
-        return 0;
     int code = earlier_ask_wait(call->target, call->state, call->bucket, call->name, &there, err);
     if (code == 0 && there.found)
         code = object_look(call->target->store, call->bucket->id, call->name, &here, err);
@@ -175,15 +173,48 @@ static int see_after(const struct object_call *call, const struct attr *copied,
     return 0;
 }
 
+static int open_here(const struct object_call *call, struct object *o, struct error *err)
+{
+    int code = object_open(call->target->store, call->bucket->id, call->name, o, err);
+    return code != E_OBJECT_NOT_FOUND ? code
+                                      : object_explain_miss(call->target->store, call->bucket->id,
+                                                            call->name, err);
+}
+
+/* Of several copies: is what was seen all that there is?  Asked when it has been looked, for this
+ * target may have been passed over while the rename waited for a thread; where it may not be, the
+ * owners are compared, and it is looked again. */
+static int open_newest(struct object_call *call, struct object *o, struct error *err)
+{
+    call->compared = false;
+    for (int left = COMPARISONS;; left--) {
+        int code = open_here(call, o, err);
+        if (copies_may_answer(call))
+            return code;
+        if (code == 0)
+            close(o->fd);
+        if (left == 0)
+            return error_set(err, E_NOT_READY, "object '%s' is being written again and again",
+                             call->name);
+        if ((code = copies_compare_wait(call, err)) != 0)
+            return code;
+        *err = ERROR_INIT;
+    }
+}
+
+static int open_old(struct object_call *call, struct object *o, struct error *err)
+{
+    if (copies_are_several(call->bucket))
+        return open_newest(call, o, err);
+    int code = check_is_here(call, err);
+    return code != 0 ? code : open_here(call, o, err);
+}
+
 static int rename_here(struct object_call *call, struct error *err)
 {
     struct object o;
     struct back_after after = {.size = 0};
-    int code = check_is_here(call, err);
-    if (code == 0)
-        code = object_open(call->target->store, call->bucket->id, call->name, &o, err);
-    if (code == E_OBJECT_NOT_FOUND)
-        code = object_explain_miss(call->target->store, call->bucket->id, call->name, err);
+    int code = open_old(call, &o, err);
     if (code != 0)
         return code;
     struct version copied = o.attr.version;
@@ -270,8 +301,6 @@ static void serve_rename(struct object_call *call)
     struct error err = ERROR_INIT;
     if (bucket_refuse_write(call->bucket, "rename", &err) != 0)
         object_call_fail(call, "rename", &err);
-    else if (copies_are_several(call->bucket) && !copies_may_answer(call))
-        copies_read(call, start_rename);
     else
         start_rename(call);
 }

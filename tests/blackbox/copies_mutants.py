@@ -67,6 +67,8 @@ ROWS = [
     Row("tombstones compared", "target/copies_plan.c", "if (!a->found || !b->found)\n        return b->found;",
         "if (!a->found || !b->found || !a->visible || !b->visible)\n        return b->found && b->visible;",
         "what_was_deleted_while_somebody_was_away_stays_deleted"),
+    Row("lease, renames", "target/object_rename.c", "if (copies_may_answer(call))", "if (call->name != NULL || copies_may_answer(call))",
+        "who_is_passed_over_renames_nothing_that_it_had"),
     Row("fence", "target/staged_routes.c", "if (o->term > term || (o->term == term && o->version >= version))\n",
         "if (o->term > 0 || term == version)\n", "a_commit_that_was_decided_by_an_earlier_map_is_refused"),
     Row("own fence", "target/copies_write.c", "const struct object_condition fence = {.check = check_own, .ctx = w};",

@@ -6,7 +6,7 @@ says which scene finds it."""
 
 import os
 
-from lib import main, wait_for
+from lib import check, main, wait_for
 from scenes import GLANCE_SECONDS, Scene, make
 
 PROXIES = ["p1"]
@@ -35,6 +35,36 @@ def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
     s.thaw("t1")
     s.try_delete("t1")
     s.try_put("three", "t1", over=two)
+    s.end()
+
+
+def test_who_is_passed_over_renames_nothing_that_it_had(c):
+    """t1 has one thread for renames: the second waits for the first, which t2 holds up, and t1 is passed
+    over meanwhile.  What it had must not come to the new name."""
+    s = Scene(c, "renames", copies=2)
+    other, (first, second) = s.names("t1", "t2")[1], s.names("t2", "t1")
+    s.arm(t2="copies.own=delay:3s@1")
+    s.restart("t1", "--arg=--rename-parallel=1")
+    s.armed.add("t1")
+    s.calm()
+    s.put("one")
+    c.put(s.bucket, other, b"other")
+    holds_up = s.in_background(s.rename, "t1", other, first)
+    s.await_staged("t2")
+    waits = s.in_background(s.rename, "t1", s.name, second)
+    s.get("t1")
+    s.freeze("t1")
+    s.cut_off("t1", PROXIES)
+    s.lose("t1")
+    s.put("two")
+    has_waited = not holds_up.done()  # or the second may have begun before
+    s.thaw("t1")
+    waits.result()
+    s.heal()
+    s.calm()
+    if has_waited:
+        reply = c.get(s.bucket, second)
+        check(not reply.body.startswith(b"one"), "what was written over came to another name")
     s.end()
 
 

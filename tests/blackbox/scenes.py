@@ -13,6 +13,7 @@ import concurrent.futures
 import contextlib
 import http.client
 import itertools
+import json
 import os
 import shutil
 import signal
@@ -47,9 +48,10 @@ def owners_in_rank(bucket_id, name, targets):
     return [targets[i] for i in hrwref.rank(key, [(t, 100) for t in targets])]
 
 
-def name_owned_by(bucket_id, wanted, targets):
-    return next(name for name in (f"o{i}" for i in range(100000))
-                if owners_in_rank(bucket_id, name, targets)[:len(wanted)] == wanted)
+def names_owned_by(bucket_id, wanted, targets):
+    """As many as are taken."""
+    return (name for name in (f"o{i}" for i in range(100000))
+            if owners_in_rank(bucket_id, name, targets)[:len(wanted)] == wanted)
 
 
 def setting(c, name, value):
@@ -64,15 +66,19 @@ class Scene:
         self.pool = concurrent.futures.ThreadPoolExecutor(4)
         self.repairs(True)
         self.id = c.create(bucket, copies=copies, **props).json()["id"]
-        self.name = name_owned_by(self.id, [f"t{i + 1}" for i in range(copies)], sorted(c.targets()))
+        self.name = self.names(*[f"t{i + 1}" for i in range(copies)])[0]
+
+    def names(self, *owners):
+        """Two that these own first."""
+        return list(itertools.islice(names_owned_by(self.id, list(owners), sorted(self.c.targets())), 2))
 
     # --- what clients do ---
 
     def now(self):
         return time.monotonic() - self.began
 
-    def url(self, node):
-        return f"{self.c.url(node)}/v1/objects/{self.bucket}/{escape(self.name)}"
+    def url(self, node, name=None):
+        return f"{self.c.url(node)}/v1/objects/{self.bucket}/{escape(name or self.name)}"
 
     def ask(self, method, node, body=None, headers=None):
         """(reply or None, when it began, when it was known)."""
@@ -142,6 +148,15 @@ class Scene:
     def delete(self):
         wait_for(self.try_delete, "a DELETE")
 
+    def rename(self, node, name, new_name):
+        """The status; None: no answer.  Nothing is judged of it."""
+        try:
+            return self.c.http.request("POST", self.url(node, name),
+                                       json.dumps({"action": "rename", "name": new_name}).encode(),
+                                       timeout=REQUEST_SECONDS).status
+        except CUT:
+            return None
+
     def put_no_further_than(self, target, value):
         """A write that goes on when this one of the owners has it."""
         before = self.held(target)
@@ -200,8 +215,9 @@ class Scene:
     def cut_off(self, target, others=None):
         self.cut(*[(target, o) for o in others or self.c.nodes if o != target])
 
-    def heal(self):
-        self.c.wires.heal(self.cuts)
+    def heal(self, late=True):
+        """late: what was sent meanwhile arrives now; else it is lost."""
+        self.c.wires.heal(self.cuts, late=late)
         self.cuts = []
 
     def lose(self, target):
