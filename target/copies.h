@@ -93,5 +93,10 @@ void copies_read(struct object_call *call, void (*here)(struct object_call *call
 /* A comparison alone, in the name's turn, for who looks anew when this returns, and asks
  * copies_may_answer() then.  Waits. */
 int copies_compare_wait(struct object_call *call, struct error *err);
+/* What the sweeper keeps (sweep.h): old tombstones of which this run, not let in yet, does not know
+ * whether all owners have them; and one that is marked, which an owner may lack.  `arg` is the
+ * target. */
+bool copies_keep_all(void *arg, const struct cluster_state *s);
+bool copies_keep_name(void *arg, uint64_t bucket_id, const char *name);
 /* Sees to it in the background that all owners have what the greatest of them has (settlings.h). */
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -14,6 +14,17 @@ bool copies_is_let_in(const struct target *t, const struct cluster_state *s)
     return self != NULL && strcmp(self->boot, t->boot) == 0;
 }
 
+bool copies_keep_all(void *arg, const struct cluster_state *s)
+{
+    return bmd_has_copies(&s->bmd) && !copies_is_let_in(arg, s);
+}
+
+bool copies_keep_name(void *arg, uint64_t bucket_id, const char *name)
+{
+    const struct target *t = arg;
+    return unsettled_has(t->copies->unsettled, bucket_id, name);
+}
+
 bool copies_must_compare(const struct target *t, const struct cluster_state *s,
                          const struct bucket *b, const struct owners *o, const char *name)
 {

@@ -22,6 +22,7 @@ struct look {
     struct object_store *store;
     const struct cluster_state *state;
     int64_t older_than_ms;
+    const struct sweep_keeps *keeps; /* of tombstones */
     const atomic_bool *stop;
     struct sweep_count *count;
 };
@@ -139,6 +140,13 @@ static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older
     return found < 0 ? found : 0;
 }
 
+/* What has come since it was collected is younger, or took the place of a tombstone alone. */
+static bool is_kept(const struct look *look, uint64_t bucket_id, const char *name)
+{
+    const struct sweep_keeps *k = look->keeps;
+    return k->name != NULL && k->name(k->arg, bucket_id, name);
+}
+
 /* What is wrong with one name is not with the next; what is with the disk, is. */
 static int forget_batch(const struct look *look, uint64_t bucket_id, const struct batch *b,
                         struct error *err)
@@ -146,6 +154,8 @@ static int forget_batch(const struct look *look, uint64_t bucket_id, const struc
     int first = 0;
     for (size_t i = 0; i < b->count && first != E_IO && first != E_NO_SPACE && !*look->stop; i++) {
         struct error why = ERROR_INIT;
+        if (is_kept(look, bucket_id, b->names[i]))
+            continue;
         int code =
             object_forget_tombstone(look->store, bucket_id, b->names[i], look->older_than_ms, &why);
         look->count->tombstones += code == 0;
@@ -185,13 +195,17 @@ static int remove_tombstones(const struct look *look, struct mountpath *mp, stru
 }
 
 /* While the set is not settled a tombstone may hide an older copy elsewhere: all stay. */
-int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
+int sweep_tombstones(struct object_store *store, int64_t older_than_ms,
+                     const struct sweep_keeps *keeps, const atomic_bool *stop,
                      struct sweep_count *count, struct error *err)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *all =
         mountpaths_current(object_store_mountpaths(store));
-    const struct look look = {
-        .store = store, .older_than_ms = older_than_ms, .stop = stop, .count = count};
+    const struct look look = {.store = store,
+                              .older_than_ms = older_than_ms,
+                              .keeps = keeps,
+                              .stop = stop,
+                              .count = count};
     return all->settled ? on_each(&look, remove_tombstones, err) : 0;
 }
 
@@ -279,10 +293,13 @@ static int tombstones(const struct sweeper *s, const atomic_bool *stop, struct s
                       struct error *err)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(s->config.state);
+    const struct sweep_keeps *keeps = &s->config.keeps;
     if (!lag_lets_forget(now))
         return 0;
+    if (keeps->all != NULL && keeps->all(keeps->arg, now))
+        return 0;
     int64_t older_than = clock_wall_ms() - (int64_t)s->config.tombstone_ttl_ms;
-    return sweep_tombstones(s->config.store, older_than, stop, count, err);
+    return sweep_tombstones(s->config.store, older_than, keeps, stop, count, err);
 }
 
 static int abandoned(const struct sweeper *s, const atomic_bool *stop, struct sweep_count *count,

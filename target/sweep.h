@@ -12,6 +12,13 @@
 
 struct sweeper;
 
+/* Which tombstones stay, however old: an owner may lack them (copies_keep_name()).  Any thread. */
+struct sweep_keeps {
+    bool (*all)(void *arg, const struct cluster_state *s); /* NULL: none, by this */
+    bool (*name)(void *arg, uint64_t bucket_id, const char *name); /* NULL: none */
+    void *arg;
+};
+
 struct sweeper_config {
     struct object_store *store;   /* outlives it */
     struct state_holder *state;   /* outlives it */
@@ -19,6 +26,7 @@ struct sweeper_config {
     uint64_t tombstone_ttl_ms;
     uint64_t flush_ms;            /* between flushes */
     uint64_t abandoned_ms;        /* age of a file in tmp/ that nobody writes any more */
+    struct sweep_keeps keeps;
 };
 
 /* What was removed. */
@@ -41,7 +49,9 @@ int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s
                        const atomic_bool *stop, struct sweep_count *count, struct error *err);
 /* On every mountpath, whatever fails on others; the first error. */
 int sweep_flush(struct object_store *store, const atomic_bool *stop, struct error *err);
-int sweep_tombstones(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
+/* keeps->all is not asked. */
+int sweep_tombstones(struct object_store *store, int64_t older_than_ms,
+                     const struct sweep_keeps *keeps, const atomic_bool *stop,
                      struct sweep_count *count, struct error *err);
 int sweep_abandoned(struct object_store *store, int64_t older_than_ms, const atomic_bool *stop,
                     struct sweep_count *count, struct error *err);

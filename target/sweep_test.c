@@ -12,6 +12,7 @@
 
 static const atomic_bool never = false;
 static struct sweep_count swept; /* of all tests */
+static const struct sweep_keeps no_keeps = {.all = NULL};
 
 /* A state that has had buckets up to 9 and still has bucket 7. */
 static struct cluster_state *state_with_bucket(bool has_it)
@@ -145,10 +146,10 @@ static void test_only_old_tombstones_go(void **state)
             assert_int_equal(delete_name(name), 0);
     }
     swept = (struct sweep_count){0};
-    assert_int_equal(sweep_tombstones(fx.store, 1700000000000, &never, &swept, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, 1700000000000, &no_keeps, &never, &swept, NULL), 0);
     assert_int_equal(swept.tombstones, 0); /* none is old */
     assert_int_equal(names_in_index(BUCKET), 20);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 10);
     assert_int_equal(swept.tombstones, 10);
     for (unsigned i = 0; i < 20; i++) {
@@ -161,6 +162,30 @@ static void test_only_old_tombstones_go(void **state)
     assert_int_equal(names_in_index(BUCKET), 10); /* the files are gone as well */
 }
 
+static bool keeps_b(void *arg, uint64_t bucket_id, const char *name)
+{
+    assert_ptr_equal(arg, &swept);
+    return bucket_id == BUCKET && strcmp(name, "b") == 0;
+}
+
+/* An owner may lack it: it goes when it is known to be everywhere. */
+static void test_what_an_owner_may_lack_stays(void **state)
+{
+    (void)state;
+    const struct sweep_keeps keeps = {.name = keeps_b, .arg = &swept};
+    for (const char *name = "abc"; *name != '\0'; name++) {
+        put_text((char[]){*name, '\0'}, "x");
+        assert_int_equal(delete_name((char[]){*name, '\0'}), 0);
+    }
+    swept = (struct sweep_count){0};
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &keeps, &never, &swept, NULL), 0);
+    assert_int_equal(swept.tombstones, 2);
+    assert_int_equal(names_in_index(BUCKET), 1);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL), 0);
+    assert_int_equal(swept.tombstones, 3);
+    assert_int_equal(names_in_index(BUCKET), 0);
+}
+
 /* Nothing is known of the name any more, but an entity tag stands for the same bytes for ever: also
  * after a restart, and when one of the disks is new. */
 static void test_a_forgotten_version_does_not_come_again(void **state)
@@ -170,13 +195,13 @@ static void test_a_forgotten_version_does_not_come_again(void **state)
     put_text("a", "2");
     struct version old = version_of("a");
     assert_int_equal(delete_name("a"), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 0);
     put_text("a", "3");
     struct version later = version_of("a");
     assert_true(version_compare(&later, &old) > 0);
     assert_int_equal(delete_name("a"), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL), 0);
     fixture_close();
     _cleanup_free_ char *mp2 = xprintf("%s/mp2", fx.dir);
     assert_int_equal(file_remove_tree(mp2, NULL), 0);
@@ -193,10 +218,11 @@ static void test_no_tombstone_goes_before_its_version_is_safe(void **state)
     put_text("a", "1");
     assert_int_equal(delete_name("a"), 0);
     assert_int_equal(fault_configure("disk.write=ENOSPC", NULL), 0);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), E_NO_SPACE);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL),
+                     E_NO_SPACE);
     assert_int_equal(fault_configure(NULL, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 1);
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), 0);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL), 0);
     assert_int_equal(names_in_index(BUCKET), 0);
 }
 
@@ -214,7 +240,8 @@ static void test_what_fails_does_not_keep_the_rest(void **state)
     object_path_set(&place, BUCKET, "a");
     _cleanup_free_ char *file = xprintf("%s/.dfc/obj/%s", fixture_pick("a")->path, place.text);
     assert_int_equal(setxattr(file, ATTR_XATTR, "\2newer", 7, 0), 0); /* a newer release's */
-    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &never, &swept, NULL), E_UNSUPPORTED);
+    assert_int_equal(sweep_tombstones(fx.store, INT64_MAX, &no_keeps, &never, &swept, NULL),
+                     E_UNSUPPORTED);
     assert_int_equal(names_in_index(BUCKET), 1);
 
     _cleanup_free_ char *obj = xprintf("%s/mp1/.dfc/obj", fx.dir);
@@ -333,6 +360,7 @@ int main(void)
         store_test(test_entries_without_files_go),
         store_test(test_stopping_leaves_the_rest_for_later),
         store_test(test_only_old_tombstones_go),
+        store_test(test_what_an_owner_may_lack_stays),
         store_test(test_a_forgotten_version_does_not_come_again),
         store_test(test_no_tombstone_goes_before_its_version_is_safe),
         store_test(test_what_fails_does_not_keep_the_rest),

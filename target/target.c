@@ -313,6 +313,7 @@ static int start_jobs(struct target *t, struct error *err)
         .tombstone_ttl_ms = t->params.tombstone_ttl,
         .flush_ms = t->params.flush_interval,
         .abandoned_ms = t->params.abandoned_after,
+        .keeps = {.all = copies_keep_all, .name = copies_keep_name, .arg = t},
     };
     t->copier = object_copier_new(t);
     t->losses = losses_new(t);
@@ -447,6 +448,7 @@ void target_free(struct target *t)
     pool_free(t->movers);
     cold_free(t->cold);
     ec_free(t->ec);
+    sweeper_free(t->sweeper); /* it asks for marks */
     copies_free(t->copies);
     cold_fresh_free(t->fresh);
     http_client_free(t->data_client);
@@ -460,7 +462,6 @@ void target_free(struct target *t)
     back_free(t->back);
     evictor_free(t->evictor);
     access_free(t->access);
-    sweeper_free(t->sweeper);
     health_free(t->health);
     object_store_free(t->store);
     auth_free(t->auth);

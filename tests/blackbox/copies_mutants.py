@@ -67,6 +67,8 @@ ROWS = [
     Row("tombstones compared", "target/copies_plan.c", "if (!a->found || !b->found)\n        return b->found;",
         "if (!a->found || !b->found || !a->visible || !b->visible)\n        return b->found && b->visible;",
         "what_was_deleted_while_somebody_was_away_stays_deleted"),
+    Row("tombstones marked", "target/copies_acting.c", "return unsettled_has(t->copies->unsettled, bucket_id, name);\n}\n\nbool copies_must",
+        "return t == NULL && bucket_id == 0 && name == NULL;\n}\n\nbool copies_must", "a_deletion_that_an_owner_lacks_is_not_forgotten"),
     Row("lease, renames", "target/object_rename.c", "if (copies_may_answer(call))", "if (call->name != NULL || copies_may_answer(call))",
         "who_is_passed_over_renames_nothing_that_it_had"),
     Row("fence", "target/staged_routes.c", "if (o->term > term || (o->term == term && o->version >= version))\n",

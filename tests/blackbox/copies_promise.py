@@ -350,6 +350,22 @@ def test_what_a_majority_has_comes_to_the_others(c):
     s.end()
 
 
+def test_a_deletion_that_an_owner_lacks_is_not_forgotten(c):
+    """t3 answers keepalives, and data on its way to it is lost: it still has the object when the tombstones of
+    the others have outlived their time."""
+    s = Scene(c, "lacking", copies=3, write_quorum="majority")
+    s.put("one")
+    wait_for(lambda: len({s.held(t) for t in ("t1", "t2", "t3")}) == 1, "the same on all owners")
+    s.repairs(False)
+    s.cut(("t3", "t1"), ("t3", "t2"))
+    s.delete()
+    s.let_tombstones_go("t1")
+    s.let_tombstones_go("t2")
+    s.heal(late=False)
+    s.look()
+    s.end()
+
+
 def test_a_write_in_doubt_is_settled_by_itself(c):
     s = Scene(c, "settled", copies=3)
     s.arm(t3="copies.commit=EIO@2+")
