@@ -8,6 +8,7 @@
 #include "target/copies.h"
 #include "target/daemon_routes.h"
 #include "target/keeper.h"
+#include "target/staged.h"
 #include "target/sweep.h"
 #include "target/target.h"
 
@@ -31,8 +32,16 @@ struct change_action {
     int (*make)(struct mountpaths *m, const struct change_call *call, struct error *err);
 };
 
+/* What others have staged here would keep the disk's earlier life open. */
+static void let_go(const struct change_call *call)
+{
+    const struct target *t = http_user(call->req);
+    staged_leave_mountpaths(t->copies->staged);
+}
+
 static int attach(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
+    let_go(call);
     return mountpaths_attach(m, call->path, err);
 }
 
@@ -79,6 +88,7 @@ static int detach(struct mountpaths *m, const struct change_call *call, struct e
 
 static int enable(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
+    let_go(call);
     return mountpaths_enable(m, call->path, err);
 }
 

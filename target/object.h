@@ -235,6 +235,8 @@ void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
 int object_put_finish(struct object_put *p, struct error *err);
 /* Size, checksum and time, once it is finished. */
 const struct attr *object_put_attr(const struct object_put *p);
+/* Are the mountpaths that it began on those in force? */
+bool object_put_is_current(const struct object_put *p);
 /* May it take the name's place, as things stand (`earlier` as in the spec, or NULL)?  The version that
  * it is to have. */
 int object_put_decide(struct object_put *p, const struct object_condition *condition,

@@ -406,6 +406,11 @@ const struct attr *object_put_attr(const struct object_put *p)
     return &p->commit.attr;
 }
 
+bool object_put_is_current(const struct object_put *p)
+{
+    return mountpath_set_is_current(p->commit.place.set);
+}
+
 int object_put_decide(struct object_put *p, const struct object_condition *condition,
                       const struct object_held *earlier, struct version *version, struct error *err)
 {

@@ -94,21 +94,44 @@ struct object_put *staged_take(struct staged *s, const char *id)
     return put;
 }
 
-void staged_expire(struct staged *s, uint64_t before_ms)
+/* Those of which `goes` says so. */
+static void drop(struct staged *s, bool (*goes)(const struct stage *stage, uint64_t before_ms),
+                 uint64_t before_ms)
 {
-    struct stage *old = NULL;
+    struct stage *gone = NULL;
     pthread_mutex_lock(&s->lock);
     for (struct stage **at = &s->newest; *at != NULL;) {
         struct stage *stage = *at;
-        if (stage->since_ms >= before_ms) {
+        if (!goes(stage, before_ms)) {
             at = &stage->next;
             continue;
         }
         *at = stage->next;
-        stage->next = old;
-        old = stage;
+        stage->next = gone;
+        gone = stage;
         s->count--;
     }
     pthread_mutex_unlock(&s->lock);
-    end_all(old);
+    end_all(gone);
+}
+
+static bool is_old(const struct stage *stage, uint64_t before_ms)
+{
+    return stage->since_ms < before_ms;
+}
+
+void staged_expire(struct staged *s, uint64_t before_ms)
+{
+    drop(s, is_old, before_ms);
+}
+
+static bool is_on_former_mountpaths(const struct stage *stage, uint64_t before_ms)
+{
+    (void)before_ms;
+    return !object_put_is_current(stage->put);
+}
+
+void staged_leave_mountpaths(struct staged *s)
+{
+    drop(s, is_on_former_mountpaths, 0);
 }

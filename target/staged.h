@@ -38,6 +38,9 @@ int staged_keep(struct staged *s, const char *id, uint64_t now_ms, struct object
 struct object_put *staged_take(struct staged *s, const char *id);
 /* Those that were kept before this time go. */
 void staged_expire(struct staged *s, uint64_t before_ms);
+/* Those that began on another set of mountpaths than the one in force go: they hold all of that one open, so
+ * that a mountpath that was disabled could not come back before nobody comes for them any more. */
+void staged_leave_mountpaths(struct staged *s);
 
 /* "…/v1/copies/3/name?dfcv=1.7&stage=s-…", the caller's to free; without a stage: NULL. */
 char *staged_url(const struct node *n, uint64_t bucket_id, const char *name,

@@ -66,6 +66,26 @@ def test_others_stand_in_for_a_disabled_mountpath(c):
     all_are_whole(c)
 
 
+def stage(c, name, body):
+    """What another owner does whose word for the rest never comes; False: t1 does not own the name."""
+    state = c.get_json("/v1/cluster?what=state")
+    number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "b")
+    url = c.get_json("/v1/daemon", "t1")["data_url"] + f"/v1/objects/b/{name}" \
+        f"?dfcb={number}&dfcv={state['term']}.{state['version']}"
+    return c.member.request("PUT", url, body, {"Dfc-Copy": "stage", "Dfc-Stage": f"s-{name}"}).status == 200
+
+
+def test_what_is_staged_keeps_no_mountpath(c):
+    check(any([stage(c, f"staged-{i}", b"staged") for i in range(32)]), "t1 owns none of them")
+    path = os.path.join(c.node_dir("t1"), "mp1")
+    mountpaths(c, "disable", path).expect(200)
+    wait_for(lambda: is_absent(c, "t1"), "t1 to be absent", PATIENCE)
+    wait_for(lambda: mountpaths(c, "enable", path).status == 200, "nobody holds it any more", PATIENCE)
+    wait_for(lambda: not is_absent(c, "t1"), "t1 to be there again", PATIENCE)
+    wait_repaired(c)
+    all_are_whole(c)
+
+
 def test_a_mountpath_is_given_up_while_the_target_runs(c):
     patient(c, "DELETE", "b", NAMES.pop(0))
     mountpaths(c, "detach", os.path.join(c.node_dir("t1"), "mp1"), lost=True).expect(200)
