@@ -30,8 +30,8 @@ static void every_difference_is_one_line(void **unused)
         "\"config\": {\"values\": {\"jobs_max\": \"8\", \"buckets_max\": \"3\", \"x\": \"1\"}}}";
     static const char *const lines[] = {
         "+ bucket 'old' comes back: a new one, without objects",
-        "! bucket 'other' becomes another one, and WHAT IS IN IT NOW GOES: id 5 -> a new one, "
-        "without objects",
+        ("! bucket 'other' becomes another one, and WHAT IS IN IT NOW GOES: id 5 -> a new one, "
+         "without objects"),
         "~ bucket 'changed' changes: {\"d\":\"sync\"} -> {\"d\":\"async\"}",
         "- bucket 'new' goes, WITH EVERYTHING IN IT: id 2",
         "~ setting 'jobs_max' changes: \"9\" -> \"8\"",
