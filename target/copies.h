@@ -79,8 +79,8 @@ void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
                    const struct object_condition *condition, object_done_fn *done, void *arg);
 
 /* Is what is here of the name all that there is, by the state in force (of `b`, too, which may be
- * of an earlier one) and the lease?  Asked when it has been looked.  Where it is not a comparison helps (copies_settle()), or this target's repair, or the one that acts in its
- * place. */
+ * of an earlier one) and the lease?  Asked when it has been looked.  Where it is not a comparison
+ * helps (copies_settle()), or this target's repair, or the one that acts in its place. */
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name);
 /* Is it, whoever acts?  This target is a good owner, and no write of the name is under way here. */
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name);

@@ -11,11 +11,13 @@ static void explain(void *arg)
     struct object_call *call = arg;
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
-    if (object_explain_miss(call->target->store, call->bucket->id, call->name, &err) == E_CORRUPT) {
+    int code = object_explain_miss(call->target->store, call->bucket->id, call->name, &err);
+    if (code == E_CORRUPT)
         losses_note(call->target->losses, call->bucket->id, call->name, 0);
-        object_call_fail(call, "get", &err);
-    } else /* a change was under way: it was not there, before */
+    if (code == E_OBJECT_NOT_FOUND) /* a change was under way: it was not there, before */
         miss_next(call);
+    else
+        object_call_fail(call, "get", &err);
     log_set_request(NULL);
 }
 

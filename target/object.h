@@ -131,7 +131,8 @@ int object_open_held(struct object_store *s, uint64_t bucket_id, const char *nam
 int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
                 const struct version *version, struct error *err);
 
-/* Was there an object whose file somebody has removed?  Without a lock: a change may be under way. */
+/* Was there an object whose file somebody has removed, or can nobody say, since its mountpath has just been
+ * taken out?  Without a lock: a change may be under way. */
 bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *name);
 /* Is what is here what was stored?  For who doubts it, and may wait: all its bytes are read.  What
  * is not is moved aside (quarantine.h).  *lacking: there should be an object, and its bytes are not
@@ -143,7 +144,7 @@ int object_check(struct object_store *s, uint64_t bucket_id, const char *name, b
 int object_open_left(struct object_store *s, uint64_t bucket_id, const char *name, int *fd,
                      uint64_t *size, struct reader **reader, struct error *err);
 /* For who has found none and may wait: E_CORRUPT where it was lost, which counts as an error of its
- * mountpath and has that tested; else E_OBJECT_NOT_FOUND. */
+ * mountpath and has that tested; E_OBJECT_NOT_FOUND; E_MOUNTPATH_DISABLED, and other failures to look. */
 int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *name,
                         struct error *err);
 

@@ -67,7 +67,7 @@ bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *n
 {
     _cleanup_place_ struct object_place p = {0};
     if (object_place_set(&p, s, bucket_id, name, NULL) != 0)
-        return false;
+        return true;
     const struct lost lost = look(&p);
     return is_lost(&lost);
 }

@@ -216,6 +216,8 @@ static void test_disable_and_enable(void **state)
         if (code == E_MOUNTPATH_DISABLED) {
             refused++;
             assert_non_null(strstr(err.message, "mp1' of target 't1'"));
+            assert_true(object_seems_lost(fx.store, BUCKET, name)); /* who looked before asks */
+            assert_int_equal(object_explain_miss(fx.store, BUCKET, name, NULL), code);
             assert_int_equal(put_text_as(name, "x", DURABILITY_SYNC, NULL), code);
             assert_int_equal(delete_name(name), code);
         } else {

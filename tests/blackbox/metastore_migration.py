@@ -209,6 +209,7 @@ def test_one_proxy_grows_to_two_that_hand_over(c, _):
     change_in_the_end(c, "grown", "p2")
     c.get("kept", "o", node="p2").expect(200)
     for proxy in ("p2", "p1"):
+        c.wait_node(proxy, "active")  # a new primary may not have heard of the other one in time
         done = c.dfcctl("cluster", "set-primary", proxy)
         equal(done.returncode, 0, done.stderr)
         wait_for(lambda p=proxy: c.get_json("/v1/cluster")["primary"] == p, f"{proxy} is primary")
