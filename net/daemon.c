@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -12,6 +11,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "io/descriptors.h"
 #include "io/file.h"
 
 /* --- options that print ----------------------------------------------------------------------- */
@@ -88,17 +88,6 @@ static int begin_log(const struct daemon_config *config, struct error *err)
     return 0;
 }
 
-/* The soft limit, 1024 as a rule, is for programs that call select(). */
-static void raise_descriptors(void)
-{
-    struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max)
-        return;
-    limit.rlim_cur = limit.rlim_max;
-    if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
-        log_warn("the limit of open files stays", li64("errno", errno));
-}
-
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err)
 {
     int code = begin_log(config, err);
@@ -106,7 +95,7 @@ int daemon_begin(const struct daemon_config *config, int *signals_fd, struct err
         code = fault_configure(config->faults, err);
     if (code != 0)
         return code;
-    raise_descriptors();
+    descriptors_raise();
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is an error of write(), not an end */
     sigset_t set;
     sigemptyset(&set);

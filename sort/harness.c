@@ -10,6 +10,7 @@
 #include "common/buf.h"
 #include "common/jsonx.h"
 #include "common/parse.h"
+#include "io/descriptors.h"
 #include "io/file.h"
 #include "sort/arrangement.h"
 #include "sort/sim.h"
@@ -128,6 +129,7 @@ int main(int argc, char **argv)
     struct options o = {.memory = 128 * 1024 * 1024, .threads = 2};
     if (parse_command(&o, argc, argv) != 0)
         return usage();
+    descriptors_raise();
     struct error err = ERROR_INIT;
     if (run(&o, &err) == 0)
         return 0;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "common/mem.h"
+#include "io/descriptors.h"
 #include "io/thread.h"
 #include "sort/dirs.h"
 #include "sort/output_names.h"
@@ -111,6 +112,7 @@ int sort_local_new(const struct sort_local_config *config, struct sort_local **o
 {
     _cleanup_(sort_local_freep)
     struct sort_local *s = xcalloc(1, sizeof *s);
+    descriptors_raise(); /* how many shards stay open goes by it */
     pthread_mutex_init(&s->lock, NULL);
     pthread_cond_init(&s->changed, NULL);
     int rc = dirs_open(config->in, config->out, config->key_map, &s->dirs, err);

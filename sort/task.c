@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "io/descriptors.h"
 #include "io/thread.h"
 #include "sort/catalog.h"
 #include "sort/context.h"
@@ -18,7 +19,10 @@
 #include "sort/resume.h"
 #include "sort/rowset.h"
 
-#define OPEN_SHARDS_MAX 256
+/* A shard that is opened anew for a small record of it costs several times what reading it does. */
+#define OPEN_SHARDS_MAX 4096
+#define OPEN_SHARDS_MIN 64
+#define OPEN_SHARDS_SHARE 8 /* of all descriptors: sorts run beside each other, and connections */
 
 struct sort_task {
     struct sort_context c;
@@ -83,6 +87,16 @@ static unsigned choose_threads(unsigned asked, unsigned allowed)
     return n > 0 ? n : 1;
 }
 
+static unsigned choose_open_shards(const struct sort_task_config *config)
+{
+    uint64_t n = descriptors_limit() / OPEN_SHARDS_SHARE;
+    if (config->open_shards > 0)
+        return config->open_shards;
+    if (n < OPEN_SHARDS_MIN)
+        return OPEN_SHARDS_MIN;
+    return n < OPEN_SHARDS_MAX ? (unsigned)n : OPEN_SHARDS_MAX;
+}
+
 /* A slot for the table of each round, and one for the orders. */
 static struct links *task_links(const struct arrangement *a)
 {
@@ -107,7 +121,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
                                config->spec->content_type == SORT_CONTENT_STRING,
                   .grouped = config->spec->ekm_file != NULL},
         .watch = config->watch,
-        .open_shards = config->open_shards > 0 ? config->open_shards : OPEN_SHARDS_MAX,
+        .open_shards = choose_open_shards(config),
         .extract_threads =
             choose_threads(config->spec->extract_concurrency, config->extract_threads),
         .create_threads = choose_threads(config->spec->create_concurrency, config->create_threads),

@@ -72,7 +72,7 @@ struct sort_task_config {
     uint64_t key_map_bytes;   /* limit of an external key map's memory */
     unsigned extract_threads; /* what the target allows; the request may lower it */
     unsigned create_threads;
-    unsigned open_shards;           /* files that are kept open; 0: as many as are good */
+    unsigned open_shards;           /* files that are kept open; 0: a share of the process's limit */
     const struct sort_watch *watch; /* or NULL */
 };
 

@@ -1,0 +1,9 @@
+/* How many files the process may have open at once (RLIMIT_NOFILE). */
+#pragma once
+
+#include <stdint.h>
+
+/* The soft limit, 1024 as a rule, is for programs that call select(): it becomes the hard one.  That
+ * it cannot is logged. */
+void descriptors_raise(void);
+uint64_t descriptors_limit(void); /* the soft one */
