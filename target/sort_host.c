@@ -288,18 +288,16 @@ static unsigned disks(const struct sort_host *h)
     return set->placed > 0 ? (unsigned)set->placed : 1;
 }
 
-static unsigned threads_of(const struct sort_host *h, unsigned per_disk_limit)
+static unsigned threads_of(const struct sort_host *h, const struct sort_threads_phase *phase,
+                           unsigned asked)
 {
-    if (per_disk_limit > 0)
-        return per_disk_limit * disks(h);
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return cpus > 2 ? (unsigned)cpus : 2;
+    return sort_threads_of(phase, asked, disks(h), sysconf(_SC_NPROCESSORS_ONLN));
 }
 
 static unsigned create_threads_of(const struct sort_host *h)
 {
-    return sort_threads_create(threads_of(h, h->spec->create_concurrency), h->plan->count,
-                               h->target->params.connections_max);
+    unsigned wanted = threads_of(h, &sort_threads_creating, h->spec->create_concurrency);
+    return sort_threads_create(wanted, h->plan->count, h->target->params.connections_max);
 }
 
 /* Every thread that creates shards may read from all the others at once. */
@@ -331,7 +329,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .salt = h->plan->salt,
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
         .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
-        .extract_threads = threads_of(h, h->spec->extract_concurrency),
+        .extract_threads = threads_of(h, &sort_threads_extracting, h->spec->extract_concurrency),
         .create_threads = create_threads_of(h),
     };
     host_meet_peers(h);

@@ -31,8 +31,38 @@ static void test_streams_fit(void **state)
             rows[i].threads);
 }
 
+static void test_disks_and_processors(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned asked, disks;
+        long cpus;
+        unsigned extract, create;
+    } rows[] = {
+        {0, 1, 1, 2, 4},
+        {0, 1, 2, 2, 4},
+        {0, 1, 16, 16, 16},
+        {0, 12, 2, 12, 24},
+        {0, 12, 64, 64, 64},
+        {0, 1, -1, 2, 4}, /* sysconf() that does not know */
+        {1, 1, 64, 1, 1},
+        {3, 12, 2, 36, 36},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_int_equal(sort_threads_of(&sort_threads_extracting, rows[i].asked, rows[i].disks,
+                                         rows[i].cpus),
+                         rows[i].extract);
+        assert_int_equal(
+            sort_threads_of(&sort_threads_creating, rows[i].asked, rows[i].disks, rows[i].cpus),
+            rows[i].create);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_streams_fit)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_streams_fit),
+        cmocka_unit_test(test_disks_and_processors),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
