@@ -66,7 +66,8 @@ bool failure_is_of_ended_keys(int status, const char *words, bool is_elsewhere)
     if (status != 400 && status != 401 && status != 403)
         return false;
     for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
-        if (strncmp(words, codes[i], strlen(codes[i])) == 0)
+        const size_t len = strlen(codes[i]);
+        if (strncmp(words, codes[i], len) == 0 && (words[len] == '\0' || words[len] == ':'))
             return true;
     }
     return status == 400 && *words == '\0' && !is_elsewhere;

@@ -101,6 +101,8 @@ static void keys_that_have_ended(void **unused)
         {403, "ExpiredToken", true, true},
         {400, "InvalidToken: x", false, true},
         {400, "TokenRefreshRequired: x", false, true},
+        {400, "InvalidTokenId: x", false, false},
+        {400, "ExpiredTokenException", false, false},
         {400, "", false, true},
         {400, "", true, false},
         {403, "", false, false},

@@ -92,17 +92,27 @@ static int transport_refusal(const struct question *q, const struct answer *n, s
     return error_set(err, E_BACKEND, "%s could not be asked: %s", q->who, n->why);
 }
 
+/* Other errors are of objects, of which the client would think. */
+static int code_of_status(int status, const char *words)
+{
+    int code = status == 400 ? E_BACKEND_DENIED : failure_of_status(status, words, NULL, NULL);
+    switch (code) {
+    case E_BACKEND_DENIED:
+    case E_BACKEND_BUSY:
+    case E_BACKEND_TIMEOUT:
+        return code;
+    default:
+        return E_BACKEND;
+    }
+}
+
 int answer_refusal(const struct question *q, const struct answer *n, const char *words,
                    struct error *err)
 {
     if (n->code != 0)
         return transport_refusal(q, n, err);
-    int code = failure_of_status(n->status, words, NULL, err);
-    if (n->status == 400)
-        code = E_BACKEND_DENIED;
-    return error_set(err, code == E_OBJECT_NOT_FOUND ? E_BACKEND : code,
-                     "%s answered with status %d%s%s", q->who, n->status,
-                     *words != '\0' ? ": " : "", words);
+    return error_set(err, code_of_status(n->status, words), "%s answered with status %d%s%s",
+                     q->who, n->status, *words != '\0' ? ": " : "", words);
 }
 
 static void wipe(char *text)

@@ -42,7 +42,8 @@ bool answer_is_good(const struct answer *n);
 /* May the next one be better? */
 bool answer_is_passing(const struct answer *n);
 /* The error of a backend that a transport error or a status is; 400, 401 and 403 are
- * E_BACKEND_DENIED.  `words`: what the service says, "" for nothing. */
+ * E_BACKEND_DENIED, others E_BACKEND, _BUSY or _TIMEOUT.  `words`: what the service says, "" for
+ * nothing. */
 int answer_refusal(const struct question *q, const struct answer *n, const char *words,
                    struct error *err);
 

@@ -259,6 +259,9 @@ def test_a_container(c):
 def test_what_a_container_answers_is_named(c):
     for fault, expected in (
             ({"status": 404, "code": "NoCredentials"}, (502, "backend_error", "NoCredentials")),
+            ({"status": 412, "code": "OfItsOwn"}, (502, "backend_error", "status 412: OfItsOwn")),
+            ({"status": 416, "code": "OfItsOwn"}, (502, "backend_error", "status 416: OfItsOwn")),
+            ({"status": 504, "times": MANY}, (504, "backend_timeout", "status 504")),
             ({"status": 500, "times": MANY}, (502, "backend_error", "status 500")),
             ({"text": b"{}"}, (502, "backend_error", "no AccessKeyId")),
             ({"read_at": 0, "times": MANY}, (502, "backend_error", "could not be asked"))):
