@@ -128,6 +128,7 @@ static struct cold *cold_make(struct target *t)
     c->env = (struct exchange_env){.rules = {.retries = (unsigned)p->backend_retries,
                                              .backoff_ms = p->backend_backoff,
                                              .backoff_max_ms = p->backend_backoff_max},
+                                   .pause_ms = p->backend_pause,
                                    .ctx = c,
                                    .wait = wait_a_while,
                                    .tokens = google_tokens_new(),

@@ -220,7 +220,7 @@ static int question_put(const struct question *q, struct backend_facts *facts, s
     struct exchange_env env = c->env;
     struct bpipe *none = NULL;
     if (q->stale_ok)
-        env.rules.retries = 0;
+        env.once = true;
     const struct backend_ask ask = {.method = HTTP_HEAD,
                                     .name = q->name,
                                     .if_none_match = q->etag,

@@ -192,18 +192,11 @@ void aws_temporary_free(struct aws_temporary *t)
 }
 
 int aws_temporary_get(struct aws_temporary *t, const struct exchange_env *env, const char *profile,
-                      struct aws_keys *out, enum aws_source *source, struct error *err)
+                      const struct aws_keys *refused, struct aws_keys *out, enum aws_source *source,
+                      struct error *err)
 {
     int code = aws_source_find(profile, source, out, err);
     if (code != 0 || t->kept[*source] == NULL)
         return code;
-    return kept_get(t->kept[*source], env, out, err);
-}
-
-void aws_temporary_refused(struct aws_temporary *t, const struct aws_keys *keys)
-{
-    for (size_t i = 0; i < AWS_SOURCES; i++) {
-        if (t->kept[i] != NULL)
-            kept_refused(t->kept[i], keys);
-    }
+    return kept_get(t->kept[*source], env, refused, out, err);
 }

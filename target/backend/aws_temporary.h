@@ -13,9 +13,9 @@ struct exchange_env;
 struct aws_temporary *aws_temporary_new(void);
 void aws_temporary_free(struct aws_temporary *t); /* NULL is fine */
 
-/* The caller wipes *out, also after an error.  *source: whose they are.  E_BACKEND_DENIED without
- * keys; the errors of a backend, with who was asked. */
+/* The caller wipes *out, also after an error.  refused: those that have ended, as S3 says (kept.h),
+ * or NULL.  *source: whose they are.  E_BACKEND_DENIED without keys; the errors of a backend, with
+ * who was asked. */
 int aws_temporary_get(struct aws_temporary *t, const struct exchange_env *env, const char *profile,
-                      struct aws_keys *out, enum aws_source *source, struct error *err);
-/* S3 says that they have ended. */
-void aws_temporary_refused(struct aws_temporary *t, const struct aws_keys *keys);
+                      const struct aws_keys *refused, struct aws_keys *out, enum aws_source *source,
+                      struct error *err);

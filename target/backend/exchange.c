@@ -202,7 +202,9 @@ struct course {
     struct arena *arena;
     size_t pipe_bytes;
     unsigned done, redirects;
-    bool renewed;                   /* what lets us in */
+    bool renewed;                   /* what lets us in; what was refused is: */
+    struct aws_keys refused_keys;   /* … */
+    const char *refused_token;      /* … or NULL */
     struct aws_keys keys;           /* of who signs with keys … */
     enum aws_source source;         /* … and where they are from */
     struct gate_pass pass;          /* of the try under way */
@@ -236,9 +238,9 @@ static bool renews(struct course *c, const struct attempt *t)
     if (c->renewed || t->transport != 0)
         return false;
     if (c->ask.token != NULL && t->facts.status == 401)
-        google_token_refused(c->env->tokens, c->ask.token);
+        c->refused_token = c->ask.token;
     else if (has_ended_keys(c, t))
-        aws_temporary_refused(c->env->keys, &c->keys);
+        c->refused_keys = c->keys;
     else
         return false;
     c->request.url = NULL;
@@ -253,7 +255,7 @@ static bool goes_on(struct course *c, const struct attempt *t, struct error *err
         return true;
     attempt_failed(t, err);
     random_bytes(&luck, sizeof luck);
-    if (!failure_is_passing(t->facts.status, t->transport) ||
+    if (c->env->once || !failure_is_passing(t->facts.status, t->transport) ||
         !failure_wait(&c->env->rules, ++c->done, t->retry_after_ms, luck, &wait_ms) ||
         !c->env->wait(c->env->ctx, wait_ms))
         return false;
@@ -267,30 +269,31 @@ static int let_in(struct course *c, struct error *err)
     if (!c->spec->is_signed)
         return 0;
     if (c->ops->bears_token)
-        return google_token(c->env->tokens, c->env, c->arena, &c->ask.token, err);
+        return google_token(c->env->tokens, c->env, c->arena, c->refused_token, &c->ask.token, err);
     if (!c->ops->signs)
         return 0;
     c->ask.keys = &c->keys;
-    return aws_temporary_get(c->env->keys, c->env, c->spec->profile, &c->keys, &c->source, err);
+    return aws_temporary_get(c->env->keys, c->env, c->spec->profile,
+                             c->renewed ? &c->refused_keys : NULL, &c->keys, &c->source, err);
 }
 
-/* Each try is made, and signed, anew. */
 static int make_request(struct course *c, struct error *err)
 {
-    if (c->request.url != NULL)
-        return 0;
     c->redirects = 0;
     c->ask.wall_ms = clock_wall_ms();
-    int code = let_in(c, err);
-    return code != 0 ? code : c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
+    return c->ops->request(c->spec, &c->ask, c->arena, &c->request, err);
 }
 
+/* Each try is made, and signed, anew: when it is its turn. */
 static int try_begin(struct course *c, struct error *err)
 {
-    const char *where = c->request.url != NULL ? c->request.url : c->spec->endpoint;
-    if (!gate_enter(c->env->gates, where, &c->pass))
+    const bool is_made = c->request.url != NULL;
+    int code = is_made ? 0 : let_in(c, err);
+    if (code != 0)
+        return code;
+    if (!gate_enter(c->env->gates, is_made ? c->request.url : c->spec->endpoint, &c->pass))
         return failure_of_transport(E_CANCELLED, "", err);
-    int code = make_request(c, err);
+    code = is_made ? 0 : make_request(c, err);
     if (code != 0)
         gate_leave(c->env->gates, &c->pass, GATE_UNKNOWN);
     return code;
@@ -342,6 +345,12 @@ static int course_set(struct course *c, const struct exchange_env *env, const ch
     return 0;
 }
 
+static void course_wipe(struct course *c)
+{
+    aws_keys_wipe(&c->keys);
+    aws_keys_wipe(&c->refused_keys);
+}
+
 int exchange_begin(const struct exchange_env *env, const char *backend_url,
                    const struct backend_ask *ask, size_t pipe_bytes, struct backend_facts *facts,
                    struct bpipe **pipe, struct error *err)
@@ -355,7 +364,7 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
     c.pipe_bytes = pipe_bytes;
     if (code == 0)
         code = course_run(&c, facts, pipe, err);
-    aws_keys_wipe(&c.keys);
+    course_wipe(&c);
     return code;
 }
 
@@ -452,6 +461,6 @@ int exchange_send(const struct exchange_env *env, const char *backend_url,
                          spec.provider, ask->verb == BACKEND_LIST ? "listed" : "written to");
     if (code == 0)
         code = course_send(&c, file, reply, err);
-    aws_keys_wipe(&c.keys);
+    course_wipe(&c);
     return code;
 }

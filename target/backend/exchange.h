@@ -5,8 +5,9 @@
  *                          ▲         │
  *                          └─ wait ──┴ 429, 5xx, reset, silence: again, a few times (failure.h)
  *
- * What lets us in (a token, keys that end) is fetched here, too; a request that is refused because
- * it has ended is repeated once, at once, with what is fetched then.
+ * What lets us in (a token, keys that end) is fetched here, too, before the gate: who waits for it
+ * takes no other's place there.  A request that is refused because it has ended is repeated once,
+ * at once, with what is fetched then.
  *
  * Before a byte of the body has come a failure is repeated here; after that it is whoever reads the
  * pipe that knows what to do.  Messages name neither URLs, which may carry a redirect's signature,
@@ -31,6 +32,9 @@ struct kept;
 struct exchange_env {
     struct http_client *client;
     struct failure_rules rules;
+    bool once; /* a failure is not repeated here: the caller does that, or can do without */
+    uint64_t
+        pause_ms; /* after a question for what lets us in that failed, at first (kept_rule.h) */
     void *ctx;
     /* Waits so long, unless the node stops: then false, at once. */
     bool (*wait)(void *ctx, uint64_t ms);

@@ -103,20 +103,15 @@ struct kept *google_tokens_new(void)
 }
 
 int google_token(struct kept *tokens, const struct exchange_env *env, struct arena *a,
-                 const char **out, struct error *err)
+                 const char *refused, const char **out, struct error *err)
 {
-    struct token t;
-    int code = kept_get(tokens, env, &t, err);
+    struct token t, old = {.text = ""};
+    if (refused != NULL)
+        memcpy(old.text, refused, strlen(refused) + 1);
+    int code = kept_get(tokens, env, refused != NULL ? &old : NULL, &t, err);
     if (code == 0)
         *out = arena_strdup(a, t.text);
     OPENSSL_cleanse(&t, sizeof t);
+    OPENSSL_cleanse(&old, sizeof old);
     return code;
-}
-
-void google_token_refused(struct kept *tokens, const char *token)
-{
-    struct token t = {.text = ""};
-    memcpy(t.text, token, strlen(token) + 1);
-    kept_refused(tokens, &t);
-    OPENSSL_cleanse(&t, sizeof t);
 }

@@ -9,8 +9,7 @@
 
 struct kept *google_tokens_new(void); /* kept_free() */
 
-/* *out is the arena's.  E_BACKEND_DENIED without a key that can be used; a backend's errors. */
+/* *out is the arena's.  refused: what the service took no more (kept.h), or NULL.  E_BACKEND_DENIED
+ * without a key that can be used; a backend's errors. */
 int google_token(struct kept *tokens, const struct exchange_env *env, struct arena *a,
-                 const char **out, struct error *err);
-/* The service takes it no more. */
-void google_token_refused(struct kept *tokens, const char *token);
+                 const char *refused, const char **out, struct error *err);

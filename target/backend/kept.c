@@ -17,7 +17,8 @@ struct kept {
     pthread_cond_t ended; /* a question */
     bool asking;
     uint64_t questions; /* that have ended */
-    struct error err;   /* of the last one */
+    struct error err;   /* of the last one … */
+    bool was_once;      /* … which was not repeated */
     struct kept_times times;
     void *value;
 };
@@ -74,26 +75,46 @@ static void keep(struct kept *k, const void *value, int64_t end_ms)
     kept_rule_got(&k->times, k->ops->wall_ms(), end_ms, any_number());
 }
 
-/* Without the lock meanwhile. */
-static int ask(struct kept *k, const struct exchange_env *env, bool once)
+/* Did it come in time to be used? */
+static int check_end(const struct kept *k, int64_t end_ms, struct error *err)
 {
+    if (end_ms > k->ops->wall_ms())
+        return 0;
+    return error_set(err, E_BACKEND, "%s: it has ended before it could be used", k->ops->what);
+}
+
+static void note_failure(struct kept *k, bool renews, bool once)
+{
+    if (renews)
+        kept_rule_not_renewed(&k->times, k->ops->wall_ms(), any_number());
+    else if (!once)
+        kept_rule_failed(&k->times, k->ops->wall_ms());
+}
+
+/* Without the lock meanwhile.  renews: the old one holds. */
+static int ask(struct kept *k, const struct exchange_env *env, bool renews)
+{
+    const bool once = renews || env->once;
     struct error err = ERROR_INIT;
     int64_t end_ms = 0;
     void *value = xcalloc(1, k->ops->size);
     k->asking = true;
     pthread_mutex_unlock(&k->lock);
     int code = ask_until(k, env, once, value, &end_ms, &err);
-    if (code != 0 && once)
+    if (code == 0)
+        code = check_end(k, end_ms, &err);
+    if (code != 0 && renews)
         log_warn("not renewed, the old one is used until it ends", lstr("what", k->ops->what),
                  lerr(&err));
     pthread_mutex_lock(&k->lock);
     k->asking = false;
     k->questions++;
     k->err = code != 0 ? err : ERROR_INIT;
+    k->was_once = once;
     if (code == 0)
         keep(k, value, end_ms);
     else
-        kept_rule_failed(&k->times, k->ops->wall_ms(), any_number());
+        note_failure(k, renews, once);
     OPENSSL_cleanse(value, k->ops->size);
     free(value);
     pthread_cond_broadcast(&k->ended);
@@ -111,44 +132,51 @@ static int wait_for_answer(struct kept *k)
     return k->err.code;
 }
 
-/* 0: it holds. */
-static int get(struct kept *k, const struct exchange_env *env)
+static struct kept_case case_of(const struct kept *k, const struct exchange_env *env,
+                                const void *refused)
 {
-    for (bool has_asked = false;;) {
-        const int64_t now_ms = k->ops->wall_ms();
-        const bool holds = kept_rule_holds(&k->times, now_ms);
-        const enum kept_move move = kept_rule_move(&k->times, k->asking, now_ms);
-        if (move == KEPT_USE || (has_asked && holds))
+    return (struct kept_case){.now_ms = k->ops->wall_ms(),
+                              .pause_ms = (int64_t)env->pause_ms,
+                              .asking = k->asking,
+                              .refused =
+                                  refused != NULL && memcmp(k->value, refused, k->ops->size) == 0};
+}
+
+/* 0: it is there. */
+static int get(struct kept *k, const struct exchange_env *env, const void *refused)
+{
+    for (;;) {
+        int code;
+        const struct kept_case c = case_of(k, env, refused);
+        switch (kept_rule_move(&k->times, &c)) {
+        case KEPT_USE:
             return 0;
-        if (has_asked && k->err.code == 0)
-            error_set(&k->err, E_BACKEND, "%s: it has ended before it could be used", k->ops->what);
-        if (has_asked)
+        case KEPT_RENEW:
+            ask(k, env, true); /* well or not: it is looked anew */
+            break;
+        case KEPT_ASK:
+            kept_rule_begins(&k->times, &c);
+            return ask(k, env, false);
+        case KEPT_WAIT:
+            code = wait_for_answer(k);
+            if (code == 0 || !k->was_once || env->once)
+                return code;
+            break;
+        case KEPT_FAIL:
             return k->err.code;
-        const int code = move == KEPT_WAIT ? wait_for_answer(k) : ask(k, env, holds);
-        if (code != 0 && !holds)
-            return code;
-        has_asked = move == KEPT_ASK && !holds;
+        }
     }
 }
 
-int kept_get(struct kept *k, const struct exchange_env *env, void *value, struct error *err)
+int kept_get(struct kept *k, const struct exchange_env *env, const void *refused, void *value,
+             struct error *err)
 {
     pthread_mutex_lock(&k->lock);
-    int code = get(k, env);
+    int code = get(k, env, refused);
     if (code == 0)
         memcpy(value, k->value, k->ops->size);
     else
         error_set(err, code, "%s", k->err.message);
     pthread_mutex_unlock(&k->lock);
     return code;
-}
-
-void kept_refused(struct kept *k, const void *value)
-{
-    pthread_mutex_lock(&k->lock);
-    if (k->times.is_there && memcmp(k->value, value, k->ops->size) == 0) {
-        OPENSSL_cleanse(k->value, k->ops->size);
-        k->times = (struct kept_times){.is_there = false};
-    }
-    pthread_mutex_unlock(&k->lock);
 }

@@ -99,7 +99,7 @@ static bool session_wait(struct session *s)
 static int session_send(struct session *s, struct error *err)
 {
     struct exchange_env once = *s->env;
-    once.rules.retries = 0;
+    once.once = true;
     for (bool done = false;;) {
         struct backend_facts facts;
         struct error why = ERROR_INIT;

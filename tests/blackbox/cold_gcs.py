@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 import threading
 
-from cold_lib import QUICK, is_broken, metric, run_job
+from cold_lib import NO_PAUSE, QUICK, is_broken, metric, run_job
 from lib import check, equal, in_parallel, main, wait_for
 
 from fake_gcs import BEGIN, TOKEN, FakeGCS
@@ -315,4 +315,4 @@ def test_keys_are_nowhere(c):
 if __name__ == "__main__":
     os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = GCS.key_file
     with HOME, GCS, PUBLIC:
-        main(targets=1, args=[*QUICK, "--target-arg=--cold-range-fetch=64KiB"])
+        main(targets=1, args=[*QUICK, NO_PAUSE, "--target-arg=--cold-range-fetch=64KiB"])

@@ -7,7 +7,7 @@ import os
 import tempfile
 import threading
 
-from cold_lib import MANY, QUICK
+from cold_lib import MANY, NO_PAUSE, QUICK
 from lib import check, equal, in_parallel, main, wait_for
 
 from fake_gcs import METADATA, TOKEN, FakeGCS
@@ -117,4 +117,4 @@ if __name__ == "__main__":
     os.environ.pop("GOOGLE_APPLICATION_CREDENTIALS", None)
     os.environ.update({"GCE_METADATA_HOST": GCS.host, "CLOUDSDK_CONFIG": HOME.name})
     with HOME, GCS:
-        main(targets=1, args=QUICK)
+        main(targets=1, args=[*QUICK, NO_PAUSE])

@@ -11,6 +11,7 @@ from fake_s3 import FakeS3, Noughts  # noqa: E402,F401
 
 # A backend's failures are over quickly, and few tries are made.
 QUICK = [f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-backoff-max=1s", "--backend-retries=2")]
+NO_PAUSE = "--target-arg=--backend-pause=0"  # what failed is asked for anew at once
 MANY = 99  # failures: more than there are tries, each of which may be several where kept connections are reset
 
 

@@ -9,7 +9,7 @@ import os
 import tempfile
 import threading
 
-from cold_lib import MANY, QUICK
+from cold_lib import MANY, NO_PAUSE, QUICK, FakeS3
 from lib import check, equal, in_parallel, main, wait_for
 
 from fake_aws import CONTAINER, CONTAINER_PATH, KEYS, ROLE, ROLE_ARN, SESSION, STS, FakeAWS
@@ -17,6 +17,7 @@ from fake_aws import CONTAINER, CONTAINER_PATH, KEYS, ROLE, ROLE_ARN, SESSION, S
 HOME = tempfile.TemporaryDirectory()
 IN_FILE = {"AKIDINFILE": "theFile'sSecretThatNobodyMaySee", "AKIDAGAIN": "anotherSecretThatNobodyMaySee"}
 AWS = FakeAWS(IN_FILE)
+OPEN = FakeS3()  # where nothing is signed
 INSTANCE = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": AWS.url + "/"}
 SAID = []  # error documents
 TRIES = 3  # of a question: QUICK
@@ -45,10 +46,10 @@ def begin(**variables):
     os.environ.update({"AWS_SHARED_CREDENTIALS_FILE": path_of("credentials"), **variables})
 
 
-def restart(c, **variables):
+def restart(c, *args, **variables):
     begin(**variables)
     c.stop("t1")
-    c.start("t1")
+    c.start("t1", *args)
     c.wait_node("t1", "active")
 
 
@@ -311,6 +312,71 @@ def test_what_sts_answers_is_named(c):
     refused(c, 403, "backend_denied", "AWS_WEB_IDENTITY_TOKEN_FILE")
 
 
+# --- keys that do not come
+
+
+def identity(**variables):
+    AWS.identity = "ey.theLastThatNobodyMaySee"
+    return {"AWS_ENDPOINT_URL_STS": AWS.url, "AWS_ROLE_ARN": ROLE_ARN,
+            "AWS_WEB_IDENTITY_TOKEN_FILE": write_file("identity", AWS.identity), **variables}
+
+
+def denied(c):
+    SAID.append(fresh(c).expect(403, "backend_denied", "AccessDenied").body.decode())
+
+
+def test_one_who_is_refused_takes_nothing_from_others(c):
+    """S3 says no more of a HEAD than 400, which may be of old keys, or not."""
+    restart(c, **identity())
+    fresh(c).expect(200)
+    name = new_object()
+    AWS.is_so(name, status=400)
+    AWS.fail(STS, times=MANY, status=403, code="AccessDenied")
+    with asked(1, STS):
+        c.object("HEAD", "s3", name).expect(403)
+        fresh(c).expect(200)
+    AWS.calm()
+
+
+def test_keys_that_do_not_come_hold_nobody_up(c):
+    """Once they could not be had one asks for them, and has to wait; more than there are threads do not."""
+    restart(c, **identity())
+    c.create("open", backend=f"s3://open?endpoint={OPEN.url}&auth=none")
+    AWS.fail(STS, status=403, code="AccessDenied")
+    denied(c)
+    go, before, got = threading.Event(), AWS.count(STS), []
+    AWS.fail(STS, times=MANY, stall=go)
+    thread = threading.Thread(target=lambda: got.append(fresh(c).status))
+    thread.start()
+    try:
+        wait_for(lambda: AWS.count(STS) > before, "one asks")
+        in_parallel(lambda _: denied(c), range(40), 40)
+        for i in range(4):
+            OPEN.put("open", f"o/{i}", b"open")
+            equal(c.get("open", f"o/{i}").expect(200).body, b"open", "what needs no keys")
+    finally:
+        go.set()
+        AWS.calm()
+        thread.join()
+    equal(got, [200], "who asked")
+    fresh(c).expect(200)
+
+
+def test_who_comes_soon_after_has_the_same_error(c):
+    restart(c, "--arg=--backend-pause=1h", **identity())
+    AWS.fail(STS, status=403, code="AccessDenied")
+    denied(c)
+    with asked(0, STS):
+        in_parallel(lambda _: denied(c), range(8), 8)
+    restart(c, "--arg=--backend-pause=1h", **identity())
+    name = new_object()
+    AWS.is_so(name, status=400, code="ExpiredToken")
+    with asked(1, STS):
+        fresh(c).expect(200)
+        SAID.append(c.get("s3", name).expect(502, "backend_error", "ExpiredToken").body.decode())  # and new ones, too
+    AWS.calm()
+
+
 # --- secrets
 
 
@@ -326,5 +392,5 @@ def test_secrets_are_nowhere(c):
 
 if __name__ == "__main__":
     begin(**INSTANCE)
-    with HOME, AWS:
-        main(targets=1, args=QUICK)
+    with HOME, AWS, OPEN:
+        main(targets=1, args=[*QUICK, NO_PAUSE])
