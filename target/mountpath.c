@@ -22,7 +22,7 @@
 #include "target/index_apart.h"
 #include "target/reindexer.h"
 
-enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20, BUCKET_DIRS = 256 };
+enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20 };
 
 const char *mountpath_id(const struct mountpath *mp)
 {
@@ -302,8 +302,7 @@ int mountpath_open(const char *path, const char *target_id, bool moved_ok, struc
 {
     struct mountpath *mp = xcalloc(1, sizeof *mp);
     mp->lock_fd = mp->root_fd = mp->obj_fd = mp->tmp_fd = mp->trash_fd = -1;
-    mp->made = bucket_ids_new();
-    pthread_mutex_init(&mp->making_lock, NULL);
+    mp->durable = bucket_dirs_new();
     int code = open_steps(mp, path, target_id, moved_ok, err);
     if (code != 0) {
         mountpath_close(mp);
@@ -346,8 +345,7 @@ void mountpath_close(struct mountpath *mp)
             close(fds[i]);
     }
     meter_unref(mp->meter);
-    bucket_ids_free(mp->made);
-    pthread_mutex_destroy(&mp->making_lock);
+    bucket_dirs_free(mp->durable);
     format_free(mp->format);
     free(mp->format_text);
     free(mp->path);
@@ -436,81 +434,67 @@ void mountpath_tmp_name(struct mountpath *mp, char out[static MOUNTPATH_TMP_NAME
     snprintf(out, MOUNTPATH_TMP_NAME, "%llx", atomic_fetch_add(&mp->next_tmp, 1));
 }
 
-static int fill_bucket(const struct mountpath *mp, const char *tmp, struct error *err)
+/* --- directories of objects ------------------------------------------------------------------- */
+
+/* 0 or an errno.  Another thread may make the same one. */
+static int make_dir(const struct mountpath *mp, const char *path)
 {
-    _cleanup_close_ int fd = -1;
-    if (mkdirat(mp->tmp_fd, tmp, DIR_MODE) != 0)
-        return error_errno(err, errno, "make a directory in '%s/.dfc/tmp'", mp->path);
-    int code = open_dir_at(mp->tmp_fd, tmp, mp, &fd, err);
-    if (code != 0)
-        return code;
-    for (unsigned i = 0; i < BUCKET_DIRS; i++) {
-        char name[3];
-        snprintf(name, sizeof name, "%02x", i & 0xff);
-        if (mkdirat(fd, name, DIR_MODE) != 0)
-            return error_errno(err, errno, "make a directory in '%s/.dfc/tmp'", mp->path);
-    }
-    int errnum = file_sync(fd, "sync.bucket");
-    return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s/.dfc/tmp/%s'", mp->path, tmp);
+    return mkdirat(mp->obj_fd, path, DIR_MODE) == 0 || errno == EEXIST ? 0 : errno;
 }
 
-static int publish_bucket(const struct mountpath *mp, const char *tmp, const char *name,
-                          struct error *err)
+/* What is made anew counts as durable no more, should somebody have removed what was there. */
+static int make_way(struct mountpath *mp, uint64_t bucket_id, unsigned fan, const char *dir)
 {
-    int errnum = fault_errno("disk.rename");
-    if (errnum == 0 && renameat(mp->tmp_fd, tmp, mp->obj_fd, name) != 0)
-        errnum = errno;
-    if (errnum == 0)
-        errnum = file_sync(mp->obj_fd, "sync.buckets");
-    return errnum == 0 ? 0 : error_errno(err, errnum, "make '%s/.dfc/obj/%s'", mp->path, name);
+    char bucket[24];
+    bucket_dirs_forget(mp->durable, bucket_id, fan);
+    int errnum = make_dir(mp, dir);
+    if (errnum != ENOENT)
+        return errnum;
+    snprintf(bucket, sizeof bucket, "%llu", (unsigned long long)bucket_id);
+    bucket_dirs_remove(mp->durable, bucket_id);
+    errnum = make_dir(mp, bucket);
+    return errnum != 0 ? errnum : make_dir(mp, dir);
 }
 
-static int remove_tmp(const struct mountpath *mp, const char *tmp, struct error *err)
+int mountpath_make_dir(struct mountpath *mp, uint64_t bucket_id, const struct object_path *p,
+                       struct error *err)
 {
-    _cleanup_free_ char *path = xprintf("%s/.dfc/tmp/%s", mp->path, tmp);
-    return file_remove_tree(path, err);
-}
-
-static int new_bucket(struct mountpath *mp, const char *name, struct error *err)
-{
-    char tmp[MOUNTPATH_TMP_NAME];
-    mountpath_tmp_name(mp, tmp);
-    int code = fill_bucket(mp, tmp, err);
-    if (code == 0)
-        code = publish_bucket(mp, tmp, name, err);
-    /* Gone when it was renamed; what is left otherwise is emptied at the next start, too. */
-    (void)remove_tmp(mp, tmp, NULL);
-    return code;
-}
-
-/* What is there may be a process's that failed, or was killed, before it was on the disk. */
-static int sync_buckets(struct mountpath *mp, struct error *err)
-{
-    int errnum = file_sync(mp->obj_fd, "sync.buckets");
-    return errnum == 0 ? 0 : error_errno(err, errnum, "sync '%s/.dfc/obj'", mp->path);
-}
-
-static bool has_bucket(const struct mountpath *mp, const char *name)
-{
-    return faccessat(mp->obj_fd, name, F_OK, 0) == 0;
-}
-
-int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
-{
-    char name[24];
-    int code = 0;
-    snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
-    if (bucket_ids_has(mp->made, bucket_id) && has_bucket(mp, name))
+    char dir[OBJECT_PATH_MAX];
+    snprintf(dir, sizeof dir, "%.*s", p->dir_len, p->text);
+    if (faccessat(mp->obj_fd, dir, F_OK, 0) == 0)
         return 0;
-    pthread_mutex_lock(&mp->making_lock);
-    if (!has_bucket(mp, name))
-        code = new_bucket(mp, name, err);
-    else if (!bucket_ids_has(mp->made, bucket_id))
-        code = sync_buckets(mp, err);
-    if (code == 0)
-        bucket_ids_add(mp->made, bucket_id);
-    pthread_mutex_unlock(&mp->making_lock);
-    return mountpath_failed(mp, code);
+    int errnum = fault_errno("disk.mkdir");
+    if (errnum == 0)
+        errnum = make_way(mp, bucket_id, p->fan, dir);
+    return errnum == 0 ? 0
+                       : mountpath_failed(mp, error_errno(err, errnum, "make '%s/.dfc/obj/%s'",
+                                                          mp->path, dir));
+}
+
+/* 0 or an errno. */
+static int sync_bucket(const struct mountpath *mp, const char *bucket)
+{
+    _cleanup_close_ int fd = openat(mp->obj_fd, bucket, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return fd < 0 ? errno : file_sync(fd, "sync.bucket");
+}
+
+int mountpath_sync_way(struct mountpath *mp, uint64_t bucket_id, const struct object_path *p,
+                       struct error *err)
+{
+    char bucket[24];
+    if (bucket_dirs_has(mp->durable, bucket_id, p->fan))
+        return 0;
+    snprintf(bucket, sizeof bucket, "%llu", (unsigned long long)bucket_id);
+    int errnum = sync_bucket(mp, bucket);
+    if (errnum == ENOENT)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    if (errnum == 0 && !bucket_dirs_has_bucket(mp->durable, bucket_id))
+        errnum = file_sync(mp->obj_fd, "sync.buckets");
+    if (errnum == 0)
+        bucket_dirs_add(mp->durable, bucket_id, p->fan);
+    return errnum == 0 ? 0
+                       : mountpath_failed(mp, error_errno(err, errnum, "sync '%s/.dfc/obj/%s'",
+                                                          mp->path, bucket));
 }
 
 int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err)
@@ -518,7 +502,7 @@ int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct erro
     char name[24], trash[MOUNTPATH_TMP_NAME];
     snprintf(name, sizeof name, "%llu", (unsigned long long)bucket_id);
     random_id("bucket-", trash); /* not a number: these outlive a restart */
-    bucket_ids_remove(mp->made, bucket_id);
+    bucket_dirs_remove(mp->durable, bucket_id);
     if (renameat(mp->obj_fd, name, mp->trash_fd, trash) == 0 || errno == ENOENT)
         return 0;
     return error_errno(err, errno, "remove '%s/.dfc/obj/%s'", mp->path, name);

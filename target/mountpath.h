@@ -3,7 +3,7 @@
  *   <path>/.dfc/lock           held (flock) while a daemon has the mountpath open
  *   <path>/.dfc/format.json    whose it is: format.h
  *   <path>/.dfc/life.json      what must be known when power comes back: life.h
- *   <path>/.dfc/obj/<bucket id>/<xx>/<hash>    objects; a bucket's 256 directories appear at once
+ *   <path>/.dfc/obj/<bucket id>/<xx>/<hash>    objects; directories are made for the first of them
  *   <path>/.dfc/tmp/           unfinished writes; emptied when it is opened
  *   <path>/.dfc/trash/         buckets that were destroyed, on their way out
  *   <path>/.dfc/index/         index.h
@@ -25,10 +25,11 @@
 #include "common/error.h"
 #include "common/metrics.h"
 #include "io/disk.h"
-#include "target/bucket_ids.h"
+#include "target/bucket_dirs.h"
 #include "target/format.h"
 #include "target/index.h"
 #include "target/life.h"
+#include "target/object_path.h"
 
 struct meter;
 struct reader;
@@ -45,8 +46,7 @@ struct mountpath {
     int trash_fd;
     dev_t device;
     atomic_ullong next_tmp;
-    struct bucket_ids *made;     /* buckets whose directories are known to be on the disk */
-    pthread_mutex_t making_lock; /* of who makes one; a leaf */
+    struct bucket_dirs *durable; /* directories that are known to be on the disk */
     struct life *life;   /* begins when the index is whole: floor.h */
     struct index *index; /* mountpaths.h opens these four */
     struct reindexer *reindexer;
@@ -96,8 +96,13 @@ int mountpath_failed(struct mountpath *mp, int code);
 /* A name in tmp/ that nobody else uses. */
 enum { MOUNTPATH_TMP_NAME = 24 };
 void mountpath_tmp_name(struct mountpath *mp, char out[static MOUNTPATH_TMP_NAME]);
-/* The bucket's directories, all or none, durably. */
-int mountpath_make_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err);
+/* The directory of an object, and its bucket's, where they are absent. */
+int mountpath_make_dir(struct mountpath *mp, uint64_t bucket_id, const struct object_path *p,
+                       struct error *err);
+/* Brings the way to that directory to the disk: before anything in it counts as durable.
+ * E_BUCKET_NOT_FOUND where the bucket's is gone. */
+int mountpath_sync_way(struct mountpath *mp, uint64_t bucket_id, const struct object_path *p,
+                       struct error *err);
 /* Moves the bucket's directory into trash/, quickly.  Absent is fine. */
 int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct error *err);
 /* Removes what is in trash/, which may take long; ends early when *stop becomes true. */

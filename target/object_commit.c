@@ -176,20 +176,27 @@ static int publish_locked(struct commit *c, struct error *err)
     return code;
 }
 
+/* The directory that the name will stand in, for its sync; the way to it is on the disk by then. */
+static int open_dir(struct commit *c, struct error *err)
+{
+    struct mountpath *mp = c->place.mp;
+    char dir[OBJECT_PATH_MAX];
+    snprintf(dir, sizeof dir, "%.*s", c->place.path.dir_len, c->place.path.text);
+    c->dir_fd = openat(mp->obj_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (c->dir_fd < 0 && errno == ENOENT)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    if (c->dir_fd < 0)
+        return error_errno(err, errno, "open '%s/.dfc/obj/%s'", mp->path, dir);
+    return mountpath_sync_way(mp, c->place.bucket_id, &c->place.path, err);
+}
+
 static int step_publish(struct commit *c, struct error *err)
 {
-    const struct mountpath *mp = c->place.mp;
-    if (c->sync) {
-        char dir[OBJECT_PATH_MAX];
-        snprintf(dir, sizeof dir, "%.*s", c->place.path.dir_len, c->place.path.text);
-        c->dir_fd = openat(mp->obj_fd, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (c->dir_fd < 0 && errno == ENOENT)
-            return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
-        if (c->dir_fd < 0)
-            return error_errno(err, errno, "open '%s/.dfc/obj/%s'", mp->path, dir);
-    }
+    int code = c->sync ? open_dir(c, err) : 0;
+    if (code != 0)
+        return code;
     object_lock(&c->place);
-    int code = publish_locked(c, err);
+    code = publish_locked(c, err);
     object_unlock(&c->place);
     return code;
 }

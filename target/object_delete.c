@@ -55,7 +55,7 @@ static int deletion_prepare(struct commit *c, struct error *err)
 {
     int code = commit_ask(c, err);
     if (code == 0) /* the object may be on another mountpath, where HRW had put it once */
-        code = mountpath_make_bucket(c->place.mp, c->place.bucket_id, err);
+        code = mountpath_make_dir(c->place.mp, c->place.bucket_id, &c->place.path, err);
     return code != 0 ? code : object_tmp_create(c->place.mp, c->tmp, &c->fd, err);
 }
 

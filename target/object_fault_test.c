@@ -12,12 +12,13 @@
 #include "target/object_path.h"
 #include "target/sweep.h"
 
-static const char *const points[] = {"disk.open", "disk.write",  "disk.xattr",
-                                     "disk.sync", "index.write", "disk.rename"};
+static const char *const points[] = {"disk.open",   "disk.write", "disk.xattr", "disk.sync",
+                                     "index.write", "disk.mkdir", "disk.rename"};
 enum { POINTS = sizeof points / sizeof *points, PASSES_MAX = 20 };
 
 /* What is done to "a", which is "old" or does not exist before. */
 struct scenario {
+    bool fresh; /* nor does its directory, or the bucket's */
     bool exists;
     bool deletes;
     enum durability durability;
@@ -30,6 +31,8 @@ static const struct scenario scenarios[] = {
     {.exists = false, .deletes = false, .durability = DURABILITY_ASYNC},
     {.exists = true, .deletes = false, .durability = DURABILITY_ASYNC},
     {.exists = true, .deletes = true, .durability = DURABILITY_ASYNC},
+    {.fresh = true, .durability = DURABILITY_SYNC},
+    {.fresh = true, .durability = DURABILITY_ASYNC},
 };
 enum { SCENARIOS = sizeof scenarios / sizeof *scenarios };
 
@@ -59,10 +62,9 @@ static void assert_holds(const char *text)
 static void begin(const struct scenario *sc)
 {
     fixture_open();
-    /* The bucket's directories are there: what is tested is the object. */
+    if (sc->fresh)
+        return;
     assert_int_equal(put_text_as("a", "old", DURABILITY_SYNC, NULL), 0);
-    assert_int_equal(mountpath_make_bucket(fixture_mp(0), BUCKET, NULL), 0);
-    assert_int_equal(mountpath_make_bucket(fixture_mp(1), BUCKET, NULL), 0);
     if (!sc->exists)
         assert_int_equal(delete_name("a"), 0);
 }

@@ -3,12 +3,15 @@
 #include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "common/mem.h"
 
 enum { AT_ONCE = 16 << 10 /* files of a directory that are put in order */ };
 
 struct walk {
+    const struct mountpath *mp;
+    uint64_t bucket_id;
     const atomic_bool *stop;
     int (*fn)(void *ctx, const char *path, struct error *err);
     void *ctx;
@@ -57,10 +60,19 @@ static int walk_entries(const struct walk *w, const char *path, const struct ent
     return code;
 }
 
+/* Nothing was ever put into a directory that does not exist, unless the bucket's is gone, too: that
+ * is an error where nobody can have removed it. */
+static bool is_empty(const struct walk *w)
+{
+    _cleanup_free_ char *bucket =
+        xprintf("%s/.dfc/obj/%llu", w->mp->path, (unsigned long long)w->bucket_id);
+    return w->stop != NULL || access(bucket, F_OK) == 0;
+}
+
 static int walk_fan(const struct walk *w, const char *path, struct error *err)
 {
     DIR *dir = opendir(path);
-    if (dir == NULL && errno == ENOENT && w->stop != NULL) /* the bucket is on its way out */
+    if (dir == NULL && errno == ENOENT && is_empty(w))
         return 0;
     if (dir == NULL)
         return error_errno(err, errno, "open '%s'", path);
@@ -82,7 +94,8 @@ int object_files_each_of(const struct mountpath *mp, uint64_t bucket_id, unsigne
                          int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
                          struct error *err)
 {
-    const struct walk w = {.stop = stop, .fn = fn, .ctx = ctx};
+    const struct walk w = {
+        .mp = mp, .bucket_id = bucket_id, .stop = stop, .fn = fn, .ctx = ctx};
     _cleanup_free_ char *path =
         xprintf("%s/.dfc/obj/%llu/%02x", mp->path, (unsigned long long)bucket_id, fan);
     return walk_fan(&w, path, err);

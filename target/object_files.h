@@ -8,8 +8,7 @@
 
 #include "common/error.h"
 #include "target/mountpath.h"
-
-enum { OBJECT_FANS = 256 }; /* directories of a bucket */
+#include "target/object_path.h"
 
 /* fn() for each, with its whole path, until one fails.  With `stop` others are at work meanwhile: a
  * bucket that goes is no error, and E_CANCELLED comes when *stop becomes true.  NULL: nobody else
@@ -17,7 +16,7 @@ enum { OBJECT_FANS = 256 }; /* directories of a bucket */
 int object_files_each(const struct mountpath *mp, uint64_t bucket_id, const atomic_bool *stop,
                       int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
                       struct error *err);
-/* Those of one directory, whose number is below OBJECT_FANS. */
+/* Those of one directory, whose number is below OBJECT_FANS; it may never have been made. */
 int object_files_each_of(const struct mountpath *mp, uint64_t bucket_id, unsigned fan,
                          const atomic_bool *stop,
                          int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,

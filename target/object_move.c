@@ -129,7 +129,8 @@ static int sync_dir_of(const struct object_place *p, struct error *err)
 {
     char dir[OBJECT_PATH_MAX];
     snprintf(dir, sizeof dir, "%.*s", p->path.dir_len, p->path.text);
-    return sync_path(p, dir, "sync.name", err);
+    int code = mountpath_sync_way(p->mp, p->bucket_id, &p->path, err);
+    return code != 0 ? code : sync_path(p, dir, "sync.name", err);
 }
 
 /* Before an older copy goes that lies on another disk: power could take both, where the newest was
@@ -306,7 +307,7 @@ static int look(struct move *m, bool *go_on, struct error *err)
         return 0;
     }
     *go_on = true;
-    return mountpath_make_bucket(m->place.mp, m->place.bucket_id, err);
+    return mountpath_make_dir(m->place.mp, m->place.bucket_id, &m->place.path, err);
 }
 
 static int try_move(struct move *m, bool *again, struct error *err)

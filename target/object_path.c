@@ -15,4 +15,5 @@ void object_path_set(struct object_path *p, uint64_t bucket_id, const char *name
         snprintf(p->text, sizeof p->text, "%llu/%.2s", (unsigned long long)bucket_id, hash);
     snprintf(p->text + dir_len, sizeof p->text - (size_t)dir_len, "/%s", hash);
     p->dir_len = (uint8_t)dir_len;
+    p->fan = canonical.digest[0];
 }

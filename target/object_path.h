@@ -5,11 +5,15 @@
 
 #include <stdint.h>
 
-enum { OBJECT_PATH_MAX = 20 + 1 + 2 + 1 + 32 + 1 };
+enum {
+    OBJECT_PATH_MAX = 20 + 1 + 2 + 1 + 32 + 1,
+    OBJECT_FANS = 256, /* directories of a bucket */
+};
 
 struct object_path {
     char text[OBJECT_PATH_MAX]; /* "7/3f/3f09…": below obj/ */
     uint8_t dir_len;            /* of "7/3f" */
+    uint8_t fan;                /* 0x3f */
 };
 
 void object_path_set(struct object_path *p, uint64_t bucket_id, const char *name);

@@ -227,7 +227,7 @@ static int put_begin_steps(struct object_put *p, struct error *err)
     if ((code = put_check_texts(p, err)) != 0 ||
         (put_takes_room(p) && (code = put_check_space(p, err)) != 0) ||
         (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
-        (code = mountpath_make_bucket(c->place.mp, c->place.bucket_id, err)) != 0 ||
+        (code = mountpath_make_dir(c->place.mp, c->place.bucket_id, &c->place.path, err)) != 0 ||
         (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
         return code;
     return put_takes_room(p) ? put_preallocate(p, err) : 0;
