@@ -43,7 +43,7 @@ def test_who_is_passed_over_renames_nothing_that_it_had(c):
     over meanwhile.  What it had must not come to the new name."""
     s = Scene(c, "renames", copies=2)
     other, (first, second) = s.names("t1", "t2")[1], s.names("t2", "t1")
-    s.arm(t2="copies.own=delay:3s@1")
+    s.arm(t2="copies.own=delay:8s@1")
     s.restart("t1", "--arg=--rename-parallel=1")
     s.armed.add("t1")
     s.calm()
