@@ -1,6 +1,7 @@
 #include "api/call.h"
 
 #include "api/failure.h"
+#include "api/signed.h"
 #include "api/uri.h"
 #include "common/clock.h"
 #include "common/mem.h"
@@ -48,6 +49,24 @@ int call_header(struct call *call, struct dfc_error *err, const char *name, cons
         value[0] != '\0' ? xprintf("%s: %s", name, value) : xprintf("%s;", name);
     headers_push(&call->headers, line);
     return DFC_OK;
+}
+
+/* ---- places: the endpoints, or the origins that the call names ---- */
+
+static size_t call_place_count(const struct dfc_client *c, const struct call *call)
+{
+    size_t count = 0;
+    if (call->origins == NULL)
+        return client_endpoint_count(c);
+    while (call->origins[count] != NULL)
+        count++;
+    return count;
+}
+
+static const char *call_place_at(const struct dfc_client *c, const struct call *call, size_t i)
+{
+    return call->origins != NULL ? call->origins[i % call_place_count(c, call)]
+                                 : client_endpoint_at(c, i);
 }
 
 /* ---- one try ---- */
@@ -104,7 +123,8 @@ static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *
         .progress = call->progress,
         .progress_context = call->progress_context,
     };
-    enum exchange_end end = exchange_run(c, a->handle, &x, &call->reply, err);
+    enum exchange_end end = (call->administers ? signed_exchange_run
+                                               : exchange_run)(c, a->handle, &x, &call->reply, err);
     curl_slist_free_all(x.headers);
     return end;
 }
@@ -164,7 +184,7 @@ static int attempt_conclude(struct attempt *a, struct dfc_error *err)
     a->outcome = outcome_of_status(r->status, err);
     a->retry_after_ms = headers_retry_after_ms(&r->headers, clock_wall_ms() / 1000);
     error_fill_from_headers(err, &r->headers, a->request_id);
-    if (strcmp(err->code, error_name(E_ROUTE)) == 0 && a->call->origin == NULL)
+    if (strcmp(err->code, error_name(E_ROUTE)) == 0 && a->call->origins == NULL)
         return say_not_a_proxy(err);
     return rc;
 }
@@ -187,11 +207,11 @@ static int attempt_ended(struct attempt *a, enum exchange_end end, struct dfc_er
 static int attempt_run(struct dfc_client *c, struct attempt *a, struct dfc_error *err)
 {
     struct call *call = a->call;
-    const char *origin = call->origin != NULL ? call->origin : client_endpoint_at(c, a->endpoint);
+    const char *origin = call_place_at(c, call, a->endpoint);
     _cleanup_free_ char *url = xprintf("%s%s", origin, buf_str(&call->path));
     for (int hops = 0; hops <= REDIRECTS_MAX; hops++) {
         enum exchange_end end = attempt_exchange(c, a, url, hops > 0, err);
-        if (hops == 0 && end != EXCHANGE_UNSENT && call->origin == NULL)
+        if (hops == 0 && end != EXCHANGE_UNSENT && call->origins == NULL)
             client_endpoint_answered(c, a->endpoint);
         if (end != EXCHANGE_REPLIED || !is_redirect(call->reply.status))
             return attempt_ended(a, end, err);
@@ -210,16 +230,16 @@ static int attempt_run(struct dfc_client *c, struct attempt *a, struct dfc_error
 
 /* ---- all tries ---- */
 
-/* The place among the endpoints, and how many of this round are left to try. */
+/* The place where the next try begins, and how many of this round are left to try. */
 struct round {
     size_t endpoint;
     size_t left;
 };
 
-static void round_begin(struct round *r, const struct dfc_client *c)
+static void round_begin(struct round *r, const struct dfc_client *c, const struct call *call)
 {
-    r->endpoint = client_endpoint_current(c);
-    r->left = client_endpoint_count(c) - 1;
+    r->endpoint = call->origins != NULL ? 0 : client_endpoint_current(c);
+    r->left = call_place_count(c, call) - 1;
 }
 
 static void round_next(struct round *r)
@@ -242,7 +262,7 @@ static bool call_again(struct dfc_client *c, const struct attempt *a, struct ret
     struct retry_question q = {
         .outcome = a->outcome,
         .twice_is_harmless = call->twice_is_harmless,
-        .other_endpoint = round->left > 0 && call->origin == NULL,
+        .other_endpoint = round->left > 0,
         .retry_after_ms = a->retry_after_ms,
         .now_ms = clock_ms(),
         .random = random_u64(),
@@ -256,7 +276,7 @@ static bool call_again(struct dfc_client *c, const struct attempt *a, struct ret
     if (a->outcome == RETRY_UNSENT && q.other_endpoint)
         round_next(round);
     else
-        round_begin(round, c);
+        round_begin(round, c, call);
     return client_pause(c, wait_ms);
 }
 
@@ -288,7 +308,7 @@ int call_run(struct dfc_client *c, struct call *call, struct dfc_error *err)
     random_id("c-", request_id);
     struct retry_state state = {.since_ms = clock_ms()};
     struct round round;
-    round_begin(&round, c);
+    round_begin(&round, c, call);
     for (;;) {
         if (client_cancelled(c))
             return client_say_cancelled(err);
@@ -312,7 +332,8 @@ int call_small(struct dfc_client *c, const struct call_small *what, struct buf *
         .method = what->method,
         .path = *path,
         .twice_is_harmless = what->twice_is_harmless,
-        .origin = what->origin,
+        .origins = what->origins,
+        .administers = what->administers,
     };
     *path = BUF_INIT;
     if (what->body != NULL) {

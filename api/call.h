@@ -20,7 +20,10 @@ struct call {
     struct body *body;       /* owned */
     bool twice_is_harmless;
     bool meets_owner;        /* may be redirected to another node before the body is wanted */
-    const char *origin;      /* "http://host:port" instead of an endpoint; borrowed */
+    /* "http://host:port" each, instead of the endpoints, NULL at the end; borrowed.  A try begins at
+     * the first. */
+    const char *const *origins;
+    bool administers;        /* they are control listeners: signed.h */
     const struct receiver *receiver;
     void *receiver_context;
     /* Before every try; may change the headers.  NULL: nothing to do. */
@@ -51,7 +54,8 @@ struct call_small {
     const char *method;
     const char *body; /* JSON or NULL */
     bool twice_is_harmless;
-    const char *origin;
+    const char *const *origins;
+    bool administers;
 };
 int call_small(struct dfc_client *c, const struct call_small *what, struct buf *path, char **text,
                struct dfc_error *err);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/failure.h"
+#include "api/signed.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -20,6 +21,7 @@ struct dfc_client {
     uint32_t connect_timeout_ms;
     uint32_t idle_timeout_ms;
     struct retry_policy retry;
+    struct signer *signer;
     char *user_agent;
     char **endpoints;
     size_t endpoint_count;
@@ -88,6 +90,8 @@ static struct dfc_client *client_new(const struct dfc_client_options *o)
     };
     c->idle_max = or_default(o->idle_connections, 32);
     c->user_agent = xstrdup(o->user_agent != NULL ? o->user_agent : "libdfc/" DFC_VERSION);
+    c->signer = signer_new(o->cluster_key_file != NULL ? o->cluster_key_file
+                                                       : getenv("DFC_CLUSTER_KEY_FILE"));
     pthread_mutex_init(&c->lock, NULL);
     c->wake_fd = -1;
     return c;
@@ -138,6 +142,7 @@ void dfc_client_close(struct dfc_client *c)
         free(c->endpoints[i]);
     free(c->endpoints);
     free(c->user_agent);
+    signer_free(c->signer);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
     pthread_mutex_destroy(&c->lock);
@@ -216,6 +221,11 @@ bool client_pause(struct dfc_client *c, uint64_t ms)
         uint64_t left = until - now;
         poll(&wake, 1, left < 60000 ? (int)left : 60000);
     }
+}
+
+struct signer *client_signer(const struct dfc_client *c)
+{
+    return c->signer;
 }
 
 uint32_t client_connect_timeout_ms(const struct dfc_client *c)

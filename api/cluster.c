@@ -2,7 +2,7 @@
 #include "api/dfc.h"
 
 #include "api/action.h"
-#include "api/call.h"
+#include "api/admin.h"
 #include "api/failure.h"
 #include "api/uri.h"
 #include "common/jsonx.h"
@@ -11,7 +11,9 @@
 static int show(struct dfc_client *c, const char *origin, const char *path, const char *what,
                 char **document, struct dfc_error *err)
 {
-    const struct call_small call = {.method = "GET", .twice_is_harmless = true, .origin = origin};
+    const char *const origins[] = {origin, NULL};
+    const struct call_small call = {
+        .method = "GET", .twice_is_harmless = true, .origins = origin != NULL ? origins : NULL};
     _cleanup_(buf_done)
     struct buf full = BUF_INIT;
     buf_puts(&full, path);
@@ -24,64 +26,27 @@ int dfc_cluster_show(struct dfc_client *c, const char *what, char **document, st
     return show(c, NULL, "/v1/cluster", what, document, err);
 }
 
-/* The node's public address out of the cluster's overview; malloc'ed, NULL where it has none. */
-static char *node_origin(const char *overview, const char *node)
-{
-    _cleanup_json_ json_t *doc = NULL;
-    size_t i;
-    json_t *one;
-    if (json_parse(overview, strlen(overview), &doc, NULL) != 0)
-        return NULL;
-    json_array_foreach(json_object_get(doc, "nodes"), i, one)
-    {
-        const char *id = json_string_value(json_object_get(one, "id"));
-        const char *url = json_string_value(json_object_get(one, "public_url"));
-        char *origin;
-        if (id == NULL || url == NULL || strcmp(id, node) != 0)
-            continue;
-        return uri_endpoint(url, strlen(url), &origin, NULL) == DFC_OK ? origin : NULL;
-    }
-    return NULL;
-}
-
-static int find_node(struct dfc_client *c, const char *node, char **origin, struct dfc_error *err)
-{
-    _cleanup_free_ char *overview = NULL;
-    int rc = dfc_cluster_show(c, NULL, &overview, err);
-    if (rc != DFC_OK)
-        return rc;
-    *origin = node_origin(overview, node);
-    if (*origin == NULL)
-        return failure_set(err, DFC_NOT_FOUND, E_NODE_NOT_FOUND, "no node is named '%s'", node);
-    return DFC_OK;
-}
-
 int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char **document,
                   struct dfc_error *err)
 {
     _cleanup_free_ char *origin = NULL;
-    int rc = find_node(c, node, &origin, err);
+    int rc = node_public_origin(c, node, &origin, err);
     return rc == DFC_OK ? show(c, origin, "/v1/daemon", what, document, err) : rc;
 }
 
 int dfc_node_set(struct dfc_client *c, const char *node, const char *name, const char *value,
                  char **document, struct dfc_error *err)
 {
-    _cleanup_free_ char *origin = NULL;
     _cleanup_json_ json_t *doc =
         json_pack("{s:s, s:s, s:s}", "action", "setparam", "name", name, "value", value);
     if (doc == NULL)
         return failure_set(err, DFC_INVALID, E_INVALID, "the parameter is not UTF-8");
-    int rc = find_node(c, node, &origin, err);
-    if (rc != DFC_OK)
-        return rc;
     _cleanup_free_ char *body = json_text(doc);
-    const struct call_small call = {
-        .method = "PUT", .body = body, .origin = origin, .twice_is_harmless = true};
+    const struct call_small call = {.method = "PUT", .body = body, .twice_is_harmless = true};
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/daemon");
-    return call_small(c, &call, &path, document, err);
+    return admin_call(c, &call, node, &path, document, err);
 }
 
 int dfc_node_act(struct dfc_client *c, const char *node, const char *action, bool force,
@@ -96,7 +61,7 @@ int dfc_node_act(struct dfc_client *c, const char *node, const char *action, boo
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/cluster");
-    return call_small(c, &call, &path, NULL, err);
+    return admin_call(c, &call, NULL, &path, NULL, err);
 }
 
 int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *err)
@@ -109,7 +74,7 @@ int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *er
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/cluster");
-    return call_small(c, &call, &path, NULL, err);
+    return admin_call(c, &call, NULL, &path, NULL, err);
 }
 
 /* What is so already is no error, so that a call may be made twice; but not attach, which would say
@@ -117,12 +82,8 @@ int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *er
 int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *action, const char *path,
                        bool lost, char **document, struct dfc_error *err)
 {
-    _cleanup_free_ char *origin = NULL;
     _cleanup_(buf_done)
     struct buf full = BUF_INIT;
-    int rc = find_node(c, node, &origin, err);
-    if (rc != DFC_OK)
-        return rc;
     _cleanup_json_ json_t *doc = json_pack("{s:s}", "action", action);
     if (path != NULL)
         json_object_set_new(doc, "value", json_pack("{s:s, s:b}", "path", path, "lost", (int)lost));
@@ -131,28 +92,21 @@ int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *actio
     _cleanup_free_ char *body = json_text(doc);
     const struct call_small what = {.method = "PUT",
                                     .body = body,
-                                    .origin = origin,
                                     .twice_is_harmless = strcmp(action, "attach") != 0 && !lost};
     buf_puts(&full, "/v1/daemon/mountpaths");
-    return call_small(c, &what, &full, document, err);
+    return admin_call(c, &what, node, &full, document, err);
 }
 
 /* A call to the node's own /v1/daemon/indexes. */
 static int indexes(struct dfc_client *c, const char *node, const char *body, char **document,
                    struct dfc_error *err)
 {
-    _cleanup_free_ char *origin = NULL;
-    int rc = find_node(c, node, &origin, err);
-    if (rc != DFC_OK)
-        return rc;
-    const struct call_small call = {.method = body != NULL ? "PUT" : "GET",
-                                    .body = body,
-                                    .twice_is_harmless = true,
-                                    .origin = origin};
+    const struct call_small call = {
+        .method = body != NULL ? "PUT" : "GET", .body = body, .twice_is_harmless = true};
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/daemon/indexes");
-    return call_small(c, &call, &path, document, err);
+    return admin_call(c, &call, node, &path, document, err);
 }
 
 int dfc_node_indexes(struct dfc_client *c, const char *node, char **document, struct dfc_error *err)

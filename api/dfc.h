@@ -87,6 +87,10 @@ struct dfc_client_options {
     uint32_t retry_budget_ms;    /* 60000: no new try later than this after the last progress */
     uint32_t idle_connections;   /* 32 kept for reuse */
     const char *user_agent;      /* "libdfc/VERSION" */
+    /* The file with the cluster's key, which signs the calls that administer (they say so below);
+     * it is read by the first of them.  NULL: the environment's DFC_CLUSTER_KEY_FILE; "": none, as
+     * for a cluster without a key. */
+    const char *cluster_key_file;
 };
 
 /* Opens no connection yet.  options may be NULL. */
@@ -289,6 +293,10 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
+/* Administration: from here to "jobs" every call but dfc_*_show() goes to control listeners, whose
+ * addresses the cluster tells, and is signed with the cluster's key (cluster_key_file).  DFC_DENIED
+ * without the key, or with another one. */
+
 /* Sets a cluster-wide setting; value NULL: back to its default.  document: the settings that are
  * not at theirs. */
 DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const char *value,
@@ -303,6 +311,9 @@ DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char
  * the primary has refused, and which would be believed; cluster and node may be NULL. */
 DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster, const char *node,
                                  char **document, struct dfc_error *err);
+/* The documents with nothing left out, for a backup: dfc_cluster_show("state") cuts the queries of
+ * URLs, which may be secrets. */
+DFC_API int dfc_documents_state(struct dfc_client *client, char **document, struct dfc_error *err);
 /* action: "migrate", "restore", "recover", "set_primary"; value is a JSON object.  May be called
  * again after a doubtful end. */
 DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,

@@ -1,7 +1,7 @@
-/* dfc_documents_*, dfc_cluster_set. */
+/* dfc_documents_*, dfc_cluster_set: administration. */
 #include "api/dfc.h"
 
-#include "api/call.h"
+#include "api/admin.h"
 #include "api/failure.h"
 #include "api/uri.h"
 #include "common/jsonx.h"
@@ -18,7 +18,17 @@ int dfc_documents_copies(struct dfc_client *c, const char *cluster, const char *
     buf_puts(&path, path_of_documents);
     uri_query(&path, "cluster", cluster);
     uri_query(&path, "node", node);
-    return call_small(c, &what, &path, document, err);
+    return admin_call(c, &what, NULL, &path, document, err);
+}
+
+/* On the control listener the document is whole: URLs have their queries. */
+int dfc_documents_state(struct dfc_client *c, char **document, struct dfc_error *err)
+{
+    const struct call_small what = {.method = "GET", .twice_is_harmless = true};
+    _cleanup_(buf_done)
+    struct buf path = BUF_INIT;
+    buf_puts(&path, "/v1/cluster?what=state");
+    return admin_call(c, &what, NULL, &path, document, err);
 }
 
 /* All of them say what must hold before, or find that it is done already. */
@@ -30,7 +40,7 @@ int dfc_documents_act(struct dfc_client *c, const char *action, const char *valu
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, path_of_documents);
-    return call_small(c, &what, &path, document, err);
+    return admin_call(c, &what, NULL, &path, document, err);
 }
 
 int dfc_cluster_set(struct dfc_client *c, const char *name, const char *value, char **document,
@@ -45,5 +55,5 @@ int dfc_cluster_set(struct dfc_client *c, const char *name, const char *value, c
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/cluster");
-    return call_small(c, &what, &path, document, err);
+    return admin_call(c, &what, NULL, &path, document, err);
 }

@@ -83,6 +83,17 @@ void uri_query_u64(struct buf *out, const char *name, uint64_t value)
     uri_query(out, name, text);
 }
 
+static size_t origin_len(const char *url)
+{
+    size_t scheme = uri_scheme(url);
+    return scheme + strcspn(url + scheme, "/?#");
+}
+
+char *uri_origin(const char *url)
+{
+    return xstrndup(url, origin_len(url));
+}
+
 char *uri_resolve(const char *base, const char *location)
 {
     if (location == NULL)
@@ -91,7 +102,5 @@ char *uri_resolve(const char *base, const char *location)
         return xstrdup(location);
     if (location[0] != '/' || location[1] == '/')
         return NULL;
-    size_t scheme = uri_scheme(base);
-    size_t origin = scheme + strcspn(base + scheme, "/?#");
-    return xprintf("%.*s%s", (int)origin, base, location);
+    return xprintf("%.*s%s", (int)origin_len(base), base, location);
 }

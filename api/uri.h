@@ -23,6 +23,9 @@ int uri_object_in(struct buf *out, const char *room, const char *bucket, const c
 void uri_query(struct buf *out, const char *name, const char *value);
 void uri_query_u64(struct buf *out, const char *name, uint64_t value);
 
+/* "http://host:port" of a URL; malloc'ed. */
+char *uri_origin(const char *url);
+
 /* Where `location`, said by a reply of `base`, leads: absolute, or a path at the same origin.
  * malloc'ed; NULL where it is neither. */
 char *uri_resolve(const char *base, const char *location);

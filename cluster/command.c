@@ -44,11 +44,13 @@ static int apply_config_set(const struct cluster_state *s, const struct command 
                             const struct cluster_state **next, struct error *err)
 {
     const char *present = config_get(&s->config, cmd->name);
-    if (cmd->text != NULL) {
-        int r = cluster_settings_check(cmd->name, cmd->text, err);
-        if (r != 0)
-            return r;
-    }
+    int r = 0;
+    if (cmd->text != NULL)
+        r = cluster_settings_check(cmd->name, cmd->text, err);
+    else if (present == NULL) /* what an older build has set can go, known or not */
+        r = cluster_settings_check_name(cmd->name, err);
+    if (r != 0)
+        return r;
     if (present == NULL ? cmd->text == NULL : cmd->text != NULL && strcmp(present, cmd->text) == 0)
         return command_keep(s, next);
     struct cluster_config c;

@@ -199,6 +199,7 @@ static void settings_are_checked_and_go_back(void **unused)
     assert_unchanged(s, set);
     assert_refused(s, (struct command){.kind = CMD_CONFIG_SET, .name = "nothing", .text = "1"},
                    E_NOT_FOUND);
+    assert_refused(s, (struct command){.kind = CMD_CONFIG_SET, .name = "nothing"}, E_NOT_FOUND);
 }
 
 /* --- every command, in every kind of state --------------------------------------------------- */

@@ -16,6 +16,7 @@ struct member {
     unsigned given_up; /* verdicts that are given out, and not known to have ended */
     uint64_t doubted;  /* the map's version from which on one that failed is out of the way */
     bool reported;
+    bool stops; /* this run has said so */
     struct keepalive last;
 };
 
@@ -25,6 +26,7 @@ struct membership {
     uint64_t fresh_ms; /* silence counts from here at the earliest */
     uint64_t tick_ms;
     uint64_t allowed_ms; /* silence that this tick puts up with */
+    bool whole;          /* the cluster stops as a whole, says this tick */
     size_t count;
     struct member *members; /* sorted by id */
 };
@@ -152,6 +154,7 @@ int membership_register(struct membership *m, const struct smap *map, const stru
             return r;
         replace_text(&e->replaced_boot, e->boot);
         e->reported = false;
+        e->stops = false;
     }
     replace_text(&e->boot, spec->boot);
     replace_text(&e->control_url, spec->control_url);
@@ -159,16 +162,27 @@ int membership_register(struct membership *m, const struct smap *map, const stru
     return 0;
 }
 
+/* The member whose run this is, as the map has it; NULL: E_NODE_NOT_FOUND. */
+static struct member *member_of_run(struct membership *m, const struct smap *map, const char *id,
+                                    const char *boot, struct error *err)
+{
+    const struct node *known = smap_node(map, id);
+    struct member *e = NULL;
+    if (known == NULL || strcmp(known->boot, boot) != 0)
+        error_set(err, E_NODE_NOT_FOUND, "the map has no node '%.64s' with this boot id", id);
+    else if (e = member_of_node(m, known), strcmp(e->boot, boot) != 0)
+        error_set(err, E_NODE_NOT_FOUND, "a later process is taking the id '%.64s'", id);
+    else
+        return e;
+    return NULL;
+}
+
 int membership_keepalive(struct membership *m, const struct smap *map, const struct keepalive *k,
                          uint64_t now_ms, struct error *err)
 {
-    const struct node *known = smap_node(map, k->id);
-    if (known == NULL || strcmp(known->boot, k->boot) != 0)
-        return error_set(err, E_NODE_NOT_FOUND, "the map has no node '%.64s' with this boot id",
-                         k->id);
-    struct member *e = member_of_node(m, known);
-    if (strcmp(e->boot, k->boot) != 0)
-        return error_set(err, E_NODE_NOT_FOUND, "a later process is taking the id '%.64s'", k->id);
+    struct member *e = member_of_run(m, map, k->id, k->boot, err);
+    if (e == NULL)
+        return E_NODE_NOT_FOUND;
     e->heard_ms = now_ms;
     e->reported = true;
     e->last = *k;
@@ -193,8 +207,30 @@ static void note_pause(struct membership *m, uint64_t now_ms)
 static bool is_heard(const struct membership *m, const struct node *n, const struct member *e,
                      uint64_t now_ms)
 {
-    return e != NULL && e->heard_ms + m->timeout_ms >= now_ms && strcmp(e->boot, n->boot) == 0 &&
-           e->heard_ms > m->fresh_ms;
+    return e != NULL && !e->stops && e->heard_ms + m->timeout_ms >= now_ms &&
+           strcmp(e->boot, n->boot) == 0 && e->heard_ms > m->fresh_ms;
+}
+
+static bool stops(const struct node *n, const struct member *e)
+{
+    return e != NULL && e->stops && strcmp(e->boot, n->boot) == 0;
+}
+
+/* Has every active target said that it stops? */
+static bool stops_as_a_whole(const struct membership *m, const struct smap *map)
+{
+    bool whole = true;
+    for (size_t i = 0; i < map->count; i++) {
+        const struct node *n = &map->nodes[i];
+        if (n->role == NODE_TARGET && n->state == NODE_ACTIVE)
+            whole = whole && stops(n, member_find(m, n->id));
+    }
+    return whole;
+}
+
+static bool is_gone(const struct membership *m, const struct verdict *v)
+{
+    return v->stopping || v->silent_ms > m->allowed_ms;
 }
 
 /* Of a target that is not unreachable. */
@@ -202,7 +238,7 @@ static bool is_absent(const struct membership *m, const struct node *n, const st
                       const struct verdict *v, uint64_t now_ms)
 {
     bool missing = e != NULL && e->reported && e->last.mountpaths_missing > 0;
-    bool silent = n->state != NODE_ACTIVE && v->silent_ms > m->allowed_ms;
+    bool silent = n->state != NODE_ACTIVE && is_gone(m, v);
     if (n->absent_since == 0)
         return missing || silent;
     return missing || silent || !e || !e->reported || !is_heard(m, n, e, now_ms);
@@ -214,7 +250,8 @@ static bool judge(const struct membership *m, const struct node *n, const struct
     bool absent = n->absent_since != 0;
     *v = (struct verdict){.id = n->id, .state = n->state, .absent = absent};
     v->silent_ms = silence(m, e != NULL ? e->heard_ms : 0, now_ms);
-    if (n->state == NODE_ACTIVE && v->silent_ms > m->allowed_ms)
+    v->stopping = stops(n, e) && !(n->role == NODE_TARGET && m->whole);
+    if (n->state == NODE_ACTIVE && is_gone(m, v))
         v->state = NODE_UNREACHABLE;
     /* Taken back only for a real sign of life, never because a clock started anew. */
     if (n->state == NODE_UNREACHABLE && is_heard(m, n, e, now_ms))
@@ -253,6 +290,7 @@ size_t membership_tick(struct membership *m, const struct smap *map, uint64_t no
                        struct verdict *out)
 {
     note_pause(m, now_ms);
+    m->whole = stops_as_a_whole(m, map);
     size_t count = 0;
     for (size_t i = 0; i < map->count; i++) {
         const struct node *n = &map->nodes[i];
@@ -265,13 +303,24 @@ size_t membership_tick(struct membership *m, const struct smap *map, uint64_t no
     return count;
 }
 
+int membership_stop(struct membership *m, const struct smap *map, const char *id, const char *boot,
+                    struct error *err)
+{
+    struct member *e = member_of_run(m, map, id, boot, err);
+    if (e == NULL)
+        return E_NODE_NOT_FOUND;
+    e->stops = true;
+    return 0;
+}
+
 uint64_t membership_lease_ms(const struct membership *m, const struct smap *map, const char *id)
 {
     const struct node *n = smap_node(map, id);
     const struct member *e = member_find(m, id);
     bool counted_on = n != NULL && e != NULL && n->state == NODE_ACTIVE && n->absent_since == 0 &&
-                      e->last.mountpaths_missing == 0 && strcmp(n->boot, e->boot) == 0 &&
-                      e->given_up == 0 && map->version >= e->doubted;
+                      !e->stops && e->last.mountpaths_missing == 0 &&
+                      strcmp(n->boot, e->boot) == 0 && e->given_up == 0 &&
+                      map->version >= e->doubted;
     return counted_on ? lease_for(m->timeout_ms) : 0;
 }
 

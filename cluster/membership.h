@@ -4,6 +4,9 @@
  *   - A node is given up (unreachable) when nothing has been heard of it for longer than
  *     timeout_ms, and taken back (active) as soon as it is heard again.  What a verdict means for
  *     the map is the caller's to commit; a verdict that was not committed comes again.
+ *   - A node that says that it stops is given up at the next tick, and not taken back but by another
+ *     run.  It has given up its lease before it says so.  Where every active target has said so the
+ *     cluster stops as a whole, and none of them is given up for that: nobody writes without them.
  *   - A target that says that mountpaths are missing is absent, and so is one in maintenance, or
  * that is being decommissioned, of which nothing is heard; until it says, or is heard, otherwise.
  *   - The primary judges nobody for what it did not hear itself.  For one timeout after its own
@@ -31,10 +34,14 @@ struct membership_rules {
 
 #define ROOM_UNKNOWN UINT64_MAX
 
+enum { KEEPALIVE_TEXT_MAX = 64, KEEPALIVE_PATH_MAX = 256 };
+
 /* What a node says of itself with each keepalive. */
 struct keepalive {
     const char *id;
     const char *boot;
+    char release[KEEPALIVE_TEXT_MAX]; /* its build; "": not said */
+    char commit[KEEPALIVE_TEXT_MAX];
     uint64_t term; /* of the state that it holds */
     uint64_t version;
     uint64_t total_bytes; /* capacity; 0 for a proxy */
@@ -46,6 +53,8 @@ struct keepalive {
     uint64_t lost;            /* objects that nobody has whole any more, as far as it knows */
     uint64_t
         mountpaths_missing; /* … and those that are disabled: their objects are not to be had */
+    uint64_t disks_missing; /* of these, those that a start has missed, and no operator decided about */
+    char disk_missing[KEEPALIVE_PATH_MAX]; /* the first of them, cut where it is longer */
     uint64_t uploads_waiting;   /* writes that their buckets' backends do not have yet, … */
     uint64_t uploads_late;      /* … of these: for longer than the target's back_late … */
     uint64_t uploads_oldest_ms; /* … and how long ago the first was made */
@@ -59,6 +68,7 @@ struct verdict {
     enum node_state state;
     bool stays;
     bool absent;
+    bool stopping; /* it says so itself */
     uint64_t silent_ms;
 };
 
@@ -72,6 +82,10 @@ int membership_register(struct membership *m, const struct smap *map, const stru
 /* 0, or E_NODE_NOT_FOUND: the map does not have this run of the node, it must register. */
 int membership_keepalive(struct membership *m, const struct smap *map, const struct keepalive *k,
                          uint64_t now_ms, struct error *err);
+/* This run of the node stops: no lease from here on, and a verdict at the next tick.
+ * E_NODE_NOT_FOUND: the map has another run. */
+int membership_stop(struct membership *m, const struct smap *map, const char *id, const char *boot,
+                    struct error *err);
 /* To be called at least ten times within timeout_ms; the longest time from the last sign of life
  * to the verdict is timeout_ms plus the distance of two ticks.  `out` has room for map->count
  * verdicts; returns how many there are. */
@@ -84,8 +98,8 @@ bool verdict_gives_up(const struct verdict *v);
  * being given up (cluster/lease.h); 0 where the map passes it over, or a verdict is on its way that
  * does.  Only for a primary that is sure to be one after this was called. */
 uint64_t membership_lease_ms(const struct membership *m, const struct smap *map, const char *id);
-/* A verdict that a node is unreachable is committed, and the map shows it; or it has failed: then it
- * may be found durable all the same until the map has changed. */
+/* A verdict that a node is unreachable is committed, and the map shows it; or it has failed: then
+ * it may be found durable all the same until the map has changed. */
 void membership_judged(struct membership *m, const struct smap *map, const char *id, bool failed);
 /* The last keepalive of a node; false where none has come.  The texts are NULL. */
 bool membership_last(const struct membership *m, const char *id, struct keepalive *out);

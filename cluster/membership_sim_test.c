@@ -6,6 +6,7 @@
  *   - a node that was heard within the timeout is never given up, nor one whose message has come
  *     within the timeout but waits in a socket, because the primary was paused for an eighth of it
  *   - a tick that comes in time leaves no node active that was silent for longer than the timeout
+ *   - a node that has said that it stops has no lease, and no late message brings it back
  *   - an id never goes to a process at another address while its owner is heard
  * and in the end, when the disturbances stop: the map says what is so, and no longer changes.
  *
@@ -38,7 +39,9 @@ enum {
 /* A process that wants to be node `id`. */
 struct process {
     unsigned id;
-    unsigned boot; /* grows with each start */
+    unsigned boot;    /* grows with each start */
+    unsigned stopped; /* the boot that has said that it stops, … */
+    bool is_known;    /* … to this primary */
     bool alive;
     bool registered; /* as far as it knows */
     uint64_t next_ms;
@@ -76,7 +79,7 @@ struct sim {
 
 /* How often what is to be shown has happened at all. */
 static struct {
-    uint64_t given_up, taken_back, refused, paused;
+    uint64_t given_up, taken_back, refused, paused, stopped;
 } seen;
 
 static uint64_t chance(struct sim *s, uint64_t of)
@@ -195,11 +198,15 @@ static void check_given_up(const struct sim *s, unsigned id)
 {
     const struct heard *h = &s->heard[id];
     const struct names n = names_of(&s->processes[h->process], h->process, h->boot);
+    if (s->processes[h->process].stopped == h->boot)
+        return;
     if (heard_lately(s, id) && strcmp(in_map(s, id)->boot, n.boot) == 0)
         sim_fail(s, "t%u was given up %" PRIu64 " ms after it was heard", id, s->now - h->ms);
     for (size_t i = 0; i < s->flying_count; i++) {
         const struct message *m = &s->flying[i];
         const struct names sender = names_of(&s->processes[m->process], m->process, m->boot);
+        if (s->processes[m->process].stopped == m->boot)
+            continue;
         if (m->due_ms + TIMEOUT / 8 < s->now && m->due_ms + TIMEOUT >= s->now &&
             s->processes[m->process].id == id && strcmp(in_map(s, id)->boot, sender.boot) == 0)
             sim_fail(s, "t%u was given up while its message waited for %" PRIu64 " ms", id,
@@ -214,6 +221,34 @@ static void check_silent(const struct sim *s, unsigned id)
     uint64_t from = heard > s->awake_since ? heard : s->awake_since;
     if (n != NULL && n->state == NODE_ACTIVE && s->now - from > TIMEOUT)
         sim_fail(s, "t%u is active and silent for %" PRIu64 " ms", id, s->now - from);
+}
+
+/* Its keepalives may come late, and change nothing. */
+static void check_stopped(const struct sim *s, const struct verdict *v)
+{
+    const struct node *n = smap_node(&s->state->smap, v->id);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        const struct process *p = &s->processes[i];
+        const struct names old = names_of(p, i, p->stopped);
+        if (p->stopped > 0 && v->state == NODE_ACTIVE && strcmp(n->boot, old.boot) == 0 &&
+            strcmp(n->id, old.id) == 0 && p->is_known)
+            sim_fail(s, "%s was taken back after it had said that it stops", v->id);
+    }
+}
+
+static void process_stop(struct sim *s, unsigned index)
+{
+    struct process *p = &s->processes[index];
+    const struct names n = names_of(p, index, p->boot);
+    if (!p->alive || s->now < s->asleep_until ||
+        membership_stop(s->primary, &s->state->smap, n.id, n.boot, NULL) != 0)
+        return;
+    if (membership_lease_ms(s->primary, &s->state->smap, n.id) != 0)
+        sim_fail(s, "%s gets a lease after it has said that it stops", n.id);
+    p->alive = false;
+    p->stopped = p->boot;
+    p->is_known = true;
+    seen.stopped++;
 }
 
 static void tick(struct sim *s)
@@ -232,6 +267,7 @@ static void tick(struct sim *s)
         seen.taken_back += verdicts[i].state == NODE_ACTIVE;
         if (verdicts[i].state == NODE_UNREACHABLE)
             check_given_up(s, (unsigned)(verdicts[i].id[1] - '0'));
+        check_stopped(s, &verdicts[i]);
         const struct command cmd = {
             .kind = CMD_NODE_STATE,
             .name = verdicts[i].id,
@@ -253,6 +289,8 @@ static void primary_restart(struct sim *s)
     s->ticked = s->now;
     /* What the dead one heard counts for nothing: the map alone survives. */
     memset(s->heard, 0, sizeof s->heard);
+    for (unsigned i = 0; i < PROCESSES; i++)
+        s->processes[i].is_known = false;
 }
 
 /* --- the nodes ------------------------------------------------------------------------------- */
@@ -298,6 +336,8 @@ static void disturb(struct sim *s)
         s->asleep_until = s->now + chance(s, chance(s, 2) ? TIMEOUT / 2 : 3 * TIMEOUT);
     else if (what == 21)
         primary_restart(s);
+    else if (what < 25)
+        process_stop(s, index);
 }
 
 static void deliver_due(struct sim *s)
@@ -394,10 +434,11 @@ static void membership_tells_the_living_from_the_dead(void **unused)
     for (uint64_t seed = 1; seed <= SCHEDULES; seed++)
         run_schedule(seed);
     print_message("%" PRIu64 " given up, %" PRIu64 " taken back, %" PRIu64 " refused, %" PRIu64
-                  " pauses\n",
-                  seen.given_up, seen.taken_back, seen.refused, seen.paused);
+                  " pauses, %" PRIu64 " stopped\n",
+                  seen.given_up, seen.taken_back, seen.refused, seen.paused, seen.stopped);
     assert_true(seen.given_up > SCHEDULES && seen.taken_back > SCHEDULES);
     assert_true(seen.refused > SCHEDULES && seen.paused > SCHEDULES);
+    assert_true(seen.stopped > SCHEDULES);
 }
 
 int main(int argc, char **argv)

@@ -116,6 +116,15 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
     return false;
 }
 
+enum node_lag owners_lag(const struct bucket *b, const struct owners *o, const char *id)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        if (strcmp(o->all[i]->id, id) == 0)
+            return standing_of(b, o->all[i], i).lag;
+    }
+    return LAG_NONE;
+}
+
 static bool is_made_by_a_job(const struct cluster_state *s, uint64_t bucket_id)
 {
     for (size_t i = 0; i < s->jobs.count; i++) {

@@ -79,7 +79,7 @@ static const char *what_ails(const struct cluster_state *s, const struct node *n
     if (n->state == NODE_UNREACHABLE)
         return "is unreachable";
     if (is_missed(s, n))
-        return n->state == NODE_ACTIVE ? "has mountpaths that are disabled"
+        return n->state == NODE_ACTIVE ? "is passed over until it says that it has all its disks"
                                        : "does not answer, and the rebalance waits for what it has";
     return several && n->state == NODE_ACTIVE && n->lag == LAG_MISSED
                ? "is to be given what it has missed"

@@ -129,8 +129,8 @@ static void who_is_absent_is_missed(void **unused)
 {
     (void)unused;
     absent("t0", true);
-    is_so("two", PROTECTION_DEGRADED, "target 't0' has mountpaths that are disabled");
-    is_so("one", PROTECTION_UNAVAILABLE, "target 't0' has mountpaths that are disabled");
+    is_so("two", PROTECTION_DEGRADED, "target 't0' is passed over until it says that it has all its disks");
+    is_so("one", PROTECTION_UNAVAILABLE, "target 't0' is passed over until it says that it has all its disks");
     absent("t0", false);
     is_so("two", PROTECTION_DEGRADED, "target 't0' is to be given what it has missed");
     is_so("one", PROTECTION_ONE_COPY, "");

@@ -61,10 +61,16 @@ static int unknown(const char *name, struct error *err)
                      best.text != NULL ? best.text : "", best.text != NULL ? "'?" : "");
 }
 
+int cluster_settings_check_name(const char *name, struct error *err)
+{
+    return is_setting(name) ? 0 : unknown(name, err);
+}
+
 int cluster_settings_check(const char *name, const char *text, struct error *err)
 {
-    if (!is_setting(name))
-        return unknown(name, err);
+    int r = cluster_settings_check_name(name, err);
+    if (r != 0)
+        return r;
     struct cluster_settings scratch;
     set_defaults(&scratch);
     return params_set(cluster_settings_rows, &scratch, name, text, "setconfig", err);

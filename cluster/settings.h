@@ -16,5 +16,7 @@ extern const struct param_row cluster_settings_rows[]; /* for the documentation 
 /* The values in force.  What this release does not know, or a newer one's bounds allowed and ours
  * do not, is left at its default. */
 void cluster_settings_get(const struct cluster_config *c, struct cluster_settings *out);
+/* E_NOT_FOUND for a name without a row, with what was probably meant. */
+int cluster_settings_check_name(const char *name, struct error *err);
 /* May `name` be set to `text`?  E_NOT_FOUND for a name without a row, E_INVALID for a value. */
 int cluster_settings_check(const char *name, const char *text, struct error *err);

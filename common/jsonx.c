@@ -4,11 +4,68 @@
 #include "common/parse.h"
 #include "common/utf8.h"
 
+/* Measured with jansson 2.14 on a 64-bit machine, rounded up. */
+enum {
+    OBJECT_BYTES = 240,
+    ARRAY_BYTES = 128,
+    VALUE_BYTES = 96, /* of an object or array; beside the length of its text */
+    MEMORY_BASE = 1 << 20,
+    MEMORY_RATIO = 16, /* lists of short names take ten times their length */
+};
+
+/* The end of a string that begins before `at`. */
+static size_t string_end(const char *text, size_t len, size_t at)
+{
+    while (at < len && text[at] != '"')
+        at += text[at] == '\\' ? 2 : 1;
+    return at;
+}
+
+static size_t memory_of(const char *text, size_t len)
+{
+    size_t bytes = len;
+    for (size_t i = 0; i < len; i++) {
+        switch (text[i]) {
+        case '"':
+            i = string_end(text, len, i + 1);
+            break;
+        case '{':
+            bytes += OBJECT_BYTES;
+            break;
+        case '[':
+            bytes += ARRAY_BYTES;
+            break;
+        case ',':
+            bytes += VALUE_BYTES;
+            break;
+        default:
+            break;
+        }
+    }
+    return bytes;
+}
+
+int json_memory(const char *text, size_t len, size_t *bytes, struct error *err)
+{
+    size_t limit = MEMORY_BASE + MEMORY_RATIO * len;
+    *bytes = memory_of(text, len);
+    if (*bytes > limit)
+        return error_set(err, E_TOO_LARGE,
+                         "the JSON text of %zu bytes has so many values that it takes %zu bytes of "
+                         "memory, the limit is %zu: send fewer values",
+                         len, *bytes, limit);
+    return 0;
+}
+
 int json_parse(const char *text, size_t len, json_t **out, struct error *err)
 {
     if (len == 0)
         return error_set(err, E_JSON,
                          "line 1, column 0: a JSON text is expected, and there is none");
+    size_t memory;
+    int code = json_memory(text, len, &memory, err);
+    if (code != 0)
+        return code;
     json_error_t why;
     json_t *value = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
     if (value == NULL)
@@ -210,7 +267,98 @@ json_t *json_string_escaped(const char *text)
     return json_string(buf_str(&out));
 }
 
+enum { DIGITS_MIN = 15, DIGITS_MAX = 17 }; /* 15 are always kept, 17 tell any two doubles apart */
+
+static size_t digits_of(double d)
+{
+    char text[40];
+    size_t digits = DIGITS_MIN;
+    for (; digits < DIGITS_MAX; digits++) {
+        snprintf(text, sizeof text, "%.*g", (int)digits, d);
+        if (strtod(text, NULL) == d)
+            break;
+    }
+    return digits;
+}
+
+static size_t most_digits(const json_t *value)
+{
+    size_t most = 0, i;
+    const char *key;
+    json_t *one;
+    if (json_is_real(value))
+        return digits_of(json_real_value(value));
+    json_object_foreach((json_t *)value, key, one)
+    {
+        size_t digits = most_digits(one);
+        most = digits > most ? digits : most;
+    }
+    json_array_foreach(value, i, one)
+    {
+        size_t digits = most_digits(one);
+        most = digits > most ? digits : most;
+    }
+    return most;
+}
+
+size_t json_precision(const json_t *value)
+{
+    size_t digits = most_digits(value);
+    return digits > 0 ? JSON_REAL_PRECISION(digits) : 0;
+}
+
 char *json_text(const json_t *value)
 {
-    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY);
+    return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | json_precision(value));
+}
+
+/* --- secrets ---------------------------------------------------------------------------------- */
+
+/* Where a text is a URL and nothing else, all behind the "?" is its query.  In a sentence it ends
+ * with a blank or a quotation mark. */
+static bool is_url(const char *text)
+{
+    size_t scheme =
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789+.-");
+    return scheme > 0 && strncmp(text + scheme, "://", 3) == 0;
+}
+
+/* The text up to the end of the first query, which is cut out; NULL: it has none. */
+static const char *mask_one(const char *text, const char *ends, struct buf *out)
+{
+    const char *scheme = strstr(text, "://");
+    if (scheme == NULL)
+        return NULL;
+    size_t path = strcspn(scheme, ends);
+    const char *query = scheme + path;
+    buf_append(out, text, (size_t)(query - text));
+    if (*query != '?')
+        return query;
+    buf_puts(out, "?…");
+    return query + 1 + strcspn(query + 1, ends + 1);
+}
+
+static void mask_text(json_t *text)
+{
+    _cleanup_(buf_done)
+    struct buf masked = BUF_INIT;
+    const char *rest = json_string_value(text);
+    const char *ends = is_url(rest) ? "?" : "? \t\n'\"";
+    for (const char *next; (next = mask_one(rest, ends, &masked)) != NULL;)
+        rest = next;
+    if (masked.len == 0)
+        return;
+    buf_puts(&masked, rest);
+    json_string_setn(text, masked.data, masked.len);
+}
+
+void json_mask_queries(json_t *doc)
+{
+    size_t i;
+    const char *key;
+    json_t *one;
+    if (json_is_string(doc))
+        mask_text(doc);
+    json_array_foreach(doc, i, one) json_mask_queries(one);
+    json_object_foreach(doc, key, one) json_mask_queries(one);
 }

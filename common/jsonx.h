@@ -17,8 +17,15 @@
 /* jansson has json_decrefp itself. */
 #define _cleanup_json_ _cleanup_(json_decrefp)
 
-/* Parse text; E_JSON with line and column.  Duplicate keys are refused. */
+/* How much memory a text takes when it is parsed, about, from one look at its brackets and commas:
+ * "{}" takes eighty times its length.  E_TOO_LARGE: more than 1 MiB and sixteen times the length. */
+int json_memory(const char *text, size_t len, size_t *bytes, struct error *err);
+/* Parse text; E_JSON with line and column.  Duplicate keys are refused.  E_TOO_LARGE, before
+ * anything is parsed, by json_memory(). */
 int json_parse(const char *text, size_t len, json_t **out, struct error *err);
+/* A flag of jansson's dumps by which the value's numbers are as short as they can be and are read back
+ * the same: 0.037, not 0.036999999999999998. */
+size_t json_precision(const json_t *value);
 
 int json_get_str(json_t *obj, const char *path, const char *field, const char **out,
                  struct error *err);
@@ -52,4 +59,7 @@ int json_parse_action(const char *text, size_t len, const char *action, json_t *
  * becomes the four characters \xNN. */
 json_t *json_string_escaped(const char *text);
 
+/* In place, of every URL among its texts: "http://h/x?token=y" becomes "http://h/x?…".  What is in a
+ * query may be a secret (a presigned URL). */
+void json_mask_queries(json_t *doc);
 char *json_text(const json_t *value); /* compact, keys in insertion order; malloc'ed */

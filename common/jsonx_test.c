@@ -12,6 +12,52 @@ static json_t *parsed(const char *text)
     return value;
 }
 
+static void fill(char *text, size_t len, const char *piece)
+{
+    text[0] = '[';
+    for (size_t i = 1, n = strlen(piece); i < len; i++)
+        text[i] = piece[(i - 1) % n];
+}
+
+static size_t memory(const char *text)
+{
+    size_t bytes;
+    assert_int_equal(json_memory(text, strlen(text), &bytes, NULL), 0);
+    return bytes;
+}
+
+/* What takes many times its length is refused before it is parsed; names and strings that hold
+ * brackets are not. */
+static void memory_is_bounded(void **state)
+{
+    (void)state;
+    enum { LEN = 4 << 20 };
+    static const char *const refused[] = {"{},", "[],", "[", "{\"a\":{},\"b\":[]},", "1,"};
+    static const char *const let_in[] = {"\"shard-00\",", "\"{{{{{[[[[[,,,,,\\\"\","};
+    char *text = malloc(LEN);
+    assert_non_null(text);
+    for (size_t i = 0; i < sizeof refused / sizeof refused[0]; i++) {
+        json_t *value = NULL;
+        fill(text, LEN, refused[i]);
+        assert_int_equal(json_parse(text, LEN, &value, NULL), E_TOO_LARGE);
+        assert_null(value);
+    }
+    for (size_t i = 0; i < sizeof let_in / sizeof let_in[0]; i++) {
+        size_t n = strlen(let_in[i]);
+        size_t len = 1 + (LEN / n - 1) * n;
+        json_t *value = NULL;
+        fill(text, len, let_in[i]);
+        text[len - 1] = ']';
+        assert_int_equal(json_parse(text, len, &value, NULL), 0);
+        assert_int_equal(json_array_size(value), LEN / n - 1);
+        json_decref(value);
+    }
+    free(text);
+    assert_int_equal(memory("{}"), memory("[{}]") - memory("[]"));
+    assert_int_equal(memory("\"\\\"{\""), 5);
+    assert_int_equal(memory("\"\\"), 2);
+}
+
 static void texts_that_are_not_json(void **state)
 {
     (void)state;
@@ -71,7 +117,7 @@ static void nesting_has_a_limit(void **state)
 {
     (void)state;
     json_t *value;
-    char text[100000];
+    char text[8000];
     memset(text, '[', sizeof text);
     assert_int_equal(json_parse(text, sizeof text, &value, NULL), E_JSON);
 }
@@ -336,9 +382,37 @@ static void any_bytes_become_a_string(void **state)
     }
 }
 
+static void test_queries_are_masked(void **state)
+{
+    (void)state;
+    static const char *const rows[][2] = {
+        {"http://h/x?sig=1&y=2", "http://h/x?…"},
+        {"http://h/x?", "http://h/x?…"},
+        {"get 'https://h/x?sig=1': 403, then http://h/y?z next",
+         "get 'https://h/x?…': 403, then http://h/y?… next"},
+        {"https://h/it's.tar?sig=1", "https://h/it's.tar?…"},
+        {"https://h/x?a='x&sig=1", "https://h/x?…"},
+        {"s3://b/p", "s3://b/p"},
+        {"what? http://h/x", "what? http://h/x"},
+        {"a?b", "a?b"},
+        {"", ""},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        json_t *doc = json_pack("{s:[s], s:{s:s}, s:i}", "list", rows[i][0], "deep", "url",
+                                rows[i][0], "n", 1);
+        json_mask_queries(doc);
+        assert_string_equal(json_string_value(json_array_get(json_object_get(doc, "list"), 0)),
+                            rows[i][1]);
+        assert_string_equal(json_string_value(json_object_get(json_object_get(doc, "deep"), "url")),
+                            rows[i][1]);
+        json_decref(doc);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(texts_that_are_not_json),
         cmocka_unit_test(nothing_is_called_nothing),
         cmocka_unit_test(the_place_is_named),
@@ -353,6 +427,7 @@ int main(void)
         cmocka_unit_test(actions_with_a_value),
         cmocka_unit_test(texts_keep_the_order),
         cmocka_unit_test(any_bytes_become_a_string),
+        cmocka_unit_test(test_queries_are_masked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 #include "common/log.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -11,7 +12,7 @@
 #include "common/utf8.h"
 
 static const char *const log_names[] = {"debug", "info", "warn", "error", "off"};
-static const char *const log_labels[] = {"DEBUG", "INFO", "WARN", "ERROR", "OFF"};
+static const char *const log_labels[] = {"DEBUG", "INFO", "WARN", "ERROR", "OFF", "AUDIT"};
 
 static atomic_int log_threshold = LOG_INFO;
 static atomic_int log_shape = LOG_TEXT;
@@ -39,6 +40,18 @@ void log_set_node(const char *name)
     pthread_mutex_lock(&log_node_lock);
     snprintf(log_node, sizeof log_node, "%s", name != NULL ? name : "");
     pthread_mutex_unlock(&log_node_lock);
+}
+
+/* Under stderr's number, so that all that a library prints is in it, too. */
+int log_set_file(const char *path, struct error *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (fd < 0)
+        return error_errno(err, errno, "open the log '%s'", path);
+    int code =
+        dup2(fd, STDERR_FILENO) >= 0 ? 0 : error_errno(err, errno, "take the log '%s'", path);
+    close(fd);
+    return code;
 }
 
 static void log_get_node(char out[static sizeof log_node])

@@ -20,7 +20,8 @@
 
 enum { LOG_VALUE_MAX = 4096 };
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF };
+/* LOG_AUDIT is above LOG_OFF: it cannot be set, and what is written at it is never left out. */
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_OFF, LOG_AUDIT };
 enum log_format { LOG_TEXT, LOG_JSON };
 
 struct log_field {
@@ -49,11 +50,15 @@ void log_write(enum log_level level, const char *event, const struct log_field *
 #define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
 #define log_warn(...) log_at(LOG_WARN, __VA_ARGS__)
 #define log_error(...) log_at(LOG_ERROR, __VA_ARGS__)
+#define log_audit(...) log_at(LOG_AUDIT, __VA_ARGS__)
 
 void log_set_level(enum log_level level);    /* default LOG_INFO */
 const char *log_level_now(void);           /* its name */
 void log_set_format(enum log_format format); /* default LOG_TEXT */
 void log_set_node(const char *name);         /* "t1"; copied */
+/* Lines are appended to this file, in place of stderr, from now on; again with the same path: the
+ * file is opened anew, since it was renamed.  After an error they go where they went. */
+int log_set_file(const char *path, struct error *err);
 /* The request id that this thread's lines carry, or NULL for none; not copied. */
 void log_set_request(const char *request_id);
 int log_level_from_name(const char *name, enum log_level *level); /* 0 or E_INVALID */

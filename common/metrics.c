@@ -7,7 +7,8 @@
 
 #include "common/mem.h"
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SIZES, METRIC_DEPTHS };
+enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SIZES, METRIC_DEPTHS,
+                   METRIC_SECONDS };
 
 /* A histogram's bounds: 2^first, and 2^step times that, and so on; +Inf is one more. */
 static const struct metric_scale {
@@ -19,6 +20,7 @@ static const struct metric_scale {
     [METRIC_HISTOGRAM] = {.first = 6, .step = 1, .bounds = 21, .seconds = true},
     [METRIC_SIZES] = {.first = 10, .step = 2, .bounds = 10},
     [METRIC_DEPTHS] = {.first = 0, .step = 1, .bounds = 11},
+    [METRIC_SECONDS] = {.seconds = true},
 };
 
 static const struct metric_row {
@@ -31,16 +33,18 @@ static const struct metric_row {
 #define HISTOGRAM(name, help) {#name, help, METRIC_HISTOGRAM},
 #define SIZES(name, help) {#name, help, METRIC_SIZES},
 #define DEPTHS(name, help) {#name, help, METRIC_DEPTHS},
+#define SECONDS(name, help) {#name, help, METRIC_SECONDS},
 #include "common/metrics.def"
 #undef COUNTER
 #undef GAUGE
 #undef HISTOGRAM
 #undef SIZES
 #undef DEPTHS
+#undef SECONDS
 };
 
 static const char *const metric_type_names[] = {"counter", "gauge", "histogram", "histogram",
-                                                "histogram"};
+                                                "histogram", "counter"};
 
 /* The values of one metric with one label set.  A struct has its own cache line, so that two
  * metrics that two threads count do not slow each other down. */
@@ -98,7 +102,7 @@ void metric_add(metric_t *m, uint64_t n)
 
 void metric_set(metric_t *m, int64_t value)
 {
-    assert(m->type == METRIC_GAUGE);
+    assert(m->type == METRIC_GAUGE || m->type == METRIC_SECONDS);
     atomic_store_explicit(&m->value, (uint64_t)value, memory_order_relaxed);
 }
 
@@ -106,6 +110,15 @@ void metric_gauge_add(metric_t *m, int64_t delta)
 {
     assert(m->type == METRIC_GAUGE);
     atomic_fetch_add_explicit(&m->value, (uint64_t)delta, memory_order_relaxed);
+}
+
+void metric_zero(enum metric_id id)
+{
+    assert(metric_rows[id].type == METRIC_GAUGE);
+    pthread_mutex_lock(&metrics_lock);
+    for (struct metric *m = metrics_heads[id]; m != NULL; m = m->next)
+        atomic_store_explicit(&m->value, 0, memory_order_relaxed);
+    pthread_mutex_unlock(&metrics_lock);
 }
 
 static uint64_t bound_at(const struct metric_scale *scale, unsigned i)
@@ -190,6 +203,12 @@ static void put_labels(struct buf *out, const char *labels)
         buf_printf(out, "{%s}", labels);
 }
 
+/* What a name is shown with in front. */
+static const char *prefix_of(const char *name)
+{
+    return strncmp(name, "process_", strlen("process_")) == 0 ? "" : "dfc_";
+}
+
 static void put_value(struct buf *out, const struct metric *m, uint64_t value)
 {
     if (scales[m->type].seconds)
@@ -230,18 +249,21 @@ static void put_histogram(struct buf *out, const char *name, const struct metric
 static void put_scalar(struct buf *out, const char *name, const struct metric *m)
 {
     uint64_t value = metric_value(m);
-    buf_printf(out, "dfc_%s", name);
+    buf_printf(out, "%s%s", prefix_of(name), name);
     put_labels(out, m->labels);
+    buf_putc(out, ' ');
     if (m->type == METRIC_GAUGE)
-        buf_printf(out, " %lld\n", (long long)value);
+        buf_printf(out, "%lld", (long long)value);
     else
-        buf_printf(out, " %llu\n", (unsigned long long)value);
+        put_value(out, m, value);
+    buf_putc(out, '\n');
 }
 
 static void put_metric(struct buf *out, const struct metric_row *row, const struct metric *first)
 {
-    buf_printf(out, "# HELP dfc_%s %s\n", row->name, row->help);
-    buf_printf(out, "# TYPE dfc_%s %s\n", row->name, metric_type_names[row->type]);
+    const char *prefix = prefix_of(row->name);
+    buf_printf(out, "# HELP %s%s %s\n", prefix, row->name, row->help);
+    buf_printf(out, "# TYPE %s%s %s\n", prefix, row->name, metric_type_names[row->type]);
     for (const struct metric *m = first; m != NULL; m = m->next) {
         if (is_histogram(row->type))
             put_histogram(out, row->name, m);

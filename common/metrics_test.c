@@ -56,6 +56,11 @@ static void gauges_go_both_ways(void **state)
                  true);
     metric_gauge_add(m, 3);
     assert_shown("dfc_http_connections{listener=\"public\"} 1\n", true);
+    metric_set(metric_get(M_http_connections, "listener=\"data\""), 9);
+    metric_zero(M_http_connections);
+    assert_shown("dfc_http_connections{listener=\"public\"} 0\n"
+                 "dfc_http_connections{listener=\"data\"} 0\n",
+                 true);
 }
 
 static void nothing_counted_is_described_but_not_shown(void **state)
@@ -118,6 +123,20 @@ static void sizes_and_depths_have_their_own_bounds(void **state)
     assert_shown("# TYPE dfc_mountpath_io_bytes histogram\n", true);
 }
 
+static void seconds_are_set_and_processes_have_names_of_their_own(void **state)
+{
+    (void)state;
+    metric_t *m = metric_get(M_process_cpu_seconds_total, NULL);
+    metric_set(m, 1500000);
+    assert_shown("# TYPE process_cpu_seconds_total counter\n"
+                 "process_cpu_seconds_total 1.500000\n",
+                 true);
+    metric_set(m, 1);
+    assert_shown("\nprocess_cpu_seconds_total 0.000001\n", true);
+    metric_set(metric_get(M_build_info, "version=\"1\""), 1);
+    assert_shown("\ndfc_build_info{version=\"1\"} 1\n", true);
+}
+
 /* Each value goes to the bucket whose bound is the first that is not below it. */
 static void quantiles_lie_in_the_right_bucket(void **state)
 {
@@ -151,19 +170,22 @@ static void every_metric_is_described_once(void **state)
 #define HISTOGRAM(name, help) #name,
 #define SIZES(name, help) #name,
 #define DEPTHS(name, help) #name,
+#define SECONDS(name, help) #name,
 #include "common/metrics.def"
 #undef COUNTER
 #undef GAUGE
 #undef HISTOGRAM
 #undef SIZES
 #undef DEPTHS
+#undef SECONDS
     };
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     metrics_text(&text);
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         char line[200];
-        snprintf(line, sizeof line, "# TYPE dfc_%s ", names[i]);
+        bool shared = strncmp(names[i], "process_", 8) == 0;
+        snprintf(line, sizeof line, "# TYPE %s%s ", shared ? "" : "dfc_", names[i]);
         const char *at = strstr(buf_str(&text), line);
         assert_non_null(at);
         assert_null(strstr(at + 1, line));
@@ -214,6 +236,7 @@ int main(void)
         cmocka_unit_test(histograms_put_each_duration_at_its_bound),
         cmocka_unit_test(a_histogram_without_labels),
         cmocka_unit_test(sizes_and_depths_have_their_own_bounds),
+        cmocka_unit_test(seconds_are_set_and_processes_have_names_of_their_own),
         cmocka_unit_test(quantiles_lie_in_the_right_bucket),
         cmocka_unit_test(every_metric_is_described_once),
         cmocka_unit_test(threads_lose_no_count),

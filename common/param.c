@@ -130,25 +130,36 @@ static struct param_value value_load(const struct param_row *row, const void *va
     return v;
 }
 
+static int value_take(const struct param_row *row, const char *text, struct param_value *v,
+                      struct error *err)
+{
+    int rc = value_parse(row->type, text, v, err);
+    return rc == 0 ? value_check(row, v, text, err) : rc;
+}
+
 static int row_set(const struct param_row *row, void *values, const char *text, const char *source,
                    struct error *err)
 {
     struct param_value v = {0};
-    int rc = value_parse(row->type, text, &v, err);
-    if (rc == 0)
-        rc = value_check(row, &v, text, err);
+    int rc = value_take(row, text, &v, err);
     if (rc != 0)
         return error_wrap(err, "%s: parameter '%s'", source, row->name);
     value_store(row, values, &v);
     return 0;
 }
 
-/* E_NOT_FOUND, and what may have been meant. */
-static int unknown(const struct param_row *rows, const char *name, struct error *err)
+static struct suggestion meant_by(const struct param_row *rows, const char *name)
 {
     struct suggestion best = SUGGESTION_INIT;
     for (const struct param_row *row = rows; row->name != NULL; row++)
         suggest(&best, name, row->name);
+    return best;
+}
+
+/* E_NOT_FOUND, and what may have been meant. */
+static int unknown(const struct param_row *rows, const char *name, struct error *err)
+{
+    struct suggestion best = meant_by(rows, name);
     return error_set(err, E_NOT_FOUND, "no parameter is called '%.64s'%s%s%s", name,
                      best.text != NULL ? "; did you mean '" : "",
                      best.text != NULL ? best.text : "", best.text != NULL ? "'?" : "");
@@ -250,20 +261,44 @@ static int params_from_file(const struct param_row *rows, void *values, const ch
     return params_from_json(rows, values, obj, path, err);
 }
 
-/* One option of the command line: "--name=value" or "--name value". */
+/* "http-body-memory" */
+static void put_dashed(struct buf *out, const char *name)
+{
+    for (; *name != '\0'; name++)
+        buf_putc(out, *name == '_' ? '-' : *name);
+}
+
+/* One option of the command line: "--name=value", "--name value", or "--name" of a boolean. */
 struct option {
-    char *name;        /* with '_' where the user may have written '-' */
-    const char *value; /* NULL at the end of the line */
+    char *typed;       /* "--mountpath-lost-ok", as the user wrote it */
+    char *name;        /* "mountpath_lost_ok" */
+    const char *value; /* NULL where there is none */
 };
 
-static int option_take(int argc, char **argv, int *at, struct option *o, struct error *err)
+static void option_done(struct option *o)
+{
+    free(o->typed);
+    free(o->name);
+}
+
+/* Whether the next word is the option's value.  A boolean needs none, and another option is none.
+ */
+static bool takes_next(const struct param_row *rows, const char *name, const char *next)
+{
+    const struct param_row *row = param_find(rows, name);
+    bool boolean = row != NULL && row->type == PARAM_boolean;
+    return next != NULL && !(boolean && strncmp(next, "--", 2) == 0);
+}
+
+static int option_take(const struct param_row *rows, int argc, char **argv, int *at,
+                       struct option *o, struct error *err)
 {
     const char *word = argv[*at];
     if (strncmp(word, "--", 2) != 0 || word[2] == '\0')
         return error_set(err, E_INVALID, "command line: '%s' is not an option", word);
     const char *equals = strchr(word, '=');
-    size_t len = equals != NULL ? (size_t)(equals - word) : strlen(word);
-    o->name = xstrndup(word + 2, len - 2);
+    o->typed = xstrndup(word, equals != NULL ? (size_t)(equals - word) : strlen(word));
+    o->name = xstrdup(o->typed + 2);
     for (char *c = o->name; *c != '\0'; c++) {
         if (*c == '-')
             *c = '_';
@@ -271,20 +306,39 @@ static int option_take(int argc, char **argv, int *at, struct option *o, struct 
     *at += 1;
     if (equals != NULL)
         o->value = equals + 1;
-    else
-        o->value = *at < argc ? argv[(*at)++] : NULL;
+    else if (takes_next(rows, o->name, *at < argc ? argv[*at] : NULL))
+        o->value = argv[(*at)++];
     return 0;
 }
 
 typedef int option_fn(const struct param_row *rows, void *values, const struct option *o,
                       struct error *err);
 
+static int lacks_value(const struct option *o, struct error *err)
+{
+    return error_set(err, E_INVALID, "command line: '%s' lacks a value", o->typed);
+}
+
 static int option_config(const struct param_row *rows, void *values, const struct option *o,
                          struct error *err)
 {
     if (strcmp(o->name, "config") != 0)
         return 0;
-    return params_from_file(rows, values, o->value, err);
+    return o->value != NULL ? params_from_file(rows, values, o->value, err) : lacks_value(o, err);
+}
+
+/* "; did you mean --public-port?" */
+static char *option_hint(const struct param_row *rows, const char *name)
+{
+    struct suggestion best = meant_by(rows, name);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    if (best.text != NULL) {
+        buf_puts(&text, "; did you mean --");
+        put_dashed(&text, best.text);
+        buf_putc(&text, '?');
+    }
+    return xstrdup(buf_str(&text));
 }
 
 static int option_set(const struct param_row *rows, void *values, const struct option *o,
@@ -292,18 +346,29 @@ static int option_set(const struct param_row *rows, void *values, const struct o
 {
     if (strcmp(o->name, "config") == 0)
         return 0;
-    return params_set(rows, values, o->name, o->value, "command line", err);
+    const struct param_row *row = param_find(rows, o->name);
+    if (row == NULL) {
+        _cleanup_free_ char *hint = option_hint(rows, o->name);
+        return error_set(err, E_INVALID, "command line: there is no option '%.64s'%s", o->typed,
+                         hint);
+    }
+    if (o->value == NULL && row->type != PARAM_boolean)
+        return lacks_value(o, err);
+    struct param_value v = {0};
+    int rc = value_take(row, o->value != NULL ? o->value : "true", &v, err);
+    if (rc != 0)
+        return error_wrap(err, "command line: %s", o->typed);
+    value_store(row, values, &v);
+    return 0;
 }
 
 static int options_each(const struct param_row *rows, void *values, int argc, char **argv,
                         option_fn *fn, struct error *err)
 {
     for (int at = 1; at < argc;) {
+        _cleanup_(option_done)
         struct option o = {0};
-        int rc = option_take(argc, argv, &at, &o, err);
-        _cleanup_free_ char *name = o.name;
-        if (rc == 0 && o.value == NULL)
-            rc = error_set(err, E_INVALID, "command line: '--%s' lacks a value", name);
+        int rc = option_take(rows, argc, argv, &at, &o, err);
         if (rc == 0)
             rc = fn(rows, values, &o, err);
         if (rc != 0)
@@ -386,6 +451,27 @@ json_t *params_describe(const struct param_row *rows, const void *values, const 
     return list;
 }
 
+static bool same_value(const struct param_row *row, const void *a, const void *b)
+{
+    struct param_value x = value_load(row, a), y = value_load(row, b);
+    return row->type == PARAM_text ? strcmp(x.text, y.text) == 0 : x.number == y.number;
+}
+
+void params_take(const struct param_row *rows, void *values, const void *last, const void *now,
+                 const char *const *live,
+                 void (*fn)(void *ctx, const struct param_row *row, _Bool taken), void *ctx)
+{
+    for (const struct param_row *row = rows; row->name != NULL; row++) {
+        if (same_value(row, last, now))
+            continue;
+        bool taken = is_live(live, row->name) && row->type != PARAM_text;
+        struct param_value v = value_load(row, now);
+        if (taken)
+            value_store(row, values, &v);
+        fn(ctx, row, taken);
+    }
+}
+
 int params_set_live(const struct param_row *rows, void *values, const char *const *live,
                     const char *name, const char *text, struct error *err)
 {
@@ -399,13 +485,6 @@ int params_set_live(const struct param_row *rows, void *values, const char *cons
             "--%s=…",
             name, name);
     return row_set(row, values, text, "setparam", err);
-}
-
-/* "http-body-memory" */
-static void put_dashed(struct buf *out, const char *name)
-{
-    for (; *name != '\0'; name++)
-        buf_putc(out, *name == '_' ? '-' : *name);
 }
 
 static void put_bounds(struct buf *out, const struct param_row *row)
@@ -422,7 +501,9 @@ void params_help(const struct param_row *rows, struct buf *out)
     for (const struct param_row *row = rows; row->name != NULL; row++) {
         buf_puts(out, "  --");
         put_dashed(out, row->name);
-        buf_printf(out, "=%s\n        %s\n", param_type_units[row->type], row->help);
+        buf_printf(out, row->type == PARAM_boolean ? "[=%s]\n" : "=%s\n",
+                   param_type_units[row->type]);
+        buf_printf(out, "        %s\n", row->help);
         buf_printf(out, "        default %s", row->default_text[0] ? row->default_text : "empty");
         put_bounds(out, row);
         buf_putc(out, '\n');

@@ -58,6 +58,11 @@ void params_free(const struct param_row *rows, void *values); /* the texts */
  * E_UNSUPPORTED: it needs a restart; E_INVALID: its bounds. */
 int params_set_live(const struct param_row *rows, void *values, const char *const *live,
                     const char *name, const char *text, struct error *err);
+/* What has changed between two readings of the sources: where `now` is other than `last`, and the row
+ * is in `live` and no text, the value in force changes to it; fn() is told of every such row. */
+void params_take(const struct param_row *rows, void *values, const void *last, const void *now,
+                 const char *const *live,
+                 void (*fn)(void *ctx, const struct param_row *row, _Bool taken), void *ctx);
 /* [{"name", "type", "value", "default", "min", "max", "live", "help"}]; value as in params_json(),
  * the bounds as they stand in the table. */
 json_t *params_describe(const struct param_row *rows, const void *values, const char *const *live);

@@ -154,7 +154,8 @@ static void values_from_json(void **state)
     assert_string_equal(err.message,
                         "dfc.json: parameter 'threads' is neither text nor integer nor boolean");
     assert_int_equal(set_json(&v, "{\"treads\":1}", &err), E_INVALID);
-    assert_string_equal(err.message, "dfc.json: no parameter is called 'treads'; did you mean 'threads'?");
+    assert_string_equal(err.message,
+                        "dfc.json: no parameter is called 'treads'; did you mean 'threads'?");
     assert_int_equal(set_json(&v, "[]", &err), E_INVALID);
     assert_string_equal(err.message, "dfc.json: not a JSON object");
     params_free(rows, &v);
@@ -206,6 +207,33 @@ static void values_from_the_command_line(void **state)
     params_free(rows, &v);
 }
 
+/* `--verify`, as `--verify=yes`, wherever it stands; a word behind it that is no option is its
+ * value. */
+static void booleans_need_no_value(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words[3];
+        bool verify;
+        uint64_t threads;
+    } rows_of[] = {
+        {{"--verify=no", "--verify", "--threads=2"}, true, 2},
+        {{"--threads=2", "--verify=no", "--verify"}, true, 2},
+        {{"--verify", "no", "--threads=3"}, false, 3},
+        {{"--verify=yes", "--verify", "false"}, false, 4},
+    };
+    for (size_t i = 0; i < sizeof rows_of / sizeof rows_of[0]; i++) {
+        struct values v = {0};
+        struct error err = ERROR_INIT;
+        bool help;
+        const char *const *w = rows_of[i].words;
+        assert_int_equal(load(&v, &help, &err, 3, w[0], w[1], w[2]), 0);
+        assert_int_equal(v.verify, rows_of[i].verify);
+        assert_int_equal(v.threads, rows_of[i].threads);
+        params_free(rows, &v);
+    }
+}
+
 static void bad_command_lines(void **state)
 {
     (void)state;
@@ -218,9 +246,11 @@ static void bad_command_lines(void **state)
         {"--", "command line: '--' is not an option"},
         {"--threads", "command line: '--threads' lacks a value"},
         {"--config", "command line: '--config' lacks a value"},
-        {"--no-such=1", "command line: no parameter is called 'no_such'"},
-        {"--threads=0",
-         "command line: parameter 'threads': '0' is out of bounds: at least 1, at most 64"},
+        {"--no-such=1", "command line: there is no option '--no-such'"},
+        {"--node-ids=1", "command line: there is no option '--node-ids'; did you mean --node-id?"},
+        {"--http-memory=1", "command line: --http-memory: '1' is out of bounds: at least 4KiB, "
+                            "at most 64MiB"},
+        {"--verify=maybe", "command line: --verify: 'maybe' is neither true nor false"},
         {"--config=/nonexistent/dfc.json",
          "open '/nonexistent/dfc.json': No such file or directory"},
     };
@@ -370,6 +400,7 @@ int main(void)
         cmocka_unit_test_teardown(values_from_json, teardown),
         cmocka_unit_test_teardown(values_from_the_environment, teardown),
         cmocka_unit_test_teardown(values_from_the_command_line, teardown),
+        cmocka_unit_test_teardown(booleans_need_no_value, teardown),
         cmocka_unit_test_teardown(bad_command_lines, teardown),
         cmocka_unit_test_teardown(help_wins_over_everything, teardown),
         cmocka_unit_test_teardown(the_later_source_wins, teardown),

@@ -33,7 +33,7 @@ void suggest(struct suggestion *best, const char *word, const char *candidate)
 {
     size_t distance = suggest_distance(word, candidate);
     size_t len = strlen(word);
-    size_t near_enough = len <= 3 ? 1 : len <= 6 ? 2 : 3;
+    size_t near_enough = len <= 4 ? 1 : len <= 8 ? 2 : 3; /* none is better than a wrong one */
     if (distance > near_enough || distance >= best->distance)
         return;
     best->text = candidate;

@@ -15,6 +15,15 @@ void descriptors_raise(void)
         log_warn("the limit of open files stays", li64("errno", errno));
 }
 
+void descriptors_check(uint64_t wanted)
+{
+    uint64_t limit = descriptors_limit();
+    if (limit < wanted)
+        log_warn("the limit of open files is low: connections will be refused; raise it "
+                 "(LimitNOFILE, ulimit -n), or lower --connections-max",
+                 lu64("limit", limit), lu64("wanted", wanted));
+}
+
 uint64_t descriptors_limit(void)
 {
     struct rlimit limit;

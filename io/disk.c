@@ -18,6 +18,7 @@
 #include <semaphore.h>
 #include <stdbool.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -378,6 +379,17 @@ static bool disk_ring_can(struct io_uring *ring)
     return can;
 }
 
+/* What a ring is refused for where the kernel counts it as locked memory (before 5.12). */
+static void say_locked_memory(char *why, size_t why_size)
+{
+    struct rlimit limit;
+    size_t used = strlen(why);
+    if (getrlimit(RLIMIT_MEMLOCK, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY)
+        snprintf(why + used, why_size - used,
+                 "; the limit of locked memory is %llu bytes: raise it (LimitMEMLOCK, ulimit -l)",
+                 (unsigned long long)limit.rlim_cur);
+}
+
 /* The ring and its eventfd, or 0 and `why`. */
 static bool disk_ring_open(struct disk *d, char *why, size_t why_size)
 {
@@ -385,6 +397,8 @@ static bool disk_ring_open(struct disk *d, char *why, size_t why_size)
     if (rc != 0) {
         char reason[64];
         snprintf(why, why_size, "io_uring: %s", strerror_r(-rc, reason, sizeof reason));
+        if (rc == -ENOMEM)
+            say_locked_memory(why, why_size);
         return false;
     }
     d->wake_fd = eventfd(0, EFD_CLOEXEC);
@@ -422,7 +436,7 @@ static int disk_open_with(const char *thread_name, unsigned depth, bool want_rin
     pthread_mutex_init(&d->lock, NULL);
     pthread_cond_init(&d->room, NULL);
     pthread_cond_init(&d->work, NULL);
-    char why[80] = "io_uring is switched off";
+    char why[256] = "io_uring is switched off";
     d->ring_used = want_ring && disk_ring_open(d, why, sizeof why);
     if (d->ring_used)
         snprintf(d->backend, sizeof d->backend, "io_uring");

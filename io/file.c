@@ -10,6 +10,7 @@
 
 #include "common/cleanup.h"
 #include "common/fault.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
 
@@ -212,6 +213,16 @@ int file_replace(const char *path, const void *data, size_t len, mode_t mode, st
         return rc;
     }
     return file_fsync_parent(path, err);
+}
+
+void file_restrict(const char *path, mode_t mode)
+{
+    struct stat st;
+    if (stat(path, &st) != 0 || (st.st_mode & 07777 & ~mode) == 0)
+        return;
+    if (chmod(path, st.st_mode & mode) != 0)
+        log_warn("others may read what they should not", lstr("path", path),
+                 li64("errno", errno));
 }
 
 int file_read_all(const char *path, size_t max, struct buf *out, struct error *err)

@@ -15,6 +15,9 @@
 int file_replace(const char *path, const void *data, size_t len, mode_t mode, struct error *err);
 /* The whole file, at most max bytes (E_TOO_LARGE beyond).  E_NOT_FOUND where it is absent. */
 int file_read_all(const char *path, size_t max, struct buf *out, struct error *err);
+/* Takes away the rights that `mode` does not have: an earlier build may have given them.  Absent is
+ * fine; that it cannot be done is logged, and keeps nobody from going on. */
+void file_restrict(const char *path, mode_t mode);
 int file_write_all(int fd, const void *data, size_t len, struct error *err);
 int file_pwrite_all(int fd, const void *data, size_t len, uint64_t offset, struct error *err);
 /* Exactly len bytes; E_LENGTH when the file ends before. */

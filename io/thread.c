@@ -27,8 +27,10 @@ int thread_start(const char *name, void *(*fn)(void *arg), void *arg, pthread_t 
     if (errnum == 0)
         errnum = pthread_create(out, NULL, fn, arg);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (errnum != 0)
-        return error_errno(err, errnum, "start thread '%s'", name);
+    if (errnum != 0) { /* this process's trouble, as too many open files */
+        error_errno(err, errnum, "'%s'", name);
+        return error_recode(err, E_OVERLOAD, "start thread");
+    }
     thread_name(*out, name);
     return 0;
 }

@@ -17,12 +17,13 @@
 enum { FRESH_MAX = 256, PROVEN_MAX = 8192 };
 
 struct auth {
-    struct cluster_keys keys;
+    bool keyed;               /* it has a key: that stays so */
+    struct cluster_keys keys; /* under `lock`: a reload changes them */
     char node[AUTH_NAME_MAX];
     char boot[AUTH_NAME_MAX];
     void (*stamp)(void *ctx, struct auth_stamp *out);
     void *ctx;
-    pthread_mutex_t lock; /* of the sessions; nothing is taken under it */
+    pthread_mutex_t lock; /* of the keys and the sessions; nothing is taken under it */
     struct auth_sessions *sessions;
 };
 
@@ -36,6 +37,7 @@ int auth_new(const struct auth_config *config, struct auth **out, struct error *
         return code;
     struct auth *a = xcalloc(1, sizeof *a);
     a->keys = keys;
+    a->keyed = keys.count > 0;
     OPENSSL_cleanse(&keys, sizeof keys);
     snprintf(a->node, sizeof a->node, "%s", config->node);
     snprintf(a->boot, sizeof a->boot, "%s", config->boot);
@@ -59,10 +61,53 @@ void auth_free(struct auth *a)
 
 bool auth_has_key(const struct auth *a)
 {
-    return a->keys.count > 0;
+    return a->keyed;
 }
 
-static bool is_loopback(const char *address)
+static bool key_left(const struct cluster_keys *was, const struct cluster_keys *now)
+{
+    for (size_t i = 0; i < was->count; i++) {
+        if (cluster_keys_find(now, was->keys[i].id) == NULL)
+            return true;
+    }
+    return false;
+}
+
+int auth_reload(struct auth *a, const char *key_file, bool *changed, struct error *err)
+{
+    struct cluster_keys keys = {0};
+    *changed = false;
+    if (!a->keyed)
+        return 0;
+    int code = cluster_keys_load(key_file, &keys, err);
+    if (code != 0)
+        return code;
+    pthread_mutex_lock(&a->lock);
+    bool left = key_left(&a->keys, &keys);
+    *changed =
+        left || key_left(&keys, &a->keys) || strcmp(a->keys.keys[0].id, keys.keys[0].id) != 0;
+    a->keys = keys;
+    if (left) { /* who has come in by it must show another one */
+        auth_sessions_free(a->sessions);
+        a->sessions = auth_sessions_new(FRESH_MAX, PROVEN_MAX);
+    }
+    pthread_mutex_unlock(&a->lock);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return 0;
+}
+
+/* A copy, which a reload does not change: the key of this id, or, with NULL, our own. */
+static bool key_copy(struct auth *a, const char *id, struct cluster_key *out)
+{
+    pthread_mutex_lock(&a->lock);
+    const struct cluster_key *k = id != NULL ? cluster_keys_find(&a->keys, id) : &a->keys.keys[0];
+    if (k != NULL)
+        *out = *k;
+    pthread_mutex_unlock(&a->lock);
+    return k != NULL;
+}
+
+bool auth_is_loopback(const char *address)
 {
     struct in_addr v4;
     struct in6_addr v6;
@@ -73,12 +118,12 @@ static bool is_loopback(const char *address)
 
 int auth_check_address(const char *key_file, const char *address, struct error *err)
 {
-    if (key_file[0] != '\0' || is_loopback(address))
+    if (key_file[0] != '\0' || auth_is_loopback(address))
         return 0;
     return error_set(err, E_INVALID,
-                     "--cluster-key-file is missing: without a cluster key anybody who reaches "
-                     "--address %s could act as a node, so that only a loopback address is "
-                     "listened on",
+                     "--cluster-key-file is missing: without a cluster key anybody who reaches %s "
+                     "could act as a node, so that its control and data listeners (--address, "
+                     "--control-address, --data-address) must be on loopback",
                      address);
 }
 
@@ -91,106 +136,59 @@ void auth_stamp(const struct auth *a, struct auth_stamp *out)
 
 /* --- the caller's side ------------------------------------------------------------------------ */
 
-char *auth_greet(const struct auth *a, struct auth_opening *o)
+char *auth_greet(struct auth *a, struct auth_opening *o)
 {
-    unsigned char nonce[AUTH_NONCE_BYTES];
-    char proof[AUTH_HEX_MAX];
-    random_bytes(nonce, sizeof nonce);
-    format_hex(nonce, sizeof nonce, o->nonce);
-    snprintf(o->key_id, sizeof o->key_id, "%s", a->keys.keys[0].id);
-    const struct auth_greeting g = {.key_id = o->key_id,
-                                    .client_node = a->node,
-                                    .client_boot = a->boot,
-                                    .client_nonce = o->nonce};
-    auth_hello_proof(a->keys.keys[0].secret, &g, proof);
-    _cleanup_json_ json_t *doc =
-        json_pack("{s:s, s:s, s:s, s:s, s:s}", "key", o->key_id, "node", a->node, "boot", a->boot,
-                  "nonce", o->nonce, "proof", proof);
-    return json_text(doc);
+    struct cluster_key key;
+    (void)key_copy(a, NULL, &key);
+    const struct auth_caller self = {.key = &key, .node = a->node, .boot = a->boot};
+    char *text = auth_caller_greet(&self, o);
+    OPENSSL_cleanse(&key, sizeof key);
+    return text;
 }
 
-/* What is written into lines must not end one, and is kept in arrays. */
-static int need_word(json_t *doc, const char *field, const char **out, struct error *err)
-{
-    int code = json_need_str(doc, "", field, out, err);
-    if (code != 0)
-        return code;
-    size_t len = strlen(*out);
-    if (len > 2 * AUTH_MAC_BYTES)
-        return error_set(err, E_JSON, "field '%s' is too long", field);
-    for (size_t i = 0; i < len; i++) {
-        if ((unsigned char)(*out)[i] <= ' ')
-            return error_set(err, E_JSON, "field '%s' has a blank or control character", field);
-    }
-    return 0;
-}
-
-static int need_words(json_t *doc, const char *const *fields, const char **const *out,
-                      struct error *err)
-{
-    for (size_t i = 0; fields[i] != NULL; i++) {
-        int code = need_word(doc, fields[i], out[i], err);
-        if (code != 0)
-            return code;
-    }
-    return 0;
-}
-
-int auth_opened(const struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
+int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
                 char id[2 * AUTH_SESSION_BYTES + 1], unsigned char key[AUTH_MAC_BYTES],
                 struct error *err)
 {
-    static const char *const fields[] = {"node", "boot", "nonce", "session", "proof", NULL};
-    _cleanup_json_ json_t *doc = NULL;
-    struct auth_greeting g = {.key_id = o->key_id,
-                              .client_node = a->node,
-                              .client_boot = a->boot,
-                              .client_nonce = o->nonce};
-    const char *proof;
-    const char **const texts[] = {&g.server_node, &g.server_boot, &g.server_nonce, &g.session,
-                                  &proof};
-    char wanted[AUTH_HEX_MAX];
-    int code = json_parse(answer, len, &doc, err);
-    if (code == 0)
-        code = need_words(doc, fields, texts, err);
-    if (code != 0)
-        return code;
-    const struct cluster_key *k = cluster_keys_find(&a->keys, o->key_id);
-    auth_welcome_proof(k->secret, &g, wanted);
-    if (!auth_same(proof, wanted) || strlen(g.session) != 2 * AUTH_SESSION_BYTES)
-        return error_set(err, E_UNAUTHORIZED, "who answers does not have the cluster's key");
-    auth_session_key(k->secret, &g, key);
-    snprintf(id, 2 * AUTH_SESSION_BYTES + 1, "%s", g.session);
-    return 0;
+    struct cluster_key own;
+    if (!key_copy(a, o->key_id, &own))
+        return error_set(err, E_UNAUTHORIZED, "the key of the greeting is no longer in force");
+    const struct auth_caller self = {.key = &own, .node = a->node, .boot = a->boot};
+    int code = auth_caller_opened(&self, o, answer, len, id, key, err);
+    OPENSSL_cleanse(&own, sizeof own);
+    return code;
 }
 
 /* --- the called side -------------------------------------------------------------------------- */
 
 static int take_greeting(struct auth *a, json_t *doc, struct auth_greeting *g,
-                         const struct cluster_key **k, struct error *err)
+                         struct cluster_key *k, struct error *err)
 {
     static const char *const fields[] = {"key", "node", "boot", "nonce", "proof", NULL};
     const char *proof;
     const char **const texts[] = {&g->key_id, &g->client_node, &g->client_boot, &g->client_nonce,
                                   &proof};
     char wanted[AUTH_HEX_MAX];
-    int code = need_words(doc, fields, texts, err);
+    int code = auth_need_words(doc, fields, texts, err);
     if (code != 0)
         return code;
-    *k = cluster_keys_find(&a->keys, g->key_id);
-    if (*k == NULL)
+    if (!key_copy(a, g->key_id, k))
         return error_set(err, E_UNAUTHORIZED, "node '%s' has another cluster key", g->client_node);
-    auth_hello_proof((*k)->secret, g, wanted);
+    auth_hello_proof(k->secret, g, wanted);
     if (!auth_same(proof, wanted))
         return error_set(err, E_UNAUTHORIZED, "the greeting is not signed with the cluster's key");
     return 0;
 }
 
+/* The key may have been taken away since the greeting was checked (auth_reload): no session begins
+ * with it then. */
 static void remember(struct auth *a, const struct cluster_key *k, const struct auth_greeting *g)
 {
     pthread_mutex_lock(&a->lock);
-    struct auth_session *x = auth_sessions_add(a->sessions, g->session);
-    auth_session_key(k->secret, g, x->key);
+    if (cluster_keys_find(&a->keys, k->id) != NULL) {
+        struct auth_session *x = auth_sessions_add(a->sessions, g->session);
+        auth_session_key(k->secret, g, x->key);
+    }
     pthread_mutex_unlock(&a->lock);
 }
 
@@ -218,7 +216,7 @@ int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer,
 {
     _cleanup_json_ json_t *doc = NULL;
     struct auth_greeting g = {0};
-    const struct cluster_key *k;
+    struct cluster_key k = {0};
     if (!auth_has_key(a))
         return error_set(err, E_UNSUPPORTED, "node '%s' was started without a cluster key",
                          a->node);
@@ -226,41 +224,12 @@ int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer,
     if (code == 0)
         code = take_greeting(a, doc, &g, &k, err);
     if (code == 0)
-        *answer = welcome(a, k, &g);
+        *answer = welcome(a, &k, &g);
+    OPENSSL_cleanse(&k, sizeof k);
     return code;
 }
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-void auth_claim_text(const struct auth_claim *c, struct buf *out)
-{
-    buf_printf(out, "1 %s %llu %s %s", c->session, (unsigned long long)c->counter, c->digest,
-               c->mac);
-}
-
-/* The next word of `text`, which it leaves, in `out`. */
-static bool take_word(const char **text, char *out, size_t room)
-{
-    size_t len = strcspn(*text, " ");
-    if (len == 0 || len >= room)
-        return false;
-    memcpy(out, *text, len);
-    out[len] = '\0';
-    *text += len;
-    *text += **text == ' ' ? 1 : 0;
-    return true;
-}
-
-bool auth_claim_parse(const char *text, struct auth_claim *out)
-{
-    char version[4], counter[24];
-    return take_word(&text, version, sizeof version) && strcmp(version, "1") == 0 &&
-           take_word(&text, out->session, sizeof out->session) &&
-           take_word(&text, counter, sizeof counter) &&
-           parse_u64(counter, &out->counter, NULL) == 0 &&
-           take_word(&text, out->digest, sizeof out->digest) &&
-           take_word(&text, out->mac, sizeof out->mac) && *text == '\0';
-}
 
 const char *auth_verdict_word(enum auth_verdict v)
 {

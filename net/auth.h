@@ -25,9 +25,9 @@
  * term is over. */
 #pragma once
 
+#include "common/auth_caller.h"
 #include "common/error.h"
 #include "net/auth_sessions.h"
-#include "net/cluster_key.h"
 
 struct auth;
 
@@ -49,41 +49,30 @@ struct auth_config {
 int auth_new(const struct auth_config *config, struct auth **out, struct error *err);
 void auth_free(struct auth *a); /* after the servers and clients */
 bool auth_has_key(const struct auth *a);
+/* A numeric loopback address. */
+bool auth_is_loopback(const char *address);
+/* Reads the key file anew (SIGHUP): new keys count at once, and where one is gone all sessions that
+ * others have opened end; members open new ones by themselves.  After an error, and without a key
+ * at the start, all stays as it is. */
+int auth_reload(struct auth *a, const char *key_file, bool *changed, struct error *err);
 /* E_INVALID where a node without a key would listen on an address that others reach. */
 int auth_check_address(const char *key_file, const char *address, struct error *err);
 void auth_stamp(const struct auth *a, struct auth_stamp *out);
 
 /* --- opening a session ------------------------------------------------------------------------ */
 
-/* The caller's half of one; the texts are its own. */
-struct auth_opening {
-    char key_id[CLUSTER_KEY_ID_CHARS + 1];
-    char nonce[AUTH_HEX_MAX];
-};
-
 /* The JSON of a greeting; malloc'ed. */
-char *auth_greet(const struct auth *a, struct auth_opening *o);
+char *auth_greet(struct auth *a, struct auth_opening *o);
 /* The called side: takes a greeting, remembers the session, gives the answer's JSON (malloc'ed).
  * E_UNAUTHORIZED, E_JSON; E_UNSUPPORTED without a key. */
 int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer, struct error *err);
 /* The caller takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side
  * has no proof, E_JSON. */
-int auth_opened(const struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
+int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
                 char id[2 * AUTH_SESSION_BYTES + 1], unsigned char key[AUTH_MAC_BYTES],
                 struct error *err);
 
 /* --- requests --------------------------------------------------------------------------------- */
-
-/* Dfc-Auth's value. */
-struct auth_claim {
-    char session[2 * AUTH_SESSION_BYTES + 1];
-    uint64_t counter;
-    char digest[AUTH_HEX_MAX]; /* or "-" */
-    char mac[AUTH_HEX_MAX];
-};
-
-void auth_claim_text(const struct auth_claim *c, struct buf *out);
-bool auth_claim_parse(const char *text, struct auth_claim *out);
 
 enum auth_verdict {
     AUTH_PROVEN,

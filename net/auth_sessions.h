@@ -6,7 +6,7 @@
  * there are too many; its node opens another. */
 #pragma once
 
-#include "net/auth_mac.h"
+#include "common/auth_mac.h"
 #include "net/auth_window.h"
 
 enum { AUTH_NAME_MAX = 64 }; /* of nodes, boots, clusters: longest text with its end */

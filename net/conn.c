@@ -3,6 +3,7 @@
  *        ┌───────────────────────────── keep-alive ──────────────────────────────┐
  *        ▼                                                                        │
  *   CONN_HEAD ──head read──▶ CONN_REQUEST ──reply published──▶ CONN_REPLY ──▶ CONN_DRAIN
+ *                                                                  └──▶ CONN_CLOSING
  *
  * Each state has one step function; it moves the machine on (CONN_AGAIN) or says why it cannot.
  * A turn ends when a step cannot, or when the budget of bytes is used up, so that a fast client
@@ -13,7 +14,14 @@
  * cost nothing, and uploads are read in large pieces.
  *
  * A reply that comes before its request's body has been read is sent at once.  What is left of the
- * body is then read away if it is short; else the connection is closed, slowly (closer.h).
+ * body is then read away if it is short; else the connection is closed slowly (CONN_CLOSING):
+ * close() with unread bytes in the socket sends a reset, and a reset can overtake the reply (RFC
+ * 9112 section 9.6).  So the write side is closed first, and input is thrown away until the peer
+ * closes or the idle time is over.
+ *
+ * A client that expects "100 Continue" and gets another reply may send its body or not, so that its
+ * connection must end.  A new one costs more than a short body: that is asked for, and thrown away
+ * before the reply (CONN_UNWANTED).
  *
  * While a request sleeps its connection is not looked at, so a client that goes away is noticed
  * only after the wake-up: that is what keeps a parked request alive until its reply. */
@@ -24,8 +32,8 @@
 #include <netinet/tcp.h>
 #include <unistd.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
-#include "net/closer.h"
 #include "net/head.h"
 #include "net/server.h"
 
@@ -191,6 +199,7 @@ static int conn_take_head(struct conn *c, const struct head *head, struct error 
     c->keep_alive = !close && (keep || !http_1_0);
     c->chunked = req->content_length < 0;
     c->chunks = CHUNKS_INIT;
+    c->pace = (struct body_pace){.runs = false};
     c->body_left = c->chunked ? 0 : (uint64_t)req->content_length;
     c->continued = !req->expects_continue || http_1_0;
     return 0;
@@ -293,6 +302,7 @@ static int conn_body_input(struct conn *c, size_t *len, struct error *err)
     return 0;
 }
 
+/* A body that is thrown away is no progress: the idle time bounds all of it. */
 static void conn_body_used(struct conn *c, size_t len)
 {
     conn_consume(c, len);
@@ -301,7 +311,7 @@ static void conn_body_used(struct conn *c, size_t len)
         chunk_used(&c->chunks, len);
     else
         c->body_left -= len;
-    if (len > 0)
+    if (len > 0 && c->state == CONN_REQUEST)
         reactor_touch(c->reactor, c);
 }
 
@@ -321,6 +331,21 @@ static enum conn_verdict conn_read_or_doze(struct conn *c)
         return verdict;
     c->dozing = request_doze(c->req);
     return c->dozing ? CONN_WAIT : CONN_AGAIN;
+}
+
+/* Then the request fails: whatever it holds, disk and a connection, is others' again. */
+static bool conn_body_is_slow(struct conn *c, size_t taken)
+{
+    const struct body_rate *rate = &c->reactor->server->body_rate;
+    struct error err;
+    if (body_pace_keeps(&c->pace, rate, clock_ms(), taken))
+        return false;
+    error_set(&err, E_REQUEST_TIMEOUT,
+              "the body comes too slowly: fewer than %llu bytes a second over %llu s",
+              (unsigned long long)rate->bytes_per_s, (unsigned long long)rate->window_ms / 1000);
+    c->keep_alive = false;
+    request_fail_body(c->req, &err);
+    return true;
 }
 
 static enum conn_verdict conn_body_step(struct conn *c)
@@ -343,6 +368,10 @@ static enum conn_verdict conn_body_step(struct conn *c)
         return c->continued || c->in_len > 0 ? conn_read_or_doze(c) : conn_continue(c);
     size_t taken = request_take(req, c->in, len);
     conn_body_used(c, taken);
+    if (taken < len)
+        body_pace_pause(&c->pace);
+    else if (!conn_body_ended(c) && conn_body_is_slow(c, taken))
+        return CONN_AGAIN;
     return taken < len && request_sleep(req) ? CONN_WAIT : CONN_AGAIN;
 }
 
@@ -362,7 +391,44 @@ static enum conn_verdict conn_drain_step(struct conn *c)
     return CONN_AGAIN;
 }
 
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void conn_close_slowly(struct conn *c)
+{
+    conn_speaks(c);
+    if (c->req != NULL)
+        request_end(steal(c->req));
+    buf_done(&c->out);
+    free(steal(c->saved));
+    c->in_len = 0;
+    c->state = CONN_CLOSING;
+    if (shutdown(c->fd, SHUT_WR) != 0)
+        conn_free(c);
+    else if (c->readable)
+        reactor_again(c->reactor, c);
+}
+
+/* Bytes that are thrown away are no progress: the idle time bounds the whole state. */
+static enum conn_verdict conn_closing_step(struct conn *c)
+{
+    enum conn_verdict verdict = conn_read(c);
+    c->in_len = 0;
+    return verdict;
+}
+
 /* --- the machine ------------------------------------------------------------------------------ */
+
+/* A client that has not been told to go on may send its body or not: there is no telling where the
+ * next request begins. */
+static enum conn_verdict conn_reply(struct conn *c)
+{
+    bool ended = conn_body_ended(c);
+    bool short_rest = !c->chunked && c->body_left <= SERVER_DRAIN_MAX && c->continued;
+    if ((!ended && !short_rest) || server_is_draining(c->reactor->server))
+        c->keep_alive = false;
+    c->state = CONN_REPLY;
+    return conn_reply_begin(c);
+}
 
 static enum conn_verdict conn_request_step(struct conn *c)
 {
@@ -375,14 +441,23 @@ static enum conn_verdict conn_request_step(struct conn *c)
     case REQUEST_REPLIED:
         break;
     }
-    /* A client that has not been told to go on may send its body or not: there is no telling where
-     * the next request begins. */
-    bool ended = conn_body_ended(c);
-    bool short_rest = !c->chunked && c->body_left <= SERVER_DRAIN_MAX && c->continued;
-    if ((!ended && !short_rest) || server_is_draining(c->reactor->server))
-        c->keep_alive = false;
-    c->state = CONN_REPLY;
-    return conn_reply_begin(c);
+    bool expected = !c->continued && !c->chunked && c->body_left > 0;
+    if (expected && c->keep_alive && c->body_left <= SERVER_EXPECTED_MAX) {
+        c->state = CONN_UNWANTED;
+        return conn_continue(c);
+    }
+    return conn_reply(c);
+}
+
+/* The body of a request that has its reply already. */
+static enum conn_verdict conn_unwanted_step(struct conn *c)
+{
+    if (conn_body_ended(c))
+        return conn_reply(c);
+    if (c->in_len == 0)
+        return conn_read(c);
+    conn_body_used(c, c->in_len < c->body_left ? c->in_len : (size_t)c->body_left);
+    return CONN_AGAIN;
 }
 
 /* The reply has been written. */
@@ -404,8 +479,12 @@ static enum conn_verdict conn_step(struct conn *c)
         return conn_head_step(c);
     case CONN_REQUEST:
         return conn_request_step(c);
+    case CONN_UNWANTED:
+        return conn_unwanted_step(c);
     case CONN_DRAIN:
         return conn_drain_step(c);
+    case CONN_CLOSING:
+        return conn_closing_step(c);
     case CONN_REPLY:
         break;
     }
@@ -423,8 +502,10 @@ void conn_run(struct conn *c)
     conn_return_input(c);
     if (verdict == CONN_AGAIN)
         reactor_again(c->reactor, c);
+    else if (verdict == CONN_LINGER)
+        conn_close_slowly(c);
     else if (verdict != CONN_WAIT)
-        conn_free(c, verdict == CONN_LINGER);
+        conn_free(c);
 }
 
 /* A peer whose machine is gone says nothing, and acknowledges nothing. */
@@ -455,7 +536,7 @@ void conn_timeout(struct conn *c)
         c->keep_alive = false;
         request_fail_body(c->req, &err);
     } else {
-        conn_free(c, false);
+        conn_free(c);
         return;
     }
     reactor_touch(c->reactor, c);
@@ -473,16 +554,13 @@ struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, so
     return c;
 }
 
-void conn_free(struct conn *c, bool linger)
+void conn_free(struct conn *c)
 {
     conn_speaks(c); /* it will not any more */
     if (c->req != NULL)
         request_end(c->req);
-    reactor_forget(c->reactor, c, linger);
-    if (linger)
-        closer_add(c->reactor->server->closer, c->fd);
-    else
-        close(c->fd);
+    reactor_forget(c->reactor, c);
+    close(c->fd);
     buf_done(&c->out);
     free(c->saved);
     free(c);

@@ -3,15 +3,18 @@
 
 #include <netinet/in.h>
 
+#include "net/body_pace.h"
 #include "net/chunk.h"
 #include "net/reactor.h"
 #include "net/request.h"
 
 enum conn_state {
-    CONN_HEAD,    /* the head of the next request is being read */
-    CONN_REQUEST, /* the request is its handler's; its body is read */
-    CONN_REPLY,   /* the reply is being written */
-    CONN_DRAIN,   /* the reply is out, the rest of the body is read and thrown away */
+    CONN_HEAD,     /* the head of the next request is being read */
+    CONN_REQUEST,  /* the request is its handler's; its body is read */
+    CONN_UNWANTED, /* its reply is there; its body is read and thrown away first */
+    CONN_REPLY,    /* the reply is being written */
+    CONN_DRAIN,    /* the reply is out, the rest of the body is read and thrown away */
+    CONN_CLOSING,  /* the write side is closed; what still comes is thrown away */
 };
 
 /* What a step of a connection comes to. */
@@ -60,13 +63,15 @@ struct conn {
     bool continued;     /* "100 Continue" is not waited for any more */
     uint64_t body_left; /* when it is not chunked */
     struct chunks chunks;
+    struct body_pace pace; /* of the body */
 
     /* The reply under way. */
     struct buf out; /* bytes that are to be sent next: from out_at on */
     size_t out_at;
     uint64_t reply_at; /* how much of the body is out, or in `out` */
     bool reply_chunked;
-    bool reply_ended; /* the last of it is in `out` */
+    bool reply_ended;      /* the last of it is in `out` */
+    bool send_buffer_fits; /* has been made small, for a near client */
 
     struct conn_link live;
     struct conn_link ready;
@@ -83,7 +88,7 @@ void conn_run(struct conn *c);
 /* Nothing has moved for too long. */
 void conn_timeout(struct conn *c);
 /* Ends its request, closes. */
-void conn_free(struct conn *c, bool linger);
+void conn_free(struct conn *c);
 
 /* conn_reply.c */
 enum conn_verdict conn_reply_begin(struct conn *c);

@@ -9,6 +9,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <linux/tcp.h>
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
@@ -19,6 +20,8 @@ enum {
     STREAM_FRAME_BYTES = 16, /* before a piece: its size in hex and CRLF */
     FIRST_TURN_BYTES = STREAM_PIECE_BYTES,
     LARGE_BYTES = 512 * 1024, /* a turn more costs a tenth of a reply of 100 KiB */
+    NEAR_RTT_US = 250,
+    NEAR_SEND_BYTES = 256 * 1024, /* the kernel doubles it: 2 GB/s at NEAR_RTT_US */
 };
 
 /* What a call that writes to the socket came to: bytes, 0 when it takes none now, or -1. */
@@ -41,6 +44,25 @@ static ssize_t conn_wrote(struct conn *c, ssize_t n)
 static ssize_t conn_send(struct conn *c, const void *data, size_t len)
 {
     return conn_wrote(c, send(c->fd, data, len, MSG_NOSIGNAL));
+}
+
+static bool reply_is_large(const struct reply *r)
+{
+    return r->length < 0 || r->length > LARGE_BYTES;
+}
+
+/* The kernel lets a send buffer grow to megabytes.  A distant client needs that; for a near one it
+ * only spreads what is under way over more memory than the CPU caches hold.  32 clients on loopback
+ * cost 0.74 (16 MiB) and 0.53 (1 MiB) of the CPU time with the small buffer. */
+static void conn_fit_send_buffer(struct conn *c)
+{
+    struct tcp_info info = {0};
+    socklen_t len = sizeof info;
+    if (c->send_buffer_fits || getsockopt(c->fd, IPPROTO_TCP, TCP_INFO, &info, &len) != 0 ||
+        info.tcpi_min_rtt > NEAR_RTT_US)
+        return;
+    int bytes = NEAR_SEND_BYTES;
+    c->send_buffer_fits = setsockopt(c->fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes) == 0;
 }
 
 /* --- the head --------------------------------------------------------------------------------- */
@@ -66,6 +88,8 @@ enum conn_verdict conn_reply_begin(struct conn *c)
     c->reply_at = 0;
     if (unbounded && c->http_1_0)
         c->keep_alive = false; /* the end of the connection is the end of the body */
+    if (body && reply_is_large(r))
+        conn_fit_send_buffer(c);
     struct buf *head = &c->reactor->text;
     buf_clear(head);
     reply_head(c->req, c->keep_alive, c->http_1_0, head);
@@ -177,8 +201,7 @@ static bool conn_body_is_out(const struct conn *c)
  * them have had one. */
 static void conn_take_turns(struct conn *c)
 {
-    bool large = c->req->reply.length < 0 || c->req->reply.length > LARGE_BYTES;
-    if (large && c->reply_at == 0 && c->budget > FIRST_TURN_BYTES)
+    if (reply_is_large(&c->req->reply) && c->reply_at == 0 && c->budget > FIRST_TURN_BYTES)
         c->budget = FIRST_TURN_BYTES;
 }
 

@@ -7,12 +7,17 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "common/build.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/descriptors.h"
 #include "io/file.h"
+#include "net/daemon_metrics.h"
+
+/* Files that a daemon has open beside its connections: indexes, disks, calls to other nodes. */
+enum { FILES_BESIDE = 256 };
 
 /* --- options that print ----------------------------------------------------------------------- */
 
@@ -29,7 +34,7 @@ static void put_help(const struct daemon_program *p, struct buf *out)
 
 static void put_version(const struct daemon_program *p, struct buf *out)
 {
-    buf_printf(out, "%s %s\n", p->name, DFC_VERSION);
+    buf_printf(out, "%s %s\n", p->name, build_text());
 }
 
 static void put_api(const struct daemon_program *p, struct buf *out)
@@ -82,10 +87,24 @@ static int begin_log(const struct daemon_config *config, struct error *err)
     if (!json && strcmp(config->log_format, "text") != 0)
         return error_set(err, E_INVALID, "--log-format: '%.32s' is neither text nor json",
                          config->log_format);
+    int code = config->log_file[0] != '\0' ? log_set_file(config->log_file, err) : 0;
+    if (code != 0)
+        return code;
     log_set_level(level);
     log_set_format(json ? LOG_JSON : LOG_TEXT);
     log_set_node(config->id);
     return 0;
+}
+
+/* Those that daemon_serve() takes: until it does they wait. */
+static int block_others(void)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
+    return pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err)
@@ -95,14 +114,18 @@ int daemon_begin(const struct daemon_config *config, int *signals_fd, struct err
         code = fault_configure(config->faults, err);
     if (code != 0)
         return code;
+    daemon_metrics_begin();
+    log_info("starting", lstr("program", config->program), lstr("release", build_release()),
+             lstr("commit", build_commit()), li64("pid", getpid()));
     descriptors_raise();
+    descriptors_check(config->files_wanted + FILES_BESIDE);
     signal(SIGPIPE, SIG_IGN); /* a client that leaves is an error of write(), not an end */
     sigset_t set;
     sigemptyset(&set);
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     *signals_fd = -1;
-    if (pthread_sigmask(SIG_BLOCK, &set, NULL) == 0)
+    if (block_others() == 0 && pthread_sigmask(SIG_BLOCK, &set, NULL) == 0)
         *signals_fd = signalfd(-1, &set, SFD_CLOEXEC);
     return *signals_fd >= 0 ? 0 : error_errno(err, errno, "signalfd");
 }
@@ -114,6 +137,13 @@ bool daemon_await(int signals_fd, int other_fd)
     while (poll(fds, 2, -1) < 0)
         assert(errno == EINTR);
     return fds[0].revents != 0;
+}
+
+bool daemon_pause(int signals_fd, int ms)
+{
+    struct signalfd_siginfo info;
+    struct pollfd fd = {.fd = signals_fd, .events = POLLIN};
+    return poll(&fd, 1, ms) > 0 && read(signals_fd, &info, sizeof info) > 0;
 }
 
 /* --- ready ------------------------------------------------------------------------------------ */
@@ -131,6 +161,19 @@ void daemon_remove_ready(const char *dir)
     _cleanup_free_ char *path = xprintf("%s/ready.json", dir);
     if (unlink(path) != 0 && errno != ENOENT)
         log_warn("ready.json not removed", lstr("path", path), li64("errno", errno));
+}
+
+const char *daemon_address(const char *own, const char *all)
+{
+    return own[0] != '\0' ? own : all;
+}
+
+const char *daemon_host(const char *own, const char *all, const char *advertise, bool between_nodes)
+{
+    bool everywhere = strcmp(own, "0.0.0.0") == 0 || strcmp(own, "::") == 0;
+    if (between_nodes && own[0] != '\0' && !everywhere)
+        return own;
+    return advertise[0] != '\0' ? advertise : daemon_address(own, all);
 }
 
 char *daemon_url(const char *address, const char *advertise, uint16_t port)

@@ -9,7 +9,7 @@
  *         daemon_begin(…, &signals, …);  before any thread is made
  *         … start …
  *         daemon_write_ready(dir, doc);  {"id", "pid", "public_url", …}
- *         daemon_await(signals, -1);
+ *         daemon_serve(signals, …);      until SIGTERM or SIGINT (daemon_reload.h)
  *         daemon_remove_ready(dir);
  *         … stop …
  *     }
@@ -35,23 +35,36 @@ struct daemon_program {
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv);
 
 struct daemon_config {
-    const char *id; /* checked with node_id_check() by its owner */
+    const char *program; /* for the log's first line */
+    const char *id;      /* checked with node_id_check() by its owner */
     const char *log_level;
     const char *log_format;
+    const char *log_file;  /* "": standard error */
+    uint64_t files_wanted; /* by connections, on all listeners; a limit below is warned of */
     const char *faults;
 };
 
 /* Sets up the log and the fault points, raises the limit of open files as far as it goes (each
  * connection has one, and each GET another), ignores SIGPIPE, and blocks SIGTERM and SIGINT in all
- * threads: they come as bytes of *signals_fd (signalfd), and in no thread as interruptions.  In the
+ * threads: they come as bytes of *signals_fd (signalfd), and in no thread as interruptions.  So are
+ * SIGHUP, SIGUSR1 and SIGUSR2, which wait for daemon_serve() (daemon_reload.h).  In the
  * main thread, before any other is made. */
 int daemon_begin(const struct daemon_config *config, int *signals_fd, struct error *err);
 /* Waits for SIGTERM or SIGINT, or until `other_fd` (-1: none) can be read.  True: a signal. */
 bool daemon_await(int signals_fd, int other_fd);
 
+/* True: a signal has come; false: none within this time. */
+bool daemon_pause(int signals_fd, int ms);
+
 /* <dir>/ready.json, atomically; doc's reference is not taken. */
 int daemon_write_ready(const char *dir, json_t *doc, struct error *err);
 void daemon_remove_ready(const char *dir);
 
+/* The address that a listener binds to: its own, or "" and then that of all. */
+const char *daemon_address(const char *own, const char *all);
+/* What others call it: `advertise` where there is one.  But a listener between nodes that has an
+ * address of its own is called by that, unless it stands for all addresses of the machine. */
+const char *daemon_host(const char *own, const char *all, const char *advertise,
+                        bool between_nodes);
 /* "http://127.0.0.1:8080": how others reach a listener.  `advertise` may be "": then the address. */
 char *daemon_url(const char *address, const char *advertise, uint16_t port);

@@ -21,6 +21,34 @@ json_t *daemon_params_json(const struct daemon_params *p)
     return json_pack("{s:o}", "params", list);
 }
 
+static bool is_private(const char *name)
+{
+    static const char *const ends[] = {"_file", "_key", "_cert", "_ca"};
+    size_t len = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (len > end && strcmp(name + len - end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void hide(const char *name, json_t *value)
+{
+    if (name != NULL && is_private(name) && json_string_length(value) > 0)
+        json_string_set(value, "…");
+}
+
+void daemon_params_hide(json_t *doc)
+{
+    size_t i;
+    const char *name;
+    json_t *one;
+    json_array_foreach(json_object_get(doc, "params"), i, one)
+        hide(json_string_value(json_object_get(one, "name")), json_object_get(one, "value"));
+    json_object_foreach(doc, name, one) hide(name, one);
+}
+
 static int set_log_level(const char *text, struct error *err)
 {
     enum log_level level;

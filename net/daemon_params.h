@@ -16,6 +16,9 @@ struct daemon_params {
 
 /* {"params": params_describe()}: of GET /v1/daemon?what=params. */
 json_t *daemon_params_json(const struct daemon_params *p);
+/* Of {"params": …} and of params_json(), in place: where files with keys and passwords are is no
+ * business of every client. */
+void daemon_params_hide(json_t *doc);
 /* {"action": "setparam", "name": …, "value": …}: the body of PUT /v1/daemon. */
 int daemon_params_act(const struct daemon_params *p, const char *body, size_t len,
                       struct error *err);
@@ -26,8 +29,8 @@ void daemon_params_set(struct http_request *req, const struct daemon_params *p, 
 /* Its row in a daemon's route table; begin() collects the body. */
 #define DAEMON_PARAMS_ROUTE(begin_fn)                                                             \
     {                                                                                             \
-        .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_PUBLIC,    \
-        .begin = (begin_fn),                                                                      \
+        .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_CONTROL,   \
+        .admin = true, .changes = true, .begin = (begin_fn),                                      \
         .summary = "Changes a parameter that can change while this daemon runs, until it ends.",  \
         .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",         \
         .reply = "200 and all parameters",                                                        \

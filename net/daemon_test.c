@@ -18,7 +18,7 @@
 static struct daemon_config good(void)
 {
     return (struct daemon_config){
-        .id = "t1", .log_level = "off", .log_format = "text", .faults = ""};
+        .id = "t1", .log_level = "off", .log_format = "text", .log_file = "", .faults = ""};
 }
 
 static void assert_refused(struct daemon_config config, const char *words)
@@ -113,6 +113,19 @@ static void test_urls(void **state)
     assert_url("::1", "[fe80::1]", "http://[fe80::1]:80");
 }
 
+static void test_hosts(void **state)
+{
+    (void)state;
+    assert_string_equal(daemon_address("", "10.0.0.1"), "10.0.0.1");
+    assert_string_equal(daemon_address("10.1.0.1", "10.0.0.1"), "10.1.0.1");
+    assert_string_equal(daemon_host("", "10.0.0.1", "", true), "10.0.0.1");
+    assert_string_equal(daemon_host("", "0.0.0.0", "node7", true), "node7");
+    assert_string_equal(daemon_host("10.1.0.1", "0.0.0.0", "node7", true), "10.1.0.1");
+    assert_string_equal(daemon_host("10.1.0.1", "0.0.0.0", "node7", false), "node7");
+    assert_string_equal(daemon_host("10.1.0.1", "127.0.0.1", "", false), "10.1.0.1");
+    assert_string_equal(daemon_host("::", "127.0.0.1", "node7", true), "node7");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -121,6 +134,7 @@ int main(void)
         cmocka_unit_test(test_signals_are_waited_for),
         cmocka_unit_test(test_the_ready_file_comes_and_goes),
         cmocka_unit_test(test_urls),
+        cmocka_unit_test(test_hosts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

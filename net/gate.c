@@ -7,26 +7,27 @@
 #include "common/parse.h"
 #include "net/auth.h"
 #include "net/server.h"
+#include "net/visitor.h"
 
 enum { COMPLAINT_INTERVAL_MS = 10000 };
 
-/* Somebody who has no key may ask without end: one line for all, now and then. */
-static void complain(struct http_request *req, const struct error *err)
+/* Who is refused may ask without end: one line for all, now and then. */
+static void complain(struct http_request *req, const char *what, const struct error *err)
 {
     struct http_server *s = req->server;
     uint64_t now = clock_ms();
     unsigned long long last = atomic_load(&s->complained_ms);
-    metric_add(s->unauthorized, 1);
     if ((last == 0 || now - last >= COMPLAINT_INTERVAL_MS) &&
         atomic_compare_exchange_strong(&s->complained_ms, &last, now))
-        log_warn("a request without proof of membership", lstr("peer", http_peer(req)),
-                 lstr("method", http_method_name(req->method)), lstr("path", req->path), lerr(err));
+        log_warn(what, lstr("peer", http_peer(req)), lstr("method", http_method_name(req->method)),
+                 lstr("path", req->path), lerr(err));
 }
 
 static int refuse(struct http_request *req, enum auth_verdict v, struct error *err)
 {
     static const char *const why[] = {
-        [AUTH_NO_CLAIM] = "this listener is for nodes of the cluster, which sign with its key",
+        [AUTH_NO_CLAIM] =
+            "calls to this listener are signed with the cluster's key, as its nodes and dfcctl do",
         [AUTH_NO_SESSION] = "the session is not known",
         [AUTH_BAD_MAC] = "the signature is not that of this request",
         [AUTH_REPLAYED] = "this signature was used before",
@@ -35,8 +36,10 @@ static int refuse(struct http_request *req, enum auth_verdict v, struct error *e
     snprintf(challenge, sizeof challenge, "Dfc error=\"%s\"", auth_verdict_word(v));
     http_reply_header(req, "WWW-Authenticate", challenge);
     error_set(err, E_UNAUTHORIZED, "%s", why[v]);
-    if (v != AUTH_NO_SESSION) /* that is how a restart looks */
-        complain(req, err);
+    if (v != AUTH_NO_SESSION) { /* that is how a restart looks */
+        metric_add(req->server->unauthorized, 1);
+        complain(req, "a request without proof of membership", err);
+    }
     return E_UNAUTHORIZED;
 }
 
@@ -124,6 +127,25 @@ int gate_check(struct http_request *req, const struct http_route *route, struct 
         return 0;
     enum auth_verdict v = auth_has_key(s->auth) ? check_signature(req) : AUTH_PROVEN;
     return v != AUTH_PROVEN ? refuse(req, v, err) : check_stamp(req, route, err);
+}
+
+int gate_check_visitor(struct http_request *req, const struct http_route *route, struct error *err)
+{
+    const struct visitor_rules *rules = req->server->visitors;
+    if (rules == NULL)
+        return 0;
+    const struct visitor v = {
+        .host = http_header(req, "Host"),
+        .origin = http_header(req, "Origin"),
+        .fetch_site = http_header(req, "Sec-Fetch-Site"),
+        .content_type = http_header(req, "Content-Type"),
+        .only_reads = req->method == HTTP_GET || req->method == HTTP_HEAD,
+        .sends_json = request_has_body(req) && (route == NULL || !route->any_type),
+    };
+    int code = visitor_check(rules, &v, err);
+    if (code != 0)
+        complain(req, "a request that no client of ours sends", err);
+    return code;
 }
 
 void gate_body(struct http_request *req, const char *data, size_t len)

@@ -8,7 +8,9 @@
 
 #include "common/error.h"
 
-enum { HEAD_FIELDS_MAX = 100 };
+/* Headers of one request.  Nodes send each pair of an object's metadata as one; ATTR_META_PAIRS_MAX
+ * (682) of them may be stored. */
+enum { HEAD_FIELDS_MAX = 1024 };
 
 struct head_field {
     const char *name;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/arena.h"
 #include "common/clock.h"
 
 static const char *const method_names[] = {
@@ -55,6 +56,7 @@ const char *http_status_text(int status)
         {415, "Unsupported Media Type"},
         {416, "Range Not Satisfiable"},
         {417, "Expectation Failed"},
+        {421, "Misdirected Request"},
         {422, "Unprocessable Content"},
         {429, "Too Many Requests"},
         {431, "Request Header Fields Too Large"},
@@ -135,6 +137,11 @@ enum http_range_result http_range_parse(const char *header, uint64_t size, struc
     if (!has_first)
         return range_suffix(last, size, out);
     return range_from(first, has_last ? last : UINT64_MAX, size, out);
+}
+
+const char *http_header_line(struct arena *a, const char *name, const char *value)
+{
+    return value[0] != '\0' ? arena_printf(a, "%s: %s", name, value) : arena_printf(a, "%s;", name);
 }
 
 bool http_list_has(const char *list, const char *word)

@@ -7,6 +7,8 @@
 
 #include "common/error.h"
 
+struct arena;
+
 enum http_method {
     HTTP_GET,
     HTTP_HEAD,
@@ -24,6 +26,10 @@ const char *http_status_text(int status); /* "Not Found"; "Status" for one witho
 
 /* Whether a comma-separated list of words ("keep-alive, Upgrade") has this one, in any case. */
 bool http_list_has(const char *list, const char *word);
+
+/* The line of a header for http_call.headers; of the arena.  An empty value is sent, too: libcurl
+ * drops "Name:" and sends "Name;" as a header without a value. */
+const char *http_header_line(struct arena *a, const char *name, const char *value);
 
 /* RFC 9110 section 14: one range of bytes.  Several ranges, another unit or a malformed header
  * mean "no range" (the whole object, 200), as the RFC allows. */

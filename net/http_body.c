@@ -7,8 +7,11 @@
 #include "net/request.h"
 
 #include <assert.h>
+#include <malloc.h>
 
+#include "common/jsonx.h"
 #include "common/log.h"
+#include "io/pool.h"
 #include "net/gate.h"
 #include "net/server.h"
 
@@ -107,6 +110,54 @@ void request_fail_body(struct http_request *req, const struct error *why)
         http_reply_error(req, why);
 }
 
+/* What the values of a JSON text will take counts as kept, too, until the request ends. */
+static int body_charge(struct http_request *req, struct error *err)
+{
+    struct request_body *body = &req->body;
+    const char *text = buf_str(&body->data);
+    char first = text[strspn(text, " \t\r\n")];
+    if (first != '{' && first != '[')
+        return 0;
+    size_t memory;
+    int code = json_memory(body->data.data, body->data.len, &memory, err);
+    if (code != 0)
+        return code;
+    size_t values = memory - body->data.len;
+    if (!server_take_collected(req->server, body->data.len, values))
+        return error_set(err, E_OVERLOAD,
+                         "the bodies of other requests have all the memory for them: try again");
+    body->charged = values;
+    return 0;
+}
+
+static void body_handle(struct http_request *req)
+{
+    struct error err = ERROR_INIT;
+    log_set_request(req->id);
+    if (body_charge(req, &err) == 0)
+        req->body.collected(req, buf_str(&req->body.data), req->body.data.len);
+    else
+        http_reply_error(req, &err);
+    log_set_request(NULL);
+}
+
+/* The request may be gone when its handler has replied. */
+static void body_handle_large(void *arg)
+{
+    body_handle(arg);
+    malloc_trim(0);
+}
+
+/* The parse of a large body must not keep an HTTP thread from its other connections. */
+static void body_collected(struct http_request *req)
+{
+    struct error err = ERROR_INIT;
+    if (req->body.data.len <= SERVER_BODY_AT_ONCE)
+        body_handle(req);
+    else if (pool_submit(req->server->bodies, body_handle_large, req, &err) != 0)
+        http_reply_error(req, &err);
+}
+
 void request_body_ended(struct http_request *req)
 {
     struct request_body *body = &req->body;
@@ -117,10 +168,11 @@ void request_body_ended(struct http_request *req)
     }
     if (!request_move(req, REQUEST_BODY, REQUEST_OWED))
         return;
+    if (body->mode == BODY_COLLECTED) {
+        body_collected(req);
+        return;
+    }
     log_set_request(req->id);
-    if (body->mode == BODY_COLLECTED)
-        body->collected(req, buf_str(&body->data), body->data.len);
-    else
-        body->ops->end(req, body->ctx);
+    body->ops->end(req, body->ctx);
     log_set_request(NULL);
 }

@@ -456,11 +456,34 @@ static void test_expect(void **state)
     static const char *const targets[] = {"/refuse", "/refuse_later", "/nowhere"};
     for (int i = 0; i < 3; i++) {
         struct wire refused = wire_open(fx.port);
-        put_head(&refused, targets[i], i == 0 ? 10 : 1 << 20, false, "Expect: 100-Continue\r\n");
+        put_head(&refused, targets[i], 1 << 20, false, "Expect: 100-Continue\r\n");
         wire_read(&refused, false, &r); /* without a byte of the body, and without a 100 */
         assert_int_equal(r.status, i == 1 ? 507 : 404);
         wire_reply_done(&r);
         wire_close(&refused);
+    }
+    wire_close(&w);
+}
+
+/* A short body is asked for also where the reply is there already: the connection goes on. */
+static void test_expect_short(void **state)
+{
+    (void)state;
+    if (fx.layer == HTTP_LAYER_MICROHTTPD)
+        return; /* it closes the connection */
+    struct wire w = wire_open(fx.port);
+    struct wire_reply r;
+    static const char *const targets[] = {"/refuse", "/refuse_later", "/nowhere"};
+    for (int i = 0; i < 6; i++) {
+        put_head(&w, targets[i % 3], 16 << 10, false, "Expect: 100-continue\r\n");
+        wire_read(&w, false, &r);
+        assert_int_equal(r.status, 100);
+        wire_reply_done(&r);
+        assert_true(send_pattern(&w, 16 << 10, false));
+        wire_read(&w, false, &r);
+        assert_int_equal(r.status, i % 3 == 1 ? 507 : 404);
+        assert_null(wire_header(&r, "Connection"));
+        wire_reply_done(&r);
     }
     wire_close(&w);
 }
@@ -562,6 +585,7 @@ int main(void)
         TEST(test_reply_survives_a_long_unwanted_body),
         TEST(test_reply_near_the_end_keeps_the_connection),
         TEST(test_expect),
+        TEST(test_expect_short),
         TEST(test_cut_bodies),
         TEST(test_echo),
         TEST(test_smuggling_is_refused),

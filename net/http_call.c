@@ -10,6 +10,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "net/http_session.h"
+#include "net/silence.h"
 
 #define CALL_MAGIC 0x63616c6cu
 
@@ -17,7 +18,7 @@ enum {
     REPLY_MAX_DEFAULT = 1 << 20,
     ERROR_BODY_MAX = 64 << 10, /* of a reply that is not 2xx, kept for its error document */
     STREAM_BUFFER = 512 << 10,
-    IDLE_CONNECTION_S = 20, /* less than servers wait before they close one */
+    NAME_AGE_S = 1, /* a name is asked for again: a pod that moves keeps its name alone */
 };
 
 /* --- memory ----------------------------------------------------------------------------------- */
@@ -218,12 +219,18 @@ struct call_head {
     CURL *easy;
 };
 
+/* libcurl (7.88) leaves the CR of the line in a value that is empty. */
+static const char *header_value(const struct curl_header *h)
+{
+    return h->value[0] == '\r' ? "" : h->value;
+}
+
 static const char *head_header(const struct http_head *head, const char *name)
 {
     const struct call_head *h = (const struct call_head *)head;
     struct curl_header *found = NULL;
     CURLHcode code = curl_easy_header(h->easy, name, 0, CURLH_HEADER, -1, &found);
-    return code == CURLHE_OK ? found->value : NULL;
+    return code == CURLHE_OK ? header_value(found) : NULL;
 }
 
 static void head_each(const struct http_head *head,
@@ -232,7 +239,7 @@ static void head_each(const struct http_head *head,
     const struct call_head *h = (const struct call_head *)head;
     for (struct curl_header *at = NULL;
          (at = curl_easy_nextheader(h->easy, CURLH_HEADER, -1, at)) != NULL;)
-        fn(ctx, at->name, at->value);
+        fn(ctx, at->name, header_value(at));
 }
 
 static bool head_is_framed(const struct call *c, const struct http_head *head)
@@ -259,8 +266,8 @@ static void call_take_head(struct call *c)
     c->result.status = (int)status;
     c->again = call_wants_again(c, &h.head);
     bool counts = !c->again && c->result.code == 0;
-    c->streams = counts && c->download != NULL &&
-                 (c->any_status_streams || (status >= 200 && status < 300));
+    c->streams =
+        counts && c->download != NULL && (c->any_status_streams || (status >= 200 && status < 300));
     const char *etag = head_header(&h.head, "ETag");
     snprintf(c->result.etag, sizeof c->result.etag, "%s", etag != NULL ? etag : "");
     if (c->upload != NULL && status >= 300)
@@ -363,6 +370,26 @@ static void set_body(struct call *c)
     curl_easy_setopt(e, CURLOPT_HTTPHEADER, c->signature != NULL ? c->signature : c->headers);
 }
 
+static int watch_silence(void *arg, curl_socket_t fd, curlsocktype purpose)
+{
+    const struct http_client_config *config = arg;
+    if (purpose == CURLSOCKTYPE_IPCXN)
+        silence_watch(fd, config->silence_ms);
+    return CURL_SOCKOPT_OK;
+}
+
+static void set_silence(CURL *e, const struct http_client_config *config)
+{
+    if (config->silence_ms > 0) {
+        curl_easy_setopt(e, CURLOPT_SOCKOPTFUNCTION, watch_silence);
+        curl_easy_setopt(e, CURLOPT_SOCKOPTDATA, (void *)config);
+        return;
+    }
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 10L);
+    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 5L);
+}
+
 static void set_connection(CURL *e, uint64_t connect_timeout_ms)
 {
     curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
@@ -370,9 +397,7 @@ static void set_connection(CURL *e, uint64_t connect_timeout_ms)
     curl_easy_setopt(e, CURLOPT_PATH_AS_IS, 1L);
     curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     curl_easy_setopt(e, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPALIVE, 1L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPIDLE, 10L);
-    curl_easy_setopt(e, CURLOPT_TCP_KEEPINTVL, 5L);
+    curl_easy_setopt(e, CURLOPT_DNS_CACHE_TIMEOUT, (long)NAME_AGE_S);
     curl_easy_setopt(e, CURLOPT_MAXAGE_CONN, (long)IDLE_CONNECTION_S);
     curl_easy_setopt(e, CURLOPT_CONNECTTIMEOUT_MS, (long)connect_timeout_ms);
 }
@@ -389,15 +414,40 @@ static void set_tls(CURL *e, const struct http_client_config *config)
     }
 }
 
+/* Each address that the host has, just before it is connected to: a name may have another one by
+ * now. */
+static curl_socket_t open_socket(void *arg, curlsocktype purpose, struct curl_sockaddr *a)
+{
+    struct call *c = arg;
+    (void)purpose;
+    if (!c->config->may_connect(c->config->may_connect_ctx, &a->addr)) {
+        c->refused = true;
+        return CURL_SOCKET_BAD;
+    }
+    return socket(a->family, a->socktype | SOCK_CLOEXEC, a->protocol);
+}
+
+static void set_guard(struct call *c)
+{
+    if (c->config->may_connect == NULL)
+        return;
+    curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(c->easy, CURLOPT_OPENSOCKETDATA, c);
+}
+
 void call_set_options(struct call *c, const struct http_client_config *config)
 {
     CURL *e = c->easy;
+    c->config = config;
     set_connection(e, config->connect_timeout_ms);
+    set_silence(e, config);
+    set_guard(c);
     set_tls(e, config);
     curl_easy_setopt(e, CURLOPT_PRIVATE, c);
     curl_easy_setopt(e, CURLOPT_URL, c->url);
     curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)c->total_timeout_ms);
     curl_easy_setopt(e, CURLOPT_FRESH_CONNECT, c->fresh ? 1L : 0L);
+    curl_easy_setopt(e, CURLOPT_MAXLIFETIME_CONN, c->kept_s);
     curl_easy_setopt(e, CURLOPT_HEADERFUNCTION, read_header);
     curl_easy_setopt(e, CURLOPT_HEADERDATA, c);
     curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, read_reply);
@@ -416,7 +466,7 @@ void call_reset(struct call *c)
     http_result_done(&c->result);
     c->result = (struct http_result){0};
     c->socket = CURL_SOCKET_BAD;
-    c->again = c->head_seen = c->framed = c->streams = false;
+    c->again = c->head_seen = c->framed = c->streams = c->refused = false;
     c->upload_waits = c->upload_over = c->download_waits = false;
     c->moved_bytes = 0;
 }

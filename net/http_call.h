@@ -9,8 +9,10 @@
 #include <curl/curl.h>
 #include <stdatomic.h>
 
-#include "net/auth_mac.h"
+#include "common/auth_mac.h"
 #include "net/http_client.h"
+
+enum { IDLE_CONNECTION_S = 20 }; /* less than servers wait before they close one */
 
 struct call {
     unsigned magic;
@@ -20,7 +22,9 @@ struct call {
     uint64_t number;
     struct call *next, **prev; /* in the client's list, while the transfer runs */
     CURL *easy;                /* NULL before the start and after the end */
-    curl_socket_t socket;      /* that the transfer uses */
+    const struct http_client_config *config;
+    bool refused;         /* an address that may not be connected to */
+    curl_socket_t socket; /* that the transfer uses */
 
     enum http_method method;
     char *url;
@@ -48,17 +52,18 @@ struct call {
 
     struct http_result result;
     bool fresh; /* on a connection of its own: a kept one has died under it, or could */
+    long kept_s; /* 0, or: a kept connection that is older is not taken */
     bool again; /* another signature, or another connection: the reply does not count */
     bool head_seen;
-    bool framed;         /* the reply's end can be told from a cut */
-    bool streams;        /* the reply's body goes to `download` */
-    bool upload_waits;   /* paused: the pipe has no bytes */
-    bool upload_over;    /* the server wants no more of it */
-    bool download_waits; /* paused: the pipe has no room */
-    size_t redelivered;  /* bytes of the next delivery that the pipe already took */
+    bool framed;             /* the reply's end can be told from a cut */
+    bool streams;            /* the reply's body goes to `download` */
+    bool upload_waits;       /* paused: the pipe has no bytes */
+    bool upload_over;        /* the server wants no more of it */
+    bool download_waits;     /* paused: the pipe has no room */
+    size_t redelivered;      /* bytes of the next delivery that the pipe already took */
     uint64_t sent, received; /* of the streams */
-    uint64_t moved_bytes; /* on the wire, both ways, when it was looked at last … */
-    uint64_t moved_ms;    /* … and when they last grew */
+    uint64_t moved_bytes;    /* on the wire, both ways, when it was looked at last … */
+    uint64_t moved_ms;       /* … and when they last grew */
 };
 
 struct call *call_new(const struct http_call *spec);

@@ -12,6 +12,7 @@
 #include "net/curl_loop.h"
 #include "net/http_call.h"
 #include "net/http_session.h"
+#include "net/silence.h"
 
 enum { WATCH_MS = 250 };
 
@@ -22,6 +23,7 @@ struct http_client {
     struct session_desk *desk; /* NULL: nothing is signed */
     struct loop_timer *watch;
     struct call *calls; /* whose transfers run */
+    uint64_t doubted_ms; /* when a peer was found to be gone without a word, or 0 */
     bool closing;
     atomic_ullong stall_max_ms; /* of every call */
     atomic_ullong last_number;
@@ -68,6 +70,10 @@ void call_cut(struct call *c)
     call_end(c);
 }
 
+/* Whatever listens there, or nothing: else ports could be told apart. */
+static const char address_words[] =
+    "the address is private, local or the cluster's own; start targets with --backend-allow=CIDR";
+
 static int code_of_curl(CURLcode result)
 {
     return result == CURLE_OPERATION_TIMEDOUT ? E_TIMEOUT : E_NET;
@@ -111,7 +117,9 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
         return;
     }
     c->result.not_sent = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
-    if (result != CURLE_OK)
+    if (result != CURLE_OK && c->refused)
+        call_fail(c, E_ADDRESS, address_words);
+    else if (result != CURLE_OK)
         call_fail(c, code_of_curl(result), curl_easy_strerror(result));
     else
         call_check_whole(c);
@@ -147,9 +155,21 @@ static int call_may_begin(struct call *c, struct error *err)
     return 0;
 }
 
+/* Where one connection's peer has gone without a word, so may have that of others, which are not
+ * taken any more.  The limit is in whole seconds. */
+static void call_doubts(struct call *c)
+{
+    uint64_t since_ms = clock_ms() - c->client->doubted_ms;
+    if (c->client->doubted_ms == 0 || since_ms > IDLE_CONNECTION_S * 1000)
+        return;
+    c->kept_s = (long)(since_ms / 1000);
+    c->fresh = c->fresh || c->kept_s == 0;
+}
+
 static int call_transfer(struct call *c, struct error *err)
 {
     struct http_client *client = c->client;
+    call_doubts(c);
     c->easy = curl_easy_init();
     if (c->easy == NULL)
         return error_set(err, E_NOMEM, "no memory for a transfer");
@@ -260,6 +280,16 @@ static bool call_stalls(struct call *c, uint64_t now)
     return true;
 }
 
+static bool call_meets_silence(struct call *c, uint64_t now)
+{
+    uint64_t silence_ms = c->client->config.silence_ms;
+    if (silence_ms == 0 || c->socket == CURL_SOCKET_BAD || !silence_found(c->socket, silence_ms))
+        return false;
+    c->client->doubted_ms = now;
+    call_fail(c, E_NET, "the other machine acknowledges nothing");
+    return true;
+}
+
 /* One that waits for a session has no transfer yet that would see to its time. */
 static void watch_waiting(struct call *c, uint64_t now)
 {
@@ -285,7 +315,7 @@ static void watch(void *arg)
     uint64_t now = clock_ms();
     for (struct call *c = client->calls, *next; c != NULL; c = next) {
         next = c->next;
-        if (call_is_abandoned(c) || call_stalls(c, now))
+        if (call_is_abandoned(c) || call_stalls(c, now) || call_meets_silence(c, now))
             call_cut(c);
     }
     if (client->desk != NULL)

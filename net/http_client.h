@@ -9,7 +9,7 @@
  *     http_call_start(client, &call, done, arg);     // spec is copied; done() in the loop's thread
  *
  * Workers that may block use http_call_wait().  Errors of the transport are E_NET or E_TIMEOUT
- * with the URL; an HTTP status is not an error here, but http_result_error() makes one out of the
+ * with the URL, E_ADDRESS where it may not be connected to; an HTTP status is not an error here, but http_result_error() makes one out of the
  * JSON error document of our own nodes.
  *
  * Calls between nodes are signed by themselves, where the client has an auth: a new one needs no line
@@ -23,6 +23,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/socket.h>
 
 #include "common/buf.h"
 #include "common/error.h"
@@ -36,6 +37,8 @@ struct http_client;
 struct http_client_config {
     uint64_t connect_timeout_ms;
     uint64_t stall_timeout_ms; /* no byte moved for so long: E_TIMEOUT (not while a pipe waits) */
+    uint64_t silence_ms; /* for which another node's machine may acknowledge nothing (silence.h); 0:
+                          * TCP's own times */
     unsigned connections_per_host_max; /* 0: no limit; streams that wait for each other need that */
     /* For https: PEM files, whose names stay the caller's.  NULL: the system's authorities; no
      * certificate of our own. */
@@ -43,6 +46,11 @@ struct http_client_config {
     const char *cert_file;
     const char *key_file;
     struct auth *auth; /* signs every call but those `to_public` (auth.h); NULL: none */
+    /* May this address, which the URL's host was resolved to, be connected to?  False: E_ADDRESS.  In
+     * the loop's thread; it does not wait.  NULL: any.  Kept connections are reused by the URL's
+     * host, so that calls to hosts that clients name have a client of their own. */
+    bool (*may_connect)(void *ctx, const struct sockaddr *address);
+    void *may_connect_ctx;
 };
 
 #define HTTP_NO_STALL_TIMEOUT UINT64_MAX

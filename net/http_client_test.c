@@ -224,6 +224,20 @@ static void test_head_comes_first_and_once(void **state)
     outcome_free(&h.outcome);
 }
 
+static void test_empty_headers(void **state)
+{
+    (void)state;
+    struct head_seen h = {0};
+    call_to(script_say,
+            (void *)"HTTP/1.1 200 OK\r\nContent-Type: \r\nA:\r\nB: \t \r\nC: c \r\n"
+                    "Content-Length: 2\r\n\r\nok",
+            (struct http_call){.method = HTTP_GET, .on_head = note_head}, &h.outcome);
+    assert_ended(&h.outcome, 0, NULL);
+    assert_string_equal(h.type, "");
+    assert_string_equal(h.all, "Content-Type=;A=;B=;C=c;Content-Length=2;");
+    outcome_free(&h.outcome);
+}
+
 /* --- cut replies ------------------------------------------------------------------------------ */
 
 struct cut {
@@ -564,6 +578,7 @@ int main(void)
         client_test(test_dead_kept_connection),
         client_test(test_once),
         client_test(test_head_comes_first_and_once),
+        client_test(test_empty_headers),
         client_test(test_cut_at_any_byte),
         client_test(test_unframed_reply),
         client_test(test_closed_without_a_word),

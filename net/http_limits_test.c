@@ -1,7 +1,9 @@
 /* The server at its limits: too much, too long, too slow, too late. */
+#include "net/head.h"
 #include "net/http_server.h"
 
 #include <pthread.h>
+#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -263,17 +265,17 @@ static void send_text(struct wire *w, const char *text)
 static void test_connections_beyond_the_limit(void **state)
 {
     (void)state;
-    enum { MAX = 50 };
+    enum { MAX = 50, ONE_ADDRESS = 37 };
     start(MAX, 30);
     metric_t *overload = metric_get(M_http_overload_total, NULL);
     uint64_t before = metric_value(overload);
     struct wire w[MAX];
     for (int i = 0; i < MAX; i++) {
-        w[i] = wire_open(port);
+        w[i] = wire_open_from(port, (uint32_t)(INADDR_LOOPBACK + i / ONE_ADDRESS));
         get_hello(&w[i]);
     }
     for (int i = 0; i < 20; i++) {
-        struct wire refused = wire_open(port);
+        struct wire refused = wire_open_from(port, (uint32_t)(INADDR_LOOPBACK + 1 + i));
         send_text(&refused, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
         read_error(&refused, 503, "overloaded");
         assert_false(wire_is_open(&refused));
@@ -297,6 +299,29 @@ static void test_connections_beyond_the_limit(void **state)
     }
 }
 
+/* One client that holds all that it can get leaves room for others. */
+static void test_connections_of_one_address(void **state)
+{
+    (void)state;
+    enum { MAX = 20, ONE_ADDRESS = 15 };
+    start(MAX, 30);
+    struct wire w[MAX];
+    for (int i = 0; i < ONE_ADDRESS; i++) {
+        w[i] = wire_open(port);
+        get_hello(&w[i]);
+    }
+    struct wire refused = wire_open(port);
+    send_text(&refused, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+    read_error(&refused, 503, "overloaded");
+    wire_close(&refused);
+    for (int i = ONE_ADDRESS; i < MAX; i++) {
+        w[i] = wire_open_from(port, INADDR_LOOPBACK + 1);
+        get_hello(&w[i]);
+    }
+    for (int i = 0; i < MAX; i++)
+        wire_close(&w[i]);
+}
+
 static void test_two_thousand_connections(void **state)
 {
     (void)state;
@@ -306,7 +331,7 @@ static void test_two_thousand_connections(void **state)
     getrlimit(RLIMIT_NOFILE, &now);
     if (now.rlim_cur < files.rlim_cur && setrlimit(RLIMIT_NOFILE, &files) != 0)
         skip();
-    start(MANY + 10, 30);
+    start(2 * MANY, 30);
     static struct wire w[MANY];
     for (int i = 0; i < MANY; i++)
         w[i] = wire_open(port);
@@ -335,7 +360,7 @@ static void test_long_targets(void **state)
 {
     (void)state;
     start(100, 30);
-    static const size_t lens[] = {8193, 20000, 40000, 300000, 10000000};
+    static const size_t lens[] = {16385, 20000, 40000, 300000, 10000000};
     for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
         struct wire w = wire_open(port);
         send_text(&w, "GET /");
@@ -347,7 +372,7 @@ static void test_long_targets(void **state)
     }
     struct wire w = wire_open(port);
     wire_print(&w, "GET /hello?q=");
-    send_letters(&w, 8000);
+    send_letters(&w, 16000);
     wire_print(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
     struct wire_reply r;
     wire_read(&w, false, &r);
@@ -372,7 +397,7 @@ static void test_long_headers(void **state)
     }
     struct wire w = wire_open(port);
     wire_print(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n");
-    for (int i = 0; i < 101; i++)
+    for (int i = 0; i < HEAD_FIELDS_MAX; i++)
         wire_print(&w, "X%d: y\r\n", i);
     wire_print(&w, "\r\n");
     read_error(&w, 431, "headers_too_large");
@@ -675,6 +700,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_connections_beyond_the_limit),
+        TEST(test_connections_of_one_address),
         TEST(test_two_thousand_connections),
         TEST(test_long_targets),
         TEST(test_long_headers),

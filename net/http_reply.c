@@ -44,17 +44,21 @@ static bool header_is_ours(const char *name)
     return false;
 }
 
+void http_reply_constant(struct http_request *req, const char *name, const char *value)
+{
+    struct request_header *h = arena_alloc(req->arena, sizeof *h);
+    *h = (struct request_header){.name = name, .value = value};
+    *req->reply.headers_end = h;
+    req->reply.headers_end = &h->next;
+}
+
 void http_reply_header(struct http_request *req, const char *name, const char *value)
 {
     if (header_is_ours(name))
         return;
-    struct request_header *h = arena_alloc(req->arena, sizeof *h);
     char *copy = arena_strdup(req->arena, value);
     header_value_clean(copy);
-    h->name = arena_strdup(req->arena, name);
-    h->value = copy;
-    *req->reply.headers_end = h;
-    req->reply.headers_end = &h->next;
+    http_reply_constant(req, arena_strdup(req->arena, name), copy);
 }
 
 void reply_error_instead(struct http_request *req, const struct error *err)

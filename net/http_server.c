@@ -15,14 +15,18 @@
 #include "common/mem.h"
 #include "common/rng.h"
 #include "io/loop.h"
+#include "io/pool.h"
 #include "net/closer.h"
 #include "net/listener.h"
 #include "net/mhd.h"
+#include "net/peers.h"
 #include "net/reactor.h"
 
 enum {
     END_GRACE_MS = 2000,
-    SILENT_GRACE_MS = 500,        /* a first request that is on its way */
+    SILENT_GRACE_MS = 500, /* a first request that is on its way */
+    /* All metadata that an object may have, each pair as a header, must get from node to node. */
+    HEADERS_OF_NODES_MIN = 16 * 1024,
     HEADERS_MAX = 64 * 1024,      /* whatever connection_memory says: they are read in one piece */
     MHD_CONNECTIONS_SPARE = 1024, /* above our own limit, which is checked before */
 };
@@ -35,8 +39,9 @@ void server_connection_opened(struct http_server *s)
     metric_gauge_add(s->connections_gauge, 1);
 }
 
-void server_connection_closed(struct http_server *s)
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer)
 {
+    peers_leave(s->peers, peer);
     atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
     metric_gauge_add(s->connections_gauge, -1);
 }
@@ -57,13 +62,11 @@ void server_connection_spoke(struct http_server *s)
 }
 
 /* One connection too many is told so, and closed. */
-static void server_refuse_connection(struct http_server *s, int fd)
+static void server_refuse_connection(struct http_server *s, int fd, const struct error *err)
 {
-    struct error err;
-    error_set(&err, E_OVERLOAD, "the node has %u connections, its limit", s->connections_max);
     _cleanup_(buf_done)
     struct buf body = BUF_INIT;
-    reply_error_json(s->node, "-", &err, &body);
+    reply_error_json(s->node, "-", err, &body);
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     buf_printf(&text,
@@ -87,11 +90,32 @@ static struct reactor *server_idlest_reactor(struct http_server *s)
     return best;
 }
 
+static unsigned peer_max(unsigned connections_max)
+{
+    unsigned max = connections_max / 100 * SERVER_PEER_PERCENT +
+                   connections_max % 100 * SERVER_PEER_PERCENT / 100;
+    return max > 0 ? max : 1;
+}
+
+static int server_admit(struct http_server *s, const struct sockaddr *peer, struct error *err)
+{
+    if (atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max)
+        return error_set(err, E_OVERLOAD, "the node has %u connections, its limit",
+                         s->connections_max);
+    if (!peers_enter(s->peers, peer))
+        return error_set(err, E_OVERLOAD,
+                         "this address has %u connections to the node, %d%% of connections_max, "
+                         "the limit for one address: close some",
+                         peer_max(s->connections_max), SERVER_PEER_PERCENT);
+    return 0;
+}
+
 static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
     struct http_server *s = arg;
-    if (atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max)
-        server_refuse_connection(s, fd);
+    struct error err;
+    if (server_admit(s, peer, &err) != 0)
+        server_refuse_connection(s, fd, &err);
     else if (s->reactor_count > 0)
         reactor_adopt(server_idlest_reactor(s), fd, peer, peer_len);
     else
@@ -103,7 +127,7 @@ static void server_accepted(void *arg, int fd, const struct sockaddr *peer, sock
 bool server_take_collected(struct http_server *s, size_t own, size_t more)
 {
     size_t before = atomic_fetch_add_explicit(&s->collected, more, memory_order_relaxed);
-    if (before + more <= s->collect_memory || before == own)
+    if (before + more <= s->collect_memory || before == own || own + more <= SERVER_COLLECT_SMALL)
         return true;
     server_give_collected(s, more);
     return false;
@@ -197,13 +221,17 @@ static metric_t *route_seconds(struct route_metrics *m, const struct http_route 
     return route_metric(&m->seconds, M_http_request_seconds, labels);
 }
 
+int server_status(const struct http_request *req)
+{
+    return req->reply.status != 0 ? req->reply.status : 499;
+}
+
 void server_count_request(struct http_server *s, const struct http_request *req)
 {
     const struct http_route *route = req->match.route;
     struct route_metrics *m =
         &s->metrics[route != NULL ? req->match.index : router_count(s->router)];
-    /* 499: the client cut its body, so there was no reply. */
-    int status = req->reply.status != 0 ? req->reply.status : 499;
+    int status = server_status(req);
     int class = status / 100 >= 1 && status / 100 <= 5 ? status / 100 : 5;
     metric_add(route_requests(m, route, class), 1);
     metric_observe_us(route_seconds(m, route), clock_us() - req->began_us);
@@ -260,8 +288,12 @@ static int server_start(struct http_server *s, const struct http_server_config *
     int rc = router_new(config->routes, config->net, &s->router, err);
     if (rc != 0)
         return rc;
+    if (config->net == NET_PUBLIC &&
+        (rc = router_new(config->routes, NET_CONTROL, &s->elsewhere, err)) != 0)
+        return rc;
     s->metrics = xcalloc(router_count(s->router) + 1, sizeof s->metrics[0]);
-    if ((rc = loop_new("http-accept", &s->loop, err)) != 0)
+    if ((rc = loop_new("http-accept", &s->loop, err)) != 0 ||
+        (rc = pool_new("http-bodies", 1, SERVER_BODIES_QUEUE, &s->bodies, err)) != 0)
         return rc;
     s->closer = closer_new(s->loop);
     rc = config->layer == HTTP_LAYER_MICROHTTPD ? server_start_mhd(s, config, err)
@@ -279,14 +311,25 @@ static void server_done(struct http_server *s)
         reactor_free(s->reactors[i]);
     free(s->reactors);
     mhd_free(s->mhd);
+    pool_free(s->bodies);
     closer_free(s->closer);
     loop_free(s->loop);
     router_free(s->router);
+    peers_free(s->peers);
+    router_free(s->elsewhere);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
     free(s->metrics);
     free(s->node);
     free(s);
+}
+
+static size_t headers_max(const struct http_server_config *config)
+{
+    size_t max = config->connection_memory / 2;
+    if (config->net == NET_DATA && max < HEADERS_OF_NODES_MIN)
+        return HEADERS_OF_NODES_MIN;
+    return max < HEADERS_MAX ? max : HEADERS_MAX;
 }
 
 int http_server_new(const struct http_server_config *config, struct http_server **out,
@@ -297,11 +340,12 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->node = xstrdup(config->node);
     s->net = config->net;
     s->connections_max = config->connections_max;
-    s->headers_max = config->connection_memory / 2;
-    if (s->headers_max > HEADERS_MAX)
-        s->headers_max = HEADERS_MAX;
+    s->peers = peers_new(peer_max(config->connections_max));
+    s->headers_max = headers_max(config);
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
+    s->body_rate = config->body_rate;
     s->auth = config->auth;
+    s->visitors = config->visitors;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);
@@ -324,6 +368,14 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     }
     *out = s;
     return 0;
+}
+
+size_t http_server_requests(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t count = s->request_count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
 }
 
 uint16_t http_server_port(const struct http_server *s)

@@ -31,9 +31,11 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "net/body_pace.h"
 #include "net/http.h"
 
 struct auth;
+struct visitor_rules;
 struct http_server;
 struct http_request;
 struct reader;
@@ -72,6 +74,9 @@ struct http_route {
     bool open;           /* anybody may call this there, too */
     bool any_cluster;    /* looks itself at which cluster the caller belongs to; else: ours alone */
     bool fenced;         /* an order of the primary: refused from one whose term is over */
+    bool changes;        /* a line in the log for each call; at any log level where it is admin */
+    bool any_type;       /* its body is bytes of any Content-Type; else it is JSON */
+    bool admin;          /* an operator's call, signed as a node's is */
     void (*begin)(struct http_request *req);
     const char *summary; /* one sentence */
     const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */
@@ -89,15 +94,19 @@ struct http_server_config {
     unsigned connections_max;
     size_t connection_memory;   /* bytes for a request's headers, twice (libmicrohttpd: its pool) */
     unsigned idle_timeout_s;    /* a connection on which nothing moves for so long is closed */
+    struct body_rate body_rate; /* of requests; 0: none is too slow */
     size_t collect_memory;      /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
     enum http_layer layer;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
+    const struct visitor_rules *visitors; /* of a public one (visitor.h); NULL: not asked.  Borrowed */
     struct auth *auth;          /* NULL: nobody is asked for proof, as on the public listener */
     void *user;                 /* http_user(req) */
 };
 
 int http_server_new(const struct http_server_config *config, struct http_server **out,
                     struct error *err);
+/* How many are under way now.  Any thread. */
+size_t http_server_requests(struct http_server *s);
 uint16_t http_server_port(const struct http_server *s);
 /* Stops listening, answers what is under way with 503 where nothing was sent yet, waits for
  * parked requests to be replied to, frees. */
@@ -107,6 +116,7 @@ void http_server_free(struct http_server *s);
 void *http_user(const struct http_request *req);
 enum http_method http_method(const struct http_request *req);
 const struct http_route *http_route(const struct http_request *req);
+enum http_net http_listener(const struct http_request *req); /* where it came in */
 const char *http_path(const struct http_request *req);      /* as received, still escaped */
 const char *http_raw_query(const struct http_request *req); /* "a=b&c=d" still escaped, or "" */
 const char *http_path_param(const struct http_request *req, const char *name); /* decoded */
@@ -120,6 +130,9 @@ void http_each_header(struct http_request *req,
                       void (*fn)(void *ctx, const char *name, const char *value), void *ctx);
 /* -1: chunked, length unknown; 0: no body. */
 int64_t http_content_length(const struct http_request *req);
+/* A body of unknown length from a client that does not wait to be told to go on.  Where the client
+ * is redirected it has spent a part of it, or all: most then send an empty one, and call it done. */
+bool http_body_comes_once(const struct http_request *req);
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
@@ -132,8 +145,8 @@ void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 void http_be_patient(struct http_request *req, bool (*still)(void *ctx), void *ctx);
 
 /* --- the body --------------------------------------------------------------------------------- */
-/* The whole body, then fn in an HTTP thread; bigger than max is refused with E_TOO_LARGE.  `data`
- * is NUL-terminated and lives as long as the request. */
+/* The whole body, then fn, in an HTTP thread, or for more than 256 KiB in another one; bigger than
+ * max is refused with E_TOO_LARGE.  `data` is NUL-terminated and lives as long as the request. */
 void http_collect_body(struct http_request *req, size_t max,
                        void (*fn)(struct http_request *req, const char *data, size_t len));
 
@@ -156,6 +169,8 @@ void http_resume_body(struct http_request *req);
  * that the connection writes itself (Connection, Content-Length, Transfer-Encoding, Date) are passed
  * over. */
 void http_reply_header(struct http_request *req, const char *name, const char *value);
+/* The same for texts that live for ever: nothing is looked at or copied. */
+void http_reply_constant(struct http_request *req, const char *name, const char *value);
 void http_reply_empty(struct http_request *req, int status);
 void http_reply_data(struct http_request *req, int status, const char *content_type,
                      const void *data, size_t len); /* copied */

@@ -208,8 +208,8 @@ static void test_errors(void **state)
 {
     (void)state;
     struct wire w = wire_open(fx.port);
-    assert_error(&w, "GET", "/nothing", 404, "no_such_route", "no call has the path '/nothing'");
-    assert_error(&w, "GET", "/secret", 404, "no_such_route", "no call has the path '/secret'");
+    assert_error(&w, "GET", "/nothing", 404, "no_such_route", "unknown path '/nothing'");
+    assert_error(&w, "GET", "/secret", 404, "no_such_route", "unknown path '/secret'");
     assert_error(&w, "DELETE", "/hello", 405, "method_not_allowed", "'/hello' takes GET, HEAD");
     assert_error(&w, "BREW", "/hello", 405, "method_not_allowed", "'/hello' takes GET, HEAD");
     assert_error(&w, "GET", "/fail?code=overloaded", 503, "overloaded", "bad \"thing\"");

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "common/arena.h"
 #include "common/clock.h"
 
 #define COUNT(rows) (sizeof(rows) / sizeof(rows)[0])
@@ -176,12 +177,23 @@ static void test_if_range(void **state)
     assert_false(http_if_range_holds(AFTER, "\"7\""));
 }
 
+/* libcurl drops "Name:". */
+static void test_header_line(void **state)
+{
+    (void)state;
+    struct arena *a = arena_new(64);
+    assert_string_equal(http_header_line(a, "Dfc-Meta-A", "b c"), "Dfc-Meta-A: b c");
+    assert_string_equal(http_header_line(a, "Dfc-Meta-A", ""), "Dfc-Meta-A;");
+    arena_free(a);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_methods),    cmocka_unit_test(test_status_texts),
-        cmocka_unit_test(test_lists),      cmocka_unit_test(test_ranges),
-        cmocka_unit_test(test_conditions), cmocka_unit_test(test_if_range),
+        cmocka_unit_test(test_header_line),  cmocka_unit_test(test_methods),
+        cmocka_unit_test(test_status_texts), cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_ranges),       cmocka_unit_test(test_conditions),
+        cmocka_unit_test(test_if_range),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,6 +31,7 @@
 #include "common/mem.h"
 #include "net/closer.h"
 #include "net/request.h"
+#include "net/peers.h"
 #include "net/server.h"
 
 enum { MHD_STREAM_BLOCK_BYTES = 64 * 1024 };
@@ -312,13 +313,12 @@ static void mhd_on_completed(void *cls, struct MHD_Connection *connection, void 
 static void mhd_on_connection(void *cls, struct MHD_Connection *connection, void **ctx,
                               enum MHD_ConnectionNotificationCode what)
 {
-    (void)connection;
     (void)ctx;
     struct mhd *m = cls;
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
         server_connection_opened(m->server);
     else
-        server_connection_closed(m->server);
+        server_connection_closed(m->server, mhd_peer(connection));
 }
 
 /* Paths stay as they are; we unescape them ourselves, once, after routing. */
@@ -369,7 +369,8 @@ int mhd_new(struct http_server *server, const struct mhd_config *config, struct 
 
 void mhd_add(struct mhd *m, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
-    MHD_add_connection(m->daemon, fd, peer, peer_len); /* closes it where it fails */
+    if (MHD_add_connection(m->daemon, fd, peer, peer_len) == MHD_NO) /* which has closed it */
+        peers_leave(m->server->peers, peer);
 }
 
 void mhd_free(struct mhd *m)

@@ -110,7 +110,7 @@ static void reactor_admit(struct reactor *r, struct conn *c)
     list_append(&r->live, c, live_link);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
-        conn_free(c, false);
+        conn_free(c);
 }
 
 static void reactor_take_messages(struct reactor *r)
@@ -153,15 +153,13 @@ void reactor_touch(struct reactor *r, struct conn *c)
     list_append(&r->live, c, live_link);
 }
 
-void reactor_forget(struct reactor *r, struct conn *c, bool keep_fd)
+void reactor_forget(struct reactor *r, struct conn *c)
 {
-    if (keep_fd)
-        epoll_ctl(r->epoll_fd, EPOLL_CTL_DEL, c->fd, NULL);
     if (c->is_ready)
         list_remove(&r->ready, c, ready_link);
     list_remove(&r->live, c, live_link);
     atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);
-    server_connection_closed(r->server);
+    server_connection_closed(r->server, (const struct sockaddr *)&c->peer);
 }
 
 /* Not those that have had their turn in this round: who has had none goes first. */
@@ -256,7 +254,7 @@ static void *reactor_main(void *arg)
         ;
     reactor_take_messages(r);
     while (r->live.first != NULL)
-        conn_free(r->live.first, false);
+        conn_free(r->live.first);
     return NULL;
 }
 

@@ -57,4 +57,4 @@ void reactor_free(struct reactor *r); /* closes the connections; no request may 
 void reactor_wake(struct reactor *r, struct conn *c);
 void reactor_again(struct reactor *r, struct conn *c); /* after all others that are ready */
 void reactor_touch(struct reactor *r, struct conn *c); /* it has made progress */
-void reactor_forget(struct reactor *r, struct conn *c, bool keep_fd);
+void reactor_forget(struct reactor *r, struct conn *c);

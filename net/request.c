@@ -184,13 +184,32 @@ static int request_unescape_params(struct http_request *req, struct error *err)
     return 0;
 }
 
+/* Administration is not here, also where the path has other calls. */
+static bool request_is_admin(const struct http_request *req)
+{
+    struct router_match match;
+    const struct router *elsewhere = req->server->elsewhere;
+    return elsewhere != NULL &&
+           router_find(elsewhere, req->method, req->path, strlen(req->path), &match) == 0 &&
+           match.route->admin;
+}
+
 static int request_find_route(struct http_request *req, struct error *err)
 {
     int rc =
         router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
-    int gate = gate_check(req, rc == 0 ? req->match.route : NULL, err);
+    const struct http_route *route = rc == 0 ? req->match.route : NULL;
+    int gate = gate_check(req, route, err);
+    if (gate == 0)
+        gate = gate_check_visitor(req, route, err);
     if (gate != 0)
         return gate;
+    req->let_in = true;
+    if (rc != 0 && request_is_admin(req))
+        return error_set(err, E_ROUTE,
+                         "%s '%s' is administration: the control listener has it, and takes it "
+                         "signed with the cluster key (dfcctl does that)",
+                         http_method_name(req->method), req->path);
     if (rc == E_METHOD) {
         _cleanup_(buf_done)
         struct buf allow = BUF_INIT;
@@ -199,7 +218,7 @@ static int request_find_route(struct http_request *req, struct error *err)
         return error_set(err, rc, "'%s' takes %s", req->path, buf_str(&allow));
     }
     if (rc != 0)
-        return error_set(err, rc, "no call has the path '%s'", req->path);
+        return error_set(err, rc, "unknown path '%s'", req->path);
     return 0;
 }
 
@@ -380,6 +399,18 @@ static void request_cut(struct http_request *req)
         req->body.ops->cut(req, req->body.ctx);
 }
 
+/* Who changed what, or tried to.  Of those who were not let in the gate tells, now and then. */
+static void request_trace(struct http_request *req)
+{
+    const struct http_route *route = req->match.route;
+    if (route == NULL || !route->changes || !req->let_in)
+        return;
+    log_at(route->admin ? LOG_AUDIT : LOG_INFO, route->admin ? "administration" : "change",
+           lstr("peer", http_peer(req)), lstr("call", route->name),
+           lstr("method", http_method_name(req->method)), lstr("path", req->path),
+           li64("status", server_status(req)));
+}
+
 void request_end(struct http_request *req)
 {
     assert(req->magic == REQUEST_MAGIC);
@@ -392,9 +423,11 @@ void request_end(struct http_request *req)
     if (req->reply.kind == REPLY_STREAM && req->reply.ops->free != NULL)
         req->reply.ops->free(req->reply.ctx);
     request_run_hooks(req);
+    if (state != REQUEST_NEW)
+        request_trace(req);
     log_set_request(NULL);
     if (req->body.data.len > 0)
-        server_give_collected(server, req->body.data.len);
+        server_give_collected(server, req->body.data.len + req->body.charged);
     if (state != REQUEST_NEW) {
         server_count_request(server, req);
         server_remove_request(server, req);
@@ -417,6 +450,11 @@ void *http_user(const struct http_request *req)
 enum http_method http_method(const struct http_request *req)
 {
     return req->method;
+}
+
+enum http_net http_listener(const struct http_request *req)
+{
+    return req->server->net;
 }
 
 const struct http_route *http_route(const struct http_request *req)
@@ -483,6 +521,11 @@ void http_each_header(struct http_request *req,
 int64_t http_content_length(const struct http_request *req)
 {
     return req->content_length;
+}
+
+bool http_body_comes_once(const struct http_request *req)
+{
+    return req->content_length < 0 && !req->expects_continue;
 }
 
 const char *http_request_id(const struct http_request *req)

@@ -28,8 +28,8 @@
  * costs one look.  After request_wake() has unlocked, the request may be gone.
  *
  * A connection that waits for its client to send more of the body does not sleep but may doze: it
- * is woken by the socket or by request_wake(), whatever comes first, so that an early reply does not
- * wait for the client.
+ * is woken by the socket or by request_wake(), whatever comes first, so that an early reply does
+ * not wait for the client.
  *
  * Locks: the server's lock is taken before a request's (when the server aborts its requests), and
  * nothing but the connection layer's own locks is taken under a request's.  Handlers' functions
@@ -71,7 +71,7 @@ struct reply {
     enum reply_kind kind;
     struct request_header *headers; /* in order */
     struct request_header **headers_end;
-    char *data; /* REPLY_DATA: malloc'ed */
+    char *data;     /* REPLY_DATA: malloc'ed */
     int64_t length; /* of the body; -1: unknown */
     int fd;         /* REPLY_FILE; -1 once it is handed over */
     uint64_t offset;
@@ -95,6 +95,7 @@ struct request_body {
     uint64_t received;
     size_t max; /* collected */
     struct buf data;
+    size_t charged; /* memory that its values take, beside its length */
     void (*collected)(struct http_request *req, const char *data, size_t len);
     const struct http_body_ops *ops; /* taken */
     void *ctx;
@@ -125,6 +126,7 @@ struct http_request {
     bool expects_continue;
     const char *id;
     struct router_match match;
+    bool let_in; /* by the gate */
     const char *params[ROUTER_PARAMS_MAX]; /* unescaped */
     struct request_header *queries;        /* unescaped pairs */
     uint64_t began_us;
@@ -134,7 +136,7 @@ struct http_request {
     const char *digest;        /* … as this; the gate's */
     struct reply reply;
     uint64_t sent_bytes;
-    bool linger; /* the rest of an unread body must not reset the connection */
+    bool linger;                /* the rest of an unread body must not reset the connection */
     bool (*patient)(void *ctx); /* NULL, or whether an idle connection is kept */
     void *patient_ctx;
 

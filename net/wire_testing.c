@@ -15,10 +15,17 @@
 
 struct wire wire_open(uint16_t port)
 {
+    return wire_open_from(port, INADDR_LOOPBACK);
+}
+
+struct wire wire_open_from(uint16_t port, uint32_t address)
+{
     struct wire w = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     assert_true(w.fd >= 0);
     struct sockaddr_in to = {
         .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    assert_int_equal(bind(w.fd, (const struct sockaddr *)&from, sizeof from), 0);
     assert_int_equal(connect(w.fd, (struct sockaddr *)&to, sizeof to), 0);
     const struct timeval limit = {.tv_sec = 20}; /* a hang is a failure, not a hang */
     setsockopt(w.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);

@@ -21,6 +21,7 @@ struct wire_reply {
 };
 
 struct wire wire_open(uint16_t port);
+struct wire wire_open_from(uint16_t port, uint32_t address); /* 127.x.y.z, in the host's order */
 void wire_close(struct wire *w);
 void wire_send(struct wire *w, const void *data, size_t len);
 /* Not all of it when the other side closed.  Returns whether all was sent. */

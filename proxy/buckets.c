@@ -3,9 +3,11 @@
 #include <string.h>
 
 #include "cluster/backend.h"
+#include "cluster/backend_endpoints.h"
 #include "cluster/protection.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
+#include "common/log.h"
 #include "common/mem.h"
 #include "proxy/job_start.h"
 #include "proxy/list.h"
@@ -90,8 +92,16 @@ static void reply_done_with_document(struct http_request *req, const struct erro
     reply_bucket(req, s, http_path_param(req, "bucket"), status);
 }
 
+static void log_bucket(const char *event, const struct http_request *req, const struct error *err)
+{
+    if (err == NULL)
+        log_info(event, lstr("bucket", http_path_param(req, "bucket")),
+                 lstr("request", http_request_id(req)));
+}
+
 static void create_done(void *arg, const struct error *err)
 {
+    log_bucket("bucket made", arg, err);
     reply_done_with_document(arg, err, 201);
 }
 
@@ -110,11 +120,13 @@ static void reply_done(struct http_request *req, const struct error *err)
 
 static void destroy_done(void *arg, const struct error *err)
 {
+    log_bucket("bucket destroyed", arg, err);
     reply_done(arg, err);
 }
 
 static void rename_done(void *arg, const struct error *err)
 {
+    log_bucket("bucket renamed", arg, err);
     reply_done(arg, err);
 }
 
@@ -136,11 +148,22 @@ static int props_of_value(json_t *value, struct bucket_props *p, struct error *e
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
 
+/* Targets look again, each time that they send some (target/backend/exchange.c). */
+static int check_backend(const struct proxy *p, const struct bucket_props *props, struct error *err)
+{
+    if (props->backend == NULL ||
+        backend_endpoints_check_url(p->endpoints, props->backend, err) == 0)
+        return 0;
+    err->code = E_INVALID;
+    return err->code;
+}
+
 static int create(struct http_request *req, const struct action_body *body, struct error *err)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
     int r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
-    if (r != 0 || (r = recovery_check_new(http_user(req), err)) != 0)
+    if (r != 0 || (r = check_backend(http_user(req), &props, err)) != 0 ||
+        (r = recovery_check_new(http_user(req), err)) != 0)
         return r;
     if (props.backend != NULL && json_object_get(body->value, "durability") == NULL)
         props.durability = DURABILITY_ASYNC; /* what is lost can be read again */
@@ -162,7 +185,8 @@ static int setprops(struct http_request *req, const struct action_body *body, st
     if (body->value == NULL)
         return error_set(err, E_JSON, "field 'value' is missing");
     if ((r = bucket_name_check(name, err)) != 0 ||
-        (r = props_of_value(body->value, &scratch, err)) != 0)
+        (r = props_of_value(body->value, &scratch, err)) != 0 ||
+        (r = check_backend(http_user(req), &scratch, err)) != 0)
         return r;
     const struct command cmd = {.kind = CMD_BUCKET_PROPS, .name = name, .patch = body->value};
     proxy_commit_settled(http_user(req), &cmd, setprops_done, req);
@@ -410,6 +434,7 @@ const struct http_route bucket_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/buckets/{bucket}",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = post_begin,
      .summary = "Creates a bucket; or, with another action, renames it, lists its objects, or "
                 "starts a job "
@@ -433,6 +458,7 @@ const struct http_route bucket_routes[] = {
      .method = HTTP_PUT,
      .pattern = "/v1/buckets/{bucket}",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = put_begin,
      .summary = "Changes a bucket's props; those that are not named keep their value.",
      .body = "`{\"action\": \"setprops\", \"value\": {props}}`",
@@ -442,6 +468,7 @@ const struct http_route bucket_routes[] = {
      .method = HTTP_DELETE,
      .pattern = "/v1/buckets/{bucket}",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = delete_begin,
      .summary = "Destroys a bucket and the objects in it.",
      .body = "optional: `{\"action\": \"destroy\"}` (also `destroylb`)",

@@ -2,14 +2,17 @@
 
 #include <string.h>
 
+#include "cluster/backend_endpoints.h"
 #include "cluster/layout.h"
 #include "cluster/protection.h"
 #include "cluster/settings.h"
+#include "common/build.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/members.h"
 #include "proxy/node_actions.h"
 #include "proxy/proxy.h"
+#include "proxy/recovery.h"
 
 enum { SETTINGS_MAX = 64, AT_RISK_MAX = 20 };
 
@@ -25,6 +28,7 @@ static json_t *capacity_json(const struct keepalive *k)
                 {"mountpaths_high", k->mountpaths_high},
                 {"mountpaths_out", k->mountpaths_out},
                 {"mountpaths_missing", k->mountpaths_missing},
+                {"disks_missing", k->disks_missing},
                 {"quarantined", k->quarantined},
                 {"lost", k->lost},
                 {"uploads_waiting", k->uploads_waiting},
@@ -33,7 +37,18 @@ static json_t *capacity_json(const struct keepalive *k)
     json_t *doc = json_object();
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         json_object_set_new(doc, rows[i].field, json_integer((json_int_t)rows[i].value));
+    if (k->disks_missing > 0)
+        json_object_set_new(doc, "disk_missing", json_string_escaped(k->disk_missing));
     return doc;
+}
+
+/* What the primary would hear of itself. */
+static struct keepalive own_keepalive(const struct cluster_state *s)
+{
+    struct keepalive k = {.version = s->version};
+    snprintf(k.release, sizeof k.release, "%s", build_release());
+    snprintf(k.commit, sizeof k.commit, "%s", build_commit());
+    return k;
 }
 
 static json_t *node_view(struct proxy *p, const struct cluster_state *s, const struct node *n)
@@ -50,10 +65,12 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
     if (n->absent_since != 0)
         json_object_set_new(doc, "absent", json_true());
     if (strcmp(n->id, p->id) == 0)
-        last.version = s->version;
+        last = own_keepalive(s);
     else if (!members_last(p, n->id, &last))
         return doc; /* only the primary hears from the others */
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
+    json_object_set_new(doc, "release", json_string(last.release));
+    json_object_set_new(doc, "commit", json_string(last.commit));
     if (n->role == NODE_TARGET)
         json_object_set_new(doc, "capacity", capacity_json(&last));
     return doc;
@@ -109,17 +126,35 @@ static json_t *at_risk_view(const struct cluster_state *s)
     return list;
 }
 
+/* Buckets that are refused credentials: of an older release, or of another list. */
+static json_t *without_credentials_view(const struct proxy *p, const struct cluster_state *s)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < s->bmd.count && json_array_size(list) < AT_RISK_MAX; i++) {
+        const struct bucket *b = &s->bmd.buckets[i];
+        struct error why = ERROR_INIT;
+        if (b->props.backend != NULL &&
+            backend_endpoints_check_url(p->endpoints, b->props.backend, &why) != 0)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:s}", "bucket", b->name, "why", why.message));
+    }
+    return list;
+}
+
 static json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primary_answers)
 {
     json_t *nodes = json_array();
     for (size_t i = 0; i < s->smap.count; i++)
         json_array_append_new(nodes, node_view(p, s, &s->smap.nodes[i]));
-    return json_pack("{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:o, s:o}", "cluster", s->cluster_id,
-                     "term", (json_int_t)s->term, "version", (json_int_t)s->version, "primary",
-                     s->primary, "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes",
-                     nodes, "buckets", (json_int_t)s->bmd.count, "jobs_running",
-                     (json_int_t)count_running(&s->jobs), "protection", protection_view(s),
-                     "at_risk", at_risk_view(s));
+    json_t *doc = json_pack(
+        "{s:s, s:I, s:I, s:s, s:b, s:o, s:I, s:I, s:I, s:o, s:o, s:o}", "cluster", s->cluster_id,
+        "term", (json_int_t)s->term, "version", (json_int_t)s->version, "primary", s->primary,
+        "healthy", (int)(primary_answers && is_healthy(&s->smap)), "nodes", nodes, "buckets",
+        (json_int_t)s->bmd.count, "jobs_running", (json_int_t)count_running(&s->jobs), "refused",
+        (json_int_t)recovery_refused(p), "protection", protection_view(s), "at_risk",
+        at_risk_view(s), "without_credentials", without_credentials_view(p, s));
+    json_object_set_new(doc, "moving", json_boolean(!layout_is_settled(&s->smap)));
+    return doc;
 }
 
 static void reply_view(struct http_request *req, bool primary_answers)
@@ -176,7 +211,7 @@ static void reply_part(struct http_request *req, struct proxy *p, const char *wh
     _cleanup_json_ json_t *doc =
         strcmp(what, "settings") == 0 ? settings_view(s) : state_part_to_json(s, what);
     if (doc != NULL) {
-        http_reply_json(req, 200, doc);
+        proxy_reply_masked(req, doc);
         return;
     }
     struct error err;
@@ -329,14 +364,19 @@ const struct http_route cluster_routes[] = {
               "\"data_url\", \"weight\", \"since_ms\", \"lag\" (restarted or missed: its copies "
               "are to be "
               "repaired), \"absent\" (true: its copies are passed over), \"capacity\", "
-              "\"version\"}], \"buckets\", \"jobs_running\", "
+              "\"version\", \"release\", \"commit\"}], \"buckets\", \"jobs_running\", "
+              "\"refused\" (nodes that know later documents, or another cluster's), "
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
-              "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20]}`",
+              "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20], "
+              "\"without_credentials\": [{\"bucket\", \"why\"}: buckets whose endpoint is not in "
+              "backend_endpoints, the first 20]}`",
      .errors = ""},
     {.name = "cluster_action",
      .method = HTTP_PUT,
      .pattern = "/v1/cluster",
-     .nets = NET_PUBLIC,
+     .nets = NET_CONTROL,
+     .changes = true,
+     .admin = true,
      .begin = put_begin,
      .summary = "setconfig changes a cluster-wide setting (without a value, or with null, sets it "
                 "back); startmaintenance moves a target's objects off, and stopmaintenance back; "

@@ -30,7 +30,36 @@ static const struct cluster_state *env_state(void *ctx)
     return state_current(c->proxy->state);
 }
 
-static int env_check(void *ctx, bool begins, struct error *err)
+/* What clients ask for, and makes the documents longer.  What the cluster does by itself is never
+ * refused for their length. */
+static bool lengthens(const struct command *cmd)
+{
+    switch (cmd->kind) {
+    case CMD_BUCKET_CREATE:
+    case CMD_BUCKET_PROPS:
+    case CMD_JOB_CREATE:
+        return true;
+    case CMD_CONFIG_SET:
+        return cmd->text != NULL;
+    default:
+        return false;
+    }
+}
+
+/* A node that cannot take the documents whole learns nothing more, and cannot join. */
+static int check_length(const struct proxy *p, const struct command *cmd, struct error *err)
+{
+    size_t bytes = p->publisher != NULL ? publisher_bytes(p->publisher) : 0;
+    if (!lengthens(cmd) || bytes <= p->params.state_max / 4 * 3)
+        return 0;
+    return error_set(
+        err, E_OVERLOAD,
+        "the cluster's documents have %zu bytes, more than three quarters of state_max "
+        "(%llu bytes): remove buckets, or raise state_max on every node",
+        bytes, (unsigned long long)p->params.state_max);
+}
+
+static int env_check(void *ctx, const struct command *cmd, bool begins, struct error *err)
 {
     const struct committer *c = ctx;
     struct proxy *p = c->proxy;
@@ -41,7 +70,7 @@ static int env_check(void *ctx, bool begins, struct error *err)
                          "proxy '%s' is moving the cluster's documents; repeat it", p->id);
     if (p->closing)
         return error_set(err, E_NOT_READY, "proxy '%s' is stopping", p->id);
-    return 0;
+    return check_length(p, cmd, err);
 }
 
 static void written(void *arg)

@@ -114,15 +114,30 @@ static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
                 {"mountpaths_high", &k->mountpaths_high},
                 {"mountpaths_out", &k->mountpaths_out},
                 {"mountpaths_missing", &k->mountpaths_missing},
+                {"disks_missing", &k->disks_missing},
                 {"quarantined", &k->quarantined},
                 {"lost", &k->lost},
                 {"uploads_waiting", &k->uploads_waiting},
                 {"uploads_late", &k->uploads_late},
                 {"uploads_oldest_ms", &k->uploads_oldest_ms}};
-    int code = 0;
+    const char *missing = "";
+    int code = json_get_str(capacity, "capacity", "disk_missing", &missing, err);
     for (size_t i = 0; i < sizeof rows / sizeof *rows && code == 0; i++)
         code = json_get_u64(capacity, "capacity", rows[i].field, rows[i].out, err);
+    snprintf(k->disk_missing, sizeof k->disk_missing, "%s", missing);
     return code;
+}
+
+/* Longer ones are cut: they are only shown. */
+static int build_of(json_t *doc, struct keepalive *k, struct error *err)
+{
+    const char *release = "", *commit = "";
+    int r = json_get_str(doc, "", "release", &release, err);
+    if (r == 0)
+        r = json_get_str(doc, "", "commit", &commit, err);
+    snprintf(k->release, sizeof k->release, "%s", release);
+    snprintf(k->commit, sizeof k->commit, "%s", commit);
+    return r;
 }
 
 static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
@@ -134,6 +149,7 @@ static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
         (r = json_get_u64(doc, "", "term", &k->term, err)) != 0 ||
         (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
         (r = json_get_u64(doc, "", "resilver", &k->resilver, err)) != 0 ||
+        (r = build_of(doc, k, err)) != 0 ||
         (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
         return r;
     return capacity_of(capacity, k, err);
@@ -168,6 +184,35 @@ static void keepalive_body(struct http_request *req, const char *data, size_t le
         json_pack("{s:I, s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version,
                   "lease_ms", (json_int_t)lease_ms);
     http_reply_json(req, 200, doc);
+}
+
+/* --- a node stops ---------------------------------------------------------------------------- */
+
+static void stop_known(void *arg, const struct error *err)
+{
+    if (err != NULL)
+        proxy_reply_error(arg, err);
+    else
+        reply_version(arg);
+}
+
+static int take_stop(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    const char *id, *boot;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 ||
+        (r = json_need_str(doc, "", "id", &id, err)) != 0 ||
+        (r = json_need_str(doc, "", "boot", &boot, err)) != 0)
+        return r;
+    return members_stop_node(http_user(req), id, boot, stop_known, req, err);
+}
+
+static void stop_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (take_stop(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
 }
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -230,6 +275,13 @@ static void keepalive_begin(struct http_request *req)
         http_collect_body(req, p->params.body_max, keepalive_body);
 }
 
+static void stop_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, stop_body);
+}
+
 static void state_get_begin(struct http_request *req)
 {
     if (proxy_enter(req) != NULL)
@@ -275,6 +327,17 @@ const struct http_route control_routes[] = {
          "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
          "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
      .errors = "node_not_found (register again) stale_map"},
+    {.name = "node_stop",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/stop",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = stop_begin,
+     .summary = "A node says that it stops: the map passes it over from now on.",
+     .body = "`{\"id\", \"boot\"}`: of a node that answers no read by its lease any more",
+     .reply = "`{\"term\", \"version\"}`, when every active proxy has that state, or "
+              "settle_timeout is over",
+     .errors = "node_not_found (another run has the id) node_state (it is the primary)"},
     {.name = "state_get",
      .method = HTTP_GET,
      .pattern = "/v1/cluster/state",

@@ -2,32 +2,35 @@
 
 #include <string.h>
 
+#include "common/build.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "common/metrics.h"
 #include "common/parse.h"
+#include "net/daemon_metrics.h"
 #include "net/daemon_params.h"
+#include "proxy/gauges.h"
 #include "proxy/proxy.h"
 
 /* --- /v1/daemon ------------------------------------------------------------------------------ */
 
 static json_t *info_json(struct proxy *p, const struct cluster_state *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
                      "role", "proxy", "primary", (int)proxy_is_primary(p), "pid", (int)getpid(),
-                     "boot", p->boot, "release", DFC_VERSION, "public_url", p->public_url,
+                     "boot", p->boot, "release", build_release(), "commit", build_commit(), "public_url", p->public_url,
                      "control_url", p->control_url, "data_url", "", "cluster", s->cluster_id,
                      "term", (json_int_t)s->term, "version", (json_int_t)s->version);
 }
 
 /* The metrics by name, labels included: what /metrics says, for those who prefer JSON. */
-static json_t *stats_json(void)
+static json_t *stats_json(struct proxy *p)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     json_t *stats = json_object();
     char *rest;
-    metrics_text(&text);
+    gauges_update(p);
+    daemon_metrics_text(&text);
     buf_putc(&text, '\0');
     for (char *line = strtok_r(text.data, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
@@ -60,7 +63,7 @@ static json_t *daemon_part(struct proxy *p, const struct cluster_state *s, const
     if (strcmp(what, "params") == 0)
         return daemon_params_json(&params);
     if (strcmp(what, "stats") == 0)
-        return stats_json();
+        return stats_json(p);
     return NULL;
 }
 
@@ -73,6 +76,8 @@ static void daemon_begin(struct http_request *req)
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *doc = daemon_part(p, s, what != NULL ? what : "info");
     if (doc != NULL) {
+        if (http_listener(req) == NET_PUBLIC)
+            daemon_params_hide(doc);
         http_reply_json(req, 200, doc);
         return;
     }
@@ -101,9 +106,16 @@ static void health_begin(struct http_request *req)
 {
     struct proxy *p = http_user(req);
     const char *live = http_query(req, "live");
-    bool ready = atomic_load(&p->ready);
+    const char *synced = http_query(req, "synced");
+    bool leaving = atomic_load(&p->leaving), ready = atomic_load(&p->ready) && !leaving;
+    if (synced != NULL && strcmp(synced, "true") == 0)
+        ready = ready && (atomic_load(&p->heard) || proxy_is_primary(p));
     if (!ready && (live == NULL || strcmp(live, "true") != 0)) {
-        proxy_enter(req); /* says that it is not ready */
+        struct error err;
+        error_set(&err, E_NOT_READY, "proxy '%s' is %s", p->id, leaving ? "stopping"
+                  : atomic_load(&p->ready) ? "waiting for the primary's word"
+                                           : "starting");
+        http_reply_error(req, &err);
         return;
     }
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
@@ -115,10 +127,8 @@ static void health_begin(struct http_request *req)
 
 static void metrics_begin(struct http_request *req)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    metrics_text(&text);
-    http_reply_data(req, 200, "text/plain; version=0.0.4", buf_str(&text), text.len);
+    gauges_update(http_user(req));
+    daemon_metrics_reply(req);
 }
 
 static void api_begin(struct http_request *req)
@@ -137,7 +147,7 @@ const struct http_route daemon_routes[] = {
      .query = HTTP_PARAMETERS({"what", "info (default), smap, bmd, config (its parameters), params "
                                        "(with types, bounds and meanings) or stats"}),
      .body = "",
-     .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", "
+     .reply = "info: `{\"id\", \"role\", \"primary\", \"pid\", \"boot\", \"release\", \"commit\", "
               "\"public_url\", \"control_url\", \"data_url\", \"cluster\", \"term\", "
               "\"version\"}`",
      .errors = ""},
@@ -149,7 +159,8 @@ const struct http_route daemon_routes[] = {
      .open = true, /* also for who watches a node from outside */
      .begin = health_begin,
      .summary = "Is this daemon ready to serve?",
-     .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"}),
+     .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"},
+                              {"synced", "true: and has it heard of the primary in this run?"}),
      .body = "",
      .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
      .errors = "not_ready"},
@@ -157,6 +168,7 @@ const struct http_route daemon_routes[] = {
      .method = HTTP_GET,
      .pattern = "/metrics",
      .nets = NET_ALL,
+     .open = true, /* a collector has no key, and reads nothing else */
      .begin = metrics_begin,
      .summary = "The metrics in Prometheus' text format.",
      .body = "",

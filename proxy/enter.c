@@ -1,6 +1,7 @@
 /* The first line of every handler: may this proxy answer, and is it the one to do so? */
 #include <string.h>
 
+#include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/proxy.h"
@@ -137,4 +138,15 @@ void proxy_reply_error(struct http_request *req, const struct error *err)
         log_set_request(NULL);
     }
     http_reply_error(req, err);
+}
+
+void proxy_reply_masked(struct http_request *req, const json_t *doc)
+{
+    if (http_listener(req) != NET_PUBLIC) {
+        http_reply_json(req, 200, doc);
+        return;
+    }
+    _cleanup_json_ json_t *copy = json_deep_copy(doc); /* parts of it may be the state's */
+    json_mask_queries(copy);
+    http_reply_json(req, 200, copy);
 }

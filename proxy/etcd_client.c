@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/loop.h"
+#include "net/auth.h"
 #include "net/http_client.h"
 #include "proxy/etcd_wire.h"
 
@@ -61,13 +62,41 @@ static size_t split(const char *text, char **urls)
     return 0;
 }
 
+/* "HOST:PORT" of "http://HOST:PORT". */
+static bool is_here(const char *url)
+{
+    const char *host = strstr(url, "://") + 3;
+    size_t len = *host == '[' ? strcspn(++host, "]") : strcspn(host, ":");
+    _cleanup_free_ char *name = xstrndup(host, len);
+    return strcmp(name, "localhost") == 0 || auth_is_loopback(name);
+}
+
+/* Who listens on the way must not read it. */
+static int check_password(const struct etcd_endpoints *e, char **urls, size_t count,
+                          struct error *err)
+{
+    if (e->user[0] == '\0' || strncmp(e->urls, secure, strlen(secure)) == 0)
+        return 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!is_here(urls[i]))
+            return error_set(err, E_INVALID,
+                             "--etcd-user: the password is not sent to '%.200s': use etcds:// "
+                             "(etcd:// is for a loopback address)",
+                             urls[i]);
+    }
+    return 0;
+}
+
 int etcd_endpoints_check(const struct etcd_endpoints *e, struct error *err)
 {
     char *urls[ENDPOINTS_MAX];
     bool tls = strncmp(e->urls, secure, strlen(secure)) == 0;
     size_t count = split(e->urls, urls);
+    int password = check_password(e, urls, count, err);
     for (size_t i = 0; i < count; i++)
         free(urls[i]);
+    if (password != 0)
+        return password;
     if (count == 0)
         return error_set(err, E_INVALID,
                          "--metastore: '%.200s' is not embedded, etcd://HOST:PORT,… or "

@@ -3,6 +3,7 @@
  */
 #include "proxy/follower.h"
 
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -20,6 +21,7 @@ struct follower {
     bool saved;   /* there is a file */
     bool unsaved; /* the file has an earlier state, and the timer runs */
     bool closed;
+    bool quiet; /* it stops: no keepalive follows its word */
     bool asking;
     struct follower_plan plan;
     int failing; /* the code that was logged last, 0 while all is well */
@@ -251,13 +253,16 @@ static void ask_keepalive(struct follower *f)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(f->proxy->state);
     _cleanup_json_ json_t *body =
-        json_pack("{s:s, s:s, s:I, s:I}", "id", f->proxy->id, "boot", f->proxy->boot, "term",
-                  (json_int_t)s->term, "version", (json_int_t)s->version);
+        json_pack("{s:s, s:s, s:s, s:s, s:I, s:I}", "id", f->proxy->id, "boot", f->proxy->boot,
+                  "release", build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
+                  "version", (json_int_t)s->version);
     ask(f, HTTP_POST, "/v1/cluster/keepalive", body, kept_alive);
 }
 
 static void call_next(struct follower *f, enum follower_call call)
 {
+    if (f->quiet)
+        return;
     if (call == FOLLOWER_REGISTER)
         ask_register(f);
     else if (call == FOLLOWER_KEEPALIVE)
@@ -289,6 +294,11 @@ void follower_open(struct follower *f)
     f->plan.member = false;
     f->failing = 0;
     loop_timer_start(f->timer, 0, f->proxy->params.keepalive_interval);
+}
+
+void follower_quiet(struct follower *f)
+{
+    f->quiet = true;
 }
 
 void follower_close(struct follower *f)

@@ -13,6 +13,8 @@ struct follower;
 
 /* In the control loop's thread. */
 struct follower *follower_start(struct proxy *p);
+/* It is not kept alive any more; what is pushed is still taken. */
+void follower_quiet(struct follower *f);
 void follower_close(struct follower *f); /* asks no more … */
 void follower_open(struct follower *f);  /* … until now */
 void follower_stop(struct follower *f);  /* after the client has ended its calls */

@@ -10,6 +10,7 @@
 #include "proxy/members.h"
 #include "proxy/mirror_job.h"
 #include "proxy/objects_job.h"
+#include "proxy/objects_view.h"
 #include "proxy/proxy.h"
 #include "proxy/rebalance_job.h"
 #include "proxy/repair_job.h"
@@ -301,22 +302,23 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         const char *kind;
         int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
     } kinds[] = {
-        {"sort", sort_job_fits},
-        {"delete", objects_job_fits},
-        {"copy", objects_job_fits},
-        {"prefetch", objects_job_fits},
-        {"evict", objects_job_fits},
-        {"download", objects_job_fits},
-        {"rebalance", rebalance_job_fits},
-        {"scrub", scrub_job_fits},
-        {"repair", repair_job_fits},
-        {"mirror", mirror_job_fits},
+        {"sort", sort_job_fits},           {"delete", objects_job_fits},
+        {"copy", objects_job_fits},        {"prefetch", objects_job_fits},
+        {"evict", objects_job_fits},       {"download", objects_job_fits},
+        {"rebalance", rebalance_job_fits}, {"scrub", scrub_job_fits},
+        {"repair", repair_job_fits},       {"mirror", mirror_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)
             return kinds[i].fits(job, s, err);
     }
     return 0;
+}
+
+static int glue_judge(const struct job *job, const json_t *reports, struct error *err)
+{
+    return strcmp(job->kind, "sort") == 0 ? sort_job_outcome(job, reports, err)
+                                          : objects_view_outcome(job, reports, err);
 }
 
 static size_t glue_spares(const struct job *job, const struct cluster_state *s)
@@ -333,15 +335,15 @@ struct job_glue *job_glue_start(struct proxy *p)
                                  .commit = glue_commit,
                                  .send = glue_send,
                                  .fits = glue_fits,
+                                 .judge = glue_judge,
                                  .spares = glue_spares,
                                  .wall_ms = glue_wall_ms};
     const struct jobs_limits limits = {.keep_ms = p->params.jobs_keep,
                                        .keep_max = p->params.jobs_keep_max,
                                        .keep_bytes = p->params.jobs_keep_bytes,
                                        .attempts_max = p->params.jobs_attempts_max,
-                                       .away_ticks = p->params.jobs_away_wait /
-                                                         p->params.jobs_interval +
-                                                     1,
+                                       .away_ticks =
+                                           p->params.jobs_away_wait / p->params.jobs_interval + 1,
                                        .running_max = p->params.jobs_running_max};
     g->driver = jobs_driver_new(&env, &limits);
     g->timer = loop_timer_new(p->loop, tick, g);

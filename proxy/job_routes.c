@@ -95,7 +95,7 @@ static void reply_job(struct http_request *req, const char *id)
         return;
     }
     _cleanup_json_ json_t *view = view_of(p, state, job, false);
-    http_reply_json(req, 200, view);
+    proxy_reply_masked(req, view);
 }
 
 static void reply_list(struct http_request *req, const struct job_filter *f)
@@ -112,7 +112,7 @@ static void reply_list(struct http_request *req, const struct job_filter *f)
             json_decref(view);
     }
     _cleanup_json_ json_t *reply = json_pack("{s:O}", "jobs", jobs);
-    http_reply_json(req, 200, reply);
+    proxy_reply_masked(req, reply);
 }
 
 static void sort_list(struct http_request *req)
@@ -267,6 +267,7 @@ const struct http_route job_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/sort",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = start_begin,
      .summary = "Starts SortDataset.",
      .body = "the specification (docs/sort.md)",
@@ -290,6 +291,7 @@ const struct http_route job_routes[] = {
      .method = HTTP_DELETE,
      .pattern = "/v1/sort/abort",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = sort_abort_begin,
      .summary = "Aborts a sort job: what it has made is removed.",
      .query = HTTP_PARAMETERS({"id", "job"}),
@@ -300,6 +302,7 @@ const struct http_route job_routes[] = {
      .method = HTTP_DELETE,
      .pattern = "/v1/sort",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = sort_forget_begin,
      .summary = "Takes an ended sort job off the list.",
      .query = HTTP_PARAMETERS({"id", "job"}),
@@ -320,6 +323,7 @@ const struct http_route job_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/jobs",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = start_bare_begin,
      .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
                 "repair, scrub, validate.",
@@ -342,6 +346,7 @@ const struct http_route job_routes[] = {
      .method = HTTP_DELETE,
      .pattern = "/v1/jobs/{id}",
      .nets = NET_PUBLIC,
+     .changes = true,
      .begin = job_abort_begin,
      .summary =
          "Aborts a job: what it has made is removed, but for what a delete has deleted and a "

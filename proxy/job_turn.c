@@ -53,6 +53,17 @@ bool job_must_wait_for_moves(const struct job *job, const struct cluster_state *
     return !layout_is_settled(&s->smap) && json_object_get(job->plan, "input_bucket_id") != NULL;
 }
 
+int job_check_targets(const struct job *job, const struct cluster_state *s, size_t targets,
+                      struct error *err)
+{
+    size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
+    size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
+    if (active + silent == targets && !job_must_wait_for_moves(job, s))
+        return 0;
+    return error_set(err, E_STALE_MAP,
+                     "the cluster's targets changed while the job ran; start it again");
+}
+
 bool job_must_wait(const struct job *job, const struct cluster_state *s)
 {
     if (job_must_wait_for_moves(job, s))

@@ -11,4 +11,7 @@
 
 /* Does a queued job wait for one that was created before it? */
 bool job_must_wait_for_moves(const struct job *job, const struct cluster_state *s);
+/* Are the cluster's targets still so many as take part?  0, or E_STALE_MAP. */
+int job_check_targets(const struct job *job, const struct cluster_state *s, size_t targets,
+                      struct error *err);
 bool job_must_wait(const struct job *job, const struct cluster_state *s);

@@ -156,7 +156,9 @@ static json_t *progress_of(const struct job *job, const struct totals *t, const 
                           making ? t->create_shards : t->extract_shards, "records",
                           making ? t->records_made : t->records, "bytes", "done", done, "total",
                           making ? t->bytes_to_make : t->bytes_in, "rate_bytes_s", rate);
-    json_object_set_new(p, "eta_s", making && rate > 0 ? json_integer(left / rate) : json_null());
+    json_object_set_new(p, "eta_s",
+                        making && rate > 0 && !job_ended(job->state) ? json_integer(left / rate)
+                                                                     : json_null());
     return p;
 }
 
@@ -250,7 +252,10 @@ json_t *job_view(const struct job *job, const json_t *reports, bool brief)
                                   "inputs", t.redone_inputs, "shards", t.redone_shards, "bytes",
                                   t.redone_bytes));
     json_object_set_new(view, "without", without_of(job));
-    json_object_set_new(view, "warnings", warnings_of(job, reports));
+    json_t *warnings = warnings_of(job, reports);
+    if (objects_view_falls_short(job, reports, warnings))
+        json_object_set_new(view, "partial", json_true());
+    json_object_set_new(view, "warnings", warnings);
     json_object_set_new(view, "errors", errors_of(job));
     json_t *plan = plan_of(reports);
     if (plan != NULL)

@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "proxy/job_report.h"
 #include "proxy/job_turn.h"
 #include "proxy/rebalance_job.h"
@@ -21,10 +22,10 @@ enum { PATIENCE_TICKS = 5 };
 struct peer {
     struct tracked *job;
     char *id;
-    bool asking;                /* a message is under way */
-    bool moved;                 /* meanwhile: the answer may be older than that */
-    bool silent;                /* the last one had no answer */
-    uint64_t away_since;        /* the beat at which the map called it unreachable; 0: it does not */
+    bool asking;         /* a message is under way */
+    bool moved;          /* meanwhile: the answer may be older than that */
+    bool silent;         /* the last one had no answer */
+    uint64_t away_since; /* the beat at which the map called it unreachable; 0: it does not */
     enum controller_order last; /* the last order sent in the job's present state */
     bool heard;                 /* since the job's present state began */
     enum xaction_state state;
@@ -50,7 +51,7 @@ struct jobs_driver {
     struct jobs_limits limits;
     pthread_mutex_t lock; /* guards the list and the peers' `report` against jobs_driver_reports */
     struct tracked *jobs;
-    uint64_t beats; /* ticks so far, and 1: what goes by them goes by time */
+    uint64_t beats;            /* ticks so far, and 1: what goes by them goes by time */
     bool forgetting;           /* a commit that drops an ended job is under way */
     uint64_t measured_version; /* of the jobs whose ended ones have … */
     uint64_t measured_bytes;
@@ -245,6 +246,15 @@ static void forget_reports(struct tracked *t, const struct job *job)
     pthread_mutex_unlock(&t->driver->lock);
 }
 
+static void count_failure(const struct job *job)
+{
+    char label[64];
+    if (job->state != JOB_FAILED)
+        return;
+    snprintf(label, sizeof label, "kind=\"%s\"", job->kind);
+    metric_add(metric_get(M_jobs_failed_total, label), 1);
+}
+
 static void move_done(void *arg, const struct error *err)
 {
     struct move *m = arg;
@@ -259,6 +269,7 @@ static void move_done(void *arg, const struct error *err)
     } else {
         log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)),
                  lu64("attempt", m->job->attempt), lu64("without", m->job->without_count));
+        count_failure(m->job);
         forget_reports(t, m->job);
         for (size_t i = 0; i < t->peer_count; i++) {
             t->peers[i].heard = false;
@@ -379,14 +390,10 @@ static void spare_peers(const struct tracked *t, const struct job *job,
 static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
                       struct error *err)
 {
-    size_t active = smap_count(&s->smap, NODE_TARGET, NODE_ACTIVE);
-    size_t silent = smap_count(&s->smap, NODE_TARGET, NODE_UNREACHABLE);
     bool fixed = !resilver_job_is(job) && !rebalance_job_is(job) && !scrub_job_is(job) &&
                  !repair_job_is(job);
-    if (fixed && (active + silent != t->peer_count || job_must_wait_for_moves(job, s)))
-        return error_set(err, E_STALE_MAP,
-                         "the cluster's targets changed while the job ran; start it again");
-    return t->driver->env.fits(job, s, err);
+    int code = fixed ? job_check_targets(job, s, t->peer_count, err) : 0;
+    return code != 0 ? code : t->driver->env.fits(job, s, err);
 }
 
 static bool anybody_failed(const struct controller_peer *peers, size_t n)
@@ -437,6 +444,15 @@ void jobs_driver_moved(struct jobs_driver *d, const char *job_id, const char *no
     }
 }
 
+static void judge(const struct tracked *t, const struct job *job, struct controller_verdict *v)
+{
+    const struct jobs_env *env = &t->driver->env;
+    _cleanup_json_ json_t *reports = tracked_reports(t);
+    struct error cause = ERROR_INIT;
+    if (env->judge != NULL && env->judge(job, reports, &cause) != 0)
+        *v = (struct controller_verdict){JOB_STOPPING, .stop_as = JOB_FAILED, .cause = cause};
+}
+
 /* At a tick everybody is asked, and orders that have not had their effect yet are sent again.
  * Between ticks only new orders go out, so that an answer never brings the same question at once.
  */
@@ -461,6 +477,8 @@ static void tracked_step(struct tracked *t, bool tick)
     bool patient = t->failed_since == 0 || t->driver->beats - t->failed_since < PATIENCE_TICKS;
     controller_step(job, peers, n, unfit.code != 0 ? &unfit : NULL, patient,
                     may_begin_again(t, job), &v, orders);
+    if (v.next == JOB_COMMITTING)
+        judge(t, job, &v);
     if (v.next != job->state || v.sheds) {
         tracked_move(t, job, peers, n, &v);
         return;

@@ -37,6 +37,9 @@ struct jobs_env {
                  const struct job *job, jobs_answer_fn *done, void *arg);
     /* Is the job's plan still good for this state?  0, or why not.  Pure. */
     int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
+    /* All targets have done their part: is that what was asked for?  0, or why the job fails.  NULL:
+     * it is.  Pure. */
+    int (*judge)(const struct job *job, const json_t *reports, struct error *err);
     /* How many of its targets can the job do without?  NULL: none can.  Pure. */
     size_t (*spares)(const struct job *job, const struct cluster_state *s);
     int64_t (*wall_ms)(void *ctx);

@@ -2,17 +2,29 @@
 #include <unistd.h>
 
 #include "cluster/settings.h"
+#include "build_commit.h"
+#include "common/build.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "net/daemon.h"
+#include "net/daemon_reload.h"
 #include "proxy/proxy.h"
+#include "proxy/stopping.h"
 
 static void put_cluster_settings(struct buf *out)
 {
     buf_puts(out, "\nCluster-wide, set with `PUT /v1/cluster`:\n\n");
     params_markdown(cluster_settings_rows, out);
 }
+
+enum { LISTENERS = 2 }; /* public, control */
+
+/* Of main(): a reload reads them again. */
+struct arguments {
+    int count;
+    char **words;
+};
 
 static const struct daemon_program program = {
     .name = "dfc-proxyd",
@@ -30,7 +42,22 @@ static int write_ready(const struct proxy *p, struct error *err)
     return daemon_write_ready(p->params.dir, doc, err);
 }
 
-static int serve(struct proxy *p, int signals, struct error *err)
+static void serve_until_told(struct proxy *p, int signals, const struct arguments *args)
+{
+    const struct daemon_reload reload = {.rows = proxy_param_rows,
+                                         .values = &p->params,
+                                         .size = sizeof p->params,
+                                         .live = proxy_params_live,
+                                         .argc = args->count,
+                                         .argv = args->words,
+                                         .auth = p->auth,
+                                         .key_file = p->params.cluster_key_file,
+                                         .log_file = p->params.log_file,
+                                         .other_fd = -1};
+    daemon_serve(signals, &reload);
+}
+
+static int serve(struct proxy *p, int signals, const struct arguments *args, struct error *err)
 {
     int r;
     if ((r = proxy_start(p, err)) != 0 || (r = proxy_await(p, signals, err)) != 0 ||
@@ -38,38 +65,45 @@ static int serve(struct proxy *p, int signals, struct error *err)
         return r == E_CANCELLED ? 0 : r;
     log_info("ready", lstr("public", p->public_url), lstr("control", p->control_url),
              lbool("primary", proxy_is_primary(p)));
-    daemon_await(signals, -1);
+    serve_until_told(p, signals, args);
     log_info("stopping");
     daemon_remove_ready(p->params.dir);
+    daemon_pause(signals, 0); /* the signal that has come */
+    proxy_leave(p, signals);
     return 0;
 }
 
-static int run(struct proxy_params *params, struct error *err)
+static int run(struct proxy_params *params, const struct arguments *args, struct error *err)
 {
-    const struct daemon_config config = {.id = params->id,
+    const struct daemon_config config = {.program = program.name,
+                                         .id = params->id,
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
+                                         .log_file = params->log_file,
+                                         .files_wanted = LISTENERS * params->connections_max,
                                          .faults = params->faults};
     _cleanup_close_ int signals = -1;
     struct proxy *p = NULL;
     int r;
     if ((r = daemon_begin(&config, &signals, err)) != 0 || (r = proxy_new(params, &p, err)) != 0)
         return r;
-    r = serve(p, signals, err);
+    r = serve(p, signals, args, err);
     proxy_free(p);
     return r;
 }
 
 int main(int argc, char **argv)
 {
+    build_set_commit(BUILD_COMMIT);
     if (daemon_printed(&program, argc, argv))
         return 0;
     struct proxy_params params = {0};
+    const struct arguments args = {.count = argc, .words = argv};
     struct error err = ERROR_INIT;
     bool help;
     int r = params_load(proxy_param_rows, &params, argc, argv, &help, &err);
     if (r == 0)
-        r = run(&params, &err);
+        r = run(&params, &args, &err);
     params_free(proxy_param_rows, &params);
     if (r != 0)
         log_error("dfc-proxyd ends", lerr(&err));

@@ -19,4 +19,9 @@ int members_register(struct proxy *p, const struct node *spec, const struct node
 /* *lease_ms: cluster/lease.h. */
 int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *lease_ms,
                       struct error *err);
+/* This run of the node stops: done(), in the control loop's thread, when every active proxy knows that
+ * (proxy_commit_settled()), or why it could not be made known. */
+int members_stop_node(struct proxy *p, const char *id, const char *boot,
+                      void (*done)(void *arg, const struct error *err), void *arg,
+                      struct error *err);
 bool members_last(struct proxy *p, const char *id, struct keepalive *out);

@@ -30,6 +30,7 @@
 #include "proxy/moved.h"
 
 #define FILE_MAX ((size_t)1 << 32)
+enum { FILE_MODE = 0600, DIR_MODE = 0700 };
 
 static const char log_head[] = "{\"format\": 1}";
 
@@ -214,7 +215,7 @@ static int write_snapshot(struct embedded *e, const struct cluster_state *s, uin
     _cleanup_(buf_done)
     struct buf file = BUF_INIT;
     frame_put(&file, sequence, text, strlen(text));
-    return file_replace(e->snapshot_path, file.data, file.len, 0644, err);
+    return file_replace(e->snapshot_path, file.data, file.len, FILE_MODE, err);
 }
 
 static int write_empty_log(struct embedded *e, uint64_t sequence, struct error *err)
@@ -223,7 +224,7 @@ static int write_empty_log(struct embedded *e, uint64_t sequence, struct error *
     struct buf file = BUF_INIT;
     frame_put(&file, sequence, log_head, strlen(log_head));
     int r;
-    if ((r = file_replace(e->log_path, file.data, file.len, 0644, err)) != 0 ||
+    if ((r = file_replace(e->log_path, file.data, file.len, FILE_MODE, err)) != 0 ||
         (r = open_log(e, err)) != 0)
         return r;
     e->end = file.len;
@@ -350,13 +351,23 @@ static void embedded_close(struct metastore *m)
     free(e);
 }
 
+/* Earlier builds let everybody read the documents, which hold backends' URLs and jobs' own. */
+static void restrict_modes(const struct embedded *e)
+{
+    file_restrict(e->dir, DIR_MODE);
+    file_restrict(e->snapshot_path, FILE_MODE);
+    file_restrict(e->log_path, FILE_MODE);
+}
+
 static int embedded_read(struct embedded *e, bool moved_ok, struct error *err)
 {
     struct cluster_state *snapshot = NULL;
     _cleanup_free_ char *lock_path = xprintf("%s/lock", e->dir);
     int r;
-    if ((r = file_mkdirs(e->dir, 0755, err)) != 0 ||
-        (r = lock_file_take(lock_path, &e->lock_fd, err)) != 0 ||
+    if ((r = file_mkdirs(e->dir, DIR_MODE, err)) != 0)
+        return r;
+    restrict_modes(e);
+    if ((r = lock_file_take(lock_path, &e->lock_fd, err)) != 0 ||
         (r = moved_ok ? 0 : moved_refuse(e->dir, err)) != 0 ||
         (r = remove_temporaries(e, err)) != 0 || (r = read_snapshot(e, &snapshot, err)) != 0)
         return r;

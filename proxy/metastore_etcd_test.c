@@ -392,6 +392,10 @@ static void endpoints_are_checked(void **unused)
         {"etcd://h:1", "", "", "", "", "", true},
         {"etcd://h:1,i:2,[::1]:3", "", "", "", "", "", true},
         {"etcds://h:1", "u", "/p", "/a", "/c", "/k", true},
+        {"etcd://127.0.0.1:1,[::1]:2,localhost:3", "u", "/p", "", "", "", true},
+        {"etcd://h:1", "u", "/p", "", "", "", false}, /* the password could be read on the way */
+        {"etcd://127.0.0.1:1,10.0.0.1:2", "u", "/p", "", "", "", false},
+        {"etcd://127.0.0.1.evil:1", "u", "/p", "", "", "", false},
         {"etcd://", "", "", "", "", "", false},
         {"etcd://h:1,,i:2", "", "", "", "", "", false},
         {"etcd://h:1/v3", "", "", "", "", "", false},

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 
-enum { FORMAT = 1, FILE_MAX = 64 << 10 };
+enum { FORMAT = 1, FILE_MAX = 64 << 10, FILE_MODE = 0600 };
 
 static char *path_in(const char *dir)
 {
@@ -76,7 +76,7 @@ int moved_write(const char *dir, const struct moved *m, struct error *err)
     if (doc == NULL)
         return error_set(err, E_INVALID, "the metastore's address is not UTF-8");
     _cleanup_free_ char *text = json_text(doc);
-    return file_replace(path, text, strlen(text), 0644, err);
+    return file_replace(path, text, strlen(text), FILE_MODE, err);
 }
 
 int moved_remove(const char *dir, struct error *err)

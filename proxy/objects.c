@@ -114,7 +114,7 @@ static void object_begin(struct http_request *req)
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
     location_put_target(&url, owner, s, b, object, http_raw_query(req));
-    if (wants_no_redirect(req))
+    if (wants_no_redirect(req) || http_body_comes_once(req))
         stream(p, req, b, buf_str(&url));
     else
         http_reply_redirect(req, buf_str(&url));
@@ -129,11 +129,12 @@ const struct http_route object_routes[] = {
      .method = HTTP_PUT,
      .pattern = OBJECT_PATTERN,
      .nets = NET_PUBLIC,
+     .any_type = true,
      .begin = object_begin,
      .summary = "Stores an object: sends the client to the target that owns it.",
      .query = HTTP_PARAMETERS({"redirect", "never: the proxy streams the body through (also: "
                                            "header `Dfc-Redirect: never`)"}),
-     .body = "the bytes",
+     .body = "the bytes; a chunked body without `Expect: 100-continue` is streamed through",
      .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
               "\"version\", \"etag\"}`",
      .errors = OBJECT_ERRORS " checksum_mismatch precondition_failed no_space"},

@@ -8,6 +8,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cluster/backend_endpoints.h"
 #include "cluster/protection.h"
 #include "common/clock.h"
 #include "common/log.h"
@@ -18,9 +19,12 @@
 #include "io/lock_file.h"
 #include "io/pool.h"
 #include "net/auth.h"
+#include "net/daemon.h"
+#include "net/visitor.h"
 #include "proxy/candidate.h"
 #include "proxy/etcd_params.h"
 #include "proxy/follower.h"
+#include "proxy/gauges.h"
 #include "proxy/metastore_etcd.h"
 #include "proxy/migration.h"
 #include "proxy/moved.h"
@@ -32,6 +36,7 @@
 #include "proxy/strangers.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
+enum { DIR_MODE = 0700 };
 enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
 
 /* --- making ---------------------------------------------------------------------------------- */
@@ -63,22 +68,47 @@ static int check_params(const struct proxy_params *params, struct error *err)
     if (params->keepalive_timeout < 2 * params->keepalive_interval)
         return error_set(err, E_INVALID,
                          "--keepalive-timeout must be at least twice --keepalive-interval");
-    if ((code = auth_check_address(params->cluster_key_file, params->address, err)) != 0)
+    if ((code = auth_check_address(params->cluster_key_file,
+                                   daemon_address(params->control_address, params->address),
+                                   err)) != 0)
         return code;
     const struct etcd_store_config etcd =
         etcd_params(params, params->metastore, params->etcd_prefix);
     return is_embedded(params) ? 0 : etcd_params_check(&etcd, "--etcd-prefix", err);
 }
 
+/* What buckets' backends may be, and clients. */
+static int read_lists(struct proxy *p, const struct proxy_params *params, struct error *err)
+{
+    int r = backend_endpoints_new(params->backend_endpoints, &p->endpoints, err);
+    if (r != 0)
+        return error_wrap(err, "--backend-endpoints");
+    return visitor_rules_new(params->advertise, params->allowed_hosts, params->allowed_origins,
+                             &p->visitors, err);
+}
+
+static void free_lists(struct proxy *p)
+{
+    backend_endpoints_free(p->endpoints);
+    visitor_rules_free(p->visitors);
+}
+
 int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err)
 {
+    struct proxy lists = {.endpoints = NULL};
     int r = check_params(params, err);
-    if (r != 0)
+    if (r == 0)
+        r = read_lists(&lists, params, err);
+    if (r != 0) {
+        free_lists(&lists);
         return r;
+    }
     struct proxy *p = xcalloc(1, sizeof *p);
     p->params = *params;
     *params = (struct proxy_params){0};
     p->id = p->params.id;
+    p->endpoints = lists.endpoints;
+    p->visitors = lists.visitors;
     p->is_shared = !is_embedded(&p->params);
     pthread_rwlock_init(&p->role_lock, NULL);
     p->lock_fd = -1;
@@ -95,7 +125,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
 static int lock_dir(struct proxy *p, struct error *err)
 {
     _cleanup_free_ char *path = xprintf("%s/lock", p->params.dir);
-    int r = file_mkdirs(p->params.dir, 0755, err);
+    int r = file_mkdirs(p->params.dir, DIR_MODE, err);
     return r != 0 ? r : lock_file_take(path, &p->lock_fd, err);
 }
 
@@ -127,8 +157,7 @@ static int open_embedded(struct proxy *p, struct cluster_state **s, bool *is_fir
     if (*is_first) {
         char id[16];
         random_id("c-", id);
-        *s = state_new(id);
-        log_info("a new cluster", lstr("cluster", id));
+        *s = state_new(id); /* it is one when its first term is committed */
     }
     return 0;
 }
@@ -160,6 +189,7 @@ static int open_shared(struct proxy *p, struct error *err)
 static int load_state_file(struct proxy *p, struct cluster_state **s, struct error *err)
 {
     p->state_path = xprintf("%s/state.json", p->params.dir);
+    file_restrict(p->state_path, STATE_FILE_MODE);
     int r = state_file_read(p->state_path, s, err);
     if (r != E_NOT_FOUND)
         return r;
@@ -217,6 +247,7 @@ int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_pe
     const struct http_client_config config = {
         .connect_timeout_ms = p->params.connect_timeout,
         .stall_timeout_ms = p->params.stall_timeout,
+        .silence_ms = p->params.peer_silence,
         .connections_per_host_max = connections_per_host_max,
         .auth = p->auth,
     };
@@ -238,32 +269,32 @@ static unsigned public_threads(const struct proxy *p)
     return cpus > 2 ? (unsigned)cpus : 2;
 }
 
-static char *url_of(const struct proxy *p, const struct http_server *server)
-{
-    const char *host = p->params.advertise[0] != '\0' ? p->params.advertise : p->params.address;
-    bool is_v6 = strchr(host, ':') != NULL && host[0] != '[';
-    return xprintf(is_v6 ? "http://[%s]:%u" : "http://%s:%u", host, http_server_port(server));
-}
-
 static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
                         struct http_server **server, char **url, struct error *err)
 {
+    const char *own = net == NET_PUBLIC ? p->params.public_address : p->params.control_address;
     const struct http_server_config config = {
         .node = p->id,
-        .address = p->params.address,
+        .address = daemon_address(own, p->params.address),
         .port = (uint16_t)port,
         .net = net,
         .threads = threads,
         .connections_max = (unsigned)p->params.connections_max,
         .connection_memory = p->params.connection_memory,
         .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
+        .body_rate = {.bytes_per_s = net == NET_PUBLIC ? p->params.min_body_rate : 0,
+                      .window_ms = p->params.min_body_time},
         .routes = proxy_routes,
+        /* Without a key a web page could administer, too. */
+        .visitors = net == NET_PUBLIC || !auth_has_key(p->auth) ? p->visitors : NULL,
         .auth = p->auth,
         .user = p,
     };
     int r = http_server_new(&config, server, err);
     if (r == 0)
-        *url = url_of(p, *server);
+        *url =
+            daemon_url(daemon_host(own, p->params.address, p->params.advertise, net != NET_PUBLIC),
+                       "", http_server_port(*server));
     return r;
 }
 
@@ -326,9 +357,12 @@ static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
     const struct primary_base base = {
         .state = s, .is_first = is_first, .next_epoch = is_first && p->params.import[0] != '\0'};
     int r = primary_begin(p, &base, (uint64_t)clock_wall_ms(), err);
-    if (r == 0)
-        proxy_start_succeeded(p);
-    return r;
+    if (r != 0)
+        return r;
+    if (is_first && p->params.import[0] == '\0')
+        log_info("a new cluster", lstr("cluster", s->cluster_id));
+    proxy_start_succeeded(p);
+    return 0;
 }
 
 /* What it holds from its last life serves clients until it hears more. */
@@ -346,8 +380,8 @@ int proxy_start(struct proxy *p, struct error *err)
 {
     bool is_first = false;
     int r;
-    if ((r = lock_dir(p, err)) != 0 || (r = load_documents(p, &is_first, err)) != 0 ||
-        (r = start_auth(p, err)) != 0 || (r = start_io(p, err)) != 0)
+    if ((r = start_auth(p, err)) != 0 || (r = lock_dir(p, err)) != 0 ||
+        (r = load_documents(p, &is_first, err)) != 0 || (r = start_io(p, err)) != 0)
         return r;
     return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
 }
@@ -400,40 +434,10 @@ int proxy_await(struct proxy *p, int stop_fd, struct error *err)
     return err->code;
 }
 
-static void count_nodes(const struct smap *m)
-{
-    static const enum node_role roles[] = {NODE_PROXY, NODE_TARGET};
-    static const enum node_state states[] = {NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE,
-                                             NODE_DECOMMISSIONING};
-    for (size_t r = 0; r < 2; r++) {
-        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
-            char labels[64];
-            snprintf(labels, sizeof labels, "role=\"%s\",state=\"%s\"", node_role_name(roles[r]),
-                     node_state_name(states[s]));
-            metric_set(metric_get(M_cluster_nodes, labels),
-                       (int64_t)smap_count(m, roles[r], states[s]));
-        }
-    }
-}
-
-static void count_buckets(const struct cluster_state *s)
-{
-    int64_t count[PROTECTIONS] = {0};
-    for (size_t i = 0; i < s->bmd.count; i++)
-        count[protection_of(s, &s->bmd.buckets[i])]++;
-    for (enum protection p = 0; p < PROTECTIONS; p++) {
-        char labels[64];
-        snprintf(labels, sizeof labels, "protection=\"%s\"", protection_name(p));
-        metric_set(metric_get(M_cluster_buckets, labels), count[p]);
-    }
-}
-
 void proxy_state_changed(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
-    count_nodes(&s->smap);
-    count_buckets(s);
+    gauges_of_state(s);
     if (p->follower != NULL)
         follower_state_changed(p->follower);
     overtaken_state_changed(p->overtaken);
@@ -514,6 +518,7 @@ void proxy_free(struct proxy *p)
     free(p->public_url);
     free(p->control_url);
     free(p->state_path);
+    free_lists(p);
     params_free(proxy_param_rows, &p->params);
     free(p);
 }

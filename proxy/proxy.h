@@ -30,6 +30,7 @@
 #include "proxy/read_choice.h"
 
 struct auth;
+struct backend_endpoints;
 struct candidate;
 struct committer;
 struct follower;
@@ -45,6 +46,8 @@ struct proxy {
     struct proxy_params params;
     const char *id;     /* params.id */
     char boot[16];      /* id of this run */
+    struct backend_endpoints *endpoints; /* params.backend_endpoints */
+    struct visitor_rules *visitors; /* params.allowed_hosts, allowed_origins */
     bool is_shared;     /* the metastore: the primary is elected */
     int lock_fd;        /* of params.dir */
     char *state_path;   /* of one that is or may be a gateway: the last state it saw */
@@ -87,6 +90,7 @@ struct proxy {
     atomic_bool heard; /* in this run, of a primary: what it does not know is not there */
     atomic_bool started;
     atomic_bool ready; /* requests are let in */
+    atomic_bool leaving; /* it stops, and is not to be sent anything new */
 };
 
 /* Checks the parameters that have rules among themselves, and takes what `params` holds. */
@@ -123,6 +127,8 @@ bool proxy_is_primary(struct proxy *p);
 bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);
 /* Replies with the error, and logs it where it is this cluster's fault and not the client's. */
 void proxy_reply_error(struct http_request *req, const struct error *err);
+/* 200 and a document, on the public listener without the queries of its URLs (json_mask_queries()). */
+void proxy_reply_masked(struct http_request *req, const json_t *doc);
 
 /* --- changing the documents ------------------------------------------------------------------ */
 

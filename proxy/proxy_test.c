@@ -173,14 +173,17 @@ static void each_malformed_call_has_its_answer(void **unused)
          "node_not_found", "'x'"},
         {HTTP_PUT, "/v1/cluster", "{\"action\": \"removenode\", \"name\": \"p1\"}", 409,
          "node_state", "active"},
-        {HTTP_POST, "/v1/cluster/register", "{}", 404, "no_such_route", ""},
+        {HTTP_POST, "/v1/cluster/register", "{}", 404, "no_such_route", "unknown path"},
+        {HTTP_POST, "/v1/cluster/documents", "{}", 404, "no_such_route", "control listener"},
     };
     struct test_proxy *p = test_proxy_new("p1", NULL, NULL);
     make_bucket(p, "/v1/buckets/b");
     int64_t before = cluster_field(p, "version");
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        test_error(&client, rows[i].method, public_of(p), rows[i].path, rows[i].body,
-                   rows[i].status, rows[i].code, rows[i].words);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        bool admin = rows[i].method == HTTP_PUT && strcmp(rows[i].path, "/v1/cluster") == 0;
+        test_error(&client, rows[i].method, admin ? control_of(p) : public_of(p), rows[i].path,
+                   rows[i].body, rows[i].status, rows[i].code, rows[i].words);
+    }
     assert_int_equal(cluster_field(p, "version"), before);
     test_proxy_free(p);
 }
@@ -190,7 +193,7 @@ static void settings_change_and_go_back(void **unused)
     (void)unused;
     struct test_proxy *p = test_proxy_new("p1", NULL, NULL);
     _cleanup_json_ json_t *set =
-        test_json(&client, HTTP_PUT, public_of(p), "/v1/cluster",
+        test_json(&client, HTTP_PUT, control_of(p), "/v1/cluster",
                   "{\"action\": \"setconfig\", \"name\": \"buckets_max\", \"value\": \"1\"}", 200);
     assert_string_equal(
         json_string_value(json_object_get(json_object_get(set, "values"), "buckets_max")), "1");
@@ -198,7 +201,7 @@ static void settings_change_and_go_back(void **unused)
     test_error(&client, HTTP_POST, public_of(p), "/v1/buckets/b", "{\"action\": \"create\"}", 503,
                "overloaded", "buckets_max");
     _cleanup_json_ json_t *unset =
-        test_json(&client, HTTP_PUT, public_of(p), "/v1/cluster",
+        test_json(&client, HTTP_PUT, control_of(p), "/v1/cluster",
                   "{\"action\": \"setconfig\", \"name\": \"buckets_max\"}", 200);
     assert_int_equal(json_object_size(json_object_get(unset, "values")), 0);
     make_bucket(p, "/v1/buckets/b");
@@ -323,7 +326,7 @@ static void a_silent_target_is_given_up_and_taken_back(void **unused)
         json_object_get(json_array_get(json_object_get(doc, "nodes"), 1), "capacity");
     assert_int_equal(json_integer_value(json_object_get(capacity, "available_bytes")), 40);
     test_until(node_is(p, "t1", "unreachable"));
-    json_decref(test_json(&client, HTTP_PUT, public_of(p), "/v1/cluster",
+    json_decref(test_json(&client, HTTP_PUT, control_of(p), "/v1/cluster",
                           "{\"action\": \"removenode\", \"name\": \"t1\"}", 200));
     keepalive(p, "t1", 404);
     fake_target_free(t);
@@ -338,7 +341,7 @@ static void a_redirect_names_object_and_state(void **unused)
     test_join(&client, p, t);
     make_bucket(p, "/v1/buckets/b");
     static const char request[] = "GET /v1/objects/b/a%2F../c?offset=5&dfcb=9 HTTP/1.1\r\n"
-                                  "Host: x\r\nConnection: close\r\n\r\n";
+                                  "Host: localhost\r\nConnection: close\r\n\r\n";
     int fd = test_connect(public_of(p));
     test_send(fd, request, strlen(request));
     _cleanup_free_ char *reply = test_read_all(fd);

@@ -67,6 +67,11 @@ static const char *text_of(struct publisher *pub, const struct cluster_state *s)
     return pub->text;
 }
 
+size_t publisher_bytes(const struct publisher *pub)
+{
+    return pub->text != NULL ? strlen(pub->text) : 0;
+}
+
 static void env_send(void *ctx, const struct node *n, const struct cluster_state *state,
                      void (*done)(void *arg, uint64_t term, uint64_t version,
                                   const struct error *err),
@@ -130,5 +135,6 @@ void publisher_state_changed(struct publisher *pub)
 void publisher_settle(struct publisher *pub, const struct cluster_state *s, void (*fn)(void *arg),
                       void *arg)
 {
-    pusher_settle(pub->pusher, s, clock_ms() + param_live(pub->proxy->params.settle_timeout), fn, arg);
+    pusher_settle(pub->pusher, s, clock_ms() + param_live(pub->proxy->params.settle_timeout), fn,
+                  arg);
 }

@@ -44,6 +44,12 @@ int recovery_check_new(struct proxy *p, struct error *err)
     return 0;
 }
 
+size_t recovery_refused(struct proxy *p)
+{
+    _cleanup_free_ struct stranger *list = NULL;
+    return strangers_list(p->strangers, clock_ms(), HEARD_WITHIN_MS, &list);
+}
+
 /* --- the copies ------------------------------------------------------------------------------- */
 
 struct copies {

@@ -21,6 +21,9 @@ struct proxy;
  * of another cluster ask it to be let in: most likely it is theirs, and has lost its directory.
  * E_WRONG_CLUSTER, with what to do.  Any thread. */
 int recovery_check_new(struct proxy *p, struct error *err);
+/* How many nodes have been refused of late that have documents which this primary has not.  Any
+ * thread. */
+size_t recovery_refused(struct proxy *p);
 /* What would be believed, as GET /v1/cluster/documents gives it. */
 json_t *recovery_show(struct proxy *p, const struct recovery_wish *wish);
 /* Adopts what recovery_show() shows, provided that it is (term, version). */

@@ -32,6 +32,7 @@ struct relay {
     uint64_t until_ms;             /* 0: of none */
     bool waits;                    /* it is one of proxy->reads_waiting */
     bool put_off;                  /* by an answer that is not the last */
+    bool follows;                  /* it is for an object, which another target may have by now */
     const char *sent_on;           /* where a redirect of it leads, until it is followed, … */
     unsigned hops;                 /* … and how many were */
     struct relay_wait wait;
@@ -181,12 +182,12 @@ static bool may_wait(struct relay *r)
     return true;
 }
 
-/* An owner that does not answer by itself knows who does.  A client that has us stream follows none
+/* An owner that does not act by itself knows who does.  A client that has us stream follows none
  * itself. */
 static bool follows(struct relay *r, const struct http_head *head)
 {
     const char *location = head->header(head, "Location");
-    bool may = head->status == 307 && r->object.where != NULL && r->upload == NULL &&
+    bool may = head->status == 307 && r->follows && r->upload == NULL &&
                location != NULL && r->hops < HOPS_MOST;
     if (may) {
         r->hops++;
@@ -326,9 +327,7 @@ static void add_request_header(void *ctx, const char *name, const char *value)
 {
     struct lines *l = ctx;
     if (hop_request_header_passes(name, l->connection))
-        /* curl's notation for a header without a value is a semicolon. */
-        add_line(l, value[0] != '\0' ? arena_printf(l->arena, "%s: %s", name, value)
-                                     : arena_printf(l->arena, "%s;", name));
+        add_line(l, http_header_line(l->arena, name, value));
 }
 
 static struct relay *relay_new(struct proxy *p, struct http_request *req)
@@ -417,11 +416,15 @@ static void take_body(struct relay *r, struct http_request *req)
     }
 }
 
+/* To a target, which takes a body itself where it would redirect a client that can follow. */
+static const char to_target[] = "Dfc-Redirect: never";
+
 void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {
-    struct relay *r = prepare(p, req, url, NULL);
+    struct relay *r = prepare(p, req, url, to_target);
     if (r == NULL)
         return;
+    r->follows = true;
     take_body(r, req);
     http_call_start(p->data_client, &r->call, call_done, r);
 }
@@ -429,9 +432,10 @@ void relay_start(struct proxy *p, struct http_request *req, const char *url)
 void relay_read(struct proxy *p, struct http_request *req, const char *url,
                 const struct relay_object *object)
 {
-    struct relay *r = prepare(p, req, url, NULL);
+    struct relay *r = prepare(p, req, url, to_target);
     if (r == NULL)
         return;
+    r->follows = true;
     if (r->upload == NULL) /* a body is sent once */
         r->until_ms = clock_ms() + p->params.owner_wait;
     r->object = (struct relay_object){.bucket = arena_strdup(r->arena, object->bucket),

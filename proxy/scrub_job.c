@@ -104,6 +104,23 @@ static bool is_due(const struct cluster_state *s, int64_t wall_ms)
     return wall_ms - since_ms >= (int64_t)settings.scrub_interval;
 }
 
+int64_t scrub_age_ms(const struct cluster_state *s, int64_t wall_ms)
+{
+    const struct job *newest = NULL;
+    int64_t since_ms;
+    for (size_t i = 0; i < s->jobs.count; i++) {
+        const struct job *job = s->jobs.jobs[i];
+        bool counts = scrub_job_is(job) && (job->state == JOB_FINISHED || !job_ended(job->state));
+        if (counts && (newest == NULL || job->created_ms >= newest->created_ms))
+            newest = job;
+    }
+    if (newest != NULL)
+        since_ms = newest->created_ms;
+    else if (!oldest_bucket(s, &since_ms))
+        return 0;
+    return wall_ms > since_ms ? wall_ms - since_ms : 0;
+}
+
 bool scrub_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd)
 {
     struct job *job;

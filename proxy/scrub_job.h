@@ -23,3 +23,6 @@ int scrub_job_fits(const struct job *job, const struct cluster_state *s, struct 
 bool scrub_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd);
 /* The last one is not forgotten: the next one is due by it. */
 bool scrub_job_is_last(const struct jobs *jobs, const struct job *job);
+/* Since the last scrub began that has finished or is under way; without one, since the first bucket
+ * was made; 0 without buckets. */
+int64_t scrub_age_ms(const struct cluster_state *s, int64_t wall_ms);

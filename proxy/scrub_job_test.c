@@ -152,6 +152,21 @@ static void test_who_does_not_answer_is_left_out(void **state)
     assert_int_equal(scrub_job_make(s, 5, &job, &err), E_NO_TARGETS);
 }
 
+static void test_the_age_counts_those_that_have_not_failed(void **unused)
+{
+    (void)unused;
+    assert_int_equal(scrub_age_ms(s, MADE_MS), 0);
+    add_bucket();
+    assert_int_equal(scrub_age_ms(s, MADE_MS + 7), 7);
+    assert_int_equal(scrub_age_ms(s, MADE_MS - 7), 0);
+    begin(MADE_MS + INTERVAL_MS, JOB_FAILED, MADE_MS + INTERVAL_MS + 5);
+    assert_int_equal(scrub_age_ms(s, MADE_MS + INTERVAL_MS + 9), INTERVAL_MS + 9);
+    begin(MADE_MS + 3 * INTERVAL_MS, JOB_FINISHED, MADE_MS + 3 * INTERVAL_MS + 5);
+    assert_int_equal(scrub_age_ms(s, MADE_MS + 3 * INTERVAL_MS + 9), 9);
+    begin(MADE_MS + 4 * INTERVAL_MS, JOB_QUEUED, 0);
+    assert_int_equal(scrub_age_ms(s, MADE_MS + 4 * INTERVAL_MS + 3), 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -160,6 +175,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_one_at_a_time, setup, teardown),
         cmocka_unit_test_setup_teardown(test_the_next_one, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_failed_one_is_tried_again, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_the_age_counts_those_that_have_not_failed, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_who_does_not_answer_is_left_out, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

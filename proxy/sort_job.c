@@ -303,3 +303,27 @@ json_t *sort_job_unreachable(const struct job *job, const struct cluster_state *
     search_names(&x, spec);
     return x.found;
 }
+
+static uint64_t count_at(const json_t *obj, const char *field)
+{
+    json_int_t n = json_integer_value(json_object_get(obj, field));
+    return n > 0 ? (uint64_t)n : 0;
+}
+
+int sort_job_outcome(const struct job *job, const json_t *reports, struct error *err)
+{
+    uint64_t shards = 0, records = 0;
+    _cleanup_(sort_spec_freep)
+    struct sort_spec *spec = NULL;
+    const char *id;
+    json_t *report;
+    json_object_foreach((json_t *)reports, id, report)
+    {
+        const json_t *status = json_object_get(report, "status");
+        const json_t *extract = json_object_get(status, "extract");
+        shards += count_at(json_object_get(extract, "shards"), "total");
+        records += count_at(json_object_get(status, "plan"), "records");
+    }
+    int rc = records > 0 ? 0 : sort_spec_parse(job->spec, &spec, err);
+    return rc != 0 || spec == NULL ? rc : sort_spec_check_found(spec, shards, records, err);
+}

@@ -14,6 +14,8 @@ int sort_job_make(const struct cluster_state *s, json_t *request, int64_t wall_m
  * target's weight is another, so that outputs would lie where nobody looks for them;
  * E_BUCKET_NOT_FOUND where one of the buckets was destroyed. */
 int sort_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);
+/* All targets have done their part: 0, or E_NOTHING_MATCHED where the input has no records. */
+int sort_job_outcome(const struct job *job, const json_t *reports, struct error *err);
 /* How many targets it can do without: each input (its key map included), and each output, has one more
  * owner than that, and one target is left. */
 size_t sort_job_spares(const struct job *job, const struct cluster_state *s);

@@ -12,7 +12,7 @@ int state_file_write(const char *path, const struct cluster_state *s, struct err
 {
     _cleanup_json_ json_t *doc = state_to_json(s);
     _cleanup_free_ char *text = json_text(doc);
-    return file_replace(path, text, strlen(text), 0644, err);
+    return file_replace(path, text, strlen(text), STATE_FILE_MODE, err);
 }
 
 /* Of a backup, too. */

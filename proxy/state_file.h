@@ -3,6 +3,8 @@
 
 #include "cluster/state.h"
 
+enum { STATE_FILE_MODE = 0600 }; /* backends' URLs and jobs are in it */
+
 int state_file_write(const char *path, const struct cluster_state *s, struct error *err);
 /* E_NOT_FOUND where there is none. */
 int state_file_read(const char *path, struct cluster_state **out, struct error *err);

@@ -96,7 +96,7 @@ static void forget_states(struct change *c)
 /* c->to is c->from where nothing is to be done. */
 static int apply(struct writer *w, struct change *c, struct error *err)
 {
-    int r = w->env.check(w->env.ctx, c->begins, err);
+    int r = w->env.check(w->env.ctx, c->cmd, c->begins, err);
     if (r != 0)
         return r;
     c->from = c->begins ? state_ref(c->base) : w->env.state(w->env.ctx);

@@ -22,8 +22,8 @@ struct writer_env {
     void *ctx;
     const struct cluster_state *(*state)(
         void *ctx); /* in force: a reference, for the writer to drop */
-    /* May a change be made?  `begins`: the one that begins a term. */
-    int (*check)(void *ctx, bool begins, struct error *err);
+    /* May the change be made?  `begins`: it is the one that begins a term. */
+    int (*check)(void *ctx, const struct command *cmd, bool begins, struct error *err);
     /* Makes `to` durable (`from` NULL: the first of all); writer_written() comes after return. Both
      * live until then. */
     int (*write)(void *ctx, const struct cluster_state *from, const struct cluster_state *to,

@@ -25,8 +25,9 @@ static const struct cluster_state *world_state(void *ctx)
     return state_ref(w->state);
 }
 
-static int world_check(void *ctx, bool begins, struct error *err)
+static int world_check(void *ctx, const struct command *cmd, bool begins, struct error *err)
 {
+    (void)cmd;
     const struct world *w = ctx;
     return w->is_primary || begins ? 0 : error_set(err, E_NOT_PRIMARY, "no");
 }

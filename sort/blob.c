@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "io/file.h"
+#include "sort/work.h"
 
 #define CHUNK (256 * 1024)
 #define PARTS_MAX 32
@@ -119,7 +120,7 @@ static int append_file(struct blob *b, const void *data, size_t len, struct erro
     int rc = atomic_load(&b->part_count) == 0 ? part_begin(b, at, err) : 0;
     for (unsigned tries = 0; rc == 0; tries++) {
         const struct part *last = &b->parts[atomic_load(&b->part_count) - 1];
-        rc = file_pwrite_all(last->fd, data, len, at - last->from, err);
+        rc = work_write(b->env, last->fd, data, len, at - last->from, err);
         if (rc == 0)
             return 0;
         if (rc != E_NO_SPACE || tries == TRIES_MAX)

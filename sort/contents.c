@@ -9,6 +9,7 @@
 
 #include "common/mem.h"
 #include "io/file.h"
+#include "sort/work.h"
 
 /* Bytes behind each other; fd -1 until the first. */
 struct pile {
@@ -148,7 +149,7 @@ static int move_out(struct contents_writer *w, const struct pile *from, struct e
         size_t n = left < sizeof piece ? (size_t)left : sizeof piece;
         rc = file_pread_full(from->fd, piece, n, from->size + done, err);
         if (rc == 0)
-            rc = file_pwrite_all(w->work.fd, piece, n, w->work.size + done, err);
+            rc = work_write(w->contents->env, w->work.fd, piece, n, w->work.size + done, err);
         done += n;
     }
     if (rc == 0)
@@ -168,16 +169,22 @@ static int work_renew(struct contents_writer *w, struct error *err)
     return move_out(w, &old, err);
 }
 
+static int write_out(const struct contents_writer *w, struct error *err)
+{
+    uint64_t at = w->now->size + w->written;
+    return w->now == &w->work
+               ? work_write(w->contents->env, w->now->fd, w->buffer, w->used, at, err)
+               : file_pwrite_all(w->now->fd, w->buffer, w->used, at, err);
+}
+
 /* Work files are opened where there is room: one that is full at once says that there is none. */
 static int write_buffer(struct contents_writer *w, struct error *err)
 {
-    int rc = file_pwrite_all(w->now->fd, w->buffer, w->used, w->now->size + w->written, err);
+    int rc = write_out(w, err);
     if (rc != E_NO_SPACE || w->now != &w->work || w->work.size + w->written == 0)
         return rc;
     rc = work_renew(w, err);
-    return rc != 0
-               ? rc
-               : file_pwrite_all(w->now->fd, w->buffer, w->used, w->now->size + w->written, err);
+    return rc != 0 ? rc : write_out(w, err);
 }
 
 static int writer_flush(struct contents_writer *w, struct error *err)

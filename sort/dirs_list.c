@@ -113,32 +113,47 @@ int dirs_list(const struct dirs *d, const struct sort_spec *spec,
 
 /* --- walking ---------------------------------------------------------------------------------- */
 
+/* A directory that is being walked, and those above it. */
+struct level {
+    const struct level *up;
+    dev_t dev;
+    ino_t ino;
+};
+
 struct walk {
     const char *dir;
     int (*each)(void *arg, const char *name, struct error *err);
     void *arg;
 };
 
-static int walk_below(const struct walk *w, const char *within, struct error *err);
+static int walk_below(const struct walk *w, const char *within, const struct level *up,
+                      struct error *err);
 
 /* What a sort that was killed has left behind is nobody's input. */
 static int walk_entry(const struct walk *w, const char *within, const char *entry,
-                      struct error *err)
+                      const struct level *up, struct error *err)
 {
     struct stat st;
     _cleanup_free_ char *name = xprintf("%s%s", within, entry);
     _cleanup_free_ char *path = xprintf("%s/%s", w->dir, name);
     if (strcmp(entry, ".") == 0 || strcmp(entry, "..") == 0 || text_begins(entry, DIRS_HIDDEN))
         return 0;
-    if (lstat(path, &st) != 0)
+    if (stat(path, &st) != 0 && (errno != ENOENT || lstat(path, &st) != 0))
         return error_errno(err, errno, "look at '%s'", path);
     if (!S_ISDIR(st.st_mode))
         return w->each(w->arg, name, err);
+    const struct level level = {.up = up, .dev = st.st_dev, .ino = st.st_ino};
+    for (const struct level *l = up; l != NULL; l = l->up) {
+        if (l->dev == st.st_dev && l->ino == st.st_ino)
+            return error_set(err, E_INVALID, "'%s' is a symbolic link to a directory above it",
+                             path);
+    }
     _cleanup_free_ char *below = xprintf("%s/", name);
-    return walk_below(w, below, err);
+    return walk_below(w, below, &level, err);
 }
 
-static int walk_below(const struct walk *w, const char *within, struct error *err)
+static int walk_below(const struct walk *w, const char *within, const struct level *up,
+                      struct error *err)
 {
     _cleanup_free_ char *path = xprintf("%s/%s", w->dir, within);
     DIR *dir = opendir(path);
@@ -146,7 +161,7 @@ static int walk_below(const struct walk *w, const char *within, struct error *er
         return error_errno(err, errno, "list '%s'", path);
     int rc = 0;
     for (struct dirent *d; rc == 0 && (d = readdir(dir)) != NULL;)
-        rc = walk_entry(w, within, d->d_name, err);
+        rc = walk_entry(w, within, d->d_name, up, err);
     closedir(dir);
     return rc;
 }
@@ -155,5 +170,9 @@ int dirs_walk(const char *dir, int (*each)(void *arg, const char *name, struct e
               void *arg, struct error *err)
 {
     const struct walk w = {.dir = dir, .each = each, .arg = arg};
-    return walk_below(&w, "", err);
+    struct stat st;
+    if (stat(dir, &st) != 0)
+        return error_errno(err, errno, "look at '%s'", dir);
+    const struct level top = {.dev = st.st_dev, .ino = st.st_ino};
+    return walk_below(&w, "", &top, err);
 }

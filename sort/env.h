@@ -66,6 +66,9 @@ struct sort_env {
                         void *arg, struct error *err);
     /* A file for intermediate data, open for reading and writing, already unlinked. */
     int (*open_work_file)(void *ctx, int *fd, struct error *err);
+    /* Room in such a file for its bytes from..to, before they are written: E_NO_SPACE.  NULL: the
+     * disk says when it is full. */
+    int (*claim_work)(void *ctx, int fd, uint64_t from, uint64_t to, struct error *err);
 
     /* --- peers ------------------------------------------------------------------------------ */
     /* What people call participant `number`: "t3". */

@@ -139,7 +139,8 @@ static int record_content(struct drain *d, const struct group_record *r, bool *l
     if (rc != 0 || d->content.state == CONTENT_FOUND)
         return rc;
     const char *shard = catalog_shard(d->x->catalog, d->shard)->name;
-    const char *what = d->content.state == CONTENT_MISSING ? "has no" : "has no key in its";
+    bool missing = d->content.state == CONTENT_MISSING;
+    const char *what = missing ? "has no member" : "has no key of the type in";
     *left_out = true;
     if (c->spec->missing_keys == SORT_ABORT)
         return error_set(err, E_KEY_MISSING, "shard '%s': record '%.*s' %s '%s'", shard,
@@ -320,7 +321,7 @@ static int decode(struct extract *x, struct contents_writer *w, uint32_t shard, 
                                     .shard = s->name,
                                     .check = check_stopped,
                                     .check_ctx = &scanning};
-    int rc = x->c->spec->input_shards->decode(&in, contents_sink(w), err);
+    int rc = format_decode(x->c->spec->input_shards, &in, contents_sink(w), err);
     if (rc == 0)
         rc = contents_end(w, &tar->fd, &tar->at, &tar->size, err);
     if (rc == 0)
@@ -360,6 +361,13 @@ static int judge(struct sort_context *c, int rc, const struct error *why, struct
     return 0;
 }
 
+/* It is no damage, and yet what most copies leave that broke off. */
+static void note_empty(struct sort_context *c, const struct catalog_shard *s)
+{
+    if (s->size == 0 && c->spec->unreadable_shards != SORT_IGNORE)
+        notes_add(&c->notes, "shard '%s' has no bytes: it counts as one without records", s->name);
+}
+
 static int scan_shard(void *ctx, size_t i, struct error *err)
 {
     struct extract *x = ctx;
@@ -377,6 +385,8 @@ static int scan_shard(void *ctx, size_t i, struct error *err)
         return rc;
     struct error why = ERROR_INIT;
     rc = scan_file(x, shard, fd, &why);
+    if (rc == 0)
+        note_empty(c, s);
     rc = judge(c, rc, &why, err);
     fdcache_put(catalog_files(x->catalog), shard);
     if (rc == 0)

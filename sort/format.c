@@ -37,6 +37,15 @@ const char *format_extension_of(const char *name)
     return found;
 }
 
+int format_decode(const struct shard_format_ops *f, const struct format_input *in, struct sink tar,
+                  struct error *err)
+{
+    if (in->size == 0 && !f->may_be_empty)
+        return error_set(err, E_SHARD_CORRUPT, "shard '%s' has no bytes: it was cut short",
+                         in->shard);
+    return f->decode(in, tar, err);
+}
+
 const char *format_extensions(void)
 {
     return ".tar, .tar.gz, .tgz, .zip, .tar.zst, .tar.lz4, .msgpack, .tfrecord";

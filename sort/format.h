@@ -50,6 +50,7 @@ struct shard_format_ops {
     int (*write)(void *encoder, const void *tar, size_t len, struct error *err);
     int (*finish)(void *encoder, struct error *err); /* everything is in the sink */
     void (*encoder_free)(void *encoder);
+    bool may_be_empty;   /* a file of no bytes is a shard without records */
     bool keeps_end_mark; /* the tar's end mark is written, too */
 };
 
@@ -59,6 +60,10 @@ static inline uint64_t format_tar_end(const struct shard_format_ops *f)
     return f->keeps_end_mark ? SORT_TAR_END : 0;
 }
 
+/* decode(), of a format that has it.  A file of no bytes is damaged where the format writes at least
+ * a head: that is what a copy that broke off at once leaves. */
+int format_decode(const struct shard_format_ops *f, const struct format_input *in, struct sink tar,
+                  struct error *err);
 /* The format whose extension this is, or NULL. */
 const struct shard_format_ops *format_of_extension(const char *extension);
 /* The longest known extension that a name ends with, or NULL. */

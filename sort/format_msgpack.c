@@ -245,6 +245,7 @@ static int msgpack_encoder_new(const struct format_output *out, void **encoder, 
 const struct shard_format_ops format_msgpack = {
     .extensions = {".msgpack"},
     .content_type = "application/vnd.msgpack",
+    .may_be_empty = true,
     .decode = msgpack_decode,
     .encoder_new = msgpack_encoder_new,
     .record = pack_record,

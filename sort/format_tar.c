@@ -4,5 +4,6 @@
 const struct shard_format_ops format_tar = {
     .extensions = {".tar"},
     .content_type = "application/x-tar",
+    .may_be_empty = true,
     .keeps_end_mark = true,
 };

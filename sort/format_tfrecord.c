@@ -466,6 +466,7 @@ static int tfrecord_encoder_new(const struct format_output *out, void **encoder,
 const struct shard_format_ops format_tfrecord = {
     .extensions = {".tfrecord"},
     .content_type = "application/octet-stream",
+    .may_be_empty = true,
     .decode = tfrecord_decode,
     .encoder_new = tfrecord_encoder_new,
     .record = pack_record,

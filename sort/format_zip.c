@@ -422,8 +422,6 @@ static int unzip_all(struct unzip *z, struct error *err)
 
 static int zip_decode(const struct format_input *in, struct sink tar, struct error *err)
 {
-    if (in->size == 0)
-        return 0; /* an empty archive, as a tar of no bytes is */
     struct unzip z = {
         .in = in, .tar = tar, .inflate = xcalloc(1, sizeof *z.inflate), .out = xmalloc(OUT_BYTES)};
     inflow_init(&z.directory, in);

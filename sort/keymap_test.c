@@ -133,7 +133,7 @@ static void assert_refused(const char *more, const char *text, const char *words
 static void test_what_is_malformed(void **state)
 {
     (void)state;
-    assert_refused("", "a\tx-%d\nb\n", "line 2 of the external key map: it is not a key");
+    assert_refused("", "a\tx-%d\nb\n", "line 2 of the external key map: it does not have a key");
     assert_refused("", "a\tb\tc-%d", "line 1");
     assert_refused("", "\tx-%d", "the key is empty");
     assert_refused("", "a\t", "the format is empty");

@@ -4,6 +4,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/jsonx.h"
 #include "common/mem.h"
 #include "io/descriptors.h"
 #include "io/thread.h"
@@ -15,6 +16,7 @@ struct sort_local {
     struct dirs *dirs;
     struct sort_env env;
     struct sort_task *task;
+    const struct sort_spec *spec;
     bool dry_run;
     pthread_t thread;
     struct error err;     /* the thread's, until it has ended */
@@ -122,6 +124,7 @@ int sort_local_new(const struct sort_local_config *config, struct sort_local **o
         return rc;
     s->env = local_env;
     s->env.ctx = s->dirs;
+    s->spec = config->spec;
     s->dry_run = config->spec->dry_run;
     rc = make_task(s, config, err);
     if (rc == 0)
@@ -129,10 +132,22 @@ int sort_local_new(const struct sort_local_config *config, struct sort_local **o
     return rc;
 }
 
+static int check_found(struct sort_local *s)
+{
+    _cleanup_json_ json_t *status = sort_task_status(s->task);
+    json_t *extract = json_object_get(status, "extract");
+    json_t *shards = json_object_get(json_object_get(extract, "shards"), "total");
+    json_t *records = json_object_get(json_object_get(status, "plan"), "records");
+    return sort_spec_check_found(s->spec, (uint64_t)json_integer_value(shards),
+                                 (uint64_t)json_integer_value(records), &s->err);
+}
+
 static void *local_main(void *arg)
 {
     struct sort_local *s = arg;
     int rc = sort_task_run(s->task, &s->err);
+    if (rc == 0)
+        rc = check_found(s);
     if (rc == 0 && !s->dry_run)
         dirs_show(s->dirs, &s->err);
     pthread_mutex_lock(&s->lock);

@@ -207,7 +207,7 @@ static int parse_alternatives(struct parser *p);
 static int parse_group(struct parser *p)
 {
     if (accept(p, '?') && !accept(p, ':'))
-        return refuse(p, "a kind of group that is not known here");
+        return refuse(p, "only groups (…) and (?:…) are supported; no look-ahead, no flags");
     if (++p->depth > DEPTH_MAX)
         return refuse(p, "groups nested too deep");
     int rc = parse_alternatives(p);

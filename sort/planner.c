@@ -161,8 +161,7 @@ static int output_send(struct planner *p, const struct order_shard *s, const str
     return orders_add(&ch->encoder, s, source_blob(&range), err);
 }
 
-static int find_owner(const struct planner *p, struct buf *name, unsigned *owner,
-                      struct error *err)
+static int find_owner(const struct planner *p, struct buf *name, unsigned *owner, struct error *err)
 {
     *owner = p->c->env->owner(p->c->env->ctx, buf_str(name));
     return *owner < p->c->participants
@@ -265,12 +264,23 @@ static int shard_end(struct planner *p, struct error *err)
     return output_send(p, &p->shard, p->records, where.builder, err);
 }
 
+/* No more shards of this template follow. */
+static int show_template(const struct planner *p, struct error *err)
+{
+    const struct sort_watch *watch = p->c->watch;
+    if (watch == NULL || p->cut.names == NULL)
+        return 0;
+    return watch->used(watch->ctx, p->cut.names, p->cut.shards, err);
+}
+
 /* The row belongs to another format than the one before: shards of that one begin. */
 static int group_begin(struct planner *p, uint32_t group, struct error *err)
 {
     if (group >= keymap_formats(p->c->map))
         return error_set(err, E_CORRUPT, "a row of format %u, which there is not", group);
     int rc = p->cut.open ? shard_end(p, err) : 0;
+    if (rc == 0)
+        rc = show_template(p, err);
     p->group = group;
     cut_init(&p->cut, keymap_template(p->c->map, group), p->c->spec->output_shard_size, 0);
     return rc;
@@ -320,12 +330,38 @@ static int add_row(struct planner *p, const struct sort_row *row, struct error *
     return rc;
 }
 
+/* The template has too few names: how many would be needed?  `row` is the first without a shard. */
+static int count_names(const struct planner *p, struct sort_row row, struct row_source rows,
+                       struct error *err)
+{
+    const struct name_template *names = p->cut.names;
+    uint64_t needed = template_count(names), bytes = 0;
+    const uint32_t group = row.group;
+    bool open = false;
+    int rc = 1;
+    for (; rc > 0 && (p->c->map == NULL || row.group == group);
+         rc = rows.next(rows.ctx, &row, err)) {
+        needed += !open;
+        bytes = (open ? bytes : 0) + row.size;
+        open = bytes < p->cut.limit;
+    }
+    if (rc < 0)
+        return rc;
+    return error_set(
+        err, E_TEMPLATE_TOO_SMALL,
+        "output template '%s' has %llu names; %llu are needed for shards of %llu bytes",
+        template_text(names), (unsigned long long)template_count(names), (unsigned long long)needed,
+        (unsigned long long)p->cut.limit);
+}
+
 static int add_rows(struct planner *p, struct row_source rows, struct error *err)
 {
     struct sort_row row;
     int rc;
     while ((rc = rows.next(rows.ctx, &row, err)) > 0) {
         rc = add_row(p, &row, err);
+        if (rc == E_TEMPLATE_TOO_SMALL)
+            return count_names(p, row, rows, err);
         if (rc == 0)
             rc = links_check(p->c->links, err);
         if (rc != 0)
@@ -333,6 +369,8 @@ static int add_rows(struct planner *p, struct row_source rows, struct error *err
     }
     if (rc == 0 && p->cut.open)
         rc = shard_end(p, err);
+    if (rc == 0)
+        rc = show_template(p, err);
     if (rc == 0 && p->wids != NULL && p->figures->shards > 0)
         rc = send_wids(p, err);
     return rc;

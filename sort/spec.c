@@ -26,6 +26,7 @@ static const char *const fields[] = {"input_bck",
                                      "extract_concurrency_max_limit",
                                      "create_concurrency_max_limit",
                                      "dry_run",
+                                     "allow_empty",
                                      "description",
                                      "config",
                                      "missing_shards",
@@ -212,11 +213,15 @@ static int parse_content(json_t *algorithm, struct sort_spec *s, struct error *e
                    : error_set(err, E_SPEC,
                                "fields 'algorithm.extension' and 'algorithm.content_key_type' go "
                                "with 'content' alone");
+    if (extension[0] == '\0')
+        return error_set(err, E_SPEC,
+                         "field 'algorithm.extension' is missing: which member holds the key, such "
+                         "as '.cls'?");
     if (extension[0] != '.' || strchr(extension, '/') != NULL)
         return error_set(
             err, E_SPEC,
-            "field 'algorithm.extension': '%s' is not what the name of the member with "
-            "the key ends with, such as '.cls'",
+            "field 'algorithm.extension': '%s' is not an extension such as '.cls': it must begin "
+            "with a dot and have no slash",
             extension);
     s->content_extension = xstrdup(extension);
     return parse_content_type(type, &s->content_type, err);
@@ -385,6 +390,8 @@ static int parse_rest(json_t *doc, struct sort_spec *s, struct error *err)
     int rc = json_get_str(doc, "", "description", &description, err);
     if (rc == 0)
         rc = json_get_bool(doc, "", "dry_run", &s->dry_run, err);
+    if (rc == 0)
+        rc = json_get_bool(doc, "", "allow_empty", &s->allow_empty, err);
     if (rc != 0)
         return rc;
     if (strlen(description) > SORT_DESCRIPTION_MAX)
@@ -423,6 +430,26 @@ int sort_spec_parse(json_t *doc, struct sort_spec **out, struct error *err)
     }
     *out = steal(s);
     return 0;
+}
+
+int sort_spec_check_found(const struct sort_spec *s, uint64_t shards, uint64_t records,
+                          struct error *err)
+{
+    if (records > 0 || s->allow_empty)
+        return 0;
+    if (shards > 0)
+        return error_set(err, E_NOTHING_MATCHED,
+                         "%llu input shards have no records (set allow_empty to accept that)",
+                         (unsigned long long)shards);
+    if (s->input_kind == SORT_INPUT_LIST)
+        return error_set(err, E_NOTHING_MATCHED,
+                         "none of the listed shards exists (set allow_empty to accept that)");
+    bool prefix = s->input_kind == SORT_INPUT_PREFIX;
+    return error_set(err, E_NOTHING_MATCHED,
+                     "%s '%.512s' matches no '%s' shard (set allow_empty to accept that)",
+                     prefix ? "prefix" : "template",
+                     prefix ? s->input_prefix : template_text(s->input_template),
+                     s->input_extension);
 }
 
 void sort_spec_free(struct sort_spec *s)

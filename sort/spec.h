@@ -1,5 +1,5 @@
-/* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that its
- * users' specs work here; see docs/sort.md for each field.
+/* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that
+ * specifications written for its dSort are accepted; see docs/sort.md for each field.
  *
  * What this release does: every format of sort/format.h, all algorithms, external key maps;
  * the rest of the fields is understood and refused by name with E_UNSUPPORTED, never ignored. */
@@ -63,6 +63,7 @@ struct sort_spec {
     unsigned extract_concurrency; /* 0: the target decides */
     unsigned create_concurrency;
     bool dry_run;
+    bool allow_empty; /* an input without records is no failure */
     char *description;
     enum sort_policy missing_shards;            /* default abort */
     enum sort_policy unreadable_shards;         /* damaged ones, or not understood: abort */
@@ -80,6 +81,10 @@ struct sort_spec {
 /* E_SPEC for what is wrong, E_UNSUPPORTED for what this release does not do; both name the field.
  */
 int sort_spec_parse(json_t *doc, struct sort_spec **out, struct error *err);
+/* What was found by the input of the request: 0, or E_NOTHING_MATCHED where that is no record, and the
+ * request does not allow it. */
+int sort_spec_check_found(const struct sort_spec *s, uint64_t shards, uint64_t records,
+                          struct error *err);
 json_t *sort_spec_json(const struct sort_spec *s); /* parses to an equal spec */
 void sort_spec_free(struct sort_spec *s);
 DEFINE_CLEANUP(struct sort_spec, sort_spec_free);

@@ -98,6 +98,8 @@ json_t *sort_spec_json(const struct sort_spec *s)
         "unreadable_shards", spec_policy_names[s->unreadable_shards], "duplicated_records",
         spec_policy_names[s->duplicated_records], "duplicated_output_records",
         spec_policy_names[s->duplicated_output_records]);
+    if (s->allow_empty)
+        json_object_set_new(doc, "allow_empty", json_true());
     add_output_names(s, doc);
     add_indexes(s, doc);
     return doc;

@@ -307,7 +307,7 @@ static const struct {
      "field 'algorithm.extension'"},
     {BASE(", \"algorithm\": {\"kind\": \"content\", \"extension\": \"cls\","
           " \"content_key_type\": \"int\"}"),
-     E_SPEC, "'cls' is not what the name"},
+     E_SPEC, "'cls' is not an extension"},
     {BASE(", \"missing_keys\": \"no\""), E_SPEC, "missing_keys"},
     {BASE(", \"algorithm\": {\"kind\": \"bogo\"}"), E_SPEC, "'bogo' is no algorithm"},
     {BASE(", \"algorithm\": {\"extension\": \".cls\"}"), E_SPEC, "go with 'content' alone"},

@@ -19,7 +19,6 @@ struct pax_record {
 /* Takes the next record off [*at, *at + *left).  1, 0 at the end, -1 where the text is malformed. */
 int pax_next(const char **at, size_t *left, struct pax_record *r);
 bool pax_key_is(const struct pax_record *r, const char *key);
-bool pax_has_key(const char *text, size_t len, const struct pax_record *wanted); /* well-formed */
 int pax_number(const struct pax_record *r, uint64_t *out); /* decimal; 0 or -1 */
 
 /* Global headers hold until another one says otherwise: `globals` is the records in force, and an

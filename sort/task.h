@@ -35,6 +35,7 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
+#include "common/template.h"
 #include "io/bpipe.h"
 #include "sort/env.h"
 #include "sort/spec.h"
@@ -56,6 +57,8 @@ struct sort_watch {
      * their owner. */
     int (*ordered)(void *ctx, const char *output, const char *name, size_t name_len, uint32_t shard,
                    uint32_t position, struct error *err);
+    /* The last target, for each template that is used: its first `count` names are the output shards. */
+    int (*used)(void *ctx, const struct name_template *t, uint64_t count, struct error *err);
 };
 
 struct sort_task_config {

@@ -383,13 +383,20 @@ static void test_too_few_names(void **state)
 {
     struct world *w = *state;
     world_make_dataset(w, 2);
-    struct sort_spec *spec = world_spec(WORLD_PREFIX);
+    struct sort_spec *spec = world_spec(WORLD_PREFIX ", \"dry_run\": true");
+    struct sim_config dry = world_config(w, spec, 1);
+    _cleanup_json_ json_t *plan = run_for_status(&dry);
+    _cleanup_free_ char *said =
+        xprintf("has 3 names; %lld are needed", (long long)sum_of(plan, "plan", "shards", NULL));
+    spec->dry_run = false;
     template_free(spec->output_template);
     assert_int_equal(template_parse("o-{0000..0002}.tar", &spec->output_template, NULL), 0);
     for (unsigned targets = 1; targets <= 4; targets++) {
         struct sim_config config = world_config(w, spec, targets);
         struct error err = ERROR_INIT;
         assert_int_equal(world_run(&config, &err), E_TEMPLATE_TOO_SMALL);
+        if (strstr(err.message, said) == NULL)
+            fail_msg("'%s', not '%s'", err.message, said);
         assert_int_equal(world_count(w->out), 0);
     }
     sort_spec_free(spec);

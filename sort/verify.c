@@ -12,6 +12,7 @@
 #include "sort/format.h"
 #include "sort/group.h"
 #include "sort/order.h"
+#include "sort/strays.h"
 #include "sort/task.h"
 #include "sort/verify_digest.h"
 
@@ -37,6 +38,7 @@ struct verify {
     struct blob *list;
     struct encoder encoder; /* into the list */
     struct buf output;      /* the list's last output shard */
+    struct strays *strays;
     XXH128_hash_t wanted_sum, found_sum;
     unsigned char *piece;
 
@@ -217,6 +219,7 @@ static int watch_ordered(void *ctx, const char *output, const char *name, size_t
         buf_clear(&v->output);
         buf_puts(&v->output, output);
         v->result->shards++;
+        strays_add_output(v->strays, output);
         rc = list_text(v, LIST_SHARD, output, strlen(output), err);
     }
     if (rc == 0)
@@ -234,10 +237,18 @@ static int watch_ordered(void *ctx, const char *output, const char *name, size_t
     return 0;
 }
 
+static int watch_used(void *ctx, const struct name_template *t, uint64_t count, struct error *err)
+{
+    const struct verify *v = ctx;
+    (void)count; /* the outputs are told one by one */
+    return strays_add_template(v->strays, t, err);
+}
+
 static int make_list(struct verify *v, struct error *err)
 {
     const struct verify_config *config = v->config;
-    const struct sort_watch watch = {.ctx = v, .read = watch_read, .ordered = watch_ordered};
+    const struct sort_watch watch = {
+        .ctx = v, .read = watch_read, .ordered = watch_ordered, .used = watch_used};
     const struct sort_task_config task_config = {
         .job_id = "verify",
         .spec = config->spec,
@@ -309,6 +320,7 @@ static int found_member(void *ctx, const char *path, size_t len, const XXH128_ha
     digest_add(&v->found, digest);
     if (v->found.members < e->digest.members)
         return 0;
+    v->result->compared++;
     if (!XXH128_isEqual(v->found.ordered, e->digest.ordered))
         differs(v, "output shard '%s' has '%.*s' where record '%.*s' belongs%s",
                 buf_str(&v->output), shown(len), path, shown(e->name.len), buf_str(&e->name),
@@ -381,7 +393,7 @@ static int read_output(struct verify *v, int fd, struct tail *t, struct error *e
         .fd = fd, .size = (uint64_t)st.st_size, .shard = buf_str(&v->output), .check = never_stops};
     int rc = format->decode == NULL
                  ? read_tar(v, fd, in.size, t, err)
-                 : format->decode(&in, (struct sink){.write = tail_write, .ctx = t}, err);
+                 : format_decode(format, &in, (struct sink){.write = tail_write, .ctx = t}, err);
     return rc != 0 ? rc : tail_end(t, err);
 }
 
@@ -439,6 +451,35 @@ static int compare(struct verify *v, struct error *err)
     return rc;
 }
 
+/* --- what there is besides -------------------------------------------------------------------- */
+
+struct looking {
+    struct verify *v;
+    size_t which; /* template */
+};
+
+static int look_at(void *arg, const char *name, struct error *err)
+{
+    const struct looking *l = arg;
+    struct verify_result *r = l->v->result;
+    (void)err;
+    if (strays_has(l->v->strays, l->which, name) && r->strays++ == 0)
+        snprintf(r->stray, sizeof r->stray, "%s", name);
+    return 0;
+}
+
+static int find_strays(struct verify *v, struct error *err)
+{
+    const struct verify_source *s = v->config->source;
+    const char *prefix;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && (prefix = strays_prefix(v->strays, i)) != NULL; i++) {
+        struct looking l = {.v = v, .which = i};
+        rc = s->list_outputs(s->ctx, prefix, look_at, &l, err);
+    }
+    return rc;
+}
+
 int verify_run(const struct verify_config *config, struct verify_result *result, struct error *err)
 {
     struct verify v = {
@@ -459,10 +500,14 @@ int verify_run(const struct verify_config *config, struct verify_result *result,
     config->spec->dry_run = true;
     v.digests = blob_new(&v.env, config->memory_bytes / 4);
     v.list = blob_new(&v.env, config->memory_bytes / 4);
+    v.strays = strays_new();
     encoder_init(&v.encoder, sink_blob(v.list));
     int rc = make_list(&v, err);
     if (rc == 0)
         rc = compare(&v, err);
+    if (rc == 0)
+        rc = find_strays(&v, err);
+    strays_free(v.strays);
     encoder_done(&v.encoder);
     blob_free(v.list);
     blob_free(v.digests);

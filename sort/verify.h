@@ -5,7 +5,9 @@
  * taken apart, digested ───────────────────┴─▶ compared, one by one
  *
  * The list is the task's own (sort_watch), so that every order, format and key map is understood.
- * That no record was lost, added or changed does not rest on it: the sums of all members' digests
+ * Shards that stand beside the output and match its template are counted (sort/strays.h).
+ * Whether the input is still what was sorted is not known here: the caller compares `compared` with
+ * what the sort has counted.  That no record was lost, added or changed does not rest on it: the sums of all members' digests
  * on both sides are compared, too.
  *
  * One shard is fetched at a time, into a work file; memory has the task's bound. */
@@ -26,6 +28,10 @@ struct verify_source {
                 void *arg, struct error *err);
     /* The shard's bytes, into an empty file.  E_OBJECT_NOT_FOUND where there is no such output. */
     int (*fetch)(void *ctx, bool output, const char *name, int fd, struct error *err);
+    /* The names of the output bucket that begin so. */
+    int (*list_outputs)(void *ctx, const char *prefix,
+                        int (*each)(void *arg, const char *name, struct error *err), void *arg,
+                        struct error *err);
     int (*read_key_map)(void *ctx, const struct sort_spec *spec,
                         int (*feed)(void *arg, const void *data, size_t len, struct error *err),
                         void *arg, struct error *err);
@@ -40,10 +46,13 @@ struct verify_config {
 };
 
 struct verify_result {
-    uint64_t shards, records; /* that the request comes to */
+    uint64_t shards, records; /* that the request makes of the input as it is now */
+    uint64_t compared;        /* of these records: the output has one in the same place */
     bool same_records;        /* the output has these, in whatever order, and no others */
     bool same_order;          /* and each where it belongs */
     char difference[1024];    /* the first; "" */
+    uint64_t strays;          /* shards that match the output's template and are not of it */
+    char stray[1024];         /* the first; "" */
 };
 
 /* 0 with a result; or why the two could not be compared. */

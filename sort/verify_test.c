@@ -2,6 +2,7 @@
  * named. */
 #include "sort/verify.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -49,6 +50,22 @@ static int source_fetch(void *ctx, bool output, const char *name, int fd, struct
     return rc;
 }
 
+static int source_list_outputs(void *ctx, const char *prefix,
+                               int (*each)(void *arg, const char *name, struct error *err),
+                               void *arg, struct error *err)
+{
+    const struct world *w = ctx;
+    DIR *dir = opendir(w->out);
+    assert_non_null(dir);
+    int rc = 0;
+    for (const struct dirent *e; rc == 0 && (e = readdir(dir)) != NULL;) {
+        if (strncmp(e->d_name, prefix, strlen(prefix)) == 0)
+            rc = each(arg, e->d_name, err);
+    }
+    closedir(dir);
+    return rc;
+}
+
 static int source_key_map(void *ctx, const struct sort_spec *spec,
                           int (*feed)(void *arg, const void *data, size_t len, struct error *err),
                           void *arg, struct error *err)
@@ -89,8 +106,11 @@ static struct sort_spec *make_output(struct world *w, const char *more)
 
 static int verify(struct world *w, struct sort_spec *spec, struct verify_result *result)
 {
-    const struct verify_source source = {
-        .ctx = w, .list = source_list, .fetch = source_fetch, .read_key_map = source_key_map};
+    const struct verify_source source = {.ctx = w,
+                                         .list = source_list,
+                                         .fetch = source_fetch,
+                                         .list_outputs = source_list_outputs,
+                                         .read_key_map = source_key_map};
     const struct verify_config config = {.spec = spec,
                                          .source = &source,
                                          .work_dir = w->dir,
@@ -115,7 +135,7 @@ static void test_finds_right_what_is_right(void **state)
         ", \"output_extension\": \".tfrecord\"",
         ", \"ekm_file\": \"dfc://b/keys\"",
         ", \"algorithm\": {\"kind\": \"content\", \"extension\": \".cls\", \"content_key_type\": "
-        "\"int\"}, \"missing_keys\": \"ignore\"",
+        "\"int\"}, \"missing_keys\": \"ignore\", \"allow_empty\": true",
     };
     struct world *w = *state;
     world_make_dataset(w, 21);
@@ -125,6 +145,10 @@ static void test_finds_right_what_is_right(void **state)
         assert_int_equal(verify(w, spec, &result), 0);
         if (!result.same_order || !result.same_records)
             fail_msg("%s: %s", requests[i], result.difference);
+        if (result.compared != result.records || result.strays != 0)
+            fail_msg("%s: %llu of %llu compared, %llu strays, such as '%s'", requests[i],
+                     (unsigned long long)result.compared, (unsigned long long)result.records,
+                     (unsigned long long)result.strays, result.stray);
         world_clear_output(w);
         sort_spec_free(spec);
     }
@@ -204,6 +228,28 @@ static void test_names_shards_that_are_none(void **state)
     assert_int_equal(verify(w, spec, &result), 0);
     assert_string_equal(result.difference, "output shard 'o-0000.tar': there is no 'o-0000.tar'");
     assert_false(result.same_records);
+    assert_int_equal(result.compared, 0);
+    sort_spec_free(spec);
+}
+
+/* Each is a name of a template that was used; what no template makes is nobody's business. */
+static void test_counts_shards_beside_the_output(void **state)
+{
+    static const char *const beside[] = {"o-0001.tar", "o-0002.tar", "o-1.tar", "o-0001.txt",
+                                         "p-0000.tar"};
+    struct world *w = *state;
+    struct verify_result result;
+    struct buf text = BUF_INIT;
+    struct sort_spec *spec = three_records(w);
+    buf_puts(&text, "of an earlier sort");
+    for (size_t i = 0; i < sizeof beside / sizeof *beside; i++)
+        world_write(w->out, beside[i], &text);
+    buf_done(&text);
+    assert_int_equal(verify(w, spec, &result), 0);
+    assert_true(result.same_order && result.same_records);
+    assert_int_equal(result.compared, 3);
+    assert_int_equal(result.strays, 2);
+    assert_memory_equal(result.stray, "o-000", 5);
     sort_spec_free(spec);
 }
 
@@ -213,6 +259,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_finds_right_what_is_right, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(test_names_the_first_difference, world_setup,
+                                        world_teardown),
+        cmocka_unit_test_setup_teardown(test_counts_shards_beside_the_output, world_setup,
                                         world_teardown),
         cmocka_unit_test_setup_teardown(test_names_shards_that_are_none, world_setup,
                                         world_teardown),

@@ -36,6 +36,7 @@ enum {
     ATTR_CONTENT_TYPE_MAX = 255,
     ATTR_JOB_MAX = 64,
     ATTR_META_MAX = 2048, /* names, values and their terminators */
+    ATTR_META_PAIRS_MAX = ATTR_META_MAX / 3, /* "n", "" and their terminators */
     ATTR_SLICES_MAX = 255,
     /* 3 fixed bytes, 5 varints, digest, 5 texts, the end of the pairs, the check. */
     ATTR_ENCODED_MAX = 3 + 5 * 10 + CHECKSUM_MAX + ATTR_NAME_MAX + 1 + ATTR_CONTENT_TYPE_MAX + 1 +

@@ -68,8 +68,10 @@ static int ask_backend(struct write *w, struct error *err)
 static int check(void *ctx, const struct attr *current, struct error *err)
 {
     const struct write *w = ctx;
-    const struct object_call *call = w->call;
+    struct object_call *call = w->call;
     int code = object_call_check_owners(call, err);
+    if (code == 0 && w->put == NULL)
+        code = object_call_check_renames(call, err);
     if (code != 0)
         return code;
     if (w->asked && current != NULL && !attr_is_pending(current) &&
@@ -112,7 +114,7 @@ void back_write(struct object_call *call, struct object_put *put, object_done_fn
     struct write *w = xcalloc(1, sizeof *w);
     *w = (struct write){.call = call, .put = put, .done = done};
     w->condition = (struct object_condition){.check = check, .ctx = w};
-    if (pool_submit(call->target->cold->askers, run, w, &err) == 0)
+    if (cold_submit(&call->target->cold->askers, call->bucket->props.backend, run, w, &err) == 0)
         return;
     object_put_abort(put);
     ended(w, NULL, &err);

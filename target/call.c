@@ -11,6 +11,7 @@
 #include "target/member.h"
 #include "target/object_routes.h"
 #include "target/put_spec.h"
+#include "target/renames.h"
 #include "target/target.h"
 
 #define CALL_MAGIC 0x0b1ec7ca
@@ -39,7 +40,27 @@ static void redirect(const struct object_call *call, const struct cluster_state 
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
     location_put_target(&url, a->owner, s, a->bucket, call->name, http_raw_query(call->req));
+    struct error err;
+    if (http_body_comes_once(call->req)) {
+        error_set(&err, E_WRONG_OWNER,
+                  "target '%s' owns '%s', and a chunked body without 'Expect: 100-continue' cannot "
+                  "follow a redirect; send the request to a proxy",
+                  a->owner->id, call->name);
+        http_reply_error(call->req, &err);
+        return;
+    }
     http_reply_redirect(call->req, buf_str(&url));
+}
+
+/* A client that a proxy streams for cannot follow a redirect: its body is taken, and handed on. */
+static bool must_pass(const struct object_call *call)
+{
+    const char *header = http_header(call->req, "Dfc-Redirect");
+    const char *query = http_query(call->req, "redirect");
+    bool never = (header != NULL && strcmp(header, "never") == 0) ||
+                 (query != NULL && strcmp(query, "never") == 0);
+    return never && http_method(call->req) == HTTP_PUT && !call->from_peer &&
+           bucket_has_copies(call->bucket);
 }
 
 static bool is_read(const struct object_call *call)
@@ -66,6 +87,9 @@ enum admit_verdict object_call_admit(struct object_call *call)
     admit(&q, &a, &err);
     call->bucket = a.bucket;
     call->beside = a.beside;
+    call->passes = a.verdict == ADMIT_REDIRECT && must_pass(call);
+    if (call->passes)
+        a.verdict = ADMIT_SERVE;
     if (a.verdict == ADMIT_REDIRECT)
         redirect(call, call->state, &a);
     else if (a.verdict == ADMIT_REFUSE)
@@ -147,11 +171,12 @@ bool object_call_send_on(struct object_call *call)
     int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
     call->beside = false;
     if (code == E_STALE_MAP && o.acting != NULL) {
-        metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
+        if (is_read(call))
+            metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
         const struct admit_answer a = {.bucket = b, .owner = o.acting};
         redirect(call, s, &a);
     } else if (code != 0) {
-        object_call_fail(call, "get", &err);
+        object_call_fail(call, is_read(call) ? "get" : "delete", &err);
     }
     state_unref(s);
     return code != 0;
@@ -162,7 +187,8 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     int status = error_status(err->code);
     if (status >= 500) {
         error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
-        if (status != 503)
+        bool is_known = err->code == E_NO_SPACE && call->from_peer; /* space_watch.h says it once */
+        if (status != 503 && !is_known)
             log_error("call failed", lerr(err));
     }
     http_reply_error(call->req, err);
@@ -199,6 +225,15 @@ int object_call_check_owners(const struct object_call *call, struct error *err)
                      "the owners have changed since the request began; send it again");
 }
 
+int object_call_check_renames(struct object_call *call, struct error *err)
+{
+    if (call->has_turn ||
+        !renames_busy(call->target->renames, call->bucket->id, call->name))
+        return 0;
+    call->wants_turn = true;
+    return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
+}
+
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err)
 {
@@ -219,7 +254,7 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
     if (current == NULL)
         return error_set(err, code, "object '%s' does not exist", call->name);
     return error_set(err, code,
-                     "object '%s' is there, with the entity tag %s, and a condition of the request "
-                     "(If-Match, If-None-Match, If-Unmodified-Since) wants it otherwise",
+                     "object '%s' exists already with the entity tag %s; a condition of the request "
+                     "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
                      call->name, etag);
 }

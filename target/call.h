@@ -16,6 +16,8 @@ struct fan;
 struct source;
 struct target;
 
+enum { THROUGH_TRIES = 4 };
+
 struct object_call {
     unsigned magic;
     struct http_request *req;
@@ -26,6 +28,8 @@ struct object_call {
     bool refreshed;
     const char *new_name;  /* of a rename … */
     bool copied;           /* … and it has what the old one had */
+    bool wants_turn;       /* a DELETE that met a rename of its object … */
+    bool has_turn;         /* … and waited for its turn (renames.h) */
     struct source *source; /* of a copy within the backend (cold_rename.h) */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
@@ -34,9 +38,13 @@ struct object_call {
     bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
     bool beside; /* a read that this target answers beside the one that acts, or sends on to that */
     bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
+    unsigned through_tries; /* … and how often one of them was asked for its bytes, for which there is no
+                             * room here … */
     struct version upto; /* … who have as much, where a majority is enough for a write */
     bool doubted;  /* what is here seems damaged or lost: it is checked first … */
     bool checked;  /* … and was */
+    bool passes;   /* a PUT for the owner that acts, which is another one: it is handed on */
+    unsigned repeated; /* a deletion, since owners have changed under it */
     bool acts;     /* a PUT that this target has the other owners take part in: … */
     struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
     uint64_t ec_until_ms; /* of a manifest: later its slices may be taken for garbage (ec_write.h) */
@@ -82,5 +90,8 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
  * then may hold no longer, though this target owns the name now as it did then.  For who writes, under
  * the name's lock. */
 int object_call_check_owners(const struct object_call *call, struct error *err);
+/* Is no rename of the object under way?  For a DELETE, under the name's lock; else E_NOT_READY, and
+ * it takes a turn: object_delete_again(). */
+int object_call_check_renames(struct object_call *call, struct error *err);
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

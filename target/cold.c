@@ -6,6 +6,8 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "io/pool.h"
+#include "io/shares.h"
 #include "target/back.h"
 #include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
@@ -118,6 +120,37 @@ bool cold_watch_saw(struct cold *c, const struct cold_watch *w)
     return written;
 }
 
+/* --- threads ---------------------------------------------------------------------------------- */
+
+static int threads_new(const char *name, const struct target_params *p, struct cold_threads *t,
+                       struct error *err)
+{
+    uint64_t most = p->cold_parallel * p->cold_share / 100;
+    int code = pool_new(name, (unsigned)p->cold_parallel, QUEUE_MAX, &t->pool, err);
+    if (code == 0)
+        t->shares = shares_new(t->pool, most > 0 ? (unsigned)most : 1, QUEUE_MAX);
+    return code;
+}
+
+static void threads_free(struct cold_threads *t)
+{
+    pool_free(t->pool);
+    shares_free(t->shares);
+}
+
+int cold_submit(const struct cold_threads *t, const char *backend, void (*fn)(void *arg), void *arg,
+                struct error *err)
+{
+    struct backend_spec spec;
+    _cleanup_(arena_freep)
+    struct arena *a = arena_new(1024);
+    int code = backend_parse(backend, a, &spec, err);
+    if (code != 0)
+        return code;
+    const char *origin = arena_strndup(a, spec.endpoint, gate_origin_len(spec.endpoint));
+    return shares_submit(t->shares, origin, fn, arg, err);
+}
+
 /* --- life ------------------------------------------------------------------------------------- */
 
 static struct cold *cold_make(struct target *t)
@@ -125,6 +158,7 @@ static struct cold *cold_make(struct target *t)
     const struct target_params *p = &t->params;
     struct cold *c = xcalloc(1, sizeof *c);
     c->target = t;
+    c->outward = (struct outward){.allow = t->allow, .state = t->state};
     c->env = (struct exchange_env){.rules = {.retries = (unsigned)p->backend_retries,
                                              .backoff_ms = p->backend_backoff,
                                              .backoff_max_ms = p->backend_backoff_max},
@@ -133,7 +167,8 @@ static struct cold *cold_make(struct target *t)
                                    .wait = wait_a_while,
                                    .tokens = google_tokens_new(),
                                    .keys = aws_temporary_new(),
-                                   .gates = gates_new()};
+                                   .gates = gates_new(),
+                                   .endpoints = t->endpoints};
     c->stored = metric_get(M_cold_fetch_total, "outcome=\"stored\"");
     c->failed = metric_get(M_cold_fetch_total, "outcome=\"failed\"");
     c->bytes = metric_get(M_cold_fetch_bytes_total, NULL);
@@ -153,18 +188,18 @@ static struct cold *cold_make(struct target *t)
 int cold_new(struct target *t, struct cold **out, struct error *err)
 {
     const struct target_params *p = &t->params;
-    const struct http_client_config config = {
+    struct cold *c = *out = cold_make(t);
+    struct http_client_config config = {
         .connect_timeout_ms = p->backend_connect_timeout,
         .stall_timeout_ms = p->backend_timeout,
         .connections_per_host_max = CONNECTIONS_PER_HOST,
         .ca_file = *p->backend_ca != '\0' ? p->backend_ca : NULL,
     };
-    struct cold *c = *out = cold_make(t);
-    int code = pool_new("fetcher", (unsigned)p->cold_parallel, QUEUE_MAX, &c->fetchers, err);
+    int code = threads_new("fetcher", p, &c->fetchers, err);
     if (code == 0)
-        code = pool_new("asker", (unsigned)p->cold_parallel, QUEUE_MAX, &c->askers, err);
+        code = threads_new("asker", p, &c->askers, err);
     if (code == 0)
-        code = pool_new("ranger", (unsigned)p->cold_parallel, QUEUE_MAX, &c->rangers, err);
+        code = threads_new("ranger", p, &c->rangers, err);
     if (code == 0)
         code = pool_new("writer", (unsigned)p->cold_writes, QUEUE_MAX, &c->writers, err);
     if (code == 0)
@@ -172,9 +207,19 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = loop_new("backend", &c->loop, err);
     if (code == 0)
+        code = http_client_new(c->loop, &config, &c->asker, err);
+    config.may_connect = outward_may_connect;
+    config.may_connect_ctx = &c->outward;
+    if (code == 0)
         code = http_client_new(c->loop, &config, &c->client, err);
     c->env.client = c->client;
+    c->env.asker = c->asker;
     return code;
+}
+
+struct http_client *cold_client(const struct cold *c)
+{
+    return c->client;
 }
 
 void cold_stop(struct cold *c)
@@ -186,6 +231,8 @@ void cold_stop(struct cold *c)
     gates_close(c->env.gates);
     if (c->client != NULL)
         http_client_hurry(c->client, HURRY_MS);
+    if (c->asker != NULL)
+        http_client_hurry(c->asker, HURRY_MS);
 }
 
 void cold_free(struct cold *c)
@@ -193,12 +240,13 @@ void cold_free(struct cold *c)
     if (c == NULL)
         return;
     pool_free(c->writers);
-    pool_free(c->fetchers);
-    pool_free(c->rangers);
-    pool_free(c->askers);
+    threads_free(&c->fetchers);
+    threads_free(&c->rangers);
+    threads_free(&c->askers);
     turns_free(c->turns);
     list_pages_free(c->pages);
     http_client_free(c->client);
+    http_client_free(c->asker);
     kept_free(c->env.tokens);
     aws_temporary_free(c->env.keys);
     gates_free(c->env.gates);

@@ -8,11 +8,12 @@
  * One fetch.  However many clients want an object, one of the fetchers (threads that may wait)
  * reads it from the backend and puts it into the store (cold_fetch.c); clients read the file behind
  * it (cold_stream.c), each at its own speed, from the first byte on.  A client that leaves changes
- * nothing.  The object is visible when it is whole: its length and, where the backend gives one,
- * its checksum are right.  Until then the last COLD_HELD_BYTES are kept from the clients, so that
- * nothing short or damaged can look complete: the connection is cut instead.  A body that breaks
- * off is carried on where it ended, by a range of the very same version (If-Match).  A large object
- * may come in several ranges at once (cold_ranges.h).
+ * nothing, unless it was the last and the backend is slow (cold_pace.c).  The object is visible
+ * when it is whole: its length and, where the backend gives one, its checksum are right.  Until
+ * then the last COLD_HELD_BYTES are kept from the clients, so that nothing short or damaged can
+ * look complete: the connection is cut instead.  A body that breaks off is carried on where it
+ * ended, by a range of the very same version (If-Match).  A large object may come in several ranges
+ * at once (cold_ranges.h).
  *
  * Passed through (cold_pass.c): a range of an object that is not here, and whole objects where
  * there is no room to store them.  Of the latter the last piece is held back, too.
@@ -35,6 +36,7 @@
 
 struct bucket;
 struct cold;
+struct http_client;
 struct job_pace;
 struct jobs;
 struct miss_source;
@@ -57,13 +59,14 @@ struct cold_wanted {
      * that is kept of it has `source` as OBJECT_SOURCE. */
     const char *url, *source;
     /* The map's placement by which earlier owners were asked, or there were none; 0: nobody need be
-     * asked.  By a later one others may have written it meanwhile: then what is read is not kept. */
+     * asked.  By a later one others may have written it meanwhile: then what is read is not kept.
+     */
     uint64_t placed;
     /* How slowly, and until when: NULL, or the job's (job_pace.h).  A client that comes to want it
      * does not wait for that. */
     struct job_pace *pace;
-    /* NULL: it becomes visible here.  Or who brings what has come to where it belongs, and ends the put
-     * in any case; blocks. */
+    /* NULL: it becomes visible here.  Or who brings what has come to where it belongs, and ends the
+     * put in any case; blocks. */
     int (*keep)(void *ctx, struct object_put *put, struct error *err);
     void *ctx;
 };
@@ -80,6 +83,8 @@ int cold_find(struct cold *c, const char *backend, const char *name, bool *there
               struct error *err);
 
 int cold_new(struct target *t, struct cold **out, struct error *err);
+/* For GETs from hosts that clients name (target/outward.h). */
+struct http_client *cold_client(const struct cold *c);
 /* Tries no more; what is asked of backends ends soon.  Before the servers wait for their requests.
  */
 void cold_stop(struct cold *c);

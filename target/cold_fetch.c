@@ -20,12 +20,9 @@
 #include "io/reader.h"
 #include "target/cold_ranges.h"
 #include "target/copies.h"
-#include "target/job_pace.h"
 #include "target/miss.h"
 #include "target/object_routes.h"
 #include "target/turns.h"
-
-enum { PACE_SLICE_MS = 50 };
 
 struct waiter {
     struct object_call *call;
@@ -217,14 +214,6 @@ static void fetch_set_state(struct fetch *f, enum fetch_state state, const struc
     fetch_serve_waiters(f);
 }
 
-static bool nobody_wants(struct fetch *f)
-{
-    pthread_mutex_lock(&f->lock);
-    bool nobody = f->waiters == NULL && f->readers == 0;
-    pthread_mutex_unlock(&f->lock);
-    return nobody;
-}
-
 /* --- storing ---------------------------------------------------------------------------------- */
 
 struct storing {
@@ -235,6 +224,7 @@ struct storing {
     uint64_t end;  /* up to where it is read; UINT64_MAX: to its end */
     char *piece;
     unsigned resumed;
+    struct cold_pace pace;
 };
 
 static int not_whole(const struct fetch *f, struct error *err)
@@ -338,21 +328,6 @@ static int store_piece(struct storing *s, size_t len, struct error *err)
     return 0;
 }
 
-/* False: the job that wanted it has ended, and nobody else wants it. */
-static bool keep_pace(struct fetch *f, size_t bytes)
-{
-    if (f->pace == NULL || !nobody_wants(f))
-        return true;
-    uint64_t left_ms = job_pace_take(f->pace, bytes);
-    do {
-        uint64_t slice_ms = left_ms < PACE_SLICE_MS ? left_ms : PACE_SLICE_MS;
-        if (!job_stop_pause(f->pace->stop, slice_ms))
-            return !nobody_wants(f);
-        left_ms -= slice_ms;
-    } while (left_ms > 0 && nobody_wants(f));
-    return true;
-}
-
 static size_t piece_room(const struct storing *s)
 {
     uint64_t left = s->end - s->f->stored;
@@ -366,11 +341,13 @@ static int store_pipe(struct storing *s, bool *broken, struct error *err)
     *broken = false;
     while (piece_room(s) > 0 && (n = bpipe_read(s->pipe, s->piece, piece_room(s), err)) > 0) {
         int code = store_piece(s, (size_t)n, err);
+        if (code == 0)
+            code = cold_pace_check(s->f, &s->pace, (size_t)n, err);
         if (code != 0)
             return code;
-        if (!keep_pace(s->f, (size_t)n))
+        if (!cold_pace_wait(s->f, &s->pace, (size_t)n))
             return error_set(err, E_ABORTED, "the job that wanted it has ended");
-        if (cold_is_stopping(s->f->cold) && nobody_wants(s->f))
+        if (cold_is_stopping(s->f->cold) && fetch_is_unwanted(s->f))
             return error_set(err, E_NOT_READY, "this node is stopping");
     }
     *broken = n < 0;
@@ -386,6 +363,7 @@ static void close_pipe(struct storing *s, const struct error *why)
     if (s->pipe != NULL)
         bpipe_cancel(s->pipe, why);
     bpipe_unref(steal(s->pipe));
+    cold_pace_pause(&s->pace);
     s->is_whole = false;
 }
 
@@ -579,7 +557,7 @@ void fetch_join(struct cold *c, const struct object_call *names, struct object_c
     struct fetch *f = table_find(c, &wanted, &fresh);
     if (call != NULL)
         add_waiter(f, call, patient);
-    if (fresh && pool_submit(c->fetchers, fetch_run, f, &err) != 0) {
+    if (fresh && cold_submit(&c->fetchers, f->backend, fetch_run, f, &err) != 0) {
         table_remove(f);
         fetch_set_state(f, FETCH_FAILED, &err);
         fetch_unref(f);

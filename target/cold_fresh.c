@@ -318,6 +318,7 @@ void cold_fresh_ask(struct object_call *call, const struct attr *a)
         return;
     if (q->stale_ok && is_paused(f, q->bucket_id))
         serve_askers(q, UNKNOWN, &err);
-    else if (pool_submit(f->target->cold->askers, question_run, q, &err) != 0)
+    else if (cold_submit(&f->target->cold->askers, call->bucket->props.backend, question_run, q,
+                         &err) != 0)
         serve_askers(q, REFUSED, &err);
 }

@@ -7,9 +7,11 @@
 #include <stdint.h>
 
 #include "common/metrics.h"
+#include "net/body_pace.h"
 #include "target/backend/exchange.h"
 #include "target/call.h"
 #include "target/cold.h"
+#include "target/outward.h"
 #include "target/target.h"
 
 enum {
@@ -18,14 +20,26 @@ enum {
     COLD_PIECE_BYTES = 256 << 10,
 };
 
+/* Threads that wait for backends; those that wait for one server are a part of them (io/shares.h).
+ */
+struct cold_threads {
+    struct pool *pool;
+    struct shares *shares;
+};
+/* `backend`: the bucket's URL, whose server is waited for. */
+int cold_submit(const struct cold_threads *t, const char *backend, void (*fn)(void *arg), void *arg,
+                struct error *err);
+
 struct cold {
     struct target *target;
     struct loop *loop; /* of the connections to backends */
-    struct http_client *client;
+    struct outward outward;     /* where the client may connect to */
+    struct http_client *client; /* of hosts that clients name */
+    struct http_client *asker;  /* of those that this node's environment names: metadata services */
     struct exchange_env env;
-    struct pool *fetchers; /* each runs one fetch at a time */
-    struct pool *askers;   /* for ranges and HEAD: until the head of the answer has come */
-    struct pool *rangers;  /* the same, for the fetchers' own (cold_ranges.h) */
+    struct cold_threads fetchers; /* each runs one fetch at a time */
+    struct cold_threads askers;   /* for ranges and HEAD: until the head of the answer has come */
+    struct cold_threads rangers;  /* the same, for the fetchers' own (cold_ranges.h) */
     atomic_uint_fast64_t range_memory;
     struct pool *writers;  /* each runs the writes to one name (cold_write.c) */
     struct turns *turns;   /* of the writers */
@@ -104,8 +118,25 @@ void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name);
 void fetch_join(struct cold *c, const struct object_call *names, struct object_call *call,
                 bool patient);
 void fetch_unref(struct fetch *f);
+bool fetch_is_unwanted(struct fetch *f); /* by clients */
 /* Begins the replies of those who wait and can have one. */
 void fetch_serve_waiters(struct fetch *f);
+
+/* --- how fast it comes: cold_pace.c -------------------------------------------------------------
+ */
+
+/* Of what comes: for all who wait, and where nobody does. */
+struct cold_pace {
+    struct body_pace least, left;
+};
+/* What follows is late for other reasons than the backend's. */
+void cold_pace_pause(struct cold_pace *pace);
+/* Of a job's: waits until so many bytes are paid for.  False: the job that wanted it has ended, and
+ * nobody else wants it. */
+bool cold_pace_wait(struct fetch *f, struct cold_pace *pace, size_t bytes);
+/* So many bytes have come: E_BACKEND_TIMEOUT where that is too slow, the more so if nobody waits.
+ */
+int cold_pace_check(struct fetch *f, struct cold_pace *pace, size_t bytes, struct error *err);
 
 /* --- a client that reads what is stored: cold_stream.c ---------------------------------------- */
 

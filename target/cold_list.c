@@ -323,14 +323,14 @@ static int find_backend(struct cold_list *l, struct error *err)
 static void list_start(void *arg)
 {
     struct cold_list *l = arg;
-    struct pool *askers = l->target->cold->askers;
+    const struct cold_threads *askers = &l->target->cold->askers;
     struct error err = ERROR_INIT;
     if (parse_list(l, &err) != 0 || find_backend(l, &err) != 0) {
         http_reply_error(l->req, &err);
         return;
     }
     if (l->ask.job == NULL) {
-        if (pool_submit(askers, list_run, l, &err) != 0)
+        if (cold_submit(askers, l->ask.backend, list_run, l, &err) != 0)
             http_reply_error(l->req, &err);
         return;
     }
@@ -339,7 +339,7 @@ static void list_start(void *arg)
     if (reading == NULL) /* it has been answered, or will be */
         return;
     l->reading = reading;
-    if (pool_submit(askers, list_run, l, &err) != 0)
+    if (cold_submit(askers, l->ask.backend, list_run, l, &err) != 0)
         list_pages_read(l->target->cold->pages, reading, NULL, &err);
 }
 

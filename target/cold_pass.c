@@ -94,7 +94,7 @@ void cold_put_headers(struct http_request *req, const struct backend_facts *fact
                                                    : "application/octet-stream");
     if (*facts->encoding != '\0')
         http_reply_header(req, "Content-Encoding", facts->encoding);
-    object_reply_meta(req, &meta);
+    object_reply_meta(req, &meta, false);
 }
 
 static void put_content_range(struct http_request *req, const struct backend_facts *facts)
@@ -389,6 +389,6 @@ static void pass_run(void *arg)
 void cold_pass(struct cold *c, struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (pool_submit(c->askers, pass_run, call, &err) != 0)
+    if (cold_submit(&c->askers, call->bucket->props.backend, pass_run, call, &err) != 0)
         object_call_fail(call, "get", &err);
 }

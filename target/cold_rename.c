@@ -178,7 +178,7 @@ struct deletion {
     struct error err;
 };
 
-/* Has nobody written it?  Gone is as good. */
+/* Has nobody written it, as long as it is there? */
 static int check_same(const struct deletion *d, bool *there, struct error *err)
 {
     struct backend_facts facts;
@@ -204,10 +204,11 @@ static int delete_in_turn(const struct deletion *d, struct error *err)
         code = check_same(d, &there, err);
     if (code == 0)
         code = cold_hide(call, &was, err);
-    if (code == 0 && there)
-        code =
-            upload_delete(&call->target->cold->env, call->bucket->props.backend, call->name, err);
-    return code;
+    if (code != 0)
+        return code;
+    if (!there)
+        return error_set(err, E_OBJECT_NOT_FOUND, "object '%s' does not exist", call->name);
+    return upload_delete(&call->target->cold->env, call->bucket->props.backend, call->name, err);
 }
 
 static void delete_run(void *arg)
@@ -278,10 +279,15 @@ static int rename_watched(struct object_call *call, const struct cold_watch *wat
                           call->new_name, code == E_TIMEOUT ? ", now or later" : "");
     call->copied = true;
     code = delete_old(call, &facts, watch, err);
-    if (code != 0)
-        return error_wrap(err, "the object is '%s' now, and may be '%s' still, too", call->new_name,
-                          call->name);
-    return 0;
+    if (code != 0 && code != E_OBJECT_NOT_FOUND)
+        error_wrap(err, "the object is '%s' now, and may be '%s' still, too", call->new_name,
+                   call->name);
+    return code;
+}
+
+int cold_await_writes(const struct object_call *call, struct error *err)
+{
+    return turns_await(call->target->cold->turns, call->bucket->id, call->name, err);
 }
 
 int cold_rename(struct object_call *call, struct error *err)

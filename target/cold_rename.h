@@ -31,6 +31,8 @@ struct object_call;
 /* Blocks (a mover).  E_PRECONDITION: the object was written meanwhile, or a condition of the
  * request does not hold. */
 int cold_rename(struct object_call *call, struct error *err);
+/* Waits for the writes of the name that have come before. */
+int cold_await_writes(const struct object_call *call, struct error *err);
 
 /* POST from another target, and from this one: copy_from. */
 void cold_copy_begin(struct http_request *req);

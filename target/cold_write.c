@@ -225,7 +225,9 @@ static int delete_through(struct object_call *call, struct error *err)
 {
     bool there, was = false;
     struct backend_facts facts;
-    int code = cold_check_pending(call, err);
+    int code = object_call_check_renames(call, err);
+    if (code == 0)
+        code = cold_check_pending(call, err);
     if (code == 0)
         code = cold_ask_head(call, &there, &facts, err);
     if (code == 0 && cold_has_conditions(call))
@@ -253,7 +255,7 @@ static void delete_run(void *arg)
     metric_add(code == 0 || code == E_OBJECT_NOT_FOUND ? c->written : c->not_written, 1);
     if (code == 0)
         http_reply_empty(call->req, 204);
-    else
+    else if (!object_delete_again(call))
         object_call_fail(call, "delete", &err);
     log_set_request(NULL);
     free(w);

@@ -75,6 +75,11 @@ void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms)
     atomic_store(&c->lease_until_ms, lease_ms > 0 ? sent_ms + lease_ms : 0);
 }
 
+void copies_forgo_lease(struct copies *c)
+{
+    atomic_store(&c->forgone, true);
+}
+
 int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
 {
     return settlings_want(t->copies->settlings, bucket_id, name, err);

@@ -32,6 +32,7 @@
 #include "target/object.h"
 
 struct fan;
+struct handed;
 struct mender;
 struct object_call;
 struct pool;
@@ -53,6 +54,7 @@ struct copies {
     struct mender *mender;
     struct job_stop stop;
     atomic_ullong lease_until_ms;
+    atomic_bool forgone; /* the lease, for good: this target stops */
 };
 
 int copies_new(struct target *t, struct copies **out, struct error *err);
@@ -65,16 +67,20 @@ static inline bool copies_are_several(const struct bucket *b)
 }
 
 void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms);
+/* None from here on: what is read is compared first. */
+void copies_forgo_lease(struct copies *c);
 
 /* --- the acting owner's ----------------------------------------------------------------------- */
 
 /* The others, who are sent an upload from now on. */
 int copies_begin_put(struct object_call *call, const char *content_type, const char *meta,
                      size_t meta_len, struct error *err);
-/* All bytes have come.  Takes put and fan over. */
+/* All bytes have come.  Takes put and fan over.  Where the write has failed for certain, since
+ * owners have changed, displaced() comes in place of done(), and takes the bytes. */
+typedef void copies_displaced_fn(void *arg, struct handed *h, const struct error *why);
 void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
                 struct fan *fan, const struct object_condition *condition, object_done_fn *done,
-                void *arg);
+                copies_displaced_fn *displaced, void *arg);
 void copies_delete(struct target *t, uint64_t bucket_id, const char *name,
                    const struct object_condition *condition, object_done_fn *done, void *arg);
 

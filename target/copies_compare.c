@@ -15,6 +15,7 @@
 #include "target/copies_plan.h"
 #include "target/earlier.h"
 #include "target/hear.h"
+#include "target/hollow.h"
 #include "target/losses.h"
 #include "target/object_copy.h"
 #include "target/pull.h"
@@ -38,11 +39,14 @@ struct comparison {
     const struct node *nodes[OWNERS_ASKED_MAX];
     struct object_held held[OWNERS_ASKED_MAX];
     bool lacks[OWNERS_ASKED_MAX], spared[OWNERS_ASKED_MAX];
+    bool knows[OWNERS_ASKED_MAX]; /* of those that lack it: what it stands for (hollow.h) */
     struct object_held self;
     struct owners owners;
     struct copies_verdict verdict;
     bool guessed;         /* no majority is heard that can read what it has: there may be more */
     struct error missing; /* why not all owners are known to have it in the end, if so */
+    struct error refused; /* why one that knows of it has not got its bytes, if so */
+    bool self_hollow;     /* this target is one of these */
     bool lost;            /* nobody who may be asked has its bytes */
 };
 
@@ -191,18 +195,38 @@ static int nobody_has_bytes(struct comparison *c, struct error *err)
     return error_set(err, E_CORRUPT, "no owner of '%s' has its bytes any more", c->name);
 }
 
-/* From any of those who have it, until one gives it as it should be. */
-static int bring(struct comparison *c, struct error *err)
+/* From any of those who have it with this rank, or another one, until one gives it as it should be.
+ */
+static int bring_ranked(struct comparison *c, bool greatest, struct error *err)
 {
     int code = E_CORRUPT;
     for (size_t i = 0; i < c->count && code == E_CORRUPT; i++) {
         const struct object_held *h = &c->held[i];
-        if (!h->found || h->damaged || version_compare(&h->version, &c->verdict.version) != 0)
+        if (!h->found || h->damaged || version_compare(&h->version, &c->verdict.version) != 0 ||
+            (h->rank == c->verdict.rank) != greatest)
             continue;
         code = bring_from(c, i, err);
         if (code == E_CORRUPT)
             tell_of_doubt(c, i);
     }
+    return code;
+}
+
+/* Perhaps with less rank than others have. */
+static bool is_whole_here(const struct comparison *c)
+{
+    return c->self.found && !c->self.damaged &&
+           version_compare(&c->self.version, &c->verdict.version) == 0;
+}
+
+static int bring(struct comparison *c, struct error *err)
+{
+    int code = bring_ranked(c, true, err);
+    if (code == E_CORRUPT)
+        code = bring_ranked(c, false, err);
+    if (code == E_CORRUPT &&
+        is_whole_here(c)) /* what is here has less rank, but it is all there is */
+        return 0;
     return code == E_CORRUPT ? nobody_has_bytes(c, err) : code;
 }
 
@@ -222,6 +246,8 @@ static int spare_unreadable(struct comparison *c, struct error *err)
                      "what is here of '%s' cannot be read, and no majority knows better", c->name);
 }
 
+/* --- giving ----------------------------------------------------------------------------------- */
+
 static int send_one(const struct comparison *c, const struct object *o, const struct node *to,
                     struct error *err)
 {
@@ -231,45 +257,102 @@ static int send_one(const struct comparison *c, const struct object *o, const st
     code = error_forgive(err, code, E_NOT_MODIFIED); /* it has got it meanwhile */
     if (code == E_CHECKSUM)                          /* what is here is damaged */
         repair_wanted(c->target, c->bucket->id, c->name);
-    return code != 0
-               ? error_recode(err, E_NODE_UNREACHABLE, "send '%s' to target '%s'", c->name, to->id)
-               : 0;
+    return code;
+}
+
+static const struct object_held *best_of(const struct comparison *c)
+{
+    return c->verdict.best == COPIES_SELF ? &c->self : &c->held[c->verdict.best];
+}
+
+/* Has it all of the version but its bytes? */
+static bool has_hollow(const struct comparison *c, const struct object_held *h)
+{
+    return h->found && h->damaged && version_compare(&h->version, &c->verdict.version) == 0;
+}
+
+/* It has, or is given, the knowledge of what it has no room for. */
+static void let_know(struct comparison *c, size_t i, const struct error *why)
+{
+    struct error err = *why;
+    const struct node *to = c->nodes[i];
+    c->lacks[i] = true;
+    c->knows[i] = has_hollow(c, &c->held[i]);
+    if (!c->knows[i] && hollow_is_for_good(why->code) && hollow_is_possible(best_of(c)))
+        c->knows[i] =
+            hollow_send(c->target, c->state, c->bucket, c->name, best_of(c), to, &err) == 0;
+    if (c->knows[i])
+        error_set(&c->refused, why->code, "send '%s' to target '%s': %s", c->name, to->id,
+                  why->message);
+    else
+        error_set(&c->missing, E_NODE_UNREACHABLE, "send '%s' to target '%s': %s", c->name, to->id,
+                  err.message);
+}
+
+/* There are no bytes here to offer it.  What it has of an earlier version stays: it may have room,
+ * and then nothing would be gained.  One that has refused bytes before has none to lose. */
+static bool keeps_earlier(const struct comparison *c, size_t i)
+{
+    const struct object_held *h = &c->held[i];
+    return h->found && !h->no_room && version_compare(&h->version, &c->verdict.version) < 0;
+}
+
+/* `o` is NULL where its bytes are not here. */
+static void give(struct comparison *c, size_t i, const struct object *o)
+{
+    struct error why = c->refused;
+    c->lacks[i] = o == NULL || send_one(c, o, c->nodes[i], &why) != 0;
+    if (c->lacks[i] && o == NULL && keeps_earlier(c, i))
+        error_set(&c->missing, E_NODE_UNREACHABLE,
+                  "target '%s' has an earlier '%s', and this one has no bytes to send: %s",
+                  c->nodes[i]->id, c->name, why.message);
+    else if (c->lacks[i])
+        let_know(c, i, &why);
+}
+
+/* Does it have to have more?  For an answer it is enough that it knows. */
+static bool is_short(const struct comparison *c, size_t i)
+{
+    return c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id) &&
+           !(c->knows[i] && c->mode == COMPARE_FOR_ANSWER);
 }
 
 /* To those who own it now: who did before loses it anyway.  One who cannot take it keeps nobody
  * else from it. */
 static int send_to_lacking(struct comparison *c, struct error *err)
 {
-    struct object o;
+    struct object o = {.fd = -1};
     int errnum = fault_errno("copies.send");
     if (errnum != 0)
         return error_errno(err, errnum, "send '%s'", c->name);
-    int code = object_open_held(c->target->store, c->bucket->id, c->name, &o, err);
+    bool bytes = !c->self_hollow || is_whole_here(c);
+    int code = bytes ? object_open_held(c->target->store, c->bucket->id, c->name, &o, err) : 0;
     if (code != 0)
         return code;
     for (size_t i = 0; i < c->count; i++) {
-        if (c->lacks[i] && !c->spared[i] && owners_has(&c->owners, c->nodes[i]->id))
-            c->lacks[i] = send_one(c, &o, c->nodes[i], &c->missing) != 0;
+        if (is_short(c, i) && !c->spared[i])
+            give(c, i, bytes ? &o : NULL);
     }
-    close(o.fd);
+    if (o.fd >= 0)
+        close(o.fd);
     return 0;
 }
 
-/* How many of those who own it now and were heard, this target left out, have less? */
+/* How many of those who own it now and were heard, this target left out, have to have more? */
 static size_t lacking(const struct comparison *c)
 {
     size_t count = 0;
     for (size_t i = 0; i < c->count; i++)
-        count += c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id);
+        count += is_short(c, i);
     return count;
 }
 
-/* This target among them. */
+/* How many have it, or know of it?  This target among them. */
 static size_t having(const struct comparison *c)
 {
     size_t count = 1;
     for (size_t i = 0; i < c->count; i++)
-        count += !c->lacks[i] && owners_has(&c->owners, c->nodes[i]->id);
+        count += (!c->lacks[i] || c->knows[i]) && owners_has(&c->owners, c->nodes[i]->id);
     return count;
 }
 
@@ -280,6 +363,31 @@ static bool is_enough(const struct comparison *c)
            (having(c) >= quorum_of(&c->owners) || fault_skips("copies.quorum"));
 }
 
+/* What found no room is not sent again for an answer; what was damaged is: it may be mended. */
+static void note_who_knows(struct comparison *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        c->knows[i] = c->lacks[i] && c->held[i].no_room && has_hollow(c, &c->held[i]);
+}
+
+/* Where there is no room the others have it still, and this target knows. */
+static int bring_or_know(struct comparison *c, struct error *err)
+{
+    const struct object_held *best = best_of(c);
+    struct error why = ERROR_INIT;
+    int code = 0;
+    if (has_hollow(c, &c->self) && c->self.no_room)
+        code = object_check_room(c->target->store, c->bucket->id, c->name, best->size, &why);
+    if (code == 0)
+        code = bring(c, &why);
+    if (code != 0 && hollow_is_for_good(code) && hollow_is_possible(best)) {
+        c->self_hollow = true;
+        error_set(&c->refused, why.code, "%s", why.message);
+        return hollow_keep(c->target, c->bucket, c->name, best, err);
+    }
+    return code != 0 ? error_set(err, code, "%s", why.message) : 0;
+}
+
 static int even_out(struct comparison *c, struct error *err)
 {
     struct unsettled *u = c->target->copies->unsettled;
@@ -288,13 +396,33 @@ static int even_out(struct comparison *c, struct error *err)
         return nobody_has_bytes(c, err);
     if ((code = spare_unreadable(c, err)) != 0)
         return code;
+    note_who_knows(c);
     if (c->verdict.self_lacks || lacking(c) > 0)
         unsettled_mark(u, c->bucket->id, c->name, &c->verdict.version, clock_ms());
     if (c->verdict.self_lacks)
-        code = bring(c, err);
+        code = bring_or_know(c, err);
     if (code == 0 && lacking(c) > 0 && !is_enough(c))
         code = send_to_lacking(c, err);
     return code;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static bool is_brought_later(const struct comparison *c, const char *node_id)
+{
+    return !layout_is_settled(&c->state->smap) ||
+           owners_lag(c->bucket, &c->owners, node_id) != LAG_NONE;
+}
+
+/* Do all owners know of it, and has each its bytes, or gets them by a repair or rebalance, which
+ * does not end before?  Else it is for the mark to see to it. */
+static bool may_settle(const struct comparison *c)
+{
+    bool may = c->missing.code == 0 && (!c->self_hollow || is_brought_later(c, c->target->id));
+    for (size_t i = 0; i < c->count && may; i++)
+        may = !c->lacks[i] || !owners_has(&c->owners, c->nodes[i]->id) ||
+              (c->knows[i] && is_brought_later(c, c->nodes[i]->id));
+    return may;
 }
 
 /* All owners have what there is.  A mark of more than that, which was here before anybody was
@@ -312,7 +440,18 @@ static void tell(const struct comparison *c, struct compared *out)
 {
     *out = (struct compared){.upto = c->verdict.version};
     if (c->lost)
-        out->lost = c->verdict.best == COPIES_SELF ? c->self : c->held[c->verdict.best];
+        out->lost = *best_of(c);
+    if (c->self_hollow)
+        snprintf(out->holder, sizeof out->holder, "%s", c->nodes[c->verdict.best]->id);
+}
+
+static int judge(const struct comparison *c, struct error *err)
+{
+    if (c->missing.code != 0 && !is_enough(c))
+        return error_set(err, c->missing.code, "%s", c->missing.message);
+    if (c->refused.code != 0 && c->mode == COMPARE_FOR_ALL)
+        return error_set(err, c->refused.code, "%s", c->refused.message);
+    return 0;
 }
 
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
@@ -340,15 +479,15 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
         if (c->verdict.found)
             code = even_out(c, err);
-        if (code == 0 && c->missing.code != 0 && !is_enough(c))
-            code = error_set(err, c->missing.code, "%s", c->missing.message);
+        if (code == 0 && may_settle(c))
+            settle(c, &marked);
+        if (code == 0)
+            code = judge(c, err);
         if (out != NULL)
             tell(c, out);
     }
     if (code == 0)
         losses_forget(t->losses, b->id, name, 0);
-    if (code == 0 && c->missing.code == 0 && lacking(c) == 0)
-        settle(c, &marked);
     free(c);
     return code;
 }

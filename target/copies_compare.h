@@ -3,6 +3,9 @@
  *
  * Until all have it the name is marked as unsettled here, so that nobody is answered from it.
  *
+ * Who has no room for its bytes, or refuses them for good, is told what it stands for (hollow.h).
+ * For an answer that is enough; COMPARE_FOR_ALL, which is the repair's, fails with what was said.
+ *
  * Waits; in the name's turn (copies.h). */
 #pragma once
 
@@ -18,9 +21,12 @@ enum compare_mode {
     COMPARE_FOR_ALL,    /* each owner that the map does not pass over has it, or it is an error */
 };
 
+enum { COMPARED_ID_MAX = 64 }; /* a node's id is shorter (state.h) */
+
 struct compared {
     struct version upto;     /* what the name stands for; none: nobody has anything */
     struct object_held lost; /* with an error: the same, whose bytes nobody has who can be asked */
+    char holder[COMPARED_ID_MAX]; /* "", or who has the bytes, for which there is no room here */
 };
 
 /* E_NODE_UNREACHABLE: somebody who may have it could not be asked, or could not be sent it; or its

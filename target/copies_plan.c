@@ -14,13 +14,16 @@ enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size
     return maybe || made + unknown > 0 ? COPIES_IN_DOUBT : COPIES_FAILED;
 }
 
-/* Has `a` less than `b`?  Of the same version one that is damaged is. */
+/* Has `a` less than `b`?  Of the same version one that is damaged has, and of two that are whole
+ * the one with less rank, where both say theirs. */
 static bool is_less(const struct object_held *a, const struct object_held *b)
 {
     if (!a->found || !b->found)
         return b->found;
     int than = version_compare(&a->version, &b->version);
-    return than < 0 || (than == 0 && a->damaged && !b->damaged);
+    if (than != 0 || a->damaged != b->damaged)
+        return than < 0 || (than == 0 && a->damaged);
+    return a->rank != 0 && a->rank < b->rank;
 }
 
 void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
@@ -37,6 +40,7 @@ void copies_compare(const struct object_held *self, const struct object_held *ot
     out->found = best->found;
     out->damaged = best->damaged;
     out->version = best->version;
+    out->rank = best->rank;
     out->self_lacks = is_less(self, best);
     for (size_t i = 0; i < count; i++) {
         lacks[i] = is_less(&others[i], best);

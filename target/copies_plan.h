@@ -8,7 +8,7 @@
  *   else                                                  in doubt: what somebody has may win yet
  *
  * A comparison: what each has of the name.  The greatest version is what the name stands for, also
- * where all who have it are damaged; whoever has less, or has it damaged, is sent it, the others
+ * where all who have it are damaged; of one version the greatest rank (attr_rank.h); whoever has less, or has it damaged, is sent it, the others
  * before the acting owner, so that nobody sees it before all have it. */
 #pragma once
 
@@ -39,6 +39,7 @@ struct copies_verdict {
     bool damaged; /* whoever has the greatest has not its bytes */
     int best;     /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
     struct version version;
+    uint64_t rank; /* of the greatest (attr_rank.h) */
     size_t lacking; /* of the others, how many have less … */
     bool self_lacks;
 };

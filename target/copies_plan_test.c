@@ -76,6 +76,29 @@ static void test_the_greatest_wins_and_who_lacks_it_is_named(void **state)
     assert_true(lacks[1] && lacks[2]);
 }
 
+static struct object_held ranked(uint64_t counter, uint64_t rank)
+{
+    struct object_held h = has(counter);
+    h.rank = rank;
+    return h;
+}
+
+static void test_of_one_version_the_greater_rank_stays(void **state)
+{
+    (void)state;
+    const struct object_held self = ranked(5, 7);
+    struct object_held others[] = {ranked(5, 9), ranked(4, 20), ranked(5, 0), ranked(5, 30)};
+    struct copies_verdict v;
+    bool lacks[4];
+    others[3].damaged = true;
+    copies_compare(&self, others, 4, &v, lacks);
+    assert_true(v.self_lacks && !v.damaged);
+    assert_int_equal(v.best, 0);
+    assert_int_equal(v.rank, 9);
+    assert_true(!lacks[0] && lacks[1] && lacks[3]);
+    assert_false(lacks[2]); /* it does not say */
+}
+
 static void test_what_self_has_is_taken_where_it_is_as_good(void **state)
 {
     (void)state;
@@ -139,6 +162,7 @@ int main(void)
         cmocka_unit_test(test_who_is_passed_over_is_missing_from_a_majority),
         cmocka_unit_test(test_a_failure_is_certain_only_where_nobody_may_have_it),
         cmocka_unit_test(test_the_greatest_wins_and_who_lacks_it_is_named),
+        cmocka_unit_test(test_of_one_version_the_greater_rank_stays),
         cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),
         cmocka_unit_test(test_a_damaged_copy_is_less_than_a_whole_one),
         cmocka_unit_test(test_a_damaged_copy_is_more_than_an_older_one),

@@ -10,8 +10,11 @@
 #include "common/mem.h"
 #include "target/call.h"
 #include "target/copies_acting.h"
+#include "target/earlier.h"
 #include "target/mend.h"
+#include "target/object_routes.h"
 #include "target/target.h"
+#include "target/through.h"
 #include "target/turns.h"
 #include "target/unsettled.h"
 
@@ -23,7 +26,7 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
 /* May what is here suffice, if nothing of the name is unsettled? */
 static bool has_lease(const struct target *t, const struct bucket *b)
 {
-    return !quorum_is_wanted(b) &&
+    return !quorum_is_wanted(b) && !atomic_load(&t->copies->forgone) &&
            (clock_boot_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
 }
 
@@ -97,6 +100,28 @@ static void check_doubted(struct target *t, uint64_t bucket_id, const char *name
         metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
 }
 
+static void read_again(struct object_call *call)
+{
+    copies_read(call, object_read_serve);
+}
+
+/* There is no room for its bytes here: they come from who has them, through this target, if it is
+ * that version still.  Else it is compared once more. */
+static int read_from(struct object_call *call, const struct compared *compared, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    const struct node *holder = smap_node(&s->smap, compared->holder);
+    if (holder == NULL || call->through_tries++ >= THROUGH_TRIES)
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "target '%s', which has '%s', does not give it, and there is no room here",
+                         compared->holder, call->name);
+    const struct earlier_answer answer = {
+        .node = holder->id, .data_url = holder->data_url, .held.version = compared->upto};
+    call->here = read_again;
+    through_begin(call, &answer);
+    return 0;
+}
+
 /* In its turn. */
 static void read_run(void *arg)
 {
@@ -114,9 +139,11 @@ static void read_run(void *arg)
                                   &compared, &err);
     call->compared = true;
     call->upto = compared.upto;
-    if (code == 0)
+    if (code == 0 && *compared.holder != '\0')
+        code = read_from(call, &compared, &err);
+    else if (code == 0)
         r->here(call);
-    else
+    if (code != 0 && (code != E_STALE_MAP || !object_call_send_on(call)))
         object_call_fail(call, "get", &err);
     log_set_request(NULL);
     free(r);
@@ -146,8 +173,12 @@ static void compare_run(void *arg)
     struct waiting *w = arg;
     struct object_call *call = w->call;
     struct compared compared = {0};
-    if (copies_compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
-                           &compared, w->err) == 0) {
+    int code = copies_compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
+                                  &compared, w->err);
+    if (code == 0 && *compared.holder != '\0')
+        code = error_set(w->err, E_NO_SPACE, "target '%s' has no room for '%s', which '%s' has",
+                         call->target->id, call->name, compared.holder);
+    if (code == 0) {
         call->compared = true;
         call->upto = compared.upto;
     }

@@ -15,6 +15,7 @@
 #include "target/copies_compare.h"
 #include "target/fan.h"
 #include "target/floor.h"
+#include "target/hand_on.h"
 #include "target/target.h"
 #include "target/turns.h"
 #include "target/unsettled.h"
@@ -29,19 +30,23 @@ struct write {
     struct fan *fan;        /* of a put */
     struct object_condition condition;
     object_done_fn *done;
+    copies_displaced_fn *displaced; /* of a put */
     void *arg;
+    struct handed handed; /* the bytes of one whose put is over */
     /* in its turn */
     uint64_t lowered; /* the bucket's; who owned the name before knows of that */
     bool has_compared;
     struct compared compared;
     struct copies_order order;
     bool in_doubt;
+    struct error refused; /* by check_own(), for certain */
     sem_t ended;
 };
 
 static void write_free(struct write *w)
 {
     object_put_abort(w->put);
+    handed_drop(&w->handed);
     fan_unref(w->fan);
     state_unref(w->order.state);
     sem_destroy(&w->ended);
@@ -51,7 +56,14 @@ static void write_free(struct write *w)
 
 static void write_fails(struct write *w, const struct error *err)
 {
-    w->done(w->arg, NULL, err);
+    bool may_pass = (err->code == E_STALE_MAP || err->code == E_NODE_UNREACHABLE) &&
+                    w->displaced != NULL;
+    if (may_pass && w->put != NULL)
+        (void)handed_take(&w->handed, w->put, NULL);
+    if (may_pass && w->handed.fd >= 0)
+        w->displaced(w->arg, &w->handed, err);
+    else
+        w->done(w->arg, NULL, err);
     write_free(w);
 }
 
@@ -73,13 +85,16 @@ static int leave_out(struct write *w, struct error *err)
                      w->name, staged, why.code != 0 ? ": " : "", why.message);
 }
 
-/* Whoever has to have it has it staged: owners may have come since it began. */
+/* Whoever has to have it has it staged: owners may have come since it began, and who has gone need
+ * not have it. */
 static int check_staged(const struct write *w, struct error *err)
 {
     const struct copies_order *o = &w->order;
-    int code = fan_check(w->fan, object_put_attr(w->put), err);
+    int code = 0;
     for (size_t i = 0; i < o->count && code == 0; i++) {
-        if (!fan_has(w->fan, o->others[i]->id))
+        if (fan_has(w->fan, o->others[i]->id))
+            code = fan_check_node(w->fan, o->others[i]->id, object_put_attr(w->put), err);
+        else
             code = error_set(err, E_STALE_MAP,
                              "target '%s' owns '%s', too, since the request began; send it again",
                              o->others[i]->id, w->name);
@@ -195,6 +210,16 @@ static int check_former(const struct write *w, const struct cluster_state *s,
     return 0;
 }
 
+/* Another owner acts by now, which has this write: it took it before it acted, and shows it. */
+static bool acts_with_it(const struct copies_order *o, const struct owners *owners)
+{
+    for (size_t i = 0; owners->acting != NULL && i < o->count; i++) {
+        if (strcmp(o->others[i]->id, owners->acting->id) == 0)
+            return o->fates[i] == COPY_MADE;
+    }
+    return false;
+}
+
 /* Under the name's lock, right before it is seen: does this target still act, for nobody who has
  * not got it? Who has acted since, and has asked here, has been told that this write is not there.
  */
@@ -208,6 +233,10 @@ static int check_own(void *ctx, const struct attr *current, struct error *err)
     const struct node *others[OWNERS_MAX];
     (void)current;
     int code = copies_take_state(w->target, w->bucket_id, w->name, &s, &b, &owners, err);
+    if (code == E_STALE_MAP && b != NULL && !quorum_is_wanted(b) && acts_with_it(o, &owners)) {
+        *err = ERROR_INIT;
+        code = 0;
+    }
     if (code == 0 && quorum_is_wanted(b) && copies_order_made(o, &owners) + 1 < quorum_of(&owners))
         code = error_set(err, E_STALE_MAP, "no majority of the owners of '%s' has it", w->name);
     if (code == 0)
@@ -226,6 +255,11 @@ static void own_done(void *arg, const struct attr *attr, const struct error *err
 {
     struct write *w = arg;
     struct error copy = *err;
+    if (copy.code == E_STALE_MAP && !w->order.made && w->handed.fd >= 0) {
+        w->refused = copy;
+        sem_post(&w->ended);
+        return;
+    }
     if (attr != NULL && fault_errno("copies.answer") != 0)
         error_set(&copy, E_IN_DOUBT, "the answer was lost");
     else if (copy.code == E_NOT_MODIFIED || (copy.code != 0 && w->order.made))
@@ -250,6 +284,8 @@ static void write_own(struct write *w)
         own_done(w, NULL, &err);
         return;
     }
+    if (w->displaced != NULL)
+        (void)handed_take(&w->handed, w->put, NULL);
     object_put_commit_as(steal(w->put), &as, &fence, own_done, w);
     while (sem_wait(&w->ended) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
@@ -286,6 +322,10 @@ static void write_run(void *arg)
     if (w->fan != NULL)
         fan_keep(w->fan);
     write_own(w);
+    if (w->refused.code != 0) {
+        write_fails(w, &w->refused);
+        return;
+    }
     if (w->in_doubt)
         keep_version_apart(w);
     write_free(w);
@@ -309,6 +349,8 @@ static struct write *write_new(struct target *t, uint64_t bucket_id, const char 
                         .bucket_id = bucket_id,
                         .name = xstrdup(name),
                         .condition = *condition,
+                        .handed = {.fd = -1},
+                        .refused = ERROR_INIT,
                         .done = done,
                         .arg = arg};
     w->order.target = t;
@@ -320,9 +362,10 @@ static struct write *write_new(struct target *t, uint64_t bucket_id, const char 
 
 void copies_put(struct target *t, uint64_t bucket_id, const char *name, struct object_put *put,
                 struct fan *fan, const struct object_condition *condition, object_done_fn *done,
-                void *arg)
+                copies_displaced_fn *displaced, void *arg)
 {
     struct write *w = write_new(t, bucket_id, name, condition, done, arg);
+    w->displaced = displaced;
     w->put = put;
     w->fan = fan;
     fan_await(fan, write_enter, w);

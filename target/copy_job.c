@@ -140,7 +140,7 @@ static void count(struct copy_job *j, const char *name, uint64_t bytes, const st
         job_tally_skipped(j->base.tally);
         break;
     case E_OBJECT_NOT_FOUND:
-        job_tally_missing(j->base.tally);
+        job_tally_missed(j->base.tally, name, "it does not exist");
         break;
     case E_CHECKSUM:
         metric_add(metric_get(M_checksum_errors_total, NULL), 1);

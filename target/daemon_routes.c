@@ -5,15 +5,19 @@
 #include <unistd.h>
 
 #include "cluster/owners.h"
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/metrics.h"
 #include "io/meter.h"
+#include "net/daemon_metrics.h"
 #include "net/daemon_params.h"
+#include "target/gauges.h"
 #include "target/keeper.h"
 #include "target/losses.h"
 #include "target/quarantine.h"
+#include "target/readiness.h"
 #include "target/summary.h"
 #include "target/target.h"
 
@@ -27,9 +31,9 @@ static void reply_json(struct http_request *req, json_t *doc)
 
 static json_t *info_json(struct target *t, const struct cluster_state *s)
 {
-    return json_pack("{ss ss si ss ss ss ss ss ss sI sI}", "id", t->id, "role",
+    return json_pack("{ss ss si ss ss ss ss ss ss ss sI sI}", "id", t->id, "role",
                      node_role_name(NODE_TARGET), "pid", (int)getpid(), "boot", t->boot, "release",
-                     DFC_VERSION, "cluster", s->cluster_id, "public_url", t->urls[LISTEN_PUBLIC],
+                     build_release(), "commit", build_commit(), "cluster", s->cluster_id, "public_url", t->urls[LISTEN_PUBLIC],
                      "control_url", t->urls[LISTEN_CONTROL], "data_url", t->urls[LISTEN_DATA],
                      "term", (json_int_t)s->term, "version", (json_int_t)s->version);
 }
@@ -254,7 +258,10 @@ static void daemon_begin(struct http_request *req)
     }
     for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
         if (what == NULL || strcmp(what, views[i].what) == 0) {
-            reply_json(req, views[i].json(t, s));
+            json_t *doc = views[i].json(t, s);
+            if (http_listener(req) == NET_PUBLIC)
+                daemon_params_hide(doc);
+            reply_json(req, doc);
             return;
         }
     }
@@ -280,21 +287,28 @@ static void set_begin(struct http_request *req)
 
 /* --- /v1/health, /v1/api, /metrics ------------------------------------------------------------ */
 
+static bool query_is(const struct http_request *req, const char *name)
+{
+    const char *value = http_query(req, name);
+    return value != NULL && strcmp(value, "true") == 0;
+}
+
 static void health_begin(struct http_request *req)
 {
     struct target *t = http_user(req);
-    const char *live = http_query(req, "live");
-    bool ready = target_is_ready(t);
-    if (!ready && (live == NULL || strcmp(live, "true") != 0)) {
-        struct error err;
-        error_set(&err, E_NOT_READY, "target '%s' is starting or stopping", t->id);
-        http_reply_error(req, &err);
+    struct readiness now;
+    target_readiness(t, query_is(req, "synced"), &now);
+    if (!now.ready && !query_is(req, "live")) {
+        http_reply_error(req, &now.why);
         return;
     }
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    reply_json(req, json_pack("{ss ss ss sI sI}", "status", ready ? "ready" : "starting", "id",
-                              t->id, "role", node_role_name(NODE_TARGET), "term",
-                              (json_int_t)s->term, "version", (json_int_t)s->version));
+    json_t *doc = json_pack("{ss ss ss sI sI}", "status", now.ready ? "ready" : "not_ready", "id",
+                            t->id, "role", node_role_name(NODE_TARGET), "term", (json_int_t)s->term,
+                            "version", (json_int_t)s->version);
+    if (now.why.code != 0)
+        json_object_set_new(doc, "why", json_string_escaped(now.why.message));
+    reply_json(req, doc);
 }
 
 static void api_begin(struct http_request *req)
@@ -304,12 +318,8 @@ static void api_begin(struct http_request *req)
 
 static void metrics_begin(struct http_request *req)
 {
-    struct target *t = http_user(req);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    target_update_gauges(t);
-    metrics_text(&text);
-    http_reply_data(req, 200, "text/plain; version=0.0.4", text.data, text.len);
+    gauges_update(http_user(req));
+    daemon_metrics_reply(req);
 }
 
 const struct http_route daemon_routes[] = {
@@ -333,14 +343,17 @@ const struct http_route daemon_routes[] = {
      .open = true, /* also for who watches a node from outside */
      .begin = health_begin,
      .summary = "Is this target ready to serve?",
-     .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"}),
+     .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"},
+                              {"synced", "true: and has it what it missed?  Also 200, with `why`, "
+                                         "where the repair cannot end by itself"}),
      .body = "",
-     .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`",
+     .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`; `why`",
      .errors = "not_ready"},
     {.name = "metrics",
      .method = HTTP_GET,
      .pattern = "/metrics",
      .nets = NET_ALL,
+     .open = true, /* a collector has no key, and reads nothing else */
      .begin = metrics_begin,
      .summary = "Metrics in Prometheus' text format.",
      .body = "",

@@ -5,7 +5,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 
-enum { FILE_MODE = 0640 };
+enum { FILE_MODE = 0600 };
 static const size_t state_bytes_max = (size_t)1 << 30;
 
 static char *docs_path(const struct mountpath *mp)
@@ -39,6 +39,7 @@ static int load_one(const struct mountpath *mp, struct cluster_state **out, stru
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
+    file_restrict(path, FILE_MODE);
     int code = file_read_all(path, state_bytes_max, &text, err);
     if (code == 0)
         code = json_parse(text.data, text.len, &doc, err);

@@ -149,7 +149,7 @@ static void count(struct download_job *j, const char *name, bool stays, uint64_t
                   const struct error *err)
 {
     if (code == E_OBJECT_NOT_FOUND)
-        job_tally_missing(j->base.tally);
+        job_tally_missed(j->base.tally, name, "its URL is not found (404)");
     else if (code != 0)
         job_tally_fail(j->base.tally, name, err);
     else if (stays)
@@ -283,7 +283,9 @@ static int job_run(void *self, struct error *err)
     int code = each_batch(j, count_batch, err);
     if (code == 0)
         code = each_batch(j, download_batch, err);
-    return code != 0 ? code : job_tally_end(j->base.tally, err);
+    if (code == 0)
+        job_tally_close(j->base.tally);
+    return code;
 }
 
 static void job_stop(void *self)

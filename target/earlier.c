@@ -68,6 +68,21 @@ char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint
     return buf_steal(&url);
 }
 
+/* An absent one is none. */
+static int checksum_from_json(json_t *doc, struct checksum_value *out, struct error *err)
+{
+    const char *name = NULL, *hex = NULL;
+    enum checksum_type type;
+    *out = (struct checksum_value){.type = CHECKSUM_NONE};
+    int code = json_get_str(doc, "", "checksum_type", &name, err);
+    if (code == 0)
+        code = json_get_str(doc, "", "checksum", &hex, err);
+    if (code != 0 || name == NULL || hex == NULL)
+        return code;
+    code = checksum_from_name(name, &type, err);
+    return code != 0 ? code : checksum_parse(type, hex, out, err);
+}
+
 static int held_from_json(const char *text, size_t len, struct object_held *out, struct error *err)
 {
     _cleanup_json_ json_t *doc = NULL;
@@ -85,13 +100,16 @@ static int held_from_json(const char *text, size_t len, struct object_held *out,
         return r;
     if ((r = json_get_bool(doc, "", "visible", &out->visible, err)) != 0 ||
         (r = json_get_bool(doc, "", "damaged", &out->damaged, err)) != 0 ||
+        (r = json_get_bool(doc, "", "no_room", &out->no_room, err)) != 0 ||
         (r = json_get_bool(doc, "", "pending", &out->pending, err)) != 0 ||
         (r = json_get_bool(doc, "", "sent", &out->sent, err)) != 0 ||
+        (r = json_get_u64(doc, "", "rank", &out->rank, err)) != 0 ||
         (r = json_get_u64(doc, "", "size", &out->size, err)) != 0 ||
         (r = json_get_u64(doc, "", "modified_ms", &modified_ms, err)) != 0 ||
         (r = json_need_str(doc, "", "version", &version, err)) != 0)
         return r;
-    if ((r = json_get_str(doc, "", "slices", &slices, err)) != 0 ||
+    if ((r = checksum_from_json(doc, &out->checksum, err)) != 0 ||
+        (r = json_get_str(doc, "", "slices", &slices, err)) != 0 ||
         (slices != NULL && (r = ec_tag_parse(slices, strlen(slices), &out->slices, err)) != 0))
         return r;
     out->modified_ms = (int64_t)(modified_ms & INT64_MAX);
@@ -311,6 +329,16 @@ static void put_tag(json_t *doc, const char *key, uint64_t tag)
         json_object_set_new(doc, key, json_string(text));
 }
 
+static void put_checksum(json_t *doc, const struct checksum_value *sum)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    if (sum->type == CHECKSUM_NONE)
+        return;
+    checksum_hex(sum, hex);
+    json_object_set_new(doc, "checksum_type", json_string(checksum_name(sum->type)));
+    json_object_set_new(doc, "checksum", json_string(hex));
+}
+
 static void reply_held(struct http_request *req, const struct object_held *held, bool uploading)
 {
     char version[VERSION_TEXT_MAX];
@@ -319,13 +347,17 @@ static void reply_held(struct http_request *req, const struct object_held *held,
         json_object_set_new(doc, "visible", json_boolean(held->visible));
         if (held->damaged)
             json_object_set_new(doc, "damaged", json_true());
+        if (held->no_room)
+            json_object_set_new(doc, "no_room", json_true());
         if (held->pending)
             json_object_set_new(doc, "pending", json_true());
         if (held->sent)
             json_object_set_new(doc, "sent", json_true());
         json_object_set_new(doc, "version", json_string(version_format(&held->version, version)));
+        json_object_set_new(doc, "rank", json_integer((json_int_t)held->rank));
         json_object_set_new(doc, "size", json_integer((json_int_t)held->size));
         json_object_set_new(doc, "modified_ms", json_integer((json_int_t)held->modified_ms));
+        put_checksum(doc, &held->checksum);
     }
     if (uploading)
         json_object_set_new(doc, "uploading", json_true());
@@ -411,8 +443,11 @@ const struct http_route earlier_routes[] = {
                     "since"}),
      .body = "",
      .reply =
-         "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\"}`; found and not "
-         "visible: a tombstone; damaged: true where its bytes are lost; pending: true where the "
+         "`{\"found\", \"visible\", \"version\", \"size\", \"modified_ms\", \"checksum_type\", "
+         "\"checksum\"}`; found and not "
+         "visible: a tombstone; damaged: true where its bytes are lost, and no_room, too, where "
+         "they "
+         "never came for lack of room; pending: true where the "
          "bucket's backend does not have it yet, uploading: true where it is on its way there; "
          "unreadable: true where something is there whose attribute cannot be read; "
          "\"slices\": the tag of those that it is in, hidden_slices: of those of what a job hides",

@@ -441,7 +441,7 @@ static void commit_run(void *arg)
     if (code == 0)
         code = stage_manifest(u, &put, &fan, &err);
     if (code == 0)
-        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, u->done, call);
+        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, u->done, NULL, call);
     else
         object_call_fail(call, "put", &err);
     log_set_request(NULL);

@@ -149,7 +149,7 @@ static void staged_there(void *arg, struct http_result *r)
     drop_ref(f);
 }
 
-enum { LINES_MAX = ATTR_META_MAX / 4 + 8 };
+enum { LINES_MAX = ATTR_META_PAIRS_MAX + 8 };
 
 static void add_meta(struct arena *arena, const struct fan_spec *spec, const char **lines,
                      size_t *count)
@@ -158,18 +158,17 @@ static void add_meta(struct arena *arena, const struct fan_spec *spec, const cha
     size_t pos = 0;
     const char *name, *value;
     while (*count < LINES_MAX - 1 && attr_meta_next(&a, &pos, &name, &value))
-        lines[(*count)++] = arena_printf(arena, OBJECT_META_PREFIX "%s: %s", name, value);
+        lines[(*count)++] =
+            http_header_line(arena, arena_printf(arena, OBJECT_META_PREFIX "%s", name), value);
 }
 
 static const char **lines_of(struct arena *arena, const struct fan_spec *spec, const char *stage)
 {
     const char **lines = arena_alloc(arena, LINES_MAX * sizeof *lines);
-    const char *type = spec->content_type;
     size_t count = 0;
     lines[count++] = OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE;
     lines[count++] = arena_printf(arena, OBJECT_STAGE_HEADER ": %s", stage);
-    lines[count++] =
-        arena_printf(arena, "Content-Type:%s%s", type != NULL ? " " : "", type != NULL ? type : "");
+    lines[count++] = object_type_line(arena, spec->content_type);
     if (spec->slices != NULL)
         lines[count++] = arena_printf(arena, EC_MANIFEST_HEADER ": %s", spec->slices);
     add_meta(arena, spec, lines, &count);
@@ -281,8 +280,9 @@ void fan_await(struct fan *f, void (*fn)(void *arg), void *arg)
 /* What a client can act on stays what it is. */
 static int failure_of(int code)
 {
-    return code == E_NO_SPACE || code == E_STALE_MAP || code == E_OVERLOAD ? code
-                                                                           : E_NODE_UNREACHABLE;
+    bool stays = code == E_NO_SPACE || code == E_STALE_MAP || code == E_OVERLOAD ||
+                 code == E_HEADERS_TOO_LARGE;
+    return stays ? code : E_NODE_UNREACHABLE;
 }
 
 static int branch_check(const struct branch *b, const struct attr *a, struct error *err)

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "common/buf.h"
@@ -12,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/claim.h"
 #include "cluster/state.h"
 #include "xaction/course.h"
 
@@ -144,21 +144,21 @@ size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n)
 }
 
 /* Where it cannot be told there is none: another one is taken, if there is any. */
-static uint64_t room_of(const char *path)
+static uint64_t room_of(const struct space_limits *limits, const struct mountpath *mp)
 {
-    struct statvfs v;
-    return statvfs(path, &v) == 0 ? (uint64_t)v.f_bavail * v.f_frsize : 0;
+    struct space s;
+    return mountpath_capacity(mp, &s.total, &s.available, NULL) == 0 ? space_room(limits, &s) : 0;
 }
 
 /* One that was attached since the job began has no directory of it: then the next one. */
-int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
-                        struct error *err)
+int job_files_open_work(struct mountpaths *m, const struct space_limits *limits, const char *job_id,
+                        unsigned n, int *fd, struct error *err)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     int code = error_set(err, E_MOUNTPATH_DISABLED, "no mountpath is enabled");
     _cleanup_free_ uint64_t *room = xcalloc(set->placed + 1, sizeof *room);
     for (size_t i = 0; i < set->placed; i++)
-        room[i] = room_of(set->all[i]->path);
+        room[i] = room_of(limits, set->all[i]);
     size_t first = set->placed > 0 ? job_files_roomy(room, set->placed, n) : 0;
     for (size_t i = 0; i < set->placed; i++) {
         _cleanup_free_ char *dir = job_dir(set->all[(first + i) % set->placed], job_id);
@@ -167,6 +167,29 @@ int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, in
             break;
     }
     return code;
+}
+
+/* A work file has no name: its disk tells whose it is. */
+static const char *path_of(const struct mountpath_set *set, int fd)
+{
+    struct stat st;
+    for (size_t i = 0; fstat(fd, &st) == 0 && i < set->count; i++) {
+        if (set->all[i]->device == st.st_dev)
+            return set->all[i]->path;
+    }
+    return "unknown";
+}
+
+int job_files_claim_work(struct mountpaths *m, const struct space_limits *limits,
+                         const struct space_steps *steps, int fd, uint64_t from, uint64_t to,
+                         struct error *err)
+{
+    uint64_t had = from > 0 ? space_step_end(steps, from - 1) : 0;
+    uint64_t end = to > 0 ? space_step_end(steps, to - 1) : 0;
+    if (end <= had)
+        return 0;
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    return claim_take(limits, path_of(set, fd), fd, had, end, err);
 }
 
 /* --- settling --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "common/buf.h"
 #include "common/error.h"
 #include "target/mountpaths.h"
+#include "target/space.h"
 
 struct target;
 
@@ -37,8 +38,12 @@ int job_files_clear(struct mountpaths *m, const char *job_id, const char *prefix
 size_t job_files_roomy(const uint64_t *room, size_t count, unsigned n);
 /* A new nameless file for reading and writing, on the n-th mountpath (modulo their number), or the next
  * one with room. */
-int job_files_open_work(struct mountpaths *m, const char *job_id, unsigned n, int *fd,
-                        struct error *err);
+int job_files_open_work(struct mountpaths *m, const struct space_limits *limits, const char *job_id,
+                        unsigned n, int *fd, struct error *err);
+/* Before the bytes from..to of such a file are written: room for them, in steps. */
+int job_files_claim_work(struct mountpaths *m, const struct space_limits *limits,
+                         const struct space_steps *steps, int fd, uint64_t from, uint64_t to,
+                         struct error *err);
 
 struct jobs;
 struct xactions;

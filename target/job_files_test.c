@@ -13,6 +13,8 @@
 
 /* --- a kind that only notes what it was told -------------------------------------------------- */
 
+static const struct space_limits no_limits = {.out = 0};
+
 static struct {
     pthread_mutex_t lock;
     char notes[200]; /* "undo srt-1;commit srt-2;" */
@@ -331,7 +333,7 @@ static void test_work_files_have_no_names(void **state)
         int fd = -1;
         struct stat st;
         char text[6] = "";
-        assert_int_equal(job_files_open_work(fx.mountpaths, "srt-1", n, &fd, NULL), 0);
+        assert_int_equal(job_files_open_work(fx.mountpaths, &no_limits, "srt-1", n, &fd, NULL), 0);
         assert_int_equal(file_pwrite_all(fd, "hello", 5, 0, NULL), 0);
         assert_int_equal(file_pread_full(fd, text, 5, 0, NULL), 0);
         assert_string_equal(text, "hello");
@@ -342,7 +344,7 @@ static void test_work_files_have_no_names(void **state)
     assert_int_equal(count_in("mp1", "jobs/srt-1"), 1);
     assert_int_equal(count_in("mp2", "jobs/srt-1"), 1);
     int fd = -1;
-    assert_int_equal(job_files_open_work(fx.mountpaths, "srt-2", 0, &fd, NULL), E_IO);
+    assert_int_equal(job_files_open_work(fx.mountpaths, &no_limits, "srt-2", 0, &fd, NULL), E_IO);
 }
 
 static void test_work_goes_where_there_is_room(void **state)

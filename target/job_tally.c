@@ -19,6 +19,7 @@ struct job_tally {
     struct error first;        /* of the failures */
     json_t *shown;
     char *waits_for;
+    bool resumed;
 };
 
 struct job_tally *job_tally_new(const char *done_word)
@@ -69,6 +70,24 @@ void job_tally_skipped(struct job_tally *t)
 void job_tally_missing(struct job_tally *t)
 {
     add(t, &t->missing, 1);
+}
+
+void job_tally_missed(struct job_tally *t, const char *name, const char *why)
+{
+    pthread_mutex_lock(&t->lock);
+    t->missing++;
+    if (json_array_size(t->shown) < FAILURES_SHOWN) {
+        _cleanup_free_ char *text = xprintf("'%.128s': %s", name, why);
+        json_array_append_new(t->shown, json_string_escaped(text));
+    }
+    pthread_mutex_unlock(&t->lock);
+}
+
+void job_tally_resumed(struct job_tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->resumed = true;
+    pthread_mutex_unlock(&t->lock);
 }
 
 void job_tally_looked(struct job_tally *t, bool passed)
@@ -122,6 +141,28 @@ int job_tally_end(struct job_tally *t, struct error *err)
     return code;
 }
 
+void job_tally_close(struct job_tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->ended_ms = clock_ms();
+    pthread_mutex_unlock(&t->lock);
+}
+
+/* Where they say something. */
+static void add_rest(const struct job_tally *t, json_t *status)
+{
+    if (t->failed > 0)
+        json_object_set_new(status, "first_failure",
+                            json_pack("{s:s, s:o}", "code", error_name(t->first.code), "message",
+                                      json_string_escaped(t->first.message)));
+    if (t->resumed)
+        json_object_set_new(status, "resumed", json_true());
+    if (t->compared + t->passed > 0)
+        json_object_set_new(status, "names",
+                            json_pack("{s:I, s:I}", "compared", (json_int_t)t->compared, "passed",
+                                      (json_int_t)t->passed));
+}
+
 json_t *job_tally_status(struct job_tally *t)
 {
     pthread_mutex_lock(&t->lock);
@@ -135,10 +176,7 @@ json_t *job_tally_status(struct job_tally *t)
                                (json_int_t)t->missing, "failed", (json_int_t)t->failed, "total",
                                (json_int_t)t->total, "bytes", (json_int_t)t->bytes, "seconds",
                                (double)(until_ms - t->begun_ms) / 1000, "warnings", warnings);
-    if (t->compared + t->passed > 0)
-        json_object_set_new(status, "names",
-                            json_pack("{s:I, s:I}", "compared", (json_int_t)t->compared, "passed",
-                                      (json_int_t)t->passed));
+    add_rest(t, status);
     pthread_mutex_unlock(&t->lock);
     return status;
 }

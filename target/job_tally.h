@@ -19,6 +19,10 @@ void job_tally_expect(struct job_tally *t, uint64_t objects);
 void job_tally_done(struct job_tally *t, uint64_t bytes);
 void job_tally_skipped(struct job_tally *t); /* left as it is, on purpose */
 void job_tally_missing(struct job_tally *t); /* there is no such object */
+/* The same, with a warning that names it. */
+void job_tally_missed(struct job_tally *t, const char *name, const char *why);
+/* An earlier run of this target, which does not count any more, has done a part of the work. */
+void job_tally_resumed(struct job_tally *t);
 /* Compared with what others have; or passed: an earlier attempt has done that. */
 void job_tally_looked(struct job_tally *t, bool passed);
 void job_tally_fail(struct job_tally *t, const char *name, const struct error *err);
@@ -29,5 +33,7 @@ uint64_t job_tally_failed(struct job_tally *t);
 bool job_tally_hopeless(struct job_tally *t);
 /* The end of the work.  0, or how many objects were not done and why the first one was not. */
 int job_tally_end(struct job_tally *t, struct error *err);
+/* The end of work whose failures are judged with those of all targets (proxy/objects_view.h). */
+void job_tally_close(struct job_tally *t);
 /* As proxy/objects_view.h takes it; and "warnings": the failures. */
 json_t *job_tally_status(struct job_tally *t);

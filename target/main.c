@@ -1,11 +1,23 @@
 /* dfc-targetd: parameters, signals, the ready file; everything else is the library's. */
+#include <errno.h>
 #include <unistd.h>
 
+#include "build_commit.h"
+#include "common/build.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "net/daemon.h"
+#include "net/daemon_reload.h"
+#include "target/leave.h"
+#include "target/readiness.h"
 #include "target/target.h"
+
+/* Of main(): a reload reads them again. */
+struct arguments {
+    int count;
+    char **words;
+};
 
 static const struct daemon_program program = {
     .name = "dfc-targetd",
@@ -26,25 +38,73 @@ static void write_ready(const struct target *t)
         log_error("ready.json not written", lerr(&err));
 }
 
-static int serve(struct target *t, int signals, struct error *err)
+struct serving {
+    struct target *target;
+    bool shown; /* ready.json is there, and the log has said so */
+};
+
+/* ready.json is there while the target is ready. */
+static void show_readiness(void *ctx)
+{
+    struct serving *s = ctx;
+    struct target *t = s->target;
+    struct readiness now;
+    uint64_t changes;
+    if (read(t->ready_fd, &changes, sizeof changes) < 0)
+        log_warn("eventfd not read", li64("errno", errno));
+    target_readiness(t, false, &now);
+    if (now.ready == s->shown)
+        return;
+    s->shown = now.ready;
+    if (now.ready) {
+        write_ready(t);
+        log_info("ready", lstr("public", t->urls[LISTEN_PUBLIC]),
+                 lstr("control", t->urls[LISTEN_CONTROL]), lstr("data", t->urls[LISTEN_DATA]));
+    } else {
+        log_warn("not ready any more", lerr(&now.why));
+        daemon_remove_ready(t->params.dir);
+    }
+}
+
+static void serve_until_told(struct target *t, int signals, const struct arguments *args)
+{
+    struct serving serving = {.target = t};
+    const struct daemon_reload reload = {.rows = target_param_rows,
+                                         .values = &t->params,
+                                         .size = sizeof t->params,
+                                         .live = target_params_live,
+                                         .argc = args->count,
+                                         .argv = args->words,
+                                         .auth = t->auth,
+                                         .key_file = t->params.cluster_key_file,
+                                         .log_file = t->params.log_file,
+                                         .other_fd = t->ready_fd,
+                                         .other = show_readiness,
+                                         .ctx = &serving};
+    daemon_serve(signals, &reload);
+}
+
+static int serve(struct target *t, int signals, const struct arguments *args, struct error *err)
 {
     int code = target_start(t, err);
-    if (code != 0 || daemon_await(signals, t->ready_fd))
+    if (code != 0)
         return code;
-    write_ready(t);
-    log_info("ready", lstr("public", t->urls[LISTEN_PUBLIC]),
-             lstr("control", t->urls[LISTEN_CONTROL]), lstr("data", t->urls[LISTEN_DATA]));
-    daemon_await(signals, -1);
+    serve_until_told(t, signals, args);
     log_info("stopping");
     daemon_remove_ready(t->params.dir);
+    daemon_pause(signals, 0); /* the signal that has come */
+    target_leave(t, signals);
     return 0;
 }
 
-static int run(struct target_params *params, struct error *err)
+static int run(struct target_params *params, const struct arguments *args, struct error *err)
 {
-    const struct daemon_config config = {.id = params->id,
+    const struct daemon_config config = {.program = program.name,
+                                         .id = params->id,
                                          .log_level = params->log_level,
                                          .log_format = params->log_format,
+                                         .log_file = params->log_file,
+                                         .files_wanted = LISTENERS * params->connections_max,
                                          .faults = params->faults};
     _cleanup_close_ int signals = -1;
     struct target *t = NULL;
@@ -52,21 +112,23 @@ static int run(struct target_params *params, struct error *err)
     if (code == 0)
         code = target_new(params, &t, err);
     if (code == 0)
-        code = serve(t, signals, err);
+        code = serve(t, signals, args, err);
     target_free(t);
     return code;
 }
 
 int main(int argc, char **argv)
 {
+    build_set_commit(BUILD_COMMIT);
     if (daemon_printed(&program, argc, argv))
         return 0;
     struct target_params params = {0};
+    const struct arguments args = {.count = argc, .words = argv};
     struct error err = ERROR_INIT;
     bool help;
     int code = params_load(target_param_rows, &params, argc, argv, &help, &err);
     if (code == 0)
-        code = run(&params, &err);
+        code = run(&params, &args, &err);
     params_free(target_param_rows, &params);
     if (code != 0)
         log_error("dfc-targetd ends", lerr(&err));

@@ -1,5 +1,8 @@
 #include "target/member.h"
 
+#include <pthread.h>
+
+#include "common/build.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
@@ -12,6 +15,7 @@
 #include "target/losses.h"
 #include "target/member_plan.h"
 #include "target/quarantine.h"
+#include "target/readiness.h"
 #include "target/space_watch.h"
 #include "target/state_fetch.h"
 #include "target/target.h"
@@ -23,7 +27,10 @@ struct member {
     struct member_plan plan;
     char *last_complaint; /* so that the same failure is logged once */
     bool closing;
+    bool quiet; /* it stops: no keepalive follows its word */
     struct state_fetch *fetch;
+    pthread_mutex_t lock; /* of what follows */
+    struct error refused; /* by the primary, when it was asked last; code 0: it was not */
 };
 
 /* --- the one call that is under way: register or keepalive ------------------------------------ */
@@ -70,17 +77,39 @@ static void rejoice(struct member *m, const struct attempt *a)
     m->last_complaint = NULL;
 }
 
+/* Only an answer to a registration changes it: a primary that does not answer refuses nobody. */
+static void note_refusal(struct member *m, const struct attempt *a)
+{
+    bool refused = readiness_is_refusal(a->err.code);
+    if (a->action != MEMBER_REGISTER || (a->err.code != 0 && !refused))
+        return;
+    pthread_mutex_lock(&m->lock);
+    m->refused = refused ? a->err : ERROR_INIT;
+    pthread_mutex_unlock(&m->lock);
+    target_ready_changed(m->target);
+}
+
+bool member_is_refused(struct member *m, struct error *why)
+{
+    pthread_mutex_lock(&m->lock);
+    *why = m->refused;
+    pthread_mutex_unlock(&m->lock);
+    return why->code != 0;
+}
+
 static void attempt_end(struct attempt *a)
 {
     struct member *m = a->m;
     if (!m->closing) {
+        note_refusal(m, a);
         if (a->err.code == 0)
             rejoice(m, a);
         else
             complain(m, a);
         uint64_t delay = member_plan_result(&m->plan, a->err.code, a->candidates,
                                             param_live(m->target->params.keepalive_interval));
-        loop_timer_start(m->timer, delay, 0);
+        if (!m->quiet)
+            loop_timer_start(m->timer, delay, 0);
     }
     state_fetch_let_in(m->fetch);
     attempt_free(a);
@@ -178,6 +207,18 @@ static void add_uploads(json_t *capacity, const struct back_count *back)
     json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back->oldest_ms));
 }
 
+/* Disks that a start has missed, which an operator has not decided about yet. */
+static void add_missing(json_t *capacity, const struct roster *r)
+{
+    json_int_t count = 0;
+    for (size_t i = 0; i < r->count; i++) {
+        if (r->members[i].missing && count++ == 0)
+            json_object_set_new(capacity, "disk_missing",
+                                json_string_escaped(r->members[i].path));
+    }
+    json_object_set_new(capacity, "disks_missing", json_integer(count));
+}
+
 static json_t *keepalive_doc(struct target *t)
 {
     uint64_t total = 0, available = 0;
@@ -185,6 +226,7 @@ static json_t *keepalive_doc(struct target *t)
     if (mountpaths_capacity(t->mountpaths, &total, &available, &err) != 0)
         log_warn("capacity unknown", lerr(&err));
     struct space_count full = space_watch(t->mountpaths, &t->space);
+    atomic_store(&t->is_full, full.out > 0);
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     uint64_t resilver = set->settled ? 0 : set->roster->generation;
@@ -197,10 +239,12 @@ static json_t *keepalive_doc(struct target *t)
                   "mountpaths_high", (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
                   "mountpaths_missing", (json_int_t)missing, "quarantined",
                   (json_int_t)quarantine_sum(set), "lost", (json_int_t)losses_count(t->losses));
+    add_missing(capacity, set->roster);
     struct back_count back = back_count(t->back);
     add_uploads(capacity, &back);
-    return json_pack("{ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version, "capacity", capacity,
+    return json_pack("{ss ss ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "release",
+                     build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
+                      "version", (json_int_t)s->version, "capacity", capacity,
                      "resilver", (json_int_t)resilver);
 }
 
@@ -274,6 +318,8 @@ int member_new(struct target *t, struct member **out, struct error *err)
         return error_set(err, E_INVALID, "--join is empty, and this target has not joined before");
     struct member *m = xcalloc(1, sizeof *m);
     m->target = t;
+    pthread_mutex_init(&m->lock, NULL);
+    m->refused = ERROR_INIT;
     m->fetch = state_fetch_new(t);
     loop_call(t->control, make_timer, m);
     *out = m;
@@ -293,6 +339,18 @@ void member_state_taken(struct member *m)
 void member_begin(struct member *m)
 {
     loop_call(m->target->control, start_timer, m);
+}
+
+static void quiet_posted(void *arg)
+{
+    struct member *m = arg;
+    m->quiet = true;
+    loop_timer_stop(m->timer);
+}
+
+void member_quiet(struct member *m)
+{
+    loop_call(m->target->control, quiet_posted, m);
 }
 
 static void close_posted(void *arg)
@@ -316,5 +374,6 @@ void member_free(struct member *m)
         return;
     state_fetch_free(m->fetch);
     free(m->last_complaint);
+    pthread_mutex_destroy(&m->lock);
     free(m);
 }

@@ -3,6 +3,8 @@
  * takes longer (parsing and saving a state) runs in the worker pool. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/error.h"
 
 struct member;
@@ -11,6 +13,10 @@ struct target;
 /* Before the servers, whose first requests may ask for a newer state. */
 int member_new(struct target *t, struct member **out, struct error *err);
 void member_begin(struct member *m); /* registers, when the addresses are known */
+/* Why the primary does not let this run in, where it has said so last; false: it has not.  Any thread. */
+bool member_is_refused(struct member *m, struct error *why);
+/* It is not kept alive any more; states are still fetched. */
+void member_quiet(struct member *m);
 /* No more calls are begun; who waits for a state is told to go on without. */
 void member_close(struct member *m);
 /* After member_close() and the end of t->control_client and t->workers. */

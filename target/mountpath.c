@@ -29,11 +29,16 @@ const char *mountpath_id(const struct mountpath *mp)
     return mp->format->mountpath;
 }
 
-void mountpath_labels(const struct mountpath *mp, struct buf *out)
+void mountpath_path_label(const char *path, struct buf *out)
 {
     buf_puts(out, "mountpath=\"");
-    buf_put_json_escaped(out, mp->path, strlen(mp->path));
+    buf_put_json_escaped(out, path, strlen(path));
     buf_putc(out, '"');
+}
+
+void mountpath_labels(const struct mountpath *mp, struct buf *out)
+{
+    mountpath_path_label(mp->path, out);
 }
 
 int mountpath_failed(struct mountpath *mp, int code)

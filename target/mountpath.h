@@ -90,6 +90,7 @@ int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes,
                        uint64_t *available_bytes, struct error *err);
 /* `mountpath="/d1"`: the label of this mountpath's metrics. */
 void mountpath_labels(const struct mountpath *mp, struct buf *out);
+void mountpath_path_label(const char *path, struct buf *out); /* of one that is not open */
 /* Counts an I/O error of this disk; returns `code`. */
 int mountpath_failed(struct mountpath *mp, int code);
 

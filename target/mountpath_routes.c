@@ -2,12 +2,14 @@
 
 #include <assert.h>
 
+#include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/copies.h"
 #include "target/daemon_routes.h"
 #include "target/keeper.h"
+#include "target/mountpath_roots.h"
 #include "target/staged.h"
 #include "target/sweep.h"
 #include "target/target.h"
@@ -41,8 +43,14 @@ static void let_go(const struct change_call *call)
 
 static int attach(struct mountpaths *m, const struct change_call *call, struct error *err)
 {
+    const struct target *t = http_user(call->req);
+    _cleanup_free_ char *real = NULL;
+    int code = mountpath_roots_check(t->params.mountpath_roots, t->params.mountpaths, call->path,
+                                     &real, err);
+    if (code != 0)
+        return code;
     let_go(call);
-    return mountpaths_attach(m, call->path, err);
+    return mountpaths_attach(m, real, err);
 }
 
 static bool is_absent(const struct target *t)
@@ -211,7 +219,9 @@ const struct http_route mountpath_routes[] = {
     {.name = "mountpath_action",
      .method = HTTP_PUT,
      .pattern = "/v1/daemon/mountpaths",
-     .nets = NET_PUBLIC | NET_CONTROL,
+     .nets = NET_CONTROL,
+     .changes = true,
+     .admin = true,
      .begin = change_begin,
      .summary =
          "Mountpaths come and go: attach takes a new one, detach moves all objects off one "
@@ -222,6 +232,6 @@ const struct http_route mountpath_routes[] = {
              "id}`; to give one up with what it holds: `{\"action\": \"detach\", \"value\": "
              "{\"path\": …, \"lost\": true}}`",
      .reply = "200 and the mountpaths, as GET /v1/daemon?what=mountpaths gives them",
-     .errors = "not_found exists mountpath_state no_space io_error not_ready"},
+     .errors = "invalid_argument not_found exists mountpath_state no_space io_error not_ready"},
     {.name = NULL},
 };

@@ -203,6 +203,165 @@ static void test_a_missing_one_may_be_disabled(void **state)
         assert_text(name, name);
 }
 
+static const struct roster_member *member_at(const char *name)
+{
+    char path[100];
+    snprintf(path, sizeof path, "%s/%s", fx.dir, name);
+    size_t i = roster_find_path(fixture_set()->roster, path);
+    assert_int_not_equal(i, SIZE_MAX);
+    return &fixture_set()->roster->members[i];
+}
+
+/* One of two is there, and mp1's place is not touched. */
+static void assert_mp1_is_missed(const char *words)
+{
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    assert_int_equal(fixture_set()->count, 1);
+    assert_int_equal(fixture_set()->roster->count, 2);
+    assert_true(member_at("mp1")->missing && member_at("mp1")->disabled);
+    if (strstr(member_at("mp1")->why, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, member_at("mp1")->why);
+    fixture_close();
+}
+
+static void test_an_empty_directory_is_no_disk(void **state)
+{
+    (void)state;
+    fixture_open();
+    fixture_close();
+    run("mv A B", "mp1", "away");
+    run("mkdir A", "mp1", "");
+    assert_mp1_is_missed("missing at the start");
+    run("test ! -e A/.dfc", "mp1", "");
+    run("mkdir A/.dfc", "mp1", ""); /* of a start that was cut short there */
+    assert_mp1_is_missed("missing at the start");
+    run("test ! -e A/.dfc/format.json", "mp1", "");
+}
+
+static void test_another_targets_disk_is_not_ours(void **state)
+{
+    (void)state;
+    fixture_open_with("1", (struct mountpaths_config){.target_id = "t2"});
+    fixture_close();
+    run("mv A B", "mp1", "theirs");
+    fixture_open();
+    fixture_close();
+    run("mv A B", "mp1", "away");
+    run("mv A B", "theirs", "mp1");
+    assert_mp1_is_missed("of target 't2'");
+    run("grep -q '\"target\":\"t2\"' A/.dfc/format.json", "mp1", "");
+}
+
+/* The machine has started without its disks, and then with one of them: what the first start has made
+ * in the empty directories counts for nothing. */
+static void test_what_was_begun_without_disks_counts_for_nothing(void **state)
+{
+    (void)state;
+    fixture_open();
+    assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-1", NULL), 0);
+    _cleanup_free_ char *id = xstrdup(member_at("mp1")->id);
+    for (char name[2] = "a"; *name <= 'z'; (*name)++)
+        put_text(name, name);
+    fixture_close();
+    run("mv A B", "mp1", "away1");
+    run("mv A B", "mp2", "away2");
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    fixture_close();
+    run("rm -r A", "mp2", "");
+    run("mv A B", "away2", "mp2");
+    assert_mp1_is_missed("another mountpath is there");
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    assert_string_equal(member_at("mp1")->id, id);
+    for (char name[2] = "a"; *name <= 'z'; (*name)++) {
+        struct object o;
+        int code = object_head(fx.store, BUCKET, name, &o, NULL);
+        assert_true(code == 0 || code == E_MOUNTPATH_DISABLED);
+    }
+}
+
+static void test_a_link_that_leads_nowhere_is_a_missing_disk(void **state)
+{
+    (void)state;
+    run("mkdir A", "disk", "");
+    run("ln -s disk A", "mp1", "");
+    fixture_open();
+    fixture_close();
+    run("mv A B", "disk", "away");
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    assert_true(member_at("disk")->missing);
+    assert_int_equal(fixture_set()->count, 1);
+    run("test ! -e A", "disk", "");
+}
+
+static void test_without_any_disk_nothing_starts(void **state)
+{
+    (void)state;
+    const struct mountpaths_config missing_ok = {.missing_ok = true};
+    fixture_open();
+    fixture_close();
+    run("mv A B", "mp1", "away");
+    run("sh -c 'echo damaged >A/.dfc/life.json'", "mp2", "");
+    run("rm -r A/.dfc/index", "mp2", "");
+    run("touch A/.dfc/index", "mp2", "");
+    assert_refused("1,2", missing_ok, "no mountpath works");
+    assert_refused("1,2,3", missing_ok, "no mountpath works"); /* a new one holds nothing of it */
+    run("test ! -e A", "mp1", "");
+}
+
+static void test_a_moved_one_is_not_a_missing_one(void **state)
+{
+    (void)state;
+    fixture_open();
+    fixture_close();
+    run("mv A B", "mp1", "mp3");
+    assert_refused("2,3", (struct mountpaths_config){.missing_ok = true}, "mountpath-moved-ok");
+}
+
+static void test_a_missing_one_is_attached_again(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    char path[100];
+    fixture_open();
+    put_text("a", "1");
+    fixture_close();
+    run("mv A B", "mp1", "away");
+    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
+    snprintf(path, sizeof path, "%s/mp1", fx.dir);
+    run("mkdir A", "mp1", "");
+    assert_int_equal(mountpaths_attach(fx.mountpaths, path, &err), E_MOUNTPATH_STATE);
+    run("test ! -e A/.dfc", "mp1", "");
+    run("rmdir A", "mp1", "");
+    run("mv A B", "away", "mp1");
+    assert_int_equal(mountpaths_attach(fx.mountpaths, path, &err), 0);
+    assert_false(member_at("mp1")->missing || member_at("mp1")->disabled);
+    assert_text("a", "1");
+}
+
+static void *let_go_soon(void *set)
+{
+    usleep(200000);
+    mountpath_set_unref(set);
+    return NULL;
+}
+
+/* A request or a job holds what it was until it was disabled. */
+static void test_enabling_waits_for_who_holds_it(void **state)
+{
+    (void)state;
+    fixture_open();
+    struct error err = ERROR_INIT;
+    char path[100];
+    pthread_t holder;
+    snprintf(path, sizeof path, "%s/mp1", fx.dir);
+    const struct mountpath_set *held = mountpaths_current(fx.mountpaths);
+    assert_int_equal(mountpaths_disable(fx.mountpaths, path, "test", false, &err), 0);
+    assert_int_equal(pthread_create(&holder, NULL, let_go_soon, (void *)held), 0);
+    if (mountpaths_enable(fx.mountpaths, path, &err) != 0)
+        fail_msg("%s", err.message);
+    pthread_join(holder, NULL);
+}
+
 /* What a release without weights and generations has written. */
 static void test_format_1_is_read(void **state)
 {
@@ -492,6 +651,14 @@ int main(void)
         closed_test(test_a_missing_one_is_missed),
         closed_test(test_one_that_is_not_named_is_remembered),
         closed_test(test_a_missing_one_may_be_disabled),
+        closed_test(test_an_empty_directory_is_no_disk),
+        closed_test(test_another_targets_disk_is_not_ours),
+        closed_test(test_what_was_begun_without_disks_counts_for_nothing),
+        closed_test(test_a_link_that_leads_nowhere_is_a_missing_disk),
+        closed_test(test_without_any_disk_nothing_starts),
+        closed_test(test_a_moved_one_is_not_a_missing_one),
+        closed_test(test_a_missing_one_is_attached_again),
+        closed_test(test_enabling_waits_for_who_holds_it),
         closed_test(test_format_1_is_read),
         closed_test(test_an_added_one_loses_nothing),
         closed_test(test_an_empty_one_that_is_added_settles),

@@ -199,12 +199,19 @@ void mountpaths_reap(struct mountpaths *m)
     pthread_mutex_lock(&m->lock);
     struct mountpath *mp = m->closing;
     m->closing = NULL;
+    m->reaping += mp != NULL;
     pthread_mutex_unlock(&m->lock);
+    if (mp == NULL)
+        return;
     while (mp != NULL) {
         struct mountpath *next = mp->next_closing;
         close_one(mp);
         mp = next;
     }
+    pthread_mutex_lock(&m->lock);
+    m->reaping--;
+    pthread_cond_broadcast(&m->freed);
+    pthread_mutex_unlock(&m->lock);
 }
 
 bool mountpath_set_is_current(const struct mountpath_set *set)
@@ -225,18 +232,51 @@ static bool older_held(struct mountpaths *m, uint64_t serial)
     return false;
 }
 
+static bool opened_held(const struct mountpaths *m, const char *id)
+{
+    for (const struct set_impl *s = m->live; s != NULL; s = s->next) {
+        for (size_t i = 0; i < s->set.count; i++) {
+            if (strcmp(mountpath_id(s->set.all[i]), id) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* With the lock held: until a set goes, or for a while. */
+static void await_freed(struct mountpaths *m)
+{
+    enum { STEP_MS = 100 }; /* what else is waited for has no signal of its own */
+    uint64_t at = clock_ms() + STEP_MS;
+    struct timespec ts = {.tv_sec = (time_t)(at / 1000), .tv_nsec = (long)(at % 1000) * 1000000};
+    pthread_cond_timedwait(&m->freed, &m->lock, &ts);
+}
+
+bool mountpaths_wait_closed(struct mountpaths *m, const char *id, uint64_t timeout_ms)
+{
+    uint64_t until = clock_ms() + timeout_ms;
+    pthread_mutex_lock(&m->lock);
+    while (opened_held(m, id) && clock_ms() < until)
+        await_freed(m);
+    bool held = opened_held(m, id);
+    pthread_mutex_unlock(&m->lock);
+    if (held)
+        return false;
+    mountpaths_reap(m);
+    pthread_mutex_lock(&m->lock);
+    while (m->reaping > 0 && clock_ms() < until) /* another thread may be at it */
+        await_freed(m);
+    pthread_mutex_unlock(&m->lock);
+    return true;
+}
+
 bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set,
                            const atomic_bool *stop, uint64_t timeout_ms)
 {
     uint64_t serial = set_impl_of(set)->serial, until = clock_ms() + timeout_ms;
     pthread_mutex_lock(&m->lock);
-    while (older_held(m, serial) && !atomic_load(stop) && clock_ms() < until) {
-        enum { STEP_MS = 100 }; /* *stop has no signal of its own */
-        uint64_t at = clock_ms() + STEP_MS;
-        struct timespec ts = {.tv_sec = (time_t)(at / 1000),
-                              .tv_nsec = (long)(at % 1000) * 1000000};
-        pthread_cond_timedwait(&m->freed, &m->lock, &ts);
-    }
+    while (older_held(m, serial) && !atomic_load(stop) && clock_ms() < until)
+        await_freed(m);
     bool held = older_held(m, serial);
     pthread_mutex_unlock(&m->lock);
     return !held;

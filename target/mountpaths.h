@@ -123,6 +123,9 @@ int mountpaths_ask_resilver(struct mountpaths *m, struct error *err);
  * long; false: some is held. */
 bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set,
                            const atomic_bool *stop, uint64_t timeout_ms);
+/* Waits until nobody holds a set in which the member is open, for at most so long: it can be opened
+ * again.  Not for one that is open in the set in force. */
+bool mountpaths_wait_closed(struct mountpaths *m, const char *id, uint64_t timeout_ms);
 /* All objects lie where HRW over this set puts them.  E_MOUNTPATH_STATE where another set is in force
  * by now. */
 int mountpaths_settle(struct mountpaths *m, const struct mountpath_set *set, struct error *err);

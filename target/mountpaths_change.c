@@ -179,14 +179,27 @@ static int check_apart(const struct change *c, const char *path, struct error *e
     return 0;
 }
 
+static int enable_disabled(struct change *c, size_t i, struct error *err);
+
+/* One that was missing at a start is there again. */
+static bool was_missing(const struct change *c, const char *path, size_t *i)
+{
+    _cleanup_free_ char *real = realpath(path, NULL);
+    *i = real != NULL ? roster_find_path(c->next, real) : SIZE_MAX;
+    return *i != SIZE_MAX && c->next->members[*i].missing;
+}
+
 static int attach(struct change *c, const char *path, struct error *err)
 {
+    size_t i;
     _cleanup_(format_freep)
     struct format *format = NULL;
     _cleanup_(mountpath_closep)
     struct mountpath *mp = NULL;
     if (*path != '/')
         return error_set(err, E_INVALID, "'%s' is no absolute path", path);
+    if (was_missing(c, path, &i))
+        return enable_disabled(c, i, err);
     int code = mountpath_peek(path, &format, err);
     if (code == 0)
         code = check_not_member(c, path, format, err);
@@ -267,9 +280,28 @@ static int enable(struct change *c, const char *which, struct error *err)
     return code;
 }
 
+/* Requests and jobs may still hold what was disabled a moment ago. */
+static int await_closed(struct mountpaths *m, const char *which, struct error *err)
+{
+    enum { CLOSE_WAIT_MS = 5000 };
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
+    size_t i = roster_find_path(set->roster, which);
+    if (i == SIZE_MAX)
+        i = roster_find_id(set->roster, which);
+    if (i == SIZE_MAX || !set->roster->members[i].disabled ||
+        mountpaths_wait_closed(m, set->roster->members[i].id, CLOSE_WAIT_MS))
+        return 0;
+    return error_set(err, E_MOUNTPATH_STATE,
+                     "mountpath '%s' is still being closed: a request or a job uses it; try again",
+                     which);
+}
+
 int mountpaths_enable(struct mountpaths *m, const char *which, struct error *err)
 {
     struct change c;
+    int closed = await_closed(m, which, err);
+    if (closed != 0)
+        return closed;
     change_begin(&c, m);
     int code = enable(&c, which, err);
     change_end(&c);

@@ -35,6 +35,7 @@ struct mountpaths {
     struct set_impl *live; /* all sets that are held, the current one too */
     uint64_t next_serial;
     struct mountpath *closing;
+    unsigned reaping; /* threads that close some */
     pthread_rwlock_t listing;
 };
 

@@ -48,15 +48,49 @@ static void opening_done(struct opening *o)
 
 /* --- looking ---------------------------------------------------------------------------------- */
 
+/* Where a link leads to, or NULL.  In front of a relative one stands its own directory. */
+static char *link_target(const char *path)
+{
+    char text[PATH_MAX];
+    ssize_t n = readlink(path, text, sizeof text - 1);
+    const char *slash = strrchr(path, '/');
+    if (n <= 0)
+        return NULL;
+    text[n] = '\0';
+    if (text[0] == '/' || slash == NULL)
+        return xstrdup(text);
+    return xprintf("%.*s/%s", (int)(slash - path), path, text);
+}
+
+/* As the roster knows it, without symbolic links: also where the last of it is not there, since its
+ * disk is not mounted.  Else it would be taken for a new one, by another name. */
+static char *resolved(const char *path, int links)
+{
+    enum { LINKS_MAX = 40 };
+    char *real = realpath(path, NULL);
+    if (real != NULL)
+        return real;
+    _cleanup_free_ char *next = links < LINKS_MAX ? link_target(path) : NULL;
+    if (next != NULL)
+        return resolved(next, links + 1);
+    const char *slash = strrchr(path, '/');
+    if (slash == NULL || slash == path)
+        return xstrdup(path);
+    _cleanup_free_ char *parent = xstrndup(path, (size_t)(slash - path));
+    _cleanup_free_ char *above = resolved(parent, links);
+    return slash[1] == '\0' ? steal(above)
+                            : xprintf("%s%s", strcmp(above, "/") != 0 ? above : "", slash);
+}
+
 static struct candidate *candidate_add(struct opening *o, const char *path, bool listed)
 {
     struct candidate *c = &o->all[o->count++];
-    char *real = realpath(path, NULL);
-    *c = (struct candidate){
-        .path = real != NULL ? real : xstrdup(path), .listed = listed, .why = ERROR_INIT};
+    *c = (struct candidate){.path = resolved(path, 0), .listed = listed, .why = ERROR_INIT};
     struct error err = ERROR_INIT;
-    if (mountpath_peek(c->path, &c->format, &err) != 0)
+    if (mountpath_peek(c->path, &c->format, &err) != 0) {
         log_warn("format.json not readable", lstr("mountpath", c->path), lerr(&err));
+        c->why = err;
+    }
     return c;
 }
 
@@ -83,13 +117,30 @@ static const struct candidate *find_candidate(const struct opening *o, const cha
     return NULL;
 }
 
-/* Another target's says nothing about ours. */
+static bool is_own(const struct opening *o, const struct candidate *c)
+{
+    return c->format != NULL && strcmp(c->format->target, o->config->target_id) == 0;
+}
+
+static bool any_joined(const struct opening *o)
+{
+    for (size_t i = 0; i < o->count; i++) {
+        if (is_own(o, &o->all[i]) && o->all[i].format->cluster[0] != '\0')
+            return true;
+    }
+    return false;
+}
+
+/* Another target's says nothing about ours.  Nor does what a start has made in the directories of
+ * disks that were not mounted: no cluster has let that in. */
 static size_t own_formats(const struct opening *o, const struct format **formats)
 {
+    bool joined = any_joined(o);
     size_t n = 0;
     for (size_t i = 0; i < o->count; i++) {
-        if (o->all[i].format != NULL && strcmp(o->all[i].format->target, o->config->target_id) == 0)
-            formats[n++] = o->all[i].format;
+        const struct candidate *c = &o->all[i];
+        if (is_own(o, c) && (!joined || c->format->cluster[0] != '\0'))
+            formats[n++] = c->format;
     }
     return n;
 }
@@ -106,13 +157,20 @@ static void look_at_members(struct opening *o)
         struct candidate *c = candidate_add(o, m->path, false);
         if (c->format == NULL || strcmp(c->format->mountpath, m->id) == 0)
             continue;
-        format_free(steal(c->format)); /* another one is there */
+        error_set(&c->why, E_MOUNTPATH, "another mountpath is there, of target '%s'",
+                  c->format->target);
+        format_free(steal(c->format));
     }
     roster_free(o->roster);
     o->roster = format_newest_roster(formats, own_formats(o, formats));
 }
 
 /* --- opening ---------------------------------------------------------------------------------- */
+
+static bool is_member(const struct opening *o, const struct candidate *c)
+{
+    return is_own(o, c) && roster_find_id(o->roster, c->format->mountpath) != SIZE_MAX;
+}
 
 static bool is_disabled_member(const struct opening *o, const struct candidate *c)
 {
@@ -121,13 +179,18 @@ static bool is_disabled_member(const struct opening *o, const struct candidate *
     return i != SIZE_MAX && o->roster->members[i].disabled;
 }
 
-/* A member's directory without its format.json: the disk is not mounted.  It must not be taken for
- * a new one. */
+/* At the place of a member that is nowhere else there is no disk, or another one.  What is there
+ * must not be taken for a new mountpath. */
 static bool is_missing_member(const struct opening *o, const struct candidate *c)
 {
+    size_t i = roster_find_path(o->roster, c->path);
     _cleanup_free_ char *root = xprintf("%s/.dfc", c->path);
-    return c->format == NULL && roster_find_path(o->roster, c->path) != SIZE_MAX &&
-           access(root, F_OK) != 0 && !(c->listed && o->config->lost_ok);
+    if (i == SIZE_MAX || (c->listed && o->config->lost_ok))
+        return false;
+    if (c->format == NULL)
+        return o->config->missing_ok || access(root, F_OK) != 0;
+    return o->config->missing_ok && !is_member(o, c) &&
+           find_candidate(o, o->roster->members[i].id) == NULL;
 }
 
 static bool is_wanted(const struct opening *o, const struct candidate *c)
@@ -141,11 +204,15 @@ static bool is_wanted(const struct opening *o, const struct candidate *c)
     return !is_disabled_member(o, c) && !is_missing_member(o, c);
 }
 
-/* One that may be missing may also be broken. */
+/* One that may be missing may also be broken.  One that is whole, and was made at another path, may
+ * be a copy: that is for the operator to say.  Nor is a lack of descriptors or memory a disk's
+ * fault. */
 static bool may_fail(const struct opening *o, const struct candidate *c)
 {
-    bool member = c->format != NULL && roster_find_id(o->roster, c->format->mountpath) != SIZE_MAX;
-    return member && (o->config->missing_ok || (o->config->lost_ok && !c->listed));
+    if (!is_member(o, c) || c->why.code == E_OVERLOAD || c->why.code == E_NOMEM)
+        return false;
+    bool moved = strcmp(c->format->path, c->path) != 0 && !o->config->moved_ok;
+    return (o->config->missing_ok && !moved) || (o->config->lost_ok && !c->listed);
 }
 
 /* One that is given twice has a lock that says so. */
@@ -234,8 +301,9 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
 int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct error *err)
 {
     int code = start_index(m, mp, err);
-    if (code == 0)
-        code = reindexer_new(mp, &mp->reindexer, err);
+    if (code != 0)
+        return error_recode(err, E_MOUNTPATH, "mountpath '%s'", mp->path);
+    code = reindexer_new(mp, &mp->reindexer, err);
     if (code == 0)
         code = m->config.plain_io ? disk_open_plain("disk", m->config.disk_depth, &mp->disk, err)
                                   : disk_open("disk", m->config.disk_depth, &mp->disk, err);
@@ -245,7 +313,7 @@ int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct
         code = reader_new(mp->path, m->config.readers, m->config.readers_queue, &mp->reader, err);
     if (code == 0)
         reader_measure(mp->reader, mp->meter);
-    return code == 0 ? 0 : error_recode(err, E_MOUNTPATH, "mountpath '%s'", mp->path);
+    return code == 0 ? 0 : error_wrap(err, "mountpath '%s'", mp->path);
 }
 
 static int bring_up_one(void *ctx, size_t i, struct error *err)
@@ -274,32 +342,64 @@ static struct mountpath *find_opened(const struct opening *o, const char *id)
     return c != NULL ? c->mp : NULL;
 }
 
+/* Why a member is not open: of those that were looked at under its id, or at its path. */
+static const char *why_not_open(const struct opening *o, const struct roster_member *m)
+{
+    const char *why = "it was missing at the start";
+    for (size_t i = 0; i < o->count; i++) {
+        const struct candidate *c = &o->all[i];
+        bool same = c->format != NULL && strcmp(c->format->mountpath, m->id) == 0;
+        if (c->why.code != 0 && (same || strcmp(c->path, m->path) == 0))
+            why = c->why.message;
+    }
+    return why;
+}
+
 static int treat_missing(struct opening *o, size_t i, struct error *err)
 {
     const struct roster_member *m = &o->roster->members[i];
-    const struct candidate *c = find_candidate(o, m->id);
-    const char *why =
-        c != NULL && c->why.code != 0 ? c->why.message : "it was missing at the start";
+    const char *why = why_not_open(o, m);
     if (o->config->lost_ok) {
         log_warn("mountpath given up", lstr("mountpath", m->path), lstr("why", why));
         roster_give_up(o->roster, i);
     } else if (o->config->missing_ok) {
         log_error("mountpath disabled", lstr("mountpath", m->path), lstr("why", why));
         _cleanup_free_ char *copy = xstrdup(why);
-        roster_disable(o->roster, i, copy, clock_wall_ms());
+        roster_miss(o->roster, i, copy, clock_wall_ms());
     } else {
         return error_set(err, E_MOUNTPATH,
                          "mountpath '%s' is missing: without it its objects would seem not to "
-                         "exist; start with --mountpath-missing-ok=true to have it disabled, or, "
-                         "where it is lost for good, once with --mountpath-lost-ok=true",
+                         "exist; start with --mountpath-missing-ok to have it disabled, or, "
+                         "where it is lost for good, once with --mountpath-lost-ok",
                          m->path);
     }
     return 0;
 }
 
+/* A target without one disk that works has nothing to serve, and must not begin anew. */
+static int check_one_works(const struct opening *o, struct error *err)
+{
+    const struct roster_member *first = NULL;
+    for (size_t i = 0; i < o->roster->count; i++) {
+        const struct roster_member *m = &o->roster->members[i];
+        if (m->disabled)
+            continue;
+        if (find_opened(o, m->id) != NULL)
+            return 0;
+        first = first != NULL ? first : m;
+    }
+    if (first == NULL || !o->config->missing_ok || o->config->lost_ok)
+        return 0;
+    return error_set(
+        err, E_MOUNTPATH,
+        "no mountpath works; '%s': %s. Mount the disks and start again, or, where they "
+        "are lost for good, start once with --mountpath-lost-ok",
+        first->path, why_not_open(o, first));
+}
+
 static int agree_on_missing(struct opening *o, struct error *err)
 {
-    int code = 0;
+    int code = check_one_works(o, err);
     for (size_t i = o->roster->count; i-- > 0 && code == 0;) {
         const struct roster_member *m = &o->roster->members[i];
         if (!m->disabled && find_opened(o, m->id) == NULL)

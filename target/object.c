@@ -13,7 +13,9 @@
 #include "hrw/hrw.h"
 #include "io/meter.h"
 #include "io/reader.h"
+#include "target/attr_rank.h"
 #include "target/ec_manifest.h"
+#include "target/quarantine.h"
 
 enum { FILE_MODE = 0640 };
 
@@ -248,6 +250,9 @@ static int object_take_any(const struct object_place *p, struct mountpath *mp, i
         return error_recode(err, code, "object '%s' on '%s'", p->name, mp->path);
     if (strcmp(o->attr.name, p->name) != 0)
         return object_not_found(p->name, err);
+    if ((uint64_t)st.st_size != o->attr.size && st.st_size == 0 && quarantine_fd_is_no_room(fd))
+        return error_set(err, E_NO_SPACE, "the bytes of object '%s' have found no room on '%s'",
+                         p->name, mp->path);
     if ((uint64_t)st.st_size != o->attr.size)
         return error_set(err, E_CORRUPT, "object '%s' on '%s' has %llu bytes, not %llu", p->name,
                          mp->path, (unsigned long long)st.st_size,
@@ -396,6 +401,7 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
     object_lock(&p);
     code = stored_read(&p, &cur, &why);
     bool hollow = code == 0 && stored_is_hollow(&p, &cur);
+    bool no_room = hollow && stored_has_no_room(&p, &cur);
     object_unlock(&p);
     if (code == E_HASH_COLLISION) /* another name's */
         return 0;
@@ -408,10 +414,13 @@ int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
         return 0;
     *out = (struct object_held){.found = true,
                                 .visible = !attr_is_tombstone(&cur.attr),
+                                .rank = no_room ? 0 : attr_rank(&cur.attr),
                                 .damaged = hollow,
+                                .no_room = no_room,
                                 .version = cur.attr.version,
                                 .size = cur.attr.size,
                                 .modified_ms = cur.attr.modified_ms,
+                                .checksum = cur.attr.checksum,
                                 .slices = ec_manifest_tag(&cur.attr),
                                 .pending = attr_is_pending(&cur.attr),
                                 .sent = !attr_is_pending(&cur.attr) && object_was_sent(&cur.attr)};

@@ -58,6 +58,8 @@ struct object_store_config {
     size_t put_buffer_bytes;         /* small pieces are gathered to so much */
     uint64_t put_memory_bytes;       /* of all buffers; above it, writers go without */
     struct space_limits space;       /* of what PUT may fill */
+    struct space_steps grow;         /* of what has no announced length */
+    struct space_steps allocate;     /* of what has */
 };
 
 struct object_store *object_store_new(const struct object_store_config *config);
@@ -77,7 +79,8 @@ struct object {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged.  With attr.slices the file
+/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged; E_NO_SPACE where the bytes never
+ * came, for lack of room (hollow.h).  With attr.slices the file
  * is a manifest, and object_bytes.h has the bytes. */
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
@@ -110,10 +113,13 @@ struct object_held {
     bool found;   /* an object or a tombstone */
     bool visible; /* an object */
     bool damaged; /* one that has not its bytes any more, as far as its length says */
+    bool no_room; /* damaged, too: they never came here, for there was no room (hollow.h) */
     bool unreadable; /* not found, but there is something whose attribute cannot be read */
     struct version version;
+    uint64_t rank; /* attr_rank.h; 0: not known (a target of an earlier build does not say it) */
     uint64_t size;
     int64_t modified_ms;
+    struct checksum_value checksum;
     uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
     uint64_t hidden_slices; /* the tag of one that a job hides here, of which nothing else is said */
     bool pending;    /* the bucket's backend does not have it yet (back.h) … */
@@ -169,7 +175,10 @@ struct object_moved {
     int64_t modified_ms;
     bool tombstone;
     bool pending; /* as object_held's */
+    bool ranks;   /* of the same version the greater rank stays (attr_rank.h) */
     bool stays;   /* object_put_commit_as() */
+    uint64_t hollow; /* it has so many bytes, none of which comes: hollow.h.  The spec's `expect` is
+                      * theirs */
 };
 
 struct object_put_spec {
@@ -190,7 +199,7 @@ struct object_put_spec {
      * here, and the new version is greater than its own. */
     const struct object_held *earlier;
     /* Or NULL.  Takes the name's place where it is greater than what is there, or the same and what is
-     * there has lost its bytes; else E_NOT_MODIFIED. */
+     * there has lost its bytes, or less rank; else E_NOT_MODIFIED. */
     const struct object_moved *moved;
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
     bool pending;       /* the bucket's backend gets it later (back.h) */
@@ -199,6 +208,9 @@ struct object_put_spec {
 
 struct object_put;
 
+/* Is there room for so many bytes more where the name belongs?  E_NO_SPACE. */
+int object_check_room(struct object_store *s, uint64_t bucket_id, const char *name, uint64_t size,
+                      struct error *err);
 /* Everything of the spec but the condition's ctx is copied.  E_NO_SPACE, E_OBJECT_RESERVED,
  * E_HASH_COLLISION; with a job E_OBJECT_EXISTS where a visible object has the name. */
 int object_put_begin(struct object_store *s, const struct object_put_spec *spec,

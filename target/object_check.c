@@ -50,6 +50,12 @@ bool stored_is_hollow(const struct object_place *p, const struct stored *cur)
     return stat(path, &st) == 0 && (uint64_t)st.st_size != cur->attr.size;
 }
 
+bool stored_has_no_room(const struct object_place *p, const struct stored *cur)
+{
+    _cleanup_free_ char *path = object_place_text(p, cur->mp);
+    return quarantine_is_no_room(path);
+}
+
 /* --- what is there, under the lock ------------------------------------------------------------ */
 
 /* Which file it is that is wrong: another one, which is written meanwhile, is not moved aside. */

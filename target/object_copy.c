@@ -74,6 +74,26 @@ bool object_copy_may_pass(int code)
            code == E_WRONG_OWNER || code == E_CANCELLED;
 }
 
+/* Where the bytes of what is copied come from, and what is told of it. */
+struct from {
+    const struct object *object;
+    uint64_t bucket_id;
+    struct attr attr;
+    bool leaves_backend; /* it is another object's copy, and that one's bucket has a backend */
+};
+
+/* What moves goes as it lies here: of an object in slices the manifest, without bytes. */
+static int from_of(const struct object_copy *copy, const struct cluster_state *s, struct from *out,
+                   struct error *err)
+{
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, copy->from_bucket_id);
+    out->object = copy->from;
+    out->bucket_id = copy->from_bucket_id;
+    out->attr = copy->from->attr;
+    out->leaves_backend = !copy->moves && !copy->is_new && b != NULL && b->props.backend != NULL;
+    return copy->moves ? 0 : object_bytes_attr(copy->from, &out->attr, err);
+}
+
 static int check_stopped(struct object_copier *c, struct error *err)
 {
     pthread_mutex_lock(&c->lock);
@@ -83,6 +103,13 @@ static int check_stopped(struct object_copier *c, struct error *err)
 }
 
 /* --- to another target ------------------------------------------------------------------------ */
+
+/* "Content-Type:" keeps libcurl from sending one of its own. */
+const char *object_type_line(struct arena *a, const char *content_type)
+{
+    return content_type != NULL ? http_header_line(a, "Content-Type", content_type)
+                                : "Content-Type:";
+}
 
 /* "Name: value" lines for one call. */
 struct headers {
@@ -101,24 +128,30 @@ static void put_header(struct headers *h, const char *line)
     h->lines[h->count] = NULL;
 }
 
+static bool is_of_backend(const char *name)
+{
+    return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
+           strcmp(name, OBJECT_BACKEND_SENT) == 0;
+}
+
 /* Another object has no part in what the backend of this one has said of it. */
-static bool next_carried(const struct attr *a, size_t *pos, const char **name, const char **value)
+static bool next_carried(const struct attr *a, bool leaves_backend, size_t *pos, const char **name,
+                         const char **value)
 {
     while (attr_meta_next(a, pos, name, value)) {
-        if (strcmp(*name, OBJECT_BACKEND_ETAG) != 0 &&
-            strcmp(*name, OBJECT_BACKEND_MODIFIED) != 0 && strcmp(*name, OBJECT_BACKEND_SENT) != 0)
+        if (!leaves_backend || !is_of_backend(*name))
             return true;
     }
     return false;
 }
 
-static void put_meta(struct headers *h, const struct object_copy *copy, const struct attr *a)
+static void put_meta(struct headers *h, const struct from *from)
 {
     size_t pos = 0;
     const char *name, *value;
-    while (copy->moves || copy->is_new ? attr_meta_next(a, &pos, &name, &value)
-                       : next_carried(a, &pos, &name, &value))
-        put_header(h, arena_printf(h->arena, OBJECT_META_PREFIX "%s: %s", name, value));
+    while (next_carried(&from->attr, from->leaves_backend, &pos, &name, &value))
+        put_header(h, http_header_line(
+                          h->arena, arena_printf(h->arena, OBJECT_META_PREFIX "%s", name), value));
 }
 
 static void put_moved(struct headers *h, const struct attr *a)
@@ -141,8 +174,9 @@ static void put_hidden(struct headers *h, const struct object_copy *copy)
                                (unsigned long long)copy->attempt));
 }
 
-static void put_headers(struct headers *h, const struct object_copy *copy, const struct attr *a)
+static void put_headers(struct headers *h, const struct object_copy *copy, const struct from *from)
 {
+    const struct attr *a = &from->attr;
     char hex[2 * CHECKSUM_MAX + 1];
     if (copy->moves)
         put_moved(h, a);
@@ -152,8 +186,7 @@ static void put_headers(struct headers *h, const struct object_copy *copy, const
                                 (unsigned long long)copy->term, (unsigned long long)copy->version));
     else
         put_header(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_DURABLE);
-    put_header(h, arena_printf(h->arena, "Content-Type:%s%s", a->content_type != NULL ? " " : "",
-                               a->content_type != NULL ? a->content_type : ""));
+    put_header(h, object_type_line(h->arena, a->content_type));
     if (a->checksum.type != CHECKSUM_NONE) {
         checksum_hex(&a->checksum, hex);
         put_header(
@@ -162,7 +195,7 @@ static void put_headers(struct headers *h, const struct object_copy *copy, const
     }
     if (a->slices != NULL)
         put_header(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
-    put_meta(h, copy, a);
+    put_meta(h, from);
     if (copy->job_id != NULL)
         put_hidden(h, copy);
 }
@@ -221,22 +254,6 @@ int object_copier_call(struct object_copier *c, const struct http_call *call, st
     struct sending s;
     int code = sending_begin(&s, c, call, err);
     return code != 0 ? code : sending_end(&s, err);
-}
-
-/* Where the bytes of what is copied come from, and what is told of it. */
-struct from {
-    const struct object *object;
-    uint64_t bucket_id;
-    struct attr attr;
-};
-
-/* What moves goes as it lies here: of an object in slices the manifest, without bytes. */
-static int from_of(const struct object_copy *copy, struct from *out, struct error *err)
-{
-    out->object = copy->from;
-    out->bucket_id = copy->from_bucket_id;
-    out->attr = copy->from->attr;
-    return copy->moves ? 0 : object_bytes_attr(copy->from, &out->attr, err);
 }
 
 static int each_piece(struct object_copier *c, const struct from *from, ec_take_fn *take, void *ctx,
@@ -325,7 +342,7 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
     location_put_object(&url, b->name, copy->name);
     location_put_version(&url, s, b->id, &separator);
     struct headers h = {.arena = arena_new(1024)};
-    put_headers(&h, copy, &from->attr);
+    put_headers(&h, copy, from);
     struct http_call call = {.method = HTTP_PUT, .url = buf_str(&url), .headers = h.lines};
     int code = from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, from, &call, err)
                                                  : send_stream(c, from, &call, err);
@@ -348,11 +365,11 @@ static int take_into_put(void *ctx, const void *data, size_t len, struct error *
     return code != 0 ? code : object_put_write(v->put, data, len, err);
 }
 
-static void carry_meta(const struct attr *a, struct buf *out)
+static void carry_meta(const struct attr *a, bool leaves_backend, struct buf *out)
 {
     size_t pos = 0;
     const char *name, *value;
-    while (next_carried(a, &pos, &name, &value)) {
+    while (next_carried(a, leaves_backend, &pos, &name, &value)) {
         buf_append(out, name, strlen(name) + 1);
         buf_append(out, value, strlen(value) + 1);
     }
@@ -362,7 +379,7 @@ bool object_copy_is_taken(const struct bucket *b, const struct attr *a)
 {
     _cleanup_(buf_done)
     struct buf meta = BUF_INIT;
-    carry_meta(a, &meta);
+    carry_meta(a, true, &meta);
     return backend_meta_check(b->props.backend, meta.data, meta.len, NULL) == 0;
 }
 
@@ -395,7 +412,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
         return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
     _cleanup_(buf_done)
     struct buf meta = BUF_INIT;
-    carry_meta(a, &meta);
+    carry_meta(a, from->leaves_backend, &meta);
     int code = bucket_refuse_made(b, "copies", err);
     if (code == 0 && pending)
         code = backend_meta_check(b->props.backend, meta.data, meta.len, err);
@@ -474,7 +491,7 @@ int object_copy(struct object_copier *c, const struct object_copy *copy, struct 
     if (code == 0)
         code = find_owner(s, b, copy, &owner, err);
     if (code == 0)
-        code = from_of(copy, &from, err);
+        code = from_of(copy, s, &from, err);
     if (code != 0)
         return code;
     if (strcmp(owner->id, c->target->id) == 0 && !copies_are_several(b))

@@ -9,6 +9,7 @@
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
  *                              Dfc-Copy: move               the object itself, with its version
+ *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
  * (rebalance.h) Dfc-Copy: stage              bytes that are not visible yet (staged.h)
  *
  * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its
@@ -28,12 +29,14 @@
 #define OBJECT_COPY_HEADER "Dfc-Copy"
 #define OBJECT_COPY_DURABLE "durable"
 #define OBJECT_COPY_MOVE "move" /* with Dfc-Version, and: */
+#define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
 #define OBJECT_COPY_STAGE "stage" /* with Dfc-Stage */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */
 
+struct arena;
 struct http_call;
 struct object_copier;
 struct target;
@@ -63,6 +66,9 @@ struct object_copy {
  * E_OBJECT_RESERVED, E_HASH_COLLISION of the new name. */
 int object_copy(struct object_copier *c, const struct object_copy *copy, struct error *err);
 bool object_copy_may_pass(int code);
+
+/* The header line (http_call.headers) of an object's type; NULL: it was stored without one. */
+const char *object_type_line(struct arena *a, const char *content_type);
 
 /* Would the bucket's backend take the metadata that a copy of this object has?  There may be some
  * that it has got by other ways. */

@@ -64,6 +64,8 @@ bool stored_lost(const struct object_place *p, const struct stored *cur, struct 
 bool stored_lost_object(const struct object_place *p, const struct stored *cur);
 /* Is there an object whose file has not its length: a stub (quarantine.h), or cut? */
 bool stored_is_hollow(const struct object_place *p, const struct stored *cur);
+/* Is it a stub whose bytes never came, for lack of room? */
+bool stored_has_no_room(const struct object_place *p, const struct stored *cur);
 void stored_copy(struct stored *to, const struct stored *from);
 
 /* Makes the index say what the file on p->mp says; where that fails, the index is stale. */

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/object_internal.h"
+#include "target/quarantine.h"
 
 enum { COPY_BYTES = 1 << 20, TRIES_MAX = 3 };
 
@@ -59,9 +60,12 @@ static int copy_bytes(struct move *m, int in, uint64_t size, struct checksum *su
     return 0;
 }
 
-static int copy_attribute(struct move *m, struct error *err)
+/* Also that its bytes have found no room, where so (hollow.h). */
+static int copy_attribute(struct move *m, bool no_room, struct error *err)
 {
     int code = object_set_attr(m->place.mp, m->fd, &m->cur.attr, err);
+    if (code == 0 && no_room)
+        code = quarantine_mark_no_room(m->place.mp, m->fd, err);
     if (code != 0)
         return mountpath_failed(m->place.mp, code);
     int errnum = fault_errno("disk.sync");
@@ -86,7 +90,8 @@ static int copy_checked(struct move *m, int in, struct error *err)
         log_error("object does not have its checksum any more", lstr("mountpath", m->from->path),
                   lstr("name", m->place.name));
     }
-    return code != 0 ? code : copy_attribute(m, err);
+    return code != 0 ? code
+                     : copy_attribute(m, st.st_size == 0 && quarantine_fd_is_no_room(in), err);
 }
 
 static int make_copy(struct move *m, struct error *err)

@@ -153,7 +153,9 @@ static void who_has_lost_a_name_writes_it_no_more(void **unused)
     fx.store = object_store_new(&(struct object_store_config){.mountpaths = fx.mountpaths,
                                                               .env = &env,
                                                               .put_buffer_bytes = BUFFER,
-                                                              .put_memory_bytes = 1 << 20});
+                                                              .put_memory_bytes = 1 << 20,
+                                                              .grow = FIXTURE_GROW,
+                                                              .allocate = FIXTURE_ALLOCATE});
     assert_int_equal(put_text_as("a", "late", DURABILITY_SYNC, &err), E_STALE_MAP);
     assert_int_equal(delete_name("a"), E_STALE_MAP);
     assert_text("a", "mine");
@@ -191,6 +193,41 @@ static void a_tombstone_is_taken_where_objects_find_no_room(void **unused)
     object_put_abort(p);
 }
 
+static int put_hollow(const char *name, uint64_t counter, uint64_t size, struct error *err)
+{
+    const struct object_moved moved = {.version = {1, 7, counter}, .modified_ms = 9, .hollow = size};
+    return put_moved(name, "", &moved, err);
+}
+
+/* Where there is no room for its bytes an object is known, and nothing older is there any more. */
+static void an_object_is_known_without_its_bytes(void **unused)
+{
+    (void)unused;
+    const struct object_moved first = {.version = {1, 7, 1}, .modified_ms = 1};
+    const struct object_moved second = {.version = {1, 7, 2}, .modified_ms = 9};
+    struct object o;
+    struct error err = ERROR_INIT;
+    fx.map = 20;
+    assert_int_equal(put_moved("a", "hello", &first, &err), 0);
+    assert_int_equal(put_hollow("a", 1, 5, &err), E_NOT_MODIFIED); /* its bytes are here */
+    assert_false(look("a").damaged);
+    fault_configure("disk.room=ENOSPC", NULL);
+    assert_int_equal(put_moved("a", "world!", &second, &err), E_NO_SPACE);
+    assert_int_equal(put_hollow("a", 2, 6, &err), 0);
+    assert_int_equal(put_hollow("a", 2, 6, &err), E_NOT_MODIFIED);
+    struct object_held held = look("a");
+    assert_true(held.found && held.visible && held.damaged && held.no_room);
+    assert_version(&held.version, 1, 7, 2);
+    assert_int_equal(held.size, 6);
+    assert_int_equal(object_open(fx.store, BUCKET, "a", &o, &err), E_NO_SPACE);
+    fault_configure("", NULL);
+    assert_int_equal(put_moved("a", "hello", &first, &err), E_NOT_MODIFIED);
+    assert_int_equal(put_moved("a", "world!", &second, &err), 0);
+    assert_false(look("a").damaged || look("a").no_room);
+    assert_text("a", "world!");
+    assert_no_leftovers();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -202,6 +239,7 @@ int main(void)
         store_test(what_is_elsewhere_can_be_deleted_here),
         store_test(who_has_lost_a_name_writes_it_no_more),
         store_test(only_what_was_sent_is_dropped),
+        store_test(an_object_is_known_without_its_bytes),
         store_test(a_tombstone_is_taken_where_objects_find_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -11,7 +11,10 @@
 #include "io/file.h"
 #include "io/meter.h"
 #include "io/reader.h"
+#include "target/claim.h"
+#include "target/attr_rank.h"
 #include "target/object_commit.h"
+#include "target/quarantine.h"
 
 enum {
     ARENA_BYTES = 512,
@@ -26,6 +29,9 @@ struct object_put {
     struct arena *texts;
     uint64_t size;    /* announced, or OBJECT_SIZE_UNKNOWN */
     uint64_t written; /* what object_put_write() was given */
+    uint64_t claimed; /* so far room was asked for … */
+    bool allocated;   /* … and taken, more than may be written */
+    uint64_t hollow;  /* how many bytes it has that do not come */
     struct checksum *checksum;
     struct checksum *checksum_expected; /* when its type is another one */
     struct checksum_value expect;       /* type NONE: nothing was promised */
@@ -33,6 +39,7 @@ struct object_put {
     size_t buffer_size, buffered;
     bool finished; /* all bytes have come, and are what they should be */
     bool decided;  /* a write of our own, whose version other owners have */
+    bool ranks;    /* of the same version the greater rank stays */
     bool yields;   /* it takes the place of nothing that is pending */
     object_done_fn *done;
     void *arg;
@@ -88,12 +95,28 @@ static int hidden_rule(struct commit *c, const struct stored *cur, struct error 
     return 0;
 }
 
-/* A mover never overwrites what is newer, or the same and whole. */
+/* What is stored of it is known once all bytes have come; until then what was announced. */
+static bool has_more_rank(const struct object_put *p, const struct stored *cur)
+{
+    struct attr a = p->commit.attr;
+    if (!p->ranks || attr_is_tombstone(&a) || attr_is_tombstone(&cur->attr))
+        return false;
+    if (!p->finished) {
+        a.size = p->size;
+        a.checksum = p->expect;
+    }
+    return attr_rank(&a) > attr_rank(&cur->attr);
+}
+
+/* A mover never overwrites what is newer, or the same and whole, and of no less rank; nor, without
+ * bytes, the same at all. */
 static int moved_rule(const struct commit *c, const struct stored *cur, struct error *err)
 {
     int than =
         !cur->exists || cur->damaged ? -1 : version_compare(&cur->attr.version, &c->attr.version);
-    if (than > 0 || (than == 0 && !stored_is_hollow(&c->place, cur)))
+    const struct object_put *p = put_of((struct commit *)c);
+    bool betters = p->hollow == 0 && (stored_is_hollow(&c->place, cur) || has_more_rank(p, cur));
+    if (than > 0 || (than == 0 && !betters))
         return error_set(err, E_NOT_MODIFIED, "object '%s' is there already", c->place.name);
     return 0;
 }
@@ -155,9 +178,11 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
         p->commit.earlier = *spec->earlier;
     if (spec->moved != NULL) {
         p->commit.moved = true;
+        p->ranks = spec->moved->ranks;
         a->version = spec->moved->version;
         a->modified_ms = spec->moved->modified_ms;
         a->flags |= spec->moved->tombstone ? ATTR_TOMBSTONE : 0;
+        p->hollow = spec->moved->hollow;
     }
     if (spec->pending || (spec->moved != NULL && spec->moved->pending))
         a->flags |= ATTR_PENDING;
@@ -176,26 +201,52 @@ static void put_start_checksums(struct object_put *p, const struct object_put_sp
         p->checksum_expected = checksum_new(p->expect.type);
 }
 
-static int put_check_space(const struct object_put *p, struct error *err)
+static bool put_is_announced(const struct object_put *p)
 {
-    const struct mountpath *mp = p->commit.place.mp;
-    struct space space;
-    int code = mountpath_capacity(mp, &space.total, &space.available, err);
-    if (code != 0)
-        return code;
-    uint64_t size = p->size != OBJECT_SIZE_UNKNOWN ? p->size : 0;
-    return space_admit(&p->commit.place.store->config.space, mp->path, &space, size, err);
+    return p->size != OBJECT_SIZE_UNKNOWN;
 }
 
-static int put_preallocate(struct object_put *p, struct error *err)
+/* Before a byte has come: of all that is announced, or of what there may be at first. */
+static int put_check_space(const struct object_put *p, struct error *err)
 {
-    if (p->size == OBJECT_SIZE_UNKNOWN || p->size < PREALLOCATE_MIN)
+    const struct object_store_config *config = &p->commit.place.store->config;
+    const struct mountpath *mp = p->commit.place.mp;
+    uint64_t size = put_is_announced(p) ? p->size : config->grow.first;
+    return claim_admit(&config->space, mp->path, mp->root_fd, size, err);
+}
+
+int object_check_room(struct object_store *s, uint64_t bucket_id, const char *name, uint64_t size,
+                      struct error *err)
+{
+    _cleanup_place_ struct object_place p = {0};
+    int code = object_place_set(&p, s, bucket_id, name, err);
+    return code != 0 ? code : claim_admit(&s->config.space, p.mp->path, p.mp->root_fd, size, err);
+}
+
+/* How far room is taken before the byte at `at` is written. */
+static uint64_t put_claim_end(const struct object_put *p, uint64_t at)
+{
+    const struct object_store_config *config = &p->commit.place.store->config;
+    if (!put_is_announced(p))
+        return space_step_end(&config->grow, at);
+    uint64_t end = space_step_end(&config->allocate, at);
+    return p->size < PREALLOCATE_MIN || end > p->size ? p->size : end;
+}
+
+/* What is small, and the beginning of what may be, is let in by put_check_space() alone. */
+static int put_claim(struct object_put *p, uint64_t at, struct error *err)
+{
+    const struct mountpath *mp = p->commit.place.mp;
+    uint64_t from = p->claimed, end = put_claim_end(p, at);
+    if (end <= from)
         return 0;
-    if (fallocate(p->commit.fd, FALLOC_FL_KEEP_SIZE, 0, (off_t)p->size) == 0 ||
-        errno == EOPNOTSUPP || errno == ENOSYS)
+    p->claimed = end;
+    if (from == 0 && (!put_is_announced(p) || p->size < PREALLOCATE_MIN))
         return 0;
-    return error_errno(err, errno, "reserve %llu bytes on '%s'", (unsigned long long)p->size,
-                       p->commit.place.mp->path);
+    p->allocated = true;
+    if (from == 0)
+        return claim_allocate(mp->path, p->commit.fd, from, end, err);
+    return claim_take(&p->commit.place.store->config.space, mp->path, p->commit.fd, from, end, err);
 }
 
 /* A text that is too long is refused before the bytes come. */
@@ -214,10 +265,13 @@ static bool put_is_worth_asking(const struct object_put *p)
            p->size > ASK_FIRST_MIN;
 }
 
-/* A tombstone is let in where there is no room, which it makes: some is kept for it. */
+/* A tombstone is let in where there is no room, which it makes: some is kept for it.  So is what
+ * moves here without bytes: other owners have it already, and what it stands for is to be known
+ * here, too. */
 static bool put_takes_room(const struct object_put *p)
 {
-    return (p->commit.attr.flags & ATTR_TOMBSTONE) == 0;
+    bool comes_alone = p->commit.moved && (p->size == 0 || p->hollow > 0);
+    return (p->commit.attr.flags & ATTR_TOMBSTONE) == 0 && !comes_alone;
 }
 
 static int put_begin_steps(struct object_put *p, struct error *err)
@@ -228,9 +282,10 @@ static int put_begin_steps(struct object_put *p, struct error *err)
         (put_takes_room(p) && (code = put_check_space(p, err)) != 0) ||
         (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
         (code = mountpath_make_dir(c->place.mp, c->place.bucket_id, &c->place.path, err)) != 0 ||
-        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
+        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0 ||
+        (p->hollow > 0 && (code = quarantine_mark_no_room(c->place.mp, c->fd, err)) != 0))
         return code;
-    return put_takes_room(p) ? put_preallocate(p, err) : 0;
+    return put_takes_room(p) && p->size > 0 ? put_claim(p, 0, err) : 0;
 }
 
 int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
@@ -332,6 +387,9 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
         return error_set(err, E_LENGTH, "more than the announced %llu bytes have come",
                          (unsigned long long)p->size);
     p->written += len;
+    int code = put_takes_room(p) && len > 0 ? put_claim(p, p->written - 1, err) : 0;
+    if (code != 0)
+        return code;
     checksum_update(p->checksum, data, len);
     if (p->checksum_expected != NULL)
         checksum_update(p->checksum_expected, data, len);
@@ -367,6 +425,10 @@ int object_put_share(const struct object_put *p, int *fd, struct reader **reader
 
 static int put_check_sum(struct object_put *p, struct error *err)
 {
+    if (p->hollow > 0) { /* of bytes that others have */
+        p->commit.attr.checksum = p->expect;
+        return 0;
+    }
     struct checksum_value got = {.type = CHECKSUM_NONE};
     checksum_final(p->checksum, &p->commit.attr.checksum);
     if (p->checksum_expected != NULL)
@@ -392,9 +454,11 @@ int object_put_finish(struct object_put *p, struct error *err)
     int code = put_check_sum(p, err);
     if (code == 0)
         code = object_put_flush(p, err);
+    if (code == 0 && p->allocated && p->claimed > p->written)
+        code = claim_end(p->commit.place.mp->path, p->commit.fd, p->written, err);
     if (code == 0 && p->commit.attr.job != NULL)
         disk_write_begin(p->commit.fd); /* all that a job makes is synced before it is seen */
-    p->commit.attr.size = p->written;
+    p->commit.attr.size = p->hollow > 0 ? p->hollow : p->written;
     if (!p->commit.moved)
         p->commit.attr.modified_ms = clock_wall_ms();
     p->finished = code == 0;

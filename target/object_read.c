@@ -35,11 +35,13 @@ enum { OBJECT_DOUBTED = OBJECT_WAITS + 1 };
 
 /* --- headers ---------------------------------------------------------------------------------- */
 
-void object_reply_meta(struct http_request *req, const struct attr *a)
+void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer)
 {
     size_t pos = 0;
     const char *name, *value;
     while (attr_meta_next(a, &pos, &name, &value)) {
+        if (!to_peer && strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
+            continue; /* clients get Content-Encoding */
         char header[sizeof OBJECT_META_PREFIX + ATTR_META_MAX];
         snprintf(header, sizeof header, OBJECT_META_PREFIX "%s", name);
         http_reply_header(req, header, value);
@@ -58,15 +60,16 @@ static const char *content_type(const struct attr *a)
     return a->content_type != NULL ? a->content_type : "application/octet-stream";
 }
 
-static void put_headers(struct http_request *req, const struct attr *a)
+static void put_headers(const struct object_call *call, const struct attr *a)
 {
+    struct http_request *req = call->req;
     char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1];
     checksum_hex(&a->checksum, hex);
     http_reply_header(req, "Accept-Ranges", "bytes");
     http_reply_header(req, "Dfc-Version", version_format(&a->version, version));
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
-    object_reply_meta(req, a);
+    object_reply_meta(req, a, call->holder);
 }
 
 /* Nothing is ever decoded here. */
@@ -230,7 +233,7 @@ static ssize_t verified_read(void *ctx, char *out, size_t max)
 
 static void put_object_headers(const struct object_call *call, const struct attr *a)
 {
-    put_headers(call->req, a);
+    put_headers(call, a);
     if (a->slices != NULL && call->holder)
         http_reply_header(call->req, EC_MANIFEST_HEADER, a->slices);
     http_reply_header(call->req, "Content-Type", content_type(a));
@@ -260,7 +263,7 @@ static char *read_verified(const struct object_call *call, const struct object *
 
 static void reply_whole(const struct object_call *call, const struct attr *a, const char *data)
 {
-    put_headers(call->req, a);
+    put_headers(call, a);
     put_encoding(call, a);
     http_reply_data(call->req, 200, content_type(a), data, a->size);
 }
@@ -437,8 +440,10 @@ static bool must_ask(const struct object_call *call)
 static bool must_compare(struct object_call *call, int code)
 {
     if (call->holder || !copies_are_several(call->bucket) ||
-        (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT))
+        (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT && code != E_NO_SPACE))
         return false;
+    if (code == E_NO_SPACE) /* others have its bytes: copies_read() */
+        return call->through_tries++ < THROUGH_TRIES;
     call->doubted =
         code != 0 && !call->checked &&
         (code == E_CORRUPT || object_seems_lost(call->target->store, call->bucket->id, call->name));
@@ -487,6 +492,19 @@ static bool is_validated_first(struct object_call *call, const struct object *o)
     return true;
 }
 
+/* Another owner that asks may want this version alone (through.h). */
+static int check_wanted(const struct object_call *call, struct object *o, struct error *err)
+{
+    struct version wanted;
+    const char *text = http_header(call->req, "Dfc-Version");
+    if (!call->holder || text == NULL ||
+        (version_parse(text, &wanted, NULL) == 0 &&
+         version_compare(&wanted, &o->attr.version) == 0))
+        return 0;
+    close(steal_fd(&o->fd));
+    return error_set(err, E_OBJECT_NOT_FOUND, "object '%s' is not here as %s", call->name, text);
+}
+
 /* As users see it. */
 static int show(struct object *o, struct error *err)
 {
@@ -494,6 +512,14 @@ static int show(struct object *o, struct error *err)
     if (code != 0)
         close(steal_fd(&o->fd));
     return code;
+}
+
+/* Who reads needs no room, and is told of none. */
+static void fail(const struct object_call *call, struct error *err)
+{
+    if (err->code == E_NO_SPACE)
+        error_recode(err, E_NODE_UNREACHABLE, "no other owner gives it");
+    object_call_fail(call, "get", err);
 }
 
 static void serve_here(struct object_call *call)
@@ -510,6 +536,8 @@ static void serve_here(struct object_call *call)
         ask_others(call, code);
         return;
     }
+    if (code == 0)
+        code = check_wanted(call, &o, &err);
     if (code == 0 && !call->holder)
         code = show(&o, &err);
     if (code == 0 && !is_validated_first(call, &o))
@@ -524,7 +552,7 @@ static void serve_here(struct object_call *call)
     if (code == E_OBJECT_NOT_FOUND && !call->holder)
         miss_begin(call);
     else if (code != 0)
-        object_call_fail(call, "get", &err);
+        fail(call, &err);
     reader_unref(reader);
 }
 
@@ -536,8 +564,19 @@ void object_read_serve(struct object_call *call)
         serve_here(call);
 }
 
+/* An object may be a page that somebody wrote: shown by a browser it must not act as its reader, in
+ * the origin of all these calls.  With an error, too: what it quotes is somebody's. */
+static void put_sandbox(struct http_request *req)
+{
+    http_reply_constant(req, "X-Content-Type-Options", "nosniff");
+    http_reply_constant(req, "Content-Security-Policy", "sandbox; default-src 'none'");
+}
+
 void object_read_begin(struct http_request *req)
 {
+    const struct target *t = http_user(req);
+    if (t->params.object_sandbox)
+        put_sandbox(req);
     object_call_run(req, object_read_serve);
 }
 

@@ -4,7 +4,8 @@
  * object
  *
  * So a reader always finds the old name or the new one; for a moment, and for good after a crash in
- * between, both.  Then the same request again does the rest.  The owner of the old name does all of
+ * between, both.  Then the same request again does the rest.  One rename of a name runs at a time,
+ * and no DELETE of the name beside it (renames.h).  The owner of the old name does all of
  * it; the new name's owner decides the copy's version, as for any PUT, and the tombstone's version
  * is greater than the old object's.
  *
@@ -35,7 +36,9 @@
 #include "target/earlier.h"
 #include "target/object_copy.h"
 #include "target/rename_rule.h"
+#include "target/renames.h"
 #include "target/target.h"
+#include "target/turns.h"
 
 enum { BODY_MAX = 16 << 10, TRIES = 4, COMPARISONS = 4 };
 
@@ -121,16 +124,13 @@ static int delete_by(const struct object_call *call, const struct version *copie
                               call->bucket->props.durability, condition, NULL, err);
 }
 
-/* Gone meanwhile is as good. */
 static int delete_old(const struct object_call *call, struct version *copied,
                       const struct back_after *after, struct error *err)
 {
     const struct object_condition condition = {.check = check_version, .ctx = copied};
     struct error why = ERROR_INIT;
     int code = delete_by(call, copied, after, &condition, &why);
-    if (code == 0 || code == E_OBJECT_NOT_FOUND)
-        return 0;
-    return error_set(err, code, "%s", why.message);
+    return code == 0 ? 0 : error_set(err, code, "%s", why.message);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -176,9 +176,9 @@ static int see_after(const struct object_call *call, const struct attr *copied,
 static int open_here(const struct object_call *call, struct object *o, struct error *err)
 {
     int code = object_open(call->target->store, call->bucket->id, call->name, o, err);
-    return code != E_OBJECT_NOT_FOUND ? code
-                                      : object_explain_miss(call->target->store, call->bucket->id,
-                                                            call->name, err);
+    return code != E_OBJECT_NOT_FOUND
+               ? code
+               : object_explain_miss(call->target->store, call->bucket->id, call->name, err);
 }
 
 /* Of several copies: is what was seen all that there is?  Asked when it has been looked, for this
@@ -269,17 +269,61 @@ static int rename_once(struct object_call *call, struct error *err)
     return bucket_is_written_back(call->bucket) ? rename_back(call, err) : cold_rename(call, err);
 }
 
+/* Deletions that found no rename of the object under way are through: they ask under its lock, or
+ * in their turn. */
+static int await_deletions(const struct object_call *call, struct error *err)
+{
+    struct object_held held;
+    if (copies_are_several(call->bucket))
+        return turns_await(call->target->copies->turns, call->bucket->id, call->name, err);
+    if (call->bucket->props.backend != NULL) {
+        int code = cold_await_writes(call, err);
+        if (code != 0)
+            return code;
+    }
+    return object_look(call->target->store, call->bucket->id, call->name, &held, err);
+}
+
 /* An object that was written over meanwhile is copied again. */
+static int rename_repeatedly(struct object_call *call, struct error *err)
+{
+    int code = await_deletions(call, err);
+    if (code != 0)
+        return code;
+    code = E_PRECONDITION;
+    for (int i = 0; i < TRIES && code == E_PRECONDITION; i++)
+        code = rename_once(call, err);
+    if (call->copied && code == E_PRECONDITION)
+        error_wrap(err, "it was copied to '%s', and written meanwhile", call->new_name);
+    if (call->copied && code == E_OBJECT_NOT_FOUND)
+        error_wrap(err, "it was copied to '%s', and deleted meanwhile", call->new_name);
+    return code;
+}
+
+/* A client that lost the answer to the very same request gets it again. */
+static int rename_known(struct object_call *call, struct error *err)
+{
+    struct renames *r = call->target->renames;
+    const struct rename_request q = {.id = http_request_id(call->req),
+                                     .bucket_id = call->bucket->id,
+                                     .name = call->name,
+                                     .new_name = call->new_name};
+    int code = rename_repeatedly(call, err);
+    if (code == 0)
+        renames_note(r, &q);
+    else if (!call->copied && (code == E_OBJECT_NOT_FOUND || code == E_PRECONDITION) &&
+             renames_knows(r, &q))
+        code = 0;
+    return code;
+}
+
+/* In its turn. */
 static void rename_run(void *arg)
 {
     struct object_call *call = arg;
     struct error err = ERROR_INIT;
-    int code = E_PRECONDITION;
     log_set_request(http_request_id(call->req));
-    for (int i = 0; i < TRIES && code == E_PRECONDITION; i++)
-        code = rename_once(call, &err);
-    if (call->copied && (code == E_PRECONDITION || code == E_OBJECT_NOT_FOUND))
-        error_wrap(&err, "it was copied to '%s', and written meanwhile", call->new_name);
+    int code = rename_known(call, &err);
     if (code == E_ABORTED) /* of renames only this node's end is one */
         error_recode(&err, E_NOT_READY, "target '%s' is stopping", call->target->id);
     if (code == 0)
@@ -292,7 +336,8 @@ static void rename_run(void *arg)
 static void start_rename(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (pool_submit(call->target->movers, rename_run, call, &err) != 0)
+    if (renames_enter(call->target->renames, call->bucket->id, call->name, rename_run, call,
+                      &err) != 0)
         http_reply_error(call->req, &err);
 }
 

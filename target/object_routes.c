@@ -1,5 +1,7 @@
 #include "target/object_routes.h"
 
+#include <semaphore.h>
+
 #include "common/log.h"
 #include "target/back.h"
 #include "target/call.h"
@@ -7,32 +9,84 @@
 #include "target/cold_rename.h"
 #include "target/copies.h"
 #include "target/earlier.h"
+#include "target/renames.h"
 #include "target/target.h"
+
+enum { REPEATED_MAX = 3 };
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
 
 static int check_conditions(void *ctx, const struct attr *current, struct error *err)
 {
-    const struct object_call *call = ctx;
+    struct object_call *call = ctx;
     int code = copies_are_several(call->bucket) ? 0 : object_call_check_owners(call, err);
+    if (code == 0)
+        code = object_call_check_renames(call, err);
     return code != 0 ? code : object_call_check_conditions(call, HTTP_DELETE, current, err);
+}
+
+static void serve_delete(struct object_call *call);
+
+/* Owners have changed, and nobody was told to commit it: the one that acts by now is asked. */
+static bool is_repeated(struct object_call *call, const struct error *err)
+{
+    bool goes_into_turn = call->wants_turn && !call->has_turn;
+    if (err->code != E_STALE_MAP || !copies_are_several(call->bucket) || goes_into_turn ||
+        call->repeated++ >= REPEATED_MAX)
+        return false;
+    if (!object_call_send_on(call))
+        serve_delete(call);
+    return true;
 }
 
 static void deleted(void *arg, const struct attr *attr, const struct error *err)
 {
     struct object_call *call = arg;
+    if (is_repeated(call, err))
+        return;
     log_set_request(http_request_id(call->req));
     struct error copy = *err;
     if (attr != NULL && attr_is_pending(attr))
         back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
     if (attr != NULL)
         http_reply_empty(call->req, 204);
-    else
+    else if (!object_delete_again(call))
         object_call_fail(call, "delete", &copy);
     log_set_request(NULL);
 }
 
-static void serve_delete(struct object_call *call);
+static void has_ended(void *arg)
+{
+    sem_post(arg);
+}
+
+/* The turn lasts until the request has ended. */
+static void delete_in_turn(void *arg)
+{
+    struct object_call *call = arg;
+    sem_t ended;
+    sem_init(&ended, 0, 0);
+    log_set_request(http_request_id(call->req));
+    http_on_end(call->req, has_ended, &ended);
+    call->has_turn = true;
+    call->asked = false;
+    serve_delete(call);
+    while (sem_wait(&ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&ended);
+    log_set_request(NULL);
+}
+
+bool object_delete_again(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (!call->wants_turn || call->has_turn)
+        return false;
+    if (renames_enter(call->target->renames, call->bucket->id, call->name, delete_in_turn, call,
+                      &err) != 0)
+        object_call_fail(call, "delete", &err);
+    return true;
+}
 
 static void delete_asked(void *arg, const struct earlier_answer *a, const struct error *failure)
 {
@@ -117,6 +171,7 @@ const struct http_route object_routes[] = {
      .method = HTTP_PUT,
      .pattern = OBJECT_PATTERN,
      .nets = NET_PUBLIC,
+     .any_type = true,
      .begin = object_write_begin,
      .summary = "Stores an object.",
      .query = HTTP_PARAMETERS(FROM_PROXY),
@@ -136,7 +191,9 @@ const struct http_route object_routes[] = {
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
              "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
              "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it is, unless what is "
-             "there is as new (304); `Dfc-Copy: stage`, with `Dfc-Stage`: kept, and not visible "
+             "there is as new (304); `Dfc-Copy: hollow`, with `Dfc-Hollow` (its length) besides: "
+             "the same without the bytes, for which there is no room; `Dfc-Copy: stage`, with "
+             "`Dfc-Stage`: kept, and not visible "
              "until it is committed",
      .reply = "as of PUT; 304",
      .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "

@@ -33,6 +33,7 @@
 #include "target/ec_manifest.h"
 #include "target/ec_write.h"
 #include "target/fan.h"
+#include "target/hand_on.h"
 #include "target/member.h"
 #include "target/object_copy.h"
 #include "target/put_spec.h"
@@ -181,6 +182,25 @@ static void stage(struct object_call *call, struct object_put *put)
         object_call_fail(call, "stage", &err);
 }
 
+/* Another owner takes it. */
+static void pass(struct object_call *call, struct object_put *put)
+{
+    struct handed h;
+    struct error err = ERROR_INIT, why = ERROR_INIT;
+    if (handed_take(&h, put, &err) == 0) {
+        error_set(&why, E_STALE_MAP, "object '%s' is written through another owner", call->name);
+        hand_on(call, &h, &why);
+    } else {
+        object_call_fail(call, "put", &err);
+    }
+    object_put_abort(put);
+}
+
+static void displaced(void *arg, struct handed *h, const struct error *why)
+{
+    hand_on(arg, h, why);
+}
+
 static void commit(struct upload *u)
 {
     struct fan *fan = steal(u->fan);
@@ -197,7 +217,9 @@ static void commit(struct upload *u)
         fan_unref(fan);
     else if (fan != NULL)
         copies_put(u->target, call->bucket->id, call->name, steal(u->put), fan, &call->condition,
-                   stored, call);
+                   stored, displaced, call);
+    else if (call->passes)
+        pass(call, steal(u->put));
     else if (put_is_stage(call))
         stage(call, steal(u->put));
     else if (cold_writes_through(call))

@@ -13,6 +13,8 @@ int objects_job_init(struct objects_job *o, struct target *target, const struct 
     *o = (struct objects_job){
         .target = target, .job = job_ref(job), .tally = job_tally_new(done_word)};
     job_stop_init(&o->stop);
+    if (job->state != JOB_QUEUED)
+        job_tally_resumed(o->tally);
     int code = objects_spec_parse(job->kind, job->spec, &o->spec, err);
     if (code == 0)
         code = objects_plan_parse(job->plan, &o->plan, err);

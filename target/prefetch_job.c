@@ -46,7 +46,7 @@ static void prefetch_one(struct prefetch_job *j, const struct bucket *b, const c
     if (code != 0)
         job_tally_fail(tally, name, &err);
     else if (what == COLD_NOWHERE)
-        job_tally_missing(tally);
+        job_tally_missed(tally, name, "the backend does not have it");
     else if (what == COLD_HERE)
         job_tally_skipped(tally);
     else

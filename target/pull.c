@@ -182,7 +182,8 @@ int pull_object(const struct pull *p, struct error *err)
 {
     const struct object_moved moved = {.version = p->held->version,
                                        .modified_ms = p->held->modified_ms,
-                                       .tombstone = !p->held->visible};
+                                       .tombstone = !p->held->visible,
+                                       .ranks = p->bucket->props.backend == NULL};
     struct pulling nothing = {.pull = p, .meta = BUF_INIT};
     return moved.tombstone ? store(&nothing, &moved, err) : pull_bytes(p, &moved, err);
 }

@@ -12,6 +12,7 @@
 #include "target/ec_manifest.h"
 #include "target/ec_write.h"
 #include "target/hidden.h"
+#include "target/hollow.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/target.h"
@@ -21,6 +22,7 @@
 
 struct meta {
     struct buf pairs;
+    size_t count; /* of them, as the client sent them */
     struct error err;
 };
 
@@ -38,6 +40,7 @@ static void collect_meta(void *ctx, const char *name, const char *value)
         buf_putc(&m->pairs, *at >= 'A' && *at <= 'Z' ? (char)(*at + ('a' - 'A')) : *at);
     buf_putc(&m->pairs, '\0');
     buf_append(&m->pairs, value, strlen(value) + 1);
+    m->count++;
 }
 
 static void put_pair(struct meta *m, const char *name, const char *value)
@@ -46,19 +49,20 @@ static void put_pair(struct meta *m, const char *name, const char *value)
     buf_append(&m->pairs, value, strlen(value) + 1);
 }
 
-/* Kept, and given again with the bytes as they are. */
+/* Kept, and given again with the bytes as they are; beside the user's own, which would be taken for
+ * it. */
 static void collect_encoding(struct http_request *req, struct meta *m)
 {
     const char *value = http_header_list(req, "Content-Encoding");
+    if (m->err.code == 0 && backend_meta_encoding(m->pairs.data, m->pairs.len) != NULL)
+        error_set(&m->err, E_INVALID,
+                  "user metadata '" OBJECT_BACKEND_ENCODING "': the name is the target's own; send "
+                  "the header Content-Encoding");
     if (m->err.code != 0 || value == NULL || *value == '\0' || strcasecmp(value, "identity") == 0)
         return;
     if (strlen(value) >= BACKEND_ENCODING_MAX)
         error_set(&m->err, E_INVALID, "Content-Encoding has more than %d characters",
                   BACKEND_ENCODING_MAX - 1);
-    else if (backend_meta_encoding(m->pairs.data, m->pairs.len) != NULL)
-        error_set(&m->err, E_INVALID,
-                  "Content-Encoding and " OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING
-                  ": send one of them");
     else if (m->pairs.len + sizeof OBJECT_BACKEND_ENCODING + strlen(value) + 1 > ATTR_META_MAX)
         error_set(&m->err, E_INVALID, "user metadata and Content-Encoding have more than %d bytes",
                   ATTR_META_MAX);
@@ -118,7 +122,7 @@ static bool is_sent_as(const struct object_call *call, const char *what)
 
 bool put_is_move(const struct object_call *call)
 {
-    return is_sent_as(call, OBJECT_COPY_MOVE);
+    return is_sent_as(call, OBJECT_COPY_MOVE) || is_sent_as(call, OBJECT_COPY_HOLLOW);
 }
 
 bool put_is_stage(const struct object_call *call)
@@ -129,6 +133,20 @@ bool put_is_stage(const struct object_call *call)
 bool put_is_copy(const struct object_call *call)
 {
     return put_is_move(call) || put_is_stage(call);
+}
+
+static int parse_hollow(const struct object_call *call, struct object_moved *moved,
+                        struct error *err)
+{
+    const char *size = http_header(call->req, HOLLOW_HEADER);
+    if (!is_sent_as(call, OBJECT_COPY_HOLLOW))
+        return 0;
+    int code = size != NULL ? parse_u64(size, &moved->hollow, err) : 0;
+    if (code == 0 && moved->hollow == 0)
+        return error_set(err, E_INVALID, "without bytes it has the header " HOLLOW_HEADER);
+    if (code == 0 && (moved->tombstone || http_content_length(call->req) > 0))
+        return error_set(err, E_INVALID, "with " HOLLOW_HEADER " no bytes come, and no tombstone");
+    return code;
 }
 
 static int parse_move(const struct object_call *call, struct object_moved *moved, struct error *err)
@@ -145,6 +163,9 @@ static int parse_move(const struct object_call *call, struct object_moved *moved
     moved->modified_ms = (int64_t)(modified_ms & INT64_MAX);
     moved->tombstone = http_header(call->req, OBJECT_TOMBSTONE_HEADER) != NULL;
     moved->pending = http_header(call->req, OBJECT_PENDING_HEADER) != NULL;
+    moved->ranks = call->bucket->props.backend == NULL; /* with one pairs come with uploads */
+    if (code == 0)
+        code = parse_hollow(call, moved, err);
     return code != 0 ? error_recode(err, E_INVALID, OBJECT_COPY_HEADER) : 0;
 }
 
@@ -164,6 +185,8 @@ static int put_move_spec(struct object_call *call, struct object_put_spec *spec,
     spec->durability = DURABILITY_SYNC;
     spec->checksum = spec->expect != NULL ? spec->expect->type : CHECKSUM_NONE;
     spec->moved = moved;
+    if (spec->size == OBJECT_SIZE_UNKNOWN) /* an empty body need not say so */
+        spec->size = 0;
     spec->condition = (struct object_condition){.check = check_move, .ctx = call};
     spec->job_id = http_header(call->req, HIDDEN_JOB_HEADER);
     if (spec->job_id != NULL)
@@ -219,6 +242,19 @@ static bool asks_here(const struct object_call *call)
     return put_has_conditions(call->req) && !cold_writes_through(call) && !back_takes(call);
 }
 
+/* Before anybody can see it the name is marked: who sends it may die before all have it.  Not where
+ * its bytes do not come, for nothing is answered from that. */
+static int begin_here(const struct object_call *call, const struct object_put_spec *spec,
+                      struct object_put **put, struct error *err)
+{
+    int code = object_put_begin(call->target->store, spec, put, err);
+    if (code == 0 && copies_are_several(call->bucket) && spec->moved != NULL &&
+        spec->moved->hollow == 0 && spec->job_id == NULL)
+        unsettled_mark(call->target->copies->unsettled, call->bucket->id, call->name,
+                       &spec->moved->version, clock_ms());
+    return code;
+}
+
 static int put_begin_with(struct object_call *call, const struct meta *meta,
                           struct object_put **put, struct error *err)
 {
@@ -227,8 +263,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     const struct checksum_value *expect;
     if (http_header(req, "Content-Range") != NULL) /* kept, a part would pass for the whole */
         return error_set(err, E_INVALID, "PUT stores whole objects: no Content-Range");
-    int code = meta->err.code != 0 ? error_set(err, meta->err.code, "%s", meta->err.message)
-                                   : parse_expected(req, &sum, &expect, err);
+    int code = parse_expected(req, &sum, &expect, err);
     if (code != 0)
         return code;
     int64_t length = http_content_length(req);
@@ -246,7 +281,7 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
         .earlier = &call->earlier,
         .pending = back_takes(call),
     };
-    struct object_moved moved;
+    struct object_moved moved = {.tombstone = false};
     struct ec_manifest manifest;
     spec.slices = call->from_peer ? http_header(req, EC_MANIFEST_HEADER) : NULL;
     if (spec.slices != NULL && ec_manifest_parse(spec.slices, &manifest, err) != 0)
@@ -256,11 +291,8 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
                                  : put_copy_spec(call, &spec, err);
     if (code != 0)
         return code;
-    if (copies_are_several(call->bucket) && spec.moved != NULL && spec.job_id == NULL)
-        unsettled_mark(call->target->copies->unsettled, call->bucket->id, call->name,
-                       &moved.version, clock_ms());
     if (!call->acts)
-        return object_put_begin(call->target->store, &spec, put, err);
+        return begin_here(call, &spec, put, err);
     call->condition = spec.condition;
     if (ec_upload_wanted(call))
         return ec_upload_begin(call, &spec, &call->ec, err);
@@ -274,9 +306,18 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
 }
 
 /* What the backend could not keep would be gone with the object's eviction.  What is moved or
- * staged has been looked at, and has the target's own names. */
+ * staged has been looked at, and has the target's own names.  What other targets send may be an
+ * object with more pairs, which an earlier build took. */
 static int check_meta(const struct object_call *call, const struct meta *meta, struct error *err)
 {
+    if (meta->err.code != 0)
+        return error_set(err, meta->err.code, "%s", meta->err.message);
+    if (!call->from_peer && meta->count > OBJECT_META_PAIRS_MAX)
+        return error_set(
+            err, E_INVALID,
+            "%zu headers of user metadata (Dfc-Meta-*), at most %d are taken: put more "
+            "than one value into a header",
+            meta->count, OBJECT_META_PAIRS_MAX);
     if (put_is_copy(call) || call->bucket->props.backend == NULL || meta->pairs.len == 0)
         return 0;
     return backend_meta_check(call->bucket->props.backend, meta->pairs.data, meta->pairs.len, err);
@@ -289,8 +330,9 @@ int put_open(struct object_call *call, struct object_put **put, struct error *er
         return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
-    collect_encoding(call->req, &meta);
-    call->acts = copies_are_several(call->bucket) && !put_is_copy(call);
+    if (!call->from_peer)
+        collect_encoding(call->req, &meta);
+    call->acts = copies_are_several(call->bucket) && !put_is_copy(call) && !call->passes;
     int code = check_meta(call, &meta, err);
     if (code == 0)
         code = put_begin_with(call, &meta, put, err);

@@ -189,13 +189,38 @@ enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_
     return QUARANTINE_STUB;
 }
 
+int quarantine_mark_no_room(const struct mountpath *mp, int fd, struct error *err)
+{
+    if (fsetxattr(fd, QUARANTINE_XATTR, QUARANTINE_NO_ROOM, strlen(QUARANTINE_NO_ROOM), 0) == 0)
+        return 0;
+    return error_errno(err, errno, "mark a stub on '%s'", mp->path);
+}
+
+bool quarantine_is_no_room(const char *path)
+{
+    char mark[MARK_MAX];
+    return read_mark(path, mark) && strcmp(mark, QUARANTINE_NO_ROOM) == 0;
+}
+
+bool quarantine_fd_is_no_room(int fd)
+{
+    char mark[sizeof QUARANTINE_NO_ROOM];
+    const ssize_t len = sizeof mark - 1;
+    return fgetxattr(fd, QUARANTINE_XATTR, mark, sizeof mark) == len &&
+           memcmp(mark, QUARANTINE_NO_ROOM, (size_t)len) == 0;
+}
+
 int quarantine_open(const struct mountpath *mp, const char *path)
 {
     char mark[MARK_MAX];
     if (!read_mark(path, mark))
         return -1;
     const char *space = strchr(mark, ' ');
-    _cleanup_free_ char *entry = xprintf(DIRECTORY "/%s", space != NULL ? space + 1 : "");
+    if (space == NULL) {
+        errno = ENOENT;
+        return -1;
+    }
+    _cleanup_free_ char *entry = xprintf(DIRECTORY "/%s", space + 1);
     return openat(mp->root_fd, entry, O_RDONLY | O_CLOEXEC);
 }
 

@@ -21,6 +21,9 @@
 
 /* On a stub: the job that made it, a space, the name in quarantine/. */
 #define QUARANTINE_XATTR "user.dfc.quarantined"
+/* In place of the job's, alone: nothing was damaged, and nothing lies in quarantine.  The object's
+ * bytes have not come here, since there was no room for them (hollow.h). */
+#define QUARANTINE_NO_ROOM "no-room"
 
 struct quarantine {
     struct mountpath *mp;
@@ -51,7 +54,14 @@ enum quarantine_look {
 /* `job` is whose it is, or "". */
 enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_MAX + 1]);
 
-/* What the stub at `path` stands for, to be read; -1 and errno: ENODATA where that is none. */
+/* Marks an empty file, which is to become one, as a stub whose bytes have found no room. */
+int quarantine_mark_no_room(const struct mountpath *mp, int fd, struct error *err);
+/* Is the file at `path`, or this open one, such a stub? */
+bool quarantine_is_no_room(const char *path);
+bool quarantine_fd_is_no_room(int fd);
+
+/* What the stub at `path` stands for, to be read; -1 and errno: ENODATA where that is none, ENOENT
+ * where nothing lies in quarantine. */
 int quarantine_open(const struct mountpath *mp, const char *path);
 
 /* The names that the notes there have, not all of them once; at most `most`. */

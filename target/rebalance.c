@@ -17,6 +17,7 @@
 #include "target/copies.h"
 #include "target/earlier.h"
 #include "target/ec_repair.h"
+#include "target/hollow.h"
 #include "target/index_merge.h"
 #include "target/job_pace.h"
 #include "target/spread.h"
@@ -167,6 +168,18 @@ static int ask_others(const struct run *run, const struct cluster_state *s, cons
     return code;
 }
 
+/* What its owner has no room for, or refuses for good, it may have deleted, or written over, since.
+ */
+static bool owner_has_as_much(const struct run *run, const struct cluster_state *s,
+                              const struct bucket *b, const char *name, const struct version *mine)
+{
+    const struct node *owner;
+    struct object_held held;
+    return smap_owners(&s->smap, b->id, name, 1, &owner) > 0 &&
+           earlier_ask_node(run->r->target, s, owner, b->id, name, &held, NULL) == 0 &&
+           held.found && !held.damaged && version_compare(&held.version, mine) >= 0;
+}
+
 static int send_open(struct run *run, const struct cluster_state *s, const struct bucket *b,
                      const char *name, const struct object *o, struct error *err)
 {
@@ -180,6 +193,8 @@ static int send_open(struct run *run, const struct cluster_state *s, const struc
     const struct object_copy copy = {.from = o, .bucket_id = b->id, .name = name, .moves = true};
     if (code == 0)
         code = object_copy(run->r->copier, &copy, err);
+    if (hollow_is_for_good(code) && owner_has_as_much(run, s, b, name, &o->attr.version))
+        code = E_NOT_MODIFIED;
     if (code == E_NOT_MODIFIED) { /* it has it, or what came after it */
         *err = ERROR_INIT;
         code = 0;

@@ -400,6 +400,30 @@ static void test_a_copy_that_has_lost_its_bytes_wins_over_none(void **state)
     assert_settled(3);
 }
 
+/* What has found no room says so on another file system, too (hollow.h). */
+static void test_what_has_found_no_room_says_so_elsewhere(void **state)
+{
+    (void)state;
+    struct error err = ERROR_INIT;
+    char name[16];
+    for (unsigned i = 0; i < COUNT; i++) {
+        const struct object_moved as = {.version = {1, 1, i + 1}, .modified_ms = 9, .hollow = 5};
+        struct object_put_spec spec = spec_of(name_of(i, name), DURABILITY_SYNC);
+        spec.moved = &as;
+        must(put_bytes(&spec, "", 0, &err), &err);
+    }
+    attach(3);
+    fault_configure("resilver.rename=EXDEV", NULL);
+    resilver();
+    fault_configure(NULL, NULL);
+    for (unsigned i = 0; i < COUNT; i++) {
+        struct object_held held;
+        must(object_look(fx.store, BUCKET, name_of(i, name), &held, &err), &err);
+        assert_true(held.damaged && held.no_room);
+        assert_int_equal(held.size, 5);
+    }
+}
+
 static void test_a_jobs_objects_wait(void **state)
 {
     (void)state;
@@ -686,6 +710,7 @@ int main(void)
         store_test(test_a_write_removes_older_copies),
         store_test(test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk),
         store_test(test_a_copy_that_has_lost_its_bytes_wins_over_none),
+        store_test(test_what_has_found_no_room_says_so_elsewhere),
         store_test(test_a_jobs_objects_wait),
         store_test(test_manifests_are_read_anywhere),
         closed_test(test_a_crash_anywhere),

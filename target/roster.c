@@ -110,6 +110,8 @@ static json_t *member_to_json(const struct roster_member *m)
         json_object_set_new(doc, "leaving", json_true());
     if (m->disabled)
         json_object_set_new(doc, "disabled", json_true());
+    if (m->missing)
+        json_object_set_new(doc, "missing", json_true());
     if (m->why != NULL)
         json_object_set_new(doc, "why", json_string_escaped(m->why));
     if (m->since_ms != 0)
@@ -168,6 +170,7 @@ static int member_from_json(json_t *doc, struct roster *r, struct error *err)
         (code = weight_from_json(doc, &m.weight, err)) != 0 ||
         (code = json_get_bool(doc, "set", "leaving", &m.leaving, err)) != 0 ||
         (code = json_get_bool(doc, "set", "disabled", &m.disabled, err)) != 0 ||
+        (code = json_get_bool(doc, "set", "missing", &m.missing, err)) != 0 ||
         (code = json_get_str(doc, "set", "why", &why, err)) != 0 ||
         (code = json_get_i64(doc, "set", "since_ms", &m.since_ms, err)) != 0 ||
         (code = json_get_u64(doc, "set", "objects", &m.objects, err)) != 0 ||
@@ -410,9 +413,16 @@ void roster_disable(struct roster *r, size_t i, const char *why, int64_t now_ms)
     free(m->why);
     m->why = xstrdup(why);
     m->disabled = true;
+    m->missing = false;
     m->since_ms = now_ms;
     m->counted = false;
     r->generation++;
+}
+
+void roster_miss(struct roster *r, size_t i, const char *why, int64_t now_ms)
+{
+    roster_disable(r, i, why, now_ms);
+    r->members[i].missing = true;
 }
 
 void roster_enable(struct roster *r, size_t i, int64_t now_ms)
@@ -421,6 +431,7 @@ void roster_enable(struct roster *r, size_t i, int64_t now_ms)
     free(m->why);
     m->why = NULL;
     m->disabled = false;
+    m->missing = false;
     m->counted = false;
     m->since_ms = now_ms;
     r->generation++;

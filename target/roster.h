@@ -36,6 +36,7 @@ struct roster_member {
     uint32_t weight;
     bool leaving;
     bool disabled;
+    bool missing;     /* of a disabled one: it was not there, or not to be opened, at a start */
     char *why;        /* of a disabled one; or NULL */
     int64_t since_ms; /* wall; of the last change of how it is, 0 unknown */
     bool counted;     /* what it held when it was disabled: */
@@ -94,6 +95,8 @@ int roster_leave(struct roster *r, size_t i, int64_t now_ms, struct error *err);
 /* It stays. */
 int roster_stay(struct roster *r, size_t i, int64_t now_ms, struct error *err);
 void roster_disable(struct roster *r, size_t i, const char *why, int64_t now_ms);
+/* The same, of one that a start has missed. */
+void roster_miss(struct roster *r, size_t i, const char *why, int64_t now_ms);
 void roster_enable(struct roster *r, size_t i, int64_t now_ms);
 /* It is gone with what it held. */
 void roster_give_up(struct roster *r, size_t i);

@@ -28,8 +28,10 @@
 
 enum {
     TICK_MS = 500,
-    OLD_MS = 1000, /* until then a write is under way */
-    BODY_MAX = SETTLE_AT_ONCE * 4096,
+    OLD_MS = 1000,                    /* until then a write is under way */
+    BODY_MAX = SETTLE_AT_ONCE * 4096, /* a call's body is less … */
+    ITEM_TEXT_MAX = 160,              /* … of which an item takes so much beside its name … */
+    NAME_BYTE_TEXT_MAX = 6,           /* … and so much for a byte of that: "\\u0001" */
 };
 
 static const char *const questions[] = {
@@ -50,9 +52,11 @@ static json_t *list_of(const struct unsettled_name *const *names, size_t count)
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
         const struct unsettled_name *n = names[i];
-        json_array_append_new(list,
-                              json_pack("{sI ss ss}", "bucket", (json_int_t)n->bucket_id, "name",
-                                        n->name, "version", version_format(&n->version, version)));
+        json_t *item = json_pack("{sI ss ss}", "bucket", (json_int_t)n->bucket_id, "name", n->name,
+                                 "version", version_format(&n->version, version));
+        if (n->rank != 0)
+            json_object_set_new(item, "rank", json_integer((json_int_t)n->rank));
+        json_array_append_new(list, item);
     }
     return list;
 }
@@ -61,7 +65,6 @@ static int take_answer(json_t *answer, size_t count, bool *yes, struct error *er
 {
     json_t *settled = NULL;
     int code = json_get_array(answer, "", "settled", &settled, err);
-    memset(yes, 0, count * sizeof *yes);
     for (size_t i = 0; code == 0 && i < json_array_size(settled); i++) {
         json_t *item = json_array_get(settled, i);
         json_int_t at = json_integer_value(item);
@@ -81,14 +84,41 @@ static int ask_node(struct target *t, const struct cluster_state *s, const struc
                           err);
 }
 
-int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
-               enum settle_question question, const struct unsettled_name *const *names,
-               size_t count, bool *yes, struct error *err)
+/* How many of these names go into one call. */
+static size_t count_page(const struct unsettled_name *const *names, size_t count)
+{
+    size_t bytes = 0, page = 0;
+    static_assert(NAME_BYTE_TEXT_MAX * ATTR_NAME_MAX + ITEM_TEXT_MAX < BODY_MAX, "one fits");
+    while (page < count) {
+        bytes += NAME_BYTE_TEXT_MAX * strlen(names[page]->name) + ITEM_TEXT_MAX;
+        if (bytes > BODY_MAX)
+            break;
+        page++;
+    }
+    return page;
+}
+
+static int ask_page(struct target *t, const struct cluster_state *s, const struct node *n,
+                    enum settle_question question, const struct unsettled_name *const *names,
+                    size_t count, bool *yes, struct error *err)
 {
     _cleanup_json_ json_t *list = list_of(names, count);
     _cleanup_json_ json_t *answer = NULL;
     int code = ask_node(t, s, n, question, list, &answer, err);
     return code != 0 ? code : take_answer(answer, count, yes, err);
+}
+
+int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
+               enum settle_question question, const struct unsettled_name *const *names,
+               size_t count, bool *yes, struct error *err)
+{
+    int code = 0;
+    memset(yes, 0, count * sizeof *yes);
+    for (size_t at = 0, page; at < count && code == 0; at += page) {
+        page = count_page(names + at, count - at);
+        code = ask_page(t, s, n, question, names + at, page, yes + at, err);
+    }
+    return code;
 }
 
 int settle_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
@@ -234,11 +264,14 @@ struct asked {
     size_t len;
 };
 
-static bool is_held(struct target *t, uint64_t bucket_id, const char *name, const struct version *v)
+static bool is_held(struct target *t, uint64_t bucket_id, const char *name, const struct version *v,
+                    uint64_t rank)
 {
     struct object_held held;
-    return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.found &&
-           !held.damaged && version_compare(&held.version, v) >= 0;
+    if (object_look(t->store, bucket_id, name, &held, NULL) != 0 || !held.found || held.damaged)
+        return false;
+    int than = version_compare(&held.version, v);
+    return than > 0 || (than == 0 && held.rank >= rank);
 }
 
 /* Has the acting owner it, or more, visible and not marked, which is looked at last: a comparison
@@ -253,7 +286,8 @@ static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
            copies_is_let_in(t, s) && !owners_must_compare(s, &o) &&
-           is_held(t, bucket_id, name, v) && !unsettled_has(t->copies->unsettled, bucket_id, name);
+           is_held(t, bucket_id, name, v, 0) &&
+           !unsettled_has(t->copies->unsettled, bucket_id, name);
 }
 
 static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
@@ -266,6 +300,8 @@ static int parse_item(json_t *item, struct unsettled_name *out, const char **nam
     if (code == 0)
         code = json_need_str(item, "", "version", &version, err);
     if (code == 0)
+        code = json_get_u64(item, "", "rank", &out->rank, err);
+    if (code == 0)
         code = object_name_check(*name, strlen(*name), err);
     return code != 0 ? code : version_parse(version, &out->version, err);
 }
@@ -273,7 +309,7 @@ static int parse_item(json_t *item, struct unsettled_name *out, const char **nam
 static int look_at(const struct asked *a, const struct cluster_state *s, json_t *item, bool *yes,
                    struct error *err)
 {
-    struct unsettled_name n;
+    struct unsettled_name n = {.rank = 0};
     const char *name = NULL;
     int code = parse_item(item, &n, &name, err);
     if (code != 0)
@@ -283,7 +319,7 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
         return 0;
     }
     if (a->question == SETTLE_IS_HELD)
-        *yes = is_held(a->target, n.bucket_id, name, &n.version);
+        *yes = is_held(a->target, n.bucket_id, name, &n.version, n.rank);
     else if (a->question == SETTLE_IS_SETTLED)
         *yes = is_settled(a->target, s, n.bucket_id, name, &n.version);
     if (!*yes && a->question != SETTLE_IS_HELD)
@@ -401,7 +437,9 @@ const struct http_route settle_routes[] = {
                       "copies are to be checked; loss: numbers that change when it has lost "
                       "something"},
          {"dfcv", "the sender's state version"}),
-     .body = "`[{\"bucket\": id, \"name\", \"version\"}, …]`",
+     .body = "`[{\"bucket\": id, \"name\", \"version\", \"rank\"}, …]`; rank: a number of what "
+             "users see "
+             "beside the version, of which the greater stays",
      .reply = "200 `{\"settled\": [indices]}`, the others are seen to; or `{\"steps\", "
               "\"quarantine\"}`",
      .errors = "invalid_json invalid_argument not_ready"},

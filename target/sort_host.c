@@ -18,6 +18,7 @@
 #include "target/job_files.h"
 #include "target/list.h"
 #include "target/object_copy.h"
+#include "target/cold.h"
 #include "target/sort_built.h"
 #include "target/sort_outputs.h"
 #include "target/sort_peers.h"
@@ -29,6 +30,7 @@ enum {
     PEER_PIPE_BYTES = 1 << 20, /* of one stream, … */
     PEER_PIPE_MIN = 64 << 10,
     PEER_MEMORY = 64 << 20, /* … or less, so that all at once stay within this */
+    WORK_FIRST = 1 << 20,   /* room that a work file asks for at first */
 };
 
 struct sort_host {
@@ -122,7 +124,9 @@ static int env_read_key_map(void *ctx, const struct sort_spec *spec,
     struct buf url = BUF_INIT;
     int code = key_map_url(h, spec, &url, err);
     if (code == 0)
-        code = sort_peers_get(h->peers, buf_str(&url), spec->ekm_bucket == NULL, &pipe, err);
+        code = spec->ekm_bucket != NULL
+                   ? sort_peers_get(h->peers, buf_str(&url), &pipe, err)
+                   : sort_peers_get_outside(h->peers, buf_str(&url), &pipe, err);
     for (ssize_t n = 1; code == 0 && n > 0;) {
         n = bpipe_read(pipe, piece, PEER_PIPE_MIN, err);
         code = n < 0 ? (int)n : feed(arg, piece, (size_t)n, err);
@@ -136,7 +140,15 @@ static int env_open_work_file(void *ctx, int *fd, struct error *err)
 {
     struct sort_host *h = ctx;
     unsigned n = atomic_fetch_add(&h->next_work_file, 1);
-    return job_files_open_work(h->target->mountpaths, h->job->id, n, fd, err);
+    return job_files_open_work(h->target->mountpaths, &h->target->space, h->job->id, n, fd, err);
+}
+
+static int env_claim_work(void *ctx, int fd, uint64_t from, uint64_t to, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    const struct space_steps steps = {.first = WORK_FIRST, .most = h->target->params.space_step};
+    return job_files_claim_work(h->target->mountpaths, &h->target->space, &steps, fd, from, to,
+                                err);
 }
 
 /* --- peers ------------------------------------------------------------------------------------ */
@@ -312,7 +324,7 @@ static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 
 static void host_meet_peers(struct sort_host *h)
 {
-    h->peers = sort_peers_new(h->target->data_client, h->plan, h->job, h->self,
+    h->peers = sort_peers_new(h->target->data_client, cold_client(h->target->cold), h->plan, h->job, h->self,
                               pipe_bytes_of(h, create_threads_of(h)));
 }
 
@@ -348,6 +360,7 @@ static int host_open(void *host, const struct job *job, void **self, struct erro
                                .open_shard = env_open_shard,
                                .read_key_map = env_read_key_map,
                                .open_work_file = env_open_work_file,
+                               .claim_work = env_claim_work,
                                .target_name = env_target_name,
                                .send_begin = env_send_begin,
                                .send_end = env_send_end,

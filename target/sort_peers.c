@@ -10,6 +10,7 @@
 struct peer_call {
     struct sort_peers *peers;
     struct peer_call *next, **prev;
+    struct http_client *client;
     uint64_t number; /* for http_call_cancel() */
     char *url;
     bool done;
@@ -18,6 +19,7 @@ struct peer_call {
 
 struct sort_peers {
     struct http_client *client;
+    struct http_client *outside; /* for hosts that clients name */
     char *job_id;
     unsigned long long attempt;
     unsigned self;
@@ -36,11 +38,13 @@ const char *sort_channel_name(enum sort_channel channel)
     return channel == SORT_CHANNEL_MERGE ? "merge" : "orders";
 }
 
-struct sort_peers *sort_peers_new(struct http_client *client, const struct sort_plan *plan,
-                                  const struct job *job, unsigned self, size_t pipe_bytes)
+struct sort_peers *sort_peers_new(struct http_client *client, struct http_client *outside,
+                                  const struct sort_plan *plan, const struct job *job,
+                                  unsigned self, size_t pipe_bytes)
 {
     struct sort_peers *p = xcalloc(1, sizeof *p);
     *p = (struct sort_peers){.client = client,
+                             .outside = outside,
                              .job_id = xstrdup(job->id),
                              .attempt = job->attempt,
                              .self = self,
@@ -66,7 +70,7 @@ void sort_peers_stop(struct sort_peers *p)
     p->stopped = true;
     for (struct peer_call *c = p->calls; c != NULL; c = c->next) {
         if (!c->done)
-            http_call_cancel(p->client, c->number);
+            http_call_cancel(c->client, c->number);
     }
     pthread_mutex_unlock(&p->lock);
 }
@@ -105,7 +109,8 @@ static void call_drop(struct peer_call *c)
 static struct peer_call *call_new(struct sort_peers *p, char *url)
 {
     struct peer_call *c = xcalloc(1, sizeof *c);
-    *c = (struct peer_call){.peers = p, .url = url, .next = p->calls, .prev = &p->calls};
+    *c = (struct peer_call){
+        .peers = p, .client = p->client, .url = url, .next = p->calls, .prev = &p->calls};
     if (c->next != NULL)
         c->next->prev = &c->next;
     p->calls = c;
@@ -185,20 +190,31 @@ static void fetch_done(void *arg, struct http_result *r)
     pthread_mutex_unlock(&p->lock);
 }
 
-int sort_peers_get(struct sort_peers *p, const char *url, bool to_public, struct bpipe **pipe,
-                   struct error *err)
+static int get_by(struct sort_peers *p, struct http_client *client, const char *url,
+                  struct bpipe **pipe, struct error *err)
 {
     pthread_mutex_lock(&p->lock);
     int code = p->stopped ? error_set(err, E_ABORTED, "job '%s' was stopped", p->job_id) : 0;
     if (code == 0) {
         struct peer_call *c = call_new(p, xstrdup(url));
+        c->client = client;
         *pipe = bpipe_new(p->pipe_bytes);
-        const struct http_call call = {
-            .method = HTTP_GET, .url = c->url, .to_public = to_public, .download = *pipe};
-        c->number = http_call_start(p->client, &call, fetch_done, c);
+        const struct http_call call = {.method = HTTP_GET, .url = c->url, .download = *pipe};
+        c->number = http_call_start(client, &call, fetch_done, c);
     }
     pthread_mutex_unlock(&p->lock);
     return code;
+}
+
+int sort_peers_get(struct sort_peers *p, const char *url, struct bpipe **pipe, struct error *err)
+{
+    return get_by(p, p->client, url, pipe, err);
+}
+
+int sort_peers_get_outside(struct sort_peers *p, const char *url, struct bpipe **pipe,
+                           struct error *err)
+{
+    return get_by(p, p->outside, url, pipe, err);
 }
 
 int sort_peers_fetch_records(struct sort_peers *p, unsigned from, const void *request, size_t len,

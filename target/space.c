@@ -61,6 +61,16 @@ uint64_t space_room(const struct space_limits *l, const struct space *s)
     return s->available > kept ? s->available - kept : 0;
 }
 
+uint64_t space_step_end(const struct space_steps *s, uint64_t at)
+{
+    if (at >= s->most)
+        return (at / s->most + 1) * s->most;
+    uint64_t end = s->first < s->most ? s->first : s->most;
+    while (end <= at)
+        end *= 2;
+    return end < s->most ? end : s->most;
+}
+
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err)
 {

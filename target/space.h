@@ -33,6 +33,15 @@ enum space_state space_state(const struct space_limits *l, const struct space *s
 const char *space_state_name(enum space_state state); /* "fine", "high", "out" */
 /* What may still be written before PUT is refused. */
 uint64_t space_room(const struct space_limits *l, const struct space *s);
+
+/* How far room is asked for ahead of the bytes of a file that grows: `first` at once, then as much
+ * again as there is, at most `most`. */
+struct space_steps {
+    uint64_t first, most;
+};
+/* The end of the step that has the byte at `at`; the same for all who ask. */
+uint64_t space_step_end(const struct space_steps *s, uint64_t at);
+
 /* May `size` more bytes go to the disk at `path`?  E_NO_SPACE with what to do. */
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err);

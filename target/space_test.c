@@ -31,6 +31,24 @@ static void test_states(void **state)
     assert_int_equal(state_at(100, SPACE_HIGH), SPACE_OUT);
 }
 
+static void test_steps(void **state)
+{
+    (void)state;
+    static const struct space_steps steps = {.first = 4, .most = 16},
+                                    odd = {.first = 5, .most = 16},
+                                    swapped = {.first = 64, .most = 16};
+    static const uint64_t ends[] = {4,  4,  4,  4,  8,  8,  8,  8,  16, 16, 16,
+                                    16, 16, 16, 16, 16, 32, 32, 32, 32, 32, 32,
+                                    32, 32, 32, 32, 32, 32, 32, 32, 32, 32, 48};
+    for (uint64_t at = 0; at < sizeof ends / sizeof ends[0]; at++)
+        assert_int_equal(space_step_end(&steps, at), ends[at]);
+    assert_int_equal(space_step_end(&odd, 10), 16);
+    assert_int_equal(space_step_end(&odd, 15), 16);
+    assert_int_equal(space_step_end(&odd, 16), 32);
+    assert_int_equal(space_step_end(&swapped, 0), 16);
+    assert_int_equal(space_step_end(&steps, INT64_MAX), (uint64_t)INT64_MAX + 1);
+}
+
 /* A disk that goes up and down around a limit is not warned of again and again. */
 static void test_a_warning_ends_at_low(void **state)
 {
@@ -120,6 +138,7 @@ static void test_room(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_steps),
         cmocka_unit_test(test_states),
         cmocka_unit_test(test_a_warning_ends_at_low),
         cmocka_unit_test(test_admission),

@@ -24,6 +24,7 @@ struct item {
     struct unsettled_name name;
     struct owners owners;
     uint64_t size; /* of its bytes here */
+    bool visible;  /* no tombstone */
     bool chosen;   /* it is being looked at, or brought, now */
     bool over;     /* everybody has it, or the bucket is gone, or it is left for later */
     bool due;      /* it was found lacking, and is to be brought */
@@ -60,7 +61,8 @@ static void take(struct batch *b, const char *name, const struct index_record *r
     job_tally_looked(s->tally, passed);
     if (passed)
         return;
-    *it = (struct item){.size = rec->sliced ? 0 : rec->size, .chosen = true};
+    *it = (struct item){
+        .size = rec->sliced ? 0 : rec->size, .visible = !rec->tombstone, .chosen = true};
     it->name = (struct unsettled_name){
         .bucket_id = b->bucket_id, .version = rec->version, .name = xstrdup(name)};
     b->count++;
@@ -84,6 +86,20 @@ static int collect(struct batch *b, struct mountpath *mp, struct error *err)
     }
     index_merge_close(&m);
     return code;
+}
+
+/* Owners that have this version without something that users see (attr_rank.h) lack it, too.  The
+ * index does not know it. */
+static void rank(struct batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct item *it = &b->items[i];
+        struct object_held held;
+        if (it->visible &&
+            object_look(b->spread->target->store, b->bucket_id, it->name.name, &held, NULL) == 0 &&
+            held.found && version_compare(&held.version, &it->name.version) == 0)
+            it->name.rank = held.rank;
+    }
 }
 
 static void forget(struct batch *b)
@@ -327,6 +343,8 @@ static void set_aside(struct batch *b)
         if (it->over || !it->chosen)
             continue;
         it->aside = true;
+        it->name.rank =
+            0; /* the acting target may be of an earlier build, which does not know it */
         b->brought += it->to_bring;
     }
 }
@@ -371,6 +389,7 @@ int spread_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_
     int code = 0;
     while (code == 0 && b->more && !s->stop->wanted) {
         code = collect(b, mp, err);
+        rank(b);
         if (code == 0 && b->count > 0)
             code = spread_batch(b, err);
         if (code == 0 && s->walk != NULL)

@@ -23,6 +23,14 @@
 #include "target/object.h"
 
 enum { BUCKET = 7, BUFFER = 4096 };
+#define FIXTURE_GROW                       \
+    {                                      \
+        .first = 1 << 20, .most = 16 << 20 \
+    }
+#define FIXTURE_ALLOCATE                   \
+    {                                      \
+        .first = 64 << 20, .most = 1 << 30 \
+    }
 
 static struct fixture {
     char dir[64];
@@ -73,6 +81,8 @@ static inline int fixture_try_open(const char *which, struct mountpaths_config c
             .env = &fixture_env,
             .put_buffer_bytes = BUFFER,
             .put_memory_bytes = 1 << 20,
+            .grow = FIXTURE_GROW,
+            .allocate = FIXTURE_ALLOCATE,
         });
     return code;
 }

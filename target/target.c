@@ -5,9 +5,11 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "cluster/backend_endpoints.h"
 #include "cluster/job.h"
 #include "cluster/layout.h"
 #include "cluster/owners.h"
+#include "common/address.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -16,6 +18,7 @@
 #include "io/lock_file.h"
 #include "net/daemon.h"
 #include "net/session_routes.h"
+#include "net/visitor.h"
 #include "target/back.h"
 #include "target/cleanup_job.h"
 #include "target/cluster_routes.h"
@@ -44,11 +47,12 @@
 #include "target/losses.h"
 #include "target/lru_job.h"
 #include "target/member.h"
+#include "target/readiness.h"
 #include "target/copy_shown.h"
 #include "target/object_copy.h"
 #include "target/object_routes.h"
 #include "target/prefetch_job.h"
-#include "target/quarantine.h"
+#include "target/renames.h"
 #include "target/sort_host.h"
 #include "target/rebalance_job.h"
 #include "target/mirror_job.h"
@@ -62,7 +66,12 @@
 #include "xaction/xaction.h"
 
 /* Streams between targets wait for each other's other streams: they are not limited. */
-enum { CONTROL_THREADS = 2, CONTROL_CONNECTIONS_PER_HOST = 64, WORKERS_QUEUE = 4096 };
+enum {
+    CONTROL_THREADS = 2,
+    CONTROL_CONNECTIONS_PER_HOST = 64,
+    WORKERS_QUEUE = 4096,
+    GROW_FIRST = 1 << 20, /* of a body of unknown length: most are small */
+};
 
 const struct http_route *const target_routes[] = {
     object_routes,  daemon_routes,      mountpath_routes,
@@ -72,14 +81,10 @@ const struct http_route *const target_routes[] = {
     session_routes, cold_list_routes,   ec_slice_routes,
     ec_mend_routes, copy_shown_routes,  NULL};
 
-static const struct xaction_ops *const kinds[] = {&sort_xaction,     &delete_xaction,
-                                                  &copy_xaction,     &prefetch_xaction,
-                                                  &evict_xaction,    &download_xaction,
-                                                  &cleanup_xaction,  &lru_xaction,
-                                                  &resilver_xaction, &rebalance_xaction,
-                                                  &validate_xaction, &scrub_xaction,
-                                                  &repair_xaction,   &mirror_xaction,
-                                                  NULL};
+static const struct xaction_ops *const kinds[] = {
+    &sort_xaction,     &delete_xaction,  &copy_xaction,   &prefetch_xaction, &evict_xaction,
+    &download_xaction, &cleanup_xaction, &lru_xaction,    &resilver_xaction, &rebalance_xaction,
+    &validate_xaction, &scrub_xaction,   &repair_xaction, &mirror_xaction,   NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 
@@ -122,16 +127,26 @@ static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
 
 /* --- a new state ------------------------------------------------------------------------------ */
 
-bool target_is_ready(struct target *t)
+void target_readiness(struct target *t, bool synced, struct readiness *out)
 {
-    return atomic_load(&t->serving) && keeper_has_state(t->keeper);
+    struct error refusal;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    bool serves = atomic_load(&t->serving) && keeper_has_state(t->keeper);
+    bool refused = serves && member_is_refused(t->member, &refusal);
+    const struct readiness_question q = {.state = s,
+                                         .self = t->id,
+                                         .boot = t->boot,
+                                         .serves = serves,
+                                         .stops = atomic_load(&t->leaving),
+                                         .refused = refused ? refusal.message : NULL,
+                                         .synced = synced,
+                                         .is_full = atomic_load(&t->is_full)};
+    readiness(&q, out);
 }
 
-static void tell_ready(struct target *t)
+void target_ready_changed(struct target *t)
 {
     uint64_t one = 1;
-    if (!target_is_ready(t))
-        return;
     ssize_t n = write(t->ready_fd, &one, sizeof one);
     assert(n == sizeof one);
     (void)n;
@@ -144,7 +159,7 @@ static void state_changed(void *ctx, const struct cluster_state *s)
     back_look(t->back);
     cold_list_forget(t->cold, &s->jobs);
     job_files_settle(t->mountpaths, t->xactions, &s->jobs, t->id);
-    tell_ready(t);
+    target_ready_changed(t);
     member_state_taken(t->member);
 }
 
@@ -156,6 +171,15 @@ static struct space_limits space_limits_of(const struct target_params *p)
                                  .high = (unsigned)p->space_high,
                                  .out = (unsigned)p->space_out,
                                  .reserve_bytes = p->space_reserve};
+}
+
+static int check_addresses(const struct target_params *p, struct error *err)
+{
+    int code = auth_check_address(p->cluster_key_file,
+                                  daemon_address(p->control_address, p->address), err);
+    return code != 0 ? code
+                     : auth_check_address(p->cluster_key_file,
+                                          daemon_address(p->data_address, p->address), err);
 }
 
 static int check_params(const struct target_params *params, struct error *err)
@@ -171,19 +195,47 @@ static int check_params(const struct target_params *params, struct error *err)
         return error_set(err, E_INVALID, "--mountpaths: no directory is given");
     if (*params->dir == '\0')
         return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
-    code = auth_check_address(params->cluster_key_file, params->address, err);
+    code = check_addresses(params, err);
     return code != 0 ? code : space_limits_check(&space, err);
+}
+
+/* What backends may be, and clients. */
+static int read_lists(struct target *t, const struct target_params *params, struct error *err)
+{
+    int code = address_list_new(params->backend_allow, &t->allow, err);
+    if (code != 0)
+        return error_wrap(err, "--backend-allow");
+    code = backend_endpoints_new(params->backend_endpoints, &t->endpoints, err);
+    if (code != 0)
+        return error_wrap(err, "--backend-endpoints");
+    return visitor_rules_new(params->advertise, params->allowed_hosts, params->allowed_origins,
+                             &t->visitors, err);
+}
+
+static void free_lists(struct target *t)
+{
+    address_list_free(t->allow);
+    backend_endpoints_free(t->endpoints);
+    visitor_rules_free(t->visitors);
 }
 
 int target_new(struct target_params *params, struct target **out, struct error *err)
 {
+    struct target lists = {.allow = NULL};
     int code = check_params(params, err);
-    if (code != 0)
+    if (code == 0)
+        code = read_lists(&lists, params, err);
+    int ready_fd = code == 0 ? eventfd(0, EFD_CLOEXEC) : -1;
+    if (code == 0 && ready_fd < 0)
+        code = error_errno(err, errno, "eventfd");
+    if (code != 0) {
+        free_lists(&lists);
         return code;
-    int ready_fd = eventfd(0, EFD_CLOEXEC);
-    if (ready_fd < 0)
-        return error_errno(err, errno, "eventfd");
+    }
     struct target *t = xcalloc(1, sizeof *t);
+    t->allow = lists.allow;
+    t->endpoints = lists.endpoints;
+    t->visitors = lists.visitors;
     t->params = *params;
     *params = (struct target_params){0};
     t->id = t->params.id;
@@ -262,6 +314,8 @@ static int start_store(struct target *t, struct error *err)
         .put_buffer_bytes = t->params.put_buffer,
         .put_memory_bytes = t->params.put_memory,
         .space = t->space,
+        .grow = {.first = GROW_FIRST, .most = t->params.space_step},
+        .allocate = {.first = t->params.allocate_first, .most = t->params.allocate_most},
     });
     return 0;
 }
@@ -272,6 +326,7 @@ static int start_loop(struct target *t, const char *name, unsigned connections_p
     const struct http_client_config config = {
         .connect_timeout_ms = t->params.connect_timeout,
         .stall_timeout_ms = t->params.stall_timeout,
+        .silence_ms = t->params.peer_silence,
         .connections_per_host_max = connections_per_host_max,
         .auth = t->auth,
     };
@@ -285,6 +340,11 @@ static int start_threads(struct target *t, struct error *err)
     if (code == 0)
         code =
             pool_new("mover", (unsigned)t->params.rename_parallel, WORKERS_QUEUE, &t->movers, err);
+    unsigned handers = (unsigned)t->params.copies_parallel / 4 + 1;
+    if (code == 0)
+        code = pool_new("hander", handers, WORKERS_QUEUE, &t->handers, err);
+    if (code == 0)
+        t->renames = renames_new(t->movers);
     if (code == 0)
         code = start_loop(t, "control", CONTROL_CONNECTIONS_PER_HOST, &t->control,
                           &t->control_client, err);
@@ -354,26 +414,39 @@ static unsigned bulk_threads(const struct target *t)
     return cpus > 2 ? (unsigned)cpus : 2;
 }
 
+static const char *own_address(const struct target_params *p, enum http_net net)
+{
+    return net == NET_PUBLIC    ? p->public_address
+           : net == NET_CONTROL ? p->control_address
+                                : p->data_address;
+}
+
 static int start_server(struct target *t, enum target_listener which, enum http_net net,
                         uint64_t port, unsigned threads, struct error *err)
 {
+    const char *own = own_address(&t->params, net);
     const struct http_server_config config = {
         .node = t->id,
-        .address = t->params.address,
+        .address = daemon_address(own, t->params.address),
         .port = (uint16_t)port,
         .net = net,
         .threads = threads,
         .connections_max = (unsigned)t->params.connections_max,
         .connection_memory = t->params.connection_memory,
         .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
+        .body_rate = {.bytes_per_s = net == NET_PUBLIC ? t->params.min_body_rate : 0,
+                      .window_ms = t->params.min_body_time},
         .routes = target_routes,
+        /* Without a key a web page could administer, too. */
+        .visitors = net == NET_PUBLIC || !auth_has_key(t->auth) ? t->visitors : NULL,
         .auth = t->auth,
         .user = t,
     };
     int code = http_server_new(&config, &t->servers[which], err);
     if (code == 0)
         t->urls[which] =
-            daemon_url(t->params.address, t->params.advertise, http_server_port(t->servers[which]));
+            daemon_url(daemon_host(own, t->params.address, t->params.advertise, net != NET_PUBLIC),
+                       "", http_server_port(t->servers[which]));
     return code;
 }
 
@@ -406,7 +479,7 @@ int target_start(struct target *t, struct error *err)
     }
     member_begin(t->member);
     atomic_store(&t->serving, true);
-    tell_ready(t);
+    target_ready_changed(t);
     return 0;
 }
 
@@ -446,6 +519,8 @@ void target_free(struct target *t)
         keeper_quiet(t->keeper);
     xactions_free(t->xactions);
     pool_free(t->movers);
+    renames_free(t->renames);
+    pool_free(t->handers);
     cold_free(t->cold);
     ec_free(t->ec);
     sweeper_free(t->sweeper); /* it asks for marks */
@@ -470,30 +545,7 @@ void target_free(struct target *t)
     if (t->lock_fd >= 0)
         close(t->lock_fd);
     close(t->ready_fd);
+    free_lists(t);
     params_free(target_param_rows, &t->params);
     free(t);
-}
-
-void target_update_gauges(struct target *t)
-{
-    struct back_count back = back_count(t->back);
-    metric_set(metric_get(M_back_waiting, NULL), (int64_t)back.waiting);
-    metric_set(metric_get(M_back_stuck, NULL), (int64_t)back.stuck);
-    metric_set(metric_get(M_back_oldest_seconds, NULL), (int64_t)(back.oldest_ms / 1000));
-    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    for (size_t i = 0; i < set->count; i++) {
-        struct mountpath *mp = set->all[i];
-        uint64_t total = 0, available = 0;
-        if (mountpath_capacity(mp, &total, &available, NULL) != 0)
-            mountpath_failed(mp, E_IO);
-        _cleanup_(buf_done)
-        struct buf labels = BUF_INIT;
-        mountpath_labels(mp, &labels);
-        metric_set(metric_get(M_mountpath_capacity_bytes, labels.data), (int64_t)total);
-        metric_set(metric_get(M_mountpath_available_bytes, labels.data), (int64_t)available);
-        uint64_t quarantined = 0;
-        (void)quarantine_count(mp, &quarantined,
-                               NULL); /* a disk that does not say has said so above */
-        metric_set(metric_get(M_mountpath_quarantined, labels.data), (int64_t)quarantined);
-    }
 }

@@ -24,9 +24,12 @@
 #include "target/object.h"
 #include "target/params.h"
 
+struct address_list;
 struct auth;
 struct access;
+struct backend_endpoints;
 struct back;
+struct visitor_rules;
 struct cold;
 struct copies;
 struct cold_fresh;
@@ -35,6 +38,8 @@ struct evictor;
 struct health;
 struct keeper;
 struct member;
+struct readiness;
+struct renames;
 struct sweeper;
 struct xactions;
 
@@ -44,7 +49,7 @@ struct target {
     struct target_params params;
     const char *id; /* params.id */
     char boot[16];  /* id of this run, or of the first that asked to be let in (entry.h) */
-    int ready_fd;   /* an eventfd: readable once requests are served */
+    int ready_fd;   /* an eventfd: readable when target_readiness() may have changed */
     int lock_fd;    /* of params.dir: no other daemon uses it */
     metric_t *reads, *read_bytes, *reads_beside;
     struct mountpaths *mountpaths;
@@ -52,6 +57,9 @@ struct target {
     struct state_holder *state; /* the last one seen; the keeper's */
     struct auth *auth;          /* proof of membership, asked for and given */
     struct space_limits space;
+    struct address_list *allow;          /* params.backend_allow */
+    struct backend_endpoints *endpoints; /* params.backend_endpoints */
+    struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */
     struct object_env object_env;
     struct object_store *store;
     struct pool *workers; /* for requests that wait for something */
@@ -60,6 +68,8 @@ struct target {
     struct http_client *control_client;
     struct http_client *data_client;
     struct pool *movers;          /* renames, which may take long */
+    struct renames *renames;      /* one of a name at a time */
+    struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
     struct losses *losses;
@@ -75,7 +85,10 @@ struct target {
     struct http_server *servers[LISTENERS];
     char *urls[LISTENERS]; /* as others reach them */
     struct member *member; /* registration, keepalives, fetching the state */
+    _Atomic uint64_t shown_roster; /* the generation that the gauges have (gauges.h) */
     atomic_bool serving;   /* all of the above stands */
+    atomic_bool is_full;   /* a disk takes no more, said the last look */
+    atomic_bool leaving;   /* it stops, and is not to be sent anything new */
 };
 
 /* Checks the parameters that have rules among themselves.  Takes what `params` holds. */
@@ -83,13 +96,12 @@ int target_new(struct target_params *params, struct target **out, struct error *
 /* Opens the mountpaths (which may rebuild indexes), listens, begins to register.  Objects are
  * served from the moment that there is a state: t->ready_fd. */
 int target_start(struct target *t, struct error *err);
-bool target_is_ready(struct target *t);
+/* `synced`: and has what it missed (readiness.h). */
+void target_readiness(struct target *t, bool synced, struct readiness *out);
+void target_ready_changed(struct target *t); /* it may have: t->ready_fd */
 /* Lets requests that are under way end, stops jobs, closes everything.  Also after a failed
  * start. */
 void target_free(struct target *t);
-
-/* The gauges that are only computed when somebody looks. */
-void target_update_gauges(struct target *t);
 
 /* The target's route tables: NULL-terminated. */
 extern const struct http_route *const target_routes[];

@@ -8,6 +8,7 @@
 #include "net/http_pipe.h"
 #include "target/call.h"
 #include "target/earlier.h"
+#include "target/object_routes.h"
 #include "target/target.h"
 
 enum { PIPE_BYTES = 256 << 10, LINES_MAX = 8 };
@@ -33,9 +34,10 @@ static void through_free(struct through *h)
 /* The rest of the connection's own; Dfc-Node and X-Request-Id are ours. */
 static bool passes(const char *name)
 {
-    static const char *const not [] = {"Connection",        "Keep-Alive", "Content-Length",
-                                       "Transfer-Encoding", "Date",       "Server",
-                                       "X-Request-Id",      "Dfc-Node"};
+    static const char *const not [] = {
+        "Connection",        "Keep-Alive", "Content-Length",
+        "Transfer-Encoding", "Date",       "Server",
+        "X-Request-Id",      "Dfc-Node",   OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING};
     for (size_t i = 0; i < sizeof not / sizeof *not ; i++) {
         if (strcasecmp(name, not [i]) == 0)
             return false;
@@ -54,7 +56,7 @@ static void copy_header(void *ctx, const char *name, const char *value)
 static void on_head(void *arg, const struct http_head *head)
 {
     struct through *h = arg;
-    h->gone = head->status == 404;
+    h->gone = head->status == 404 || (h->call->compared && head->status >= 500);
     if (h->gone)
         return;
     struct http_request *req = h->call->req;
@@ -89,9 +91,11 @@ static void ended(void *arg, struct http_result *r)
     through_free(h);
 }
 
-/* What the client asks of the object goes along. */
-static void add_lines(struct object_call *call, const char **lines)
+/* What the client asks of the object goes along; and the version, where only that is to be read. */
+static void add_lines(struct object_call *call, const struct earlier_answer *from,
+                      const char **lines)
 {
+    char version[VERSION_TEXT_MAX];
     static const char *const names[] = {
         "Range",         "If-Range",          "If-Match",
         "If-None-Match", "If-Modified-Since", "If-Unmodified-Since"};
@@ -101,6 +105,9 @@ static void add_lines(struct object_call *call, const char **lines)
         if (value != NULL)
             lines[count++] = arena_printf(http_arena(call->req), "%s: %s", names[i], value);
     }
+    if (call->compared)
+        lines[count++] = arena_printf(http_arena(call->req), "Dfc-Version: %s",
+                                      version_format(&from->held.version, version));
     lines[count] = NULL;
 }
 
@@ -125,7 +132,7 @@ void through_begin(struct object_call *call, const struct earlier_answer *from)
                           .url = url_of(call, from),
                           .pipe = bpipe_new(PIPE_BYTES)};
     const char *lines[LINES_MAX];
-    add_lines(call, lines);
+    add_lines(call, from, lines);
     const struct http_call get = {.method = http_method(call->req),
                                   .url = h->url,
                                   .headers = lines,

@@ -1,9 +1,11 @@
-/* A GET or HEAD that another target answers, through this one: the object is there and not here yet.
- * The client sees one reply, whether it follows redirects or not.
+/* A GET or HEAD that another target answers, through this one: the object is there and not here
+ * yet. The client sees one reply, whether it follows redirects or not.
  *
  *   client ◀── reply ── this target ◀── pipe ── data loop ◀── GET at the other's data listener
  *
- * Where the other has it no more, it has been moved here meanwhile: then the call is served here. */
+ * Where the other has it no more, it has been moved here meanwhile: then the call is served here.
+ * So it is where owners were compared, and the other has another version by now, which not all of
+ * them need know yet, or cannot read it. */
 #pragma once
 
 struct earlier_answer;

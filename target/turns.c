@@ -1,6 +1,7 @@
 #include "target/turns.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "common/mem.h"
@@ -149,4 +150,20 @@ bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name)
     bool busy = *find(t, slot, bucket_id, name) != NULL;
     pthread_mutex_unlock(&t->lock);
     return busy;
+}
+
+static void has_turn(void *arg)
+{
+    sem_post(arg);
+}
+
+int turns_await(struct turns *t, uint64_t bucket_id, const char *name, struct error *err)
+{
+    sem_t turn;
+    sem_init(&turn, 0, 0);
+    int code = turns_enter(t, bucket_id, name, has_turn, &turn, err);
+    while (code == 0 && sem_wait(&turn) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&turn);
+    return code;
 }

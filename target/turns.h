@@ -26,3 +26,6 @@ bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name);
 /* E_OVERLOAD: fn() will not be called. */
 int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
                 void *arg, struct error *err);
+/* Waits until all that entered for this name before is through.  Not from a turn of the same name.
+ */
+int turns_await(struct turns *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -129,6 +129,11 @@ static void name_stub(const struct walk *w, const char *path, const char *name)
 static void tell_of_stub(const struct walk *w, const char *path, const char *name, const char *job)
 {
     bool nameless = !has_attribute(path);
+    if (strcmp(job, QUARANTINE_NO_ROOM) == 0) { /* no damage, and the repair knows */
+        if (w->scrub != NULL)
+            walk_want_repair(w, name);
+        return;
+    }
     if (w->scrub != NULL && nameless)
         name_stub(w, path, name);
     if (w->scrub != NULL && strcmp(job, w->scrub->job_id) == 0) {

@@ -186,8 +186,8 @@ static int parse_template(const char *text, struct download_spec *s, struct erro
 
 static int spec_parse(json_t *value, struct download_spec *s, struct error *err)
 {
-    static const char *const fields[] = {"list",     "template", "prepend", "description",
-                                         "parallel", "rate",     NULL};
+    static const char *const fields[] = {"list",     "template", "prepend",     "description",
+                                         "parallel", "rate",     "allow_empty", NULL};
     const char *template = NULL, *prepend = "", *description = "";
     json_t *list = NULL;
     int r;
@@ -196,6 +196,7 @@ static int spec_parse(json_t *value, struct download_spec *s, struct error *err)
         (r = json_get_str(value, "value", "template", &template, err)) != 0 ||
         (r = json_get_str(value, "value", "prepend", &prepend, err)) != 0 ||
         (r = json_get_str(value, "value", "description", &description, err)) != 0 ||
+        (r = json_get_bool(value, "value", "allow_empty", &s->allow_empty, err)) != 0 ||
         (r = objects_parse_speed(value, &s->parallel, &s->rate_bytes_s, err)) != 0)
         return r;
     s->prepend = xstrdup(prepend);

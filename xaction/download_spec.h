@@ -2,7 +2,8 @@
  *
  *     {"list": ["https://h/a.tar", {"url": "https://h/x?id=7", "name": "b.tar"}]}
  *     {"template": "https://h/set/shard-{0000..0099}.tar"}
- *     both: "prepend": text before the names, "parallel", "rate" (objects_spec.h), "description"
+ *     both: "prepend": text before the names, "parallel", "rate" (objects_spec.h), "description",
+ *           "allow_empty": it is no failure when no URL gives an object
  *
  * Without a name it is the last segment of the URL's path, percent-decoded.  A URL with a user or a
  * password in it is refused, for everybody sees the job; a query (a signed URL's) may be there, and
@@ -10,6 +11,7 @@
 #pragma once
 
 #include <jansson.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,7 @@ struct download_spec {
     struct name_template *url_template; /* or NULL */
     char *prepend, *description;
     uint64_t parallel, rate_bytes_s;
+    bool allow_empty;
 };
 
 /* E_SPEC, E_JSON, E_NAME; the messages name the field. */

@@ -152,17 +152,20 @@ static int parse_no_more(json_t *value, struct objects_spec *s, struct error *er
 
 static const struct row {
     const char *kind;
-    const char *fields[9];
+    const char *fields[10];
     bool may_be_all;
     int (*parse)(json_t *value, struct objects_spec *s, struct error *err);
 } rows[] = {
-    {"delete", {"list", "template", "prefix", "description"}, false, parse_no_more},
-    {"copy", {"list", "template", "prefix", "description", "to", "prepend"}, true, parse_copy},
+    {"delete", {"list", "template", "prefix", "description", "allow_empty"}, false, parse_no_more},
+    {"copy",
+     {"list", "template", "prefix", "description", "allow_empty", "to", "prepend"},
+     true,
+     parse_copy},
     {"prefetch",
-     {"list", "template", "prefix", "description", "parallel", "rate"},
+     {"list", "template", "prefix", "description", "allow_empty", "parallel", "rate"},
      true,
      parse_prefetch},
-    {"evict", {"list", "template", "prefix", "description"}, false, parse_no_more},
+    {"evict", {"list", "template", "prefix", "description", "allow_empty"}, false, parse_no_more},
 };
 
 static const struct row *row_of(const char *kind)
@@ -180,6 +183,7 @@ static int spec_parse(const char *kind, json_t *value, struct objects_spec *s, s
     int r;
     if ((r = json_only_fields(value, "value", row->fields, err)) != 0 ||
         (r = json_get_str(value, "value", "description", &description, err)) != 0 ||
+        (r = json_get_bool(value, "value", "allow_empty", &s->allow_empty, err)) != 0 ||
         (r = parse_which(value, row->may_be_all, s, err)) != 0)
         return r;
     s->description = xstrdup(description);

@@ -4,7 +4,7 @@
  *     {"list": ["a", "b"]}  or  {"template": "shard-{0000..0099}.tar"}  or  {"prefix": "raw/"}
  *     copy also: "to": bucket, "prepend": text before the new names
  *     prefetch also: "parallel": objects at once, "rate": bytes a second; both on each target
- *     all: "description"
+ *     all: "description", "allow_empty": a prefix, template or list may match nothing
  *
  * Exactly one of list, template (common/template.h, with ranges that end) and prefix; a copy and a
  * prefetch without any take the whole bucket, the others do not ("prefix": "" says that it is
@@ -43,6 +43,7 @@ struct objects_spec {
     uint64_t parallel;     /* 0: as the target's parameter says */
     uint64_t rate_bytes_s; /* 0: no limit */
     char *description;
+    bool allow_empty; /* the primary's business: proxy/objects_view.h */
 };
 
 /* kind: one of the four.  E_SPEC, E_JSON, E_NAME; the messages name the field. */

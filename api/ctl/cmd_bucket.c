@@ -85,7 +85,7 @@ int bucket_create(struct ctl *ctl, const struct args *args)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s}", "created", bucket));
     else
-        fprintf(ctl->out, "created %s\n", bucket);
+        ctl_say(ctl, "created %s", bucket);
     if (args->given[F_copies] || args->given[F_ec])
         warn_of(ctl, bucket);
     return EXIT_OK;
@@ -204,8 +204,7 @@ static int destroy(struct ctl *ctl, const struct args *args, const char *bucket)
         return code;
     if (dfc_bucket_destroy(ctl->client, bucket, &err) != DFC_OK)
         return fail_bucket(ctl, &err, "destroy", bucket);
-    if (!ctl->json)
-        fprintf(ctl->out, "destroyed %s\n", bucket);
+    ctl_say(ctl, "destroyed %s", bucket);
     return EXIT_OK;
 }
 

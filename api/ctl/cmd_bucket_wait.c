@@ -118,6 +118,6 @@ int bucket_wait(struct ctl *ctl, const struct args *args)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s, s:i}", "bucket", bucket, "waiting", 0));
     else
-        fprintf(ctl->out, "%s: nothing waits\n", bucket);
+        ctl_say(ctl, "%s: nothing waits", bucket);
     return EXIT_OK;
 }

@@ -1,7 +1,7 @@
 /* cluster status; node ls, show. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/health_ask.h"
+#include "api/ctl/health.h"
 #include "api/ctl/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -30,10 +30,22 @@ static void size_cell(struct ctl *ctl, struct table *t, json_t *capacity, const 
         table_cell(t, NULL);
 }
 
+/* "0.1.0 (bd686e2eb7c2)"; a node that the primary has not heard of yet has none. */
+static void release_cell(struct table *t, json_t *node)
+{
+    const char *commit = json_string_value(json_object_get(node, "commit"));
+    if (json_object_get(node, "release") == NULL)
+        table_cell(t, NULL);
+    else if (commit == NULL || commit[0] == '\0')
+        table_cell(t, text_at(node, "release"));
+    else
+        table_cellf(t, "%s (%s)", text_at(node, "release"), commit);
+}
+
 static void print_nodes(struct ctl *ctl, json_t *nodes)
 {
-    static const char *const headers[] = {"NODE",  "ROLE",      "STATE", "URL",
-                                          "TOTAL", "AVAILABLE", "SINCE", NULL};
+    static const char *const headers[] = {"NODE",      "ROLE",  "STATE",   "URL", "TOTAL",
+                                          "AVAILABLE", "SINCE", "RELEASE", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
     size_t i;
@@ -50,8 +62,29 @@ static void print_nodes(struct ctl *ctl, json_t *nodes)
         size_cell(ctl, t, capacity, "total_bytes");
         size_cell(ctl, t, capacity, "available_bytes");
         table_cell(t, ctl_time(int_at(n, "since_ms"), since));
+        release_cell(t, n);
     }
     table_print(t, ctl->out, ctl->headers, ctl->colour);
+}
+
+/* Two builds side by side are for the time of an upgrade. */
+static void print_builds(struct ctl *ctl, json_t *nodes)
+{
+    size_t i;
+    json_t *n;
+    const char *first = NULL;
+    json_array_foreach(nodes, i, n)
+    {
+        const char *commit = json_string_value(json_object_get(n, "commit"));
+        if (commit == NULL || first == NULL) {
+            first = commit != NULL ? commit : first;
+            continue;
+        }
+        if (strcmp(commit, first) != 0) {
+            fprintf(ctl->out, "Warning: the nodes run different builds (RELEASE)\n");
+            return;
+        }
+    }
 }
 
 static void count_nodes(json_t *nodes, const char *role, int *all, int *active)
@@ -121,9 +154,10 @@ int cluster_status(struct ctl *ctl, const struct args *args)
             (long long)int_at(doc, "term"), (long long)int_at(doc, "version"),
             text_at(doc, "primary"));
     print_nodes(ctl, json_object_get(doc, "nodes"));
-    _cleanup_json_ json_t *verdict = health_ask(ctl, doc);
+    _cleanup_json_ json_t *verdict = health_judge(doc);
     print_summary(ctl, doc, text_at(verdict, "health"));
     print_full(ctl, json_object_get(doc, "nodes"));
+    print_builds(ctl, json_object_get(doc, "nodes"));
     return EXIT_OK;
 }
 
@@ -198,6 +232,6 @@ int node_rm(struct ctl *ctl, const struct args *args)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s}", "removed", node));
     else
-        fprintf(ctl->out, "removed %s\n", node);
+        ctl_say(ctl, "removed %s", node);
     return EXIT_OK;
 }

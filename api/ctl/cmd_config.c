@@ -91,6 +91,11 @@ int config_set(struct ctl *ctl, const struct args *args)
     const char *name = args->words[0];
     const char *value = args->word_count > 1 ? args->words[1] : NULL;
     _cleanup_free_ char *text = NULL;
+    const char *equals = value == NULL ? strchr(name, '=') : NULL;
+    if (equals != NULL)
+        return ctl_usage(ctl, "'%s' is no setting: dfcctl config set %s%s%s%.*s %s", name,
+                         node != NULL ? "--node " : "", node != NULL ? node : "",
+                         node != NULL ? " " : "", (int)(equals - name), name, equals + 1);
     if (node != NULL && value == NULL)
         return ctl_usage(ctl, "a node's parameter needs a value: config set --node %s %s VALUE",
                          node, name);
@@ -112,8 +117,8 @@ int config_set(struct ctl *ctl, const struct args *args)
         fprintf(ctl->out, "%s %s\n", name, value != NULL ? value : "(default)");
     if (node != NULL)
         ctl_remark(ctl,
-                   "dfcctl: until '%s' ends; what it shall start with stands in its command "
-                   "line or configuration file",
+                   "dfcctl: in force until %s restarts; set it in the configuration file or command "
+                   "line of the node to keep it",
                    node);
     return EXIT_OK;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "api/ctl/interrupt.h"
@@ -15,6 +16,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
+enum { BACKUP_MODE = 0600 }; /* it has all documents: jobs and URLs of backends */
 enum { HAND_OVER_TRIES = 40, HAND_OVER_PAUSE_MS = 500 };
 
 DEFINE_CLEANUP(struct table, table_free);
@@ -37,6 +39,16 @@ static int act(struct ctl *ctl, const char *action, json_t *value, json_t **doc)
     _cleanup_free_ char *text = NULL;
     if (dfc_documents_act(ctl->client, action, body, &text, &err) != DFC_OK)
         return ctl_fail(ctl, &err, action);
+    return ctl_parse(ctl, text, doc);
+}
+
+/* The whole state, queries of URLs included. */
+static int whole_state(struct ctl *ctl, json_t **doc)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    if (dfc_documents_state(ctl->client, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "state");
     return ctl_parse(ctl, text, doc);
 }
 
@@ -126,6 +138,8 @@ static int write_landing(const char *path, const char *text, struct error *err)
     struct landing l;
     int r = landing_open_path(&l, path, err);
     size_t len = strlen(text);
+    if (r == 0 && l.temporary != NULL && fchmod(l.fd, BACKUP_MODE) != 0)
+        r = error_errno(err, errno, "chmod '%s'", path);
     for (size_t done = 0; r == 0 && done < len;) {
         ssize_t n = write(l.fd, text + done, len - done);
         if (n < 0 && errno != EINTR)
@@ -145,7 +159,7 @@ int cluster_backup(struct ctl *ctl, const struct args *args)
 {
     _cleanup_json_ json_t *state = NULL;
     struct error err = ERROR_INIT;
-    int code = ctl_cluster(ctl, "state", &state);
+    int code = whole_state(ctl, &state);
     if (code != EXIT_OK)
         return code;
     _cleanup_json_ json_t *doc = backup_wrap(state, DFC_VERSION, clock_wall_ms());
@@ -259,7 +273,7 @@ int cluster_restore(struct ctl *ctl, const struct args *args)
     json_t *wanted = NULL;
     int code;
     if ((code = read_backup(ctl, args->words[0], &file, &wanted)) != EXIT_OK ||
-        (code = ctl_cluster(ctl, "state", &present)) != EXIT_OK ||
+        (code = whole_state(ctl, &present)) != EXIT_OK ||
         (code = check_same_cluster(ctl, present, wanted)) != EXIT_OK)
         return code;
     return restore(ctl, args, present, wanted, file);

@@ -38,9 +38,9 @@ static int fetch(struct ctl *ctl, const struct object_name *from, struct landing
     return DFC_LOCAL;
 }
 
-static int fail_get(const struct ctl *ctl, const struct object_name *from,
-                    const struct dfc_error *err)
+static int fail_get(const struct ctl *ctl, const struct object_name *from, struct dfc_error *err)
 {
+    name_note_pattern(from->key, err);
     _cleanup_free_ char *what = xprintf("get '%s/%s'", from->bucket, from->key);
     return ctl_fail(ctl, err, what);
 }
@@ -64,7 +64,7 @@ static void print_fetched(struct ctl *ctl, const char *path)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)size));
     else
-        fprintf(ctl->out, "%s  %s\n", path, ctl_size(ctl, size, text));
+        ctl_say(ctl, "%s  %s", path, ctl_size(ctl, size, text));
 }
 
 static int get_to_path(struct ctl *ctl, const struct object_name *from, const char *path,
@@ -109,6 +109,7 @@ struct get_many {
     struct ctl *ctl;
     const char *bucket;
     const struct dfc_get_options *flags;
+    const char *path; /* of the directory, which is made when there is something for it */
     int root;
     size_t prefix_len;
     struct tally *tally;
@@ -153,11 +154,23 @@ static void get_item_run(void *context, void *arg)
     free(item);
 }
 
-static int give_all(struct get_many *m, struct dfc_list *list, struct dfc_error *err)
+static int open_root(const char *path, int *root, struct error *err)
+{
+    if (mkdir(path, 0777) != 0 && errno != EEXIST)
+        return error_errno(err, errno, "make directory '%s'", path);
+    *root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *root >= 0 ? 0 : error_errno(err, errno, "open directory '%s'", path);
+}
+
+/* A result of the library; or DFC_LOCAL with *local. */
+static int give_all(struct get_many *m, struct dfc_list *list, struct dfc_error *err,
+                    struct error *local)
 {
     const struct dfc_entry *entry;
     int rc;
     while ((rc = dfc_list_next(list, &entry, err)) > 0 && !interrupted()) {
+        if (m->root < 0 && open_root(m->path, &m->root, local) != 0)
+            return DFC_LOCAL;
         struct get_item *item = xcalloc(1, sizeof *item);
         *item = (struct get_item){.key = xstrdup(entry->name), .size = entry->size};
         m->total_bytes += entry->size;
@@ -172,31 +185,20 @@ static int get_listed(struct get_many *m, struct dfc_list *list, const struct ar
                       const char *what)
 {
     struct dfc_error err;
+    struct error local = ERROR_INIT;
     m->bar = progress_new(m->ctl, "get");
     m->tally = tally_new(m->ctl, "get", m->bar);
     m->workers = workers_start(parallel_of(args), get_item_run, m);
-    int rc = give_all(m, list, &err);
+    int rc = give_all(m, list, &err, &local);
     workers_finish(m->workers);
-    if (rc != DFC_OK)
+    if (local.code != 0)
+        tally_fail_common(m->tally, m->path, &local);
+    else if (rc != DFC_OK)
         tally_fail(m->tally, what, &err);
+    else if (m->total_objects == 0 && !args->given[F_allow_empty] && !interrupted())
+        tally_nothing(m->tally, what, "no object has a name that begins so");
     progress_free(m->bar);
-    if (rc == DFC_OK && m->total_objects == 0)
-        ctl_remark(m->ctl, "dfcctl: there is nothing in '%s'", what);
     return tally_end(m->tally);
-}
-
-static int open_root(struct ctl *ctl, const char *path, int *root)
-{
-    struct error e = ERROR_INIT;
-    if (mkdir(path, 0777) != 0 && errno != EEXIST) {
-        error_errno(&e, errno, "make directory '%s'", path);
-        return ctl_fail_common(ctl, &e, EXIT_FAILED);
-    }
-    *root = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (*root >= 0)
-        return EXIT_OK;
-    error_errno(&e, errno, "open directory '%s'", path);
-    return ctl_fail_common(ctl, &e, EXIT_FAILED);
 }
 
 static int get_all(struct ctl *ctl, const struct args *args, const struct object_name *from,
@@ -215,11 +217,13 @@ static int get_all(struct ctl *ctl, const struct args *args, const struct object
         return ctl_usage(ctl, "'%s' is many objects: they need a directory", what);
     if (dfc_list_open(ctl->client, from->bucket, &options, &list, &err) != DFC_OK)
         return ctl_fail(ctl, &err, what);
-    struct get_many m = {
-        .ctl = ctl, .bucket = from->bucket, .flags = flags, .root = -1, .prefix_len = prefix.len};
-    int code = open_root(ctl, path, &m.root);
-    if (code == EXIT_OK)
-        code = get_listed(&m, list, args, what);
+    struct get_many m = {.ctl = ctl,
+                         .bucket = from->bucket,
+                         .flags = flags,
+                         .path = path,
+                         .root = -1,
+                         .prefix_len = prefix.len};
+    int code = get_listed(&m, list, args, what);
     dfc_list_close(list);
     if (m.root >= 0)
         close(m.root);

@@ -3,6 +3,7 @@
 
 #include "api/ctl/complete.h"
 #include "api/ctl/help.h"
+#include "common/build.h"
 
 int show_help(struct ctl *ctl, const struct args *args)
 {
@@ -33,9 +34,10 @@ int show_version(struct ctl *ctl, const struct args *args)
 {
     (void)args;
     if (ctl->json)
-        ctl_print_json(ctl, json_pack("{s:s}", "version", dfc_version()));
+        ctl_print_json(
+            ctl, json_pack("{s:s, s:s}", "version", build_release(), "commit", build_commit()));
     else
-        fprintf(ctl->out, "dfcctl %s\n", dfc_version());
+        fprintf(ctl->out, "dfcctl %s\n", build_text());
     return EXIT_OK;
 }
 

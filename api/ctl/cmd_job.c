@@ -94,7 +94,7 @@ static int say(struct ctl *ctl, const char *id, const char *what)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s}", what, id));
     else
-        fprintf(ctl->out, "%s %s\n", what, id);
+        ctl_say(ctl, "%s %s", what, id);
     return EXIT_OK;
 }
 

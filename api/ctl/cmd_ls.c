@@ -1,6 +1,8 @@
 /* object ls: printed while it arrives, for a bucket may have millions of names. */
 #include "api/ctl/commands.h"
 
+#include <fnmatch.h>
+
 #include "api/ctl/name.h"
 #include "api/ctl/table.h"
 #include "common/buf.h"
@@ -13,6 +15,7 @@
 
 struct listing {
     struct ctl *ctl;
+    const char *glob; /* only names that match it; or NULL */
     uint64_t shown;
     bool begun;       /* JSON: the document's head is printed */
     bool comma;       /* JSON: an entry stands before the next one */
@@ -62,6 +65,8 @@ static int print_entries(struct listing *l, struct dfc_list *list, uint64_t limi
     const struct dfc_entry *entry;
     int rc = 0;
     while (l->shown < limit && (rc = dfc_list_next(list, &entry, err)) > 0) {
+        if (l->glob != NULL && fnmatch(l->glob, entry->name, 0) != 0)
+            continue;
         if (l->ctl->json)
             json_entry(l, entry);
         else
@@ -81,29 +86,60 @@ static void json_end(struct listing *l, bool incomplete)
             l->comma ? "\n  " : "", prefixes, incomplete ? "true" : "false");
 }
 
+/* Where nothing has it: the end of a list that is read in parts, and a list of less than the whole
+ * bucket, do not tell. */
+static bool prefix_is_wrong(const char *prefix, const struct args *args, bool incomplete)
+{
+    bool whole = !incomplete && !args->given[F_start_after] && !args->given[F_cached];
+    bool none_wanted = args->given[F_limit] && args->number[F_limit] == 0;
+    return prefix[0] != '\0' && whole && !none_wanted;
+}
+
+/* A glob or a prefix is what its user takes for a name. */
+static int end_listing(const struct listing *l, const struct args *args, const char *prefix,
+                       bool incomplete)
+{
+    struct error e = ERROR_INIT;
+    if ((l->glob == NULL && !prefix_is_wrong(prefix, args, incomplete)) || l->shown > 0 ||
+        args->given[F_allow_empty])
+        return EXIT_OK;
+    if (l->glob != NULL)
+        error_set(
+            &e, E_NOTHING_MATCHED,
+            "no object matches '%s' (--allow-empty accepts that; --prefix takes '*' as it is)",
+            l->glob);
+    else
+        error_set(&e, E_NOTHING_MATCHED,
+                  "no object has a name that begins with '%s' (--allow-empty accepts that)",
+                  prefix);
+    return ctl_fail_common(l->ctl, &e, EXIT_NOTHING);
+}
+
 static int list_bucket(struct ctl *ctl, const struct args *args, const char *bucket,
-                       const struct dfc_list_options *options)
+                       const struct dfc_list_options *options, const char *glob)
 {
     struct dfc_error err;
     struct dfc_list *list;
-    struct listing l = {.ctl = ctl, .prefixes = json_array()};
+    struct listing l = {.ctl = ctl, .glob = glob, .prefixes = json_array()};
+    bool incomplete = false;
     uint64_t limit = args->given[F_limit] ? args->number[F_limit] : UINT64_MAX;
     _cleanup_free_ char *what = xprintf("list '%s'", bucket);
     int rc = dfc_list_open(ctl->client, bucket, options, &list, &err);
     if (rc == DFC_OK) {
         rc = print_entries(&l, list, limit, &err);
+        incomplete = dfc_list_incomplete(list);
         if (ctl->json && (rc == DFC_OK || l.begun))
-            json_end(&l, rc != DFC_OK || dfc_list_incomplete(list));
-        else if (dfc_list_incomplete(list))
+            json_end(&l, rc != DFC_OK || incomplete);
+        else if (incomplete)
             ctl_remark(ctl, "dfcctl: the list is incomplete: a target does not answer");
         dfc_list_close(list);
     }
     json_decref(l.prefixes);
     if (rc == DFC_OK)
-        return EXIT_OK;
+        return end_listing(&l, args, options->prefix, incomplete);
     int code = ctl_fail(ctl, &err, what);
     if (strcmp(err.code, error_name(E_NODE_UNREACHABLE)) == 0 && !options->partial)
-        ctl_remark(ctl, "dfcctl: --partial lists what the others have");
+        ctl_remark(ctl, "dfcctl: --partial lists what the other targets have");
     return code;
 }
 
@@ -116,16 +152,23 @@ int object_ls(struct ctl *ctl, const struct args *args)
         return bucket_ls(ctl, args);
     if (object_name_parse(args->words[0], &n, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
+    const char *glob = strpbrk(n.key, "*?") != NULL ? n.key : NULL;
+    _cleanup_free_ char *prefix = xstrndup(n.key, strcspn(n.key, "*?[\\"));
+    if (glob != NULL && args->given[F_delimiter])
+        return ctl_usage(ctl, "--delimiter does not go with a pattern such as '%s'", glob);
     if (n.key[0] != '\0' && args->given[F_prefix])
         return ctl_usage(ctl, "the prefix is given twice: '%s' and --prefix", n.key);
     struct dfc_list_options options = {
-        .prefix = args->given[F_prefix] ? args->text[F_prefix] : n.key,
+        .prefix = args->given[F_prefix] ? args->text[F_prefix]
+                  : glob != NULL        ? prefix
+                                        : n.key,
         .delimiter = args->text[F_delimiter],
         .start_after = args->text[F_start_after],
         .partial = args->given[F_partial],
         .cached = args->given[F_cached],
     };
-    if (args->given[F_limit] && args->number[F_limit] > 0 && args->number[F_limit] < 1000)
+    if (glob == NULL && args->given[F_limit] && args->number[F_limit] > 0 &&
+        args->number[F_limit] < 1000)
         options.page_size = (uint32_t)args->number[F_limit];
-    return list_bucket(ctl, args, n.bucket, &options);
+    return list_bucket(ctl, args, n.bucket, &options, glob);
 }

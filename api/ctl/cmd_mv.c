@@ -10,7 +10,7 @@ static int say_moved(struct ctl *ctl, const char *from, const char *to)
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s, s:s}", "from", from, "to", to));
     else
-        fprintf(ctl->out, "%s is now %s\n", from, to);
+        ctl_say(ctl, "%s is now %s", from, to);
     return EXIT_OK;
 }
 

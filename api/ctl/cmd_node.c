@@ -19,7 +19,7 @@ static int act(struct ctl *ctl, const char *node, const char *action, bool force
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s, s:s}", "node", node, "action", action));
     else
-        fprintf(ctl->out, "%s %s\n", node, said);
+        ctl_say(ctl, "%s %s", node, said);
     return EXIT_OK;
 }
 

@@ -94,6 +94,7 @@ int object_cat(struct ctl *ctl, const struct args *args)
         if (code != EXIT_OK)
             return code;
         if (dfc_get_fd(ctl->client, n.bucket, n.key, STDOUT_FILENO, &flags, NULL, &err) != DFC_OK) {
+            name_note_pattern(n.key, &err);
             _cleanup_free_ char *what = xprintf("cat '%s/%s'", n.bucket, n.key);
             return ctl_fail(ctl, &err, what);
         }

@@ -120,7 +120,7 @@ static void print_missing(struct ctl *ctl, json_t *doc)
 
 static void print_copies(struct ctl *ctl, json_t *doc)
 {
-    static const char *const headers[] = {"TARGET",  "PART", "STATE",    "THERE",
+    static const char *const headers[] = {"TARGET",  "ROLE", "STATE",    "STORED",
                                           "VERSION", "SIZE", "CHECKSUM", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);

@@ -1,5 +1,5 @@
-/* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp, prefetch,
- * evict, download. */
+/* Jobs over many objects: object rm by --template, --prefix, --list; object cp; bucket cp,
+ * prefetch, evict, download. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -79,6 +79,8 @@ static int put_flags(json_t *value, const struct args *args, struct error *err)
         if (args->given[texts[i]])
             code = put_text(value, flag_table[texts[i]].name, args->text[texts[i]], err);
     }
+    if (args->given[F_allow_empty])
+        json_object_set_new(value, "allow_empty", json_true());
     if (code == 0 && args->given[F_list])
         code = put_list(value, args->text[F_list], err);
     return code;
@@ -147,6 +149,12 @@ static int copy(struct ctl *ctl, const struct args *args, const char *bucket, js
     int code = job_check_wait(ctl, args);
     if (code != EXIT_OK)
         return code;
+    if (strchr(args->words[1], '/') != NULL)
+        return ctl_usage(ctl,
+                         "'%s' is not a bucket: cp copies into a bucket, under the same names "
+                         "(mv renames an object; --prepend begins the copies' names; put stores "
+                         "files)",
+                         args->words[1]);
     if (put_text(value, "to", args->words[1], &e) != 0)
         return fail_flags(ctl, &e);
     return start(ctl, args, bucket, value, dfc_bucket_copy_objects, "cp");
@@ -205,7 +213,8 @@ int bucket_evict(struct ctl *ctl, const struct args *args)
     if (put_flags(value, args, &e) != 0)
         return fail_flags(ctl, &e);
     if (!args->given[F_template] && !args->given[F_prefix] && !args->given[F_list])
-        return ctl_usage(ctl, "one of --template, --prefix and --list is needed (--prefix '': all)");
+        return ctl_usage(ctl,
+                         "one of --template, --prefix and --list is needed (--prefix '': all)");
     return start(ctl, args, args->words[0], value, dfc_bucket_evict, "evict");
 }
 

@@ -2,6 +2,7 @@
 #include "api/ctl/commands.h"
 
 #include <errno.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,8 +53,12 @@ static int put_flags_read(struct ctl *ctl, const struct args *a, struct put_flag
         if (equals == NULL || equals == text)
             return ctl_usage(ctl, "--meta: '%s' is not NAME=VALUE", text);
         f->names[i] = xstrndup(text, (size_t)(equals - text));
+        f->options.meta_count = i + 1; /* names that are owned */
+        for (size_t j = 0; j < i; j++) {
+            if (strcasecmp(f->names[i], f->names[j]) == 0)
+                return ctl_usage(ctl, "--meta: '%s' is given twice", f->names[i]);
+        }
         f->meta[i] = (struct dfc_meta){.name = f->names[i], .value = equals + 1};
-        f->options.meta_count = i + 1;
     }
     return EXIT_OK;
 }
@@ -89,7 +94,7 @@ static void print_stored(struct ctl *ctl, const char *bucket, const char *key,
 {
     char size[24];
     if (!ctl->json) {
-        fprintf(ctl->out, "%s/%s  %s\n", bucket, key, ctl_size(ctl, info->size, size));
+        ctl_say(ctl, "%s/%s  %s", bucket, key, ctl_size(ctl, info->size, size));
         return;
     }
     ctl_print_json(ctl, json_pack("{s:s, s:s, s:I, s:s, s:s, s:{s:s, s:s}}", "bucket", bucket,
@@ -121,6 +126,8 @@ static int put_one(struct ctl *ctl, const char *source, const struct object_name
         return EXIT_OK;
     }
     _cleanup_free_ char *what = xprintf("put '%s/%s'", to->bucket, buf_str(&key));
+    if (options.if_absent && err.result == DFC_PRECONDITION)
+        snprintf(err.message, sizeof err.message, "the object exists already");
     return ctl_fail(ctl, &err, what);
 }
 
@@ -159,6 +166,8 @@ static void put_item_run(void *context, void *arg)
     else if (dfc_put_file(m->ctl->client, m->to->bucket, item->key, item->path, &options, &info,
                           &err) == DFC_OK)
         tally_done(m->tally, info->size);
+    else if (options.if_absent && err.result == DFC_PRECONDITION)
+        tally_kept(m->tally);
     else
         tally_fail(m->tally, item->path, &err);
     progress_add(m->bar, 0, 1);
@@ -219,9 +228,9 @@ static int put_all(struct ctl *ctl, const struct args *args, size_t sources,
     for (size_t i = 0; i < sources && !interrupted(); i++)
         put_source_found(&m, args->words[i]);
     workers_finish(m.workers);
+    if (tally_count(m.tally) == 0 && !args->given[F_allow_empty])
+        tally_nothing(m.tally, args->words[0], "there is no file in it");
     progress_free(m.bar);
-    if (tally_count(m.tally) == 0)
-        ctl_remark(ctl, "dfcctl: there is no file in '%s'", args->words[0]);
     return tally_end(m.tally);
 }
 

@@ -34,6 +34,7 @@ static void item_run(void *context, void *arg)
         tally_done(r->tally, 0);
     } else {
         _cleanup_free_ char *name = xprintf("%s/%s", item->bucket, item->key);
+        name_note_pattern(item->key, &err);
         tally_fail(r->tally, name, &err);
     }
     progress_add(r->bar, 0, 1);
@@ -43,22 +44,24 @@ static void item_run(void *context, void *arg)
 
 /* Names come and go while they are listed: the list goes on by name, so that it misses none that
  * stays. */
-static void give_below(struct removal *r, const struct object_name *below)
+static void give_below(struct removal *r, const struct object_name *below, bool may_be_empty)
 {
+    uint64_t given = 0;
     struct dfc_error err;
     struct dfc_list *list;
     const struct dfc_entry *entry;
     const struct dfc_list_options options = {.prefix = below->key};
     int rc = dfc_list_open(r->ctl->client, below->bucket, &options, &list, &err);
     if (rc == DFC_OK) {
-        while (!interrupted() && (rc = dfc_list_next(list, &entry, &err)) > 0)
+        for (; !interrupted() && (rc = dfc_list_next(list, &entry, &err)) > 0; given++)
             give(r, below->bucket, entry->name);
         dfc_list_close(list);
     }
-    if (rc < 0) {
-        _cleanup_free_ char *name = xprintf("%s/%s", below->bucket, below->key);
+    _cleanup_free_ char *name = xprintf("%s/%s", below->bucket, below->key);
+    if (rc < 0)
         tally_fail(r->tally, name, &err);
-    }
+    else if (given == 0 && !may_be_empty && !interrupted())
+        tally_nothing(r->tally, name, "no object has a name that begins so");
 }
 
 static int check_words(struct ctl *ctl, const struct args *args, struct object_name *names)
@@ -100,7 +103,7 @@ static int remove_all(struct ctl *ctl, const struct args *args, const struct obj
     r.workers = workers_start(parallel_of(args), item_run, &r);
     for (size_t i = 0; i < args->word_count; i++) {
         if (args->given[F_recursive])
-            give_below(&r, &names[i]);
+            give_below(&r, &names[i], args->given[F_allow_empty] || names[i].key[0] == '\0');
         else
             give(&r, names[i].bucket, names[i].key);
     }

@@ -49,13 +49,14 @@ static int print_plan(struct ctl *ctl, const struct dfc_job *job)
     int code = ctl_parse(ctl, job->document, &doc);
     if (code != EXIT_OK)
         return code;
+    code = job_exit_code(job, doc);
     if (!finished && !ctl->json)
         job_print_reason(ctl, job, doc);
     else if (ctl->json)
         ctl_print_json(ctl, steal(doc));
     else
         job_print(ctl, doc);
-    return finished ? EXIT_OK : EXIT_FAILED;
+    return code;
 }
 
 int sort_plan(struct ctl *ctl, const struct args *args)

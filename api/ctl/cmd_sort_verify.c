@@ -25,6 +25,7 @@ struct buckets {
     const struct sort_spec *spec;
     int64_t begun_ms; /* what is younger was not sorted */
     struct others younger, missing;
+    int stopped; /* what ended the task's reading of the list */
 };
 
 static void note(struct others *o, const char *name)
@@ -46,6 +47,15 @@ static int fail(struct error *err, const struct dfc_error *e)
 
 typedef int each_fn(void *arg, const struct sort_shard_info *info, struct error *err);
 
+/* A shard that is missing ends the task: those behind it are counted still. */
+static int tell(struct buckets *b, each_fn *each, void *arg, const struct sort_shard_info *shard,
+                struct error *err)
+{
+    if (b->stopped == 0)
+        b->stopped = each(arg, shard, err);
+    return b->stopped == E_SHARD_MISSING ? 0 : b->stopped;
+}
+
 static int list_one(struct buckets *b, const char *name, uint64_t place, each_fn *each, void *arg,
                     struct error *err)
 {
@@ -62,7 +72,7 @@ static int list_one(struct buckets *b, const char *name, uint64_t place, each_fn
         note(&b->missing, name);
     else if (info->modified_ms > b->begun_ms)
         note(&b->younger, name);
-    return each(arg, &shard, err);
+    return tell(b, each, arg, &shard, err);
 }
 
 static bool text_ends(const char *text, const char *with)
@@ -111,14 +121,14 @@ static int source_list(void *ctx, const struct sort_spec *spec, each_fn *each, v
                        struct error *err)
 {
     struct buckets *b = ctx;
-    if (spec->input_kind == SORT_INPUT_TEMPLATE)
-        return list_template(b, each, arg, err);
     if (spec->input_kind == SORT_INPUT_PREFIX)
         return list_prefixed(b, each, arg, err);
     int rc = 0;
+    if (spec->input_kind == SORT_INPUT_TEMPLATE)
+        rc = list_template(b, each, arg, err);
     for (size_t i = 0; rc == 0 && i < spec->input_name_count; i++)
         rc = list_one(b, spec->input_names[i], i, each, arg, err);
-    return rc;
+    return rc != 0 ? rc : b->stopped;
 }
 
 static int source_fetch(void *ctx, bool output, const char *name, int fd, struct error *err)
@@ -128,6 +138,23 @@ static int source_fetch(void *ctx, bool output, const char *name, int fd, struct
     struct dfc_error e;
     return dfc_get_fd(b->ctl->client, bucket, name, fd, NULL, NULL, &e) == DFC_OK ? 0
                                                                                   : fail(err, &e);
+}
+
+static int source_list_outputs(void *ctx, const char *prefix,
+                               int (*each)(void *arg, const char *name, struct error *err),
+                               void *arg, struct error *err)
+{
+    const struct buckets *b = ctx;
+    const struct dfc_list_options options = {.prefix = prefix};
+    struct dfc_error e;
+    _cleanup_(dfc_list_closep)
+    struct dfc_list *list = NULL;
+    const struct dfc_entry *entry = NULL;
+    int rc = 0;
+    int more = dfc_list_open(b->ctl->client, b->spec->output_bucket, &options, &list, &e);
+    while (more >= 0 && rc == 0 && (more = dfc_list_next(list, &entry, &e)) > 0)
+        rc = each(arg, entry->name, err);
+    return rc != 0 || more >= 0 ? rc : fail(err, &e);
 }
 
 /* --- key map ---------------------------------------------------------------------------------- */
@@ -196,37 +223,152 @@ static const char *work_dir(const struct args *args)
     return tmp != NULL && tmp[0] != '\0' ? tmp : "/var/tmp";
 }
 
-static void print_others(const struct buckets *b)
+/* What the sort itself has counted. */
+struct counted {
+    uint64_t inputs, shards, records;
+};
+
+static uint64_t u64_at(json_t *obj, const char *field)
 {
-    bool all = b->spec->input_kind == SORT_INPUT_PREFIX;
-    if (b->younger.count > 0)
-        ctl_remark(b->ctl,
-                   "dfcctl: %llu input shards are younger than the sort, '%s' the first: %s",
-                   (unsigned long long)b->younger.count, b->younger.first,
-                   all ? "they are new, or were overwritten, and are left out"
-                       : "they were overwritten since it began");
-    if (b->missing.count > 0)
-        ctl_remark(b->ctl, "dfcctl: %llu input shards do not exist (any more), '%s' the first",
-                   (unsigned long long)b->missing.count, b->missing.first);
+    json_int_t n = json_integer_value(json_object_get(obj, field));
+    return n > 0 ? (uint64_t)n : 0;
 }
 
-static void print_result(struct ctl *ctl, const char *id, const struct verify_result *r,
-                         json_int_t younger)
+static struct counted counted_by_sort(json_t *doc)
 {
-    if (ctl->json) {
-        ctl_print_json(ctl, json_pack("{s:s, s:I, s:I, s:b, s:b, s:s, s:I}", "job", id, "shards",
-                                      (json_int_t)r->shards, "records", (json_int_t)r->records,
-                                      "same_records", r->same_records, "same_order", r->same_order,
-                                      "difference", r->difference, "younger_inputs", younger));
+    json_t *plan = json_object_get(doc, "plan");
+    struct counted c = {.shards = u64_at(plan, "shards"), .records = u64_at(plan, "records")};
+    const char *id;
+    json_t *target;
+    json_object_foreach(json_object_get(doc, "targets"), id, target)
+    {
+        json_t *extract = json_object_get(json_object_get(target, "status"), "extract");
+        c.inputs += u64_at(json_object_get(extract, "shards"), "total");
+    }
+    return c;
+}
+
+/* What was found, against what the sort has counted. */
+struct verdict {
+    const char *id;
+    const struct buckets *buckets;
+    const struct verify_result *result;
+    struct counted sorted;
+    bool counted;    /* the result's records are of shards that were sorted */
+    bool comparable; /* and are all of them: places, and what is beside the output, are known */
+    bool complete;   /* each record of the sort was compared, and there was one */
+    bool right;
+};
+
+static struct verdict judge(const char *id, const struct buckets *b, const struct verify_result *r,
+                            struct counted sorted, bool was_read)
+{
+    struct verdict v = {.id = id, .buckets = b, .result = r, .sorted = sorted};
+    bool left_out = b->spec->input_kind == SORT_INPUT_PREFIX; /* the younger ones were */
+    v.counted = was_read && (left_out || b->younger.count == 0);
+    v.comparable = v.counted && r->records == sorted.records;
+    v.complete = r->compared > 0 && r->compared == sorted.records && r->records == sorted.records;
+    v.right = v.complete && r->same_records && r->same_order && r->strays == 0;
+    v.comparable = v.comparable || v.right; /* overwritten with the same bytes */
+    return v;
+}
+
+static void print_json(struct ctl *ctl, const struct verdict *v)
+{
+    const struct verify_result *r = v->result;
+    bool complete = v->complete && v->comparable;
+    json_t *doc =
+        json_pack("{s:s, s:b, s:b, s:I, s:I, s:I, s:I, s:b, s:b, s:s}", "job", v->id, "ok",
+                  v->right, "comparable", v->comparable, "compared", (json_int_t)r->compared, "of",
+                  (json_int_t)v->sorted.records, "shards",
+                  (json_int_t)(v->comparable ? r->shards : v->sorted.shards), "records",
+                  (json_int_t)r->records, "same_records", complete && r->same_records, "same_order",
+                  complete && r->same_order, "difference", v->comparable ? r->difference : "");
+    if (!v->counted && !v->right)
+        json_object_set_new(doc, "records", json_null());
+    json_object_set_new(doc, "input_shards_sorted", json_integer((json_int_t)v->sorted.inputs));
+    json_object_set_new(doc, "younger_inputs", json_integer((json_int_t)v->buckets->younger.count));
+    json_object_set_new(doc, "missing_inputs", json_integer((json_int_t)v->buckets->missing.count));
+    json_object_set_new(doc, "stray_shards",
+                        v->comparable ? json_integer((json_int_t)r->strays) : json_null());
+    json_object_set_new(doc, "first_stray", json_string_escaped(v->comparable ? r->stray : ""));
+    ctl_print_json(ctl, doc);
+}
+
+static const char *plural(uint64_t n)
+{
+    return n == 1 ? "" : "s";
+}
+
+/* Why records could not be compared; `lead` stands before the first reason. */
+static void print_uncompared(FILE *out, const struct verdict *v, const char *lead)
+{
+    const struct others *younger = &v->buckets->younger, *missing = &v->buckets->missing;
+    bool listed = v->buckets->spec->input_kind == SORT_INPUT_PREFIX;
+    if (younger->count > 0) {
+        fprintf(out, "%s%llu input shard%s overwritten%s after the sort; the first: '%s'\n", lead,
+                (unsigned long long)younger->count, younger->count == 1 ? " was" : "s were",
+                listed ? " or added" : "", younger->first);
+        lead = "";
+    }
+    if (missing->count > 0) {
+        fprintf(out, "%s%llu input shard%s not exist any more; the first: '%s'\n", lead,
+                (unsigned long long)missing->count, missing->count == 1 ? " does" : "s do",
+                missing->first);
+        lead = "";
+    }
+    uint64_t now = v->result->records;
+    if (v->counted && now != v->sorted.records)
+        fprintf(out, "%sthe sort read %llu input shards with %llu records; %s%llu %s\n", lead,
+                (unsigned long long)v->sorted.inputs, (unsigned long long)v->sorted.records,
+                now < v->sorted.records ? "" : "there are ", (unsigned long long)now,
+                now < v->sorted.records ? "of these records are still there to compare with"
+                                        : "now");
+}
+
+static void print_table(struct ctl *ctl, const struct verdict *v)
+{
+    const struct verify_result *r = v->result;
+    if (v->right) {
+        fprintf(ctl->out, "OK: %llu shard%s, %llu record%s compared, all equal\n",
+                (unsigned long long)r->shards, plural(r->shards), (unsigned long long)r->records,
+                plural(r->records));
         return;
     }
-    fprintf(ctl->out, "%s: %llu shards, %llu records: %s\n", id, (unsigned long long)r->shards,
-            (unsigned long long)r->records,
-            r->same_order && r->same_records ? "the input's, each in its place"
-            : r->same_records                ? "the input's, but not in their order"
-                                             : "not the input's");
+    if (!v->comparable) {
+        print_uncompared(ctl->out, v, "NOT COMPARABLE: ");
+        return;
+    }
+    fprintf(ctl->out, "FAILED: %llu of %llu record%s compared%s\n", (unsigned long long)r->compared,
+            (unsigned long long)v->sorted.records, plural(v->sorted.records),
+            !r->same_records || r->difference[0] == '\0' ? ""
+                                                         : "; all are there, in another order");
     if (r->difference[0] != '\0')
         fprintf(ctl->out, "first difference: %s\n", r->difference);
+    print_uncompared(ctl->out, v, "");
+    if (r->strays > 0)
+        fprintf(ctl->out,
+                "%llu shard%s beside the output match%s its template; the first: '%s' (a reader of "
+                "the template takes it for the sort's: delete it)\n",
+                (unsigned long long)r->strays, plural(r->strays), r->strays == 1 ? "es" : "",
+                r->stray);
+}
+
+static int print_result(struct ctl *ctl, const struct verdict *v)
+{
+    if (ctl->json)
+        print_json(ctl, v);
+    else
+        print_table(ctl, v);
+    return v->right ? EXIT_OK : EXIT_FAILED;
+}
+
+/* The sort cannot be run again over this input: this says why. */
+static int fail_verify(struct ctl *ctl, const struct verdict *v, const struct error *err)
+{
+    if (!ctl->json)
+        print_uncompared(ctl->err, v, "");
+    return ctl_fail_common(ctl, err, err->code == E_ABORTED ? EXIT_INTERRUPTED : EXIT_FAILED);
 }
 
 int sort_verify(struct ctl *ctl, const struct args *args)
@@ -246,6 +388,7 @@ int sort_verify(struct ctl *ctl, const struct args *args)
     const struct verify_source source = {.ctx = &buckets,
                                          .list = source_list,
                                          .fetch = source_fetch,
+                                         .list_outputs = source_list_outputs,
                                          .read_key_map = source_key_map};
     const struct verify_config config = {.spec = spec,
                                          .source = &source,
@@ -255,12 +398,10 @@ int sort_verify(struct ctl *ctl, const struct args *args)
     struct verify_result result;
     struct error err = ERROR_INIT;
     int rc = verify_run(&config, &result, &err);
-    print_others(&buckets);
-    json_int_t younger = (json_int_t)buckets.younger.count;
+    const struct verdict v = judge(id, &buckets, &result, counted_by_sort(doc), rc == 0);
+    bool told = rc == 0 || rc == E_SHARD_MISSING; /* which the result has among its figures */
+    code = told ? print_result(ctl, &v) : fail_verify(ctl, &v, &err);
     free(buckets.younger.first);
     free(buckets.missing.first);
-    if (rc != 0)
-        return ctl_fail_common(ctl, &err, rc == E_ABORTED ? EXIT_INTERRUPTED : EXIT_FAILED);
-    print_result(ctl, id, &result, younger);
-    return result.same_order && result.same_records ? EXIT_OK : EXIT_FAILED;
+    return code;
 }

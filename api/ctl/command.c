@@ -14,8 +14,9 @@ const struct flag flag_table[F_COUNT_] = {
 #undef FLAG
 };
 
-const enum flag_id common_flags[] = {F_endpoint, F_output,       F_units, F_no_headers, F_quiet,
-                                     F_retries,  F_idle_timeout, F_help,  F_END};
+const enum flag_id common_flags[] = {
+    F_endpoint, F_cluster_key_file, F_output,       F_units, F_no_headers, F_quiet,
+    F_verbose,  F_retries,          F_idle_timeout, F_help,  F_END};
 
 const struct command *command_find(const char *noun, const char *verb)
 {
@@ -49,6 +50,15 @@ static bool list_has(const enum flag_id *list, enum flag_id id)
 bool command_takes(const struct command *c, enum flag_id id)
 {
     return list_has(common_flags, id) || list_has(c->flags, id);
+}
+
+const char *command_flag_help(const struct command *c, enum flag_id id)
+{
+    for (const struct flag_help *h = c->flag_help; h != NULL && h->flag != F_END; h++) {
+        if (h->flag == id)
+            return h->text;
+    }
+    return flag_table[id].help;
 }
 
 bool noun_exists(const char *name)

@@ -53,6 +53,12 @@ enum word_kind {
     WORD_COMMAND,
 };
 
+/* What a flag means for one command, where the flag's own sentence is of another. */
+struct flag_help {
+    enum flag_id flag;
+    const char *text;
+};
+
 #define COMMAND_WORDS 2
 #define COMMAND_EXAMPLES 4
 
@@ -65,6 +71,7 @@ struct command {
     unsigned max_words; /* UINT_MAX: any number */
     enum word_kind kinds[COMMAND_WORDS]; /* of the words; the last is that of all further ones */
     const enum flag_id *flags;           /* besides the common ones; ends with F_END */
+    const struct flag_help *flag_help;   /* or NULL; ends with F_END */
     bool local;                          /* needs no cluster */
     bool watches;                        /* as if --watch were given */
     int (*run)(struct ctl *ctl, const struct args *args); /* returns an exit code */
@@ -84,6 +91,7 @@ extern const struct noun nouns[]; /* in the order of help; a row without name en
 const struct command *command_find(const char *noun, const char *verb); /* verb may be NULL */
 const struct command *command_find_alias(const char *alias);
 bool command_takes(const struct command *c, enum flag_id id);
+const char *command_flag_help(const struct command *c, enum flag_id id);
 bool noun_exists(const char *name);
 const struct flag *flag_find(const char *name, size_t len); /* by long name */
 const struct flag *flag_find_letter(char letter);

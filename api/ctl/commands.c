@@ -6,6 +6,35 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
+#define OF_SORT_INPUT                                                                      \
+    {F_template, "input_format: names of the input shards, such as shard-{000..999}.tar"}, \
+    {                                                                                      \
+        F_prefix, "input_format: input shards whose names begin with PREFIX"               \
+    }
+
+static const struct flag_help of_sort[] = {OF_SORT_INPUT, {F_END, NULL}};
+static const struct flag_help of_sort_local[] = {
+    OF_SORT_INPUT,
+    {F_ekm_file, "ekm_file: an external key map, a file of this machine"},
+    {F_END, NULL}};
+static const struct flag_help of_put[] = {{F_recursive, "directories are stored whole in any case"},
+                                          {F_if_absent, "leave objects that exist as they are"},
+                                          {F_END, NULL}};
+static const struct flag_help of_prefetch[] = {
+    {F_parallel, "transfers at once on each target (default: its parameter prefetch_parallel)"},
+    {F_END, NULL}};
+static const struct flag_help of_download[] = {
+    {F_parallel, "transfers at once on each target (default: its parameter prefetch_parallel)"},
+    {F_list, "a file with one URL a line (-: standard input)"},
+    {F_template, "URLs, such as https://host/shard-{000..999}.tar"},
+    {F_prepend, "text before the name of each object"},
+    {F_END, NULL}};
+static const struct flag_help of_validate[] = {
+    {F_rate,
+     "with --checksums: bytes a second that are read at each mountpath (default 64MiB; 0: no "
+     "limit)"},
+    {F_END, NULL}};
+
 const struct noun nouns[] = {
     {"cluster", "The whole cluster"},
     {"bucket", "Buckets: names for objects that share properties"},

@@ -210,7 +210,8 @@ const char complete_bash_script[] =
     "            continue\n"
     "        fi\n"
     "        [[ $one == */ || $one == *= ]] && compopt -o nospace\n"
-    "        COMPREPLY+=(\"${one#\"$cut\"}\")\n"
+    "        printf -v one %q \"${one#\"$cut\"}\"\n" /* a name may have a command in it */
+    "        COMPREPLY+=(\"$one\")\n"
     "    done\n"
     "}\n"
     "complete -F _dfcctl dfcctl\n";

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <stdarg.h>
 
+#include "api/ctl/interrupt.h"
+#include "api/ctl/text.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
@@ -25,23 +27,22 @@ static void error_json(const struct ctl *ctl, const struct dfc_error *e, const c
     fprintf(ctl->err, "%s\n", text);
 }
 
-static void error_line(const struct ctl *ctl, const struct dfc_error *e, const char *message)
+/* What finds the error in the cluster's logs: of interest where the cluster failed. */
+static void error_details(const struct ctl *ctl, const struct dfc_error *e)
 {
-    fprintf(ctl->err, "dfcctl: %s", message);
-    const char *lead = " (";
-    if (e->code[0] != '\0') {
-        fprintf(ctl->err, "%s%s", lead, e->code);
+    const char *lead = "dfcctl: (";
+    const struct {
+        const char *label, *text;
+    } parts[] = {{"code", e->code}, {"node", e->node}, {"request", e->request_id}};
+    if (!ctl->verbose && (e->result != DFC_FAILED || e->request_id[0] == '\0'))
+        return;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (parts[i].text[0] == '\0')
+            continue;
+        fprintf(ctl->err, "%s%s %s", lead, parts[i].label, parts[i].text);
         lead = ", ";
     }
-    if (e->node[0] != '\0') {
-        fprintf(ctl->err, "%snode %s", lead, e->node);
-        lead = ", ";
-    }
-    if (e->request_id[0] != '\0') {
-        fprintf(ctl->err, "%srequest %s", lead, e->request_id);
-        lead = ", ";
-    }
-    fprintf(ctl->err, "%s\n", strcmp(lead, ", ") == 0 ? ")" : "");
+    fputs(strcmp(lead, ", ") == 0 ? ")\n" : "", ctl->err);
 }
 
 static int report(const struct ctl *ctl, const struct dfc_error *e, const char *what, int code)
@@ -50,19 +51,21 @@ static int report(const struct ctl *ctl, const struct dfc_error *e, const char *
     struct buf message = BUF_INIT;
     if (what != NULL)
         buf_printf(&message, "%s: ", what);
-    buf_puts(&message, e->message);
-    if (ctl->json)
+    _cleanup_free_ char *said = text_with_flags(e->message);
+    buf_puts(&message, said);
+    if (ctl->json) {
         error_json(ctl, e, buf_str(&message), code);
-    else if (code == EXIT_USAGE)
-        fprintf(ctl->err, "dfcctl: %s\n", buf_str(&message));
-    else
-        error_line(ctl, e, buf_str(&message));
+    } else if (e->result != DFC_CANCELLED || !interrupted()) { /* who pressed the keys knows */
+        _cleanup_free_ char *clean = text_clean(buf_str(&message));
+        fprintf(ctl->err, "dfcctl: %s\n", clean);
+        error_details(ctl, e);
+    }
     return code;
 }
 
 int ctl_fail(const struct ctl *ctl, const struct dfc_error *err, const char *what)
 {
-    return report(ctl, err, what, exit_of_result(err->result));
+    return report(ctl, err, what, exit_of_error(err));
 }
 
 int ctl_fail_common(const struct ctl *ctl, const struct error *err, enum exit_code code)
@@ -87,16 +90,33 @@ void ctl_remark(const struct ctl *ctl, const char *fmt, ...)
 {
     if (ctl->quiet || ctl->json)
         return;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(ctl->err, fmt, ap);
+    buf_vprintf(&text, fmt, ap);
     va_end(ap);
-    fputc('\n', ctl->err);
+    _cleanup_free_ char *clean = text_clean(buf_str(&text));
+    fprintf(ctl->err, "%s\n", clean);
+}
+
+void ctl_say(const struct ctl *ctl, const char *fmt, ...)
+{
+    if (ctl->quiet || ctl->json)
+        return;
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    _cleanup_free_ char *clean = text_clean(buf_str(&text));
+    fprintf(ctl->out, "%s\n", clean);
 }
 
 void ctl_print_json(const struct ctl *ctl, json_t *doc)
 {
-    json_dumpf(doc, ctl->out, JSON_INDENT(2));
+    json_dumpf(doc, ctl->out, JSON_INDENT(2) | json_precision(doc));
     fputc('\n', ctl->out);
     json_decref(doc);
 }
@@ -145,7 +165,7 @@ int ctl_confirm(const struct ctl *ctl, const struct args *args, const char *ques
     if (args->given[F_yes])
         return EXIT_OK;
     if (!ctl->in_tty || !ctl->err_tty)
-        return ctl_usage(ctl, "%s Not without --yes, as nobody can be asked here.", question);
+        return ctl_usage(ctl, "%s Not a terminal: repeat the command with --yes.", question);
     fprintf(ctl->err, "%s [y/N] ", question);
     fflush(ctl->err);
     if (fgets(answer, sizeof answer, stdin) != NULL && (answer[0] == 'y' || answer[0] == 'Y'))

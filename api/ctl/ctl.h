@@ -19,6 +19,7 @@ struct ctl {
     bool raw_units;
     bool headers;
     bool quiet;
+    bool verbose;
     bool colour;    /* on out */
     bool out_tty;
     bool err_tty;
@@ -37,6 +38,9 @@ int ctl_usage(const struct ctl *ctl, const char *fmt, ...) __attribute__((format
 
 /* A remark for people on standard error; nothing with --quiet or -o json. */
 void ctl_remark(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* What was done, on standard output; nothing with --quiet.  Without -o json only. */
+void ctl_say(const struct ctl *ctl, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* Print a document, indented, with a newline; its reference is taken over. */
 void ctl_print_json(const struct ctl *ctl, json_t *doc);

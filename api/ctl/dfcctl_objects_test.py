@@ -110,10 +110,10 @@ class Objects(Case):
         self.assertIn("No such file", self.err)
         self.write("f", b"1")
         self.run_ctl("put", "f", "nobucket/k", code=3)
-        self.assertIn("bucket 'nobucket' does not exist (bucket_not_found, node t", self.err)
-        self.run_ctl("put", "f", "b/k", "-m", "bad name=1", code=1)
+        self.assertIn("bucket 'nobucket' does not exist\n", self.err)
+        self.run_ctl("put", "f", "b/k", "-m", "bad name=1", code=2)
         self.assertIn("is not a name for metadata", self.err)
-        self.run_ctl("put", "f", "b/k", "-m", "n=a\r\nEvil: 1", code=1)
+        self.run_ctl("put", "f", "b/k", "-m", "n=a\r\nEvil: 1", code=2)
         self.assertEqual(self.mock.objects("b"), {})
 
     def test_get_destinations(self):
@@ -157,7 +157,7 @@ class Objects(Case):
         self.assertEqual(self.run_ctl("cat", "b/k", "--length", "1"), data[:1])
         self.assertEqual(self.run_ctl("cat", "b/k", "--offset", "99999", "--length", "50"),
                          data[99999:])
-        self.run_ctl("cat", "b/k", "--offset", "100000", code=1)
+        self.run_ctl("cat", "b/k", "--offset", "100000", "-v", code=1)
         self.assertIn("range_not_satisfiable", self.err)
         self.assertEqual(self.run_ctl("cat", "b/empty"), b"")
 
@@ -191,7 +191,7 @@ class Objects(Case):
         self.assertEqual(self.read("f"), b"new bytes")
         self.mock.create("b", {"k": pattern(300000)})
         self.mock.plan(cut)
-        self.run_ctl("cat", "b/k", code=1)  # a pipe cannot
+        self.run_ctl("cat", "b/k", "-v", code=1)  # a pipe cannot
         self.assertIn("precondition_failed", self.err)
 
     def test_damaged_download(self):
@@ -201,7 +201,7 @@ class Objects(Case):
         self.run_ctl("get", "b/k", "f")  # read once more
         self.assertEqual(self.read("f"), data)
         self.mock.plan({"at": "target", "method": "GET", "do": "corrupt"})
-        self.run_ctl("cat", "b/k", code=1)
+        self.run_ctl("cat", "b/k", "-v", code=1)
         self.assertIn("checksum_mismatch", self.err)
         self.mock.plan({"at": "target", "method": "GET", "do": "corrupt"})
         self.assertEqual(len(self.run_ctl("cat", "b/k", "--no-checksum")), len(data))
@@ -310,7 +310,46 @@ class Directories(Case):
 
     def test_get_of_nothing(self):
         self.run_ctl("get", "-r", "nobucket", "dst", code=3)
-        self.assertEqual(self.json("get", "-r", "b/none", "dst")["done"], 0)
+        self.run_ctl("get", "-r", "b/none", "dst", code=4)
+        self.assertFalse(os.path.exists(self.path("dst")), "a directory was made for nothing")
+        self.assertEqual(self.json("get", "-r", "b/none", "dst", "--allow-empty")["done"], 0)
+
+    def test_a_pattern_is_a_name(self):
+        for words in (["get", "b/d/f*.bin"], ["cat", "b/d/f*.bin"], ["rm", "b/d/f*.bin"]):
+            self.run_ctl(*words, code=3)
+            self.assertIn("does not exist; '*' is a part of the name here, no pattern\n", self.err)
+        self.mock.create("b", {"f*": b"1"})
+        self.assertEqual(self.run_ctl("cat", "b/f*"), b"1")
+        self.run_ctl("cat", "none/f*", code=3)
+        self.assertNotIn("pattern", self.err)
+        self.run_ctl("rm", "b/f*")
+
+    def test_rm_of_nothing(self):
+        self.run_ctl("rm", "-r", "b/none/", "--yes", code=4)
+        self.assertIn("no object has a name that begins so", self.err)
+        self.run_ctl("rm", "-r", "b/none/", "--yes", "--allow-empty")
+
+    def test_put_of_nothing(self):
+        os.mkdir(self.path("empt"))
+        for words in (("put", "empt", "b"), ("put", "-r", "empt", "b/d/", "-q")):
+            self.run_ctl(*words, code=4)
+            self.assertEqual(self.err, "dfcctl: put 'empt': there is no file in it (--allow-empty accepts that)\n")
+        doc = self.json("put", "empt", "b", code=4)
+        self.assertEqual([f["code"] for f in doc["failed"]], ["nothing_matched"])
+        self.assertEqual(self.text("put", "empt", "b", "--allow-empty"), "put: 0 done\n")
+
+    def test_put_what_exists(self):
+        self.write("src/a", b"1")
+        self.run_ctl("put", "-r", "src", "b")
+        self.write("src/b", b"2")
+        doc = self.json("put", "src", "b", "--if-absent")
+        self.assertEqual((doc["done"], doc["existed"], doc["failed_count"]), (1, 1, 0))
+        self.assertEqual(self.text("put", "src", "b", "--if-absent"), "put: 0 done, 2 existed already\n")
+        self.run_ctl("put", "src/a", "b/a", "--if-absent", code=1)
+        self.assertEqual(self.err, "dfcctl: put 'b/a': the object exists already\n")
+        self.assertEqual(self.run_ctl("put", "src", "b", "-q"), b"")
+        self.run_ctl("put", "src/a", "b/a", "-m", "owner=me", "-m", "Owner=you", code=2)
+        self.assertIn("--meta: 'Owner' is given twice", self.err)
 
 
 if __name__ == "__main__":

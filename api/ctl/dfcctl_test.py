@@ -57,7 +57,7 @@ class CommandLine(Case):
 
     def test_version(self):
         for words in (["version"], ["--version"]):
-            self.assertRegex(self.text(*words), r"^dfcctl \d+\.\d+\.\d+\n$")
+            self.assertRegex(self.text(*words), r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?\n$")
 
     def test_documentation_is_made_from_the_table(self):
         with open(os.path.join(ROOT, "docs", "dfcctl.md"), "rb") as f:
@@ -78,7 +78,9 @@ class Buckets(Case):
                          "created b\n")
         self.assertEqual(self.mock.buckets["b"][0]["durability"], "async")
         self.run_ctl("bucket", "create", "b", code=1)
-        self.assertIn("bucket_exists", self.err)
+        self.assertEqual(self.err, "dfcctl: create bucket 'b': bucket 'b' exists\n")
+        self.run_ctl("bucket", "create", "b", "-v", code=1)
+        self.assertRegex(self.err, r"\ndfcctl: \(code bucket_exists, node p1, request \S+\)\n$")
         doc = self.json("bucket", "ls")
         self.assertEqual([b["name"] for b in doc["buckets"]], ["b"])
         lines = self.text("bucket", "ls").splitlines()
@@ -122,7 +124,7 @@ class Buckets(Case):
         self.assertEqual(self.mock.buckets, {})
 
     def test_backend_is_refused_by_name(self):
-        e = self.json_error("bucket", "create", "b", "--backend", "tape://x", code=1)
+        e = self.json_error("bucket", "create", "b", "--backend", "tape://x", code=2)
         self.assertEqual((e["code"], e["status"], e["node"]), ("not_supported", 501, "p1"))
 
     def test_rm_wants_confirmation(self):
@@ -186,7 +188,19 @@ class Listing(Case):
         self.mock.plan({"method": "GET", "path": "/v1/objects/b", "do": "status", "status": 503,
                         "code": "node_unreachable"})
         self.run_ctl("ls", "b", "--retries", "0", code=5)
-        self.assertIn("--partial lists what the others have", self.err)
+        self.assertIn("--partial lists what the other targets have", self.err)
+
+    def test_a_prefix_of_nothing(self):
+        for words in (["b/zzz"], ["b", "--prefix", "zzz"], ["b/zzz", "--delimiter", "/"], ["b/zzz", "-n", "3"]):
+            self.assertEqual(self.text("ls", *words, code=4), "")
+            self.assertEqual(self.err, "dfcctl: no object has a name that begins with 'zzz' "
+                                       "(--allow-empty accepts that)\n")
+            self.assertEqual(self.json("ls", *words, "--allow-empty")["entries"], [])
+        self.assertEqual(self.json("ls", "b/zzz", code=4)["entries"], [])
+        self.assertEqual(json.loads(self.err)["error"]["code"], "nothing_matched")
+        for words in (["b/"], ["b", "--prefix", ""], ["b/a", "--start-after", "a/zzz"], ["b/zzz", "-n0"],
+                      ["b/zzz", "--partial"], ["b/a/", "--delimiter", "/"]):
+            self.run_ctl("ls", *words)
 
     def test_failure_in_the_middle(self):
         self.mock.page_limit = 3
@@ -287,6 +301,11 @@ printf '%%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(replies("dfcctl cat dfc://train/a"), ["//train/a/"])
         self.assertEqual(replies("dfcctl ls --output=j"), ["json"])
         self.assertEqual(replies("dfcctl put fi"), ["file-here"])
+        evil = "e$(touch PWNED)"
+        self.mock.create("evil", {evil: b""})
+        self.assertEqual(subprocess.run([bash, "-c", "echo " + replies("dfcctl cat evil/e")[0]], cwd=self.dir,
+                                        stdout=subprocess.PIPE, check=True).stdout.decode(), "evil/" + evil + "\n")
+        self.assertFalse(os.path.exists(self.path("PWNED")), "a completed name was run")
 
 
 if __name__ == "__main__":

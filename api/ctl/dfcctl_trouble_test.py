@@ -40,7 +40,7 @@ class Trouble(Case):
         for status in (400, 401, 403, 404, 500, 501, 507):
             self.mock.log.clear()
             self.mock.plan({"do": "status", "status": status, "code": "x"})
-            code = {401: 4, 403: 4, 404: 3}.get(status, 1)
+            code = {400: 2, 401: 7, 403: 7, 404: 3, 501: 2}.get(status, 1)
             self.run_ctl("cat", "b/k", code=code)
             self.assertEqual(len(self.mock.log), 1, status)
 

@@ -41,7 +41,25 @@ static bool others_answer(json_t *protection)
            json_integer_value(json_object_get(protection, "unavailable")) == 0;
 }
 
-static void judge_state(struct verdict *v, json_t *node, bool is_target, bool replaced)
+/* What it had is on others when nothing is being moved any more. */
+static const char *absence_text(json_t *node, bool moving)
+{
+    if (!json_is_true(json_object_get(node, "absent")))
+        return "";
+    return moving ? ", and does not answer: a rebalance waits for it"
+                  : ", and does not answer, which it need not";
+}
+
+/* A primary that has just begun has the map of before, and a target its disks of before. */
+static void judge_unheard(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    if (strcmp(text_at(node, "state"), "active") == 0 && json_object_get(node, "version") == NULL)
+        say(v, YELLOW, id,
+            xprintf("'%s' has not reported to the primary since one of them began: ask again", id));
+}
+
+static void judge_state(struct verdict *v, json_t *node, bool is_target, bool replaced, bool moving)
 {
     const char *id = text_at(node, "id");
     const char *state = text_at(node, "state");
@@ -55,16 +73,30 @@ static void judge_state(struct verdict *v, json_t *node, bool is_target, bool re
     else if (strcmp(state, "active") != 0)
         say(v, YELLOW, id,
             xprintf("%s '%s' is in state %s%s", is_target ? "target" : "proxy", id, state,
-                    json_is_true(json_object_get(node, "absent"))
-                        ? ", and does not answer: a rebalance waits for it"
-                        : ""));
+                    absence_text(node, moving)));
+}
+
+/* Until an operator decides it is red, whoever stands in: nobody may get used to it. */
+static void judge_missing(struct verdict *v, json_t *node, long long disks)
+{
+    const char *id = text_at(node, "id");
+    const char *path = text_at(json_object_get(node, "capacity"), "disk_missing");
+    _cleanup_free_ char *others = disks > 1 ? xprintf(" and %lld more", disks - 1) : xstrdup("");
+    if (disks > 0)
+        say(v, RED, id,
+            xprintf("mountpath '%s'%s of '%s' was missing at its start: objects that only it has "
+                    "give 503. Mount the disk, and 'dfcctl storage mountpath attach %s %s'; or "
+                    "give it up: 'detach %s %s --lost'",
+                    path, others, id, id, path, id, path));
 }
 
 static void judge_mountpaths(struct verdict *v, json_t *node)
 {
     const char *id = text_at(node, "id");
-    long long missing = json_integer_value(
-        json_object_get(json_object_get(node, "capacity"), "mountpaths_missing"));
+    json_t *capacity = json_object_get(node, "capacity");
+    long long disks = json_integer_value(json_object_get(capacity, "disks_missing"));
+    long long missing = json_integer_value(json_object_get(capacity, "mountpaths_missing")) - disks;
+    judge_missing(v, node, disks);
     if (missing > 0)
         say(v, YELLOW, id,
             xprintf("%lld mountpath%s of '%s' %s disabled: objects that only it has give 503, and "
@@ -103,6 +135,16 @@ static void judge_protection(struct verdict *v, json_t *protection, json_t *at_r
         say(v, YELLOW, NULL,
             xprintf("%zu more bucket%s degraded or unavailable: 'dfcctl bucket ls'", all - named,
                     all - named > 1 ? "s are" : " is"));
+}
+
+static void judge_credentials(struct verdict *v, json_t *buckets)
+{
+    size_t i;
+    json_t *bucket;
+    json_array_foreach(buckets, i, bucket)
+        say(v, YELLOW, NULL,
+            xprintf("bucket '%s' cannot ask its backend: %s", text_at(bucket, "bucket"),
+                    text_at(bucket, "why")));
 }
 
 static void judge_space(struct verdict *v, json_t *node)
@@ -174,7 +216,7 @@ static void judge_losses(struct verdict *v, json_t *node)
                 lost, lost > 1 ? "s" : "", id));
 }
 
-static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
+static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced, bool moving, bool heard)
 {
     size_t i, active = 0;
     json_t *node;
@@ -182,7 +224,9 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
     {
         bool is_target = strcmp(text_at(node, "role"), "target") == 0;
         active += is_target && strcmp(text_at(node, "state"), "active") == 0;
-        judge_state(v, node, is_target, replaced);
+        judge_state(v, node, is_target, replaced, moving);
+        if (heard)
+            judge_unheard(v, node);
         judge_lag(v, node);
         judge_mountpaths(v, node);
         judge_space(v, node);
@@ -196,7 +240,8 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced)
 
 /* --- the cluster ------------------------------------------------------------------------------ */
 
-bool health_primary_answered(json_t *overview)
+/* Is it the primary's own?  Only that tells of the primary's version. */
+static bool primary_answered(json_t *overview)
 {
     const char *primary = text_at(overview, "primary");
     size_t i;
@@ -212,32 +257,34 @@ bool health_primary_answered(json_t *overview)
 static void judge_primary(struct verdict *v, json_t *overview)
 {
     const char *primary = text_at(overview, "primary");
-    if (primary[0] != '\0' && !health_primary_answered(overview))
+    if (primary[0] != '\0' && !primary_answered(overview))
         say(v, RED, primary,
             xprintf("the primary, '%s', does not answer: no changes of buckets, nodes and "
                     "settings, no jobs; what is known of the nodes may be old",
                     primary));
 }
 
-static void judge_copies(struct verdict *v, json_t *copies)
+static void judge_refused(struct verdict *v, json_t *overview)
 {
-    size_t count = json_array_size(json_object_get(copies, "copies"));
+    json_int_t count = json_integer_value(json_object_get(overview, "refused"));
     if (count > 0)
         say(v, RED, NULL,
             xprintf(
-                "%zu node%s that the primary refuses know documents which it has not: look with "
+                "%lld node%s that the primary refuses know documents which it has not: look with "
                 "'dfcctl cluster recover --dry-run'",
-                count, count > 1 ? "s" : ""));
+                (long long)count, count > 1 ? "s" : ""));
 }
 
-json_t *health_judge(json_t *overview, json_t *copies)
+json_t *health_judge(json_t *overview)
 {
     struct verdict v = {.reasons = {json_array(), json_array(), json_array()}};
     judge_primary(&v, overview);
     json_t *protection = json_object_get(overview, "protection");
-    judge_nodes(&v, json_object_get(overview, "nodes"), others_answer(protection));
+    judge_nodes(&v, json_object_get(overview, "nodes"), others_answer(protection),
+                !json_is_false(json_object_get(overview, "moving")), primary_answered(overview));
     judge_protection(&v, protection, json_object_get(overview, "at_risk"));
-    judge_copies(&v, copies);
+    judge_credentials(&v, json_object_get(overview, "without_credentials"));
+    judge_refused(&v, overview);
     if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
         say(&v, RED, NULL, xstrdup("no primary takes changes"));
     json_t *reasons = v.reasons[RED];

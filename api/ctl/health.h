@@ -10,9 +10,5 @@
 #pragma once
 
 #include <jansson.h>
-#include <stdbool.h>
 
-/* Is it the primary's own?  Only that tells of the primary's version. */
-bool health_primary_answered(json_t *overview);
-/* copies: GET /v1/cluster/documents, or NULL. */
-json_t *health_judge(json_t *overview, json_t *copies);
+json_t *health_judge(json_t *overview);

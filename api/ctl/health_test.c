@@ -10,26 +10,24 @@
 #include "common/mem.h"
 
 #define PRIMARY "{\"id\": \"p1\", \"role\": \"proxy\", \"state\": \"active\", \"version\": 3}"
-#define TARGET "{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\"}"
+#define TARGET "{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3}"
 
 static json_t *parse(const char *text)
 {
     json_t *doc = NULL;
-    if (text == NULL)
-        return NULL;
     assert_int_equal(json_parse(text, strlen(text), &doc, NULL), 0);
     return doc;
 }
 
 /* words: of the first reason; NULL: there is none. */
-static void judged_as(const char *healthy, const char *nodes, const char *copies,
+static void judged_as(const char *healthy, const char *nodes, const char *refused,
                       const char *health, size_t reasons, const char *words)
 {
     _cleanup_free_ char *text =
-        xprintf("{\"primary\": \"p1\", \"healthy\": %s, \"nodes\": [%s]}", healthy, nodes);
+        xprintf("{\"primary\": \"p1\", \"healthy\": %s, \"nodes\": [%s], \"refused\": %s}", healthy,
+                nodes, refused != NULL ? refused : "0");
     _cleanup_json_ json_t *overview = parse(text);
-    _cleanup_json_ json_t *known = parse(copies);
-    _cleanup_json_ json_t *doc = health_judge(overview, known);
+    _cleanup_json_ json_t *doc = health_judge(overview);
     json_t *list = json_object_get(doc, "reasons");
     assert_string_equal(json_string_value(json_object_get(doc, "health")), health);
     assert_int_equal(json_array_size(list), reasons);
@@ -40,21 +38,21 @@ static void judged_as(const char *healthy, const char *nodes, const char *copies
         fail_msg("'%s' is not in '%s'", words, first);
 }
 
-static void judged(const char *nodes, const char *copies, const char *health, size_t reasons,
+static void judged(const char *nodes, const char *refused, const char *health, size_t reasons,
                    const char *words)
 {
-    judged_as("false", nodes, copies, health, reasons, words);
+    judged_as("false", nodes, refused, health, reasons, words);
 }
 
 static void everybody_is_there(void **unused)
 {
     (void)unused;
     judged_as("true", PRIMARY "," TARGET, NULL, "green", 0, NULL);
-    judged_as("true", PRIMARY "," TARGET, "{\"copies\": []}", "green", 0, NULL);
+    judged_as("true", PRIMARY "," TARGET, "0", "green", 0, NULL);
     judged_as("true",
-              PRIMARY
-              ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
-              "{\"uploads_waiting\": 5, \"uploads_late\": 0, \"uploads_oldest_ms\": 9}}",
+              PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": "
+                      "3, \"capacity\": "
+                      "{\"uploads_waiting\": 5, \"uploads_late\": 0, \"uploads_oldest_ms\": 9}}",
               NULL, "green", 0, NULL);
 }
 
@@ -65,19 +63,32 @@ static void what_wants_looking_after(void **unused)
            NULL, "yellow", 1, "proxy 'p2'");
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": \"maintenance\"}",
            NULL, "yellow", 1, "maintenance");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"mountpaths_high\": 2, \"mountpaths_out\": 0}}",
            NULL, "yellow", 1, "2 mountpaths of 't1' above space_high");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"quarantined\": 3}}",
            NULL, "yellow", 1, "3 damaged files of 't1' in quarantine");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"quarantined\": 0, \"lost\": 2}}",
            NULL, "red", 1, "2 lost objects, says 't1'");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"mountpaths_missing\": 1}}",
            NULL, "yellow", 1, "1 mountpath of 't1' is disabled");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
+                   "{\"mountpaths_missing\": 2, \"disks_missing\": 2, \"disk_missing\": \"/d2\"}}",
+           NULL, "red", 1, "mountpath '/d2' and 1 more of 't1' was missing at its start");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
+                   "{\"mountpaths_missing\": 2, \"disks_missing\": 1, \"disk_missing\": \"/d2\"}}",
+           NULL, "red", 2, "mountpath '/d2' of 't1' was missing at its start");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"uploads_waiting\": 5, \"uploads_late\": 2, \"uploads_oldest_ms\": 2159999}}",
            NULL, "yellow", 1,
            "2 of 5 writes on 't1' that wait for a backend were made more than 'back_late' ago, the "
@@ -85,6 +96,12 @@ static void what_wants_looking_after(void **unused)
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": "
                    "\"maintenance\", \"absent\": true}",
            NULL, "yellow", 1, "does not answer: a rebalance waits for it");
+    judged_as("false, \"moving\": false",
+              PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", "
+                      "\"state\": \"maintenance\", \"absent\": true}",
+              NULL, "yellow", 1, "does not answer, which it need not");
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\"}", NULL, "yellow",
+           1, "'t1' has not reported");
 }
 
 static void what_is_refused(void **unused)
@@ -95,12 +112,13 @@ static void what_is_refused(void **unused)
     judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"},"
                    "{\"id\": \"t2\", \"role\": \"target\", \"state\": \"unreachable\"}",
            NULL, "red", 2, "target 't2'");
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"capacity\": "
+    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, "
+                   "\"capacity\": "
                    "{\"mountpaths_high\": 2, \"mountpaths_out\": 1}}",
            NULL, "red", 2, "PUT is refused");
     judged("{\"id\": \"p1\", \"role\": \"proxy\", \"state\": \"active\"}," TARGET, NULL, "red", 1,
            "does not answer");
-    judged(PRIMARY "," TARGET, "{\"copies\": [{\"node\": \"t9\"}]}", "red", 1, "recover");
+    judged(PRIMARY "," TARGET, "1", "red", 1, "recover");
 }
 
 static void copies_soften_what_is_missing(void **unused)
@@ -126,7 +144,7 @@ static void copies_soften_what_is_missing(void **unused)
                                             "[%s], \"protection\": %s}",
                                             nodes, rows[i].protection);
         _cleanup_json_ json_t *overview = parse(text);
-        _cleanup_json_ json_t *doc = health_judge(overview, NULL);
+        _cleanup_json_ json_t *doc = health_judge(overview);
         json_t *list = json_object_get(doc, "reasons");
         const char *first = json_string_value(json_object_get(json_array_get(list, 0), "text"));
         size_t count = json_array_size(list);
@@ -137,9 +155,11 @@ static void copies_soften_what_is_missing(void **unused)
         assert_non_null(strstr(last, rows[i].last));
         assert_non_null(strstr(first, rows[i].words));
     }
-    judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"lag\": "
-                   "\"restarted\"}",
-           NULL, "yellow", 1, "to be compared (restarted)");
+    judged(
+        PRIMARY
+        ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, \"lag\": "
+        "\"restarted\"}",
+        NULL, "yellow", 1, "to be compared (restarted)");
 }
 
 int main(void)

@@ -32,20 +32,22 @@ static void flag_text(const struct flag *f, char *out, size_t room)
                  f->type == FLAG_choice ? f->choices : f->arg);
 }
 
-static void put_flag(FILE *out, const struct flag *f)
+static void put_flag(FILE *out, const struct flag *f, const char *help)
 {
     char text[160];
     flag_text(f, text, sizeof text);
     if (strlen(text) < FLAG_COLUMN)
-        fprintf(out, "  %-*s %s\n", FLAG_COLUMN, text, f->help);
+        fprintf(out, "  %-*s %s\n", FLAG_COLUMN, text, help);
     else
-        fprintf(out, "  %s\n  %*s %s\n", text, FLAG_COLUMN, "", f->help);
+        fprintf(out, "  %s\n  %*s %s\n", text, FLAG_COLUMN, "", help);
 }
 
-static void put_flags(FILE *out, const enum flag_id *list)
+/* c: the command whose flags they are; NULL: those of every command. */
+static void put_flags(FILE *out, const struct command *c, const enum flag_id *list)
 {
     for (; *list != F_END; list++)
-        put_flag(out, &flag_table[*list]);
+        put_flag(out, &flag_table[*list],
+                 c != NULL ? command_flag_help(c, *list) : flag_table[*list].help);
 }
 
 void help_command(FILE *out, const struct command *c)
@@ -59,9 +61,9 @@ void help_command(FILE *out, const struct command *c)
         fprintf(out, "\n%s\n", c->text);
     if (c->flags[0] != F_END)
         fputs("\nFlags:\n", out);
-    put_flags(out, c->flags);
+    put_flags(out, c, c->flags);
     fputs("\nFlags of every command:\n", out);
-    put_flags(out, common_flags);
+    put_flags(out, NULL, common_flags);
     if (c->examples[0] != NULL)
         fputs("\nExamples:\n", out);
     for (size_t i = 0; c->examples[i] != NULL; i++)
@@ -102,7 +104,7 @@ void help_all(FILE *out)
     for (const struct noun *n = nouns; n->name != NULL; n++)
         put_commands(out, n->name);
     fputs("\nFlags of every command:\n", out);
-    put_flags(out, common_flags);
+    put_flags(out, NULL, common_flags);
     fputs("\nExit codes:\n", out);
     put_exit_codes(out, "  %3d  %s\n");
     fputs("\n'dfcctl NOUN VERB --help' says more about each, with examples.\n", out);
@@ -119,7 +121,7 @@ static void md_cell(FILE *out, const char *text)
     }
 }
 
-static void md_flags(FILE *out, const enum flag_id *list)
+static void md_flags(FILE *out, const struct command *c, const enum flag_id *list)
 {
     char text[160];
     fputs("| flag | meaning |\n|---|---|\n", out);
@@ -128,7 +130,7 @@ static void md_flags(FILE *out, const enum flag_id *list)
         fputs("| `", out);
         md_cell(out, text);
         fputs("` | ", out);
-        md_cell(out, flag_table[*list].help);
+        md_cell(out, c != NULL ? command_flag_help(c, *list) : flag_table[*list].help);
         fputs(" |\n", out);
     }
 }
@@ -146,7 +148,7 @@ static void md_command(FILE *out, const struct command *c)
         fprintf(out, "\n%s\n", c->text);
     if (c->flags[0] != F_END) {
         fputc('\n', out);
-        md_flags(out, c->flags);
+        md_flags(out, c, c->flags);
     }
     if (c->examples[0] != NULL)
         fputs("\n```sh\n", out);
@@ -180,7 +182,7 @@ void help_markdown(FILE *out)
     fputs("## Exit codes\n\n| code | meaning |\n|---|---|\n", out);
     put_exit_codes(out, "| %d | %s |\n");
     fputs("\n## Flags of every command\n\n", out);
-    md_flags(out, common_flags);
+    md_flags(out, NULL, common_flags);
     for (const struct noun *n = nouns; n->name != NULL; n++) {
         fprintf(out, "\n## %s\n\n%s.\n", n->name, n->summary);
         for (const struct command *c = commands; c->noun != NULL; c++) {

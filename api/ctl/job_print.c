@@ -1,6 +1,7 @@
 #include "api/ctl/job_print.h"
 
 #include "api/ctl/table.h"
+#include "api/ctl/text.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/parse.h"
@@ -54,6 +55,8 @@ void job_progress_text(struct ctl *ctl, json_t *job, struct buf *out)
     if (int_at(bytes, "total") > 0)
         buf_printf(out, ", %s/%s", ctl_size(ctl, (uint64_t)int_at(bytes, "done"), done),
                    ctl_size(ctl, (uint64_t)int_at(bytes, "total"), total));
+    if (int_at(job, "ended_ms") > 0)
+        return;
     if (int_at(p, "rate_bytes_s") > 0)
         buf_printf(out, ", %s/s", ctl_size(ctl, (uint64_t)int_at(p, "rate_bytes_s"), rate));
     if (int_at(p, "eta_s") > 0)
@@ -106,11 +109,13 @@ static void print_messages(struct table *t, const char *title, json_t *messages)
     json_array_foreach(messages, i, one)
     {
         const char *code = text_at(one, "code");
+        _cleanup_free_ char *message =
+            text_with_flags(json_is_string(one) ? json_string_value(one) : text_at(one, "message"));
         table_cell(t, title);
         if (json_is_string(one))
-            table_cell(t, json_string_value(one));
+            table_cell(t, message);
         else
-            table_cellf(t, "%s%s%s%s", text_at(one, "message"), code[0] != '\0' ? " (" : "", code,
+            table_cellf(t, "%s%s%s%s", message, code[0] != '\0' ? " (" : "", code,
                         code[0] != '\0' ? ")" : "");
     }
 }
@@ -126,10 +131,13 @@ static void print_plan(struct ctl *ctl, struct table *t, json_t *plan)
                 (long long)int_at(plan, "records"),
                 ctl_size(ctl, (uint64_t)int_at(plan, "bytes"), bytes));
     table_cell(t, "network");
-    table_cellf(t, "%s between targets (built by owners: %s; where most of it lies: %s)",
-                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes"), moved),
-                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_hrw"), owner),
-                ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_locality"), locality));
+    table_cellf(
+        t,
+        "%s between targets (if owners built all shards: %s; if each were built where most of "
+        "its bytes are: %s)",
+        ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes"), moved),
+        ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_hrw"), owner),
+        ctl_size(ctl, (uint64_t)int_at(plan, "moved_bytes_locality"), locality));
 }
 
 /* ": read 3/4 shards (1200 records), built 2/5 (10 MiB here, 20 MiB from others)" of a sort. */
@@ -146,7 +154,7 @@ static void put_phases(struct ctl *ctl, json_t *status, struct buf *out)
     buf_printf(out, ": read %lld/%lld shards (%lld records)", (long long)int_at(read, "done"),
                (long long)int_at(read, "total"), (long long)int_at(extract, "records"));
     if (int_at(built, "total") > 0)
-        buf_printf(out, ", built %lld/%lld (%s of here, %s of others)",
+        buf_printf(out, ", built %lld/%lld (%s local, %s from other targets)",
                    (long long)int_at(built, "done"), (long long)int_at(built, "total"),
                    ctl_size(ctl, (uint64_t)int_at(bytes, "local"), local),
                    ctl_size(ctl, (uint64_t)int_at(bytes, "remote"), remote));
@@ -180,7 +188,7 @@ static void print_targets(struct ctl *ctl, struct table *t, json_t *job)
 static void print_redone(struct table *t, json_t *redone)
 {
     table_cell(t, "redone");
-    table_cellf(t, "%lld inputs, %lld shards, %lld bytes, as it began again %lld times",
+    table_cellf(t, "%lld inputs, %lld shards, %lld bytes; the job began again %lld times",
                 (long long)int_at(redone, "inputs"), (long long)int_at(redone, "shards"),
                 (long long)int_at(redone, "bytes"), (long long)int_at(redone, "attempts"));
 }
@@ -210,8 +218,8 @@ void job_print(struct ctl *ctl, json_t *job)
         print_redone(t, redone);
     print_plan(ctl, t, json_object_get(job, "plan"));
     print_messages(t, "waits for target", json_object_get(job, "waits_for"));
-    print_messages(t, "nobody there has", json_object_get(job, "unreachable_shards"));
-    print_messages(t, "goes on without", json_object_get(job, "without"));
+    print_messages(t, "no target has", json_object_get(job, "unreachable_shards"));
+    print_messages(t, "goes on without target", json_object_get(job, "without"));
     print_messages(t, "warning", json_object_get(job, "warnings"));
     print_messages(t, "error", json_object_get(job, "errors"));
     print_targets(ctl, t, job);

@@ -25,24 +25,66 @@ static void watched(void *context, const struct dfc_job *job)
     progress_show(w->bar, job->percent, buf_str(&text));
 }
 
-void job_print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+static const char *error_code_of(json_t *doc)
 {
     json_t *first = json_array_get(json_object_get(doc, "errors"), 0);
     const char *code = json_string_value(json_object_get(first, "code"));
-    if (job->error[0] != '\0')
-        fprintf(ctl->err, "dfcctl: job '%s' %s: %s (%s)\n", job->id, job->state, job->error,
-                code != NULL ? code : "failed");
+    return code != NULL ? code : "failed";
+}
+
+/* An output that is there already stays visible until it is deleted: a sort cannot write behind it.
+ */
+static void tell_how_to_replace(const struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+{
+    json_t *spec = json_object_get(doc, "spec");
+    const char *bucket =
+        json_string_value(json_object_get(json_object_get(spec, "output_bck"), "name"));
+    const char *names = json_string_value(json_object_get(spec, "output_format"));
+    if (strcmp(job->kind, "sort") == 0 && bucket != NULL && names != NULL &&
+        strcmp(error_code_of(doc), error_name(E_OBJECT_EXISTS)) == 0)
+        ctl_remark(ctl,
+                   "dfcctl: a sort does not overwrite; delete the old output first, such as "
+                   "with: dfcctl rm %s --prefix '%.*s' --wait",
+                   bucket, (int)strcspn(names, "{%@"), names);
+}
+
+void job_print_reason(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+{
+    if (job->error[0] == '\0')
+        return;
+    struct dfc_error e = {.result = DFC_LOCAL};
+    _cleanup_free_ char *what = xprintf("job '%s' %s", job->id, job->state);
+    snprintf(e.code, sizeof e.code, "%s", error_code_of(doc));
+    snprintf(e.message, sizeof e.message, "%s", job->error);
+    ctl_fail(ctl, &e, what);
+    tell_how_to_replace(ctl, job, doc);
+}
+
+/* A job whose request matched nothing, and one that has done a part, are told apart by the code. */
+int job_exit_code(const struct dfc_job *job, json_t *doc)
+{
+    if (strcmp(job->state, "finished") == 0)
+        return json_is_true(json_object_get(doc, "partial")) ? EXIT_PARTIAL : EXIT_OK;
+    return strcmp(error_code_of(doc), error_name(E_NOTHING_MATCHED)) == 0 ? EXIT_NOTHING
+                                                                          : EXIT_FAILED;
 }
 
 enum { WARNINGS_SHOWN = 10 };
 
 /* What a job that finished did not do as somebody may believe: no input, shards that are missing.
  */
-static void print_warnings(const struct ctl *ctl, const struct dfc_job *job, json_t *doc)
+static void print_warnings(struct ctl *ctl, const struct dfc_job *job, json_t *doc)
 {
     json_t *warnings = json_object_get(doc, "warnings");
     size_t count = json_array_size(warnings);
-    for (size_t i = 0; i < count && i < WARNINGS_SHOWN; i++)
+    size_t i = 0;
+    if (!ctl->json && json_is_true(json_object_get(doc, "partial"))) { /* with --quiet, too */
+        struct dfc_error e = {.result = DFC_LOCAL};
+        snprintf(e.message, sizeof e.message, "%s",
+                 json_string_value(json_array_get(warnings, i++)));
+        ctl_fail(ctl, &e, job->id);
+    }
+    for (; i < count && i < WARNINGS_SHOWN; i++)
         ctl_remark(ctl, "dfcctl: warning: %s", json_string_value(json_array_get(warnings, i)));
     if (count > WARNINGS_SHOWN)
         ctl_remark(ctl, "dfcctl: %zu more warnings: dfcctl job show %s", count - WARNINGS_SHOWN,
@@ -59,11 +101,12 @@ static int print_end(struct ctl *ctl, const struct dfc_job *job)
     if (!ctl->json && !finished)
         job_print_reason(ctl, job, doc);
     print_warnings(ctl, job, doc);
+    code = job_exit_code(job, doc);
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
     else
-        fprintf(ctl->out, "%s %s\n", job->id, job->state);
-    return finished ? EXIT_OK : EXIT_FAILED;
+        ctl_say(ctl, "%s %s", job->id, job->state);
+    return code;
 }
 
 int job_wait_for(struct ctl *ctl, const char *id, uint64_t timeout_ms, struct dfc_job **job)
@@ -75,7 +118,7 @@ int job_wait_for(struct ctl *ctl, const char *id, uint64_t timeout_ms, struct df
     if (rc == DFC_OK)
         return EXIT_OK;
     if (rc == DFC_CANCELLED)
-        ctl_remark(ctl, "dfcctl: %s goes on; 'dfcctl job wait %s' waits again", id, id);
+        ctl_remark(ctl, "dfcctl: the job goes on; wait for it again with: dfcctl job wait %s", id);
     _cleanup_free_ char *what = xprintf("wait for '%s'", id);
     return ctl_fail(ctl, &err, what);
 }

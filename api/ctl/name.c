@@ -26,6 +26,15 @@ void object_name_done(struct object_name *n)
     free(steal(n->key));
 }
 
+void name_note_pattern(const char *key, struct dfc_error *err)
+{
+    const char *sign = strpbrk(key, "*?");
+    size_t len = strlen(err->message);
+    if (sign != NULL && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0)
+        snprintf(err->message + len, sizeof err->message - len,
+                 "; '%c' is a part of the name here, no pattern", *sign);
+}
+
 const char *name_base(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 
+#include "api/dfc.h"
 #include "common/buf.h"
 #include "common/error.h"
 
@@ -14,6 +15,9 @@ struct object_name {
 /* "bucket", "bucket/key", "dfc://bucket/key". */
 int object_name_parse(const char *text, struct object_name *out, struct error *err);
 void object_name_done(struct object_name *n);
+
+/* Where the object does not exist: adds that a pattern's sign in its key is taken as it is. */
+void name_note_pattern(const char *key, struct dfc_error *err);
 
 /* The text behind the last slash; "" where it ends with one. */
 const char *name_base(const char *path);

@@ -58,12 +58,30 @@ static void parts(void **state)
     buf_done(&b);
 }
 
+static void what_looks_like_a_pattern(void **state)
+{
+    (void)state;
+    static const char *const rows[][3] = {
+        {"k", "object_not_found", "gone"},
+        {"f*.bin", "object_not_found", "gone; '*' is a part of the name here, no pattern"},
+        {"d/f?", "object_not_found", "gone; '?' is a part of the name here, no pattern"},
+        {"f*", "bucket_not_found", "gone"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct dfc_error err = {.message = "gone"};
+        snprintf(err.code, sizeof err.code, "%s", rows[i][1]);
+        name_note_pattern(rows[i][0], &err);
+        assert_string_equal(err.message, rows[i][2]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names),
         cmocka_unit_test(paths_stay_below),
         cmocka_unit_test(parts),
+        cmocka_unit_test(what_looks_like_a_pattern),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

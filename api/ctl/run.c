@@ -6,6 +6,7 @@
 
 #include "api/ctl/help.h"
 #include "api/ctl/interrupt.h"
+#include "api/ctl/key_file.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/mem.h"
@@ -51,7 +52,15 @@ static void ctl_apply(struct ctl *ctl, const struct args *a)
 {
     ctl->headers = !a->given[F_no_headers];
     ctl->quiet = a->given[F_quiet];
+    ctl->verbose = a->given[F_verbose];
     ctl->raw_units = a->given[F_units] && strcmp(a->text[F_units], "raw") == 0;
+}
+
+static const char *key_file(const struct args *a)
+{
+    const char *endpoints = a->given[F_endpoint] ? a->text[F_endpoint] : getenv("DFC_ENDPOINT");
+    return key_file_choose(a->text[F_cluster_key_file], getenv("DFC_CLUSTER_KEY_FILE"), endpoints,
+                           access(KEY_FILE_LOCAL, F_OK) == 0);
 }
 
 static int ctl_connect(struct ctl *ctl, const struct args *a)
@@ -64,6 +73,7 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .attempts = retries < 1000 ? (uint32_t)retries + 1 : 1000,
         .idle_timeout_ms = idle_ms < UINT32_MAX ? (uint32_t)idle_ms : UINT32_MAX,
         .user_agent = "dfcctl/" DFC_VERSION,
+        .cluster_key_file = key_file(a),
     };
     if (a->given[F_endpoint] && options.endpoints[0] == '\0')
         return ctl_usage(ctl, "--endpoint is empty: expected http://HOST:PORT");

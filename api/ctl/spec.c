@@ -100,6 +100,13 @@ static const struct field_row {
     {F_threads, NULL, "create_concurrency_max_limit", FORM_COUNT},
     {F_description, NULL, "description", FORM_TEXT},
     {F_dry_run, NULL, "dry_run", FORM_BOOL},
+    {F_allow_empty, NULL, "allow_empty", FORM_BOOL},
+    {F_extension, "algorithm", "extension", FORM_TEXT},
+    {F_content_key_type, "algorithm", "content_key_type", FORM_TEXT},
+    {F_ekm_file, NULL, "ekm_file", FORM_TEXT},
+    {F_ekm_file_sep, NULL, "ekm_file_sep", FORM_TEXT},
+    {F_missing_keys, NULL, "missing_keys", FORM_TEXT},
+    {F_unreadable_shards, NULL, "unreadable_shards", FORM_TEXT},
 };
 
 static json_t *field_value(const struct field_row *row, const struct args *a)

@@ -2,10 +2,10 @@
 
 #include <stdarg.h>
 
+#include "api/ctl/text.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
-#include "common/utf8.h"
 
 struct table {
     const char *const *headers;
@@ -39,28 +39,6 @@ size_t table_rows(const struct table *t)
     return t->count / t->columns;
 }
 
-/* The text without control characters (C0, DEL, and C1 as UTF-8 has it) or broken UTF-8. */
-static char *cleaned(const char *text)
-{
-    struct buf out = BUF_INIT;
-    size_t left = strlen(text);
-    buf_puts(&out, "");
-    while (left > 0) {
-        unsigned char c = (unsigned char)*text;
-        size_t n = utf8_sequence(text, left);
-        bool c1 = n == 2 && c == 0xc2 && (unsigned char)text[1] < 0xa0;
-        if (n == 0 || c < ' ' || c == 0x7f || c1) {
-            buf_printf(&out, "\\x%02x", c);
-            n = 1;
-        } else {
-            buf_append(&out, text, n);
-        }
-        text += n;
-        left -= n;
-    }
-    return buf_steal(&out);
-}
-
 static size_t width_of(const char *text)
 {
     size_t width = 0;
@@ -80,7 +58,7 @@ static void table_own(struct table *t, char *text)
 
 void table_cell(struct table *t, const char *text)
 {
-    table_own(t, cleaned(text != NULL ? text : "-"));
+    table_own(t, text_clean(text != NULL ? text : "-"));
 }
 
 void table_cellf(struct table *t, const char *fmt, ...)
@@ -149,7 +127,7 @@ void table_print(const struct table *t, FILE *out, bool headers, bool colour)
 
 void table_put_clean(FILE *out, const char *text, size_t width)
 {
-    _cleanup_free_ char *clean = cleaned(text);
+    _cleanup_free_ char *clean = text_clean(text);
     size_t w = width_of(clean);
     fputs(clean, out);
     if (w < width)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "api/ctl/interrupt.h"
+#include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 
@@ -15,6 +16,7 @@ struct tally {
     uint64_t bytes;
     uint64_t failed;
     uint64_t skipped;
+    uint64_t kept;
     json_t *list;
     int code; /* of the failures, if it is one; else EXIT_PARTIAL */
 };
@@ -51,7 +53,7 @@ static void tally_list(struct tally *t, const char *name, const struct dfc_error
 
 void tally_fail(struct tally *t, const char *name, const struct dfc_error *err)
 {
-    int code = exit_of_result(err->result);
+    int code = exit_of_error(err);
     if (err->result == DFC_CANCELLED) {
         tally_skip(t);
         return;
@@ -76,10 +78,24 @@ void tally_fail_common(struct tally *t, const char *name, const struct error *er
     tally_fail(t, name, &e);
 }
 
+void tally_nothing(struct tally *t, const char *name, const char *why)
+{
+    struct error e;
+    error_set(&e, E_NOTHING_MATCHED, "%s (--allow-empty accepts that)", why);
+    tally_fail_common(t, name, &e);
+}
+
+void tally_kept(struct tally *t)
+{
+    pthread_mutex_lock(&t->lock);
+    t->kept++;
+    pthread_mutex_unlock(&t->lock);
+}
+
 uint64_t tally_count(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
-    uint64_t count = t->done + t->failed + t->skipped;
+    uint64_t count = t->done + t->failed + t->skipped + t->kept;
     pthread_mutex_unlock(&t->lock);
     return count;
 }
@@ -87,7 +103,7 @@ uint64_t tally_count(struct tally *t)
 bool tally_hopeless(struct tally *t)
 {
     pthread_mutex_lock(&t->lock);
-    bool hopeless = t->done == 0 && t->failed > TALLY_HOPELESS;
+    bool hopeless = t->done + t->kept == 0 && t->failed > TALLY_HOPELESS;
     pthread_mutex_unlock(&t->lock);
     return hopeless || interrupted();
 }
@@ -105,27 +121,34 @@ static int tally_code(const struct tally *t)
         return EXIT_INTERRUPTED;
     if (t->failed == 0)
         return EXIT_OK;
-    return t->done == 0 ? t->code : EXIT_PARTIAL;
+    return t->done + t->kept == 0 ? t->code : EXIT_PARTIAL;
 }
 
 static void tally_print(const struct tally *t)
 {
     char size[24];
     if (t->ctl->json) {
-        ctl_print_json(t->ctl, json_pack("{s:s, s:I, s:I, s:I, s:I, s:O}", "action", t->verb,
-                                         "done", (json_int_t)t->done, "bytes", (json_int_t)t->bytes,
-                                         "failed_count", (json_int_t)t->failed, "not_tried",
-                                         (json_int_t)t->skipped, "failed", t->list));
+        ctl_print_json(t->ctl,
+                       json_pack("{s:s, s:I, s:I, s:I, s:I, s:I, s:O}", "action", t->verb, "done",
+                                 (json_int_t)t->done, "bytes", (json_int_t)t->bytes, "existed",
+                                 (json_int_t)t->kept, "failed_count", (json_int_t)t->failed,
+                                 "not_tried", (json_int_t)t->skipped, "failed", t->list));
         return;
     }
-    fprintf(t->ctl->out, "%s: %llu done", t->verb, (unsigned long long)t->done);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    const struct {
+        uint64_t count;
+        const char *what;
+    } rest[] = {{t->kept, "existed already"}, {t->failed, "failed"}, {t->skipped, "not tried"}};
+    buf_printf(&text, "%s: %llu done", t->verb, (unsigned long long)t->done);
     if (t->bytes > 0)
-        fprintf(t->ctl->out, " (%s)", ctl_size(t->ctl, t->bytes, size));
-    if (t->failed > 0)
-        fprintf(t->ctl->out, ", %llu failed", (unsigned long long)t->failed);
-    if (t->skipped > 0)
-        fprintf(t->ctl->out, ", %llu not tried", (unsigned long long)t->skipped);
-    fputc('\n', t->ctl->out);
+        buf_printf(&text, " (%s)", ctl_size(t->ctl, t->bytes, size));
+    for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
+        if (rest[i].count > 0)
+            buf_printf(&text, ", %llu %s", (unsigned long long)rest[i].count, rest[i].what);
+    }
+    ctl_say(t->ctl, "%s", buf_str(&text));
 }
 
 int tally_end(struct tally *t)

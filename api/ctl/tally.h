@@ -15,12 +15,15 @@
 
 struct tally;
 
-/* verb: "put", for messages. */
+/* verb: "put", for messages.  The bar is cleared for each failure: it is freed after the last. */
 struct tally *tally_new(const struct ctl *ctl, const char *verb, struct progress *progress);
 void tally_done(struct tally *t, uint64_t bytes);
 void tally_fail(struct tally *t, const char *name, const struct dfc_error *err);
 void tally_fail_common(struct tally *t, const char *name, const struct error *err);
-uint64_t tally_count(struct tally *t); /* done and failed */
+void tally_kept(struct tally *t); /* it exists already, and was to be left alone */
+/* A prefix or directory has nothing: a failure of its own kind (EXIT_NOTHING). */
+void tally_nothing(struct tally *t, const char *name, const char *why);
+uint64_t tally_count(struct tally *t); /* all of these */
 
 /* Interrupted; or everything has failed so far, more than TALLY_HOPELESS times: the rest is not
  * tried. */

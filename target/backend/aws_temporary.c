@@ -27,7 +27,7 @@ static int refusal(const struct question *q, struct answer *n, bool *again, stru
 static int ask(const struct exchange_env *env, struct question *q, struct answer *n, bool *again,
                struct error *err)
 {
-    question_ask(env->client, q, n);
+    question_ask(env->asker, q, n);
     question_wipe(q);
     return answer_is_good(n) ? 0 : refusal(q, n, again, err);
 }

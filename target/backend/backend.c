@@ -186,9 +186,11 @@ void backend_read_head(const struct backend_ops *ops, const struct http_head *he
 {
     const char *range = head->header(head, "Content-Range");
     const char *modified = head->header(head, "Last-Modified");
+    const char *coding = head->header(head, "Transfer-Encoding");
     uint64_t length;
     *out = (struct backend_facts){
         .status = head->status, .length = head->content_length, .size = -1, .modified_s = -1};
+    out->ends = out->length >= 0 || (coding != NULL && strcasecmp(coding, "chunked") == 0);
     keep_text(out->etag, sizeof out->etag, head->header(head, "ETag"));
     keep_text(out->content_type, sizeof out->content_type, head->header(head, "Content-Type"));
     if (modified == NULL || clock_parse_http(modified, &out->modified_s) != 0)

@@ -101,6 +101,7 @@ struct backend_facts {
     int status;
     int64_t length;  /* of this body; -1: unknown */
     int64_t size;    /* of the whole object; -1: unknown */
+    bool ends;       /* the body's end is told: by a length, or by chunks */
     uint64_t offset; /* of a 206: where it begins; of a session that goes on: what has come */
     char etag[BACKEND_ETAG_MAX]; /* as it came, quotes included; "": none, or too long */
     char content_type[BACKEND_TYPE_MAX];

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cluster/backend_endpoints.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"
@@ -268,6 +269,9 @@ static int let_in(struct course *c, struct error *err)
 {
     if (!c->spec->is_signed)
         return 0;
+    int code = backend_endpoints_check(c->env->endpoints, c->spec, err);
+    if (code != 0)
+        return code;
     if (c->ops->bears_token)
         return google_token(c->env->tokens, c->env, c->arena, c->refused_token, &c->ask.token, err);
     if (!c->ops->signs)
@@ -311,6 +315,27 @@ static void try_answered(struct course *c, const struct attempt *t)
     gate_leave(c->env->gates, &c->pass, verdict);
 }
 
+/* A body that ends with its connection looks the same when it was cut.  A HEAD that is answered for
+ * a part of the object gives that part's length. */
+static int check_length(const struct course *c, struct backend_facts *facts, struct error *err)
+{
+    if (c->ask.method == HTTP_HEAD && facts->status == 206)
+        facts->length = facts->size;
+    if (c->ask.method != HTTP_GET || facts->status == 304 || facts->ends)
+        return 0;
+    return error_set(
+        err, E_BACKEND,
+        "the backend's answer has neither a Content-Length nor chunks, so that its end "
+        "cannot be told from a cut");
+}
+
+static void drop_answer(struct bpipe **pipe, struct error *why)
+{
+    if (*pipe != NULL)
+        bpipe_cancel(*pipe, why);
+    bpipe_unref(steal(*pipe));
+}
+
 static int course_run(struct course *c, struct backend_facts *facts, struct bpipe **pipe,
                       struct error *err)
 {
@@ -325,9 +350,9 @@ static int course_run(struct course *c, struct backend_facts *facts, struct bpip
         bool good = is_good(t), again = !good && goes_on(c, t, &why);
         *facts = t->facts;
         attempt_unref(t);
-        if (good)
+        if (good && check_length(c, facts, &why) == 0)
             return 0;
-        bpipe_unref(steal(*pipe));
+        drop_answer(pipe, &why);
         if (!again)
             return error_set(err, why.code, "%s", why.message);
     }

@@ -25,12 +25,15 @@
 #include "target/backend/failure.h"
 
 struct aws_temporary;
+struct backend_endpoints;
 struct gates;
 struct kept;
 
 /* What exchanges share. */
 struct exchange_env {
-    struct http_client *client;
+    struct http_client *client; /* of backends: some addresses are refused (target/outward.h) */
+    struct http_client *asker;  /* of what hands out keys and tokens */
+    const struct backend_endpoints *endpoints; /* that are given credentials */
     struct failure_rules rules;
     bool once; /* a failure is not repeated here: the caller does that, or can do without */
     uint64_t

@@ -49,7 +49,8 @@ int failure_of_transport(int code, const char *why, struct error *err)
         return error_set(err, E_NOT_READY, "this node is stopping");
     if (code == E_TIMEOUT)
         return error_set(err, E_BACKEND_TIMEOUT, "the backend did not answer in time");
-    return error_set(err, E_BACKEND, "the backend could not be asked: %s", why);
+    return error_set(err, code == E_ADDRESS ? code : E_BACKEND,
+                     "the backend could not be asked: %s", why);
 }
 
 bool failure_is_passing(int status, int transport_code)

@@ -57,8 +57,7 @@ void gates_free(struct gates *g)
     free(g);
 }
 
-/* "http://host:port" is so long. */
-static size_t origin_len(const char *url)
+size_t gate_origin_len(const char *url)
 {
     const char *host = strstr(url, "://");
     size_t scheme = host != NULL ? (size_t)(host - url) + 3 : 0;
@@ -67,7 +66,7 @@ static size_t origin_len(const char *url)
 
 static struct gate *find_gate(struct gates *g, const char *url)
 {
-    size_t len = origin_len(url);
+    size_t len = gate_origin_len(url);
     for (struct gate *at = g->first; at != NULL; at = at->next) {
         if (strlen(at->origin) == len && memcmp(at->origin, url, len) == 0)
             return at;

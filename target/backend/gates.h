@@ -7,6 +7,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct gate;
 struct gates;
@@ -23,6 +24,8 @@ struct gate_pass {
     unsigned cuts;
 };
 
+/* "http://host:port", which a URL begins with, is so long. */
+size_t gate_origin_len(const char *url);
 /* False: they are closed. */
 bool gate_enter(struct gates *g, const char *url, struct gate_pass *out);
 void gate_leave(struct gates *g, const struct gate_pass *pass, enum gate_verdict verdict);

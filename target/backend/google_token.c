@@ -82,7 +82,7 @@ static int ask(const struct exchange_env *env, void *value, int64_t *end_ms, boo
     int code = google_question_make(a, now_ms / 1000, &q, err);
     if (code != 0)
         return code;
-    question_ask(env->client, &q, &n);
+    question_ask(env->asker, &q, &n);
     question_wipe(&q);
     code = take_token(&q, &n, now_ms, value, end_ms, err);
     *again = answer_is_passing(&n);

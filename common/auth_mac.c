@@ -1,4 +1,4 @@
-#include "net/auth_mac.h"
+#include "common/auth_mac.h"
 
 #include <assert.h>
 #include <ctype.h>

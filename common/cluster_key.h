@@ -1,12 +1,12 @@
-/* The cluster's key: what its nodes have in common and nobody else knows.
+/* The cluster's key: what its nodes and operators have in common and nobody else knows.
  *
  * It stands in a file that only its owner may read (0600); one of root's may be read by its group,
- * too (0440, as a secret that is mounted for a daemon of another user).  Each line is a key, any text of 32 to
- * 1024 characters without blanks (`openssl rand -hex 32` makes a good one); blank lines and lines
- * that begin with '#' do not count.  The first key is the one that this node opens sessions with;
- * all of them are accepted from others.  So a key is changed without a pause: a second line with
- * the new key on all nodes, then the two lines change places, then the old one goes, and each time
- * the nodes are restarted one by one.
+ * too (0440, as a secret that is mounted for a daemon of another user).  Each line is a key, any
+ * text of 32 to 1024 characters without blanks (`openssl rand -hex 32` makes a good one); blank
+ * lines and lines that begin with '#' do not count.  The first key is the one that this node opens
+ * sessions with; all of them are accepted from others.  So a key is changed without a pause: a
+ * second line with the new key on all nodes, then the two lines change places, then the old one
+ * goes, and each time the nodes read it anew (SIGHUP).
  *
  * The text itself is kept nowhere: what is used is its digest, and keys are named by a digest of
  * that. */

@@ -1,5 +1,6 @@
-/* What nodes prove to one another, and with which bytes.  Pure: tests/reference/authref.py computes
- * the same with nothing but Python's hmac and hashlib, and the test vectors come from there.
+/* What nodes prove to one another, and operators to nodes, and with which bytes.  Pure:
+ * tests/reference/authref.py computes the same with nothing but Python's hmac and hashlib, and the
+ * test vectors come from there.
  *
  *     secret    HMAC-SHA256("dfc-key-1", text of the key)           (cluster_key.h)
  *     hello     HMAC-SHA256(secret, "dfc-hello-1\n" lines)          the caller's proof

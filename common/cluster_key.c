@@ -1,16 +1,16 @@
-#include "net/cluster_key.h"
+#include "common/cluster_key.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/auth_mac.h"
 #include "common/cleanup.h"
 #include "common/parse.h"
-#include "io/file.h"
-#include "net/auth_mac.h"
 
 enum { FILE_MAX = 64 * 1024 };
 
@@ -91,29 +91,56 @@ int cluster_key_check_mode(uid_t owner, mode_t mode, uid_t self, struct error *e
     return 0;
 }
 
-static int check_file(const char *path, struct error *err)
+/* Of the file that was opened, so that nobody can put another one in its place. */
+static int check_file(int fd, struct error *err)
 {
     struct stat st;
-    if (stat(path, &st) != 0)
+    if (fstat(fd, &st) != 0)
         return error_errno(err, errno, "look at it");
     if (!S_ISREG(st.st_mode))
         return error_set(err, E_INVALID, "it is not a file");
     return cluster_key_check_mode(st.st_uid, st.st_mode, geteuid(), err);
 }
 
-int cluster_keys_load(const char *path, struct cluster_keys *out, struct error *err)
+static int read_file(int fd, struct buf *out, struct error *err)
+{
+    buf_reserve(out, FILE_MAX + 1);
+    while (out->len <= FILE_MAX) {
+        ssize_t n = read(fd, out->data + out->len, FILE_MAX + 1 - out->len);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return error_errno(err, errno, "read it");
+        out->len += (size_t)n;
+        out->data[out->len] = '\0';
+        if (n == 0)
+            return 0;
+    }
+    return error_set(err, E_INVALID, "it is larger than %d bytes", FILE_MAX);
+}
+
+static int read_keys(const char *path, struct cluster_keys *out, struct error *err)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
-    struct error why = ERROR_INIT;
-    int code = check_file(path, &why);
+    _cleanup_close_ int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a FIFO may have no writer */
+    if (fd < 0)
+        return error_errno(err, errno, "open it");
+    int code = check_file(fd, err);
     if (code == 0)
-        code = file_read_all(path, FILE_MAX, &text, &why);
+        code = read_file(fd, &text, err);
     if (code == 0)
-        code = cluster_keys_parse(buf_str(&text), text.len, out, &why);
+        code = cluster_keys_parse(buf_str(&text), text.len, out, err);
     if (text.len > 0)
         OPENSSL_cleanse(text.data, text.len);
-    if (code != 0)
+    return code;
+}
+
+int cluster_keys_load(const char *path, struct cluster_keys *out, struct error *err)
+{
+    struct error why = ERROR_INIT;
+    if (read_keys(path, out, &why) != 0)
         return error_set(err, E_INVALID, "cluster key '%s': %s", path, why.message);
     return 0;
 }

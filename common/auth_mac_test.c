@@ -1,6 +1,6 @@
 /* The vectors are those of tests/reference/authref.py, which tests/reference/authref_test.py looks
  * for in this file; and RFC 5869's. */
-#include "net/auth_mac.h"
+#include "common/auth_mac.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +8,8 @@
 #include <cmocka.h>
 
 #include "common/cleanup.h"
+#include "common/cluster_key.h"
 #include "common/parse.h"
-#include "net/auth_window.h"
-#include "net/cluster_key.h"
 
 #define KEY_TEXT "0123456789abcdef0123456789abcdef"
 #define NONCE_1 "1111111111111111111111111111111111111111111111111111111111111111"
@@ -124,47 +123,6 @@ static void test_same(void **state)
     assert_true(auth_same("", ""));
 }
 
-/* --- the window ------------------------------------------------------------------------------- */
-
-static void test_each_counter_is_taken_once(void **state)
-{
-    (void)state;
-    struct auth_window w = {0};
-    assert_false(auth_window_take(&w, 0));
-    for (uint64_t c = 1; c <= 3; c++)
-        assert_true(auth_window_take(&w, c));
-    assert_false(auth_window_take(&w, 2));
-    assert_true(auth_window_take(&w, 100));
-    for (uint64_t c = 99; c > 3; c--)
-        assert_true(auth_window_take(&w, c));
-    for (uint64_t c = 1; c <= 100; c++)
-        assert_false(auth_window_take(&w, c));
-}
-
-static void test_the_window_has_an_end(void **state)
-{
-    (void)state;
-    struct auth_window w = {0};
-    assert_true(auth_window_take(&w, 1));
-    assert_true(auth_window_take(&w, AUTH_WINDOW + 2));
-    assert_false(auth_window_take(&w, 2)); /* just outside, though nobody took it */
-    assert_true(auth_window_take(&w, 3));  /* just inside */
-    assert_false(auth_window_take(&w, 3));
-    assert_true(auth_window_take(&w, UINT64_MAX));
-    assert_false(auth_window_take(&w, AUTH_WINDOW + 3));
-    assert_false(auth_window_take(&w, UINT64_MAX));
-    assert_true(auth_window_take(&w, UINT64_MAX - AUTH_WINDOW + 1));
-}
-
-static void test_the_last_counters_follow_each_other(void **state)
-{
-    (void)state;
-    struct auth_window w = {0};
-    assert_true(auth_window_take(&w, UINT64_MAX - 1));
-    assert_true(auth_window_take(&w, UINT64_MAX));
-    assert_false(auth_window_take(&w, UINT64_MAX));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,9 +130,6 @@ int main(void)
         cmocka_unit_test(test_keys_and_greetings),
         cmocka_unit_test(test_requests),
         cmocka_unit_test(test_same),
-        cmocka_unit_test(test_each_counter_is_taken_once),
-        cmocka_unit_test(test_the_window_has_an_end),
-        cmocka_unit_test(test_the_last_counters_follow_each_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

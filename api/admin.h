@@ -1,0 +1,16 @@
+/* Calls that administer: made at control listeners, signed with the cluster's key (signed.h).
+ *
+ *     GET /v1/cluster, at an endpoint --> the control address of the node, or of all proxies,
+ *                                         the primary's first --> the call itself */
+#pragma once
+
+#include "api/call.h"
+
+/* A node's public address as the cluster knows it; malloc'ed. */
+int node_public_origin(struct dfc_client *c, const char *node, char **origin,
+                       struct dfc_error *err);
+
+/* As call_small() without origins.  node: the one to ask; NULL: any proxy, which passes on what is
+ * the primary's. */
+int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
+               struct buf *path, char **text, struct dfc_error *err);

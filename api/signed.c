@@ -1,0 +1,309 @@
+#include "api/signed.h"
+
+#include <openssl/crypto.h>
+#include <pthread.h>
+
+#include "api/failure.h"
+#include "api/uri.h"
+#include "common/auth_caller.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+#include "common/rng.h"
+
+enum { SIGNINGS_MAX = 3 }; /* of one exchange */
+
+/* With one listener. */
+struct session {
+    struct session *next;
+    char *origin;        /* "http://host:port" */
+    bool unsigned_calls; /* the node has no key */
+    char id[2 * AUTH_SESSION_BYTES + 1];
+    unsigned char key[AUTH_MAC_BYTES];
+    uint64_t counter;
+};
+
+struct signer {
+    char *key_file; /* "": none */
+    char boot[16];
+    pthread_mutex_t lock; /* of all that follows; nothing is called with it held */
+    bool loaded;
+    struct cluster_keys keys;
+    struct session *sessions;
+};
+
+/* What signs one request. */
+struct pen {
+    bool signs;
+    struct auth_claim claim;
+    unsigned char key[AUTH_MAC_BYTES];
+};
+
+struct signer *signer_new(const char *key_file)
+{
+    struct signer *s = xcalloc(1, sizeof *s);
+    s->key_file = xstrdup(key_file != NULL ? key_file : "");
+    random_id("", s->boot);
+    pthread_mutex_init(&s->lock, NULL);
+    return s;
+}
+
+static void session_free(struct session *x)
+{
+    OPENSSL_cleanse(x->key, sizeof x->key);
+    free(x->origin);
+    free(x);
+}
+
+void signer_free(struct signer *s)
+{
+    if (s == NULL)
+        return;
+    for (struct session *x; (x = s->sessions) != NULL;) {
+        s->sessions = x->next;
+        session_free(x);
+    }
+    OPENSSL_cleanse(&s->keys, sizeof s->keys);
+    pthread_mutex_destroy(&s->lock);
+    free(s->key_file);
+    free(s);
+}
+
+static int signer_load(struct signer *s, struct dfc_error *err)
+{
+    struct cluster_keys keys = {0};
+    struct error e = ERROR_INIT;
+    pthread_mutex_lock(&s->lock);
+    bool loaded = s->loaded;
+    pthread_mutex_unlock(&s->lock);
+    if (loaded)
+        return DFC_OK;
+    if (cluster_keys_load(s->key_file, &keys, &e) != 0)
+        return failure_common(err, DFC_LOCAL, &e);
+    pthread_mutex_lock(&s->lock);
+    if (!s->loaded)
+        s->keys = keys;
+    s->loaded = true; /* from here on the keys stay */
+    pthread_mutex_unlock(&s->lock);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return DFC_OK;
+}
+
+/* ---- sessions ---- */
+
+/* With the lock held. */
+static struct session **session_place(struct signer *s, const char *origin)
+{
+    struct session **at = &s->sessions;
+    while (*at != NULL && strcmp((*at)->origin, origin) != 0)
+        at = &(*at)->next;
+    return at;
+}
+
+static bool session_take(struct signer *s, const char *origin, struct pen *pen)
+{
+    pthread_mutex_lock(&s->lock);
+    struct session *x = *session_place(s, origin);
+    if (x != NULL) {
+        pen->signs = !x->unsigned_calls;
+        pen->claim.counter = ++x->counter;
+        memcpy(pen->claim.session, x->id, sizeof x->id);
+        memcpy(pen->key, x->key, sizeof x->key);
+    }
+    pthread_mutex_unlock(&s->lock);
+    return x != NULL;
+}
+
+/* The one with this id is not known to the other side any more. */
+static void session_drop(struct signer *s, const char *origin, const char *id)
+{
+    pthread_mutex_lock(&s->lock);
+    struct session **at = session_place(s, origin);
+    struct session *x = *at;
+    if (x != NULL && strcmp(x->id, id) == 0)
+        *at = x->next;
+    else
+        x = NULL;
+    pthread_mutex_unlock(&s->lock);
+    if (x != NULL)
+        session_free(x);
+}
+
+static void session_keep(struct signer *s, struct session *x)
+{
+    pthread_mutex_lock(&s->lock);
+    struct session **at = session_place(s, x->origin);
+    struct session *old = *at; /* another thread's */
+    x->next = old != NULL ? old->next : NULL;
+    *at = x;
+    pthread_mutex_unlock(&s->lock);
+    if (old != NULL)
+        session_free(old);
+}
+
+/* ---- opening one ---- */
+
+static int refused(const struct signer *s, const struct reply *r, struct dfc_error *err)
+{
+    int rc = failure_reply(err, r->status, r->text.data, r->text.len);
+    if (rc != DFC_DENIED || err == NULL)
+        return rc;
+    snprintf(err->message, sizeof err->message, "the key in '%s' is not this cluster's",
+             s->key_file);
+    return rc;
+}
+
+static enum exchange_end take_answer(struct signer *s, const struct auth_opening *o,
+                                     struct reply *r, struct session *x, struct dfc_error *err)
+{
+    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
+    struct error e = ERROR_INIT;
+    if (r->status == error_status(E_UNSUPPORTED)) {
+        x->unsigned_calls = true;
+        return EXCHANGE_REPLIED;
+    }
+    if (r->status < 200 || r->status >= 300) {
+        refused(s, r, err);
+        return r->status == 429 || r->status == 503 ? EXCHANGE_UNSENT : EXCHANGE_STOPPED;
+    }
+    if (auth_caller_opened(&self, o, buf_str(&r->text), r->text.len, x->id, x->key, &e) == 0)
+        return EXCHANGE_REPLIED;
+    failure_common(err, DFC_DENIED, &e);
+    return EXCHANGE_STOPPED;
+}
+
+/* EXCHANGE_REPLIED: there is one. */
+static enum exchange_end session_open(struct dfc_client *c, struct handle *h, const char *origin,
+                                      struct dfc_error *err)
+{
+    struct signer *s = client_signer(c);
+    if (signer_load(s, err) != DFC_OK)
+        return EXCHANGE_STOPPED;
+    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
+    struct auth_opening opening;
+    _cleanup_free_ char *greeting = auth_caller_greet(&self, &opening);
+    _cleanup_free_ char *url = xprintf("%s/v1/intra/session", origin);
+    _cleanup_(body_freep)
+    struct body *body = body_from_memory(greeting, strlen(greeting));
+    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    const struct exchange x = {.method = "POST", .url = url, .headers = headers, .body = body};
+    _cleanup_(reply_done)
+    struct reply reply = {0};
+    struct session *one = xcalloc(1, sizeof *one);
+    one->origin = xstrdup(origin);
+    enum exchange_end end = EXCHANGE_STOPPED;
+    if (body_begin(body, err) == DFC_OK)
+        end = exchange_run(c, h, &x, &reply, err);
+    curl_slist_free_all(headers);
+    if (end == EXCHANGE_REPLIED)
+        end = take_answer(s, &opening, &reply, one, err);
+    if (end == EXCHANGE_REPLIED)
+        session_keep(s, steal(one));
+    if (one != NULL)
+        session_free(one);
+    return end == EXCHANGE_BROKEN ? EXCHANGE_UNSENT : end; /* the call itself was not */
+}
+
+/* ---- signing ---- */
+
+static void request_text(const struct exchange *x, const struct auth_claim *claim,
+                         const char *target, struct buf *out)
+{
+    size_t len = strcspn(target, "?");
+    _cleanup_free_ char *path = xstrndup(target, len);
+    const struct auth_request r = {.session = claim->session,
+                                   .counter = claim->counter,
+                                   .method = x->method,
+                                   .path = path,
+                                   .query = target[len] == '?' ? target + len + 1 : "",
+                                   .length = x->body != NULL ? body_size(x->body) : 0,
+                                   .digest = claim->digest};
+    auth_request_text(&r, out);
+}
+
+/* No header of such a call begins with Dfc-, but this one. */
+static int sign(const struct exchange *x, struct pen *pen, const char *target, struct buf *line,
+                struct dfc_error *err)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    struct checksum_value digest;
+    snprintf(pen->claim.digest, sizeof pen->claim.digest, "-");
+    if (x->body != NULL && body_size(x->body) > 0) {
+        int rc = body_checksum(x->body, CHECKSUM_SHA256, &digest, err);
+        if (rc != DFC_OK)
+            return rc;
+        checksum_hex(&digest, pen->claim.digest);
+    }
+    request_text(x, &pen->claim, target, &text);
+    auth_request_mac(pen->key, &text, pen->claim.mac);
+    buf_puts(line, "Dfc-Auth: ");
+    auth_claim_text(&pen->claim, line);
+    return DFC_OK;
+}
+
+static enum exchange_end run_signed(struct dfc_client *c, struct handle *h,
+                                    const struct exchange *x, struct pen *pen, const char *target,
+                                    struct reply *reply, struct dfc_error *err)
+{
+    struct exchange signed_one = *x;
+    _cleanup_(buf_done)
+    struct buf line = BUF_INIT;
+    struct curl_slist first = {.next = x->headers};
+    if (pen->signs) {
+        if (sign(x, pen, target, &line, err) != DFC_OK)
+            return EXCHANGE_STOPPED;
+        first.data = line.data;
+        signed_one.headers = &first;
+    }
+    if (x->body != NULL && body_begin(x->body, err) != DFC_OK)
+        return EXCHANGE_STOPPED;
+    return exchange_run(c, h, &signed_one, reply, err);
+}
+
+/* The word of WWW-Authenticate: Dfc error="word". */
+static bool challenged(const struct reply *r, const char *word)
+{
+    const char *header = r->status == 401 ? headers_get(&r->headers, "WWW-Authenticate") : NULL;
+    _cleanup_free_ char *wanted = xprintf("Dfc error=\"%s\"", word);
+    return header != NULL && strcmp(header, wanted) == 0;
+}
+
+static enum exchange_end run_unsigned(struct dfc_client *c, struct handle *h,
+                                      const struct exchange *x, struct reply *reply,
+                                      struct dfc_error *err)
+{
+    enum exchange_end end = exchange_run(c, h, x, reply, err);
+    if (end != EXCHANGE_REPLIED || !challenged(reply, "missing"))
+        return end;
+    failure_reply(err, reply->status, reply->text.data, reply->text.len);
+    if (err != NULL)
+        snprintf(err->message, sizeof err->message,
+                 "this call needs the cluster key: give --cluster-key-file, or set "
+                 "DFC_CLUSTER_KEY_FILE");
+    return EXCHANGE_STOPPED;
+}
+
+enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
+                                      const struct exchange *x, struct reply *reply,
+                                      struct dfc_error *err)
+{
+    struct signer *s = client_signer(c);
+    if (s->key_file[0] == '\0')
+        return run_unsigned(c, h, x, reply, err);
+    _cleanup_free_ char *origin = uri_origin(x->url);
+    for (int i = 1;; i++) {
+        struct pen pen = {0};
+        while (!session_take(s, origin, &pen)) {
+            enum exchange_end end = session_open(c, h, origin, err);
+            if (end != EXCHANGE_REPLIED)
+                return end;
+        }
+        enum exchange_end end = run_signed(c, h, x, &pen, x->url + strlen(origin), reply, err);
+        OPENSSL_cleanse(pen.key, sizeof pen.key);
+        bool forgotten = challenged(reply, pen.signs ? "session" : "missing");
+        if (forgotten)
+            session_drop(s, origin, pen.claim.session);
+        if (i == SIGNINGS_MAX || (!forgotten && !challenged(reply, "replay")))
+            return end;
+    }
+}

@@ -1,0 +1,35 @@
+/* A daemon that serves until it is told to stop, and what signals do meanwhile:
+ *
+ *   SIGTERM, SIGINT   it returns
+ *   SIGHUP            the log is opened anew (log_file), the cluster's key is read anew, and the
+ *                     configuration file: of its parameters those that can change while a daemon
+ * runs (and log_level) take what is new there; of others a line says that they need a restart. What
+ * `dfcctl config set` has changed stays, unless the file changes it. SIGUSR1, SIGUSR2  a line in
+ * the log: they mean nothing here, and must not end a daemon */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "common/error.h"
+#include "common/param.h"
+
+struct auth;
+
+struct daemon_reload {
+    const struct param_row *rows;
+    void *values; /* in force; of the type that `rows` describe, `size` bytes */
+    size_t size;
+    const char *const *live; /* names of those that can change */
+    int argc;                /* of main(): the sources are read as at the start */
+    char **argv;
+    struct auth *auth;
+    const char *key_file; /* or "" */
+    const char *log_file; /* or "" */
+    int other_fd;         /* -1, or what other() is called for when it can be read */
+    void (*other)(void *ctx);
+    void *ctx;
+};
+
+/* In the main thread, after daemon_begin(), which has blocked the signals. */
+void daemon_serve(int signals_fd, const struct daemon_reload *r);

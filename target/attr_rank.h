@@ -1,0 +1,13 @@
+/* What users see of an object beside its version, as one number: size, checksum, content type and
+ * user metadata (with it the encoding).  Owners that have one version have one rank, unless a copy
+ * was made by a build that left something out.  Then the greater rank stays: it has more pairs of
+ * metadata, a content type of its own counting as one; among equals a hash decides, the same on
+ * every target. Pure. */
+#pragma once
+
+#include <stdint.h>
+
+#include "target/attr.h"
+
+/* 0: of a tombstone, which has nothing that could differ. */
+uint64_t attr_rank(const struct attr *a);
