@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """The settings in deploy/container and deploy/kubernetes are parameters of the daemons they are given
-to: a daemon does not look at other variables of its environment, so that a wrong name would do nothing."""
+to: a daemon does not look at other variables of its environment, so that a wrong name would do nothing.
+And the image's build is sent every folder that meson reads."""
 
 import pathlib
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -13,6 +16,7 @@ BUILD = pathlib.Path(os.environ.get("DFC_BUILD", ROOT / "build"))
 # file → the daemons that its settings may be for
 FILES = {
     "deploy/container/Dockerfile": ("dfc-proxyd", "dfc-targetd"),
+    "deploy/container/dfc-healthy": ("dfc-proxyd", "dfc-targetd"),
     "deploy/container/compose.yaml": ("dfc-proxyd", "dfc-targetd"),
     "deploy/kubernetes/proxy.yaml": ("dfc-proxyd",),
     "deploy/kubernetes/target.yaml": ("dfc-targetd",),
@@ -34,11 +38,91 @@ def settings(text):
             set(re.findall(r"name:\s*(DFC_[A-Z0-9_]+)", text)))
 
 
+def read_by_a_script(text):
+    """The variables that a shell script in the image looks at."""
+    return set(re.findall(r"\$\{?(DFC_[A-Z0-9_]+)", text))
+
+
+def let_in(text):
+    """The names that a .dockerignore which begins with `*` takes back."""
+    return {line[1:].split("/")[0] for line in text.split() if line.startswith("!")}
+
+
+def meson_reads():
+    """meson.build, its options, and the folders that it goes into."""
+    text = (ROOT / "meson.build").read_text()
+    folders = re.findall(r"^subdir\('([^'/]+)", text, re.MULTILINE)
+    return {"meson.build", "meson_options.txt", *folders}
+
+
+class Image(unittest.TestCase):
+    def test_the_build_gets_what_meson_reads(self):
+        text = (ROOT / ".dockerignore").read_text()
+        self.assertEqual(text.split()[0], "*")
+        self.assertGreater(len(meson_reads()), 8)
+        self.assertLessEqual(meson_reads(), let_in(text))
+
+    def test_nothing_is_let_in_that_is_not_there(self):
+        for name in let_in((ROOT / ".dockerignore").read_text()):
+            self.assertTrue((ROOT / name).exists(), name)
+
+
+class Kubernetes(unittest.TestCase):
+    """What the standard "restricted" asks of pods, and what reaches the machine's credentials."""
+
+    def test_pods_may_do_little(self):
+        for name in ("proxy", "target"):
+            text = (ROOT / "deploy/kubernetes" / f"{name}.yaml").read_text()
+            for words in ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}", "drop: [ALL]",
+                          "allowPrivilegeEscalation: false", "readOnlyRootFilesystem: true", "limits: {memory:",
+                          "automountServiceAccountToken: false", "kind: PodDisruptionBudget", "topologySpreadConstraints"):
+                self.assertIn(words, text, name)
+
+    def test_the_metadata_service_is_cut_off(self):
+        text = (ROOT / "deploy/kubernetes/network.yaml").read_text()
+        self.assertIn("policyTypes: [Ingress, Egress]", text)
+        self.assertRegex(text, r"cidr: 0\.0\.0\.0/0\n\s+except: \[169\.254\.0\.0/16\]")
+
+    @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
+    def test_kustomize_builds_it(self):
+        text = subprocess.run(["kubectl", "kustomize", ROOT / "deploy/kubernetes"], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+        self.assertEqual(text.count("kind: StatefulSet"), 2)
+
+
+class Systemd(unittest.TestCase):
+    UNITS = ("dfc-proxyd", "dfc-targetd")
+
+    def unit(self, directory, name):
+        text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text().replace("@bindir@", str(BUILD))
+        path = pathlib.Path(directory) / f"{name}.service"
+        path.write_text(text)
+        return path, text
+
+    def test_units_come_back_and_wait_for_no_disk(self):
+        for name in self.UNITS:
+            text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text()
+            for words in ("StartLimitIntervalSec=0", "RestartSec=", "NoNewPrivileges=yes", "ProtectSystem=strict",
+                          "CapabilityBoundingSet=\n", "ExecReload="):
+                self.assertIn(words, text, name)
+            self.assertNotIn("RequiresMountsFor", text, name)
+
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd is not installed")
+    def test_units_are_hardly_exposed(self):
+        with tempfile.TemporaryDirectory() as directory:
+            for name in self.UNITS:
+                path, _ = self.unit(directory, name)
+                done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", path],
+                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+                self.assertEqual(done.returncode, 0, done.stdout)
+
+
 class Deployments(unittest.TestCase):
     def test_settings_are_parameters(self):
         for name, programs in FILES.items():
             known = set().union(*(parameters(p) for p in programs))
-            used = settings((ROOT / name).read_text())
+            text = (ROOT / name).read_text()
+            used = read_by_a_script(text) if text.startswith("#!") else settings(text)
             self.assertTrue(used, f"{name}: no setting was found")
             self.assertLessEqual(used, known, name)
 

@@ -5,6 +5,7 @@ takes apart(): the service in another process, so that the two do not wait for o
 
 import contextlib
 import multiprocessing.managers
+import os
 import random
 import sys
 import threading
@@ -15,6 +16,9 @@ from benchlib import ROOT
 
 sys.path.insert(0, str(ROOT / "tests" / "reference"))
 from fake_s3 import FakeS3, Handler, Noughts  # noqa: E402,F401
+
+# The daemons that are started from here may sign for it.
+os.environ.setdefault("DFC_BACKEND_ENDPOINTS", "s3 http://127.0.0.1:*")
 
 PIECE = 64 << 10
 

@@ -103,7 +103,7 @@ def test_by_another_proxy_and_dfcctl(c):
     done = c.dfcctl("job", "start", "cleanup", "--wait", "-o", "json")
     equal(done.returncode, 0, done.stderr)
     equal(json.loads(done.stdout)["state"], "finished", "state")
-    equal(c.dfcctl("job", "start", "nothing").returncode, 1, "exit code")
+    equal(c.dfcctl("job", "start", "nothing").returncode, 2, "exit code")
     check("cleanup" in c.dfcctl("job", "ls", "--kind", "cleanup").stdout, "job ls")
 
 

@@ -4,8 +4,9 @@
 import json
 import os
 import subprocess
+import sys
 
-from lib import check, equal, main
+from lib import CLUSTER, check, equal, main
 
 
 def test_status_has_every_field(c):
@@ -24,7 +25,8 @@ def test_status_has_every_field(c):
 def test_up_again_changes_nothing(c):
     before = c.status()
     done = c.run("up")
-    equal(done.stdout, f"DFC_ENDPOINT={c.endpoint}\n", "output of up")
+    equal(done.stdout, f"DFC_ENDPOINT={c.endpoint}\nDFC_CLUSTER_KEY_FILE={c.key_file}\n",
+          "output of up")
     equal(c.status(), before, "nodes")
 
 
@@ -59,7 +61,7 @@ def test_refusals_are_sentences(c):
     for command in ("stop", "kill"):
         check("t2 is not running" in c.run(command, "t2", ok=False).stderr, command)
     failed = c.run("start", "t2", "--arg=--no-such-option=1", ok=False)
-    check("t2 ended with status" in failed.stderr and "no_such_option" in failed.stderr,
+    check("t2 ended with status" in failed.stderr and "--no-such-option" in failed.stderr,
           f"a daemon that ends at once: {failed.stderr}")
     c.start("t2")
 
@@ -101,10 +103,24 @@ def test_down_keeps_data_and_up_brings_it_back(c):
     equal(c.get("b", "x").expect(200).body, b"kept", "the object")
 
 
+def test_its_directory_has_a_variable_of_its_own(c):
+    """DFC_DIR is a daemon's `--dir`: whoever sets it for one does not mean the script."""
+    env = {**os.environ, "DFC_DIR": "/nowhere/daemon", "DFC_CLUSTER_DIR": c.dir}
+    shown = subprocess.run([sys.executable, CLUSTER, "status", "--json"], env=env, capture_output=True,
+                           text=True, check=False)
+    equal(shown.returncode, 0, f"status: {shown.stderr}")
+    equal(json.loads(shown.stdout)["nodes"], c.status(), "the nodes of DFC_CLUSTER_DIR")
+    del env["DFC_CLUSTER_DIR"]
+    lost = subprocess.run([sys.executable, CLUSTER, "status"], env=env, capture_output=True, text=True,
+                          cwd=c.node_dir("t1"), check=False)
+    check(".dfc-cluster" in lost.stderr and "/nowhere" not in lost.stderr, lost.stderr)
+
+
 def test_all_is_below_its_directory(c):
     with open(f"/proc/{c.pid('t1')}/cmdline", "rb") as f:
         arguments = f.read().split(b"\0")
-    paths = [a for a in arguments if b"/" in a and b"http" not in a and b"dfc-targetd" not in a]
+    paths = [a for a in arguments if b"/" in a and b"http" not in a and b"dfc-targetd" not in a
+             and not a.startswith(b"--backend-allow")]
     check(paths and all(c.dir.encode() in a for a in paths), f"{paths}")
 
 

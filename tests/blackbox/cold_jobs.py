@@ -74,7 +74,7 @@ def test_prefetch_of_what_the_backend_lists(c):
     equal(run(c, "listed", "prefetch", {})[:5], (2, 40, 0, 0, 42), "the whole bucket")
     equal(c.names("listed", cached="true"), names, "what is here")
     equal({S3.count("pre/" + n) for n in names}, {1}, "requests for each")
-    equal(run(c, "listed", "prefetch", {"prefix": "none/"})[:5], (0, 0, 0, 0, 0), "nothing of that name")
+    equal(run(c, "listed", "prefetch", {"prefix": "none/", "allow_empty": True})[:5], (0, 0, 0, 0, 0), "nothing of that name")
     in_parallel(lambda n: equal(c.get("listed", n).expect(200).body, n.encode() * 10, n), names)
     c.call("POST", "/v1/buckets/cold", {"action": "prefetch", "value": {"prefix": ""}}).expect(501, "not_supported")
     S3.is_so("", status=403)
@@ -220,6 +220,44 @@ def test_a_download_into_several_copies(c):
     equal(c.get("two", "d-7").expect(200).body, b"changed", "what has")
     equal(on_targets(c, b"changed"), 2, "copies of it")
     equal(c.get("two", "d-1").expect(200).body, b"1" * 3000, "what was deleted")
+
+
+def test_a_download_of_which_some_is_not_found(c):
+    """It ends with a warning that counts, and the exit code of a partial success; nothing at all is a failure."""
+    for i in range(3):
+        WEB.put("", f"some/e-{i}", b"%d" % i)
+    job = ended(c, start(c, "own", "download", {"template": WEB.url + "/some/e-{0..4}", "prepend": "some/"}))
+    equal((job["state"], job.get("partial")), ("finished", True), f"some of it came: {job}")
+    equal(job["warnings"][0], "2 of 5 objects were not found", "the warning")
+    check(any("'some/e-4': its URL is not found (404)" in w for w in job["warnings"]), f"which: {job['warnings']}")
+    words = ("bucket", "download", "own", "--template", WEB.url + "/some/e-{0..4}", "--prepend", "some/", "--wait")
+    done = c.dfcctl(*words)
+    equal(done.returncode, 6, f"status: {done.stdout}{done.stderr}")
+    check("2 of 5 objects were not found" in done.stderr, done.stderr)
+    check("2 of 5 objects were not found" in c.dfcctl(*words, "-q").stderr, "quiet, but no success")
+    job = ended(c, start(c, "own", "download", {"list": [WEB.url + "/some/e-9"]}), "failed")
+    equal(job["errors"][0]["code"], "nothing_matched", f"nothing came: {job['errors']}")
+    done = c.dfcctl("bucket", "download", "own", WEB.url + "/some/e-9", "--wait")
+    equal(done.returncode, 4, f"status: {done.stdout}{done.stderr}")
+    check("none of 1 URLs was found (404)" in done.stderr, done.stderr)
+    equal(c.dfcctl("bucket", "download", "own", WEB.url + "/some/e-9", "--wait", "--allow-empty").returncode, 0,
+          "status with --allow-empty")
+    WEB.fail("some/e-1", status=500, times=1000)
+    mixed = [WEB.url + "/some/e-1", WEB.url + "/some/e-0"]
+    job = ended(c, start(c, "own", "download", {"list": mixed, "prepend": "mixed/"}))
+    equal(job["warnings"][0], "1 of 2 objects failed", f"the warning: {job['warnings']}")
+    job = ended(c, start(c, "own", "download", {"list": mixed[:1], "prepend": "none/"}), "failed")
+    check("nothing was downloaded: 1 URLs failed" in job["errors"][0]["message"], f"why: {job['errors']}")
+
+
+def test_names_that_the_backend_does_not_have(c):
+    done = c.dfcctl("bucket", "prefetch", "cold", "--template", "s-{028..091}.tar", "--wait")
+    equal(done.returncode, 6, f"status: {done.stdout}{done.stderr}")
+    for words in (("prefetch", "cold", "--template", "none-{0..3}"), ("prefetch", "listed", "--prefix", "none/"),
+                  ("evict", "cold", "--prefix", "none/")):
+        done = c.dfcctl("bucket", *words, "--wait")
+        equal(done.returncode, 4, f"status of {words}: {done.stdout}{done.stderr}")
+        equal(c.dfcctl("bucket", *words, "--wait", "--allow-empty").returncode, 0, f"{words} --allow-empty")
 
 
 def test_dfcctl(c):

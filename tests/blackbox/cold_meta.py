@@ -47,6 +47,19 @@ def test_buckets(c):
         c.create(policy, backend=f"s3://data/{policy}?endpoint={S3.url}", write_policy=policy, range_fetch="never")
 
 
+def test_so_many_pairs_and_no_more(c):
+    for policy in ("through", "back"):
+        pairs = {f"k{i}": "v" for i in range(64)}
+        most = {f"Dfc-Meta-{name}": value for name, value in pairs.items()}
+        c.object("PUT", policy, "most", b"m", most).expect(200)
+        equal(meta_of(c.get(policy, "most").expect(200)), pairs, "64 pairs")
+        c.object("PUT", policy, "more", b"m", {**most, "Dfc-Meta-K64": "v"}).expect(400, "invalid_argument", "65 headers")
+    wait_for(lambda: metric(c, "dfc_back_waiting") == 0, "everything is uploaded")
+    for policy in ("through", "back"):
+        evict(c, policy)
+        equal(meta_of(c.get(policy, "most").expect(200)), pairs, "64 pairs from the backend")
+
+
 def test_what_is_written_comes_back(c):
     for policy in ("through", "back"):
         for name, data in (("small", b"small"), ("large", LARGE)):

@@ -177,7 +177,7 @@ def open_get(c, bucket, name):
     """A connection to the target with the request sent; its file for reading."""
     host, port = c.address(target_of(c))
     s = socket.create_connection((host, port), timeout=60)
-    s.sendall(f"GET /v1/objects/{bucket}/{escape(name)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+    s.sendall(f"GET /v1/objects/{bucket}/{escape(name)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     response = http.client.HTTPResponse(s, method="GET")
     response.begin()
     equal(response.status, 200, "status")
@@ -382,6 +382,19 @@ def restart(c, *args):
     c.stop(node)
     c.start(node, *args)
     c.wait_node(node, "active")
+
+
+def test_a_length_that_is_none(c):
+    for server, bucket, where in ((PUBLIC, "public", ("open", "set/one/")), (PLAIN, "web", ("", "base/"))):
+        server.put(where[0], where[1] + "lengthless", BIG)
+        server.fail(where[1] + "lengthless", times=20, part=1000, method="HEAD")
+        head = c.object("HEAD", bucket, "lengthless").expect(200)
+        equal(head.headers["Content-Length"], str(len(BIG)), "of the object, not of the part")
+        server.fail(where[1] + "lengthless", endless=True, method="GET")
+        c.get(bucket, "lengthless").expect(502, "backend_error", "cannot be told from a cut")
+        server.fail(where[1] + "lengthless", endless=True, method="GET")
+        c.get(bucket, "lengthless", {"Range": "bytes=5-9"}).expect(502, "backend_error")
+        check(c.get(bucket, "lengthless").expect(200).body == BIG, "the next answer is whole")
 
 
 def test_silence(c):

@@ -36,6 +36,12 @@ def test_settings_of_the_cluster(c):
         check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
     change(c, "jobs_max")
     equal(rows(c)["jobs_max"]["value"], 1000, "back to the default")
+    change(c, "jobs_max")
+    check("did you mean 'jobs_max'?" in change(c, "job_max", code=3).stderr, "no such setting to put back")
+    for words, meant in ((("jobs_max=2000",), "jobs_max 2000"),
+                         (("--node", "t1", "sort_memory=1GiB"), "--node t1 sort_memory 1GiB")):
+        equal(change(c, *words, code=2).stderr,
+              f"dfcctl: '{words[-1]}' is no setting: dfcctl config set {meant}\n", f"{words}")
 
 
 def test_parameters_of_a_node(c):

@@ -264,7 +264,7 @@ def test_an_owner_that_got_it_from_another_meanwhile(c):
     create(c, "even", TARGETS)
     setting(c, "repair", "false")
     c.kill("t2")
-    version = put(c, "even", "a", b"x").json()["version"]
+    versions = {name: put(c, "even", name, b"x").json()["version"] for name in "abcdefgh"}
     c.start("t2")
     c.wait_node("t2", "active")
     for target in ("t1", "t3", "t4"):
@@ -272,11 +272,14 @@ def test_an_owner_that_got_it_from_another_meanwhile(c):
         c.start(target, "--arg=--faults=copies.send=delay:3000@1")
         c.wait_node(target, "active")
     heard = 'dfc_http_requests_total{route="object_held",code="2xx"}'
+    own = c.url("t2")
+    name = next(n for n in versions  # one that another target answers for
+                if not c.get("even", n, follow=False).headers["Location"].startswith(own))
     asked = metric(c, heard, "t2")
     with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(get, c, "even", "a")
+        reading = pool.submit(get, c, "even", name)
         wait_for(lambda: metric(c, heard, "t2") > asked, "the question what t2 has")
-        send_as_it_is(c, "t2", "even", "a", version, b"x")
+        send_as_it_is(c, "t2", "even", name, versions[name], b"x")
         equal(reading.result().expect(200).body, b"x", "what was read")
     setting(c, "repair", "true")
 

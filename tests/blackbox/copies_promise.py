@@ -146,6 +146,20 @@ def test_a_write_in_doubt_that_is_seen_is_brought_to_all(c):
     s.end()
 
 
+def test_what_is_seen_is_known_where_there_is_no_room(c):
+    """The same, but t3 has no room for it: it is told what it lacks, and shows nothing older when t2 dies."""
+    s = Scene(c, "no-room", copies=3)
+    s.arm(t3="copies.commit=EIO@2+,disk.room=ENOSPC@3+")
+    s.put("one")
+    s.put_no_further_than("t2", "two")
+    s.lose_for_good("t1")
+    s.look()
+    s.kill("t2")
+    s.lose("t2")
+    s.look(seconds=GLANCE_SECONDS)
+    s.end()
+
+
 def test_a_restart_forgets_marks(c):
     """t2 has what t3 has not, is started anew, and may have forgotten that."""
     s = Scene(c, "restarted", copies=3)

@@ -12,6 +12,7 @@ import random
 import time
 
 from lib import Failed, check, equal, in_parallel, main, size_of, wait_for
+from user_meta import random_meta
 
 DATA, PARITY = map(int, os.environ.get("DFC_SHAPE", "2+1").split("+"))
 SLICES = DATA + PARITY
@@ -47,7 +48,15 @@ def patient(c, method, bucket, name, body=None, headers=None, **options):
         time.sleep(0.05)
 
 
+METAS = {}  # what put() has given objects: {(bucket, name): Meta}
+
+
 def put(c, bucket, name, body, headers=None):
+    """Without headers: with metadata of its own, which check_object() looks for."""
+    METAS.pop((bucket, name), None)
+    if headers is None:
+        METAS[bucket, name] = random_meta(random)
+        headers = METAS[bucket, name].headers
     return patient(c, "PUT", bucket, name, body, headers).expect(200)
 
 
@@ -70,6 +79,8 @@ def check_object(c, bucket, name, body, ranges=6):
     reply = get(c, bucket, name).expect(200)
     check(reply.body == body, f"{name}: other bytes: {len(reply.body)}, not {len(body)}")
     equal(reply.headers["Content-Length"], str(len(body)), "its length")
+    if (bucket, name) in METAS:
+        METAS[bucket, name].check(reply, name)
     for _ in range(ranges):
         first = random.randrange(len(body))
         last = min(len(body) - 1, first + random.choice((0, 100, 70000, 1 << 20)))
@@ -145,7 +156,7 @@ def test_conditions_and_checksums(c):
     bad = {"Dfc-Checksum-Type": "crc32c", "Dfc-Checksum-Value": "00000000"}
     c.object("PUT", "b", "cond", two, bad).expect(422, "checksum_mismatch")
     check_object(c, "b", "cond", one)
-    c.object("PUT", "b", "cond", two, {"If-Match": first.headers["ETag"]}).expect(200)
+    c.object("PUT", "b", "cond", two, {"If-Match": first.headers["ETag"], **METAS["b", "cond"].headers}).expect(200)
     check_object(c, "b", "cond", two)
 
 

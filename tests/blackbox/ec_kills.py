@@ -9,7 +9,7 @@ import os
 import random
 import shutil
 
-from ec import (SIZES, SLICES, check_all, check_object, create, fill, get, put, slices_of_bucket, wait_repaired)
+from ec import (METAS, SIZES, SLICES, check_all, check_object, create, fill, get, put, slices_of_bucket, wait_repaired)
 from lib import check, equal, main, wait_for
 
 SECONDS = 120
@@ -30,7 +30,7 @@ def restart(c, targets, *args):
 def try_to_put(c, name, body):
     """The status, or None: nothing was heard."""
     try:
-        return c.object("PUT", "kills", name, body, timeout=30).status
+        return c.object("PUT", "kills", name, body, METAS["kills", name].headers, timeout=30).status
     except OSError:
         return None
 

@@ -26,7 +26,7 @@ import threading
 import time
 
 from copies import setting, wait_repaired
-from history_clients import CUT, Client, check_versions
+from history_clients import CUT, Client, check_versions, value_of_head
 from lib import Failed, check, in_parallel, main, wait_for
 from linear import check as judge, missing, read
 from nemesis import Nemesis, draw
@@ -52,7 +52,7 @@ BY_ITSELF = "1,2,3,ec"  # where two owners of three are away much of a round no 
 ALONE = (("kills", "freezes", "cuts"), ("moves",))  # with one copy
 TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", "freezes", "moves"),
             ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
-            ("disks", "kills", "cuts"))
+            ("disks", "kills", "cuts"), ("full",), ("full", "moves"), ("full", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
          "--proxy-arg=--keepalive-interval=100ms", "--proxy-arg=--read-spread=0"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
@@ -153,7 +153,7 @@ class Round:
                 return None
             said[:] = [repr(reply)]
             if reply.status == 200:
-                return read(reply.headers["Dfc-Meta-Value"], begin, self.now(), who="end", note=proxy)
+                return read(value_of_head(reply, f"{key} at the end"), begin, self.now(), who="end", note=proxy)
             return missing(begin, self.now(), who="end", note=proxy) if reply.status == 404 else None
 
         try:
@@ -192,6 +192,20 @@ def may_be_lost(props):
     return (props["copies"] - 1) // (2 if props.get("write_quorum") == "majority" else 1)
 
 
+def judge_refusals(round_, nemesis):
+    """Where every target is there, and one merely full, every name can be read; how many reads say so."""
+    def full_then(begin, end):
+        return nemesis.is_merely_full(round_.began + begin, round_.began + end)
+
+    for client in round_.clients:
+        for begin, end, said in client.unread:
+            status = int(re.search(r" (\d{3}) ", said).group(1))
+            check(status < 500 or not full_then(begin, end),
+                  f"{begin:.2f} s to {end:.2f} s: refused, with a full target alone in the way: {said}")
+    return sum(full_then(o.begin, o.end) for client in round_.clients for operations in client.operations.values()
+               for o in operations if o.note.startswith(("GET", "HEAD")))
+
+
 def judge_all(histories, what):
     """How many of them are not known."""
     unknown = 0
@@ -225,11 +239,13 @@ def one_round(c, seed, case):
         histories = round_.histories()
         check_versions([s for client in round_.clients for s in client.seen])
         unknown = judge_all(histories, what)
+        merely_full = judge_refusals(round_, nemesis)
     except Failed as e:
         raise Failed("\n".join([f"{what}: {e}", *nemesis.said])) from e
     operations = [o for history in histories.values() for o in history]
     print(f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} in doubt, "
-          f"{beside(c)} reads by other owners, {dict(round_.troubles)}", flush=True)
+          f"{beside(c)} reads by other owners, {merely_full} while a target was merely full, "
+          f"{dict(round_.troubles)}", flush=True)
     c.destroy(round_.bucket)
     return unknown
 

@@ -9,7 +9,7 @@ What a reply says is what docs/http.md says of it.  Nothing is ever sent twice:
     all else             unknown: it was done, or will be, or not
 
 A body begins with its number and is made from it, so that who reads it knows which PUT it came from, and
-whether it is whole."""
+whether it is whole.  So are user metadata and content type."""
 
 import dataclasses
 import http.client
@@ -22,6 +22,7 @@ import threading
 import urllib.parse
 
 from lib import Failed, check, escape
+from user_meta import random_meta
 from wires import SERVER
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
@@ -59,6 +60,17 @@ class Seen:
 def body_of(value):
     rng = random.Random(value)
     return f"{value}\n".encode() + rng.randbytes(rng.choice(SIZES))
+
+
+def meta_of(value):
+    return random_meta(random.Random(f"meta {value}"), own=(("Value", value),))
+
+
+def value_of_head(reply, what):
+    """Whose metadata and content type it has, all of them."""
+    value = reply.headers["Dfc-Meta-Value"]
+    meta_of(value).check(reply, f"{value}, {what}")
+    return value
 
 
 def value_of(body):
@@ -140,6 +152,7 @@ class Client(threading.Thread):
         self.round, self.rng = round_, random.Random(f"{seed} {number}")
         self.wire = Wire(TIMEOUT_SECONDS)
         self.operations, self.seen = {key: [] for key in round_.keys}, []
+        self.unread = []  # reads that were refused: (begin, end, what was said)
         self.last = {}  # key: (value, entity tag) that it was told last
         self.redirects = {}  # key: a URL that it was sent to
         self.count, self.told, self.failure = 0, 0, None
@@ -240,9 +253,10 @@ class Client(threading.Thread):
             self.note(key, read(value, begin, end, note=f"{method} {note} {reply.headers['ETag']}"))
         else:
             self.expect_trouble(reply, f"{method} {key} {note}")
+            self.unread.append((begin, end, f"{method} {key} {note} {reply.body!r}"))
 
     def value_found(self, method, key, reply, note):
-        value = reply.headers["Dfc-Meta-Value"]
+        value = value_of_head(reply, f"{method} {key} {note}")
         length = int(reply.headers["Content-Length"])
         check(length == len(body_of(value)), f"{key}: {value} with {length} bytes; {note}")
         if method == "GET":
@@ -253,8 +267,7 @@ class Client(threading.Thread):
         self.count += 1
         value = f"{self.name}-{self.count}"
         need, headers = self.condition(key)
-        headers["Dfc-Meta-Value"] = value
-        self.write("PUT", key, body_of(value), headers, need, lambda *times: put(value, *times, need=need))
+        self.write("PUT", key, body_of(value), {**headers, **meta_of(value).headers}, need, lambda *times: put(value, *times, need=need))
 
     def delete(self, key):
         need, headers = self.condition(key)
@@ -290,8 +303,8 @@ class Client(threading.Thread):
 
     def expect_trouble(self, reply, what):
         """Codes with which a client lives while nodes come and go."""
-        check(reply.status in (409, 429, 502, 503, 504) or reply.code() == "bucket_not_found",
-              f"{what}: {reply.body!r}")
+        check(reply.status in (409, 429, 502, 503, 504) or reply.code() == "bucket_not_found" or
+              reply.status == 507 and what.startswith("PUT"), f"{what}: {reply.body!r}")
         self.round.trouble(reply.code() or str(reply.status))
         self.round.rest()
 

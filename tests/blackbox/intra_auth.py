@@ -13,10 +13,10 @@ import subprocess
 from lib import BUILD, Failed, authref, check, equal, main, wait_for
 
 NETS = ("control", "data")
-OPEN = {"health", "health_get", "session_open"}  # what anybody may call: look twice before adding
+OPEN = {"health", "health_get", "metrics", "metrics_get", "session_open"}  # what anybody may call: look twice before adding
 
 # Which clusters these let in is their own business: joining, recovery, and the first state.
-ANY_CLUSTER = {"node_register", "node_keepalive", "state_get", "state_put", "state_push"}
+ANY_CLUSTER = {"node_register", "node_keepalive", "state_get", "state_put", "state_push", "node_stop"}
 
 
 def listeners(c, node):

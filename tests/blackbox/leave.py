@@ -5,8 +5,8 @@ off first while clients read, list and write, also over a kill -9; and what woul
 import json
 
 from lib import check, equal, in_parallel, main, wait_for
-from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_whole, contents, files, moving,
-                       setting, wait_settled, COUNT, SECONDS)
+from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_object, check_whole, files, moving,
+                       setting, store, wait_settled, COUNT, SECONDS)
 
 
 def ctl(c, *args, code=0):
@@ -24,7 +24,7 @@ def test_fill(c):
     setting(c, "rebalance_delay", "300ms")
     c.create("b", durability="async")
     c.create("w")
-    in_parallel(lambda n: c.put("b", n, contents(n)), NAMES)
+    in_parallel(lambda name: store(c, "b", name), NAMES)
 
 
 def test_maintenance_and_back(c):
@@ -103,13 +103,13 @@ def test_what_would_be_lost_is_refused(c):
     for node in others:
         ctl(c, "node", "decommission", node, "--force", "--yes")
         equal(state_in_map(c, node), None, node)
-    ctl(c, "node", "maintenance", "start", "p1", code=1)
+    ctl(c, "node", "maintenance", "start", "p1", code=2)
     ctl(c, "node", "maintenance", "end", "t1", code=2)
     ctl(c, "node", "decommission", "nobody", code=3)
     for name in NAMES[:50]:  # what t1 has is there, what the others had is not, and can be written
         if c.get("b", name).status == 404:
-            c.put("b", name, contents(name))
-        equal(c.get("b", name).expect(200).body, contents(name), name)
+            store(c, "b", name)
+        check_object(c, "b", name)
 
 
 if __name__ == "__main__":

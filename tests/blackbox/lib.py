@@ -232,6 +232,11 @@ class Member:
                 self.sessions.pop(re.match(r"http://[^/]+", url).group(), None)
 
 
+# What is administration, and so on the control listener alone.
+ADMINISTRATION = re.compile(r"\w+ /v1/(cluster/documents|daemon/mountpaths|daemon/indexes)\b|"
+                            r"PUT /v1/(cluster|daemon)(\?|$)")
+
+
 def escape(name):
     """An object's name as it goes into a path: unreserved characters and slashes stay."""
     return urllib.parse.quote(name, safe="/")
@@ -304,6 +309,12 @@ def sanitizer_found(node, log, lines=60):
     return "\n".join([f"the log of {node} has '{found.group()}'", *said])
 
 
+# Backends of tests are on this machine, at any port; credentials are for all of them.
+ENDPOINTS = [f"--{role}-arg=--backend-endpoints=s3 http://127.0.0.1:* *,s3 http://localhost:* *,"
+             "gcs http://127.0.0.1:*"
+             for role in ("proxy", "target")]
+
+
 class Cluster:
     def __init__(self, proxies=1, targets=3, mountpaths=2, metastore="embedded", args=()):
         self.dir = tempfile.mkdtemp(prefix="dfc-test-")
@@ -312,7 +323,7 @@ class Cluster:
         self.ports = Ports()
         atexit.register(self.remove)
         self.run("up", "--proxies", proxies, "--targets", targets, "--mountpaths", mountpaths,
-                 "--metastore", metastore, "--base-port", self.ports.base, *args,
+                 "--metastore", metastore, "--base-port", self.ports.base, *ENDPOINTS, *args,
                  *self.args_of_up())
         self.nodes = {n["name"]: n for n in self.status()}
         self.endpoint = self.nodes["p1"]["url"]
@@ -387,10 +398,24 @@ class Cluster:
         parts = urllib.parse.urlsplit(self.url(node))
         return parts.hostname, parts.port
 
+    def control_url(self, node="p1"):
+        """By the ports that deploy/local/cluster gives: the control port follows the public one."""
+        host, _, port = self.url(node).rpartition(":")
+        return f"{host}:{int(port) + 1}"
+
     def call(self, method, path, body=None, node="p1", headers=None, **options):
+        """A client's, on the public listener; an operator's, signed, where it is administration."""
+        if ADMINISTRATION.match(f"{method} {path}"):
+            return self.administer(method, path, body, node, headers, **options)
         if isinstance(body, (dict, list)):
             body = json.dumps(body).encode()
         return self.http.request(method, self.url(node) + path, body, headers, **options)
+
+    def administer(self, method, path, body=None, node="p1", headers=None, **options):
+        if isinstance(body, (dict, list)):
+            body = json.dumps(body).encode()
+        request = self.member.request if self.member else self.http.request
+        return request(method, self.control_url(node) + path, body, headers, **options)
 
     def get_json(self, path, node="p1"):
         return self.call("GET", path, node=node).expect(200).json()
@@ -464,7 +489,8 @@ class Cluster:
 
     def dfcctl(self, *args, env=None, **options):
         """Runs dfcctl against this cluster; returns the CompletedProcess."""
-        full = {**os.environ, "DFC_ENDPOINT": self.endpoint, **(env or {})}
+        full = {**os.environ, "DFC_ENDPOINT": self.endpoint,
+                "DFC_CLUSTER_KEY_FILE": self.key_file if self.member else "", **(env or {})}
         options.setdefault("text", True)
         return subprocess.run([os.path.join(BUILD, "dfcctl"), *map(str, args)], env=full,
                               capture_output=True, check=False, timeout=WAIT_SECONDS, **options)

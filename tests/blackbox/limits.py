@@ -33,7 +33,7 @@ def frozen(c, node):
 
 def test_connections(c):
     c.http.close()
-    request = b"GET /v1/health HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    request = b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     for node in ("t1", "p1"):
         before = refusals(c, node)
         c.http.close()
@@ -58,7 +58,7 @@ def full(reply):
 def test_streams_through_a_proxy(c):
     c.create("b", durability="async")
     c.put("b", "large", bytes(32 << 20))
-    ask = b"GET /v1/objects/b/large?redirect=never HTTP/1.1\r\nHost: x\r\n\r\n"
+    ask = b"GET /v1/objects/b/large?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n"
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         s.settimeout(WAIT_SECONDS)
@@ -66,6 +66,8 @@ def test_streams_through_a_proxy(c):
         s.sendall(ask)
         check(s.recv(15) == b"HTTP/1.1 200 OK", "it is under way")
         overloaded(c.get("b", "large", {"Dfc-Redirect": "never"}, follow=False), "streamed")
+        put = b"PUT /v1/objects/b/none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        overloaded(raw_exchange(c.address("p1"), put), "streamed")  # before any of the body has come
         c.get("b", "large", follow=False).expect(307)  # which costs the proxy nothing
     wait_for(lambda: c.get("b", "large", {"Dfc-Redirect": "never"}, follow=False).status == 200,
              "there is room")

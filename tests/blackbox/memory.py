@@ -34,7 +34,7 @@ def test_readers(c):
     def read(i):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
             ready.wait()
-            s.sendall(b"GET /v1/objects/b/o%d HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n" % (i % 4))
+            s.sendall(b"GET /v1/objects/b/o%d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (i % 4))
             total, first = 0, b""
             buffer = bytearray(1 << 20)
             while n := s.recv_into(buffer):
@@ -55,7 +55,7 @@ def test_writers(c):
 
     def write(i):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
-            s.sendall(b"PUT /v1/objects/b/w%d HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n"
+            s.sendall(b"PUT /v1/objects/b/w%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
                       % (i, 2 * len(half)))
             s.sendall(half)
             ready.wait()
@@ -91,7 +91,7 @@ def large_uploads(c, bucket, length=None):
         location = c.get(bucket, f"l{i}", follow=False).expect(307).headers["Location"]
         at = urllib.parse.urlsplit(location)
         with socket.create_connection((at.hostname, at.port), timeout=4 * WAIT_SECONDS) as s:
-            request = f"PUT {at.path}?{at.query} HTTP/1.1\r\nHost: x\r\n"
+            request = f"PUT {at.path}?{at.query} HTTP/1.1\r\nHost: localhost\r\n"
             s.sendall(request.encode() + head + b"\r\n\r\n")
             for _ in range(UPLOAD_MIB):
                 s.sendall(piece)

@@ -106,7 +106,7 @@ def test_a_place_that_is_taken_or_dead_changes_nothing(c, etcd):
         done = c.dfcctl("cluster", "migrate-metastore", "--to", to, "--yes", "--retries", 0)
         check(done.returncode != 0, f"{to}: {done}")
         c.create("after-" + str(len(to)))
-    check("without --yes" in c.dfcctl("cluster", "migrate-metastore", "--to", etcd.url()).stderr,
+    check("--yes" in c.dfcctl("cluster", "migrate-metastore", "--to", etcd.url()).stderr,
           "it asks")
     equal(term(c), before, "term")
 

@@ -7,6 +7,8 @@ import json
 import os
 import random
 import re
+import shutil
+import tempfile
 import threading
 
 from lib import check, equal, in_parallel, main, wait_for
@@ -254,6 +256,41 @@ def test_summary(c):
     got = json.loads(done.stdout)["b"]
     equal((got["objects"], got["bytes"]), (len(names), sum(e["size"] for e in names)), "the sums")
     check(str(len(names)) in c.dfcctl("storage", "summary").stdout, "the table")
+
+
+def test_only_below_the_roots(c):
+    """What is foreign is no mountpath, and nothing of it is made."""
+    away = tempfile.mkdtemp(prefix="dfc-test-away-")
+    link = os.path.join(c.node_dir(T), "link")
+    os.symlink(away, link)
+    try:
+        for new in (os.path.join(away, "mp"), os.path.join(away, "a", "mp"), os.path.join(link, "mp"), link,
+                    os.path.join(c.node_dir(T), "..", "mp"), "/"):
+            reply = c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": new}, node=T)
+            check(reply.status in (400, 404), f"{new}: {reply!r}")
+        outside = {"action": "attach", "value": os.path.join(away, "mp")}
+        c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(400, "invalid_argument", "--mountpath-roots")
+        deep = {"action": "attach", "value": os.path.join(c.node_dir(T), "a", "b")}
+        c.call("PUT", "/v1/daemon/mountpaths", deep, node=T).expect(404, "not_found", "make its parent")
+        line = {"action": "attach", "value": path(c, 7) + "\nx"}
+        c.call("PUT", "/v1/daemon/mountpaths", line, node=T).expect(400, "invalid_argument", "control character")
+        equal(os.listdir(away), [], "what was made there")
+        check(not os.path.exists(os.path.join(c.node_dir(T), "a")), "no parent is made")
+        equal([m["path"] for m in view(c)["mountpaths"] if c.node_dir(T) + "/mp" not in m["path"]], [], "strangers")
+        c.stop(T)
+        c.start(T, f"--arg=--mountpath-roots={away}")
+        c.wait_node(T, "active")
+        c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(200)
+        settled(c)
+        c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": outside["value"]}, node=T).expect(200)
+        wait_for(lambda: not any(away in m["path"] for m in view(c)["mountpaths"]), "it is released")
+        settled(c)
+        c.stop(T)
+        c.start(T)
+        c.wait_node(T, "active")
+    finally:
+        os.unlink(link)
+        shutil.rmtree(away, ignore_errors=True)
 
 
 def test_what_is_refused(c):

@@ -29,6 +29,8 @@ HOLD_SECONDS = (0.05, 3.5)  # around the time after which a node is called unrea
 SPREAD_SECONDS = 2.0  # within which the steps of a plan begin
 STEPS = 3
 PATIENCE_SECONDS = 15
+GRACE_SECONDS = 1.0  # after a target is active in the map, until all know
+NEVER = float("inf")
 CUT = (OSError, http.client.HTTPException)
 
 
@@ -70,6 +72,7 @@ class Nemesis:
         self.background, self.failures, self.said = [], [], []
         self.starts_with = {}  # node: arguments of every start from now on
         self.began = None
+        self.full, self.troubled = [], []  # (begin, end)
 
     def say(self, step, what):
         self.said.append(f"{time.monotonic() - self.began:6.2f} s: {what}, for {step.hold:.2f} s")
@@ -158,11 +161,13 @@ class Nemesis:
         """What that waits for may wait for other steps' ends."""
         self.in_background(self.start_now, node, process)
 
-    def add_target(self):
+    def add_target(self, *args):
         """One at a time: its name and its wires follow from who is there."""
         with self.lock:
-            self.begin(self.c.add_target)
+            before = set(self.c.targets())
+            self.begin(self.c.add_target, *args)
             self.c.nodes = {n["name"]: n for n in self.c.status()}
+            return next(iter(set(self.c.targets()) - before), None)
 
     @staticmethod
     def begin(function, *args):
@@ -207,14 +212,32 @@ class Nemesis:
         while self.ask_node(target, path, body) == 409 and time.monotonic() < deadline:
             time.sleep(0.05)
 
+    # When every target was there, and one of them full, a read has no reason to fail.
+
     def one(self, step):
         try:
             time.sleep(step.at)
+            times = [time.monotonic()]
             end = FAULTS[step.fault].begin(self, step)
-            time.sleep(step.hold)
+            times.append(time.monotonic())
+            time.sleep(step.hold + FAULTS[step.fault].longer)
+            times.append(time.monotonic())
             end()
+            times.append(time.monotonic())
+            self.note_times(FAULTS[step.fault].what, *times)
         except Exception as e:  # told by run()
             self.failures.append(e)
+
+    def note_times(self, what, begin, begun, ends, ended):
+        if what == "full":
+            self.full += [(begun, ends)]
+            self.troubled += [(begin, begun + GRACE_SECONDS), (ends, ended + GRACE_SECONDS)]
+        else:
+            self.troubled += [(begin, NEVER)]
+
+    def is_merely_full(self, begin, end):
+        return any(a <= begin and end <= b for a, b in self.full) and \
+            not any(a <= end and begin <= b for a, b in self.troubled)
 
     def run(self):
         self.began = time.monotonic()

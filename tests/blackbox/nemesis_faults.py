@@ -8,6 +8,7 @@
     moves     objects change owners: targets join, are in maintenance, come back
     disks     a target's mountpath is taken from it, and given back
     wipes     a target comes back without what one or all of its disks had: only where another copy is
+    full      a target's disks take no more bytes, from its start or a while later, and then do again
 
 `victims` is of how many targets a row may take away what only they have, or the time to take part: a plan
 with wipes has fewer than there are copies."""
@@ -26,6 +27,7 @@ class Fault:
     begin: object  # (nemesis, step): does it, returns what ends it
     weight: int = 1
     victims: int = 1
+    longer: float = 0.0  # seconds that it lasts beyond what was drawn
 
 
 def pick(items, draw):
@@ -157,6 +159,35 @@ def disable(n, step):
     return take_mountpath(n, step, "disable", "enable")
 
 
+# --- room ----------------------------------------------------------------------------------------
+
+def fill(n, step):
+    """It comes back, before the map says that it is away or after, and is full, or soon will be."""
+    victim, late = n.acting(step.draws[0]), int(step.draws[2] * 30)
+    n.say(step, f"kill -9 {victim}, and no room there after {late} puts")
+    process = n.end_process(victim, signal.SIGKILL)
+    if step.draws[1] < 0.5:
+        n.await_state(victim, "unreachable")
+    n.start_now(victim, process, f"--arg=--faults=disk.room=ENOSPC@{1 + late}+")
+    n.await_state(victim, "active")
+    return lambda: make_room(n, victim)
+
+
+def make_room(n, victim):
+    n.start_now(victim, n.end_process(victim, signal.SIGKILL), "--arg=--faults=")
+    n.await_state(victim, "active")
+
+
+def join_full(n, step):
+    if len(n.c.targets()) >= n.targets_max:
+        return fill(n, step)
+    n.say(step, "a target without room joins")
+    new = n.add_target("--arg=--faults=disk.room=ENOSPC@1+")
+    n.starts_with[new] = ["--arg=--faults="]
+    n.await_state(new, "active")
+    return lambda: make_room(n, new)
+
+
 # --- links ---------------------------------------------------------------------------------------
 
 def both(a, b):
@@ -238,6 +269,8 @@ FAULTS = {
     "wipe": Fault("wipes", wipe),
     "wipe_acting": Fault("wipes", wipe_acting),
     "lose_a_disk": Fault("wipes", lose_a_disk),
+    "fill": Fault("full", fill, 3, longer=3.0),
+    "join_full": Fault("full", join_full, longer=3.0),
     "detach": Fault("disks", detach, victims=0),
     "disable": Fault("disks", disable),
     "cut_pair": Fault("cuts", cut_pair, 2),

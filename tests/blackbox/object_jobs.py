@@ -74,11 +74,17 @@ def test_delete_by_list_and_prefix(c):
 
 
 def test_nothing_to_do(c):
-    for value in ({"prefix": "nothing/"}, {"list": []}, {"template": "none-{0..9}"}):
-        got = run(c, "b", "delete", value)
+    """Where a request names something that is not there, that is an error, unless it says that it may be so."""
+    for value in ({"prefix": "nothing/"}, {"list": ["nobody"]}, {"template": "none-{0..9}"}):
+        job = ended(c, start(c, "b", "delete", value))
+        equal((job["state"], job["errors"][0]["code"]), ("failed", "nothing_matched"), f"delete of {value}")
+        got = run(c, "b", "delete", {**value, "allow_empty": True})
         equal(got["done"], 0, f"deleted by {value}")
-    got = run(c, "b", "copy", {"to": "b", "prefix": "nothing/", "prepend": "x/"})
-    equal(got["done"], 0, "copied")
+    equal(run(c, "b", "delete", {"list": []})["done"], 0, "deleted by an empty list")
+    value = {"to": "b", "prefix": "nothing/", "prepend": "x/"}
+    job = ended(c, start(c, "b", "copy", value))
+    check("no object matches prefix 'nothing/'" in job["errors"][0]["message"], job["errors"])
+    equal(run(c, "b", "copy", {**value, "allow_empty": True})["done"], 0, "copied")
     equal(c.names("b"), ["ab"], "names")
 
 
@@ -324,7 +330,7 @@ def test_dfcctl(c):
     ctl("rm", "ctl/one", "--prefix", "a", "--yes", code=2)
     ctl("rm", "ctl/one/big", "--wait", code=2)
     ctl("cp", "src", "ctl", code=2)
-    ctl("rm", "ctl", "--template", "no-range", "--yes", code=1)
+    ctl("rm", "ctl", "--template", "no-range", "--yes", code=2)
     job_id = ctl("rm", "ctl", "--prefix", "o", "--yes").stdout.strip()
     ctl("job", "wait", job_id)
     check("1 of 1 objects" in ctl("job", "show", job_id).stdout, "job show")

@@ -47,8 +47,8 @@ def test_idle_connections(c):
 
 def test_unfinished_requests(c):
     """Half a request each: the server must not wait for any of them in a thread."""
-    halves = (b"GET /v1/hea", b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: x\r\nContent-Length: 50\r\n\r\nx",
-              b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+    halves = (b"GET /v1/hea", b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nx",
+              b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
     with open_connections(c.address("t1"), 600) as connections:
         for i, s in enumerate(connections):
             with contextlib.suppress(ConnectionError):
@@ -64,7 +64,7 @@ def test_slow_readers(c):
     with open_connections(address, 64) as connections:
         for s in connections:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            s.sendall(b"GET /v1/objects/b/large HTTP/1.1\r\nHost: x\r\n\r\n")
+            s.sendall(b"GET /v1/objects/b/large HTTP/1.1\r\nHost: localhost\r\n\r\n")
         everybody_is_served(c, "slow")
         check(c.get("b", "large").expect(200).body == bytes(16 << 20), "the same object, read fast")
 
@@ -73,14 +73,14 @@ def test_slow_readers_through_the_proxy(c):
     with open_connections(c.address("p1"), 32) as connections:
         for s in connections:
             s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            s.sendall(b"GET /v1/objects/b/large?redirect=never HTTP/1.1\r\nHost: x\r\n\r\n")
+            s.sendall(b"GET /v1/objects/b/large?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n")
         everybody_is_served(c, "slowproxy")
 
 
 def test_requests_on_all_connections_at_once(c):
     """2,000 clients ask at once: everybody gets the object, or a 503 that says when to come back."""
     c.put("b", "small", b"s" * 1000)
-    request = b"GET /v1/objects/b/small HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
+    request = b"GET /v1/objects/b/small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     statuses = []
     with open_connections(c.address(c.owner("b", "small")), connections_possible()) as connections:
         for s in connections:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Several proxies: one writes the cluster's documents, all serve clients."""
 
-from lib import check, equal, main, wait_for
+import os
+
+from lib import check, contents, equal, main, wait_for
 
 
 def on_all(c, condition, what):
@@ -45,7 +47,7 @@ def test_any_lists(c):
 def test_any_starts_and_shows_a_sort(c):
     job = c.call("POST", "/v1/sort", {
         "input_bck": {"name": "by-p3"}, "input_format": {"prefix": ""},
-        "output_format": "o-%d", "output_shard_size": "1M"}, node="p2").expect(202).json()["id"]
+        "output_format": "o-%d", "output_shard_size": "1M", "allow_empty": True}, node="p2").expect(202).json()["id"]
     wait_for(lambda: c.get_json(f"/v1/sort?id={job}", "p3")["state"] == "finished", "the sort ends")
 
 
@@ -62,7 +64,9 @@ def test_without_the_primary_objects_are_served_and_changes_are_not(c):
 
 def test_one_that_has_not_heard_of_the_primary_denies_no_bucket(c):
     """It began from what it had seen in its last life; what was made since is there all the same."""
-    c.stop("p2")
+    seen = os.path.join(c.node_dir("p2"), "state.json")
+    wait_for(lambda: b"by-p1" in (contents(seen) or b""), "p2 has saved what it has seen")
+    c.kill("p2")  # so that the map still has it when it comes back
     c.create("later")
     c.put("later", "o", b"x")
     c.kill("p1")

@@ -185,7 +185,7 @@ def test_the_command_line(c):
         equal(done.returncode, 0, option)
         check(text in done.stdout and not done.stderr, f"{option}: {done}")
     for args, text in ((("--id", "p1"), "--dir"), (("--dir", "/tmp/x"), "--id"),
-                       (("--nonsense", "1"), "nonsense"), (("--public-port", "x"), "public_port"),
+                       (("--nonsense", "1"), "nonsense"), (("--public-port", "x"), "public-port"),
                        (("--id", "a b", "--dir", "/tmp/x"), "a b"),
                        (("--id", "p", "--dir", c.node_dir("p1") + "/ready.json"), "ready.json")):
         done = run(*args)

@@ -12,7 +12,7 @@ def owner_address(c, name):
 
 
 def request_head(name, *headers):
-    lines = [f"PUT /v1/objects/b/{name} HTTP/1.1", "Host: x", *headers, "", ""]
+    lines = [f"PUT /v1/objects/b/{name} HTTP/1.1", "Host: localhost", *headers, "", ""]
     return "\r\n".join(lines).encode()
 
 
@@ -90,7 +90,7 @@ def test_expect_continue_is_refused_before_the_body(c):
     for address, path, status in ((c.address("p1"), "b/x", b"307"),
                                   (c.address("t1"), "nobucket/x", b"404")):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
-            s.sendall(f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: x\r\nContent-Length: 100000000\r\n"
+            s.sendall(f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n"
                       "Expect: 100-continue\r\n\r\n".encode())
             head = read_head(s)
             check(head.startswith(b"HTTP/1.1 " + status), f"wanted {status}, got {head!r}")

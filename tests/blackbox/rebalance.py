@@ -11,6 +11,7 @@ import random
 import threading
 
 from lib import check, equal, in_parallel, main, wait_for
+from user_meta import NO_META, random_meta
 
 COUNT = int(os.environ.get("DFC_REBALANCE_OBJECTS", "600"))
 LARGE = COUNT >= 10000
@@ -21,6 +22,22 @@ CUT = (OSError, http.client.HTTPException)
 
 def contents(name):
     return name.encode() * 20
+
+
+def meta_of(name):
+    """Every third object has some."""
+    rng = random.Random(name)
+    return random_meta(rng) if rng.random() < 1 / 3 else NO_META
+
+
+def store(c, bucket, name):
+    c.put(bucket, name, contents(name), meta_of(name).headers)
+
+
+def check_object(c, bucket, name):
+    reply = c.get(bucket, name).expect(200)
+    equal(reply.body, contents(name), name)
+    meta_of(name).check(reply, name)
 
 
 def setting(c, name, value):
@@ -97,6 +114,7 @@ class Reader:
                                                                 f"than {self.may_refuse}")
             return
         equal(reply.expect(200).body, contents(name), name)
+        meta_of(name).check(reply, name)
 
 
 class Lister:
@@ -128,10 +146,10 @@ class Writer:
         for name in self.names:
             self.put(name)
 
-    def ask(self, method, name, body=None):
+    def ask(self, method, name, body=None, headers=None):
         """Who is asked at the moment of the change may say: ask again (dfcctl does, by itself)."""
         def answer():
-            reply = self.c.object(method, self.bucket, name, body)
+            reply = self.c.object(method, self.bucket, name, body, headers)
             return None if reply.status in (409, 503) else reply
 
         return wait_for(answer, f"an answer to {method} {name}")
@@ -139,8 +157,9 @@ class Writer:
     def put(self, name):
         self.number += 1
         body = f"{name} {self.number}".encode()
-        self.ask("PUT", name, body).expect(200)
-        self.want[name] = body
+        meta = random_meta(self.rng)
+        self.ask("PUT", name, body, meta.headers).expect(200)
+        self.want[name] = body, meta
 
     def __call__(self):
         name = self.rng.choice(self.names)
@@ -156,7 +175,9 @@ class Writer:
     def read(self, name):
         reply = self.ask("GET", name)
         if name in self.want:
-            equal(reply.expect(200).body, self.want[name], name)
+            body, meta = self.want[name]
+            equal(reply.expect(200).body, body, name)
+            meta.check(reply, name)
         else:
             reply.expect(404, "object_not_found")
 
@@ -168,7 +189,7 @@ class Writer:
 
 
 def check_whole(c, bucket):
-    in_parallel(lambda n: equal(c.get(bucket, n).expect(200).body, contents(n), n), NAMES)
+    in_parallel(lambda name: check_object(c, bucket, name), NAMES)
     equal(c.names(bucket, limit=1000), NAMES, "names")
 
 
@@ -180,7 +201,7 @@ def test_fill(c):
     setting(c, "rebalance_delay", "300ms")
     c.create("b", durability="async")
     c.create("w")
-    in_parallel(lambda n: c.put("b", n, contents(n)), NAMES)
+    in_parallel(lambda name: store(c, "b", name), NAMES)
 
 
 def test_a_target_joins(c):

@@ -125,7 +125,7 @@ def health(c, code):
 
 
 def test_health_has_a_colour_and_reasons(c):
-    equal(health(c, 0), {"health": "green", "reasons": []}, "health")
+    wait_for(lambda: health(c, 0) == {"health": "green", "reasons": []}, "green")
     c.stop("t2")
     c.wait_node("t2", "unreachable")
     said = health(c, 1)
@@ -133,6 +133,7 @@ def test_health_has_a_colour_and_reasons(c):
     check(all("t2" in r["text"] for r in said["reasons"] if "node" not in r), f"of buckets: {said['reasons']}")
     c.start("t2")
     targets_are_back(c)
+    wait_for(lambda: health(c, 0)["health"] == "green", "green again")
     done = c.dfcctl("cluster", "watch", "--count", 1)
     check(done.returncode == 0 and "Health: green" in done.stdout, f"{done}")
 

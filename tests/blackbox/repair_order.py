@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 """A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at a
 rate of a byte a second each target has one object brought, and goes on when the rate is raised.  One
-that nobody can bring holds up no other."""
+that nobody can bring holds up no other.  However long the names are, they are asked about."""
 
 import os
 import random
 import shutil
 
-from copies import create, holders, put, setting
+from copies import create, holders, put, setting, wait_repaired
 from copies_damage import named
-from lib import check, equal, main, wait_for
+from lib import check, equal, in_parallel, main, wait_for
 
 PATIENCE = 120
 SIZE = 20000
@@ -40,6 +40,24 @@ def come_back_empty(c, target):
 
 def are_at(c, target, names):
     return [n for n in names if any(named(path, n) for path in c.object_files(target))]
+
+
+def test_names_that_grow_in_json(c):
+    """520 names of 1004 bytes, each byte of which takes six: more than one question holds."""
+    create(c, "long", 3)
+    names = [f"{i:04d}" + "\x01" * 1000 for i in range(520)]
+    c.kill("t3")
+    put(c, "long", names[0], b"0")
+    in_parallel(lambda name: put(c, "long", name, name[:4].encode()), names)
+    c.start("t3")
+    c.wait_node("t3", "active")
+    wait_repaired(c)
+    state = c.get_json("/v1/cluster?what=state")
+    number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "long")
+    url = c.get_json("/v1/daemon", "t3")["data_url"] + f"/v1/list/{number}?dfcv={state['term']}.{state['version']}"
+    there = c.member.request("GET", url).expect(200).json()["entries"]
+    equal([e["name"] for e in there], names, "names at t3")
+    c.destroy("long")
 
 
 def test_what_is_left_once_comes_first(c):

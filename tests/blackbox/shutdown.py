@@ -21,7 +21,7 @@ def some_of_everything(c):
     c.get("b", "o0").expect(404, "object_not_found")
     c.call("POST", "/v1/buckets/b", b"{").expect(400)
     job = c.sort({"input_bck": {"name": "b"}, "input_format": {"prefix": "none"},
-                  "output_format": "x-%d", "output_shard_size": "1K"})
+                  "output_format": "x-%d", "output_shard_size": "1K", "allow_empty": True})
     equal(c.wait_job(job)["state"], "finished", "state of a sort of nothing")
 
 

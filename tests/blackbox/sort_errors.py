@@ -3,10 +3,12 @@
 
 import io
 import os
+import subprocess
 import tarfile
+import tempfile
 import threading
 
-from lib import check, equal, in_parallel, main, wait_for
+from lib import BUILD, check, equal, in_parallel, main, wait_for
 
 
 def tar_of(*names, size=100):
@@ -90,6 +92,40 @@ def test_missing_shards(c):
 def test_corrupt_shards(c):
     for name in ("bad/cut.tar", "bad/checksum.tar", "bad/text.tar"):
         must_fail(c, "shard_corrupt", name, input_format={"objnames": ["good/01.tar", name]})
+
+
+def sort_local(directory, files, *args):
+    for name, data in files.items():
+        with open(os.path.join(directory, name), "wb") as f:
+            f.write(data)
+    return subprocess.run([os.path.join(BUILD, "dfcctl"), "sort", "local", "--in", directory, "--out", os.path.join(directory, "out"),
+                           "--prefix", "x", "--output-format", "o-%d", "--shard-size", "1MiB", *args],
+                          capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_shards_without_a_byte(c):
+    """Of a tar that is an archive without records, and said; what has a head on disk is damaged."""
+    c.put("in", "none/a.tar", b"")
+    c.put("in", "none/b.tar", tar_of("a.txt"))
+    job = c.wait_job(c.sort(spec_of(input_format={"prefix": "none/"}, output_format="none-%d")))
+    equal(job["state"], "finished", f"state; {job['errors']}")
+    check(any("'none/a.tar' has no bytes" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
+    shown = c.dfcctl("job", "show", job["id"])
+    check("'none/a.tar' has no bytes" in shown.stdout, f"job show: {shown.stdout}")
+    with tempfile.TemporaryDirectory() as directory:
+        done = sort_local(directory, {"x1.tar": b"", "x2.tar": tar_of("a.txt")})
+        equal(done.returncode, 0, f"sort local: {done.stderr}")
+        check("'x1.tar' has no bytes" in done.stdout + done.stderr, f"sort local: {done.stdout} {done.stderr}")
+    for i, extension in enumerate((".zip", ".tar.gz", ".tar.zst", ".tar.lz4")):
+        c.put("in", f"cut{i}/a{extension}", b"")
+        changes = {"input_format": {"prefix": f"cut{i}/"}, "input_extension": extension, "output_extension": ".tar"}
+        must_fail(c, "shard_corrupt", f"'cut{i}/a{extension}' has no bytes: it was cut short", **changes)
+        job = c.wait_job(c.sort(spec_of(unreadable_shards="warn", output_format=f"cut{i}-%d", allow_empty=True, **changes)))
+        equal(job["state"], "finished", f"state; {job['errors']}")
+        check(any("the shard is left out" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
+    with tempfile.TemporaryDirectory() as directory:
+        done = sort_local(directory, {"x1.zip": b""}, "--input-extension", ".zip")
+        check(done.returncode != 0 and "'x1.zip' has no bytes" in done.stderr, f"sort local: {done}")
 
 
 def test_duplicates(c):

@@ -104,7 +104,7 @@ def test_a_plan_stores_nothing(c):
         json.dump({**PACK, "ekm_file": "dfc://maps/plan.txt"}, f)
     done = c.dfcctl("sort", "plan", spec)
     check(f"1 shards, {len(NAMES)} records" in done.stdout, f"plan: {done}")
-    check("between targets (built by owners:" in done.stdout, f"plan: {done}")
+    check("between targets (if owners built all shards:" in done.stdout, f"plan: {done}")
     equal(c.names("dsort-testing"), before, "names afterwards")
 
 

@@ -277,7 +277,7 @@ def test_clients_that_leave_while_they_wait(t):
     for sent in (0, 10, 100000):
         for method, length in (("PUT", 200000), ("GET", 0)):
             head = (f"{method} /v1/objects/left/o{sent}?dfcv=1.{t.proxy.version} HTTP/1.1\r\n"
-                    f"Host: x\r\nContent-Length: {length}\r\n\r\n").encode()
+                    f"Host: localhost\r\nContent-Length: {length}\r\n\r\n").encode()
             with socket.create_connection((host, int(port)), timeout=WAIT_SECONDS) as s:
                 s.sendall(head + b"x" * (sent if method == "PUT" else 0))
     t.proxy.gate.set()

@@ -158,7 +158,7 @@ def test_empty_mountpaths_are_not_taken_for_its_disks(c):
 
 def ask_all_the_time(port, over):
     """Requests of a sender with a newer state, from the moment on at which somebody listens."""
-    request = (b"GET /v1/objects/b/x?dfcb=1&dfcv=9999999999999.1 HTTP/1.1\r\nHost: x\r\n"
+    request = (b"GET /v1/objects/b/x?dfcb=1&dfcv=9999999999999.1 HTTP/1.1\r\nHost: localhost\r\n"
                b"Connection: close\r\n\r\n")
     while not over.is_set():
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port)) as s:

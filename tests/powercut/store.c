@@ -108,10 +108,13 @@ static void open_store(const char *dir)
     struct error err = ERROR_INIT;
     if (mountpaths_open(&config, &mountpaths, &err) != 0)
         die("open", &err);
-    store = object_store_new(&(struct object_store_config){.mountpaths = mountpaths,
-                                                           .env = &env,
-                                                           .put_buffer_bytes = 65536,
-                                                           .put_memory_bytes = 8 << 20});
+    store = object_store_new(
+        &(struct object_store_config){.mountpaths = mountpaths,
+                                      .env = &env,
+                                      .put_buffer_bytes = 65536,
+                                      .put_memory_bytes = 8 << 20,
+                                      .grow = {.first = 1 << 20, .most = 16 << 20},
+                                      .allocate = {.first = 64 << 20, .most = 1 << 30}});
 }
 
 static void close_store(void)

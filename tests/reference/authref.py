@@ -1,6 +1,6 @@
 """How nodes prove to one another that they belong together, with nothing but hashlib and hmac.
 
-An independent reading of net/auth_mac.h: the vectors of net/auth_mac_test.c come from here
+An independent reading of common/auth_mac.h: the vectors of common/auth_mac_test.c come from here
 (authref_test.py compares them), and the black-box tests sign with it.
 
     session = Session.open(http, url, key_text)     # a member's, whatever its name
@@ -113,7 +113,7 @@ class Session:
 
 
 def vectors():
-    """{name: hex} of fixed inputs; net/auth_mac_test.c has the same."""
+    """{name: hex} of fixed inputs; common/auth_mac_test.c has the same."""
     secret = secret_of("0123456789abcdef0123456789abcdef")
     g = {"key_id": key_id(secret), "client_node": "p1",
          "client_boot": "bootofp1", "client_nonce": "11" * 32}

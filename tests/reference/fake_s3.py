@@ -32,6 +32,8 @@ say of which request (default: the next one for the key):
     redirect=URL      302 there
     no_ranges=True    a Range is passed over
     chunked=True      no Content-Length
+    endless=True      neither that nor chunks: the body ends with the connection
+    part=N            status 206 with the first N bytes, whatever was asked
     change=BYTES      the object has these bytes from now on
     text=BYTES        that is the answer, with status 200
     read_at=N         of a request with a body: the connection is reset when N bytes of it were read
@@ -310,7 +312,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        status, start, end = self.range_of(len(data), fault)
+        status, start, end = (206, 0, fault["part"]) if "part" in fault else self.range_of(len(data), fault)
         body = data[start:end]
         self.send_response(status)
         if status == 206:
@@ -327,6 +329,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("x-amz-meta-" + name, value)
         if "chunked" in fault:
             self.send_header("Transfer-Encoding", "chunked")
+        elif "endless" in fault:
+            self.close_connection = True
         else:
             self.send_header("Content-Length", str(len(body)))
         self.end_headers()

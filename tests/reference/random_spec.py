@@ -123,7 +123,7 @@ def random_spec(seed, directory, shards, extension=".tar"):
     output = extension if rng.random() < 0.4 else rng.choice(formats.EXTENSIONS)
     total = sum(os.path.getsize(os.path.join(directory, name)) for name in shards)
     form, fields = random_input(rng, shards, extension)
-    spec = {"input_format": form, "algorithm": random_algorithm(rng), **fields,
+    spec = {"input_format": form, "algorithm": random_algorithm(rng), "allow_empty": True, **fields,
             **random_output(rng, total, output)}
     if extension != ".tar" or rng.random() < 0.5:
         spec["input_extension"] = extension

@@ -18,8 +18,9 @@ static const struct cluster_state *env_state(void *ctx)
 
 /* --- the single writer ----------------------------------------------------------------------- */
 
-static int env_check(void *ctx, bool begins, struct error *err)
+static int env_check(void *ctx, const struct command *cmd, bool begins, struct error *err)
 {
+    (void)cmd;
     const struct proxy_sim *p = ctx;
     if (p->closing)
         return error_set(err, E_NOT_READY, "it is stopping");
