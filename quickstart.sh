@@ -5,13 +5,13 @@
 #   ./quickstart.sh stop           end the cluster; its data stays for the next time
 #   ./quickstart.sh stop --purge   end it and remove its data
 #
-# Everything it makes is in build/ and in .dfc-cluster/ (or $DFC_DIR).
+# Everything it makes is in build/ and in .dfc-cluster/ (or $DFC_CLUSTER_DIR).
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 . deploy/local/packages.sh
 
-given_dir=${DFC_DIR:-}
-export DFC_DIR=${DFC_DIR:-$PWD/.dfc-cluster}
+given_dir=${DFC_CLUSTER_DIR:-}
+export DFC_CLUSTER_DIR=${DFC_CLUSTER_DIR:-$PWD/.dfc-cluster}
 export DFC_BUILD=$PWD/build
 size=4M
 
@@ -21,15 +21,15 @@ usage() {
 }
 
 stop_cluster() {
-    [ -f "$DFC_DIR/cluster.json" ] || fail "there is no cluster in $DFC_DIR"
+    [ -f "$DFC_CLUSTER_DIR/cluster.json" ] || fail "there is no cluster in $DFC_CLUSTER_DIR"
     deploy/local/cluster down "$@"
     case "$*" in
     *--purge*)
-        rm -rf "$DFC_DIR/sample" "$DFC_DIR/sorted" "$DFC_DIR/sort.json"
-        rmdir "$DFC_DIR" 2>/dev/null || true
+        rm -rf "$DFC_CLUSTER_DIR/sample" "$DFC_CLUSTER_DIR/sorted" "$DFC_CLUSTER_DIR/sort.json"
+        rmdir "$DFC_CLUSTER_DIR" 2>/dev/null || true
         say "the cluster has ended, its data is removed"
         ;;
-    *) say "the cluster has ended; its data stays in $DFC_DIR (./quickstart.sh stop --purge removes it)" ;;
+    *) say "the cluster has ended; its data stays in $DFC_CLUSTER_DIR (./quickstart.sh stop --purge removes it)" ;;
     esac
     exit 0
 }
@@ -66,12 +66,14 @@ configure_build build
 ninja -C build --quiet || fail "the build failed"
 
 say "starting 1 proxy and 3 targets with 2 mountpaths each"
-endpoint=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
-export "${endpoint?}"
+environment=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
+while read -r variable; do
+    export "${variable?}"
+done <<<"$environment"
 dfcctl=build/dfcctl
 
-say "making a sample dataset of $size in $DFC_DIR/sample"
-sample=$DFC_DIR/sample/$size
+say "making a sample dataset of $size in $DFC_CLUSTER_DIR/sample"
+sample=$DFC_CLUSTER_DIR/sample/$size
 deploy/local/sample-dataset "$sample" --size "$size"
 
 fresh_bucket() {
@@ -88,7 +90,7 @@ $dfcctl put "$sample" quickstart
 say "sorting it into the bucket 'quickstart-sorted': by name, in shards of 1/5 of the size of the old ones"
 fresh_bucket quickstart-sorted
 first=$(stat -c %s "$sample/shard-00000.tar")
-cat >"$DFC_DIR/sort.json" <<JSON
+cat >"$DFC_CLUSTER_DIR/sort.json" <<JSON
 {
   "description": "quickstart",
   "input_bck": {"name": "quickstart"}, "output_bck": {"name": "quickstart-sorted"},
@@ -97,27 +99,29 @@ cat >"$DFC_DIR/sort.json" <<JSON
   "algorithm": {"kind": "alphanumeric"}
 }
 JSON
-$dfcctl sort start "$DFC_DIR/sort.json" --wait
+$dfcctl sort start "$DFC_CLUSTER_DIR/sort.json" --wait
 
 say "fetching the result, and verifying it against a plain sort in Python"
-rm -rf "$DFC_DIR/sorted"
-$dfcctl get -r quickstart-sorted "$DFC_DIR/sorted"
-python3 tests/reference/sortref.py --verify "$DFC_DIR/sort.json" "$sample" "$DFC_DIR/sorted" ||
+rm -rf "$DFC_CLUSTER_DIR/sorted"
+$dfcctl get -r quickstart-sorted "$DFC_CLUSTER_DIR/sorted"
+python3 tests/reference/sortref.py --verify "$DFC_CLUSTER_DIR/sort.json" "$sample" "$DFC_CLUSTER_DIR/sorted" ||
     fail "the result is not what it must be"
 
 say "the cluster is running:"
 deploy/local/cluster status
 cat <<END
 
-   $endpoint
+   DFC_ENDPOINT=$DFC_ENDPOINT
+   DFC_CLUSTER_KEY_FILE=$DFC_CLUSTER_KEY_FILE
 
 Try next:
 
-   export $endpoint
+   export DFC_ENDPOINT=$DFC_ENDPOINT
+   export DFC_CLUSTER_KEY_FILE=$(printf %q "$DFC_CLUSTER_KEY_FILE")
    build/dfcctl ls quickstart-sorted
    curl -sL $DFC_ENDPOINT/v1/objects/quickstart-sorted/sorted-00000.tar | tar tv | head
    build/dfcctl sort start --input-bucket quickstart --prefix shard- --output-bucket quickstart-sorted \\
        --output-format shuffled-%05d.tar --shard-size 1MiB --algorithm shuffle --seed 42 --wait
 
-${given_dir:+DFC_DIR=$given_dir }./quickstart.sh stop ends it.
+${given_dir:+DFC_CLUSTER_DIR=$given_dir }./quickstart.sh stop ends it.
 END

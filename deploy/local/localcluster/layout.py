@@ -28,6 +28,7 @@ from .process import Process
 DEFAULT_BASE_PORT = 8080
 PORTS_PER_NODE = 3
 ETCD_MEMBERS = 3
+LOOPBACK = "127.0.0.0/8,::1/128"  # where backends on this machine are
 FORMAT = 1
 
 
@@ -116,9 +117,9 @@ class Layout:
                 "--control-port", str(node.control_port)]
         if node.role == "target":
             argv += ["--mountpaths=" + ",".join(self.mountpath_dirs(node)),
-                     "--data-port", str(node.data_port)]
-        if self.keyed:
-            argv += ["--cluster-key-file", key_path_of(self.dir)]
+                     "--data-port", str(node.data_port), "--backend-allow=" + LOOPBACK]
+        # Also where there is none: DFC_CLUSTER_KEY_FILE may be that of another cluster.
+        argv += ["--cluster-key-file=" + (key_path_of(self.dir) if self.keyed else "")]
         argv += self.where_to_join(node)
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)

@@ -196,9 +196,10 @@ def add_nodes(layout, role, names):
 
 def migrate(layout):
     """The primary's documents go to etcd; the same again is harmless."""
+    key = ["--cluster-key-file", layouts.key_path_of(layout.dir)] if layout.keyed else []
     done = subprocess.run(
         [os.path.join(layout.build, "dfcctl"), "cluster", "migrate-metastore", "--yes", "--quiet",
-         "--to", layout.metastore_url(), "--endpoint", layout.endpoint()],
+         "--to", layout.metastore_url(), "--endpoint", layout.endpoint(), *key],
         capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ClusterError(f"the documents were not moved: {done.stderr.strip()}")
