@@ -73,5 +73,5 @@ int cluster_settings_check(const char *name, const char *text, struct error *err
         return r;
     struct cluster_settings scratch;
     set_defaults(&scratch);
-    return params_set(cluster_settings_rows, &scratch, name, text, "setconfig", err);
+    return params_set(cluster_settings_rows, &scratch, name, text, "the cluster's settings", err);
 }

@@ -80,9 +80,16 @@ static int bound_parse(const struct param_row *row, const char *bound, uint64_t 
     return rc;
 }
 
-static const char *max_text(const struct param_row *row)
+/* The bounds that the table has: nobody means the largest number that fits. */
+static int out_of_bounds(const struct param_row *row, const char *text, bool above,
+                         struct error *err)
 {
-    return row->max_text[0] != '\0' ? row->max_text : "9223372036854775807";
+    bool both = row->min_text[0] != '\0' && row->max_text[0] != '\0';
+    if (row->max_text[0] == '\0' && above)
+        return error_set(err, E_INVALID, "'%s' is too large", text);
+    return error_set(err, E_INVALID, "'%s' is out of bounds: %s%s%s%s%s", text,
+                     row->min_text[0] != '\0' ? "at least " : "", row->min_text, both ? ", " : "",
+                     row->max_text[0] != '\0' ? "at most " : "", row->max_text);
 }
 
 static int value_check(const struct param_row *row, const struct param_value *v, const char *text,
@@ -96,8 +103,7 @@ static int value_check(const struct param_row *row, const struct param_value *v,
     if (rc == 0)
         rc = bound_parse(row, row->max_text, INT64_MAX, &max, err);
     if (rc == 0 && (v->number < min || v->number > max))
-        rc = error_set(err, E_INVALID, "'%s' is out of bounds: at least %s, at most %s", text,
-                       row->min_text[0] != '\0' ? row->min_text : "0", max_text(row));
+        rc = out_of_bounds(row, text, v->number > max, err);
     return rc;
 }
 
@@ -478,13 +484,21 @@ int params_set_live(const struct param_row *rows, void *values, const char *cons
     const struct param_row *row = param_find(rows, name);
     if (row == NULL)
         return unknown(rows, name, err);
-    if (!is_live(live, name) || row->type == PARAM_text)
-        return error_set(
-            err, E_UNSUPPORTED,
-            "parameter '%s' does not change while the daemon runs: start it again with "
-            "--%s=…",
-            name, name);
-    return row_set(row, values, text, "setparam", err);
+    if (is_live(live, name) && row->type != PARAM_text) {
+        struct param_value v = {0};
+        int rc = value_take(row, text, &v, err);
+        if (rc != 0)
+            return error_wrap(err, "parameter '%s'", name);
+        value_store(row, values, &v);
+        return 0;
+    }
+    _cleanup_(buf_done)
+    struct buf option = BUF_INIT;
+    put_dashed(&option, name);
+    return error_set(err, E_UNSUPPORTED,
+                     "parameter '%s' does not change while the daemon runs: start it again with "
+                     "--%s=…",
+                     name, buf_str(&option));
 }
 
 static void put_bounds(struct buf *out, const struct param_row *row)

@@ -103,17 +103,14 @@ static void errors_name_source_parameter_and_bounds(void **state)
          "file: parameter 'http_memory': '64.1MiB' is out of bounds: at least 4KiB, at most 64MiB"},
         {"http_memory", "much",
          "file: parameter 'http_memory': 'much' is not a size such as 512, 64KiB or 1.5GiB"},
-        {"keepalive", "99",
-         "file: parameter 'keepalive': '99' is out of bounds: at least 100ms, at most "
-         "9223372036854775807"},
-        {"keepalive", "213503982334d",
-         "file: parameter 'keepalive': '213503982334d' is out of bounds: at least 100ms, at most "
-         "9223372036854775807"},
+        {"keepalive", "99", "file: parameter 'keepalive': '99' is out of bounds: at least 100ms"},
+        {"keepalive", "213503982334d", "file: parameter 'keepalive': '213503982334d' is too large"},
         {"threads", "0", "file: parameter 'threads': '0' is out of bounds: at least 1, at most 64"},
         {"threads", "65",
          "file: parameter 'threads': '65' is out of bounds: at least 1, at most 64"},
-        {"threads", "-1",
-         "file: parameter 'threads': '-1' is not a number from 0 to 18446744073709551615"},
+        {"threads", "-1", "file: parameter 'threads': '-1' is not a whole number, 0 or more"},
+        {"threads", "18446744073709551616",
+         "file: parameter 'threads': '18446744073709551616' is too large"},
         {"verify", "maybe", "file: parameter 'verify': 'maybe' is neither true nor false"},
         {"thread", "1", "file: no parameter is called 'thread'; did you mean 'threads'?"},
     };
@@ -175,7 +172,7 @@ static void values_from_the_environment(void **state)
     setenv("DFC_THREADS", "many", 1);
     assert_int_equal(params_from_env(rows, &v, &err), E_INVALID);
     assert_string_equal(err.message, "environment DFC_THREADS: parameter 'threads': 'many' is not "
-                                     "a number from 0 to 18446744073709551615");
+                                     "a whole number, 0 or more");
     params_free(rows, &v);
 }
 

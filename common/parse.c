@@ -26,13 +26,20 @@ static bool take_digits(const char **at, uint64_t *out)
     return true;
 }
 
+/* Whether all of the text is digits: then only its size can be wrong. */
+static bool is_digits(const char *text)
+{
+    return text[0] != '\0' && text[strspn(text, "0123456789")] == '\0';
+}
+
 int parse_u64(const char *text, uint64_t *out, struct error *err)
 {
     const char *at = text;
     uint64_t value;
     if (!take_digits(&at, &value) || *at != '\0')
-        return error_set(err, E_INVALID, "'%s' is not a number from 0 to 18446744073709551615",
-                         text);
+        return error_set(
+            err, E_INVALID,
+            is_digits(text) ? "'%s' is too large" : "'%s' is not a whole number, 0 or more", text);
     *out = value;
     return 0;
 }
@@ -44,9 +51,10 @@ int parse_i64(const char *text, int64_t *out, struct error *err)
     uint64_t value;
     uint64_t limit = (uint64_t)INT64_MAX + negative;
     if (!take_digits(&at, &value) || *at != '\0' || value > limit)
-        return error_set(
-            err, E_INVALID,
-            "'%s' is not a whole number from -9223372036854775808 to 9223372036854775807", text);
+        return error_set(err, E_INVALID,
+                         is_digits(text + negative) ? "'%s' is out of bounds"
+                                                    : "'%s' is not a whole number",
+                         text);
     *out = negative ? (int64_t)(0 - value) : (int64_t)value;
     return 0;
 }

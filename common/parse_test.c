@@ -56,7 +56,11 @@ static void not_whole_numbers(void **state)
     }
     uint64_t u;
     int64_t i;
-    assert_int_equal(parse_u64("-1", &u, NULL), E_INVALID);
+    struct error err = ERROR_INIT;
+    assert_int_equal(parse_u64("-1", &u, &err), E_INVALID);
+    assert_string_equal(err.message, "'-1' is not a whole number, 0 or more");
+    assert_int_equal(parse_u64("18446744073709551616", &u, &err), E_INVALID);
+    assert_string_equal(err.message, "'18446744073709551616' is too large");
     assert_int_equal(parse_i64("9223372036854775808", &i, NULL), E_INVALID);
     assert_int_equal(parse_i64("-9223372036854775809", &i, NULL), E_INVALID);
 }

@@ -54,8 +54,7 @@ static int set_log_level(const char *text, struct error *err)
     enum log_level level;
     if (log_level_from_name(text, &level) != 0)
         return error_set(err, E_INVALID,
-                         "setparam: parameter 'log_level': '%.64s' is none of debug, info, warn, "
-                         "error, off",
+                         "parameter 'log_level': '%.64s' is none of debug, info, warn, error, off",
                          text);
     log_set_level(level);
     return 0;

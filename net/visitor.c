@@ -156,7 +156,7 @@ static int check_host(const struct visitor_rules *r, const struct visitor *v, st
         return 0;
     return error_set(err, E_HOST,
                      "'%.255s' is not known as a name of this node: use its IP address, or start "
-                     "it with --allowed-hosts=%.255s",
+                     "every node with --allowed-hosts=%.255s",
                      name, name[0] != '\0' ? name : "NAME");
 }
 

@@ -184,12 +184,15 @@ static int read_backup(struct ctl *ctl, const char *path, json_t **file, json_t 
 {
     json_error_t why;
     struct error err = ERROR_INIT;
+    errno = 0;
     *file = strcmp(path, "-") == 0 ? json_loadf(stdin, JSON_REJECT_DUPLICATES, &why)
                                    : json_load_file(path, JSON_REJECT_DUPLICATES, &why);
-    if (*file == NULL) {
-        error_set(&err, E_JSON, "'%s': line %d: %s", path, why.line, why.text);
+    if (*file == NULL && json_error_code(&why) == json_error_cannot_open_file)
+        error_errno(&err, errno, "open '%s'", path);
+    else if (*file == NULL)
+        error_set(&err, E_JSON, "'%s' is no backup: line %d: %s", path, why.line, why.text);
+    if (*file == NULL)
         return ctl_fail_common(ctl, &err, EXIT_FAILED);
-    }
     if (backup_unwrap(*file, state, &err) == 0)
         return EXIT_OK;
     error_wrap(&err, "'%s'", path);

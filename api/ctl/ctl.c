@@ -49,9 +49,9 @@ static int report(const struct ctl *ctl, const struct dfc_error *e, const char *
 {
     _cleanup_(buf_done)
     struct buf message = BUF_INIT;
-    if (what != NULL)
-        buf_printf(&message, "%s: ", what);
     _cleanup_free_ char *said = text_with_flags(e->message);
+    if (what != NULL && !text_names(said, what))
+        buf_printf(&message, "%s: ", what);
     buf_puts(&message, said);
     if (ctl->json) {
         error_json(ctl, e, buf_str(&message), code);

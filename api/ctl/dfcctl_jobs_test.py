@@ -90,6 +90,7 @@ extract_concurrency_max_limit: 0
     def test_wait(self):
         out = self.text("sort", "start", "--input-bucket", "b", "--wait")
         self.assertRegex(out, r"^srt-\d+ finished\n$")
+        self.assertRegex(self.err, r"^srt-\d+\n$")
         self.mock.job_end = "failed"
         out = self.text("sort", "start", "--input-bucket", "b", "--wait", code=1)
         self.assertRegex(out, r"^srt-\d+ failed\n$")

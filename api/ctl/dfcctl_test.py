@@ -78,7 +78,7 @@ class Buckets(Case):
                          "created b\n")
         self.assertEqual(self.mock.buckets["b"][0]["durability"], "async")
         self.run_ctl("bucket", "create", "b", code=1)
-        self.assertEqual(self.err, "dfcctl: create bucket 'b': bucket 'b' exists\n")
+        self.assertEqual(self.err, "dfcctl: bucket 'b' exists\n")
         self.run_ctl("bucket", "create", "b", "-v", code=1)
         self.assertRegex(self.err, r"\ndfcctl: \(code bucket_exists, node p1, request \S+\)\n$")
         doc = self.json("bucket", "ls")

@@ -57,6 +57,15 @@ char *text_clean(const char *text)
     return buf_steal(&out);
 }
 
+bool text_names(const char *message, const char *what)
+{
+    size_t end = strlen(what);
+    const char *first = strchr(what, '\'');
+    if (first == NULL || first + 2 >= what + end || what[end - 1] != '\'')
+        return false;
+    return strstr(message, first) != NULL;
+}
+
 char *text_with_flags(const char *message)
 {
     static const char field[] = "set allow_empty to accept that";

@@ -6,5 +6,9 @@
  * \xNN.  Free it. */
 char *text_clean(const char *text);
 
+/* Whether `what` ends with a name in quotes that `message` has in quotes, too: then the message
+ * says by itself what it is about ("show bucket 'b'": "bucket 'b' does not exist"). */
+_Bool text_names(const char *message, const char *what);
+
 /* A copy of a job's message in which the field that accepts it is named as the flag.  Free it. */
 char *text_with_flags(const char *message);

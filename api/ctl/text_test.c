@@ -2,6 +2,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -45,9 +46,31 @@ static void a_field_is_named_as_its_flag(void **state)
     }
 }
 
+static void a_name_is_said_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *message, *what;
+        bool names;
+    } rows[] = {
+        {"bucket 'b' does not exist", "show bucket 'b'", true},
+        {"no job has the id 'srt-1'", "job 'srt-1'", true},
+        {"disable: target 't1' has no mountpath '/a'", "node 't1'", true},
+        {"object 'x' does not exist", "get 'b/x'", false},
+        {"bucket 'bb' does not exist", "show bucket 'b'", false},
+        {"job 'srt-1' is gone", "job 'srt-1' failed", false},
+        {"'' is no name", "bucket ''", false},
+        {"'", "'", false},
+        {"anything", "list buckets", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(text_names(rows[i].message, rows[i].what), rows[i].names);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(what_deceives_is_escaped),
-                                       cmocka_unit_test(a_field_is_named_as_its_flag)};
+                                       cmocka_unit_test(a_field_is_named_as_its_flag),
+                                       cmocka_unit_test(a_name_is_said_once)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -58,7 +58,7 @@ def test_parameters_of_a_node(c):
 
 
 def test_what_needs_a_restart_says_so(c):
-    for node, name, value, words in (("t1", "disk_readers", "4", "start it again with"),
+    for node, name, value, words in (("t1", "disk_readers", "4", "start it again with --disk-readers="),
                                      ("p1", "dir", "/x", "start it again with"),
                                      ("t1", "nonsense", "4", "nonsense"),
                                      ("t1", "jobs_max", "4", "without --node"),

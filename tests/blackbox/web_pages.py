@@ -99,7 +99,7 @@ def test_names_and_pages_that_the_operator_allows(c):
                      shut=True).expect(200)
     for host in ("svc.local", "dfc.evil", "xdfc"):
         raw_exchange(c.address(), f"GET /v1/cluster HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
-                     shut=True).expect(421, "unknown_host", f"--allowed-hosts={host}")
+                     shut=True).expect(421, "unknown_host", f"start every node with --allowed-hosts={host}")
     allowed = {"Origin": "https://console.example", "Sec_Fetch_Site": "cross-site"}
     post(c, "/v1/buckets/console", CREATE, Content_Type="application/json", **allowed).expect(201)
     post(c, "/v1/buckets/form", CREATE, Content_Type="text/plain", **allowed).expect(415)
