@@ -152,23 +152,84 @@ static int refused(const struct signer *s, const struct reply *r, struct dfc_err
     return rc;
 }
 
-static enum exchange_end take_answer(struct signer *s, const struct auth_opening *o,
-                                     struct reply *r, struct session *x, struct dfc_error *err)
+/* EXCHANGE_REPLIED: 2xx. */
+static enum exchange_end need_success(const struct signer *s, const struct reply *r,
+                                      struct dfc_error *err)
 {
-    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
-    struct error e = ERROR_INIT;
-    if (r->status == error_status(E_UNSUPPORTED)) {
-        x->unsigned_calls = true;
+    if (r->status >= 200 && r->status < 300)
         return EXCHANGE_REPLIED;
-    }
-    if (r->status < 200 || r->status >= 300) {
-        refused(s, r, err);
-        return r->status == 429 || r->status == 503 ? EXCHANGE_UNSENT : EXCHANGE_STOPPED;
-    }
-    if (auth_caller_opened(&self, o, buf_str(&r->text), r->text.len, x->id, x->key, &e) == 0)
+    refused(s, r, err);
+    return r->status == 429 || r->status == 503 ? EXCHANGE_UNSENT : EXCHANGE_STOPPED;
+}
+
+static enum exchange_end end_of(int code, const struct error *e, struct dfc_error *err)
+{
+    if (code == 0)
         return EXCHANGE_REPLIED;
-    failure_common(err, DFC_DENIED, &e);
+    failure_common(err, DFC_DENIED, e);
     return EXCHANGE_STOPPED;
+}
+
+static enum exchange_end take_challenge(const struct signer *s, struct auth_opening *o,
+                                        struct reply *r, struct session *x, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    x->unsigned_calls = r->status == error_status(E_UNSUPPORTED);
+    if (x->unsigned_calls || (r->status == error_status(E_JSON) && auth_caller_is_earlier(E_JSON)))
+        return EXCHANGE_REPLIED;
+    enum exchange_end end = need_success(s, r, err);
+    if (end != EXCHANGE_REPLIED)
+        return end;
+    return end_of(auth_caller_challenged(o, buf_str(&r->text), r->text.len, &e), &e, err);
+}
+
+static enum exchange_end take_answer(const struct signer *s, const struct auth_caller *self,
+                                     const struct auth_opening *o, struct reply *r,
+                                     struct session *x, struct dfc_error *err)
+{
+    struct error e = ERROR_INIT;
+    enum exchange_end end = need_success(s, r, err);
+    if (end != EXCHANGE_REPLIED)
+        return end;
+    return end_of(auth_caller_opened(self, o, buf_str(&r->text), r->text.len, x->id, x->key, &e),
+                  &e, err);
+}
+
+static enum exchange_end say(struct dfc_client *c, struct handle *h, const char *origin,
+                             const char *text, struct reply *reply, struct dfc_error *err)
+{
+    _cleanup_free_ char *url = xprintf("%s/v1/intra/session", origin);
+    _cleanup_(body_freep)
+    struct body *body = body_from_memory(text, strlen(text));
+    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    const struct exchange x = {.method = "POST", .url = url, .headers = headers, .body = body};
+    enum exchange_end end = EXCHANGE_STOPPED;
+    if (body_begin(body, err) == DFC_OK)
+        end = exchange_run(c, h, &x, reply, err);
+    curl_slist_free_all(headers);
+    return end == EXCHANGE_BROKEN ? EXCHANGE_UNSENT : end; /* the call itself was not */
+}
+
+/* The question and the greeting; x->origin is set. */
+static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct session *x,
+                                  struct dfc_error *err)
+{
+    struct signer *s = client_signer(c);
+    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
+    struct auth_opening opening;
+    _cleanup_(reply_done)
+    struct reply challenge = {0};
+    _cleanup_(reply_done)
+    struct reply answer = {0};
+    _cleanup_free_ char *question = auth_caller_ask(&self, &opening);
+    enum exchange_end end = say(c, h, x->origin, question, &challenge, err);
+    if (end == EXCHANGE_REPLIED)
+        end = take_challenge(s, &opening, &challenge, x, err);
+    if (end != EXCHANGE_REPLIED || x->unsigned_calls)
+        return end;
+    _cleanup_free_ char *greeting = auth_caller_greet(&self, &opening);
+    end = say(c, h, x->origin, greeting, &answer, err);
+    return end == EXCHANGE_REPLIED ? take_answer(s, &self, &opening, &answer, x, err) : end;
 }
 
 /* EXCHANGE_REPLIED: there is one. */
@@ -178,29 +239,14 @@ static enum exchange_end session_open(struct dfc_client *c, struct handle *h, co
     struct signer *s = client_signer(c);
     if (signer_load(s, err) != DFC_OK)
         return EXCHANGE_STOPPED;
-    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
-    struct auth_opening opening;
-    _cleanup_free_ char *greeting = auth_caller_greet(&self, &opening);
-    _cleanup_free_ char *url = xprintf("%s/v1/intra/session", origin);
-    _cleanup_(body_freep)
-    struct body *body = body_from_memory(greeting, strlen(greeting));
-    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    const struct exchange x = {.method = "POST", .url = url, .headers = headers, .body = body};
-    _cleanup_(reply_done)
-    struct reply reply = {0};
     struct session *one = xcalloc(1, sizeof *one);
     one->origin = xstrdup(origin);
-    enum exchange_end end = EXCHANGE_STOPPED;
-    if (body_begin(body, err) == DFC_OK)
-        end = exchange_run(c, h, &x, &reply, err);
-    curl_slist_free_all(headers);
+    enum exchange_end end = converse(c, h, one, err);
     if (end == EXCHANGE_REPLIED)
-        end = take_answer(s, &opening, &reply, one, err);
-    if (end == EXCHANGE_REPLIED)
-        session_keep(s, steal(one));
-    if (one != NULL)
+        session_keep(s, one);
+    else
         session_free(one);
-    return end == EXCHANGE_BROKEN ? EXCHANGE_UNSENT : end; /* the call itself was not */
+    return end;
 }
 
 /* ---- signing ---- */

@@ -10,6 +10,38 @@
 
 /* --- opening a session ------------------------------------------------------------------------ */
 
+char *auth_caller_ask(const struct auth_caller *c, struct auth_opening *o)
+{
+    *o = (struct auth_opening){0};
+    snprintf(o->key_id, sizeof o->key_id, "%s", c->key->id);
+    _cleanup_json_ json_t *doc = json_pack("{s:s, s:s, s:s, s:s}", "ask", "challenge", "key",
+                                           o->key_id, "node", c->node, "boot", c->boot);
+    return json_text(doc);
+}
+
+int auth_caller_challenged(struct auth_opening *o, const char *answer, size_t len,
+                           struct error *err)
+{
+    static const char *const fields[] = {"node", "challenge", NULL};
+    _cleanup_json_ json_t *doc = NULL;
+    const char *node, *challenge;
+    const char **const texts[] = {&node, &challenge};
+    int code = json_parse(answer, len, &doc, err);
+    if (code == 0)
+        code = auth_need_words(doc, fields, texts, err);
+    if (code != 0)
+        return code;
+    snprintf(o->node, sizeof o->node, "%s", node);
+    snprintf(o->challenge, sizeof o->challenge, "%s", challenge);
+    return 0;
+}
+
+/* It misses the nonce in the question. */
+bool auth_caller_is_earlier(int code)
+{
+    return code == E_JSON;
+}
+
 char *auth_caller_greet(const struct auth_caller *c, struct auth_opening *o)
 {
     unsigned char nonce[AUTH_NONCE_BYTES];
@@ -17,14 +49,17 @@ char *auth_caller_greet(const struct auth_caller *c, struct auth_opening *o)
     random_bytes(nonce, sizeof nonce);
     format_hex(nonce, sizeof nonce, o->nonce);
     snprintf(o->key_id, sizeof o->key_id, "%s", c->key->id);
+    bool challenged = o->challenge[0] != '\0';
     const struct auth_greeting g = {.key_id = o->key_id,
                                     .client_node = c->node,
                                     .client_boot = c->boot,
-                                    .client_nonce = o->nonce};
+                                    .client_nonce = o->nonce,
+                                    .server_node = challenged ? o->node : NULL,
+                                    .server_nonce = challenged ? o->challenge : NULL};
     auth_hello_proof(c->key->secret, &g, proof);
-    _cleanup_json_ json_t *doc =
-        json_pack("{s:s, s:s, s:s, s:s, s:s}", "key", o->key_id, "node", c->node, "boot", c->boot,
-                  "nonce", o->nonce, "proof", proof);
+    _cleanup_json_ json_t *doc = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:s*}", "key", o->key_id, "node", c->node, "boot", c->boot,
+        "nonce", o->nonce, "proof", proof, "challenge", challenged ? o->challenge : NULL);
     return json_text(doc);
 }
 
@@ -77,6 +112,9 @@ int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o
     auth_welcome_proof(c->key->secret, &g, wanted);
     if (!auth_same(proof, wanted) || strlen(g.session) != 2 * AUTH_SESSION_BYTES)
         return error_set(err, E_UNAUTHORIZED, "who answers does not have the cluster's key");
+    if (o->node[0] != '\0' && strcmp(g.server_node, o->node) != 0)
+        return error_set(err, E_UNAUTHORIZED, "node '%s' answers a greeting for node '%s'",
+                         g.server_node, o->node);
     auth_session_key(c->key->secret, &g, key);
     snprintf(id, 2 * AUTH_SESSION_BYTES + 1, "%s", g.session);
     return 0;

@@ -18,12 +18,22 @@ struct auth_caller {
 struct auth_opening {
     char key_id[CLUSTER_KEY_ID_CHARS + 1];
     char nonce[AUTH_HEX_MAX];
+    char node[AUTH_HEX_MAX];      /* of the other side; "": it has not said it */
+    char challenge[AUTH_HEX_MAX]; /* of the other side; "": it gives none */
 };
 
-/* The JSON of a greeting; malloc'ed. */
+/* The JSON that asks for a challenge; malloc'ed.  The opening begins anew. */
+char *auth_caller_ask(const struct auth_caller *c, struct auth_opening *o);
+/* Takes the answer to that: the other side's node and challenge.  E_JSON. */
+int auth_caller_challenged(struct auth_opening *o, const char *answer, size_t len,
+                           struct error *err);
+/* The other side refused the question with `code`: is it of the release before this one, which
+ * takes a greeting without a challenge? */
+bool auth_caller_is_earlier(int code);
+/* The JSON of a greeting, in the earlier form where there is no challenge; malloc'ed. */
 char *auth_caller_greet(const struct auth_caller *c, struct auth_opening *o);
 /* Takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side has no
- * proof, E_JSON. */
+ * proof, or is not the node that gave the challenge, E_JSON. */
 int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o,
                        const char *answer, size_t len, char id[2 * AUTH_SESSION_BYTES + 1],
                        unsigned char key[AUTH_MAC_BYTES], struct error *err);

@@ -66,7 +66,7 @@ void auth_hello_proof(const unsigned char *secret, const struct auth_greeting *g
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
-    put_lines("dfc-hello-1", g, &text);
+    put_lines(g->server_nonce != NULL ? "dfc-hello-2" : "dfc-hello-1", g, &text);
     mac_hex(secret, &text, hex);
 }
 

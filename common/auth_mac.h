@@ -3,17 +3,19 @@
  * test vectors come from there.
  *
  *     secret    HMAC-SHA256("dfc-key-1", text of the key)           (cluster_key.h)
- *     hello     HMAC-SHA256(secret, "dfc-hello-1\n" lines)          the caller's proof
+ *     hello     HMAC-SHA256(secret, "dfc-hello-2\n" lines)          the caller's proof
  *     welcome   HMAC-SHA256(secret, "dfc-welcome-1\n" lines)        the answer's
  *     session   HKDF-SHA256(secret, salt: both nonces, info: "dfc-session-1\n" lines): 32 bytes
  *     request   HMAC-SHA256(session key, "dfc-request-1\n" lines)
  *
  * A line is a text without a line feed, and one line feed.  The lines of the first three are those
- * of struct auth_greeting in its order, nonces and session in hex; the hello has no session, boot,
- * node, or nonce of the other side yet: they are empty lines.  The lines of a request: session,
- * counter, method, path and query as they stand in the request line, length of the body (-1:
- * unknown), digest, and then "name: value" of each header that begins with Dfc- (but Dfc-Auth), the
- * name in small letters, in the order in which they are sent.
+ * of struct auth_greeting in its order, nonces and session in hex.  The hello has the other side's
+ * node, and its challenge as the other side's nonce; the lines of the other side's boot and of the
+ * session are empty.  The release before this one has no challenges: its hello begins with
+ * "dfc-hello-1\n", and all four lines of the other side are empty.  The lines of a request:
+ * session, counter, method, path and query as they stand in the request line, length of the body
+ * (-1: unknown), digest, and then "name: value" of each header that begins with Dfc- (but
+ * Dfc-Auth), the name in small letters, in the order in which they are sent.
  *
  * The digest is SHA-256 of the body in hex, or "-": no body, or a stream.  A stream is bound to its
  * opening request by its length and by the connection, and not by its bytes. */
@@ -46,6 +48,7 @@ void auth_hkdf(const void *key, size_t key_len, const void *salt, size_t salt_le
                size_t info_len, unsigned char out[AUTH_MAC_BYTES]);
 void auth_digest(const void *data, size_t len, char hex[AUTH_HEX_MAX]);
 
+/* With server_nonce NULL the earlier release's. */
 void auth_hello_proof(const unsigned char *secret, const struct auth_greeting *g,
                       char hex[AUTH_HEX_MAX]);
 void auth_welcome_proof(const unsigned char *secret, const struct auth_greeting *g,

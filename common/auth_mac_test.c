@@ -63,8 +63,12 @@ static void test_keys_and_greetings(void **state)
     assert_string_equal(hex, "23027eab055f45063827a8b11ee800ad369f5a9343e9f2c712da3372705d32bd");
     assert_string_equal(keys.keys[0].id, "ad38ac28c1646e71");
     struct auth_greeting g = greeting(&keys, false);
-    auth_hello_proof(secret, &g, hex);
+    auth_hello_proof(secret, &g, hex); /* of the earlier form */
     assert_string_equal(hex, "aef82ce883492fc5cd043f5500c77d2aa643811054d3b6d8c6b1a4be0596698d");
+    g.server_node = "t1";
+    g.server_nonce = NONCE_2;
+    auth_hello_proof(secret, &g, hex);
+    assert_string_equal(hex, "3385ab69c875d20da0ec10f7dae7d814b75e35defeabc65c6c7d3727e2913a63");
     g = greeting(&keys, true);
     auth_welcome_proof(secret, &g, hex);
     assert_string_equal(hex, "8071b89030294983681856c527dadb6b7071797e7c7e0cbcbb680c149795c589");

@@ -8,10 +8,12 @@
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "common/rng.h"
+#include "net/auth_challenges.h"
 
 /* A cluster of a thousand nodes, each with a few clients. */
 enum { FRESH_MAX = 256, PROVEN_MAX = 8192 };
@@ -23,8 +25,9 @@ struct auth {
     char boot[AUTH_NAME_MAX];
     void (*stamp)(void *ctx, struct auth_stamp *out);
     void *ctx;
-    pthread_mutex_t lock; /* of the keys and the sessions; nothing is taken under it */
+    pthread_mutex_t lock; /* of what follows and the keys; nothing is taken under it */
     struct auth_sessions *sessions;
+    struct auth_challenges challenges;
 };
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -45,6 +48,7 @@ int auth_new(const struct auth_config *config, struct auth **out, struct error *
     a->ctx = config->ctx;
     pthread_mutex_init(&a->lock, NULL);
     a->sessions = auth_sessions_new(FRESH_MAX, PROVEN_MAX);
+    auth_challenges_init(&a->challenges);
     *out = a;
     return 0;
 }
@@ -56,6 +60,7 @@ void auth_free(struct auth *a)
     auth_sessions_free(a->sessions);
     pthread_mutex_destroy(&a->lock);
     OPENSSL_cleanse(&a->keys, sizeof a->keys);
+    OPENSSL_cleanse(&a->challenges, sizeof a->challenges);
     free(a);
 }
 
@@ -136,14 +141,25 @@ void auth_stamp(const struct auth *a, struct auth_stamp *out)
 
 /* --- the caller's side ------------------------------------------------------------------------ */
 
-char *auth_greet(struct auth *a, struct auth_opening *o)
+static char *say(struct auth *a, struct auth_opening *o,
+                 char *(*what)(const struct auth_caller *c, struct auth_opening *o))
 {
     struct cluster_key key;
     (void)key_copy(a, NULL, &key);
     const struct auth_caller self = {.key = &key, .node = a->node, .boot = a->boot};
-    char *text = auth_caller_greet(&self, o);
+    char *text = what(&self, o);
     OPENSSL_cleanse(&key, sizeof key);
     return text;
+}
+
+char *auth_ask(struct auth *a, struct auth_opening *o)
+{
+    return say(a, o, auth_caller_ask);
+}
+
+char *auth_greet(struct auth *a, struct auth_opening *o)
+{
+    return say(a, o, auth_caller_greet);
 }
 
 int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
@@ -161,6 +177,57 @@ int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer
 
 /* --- the called side -------------------------------------------------------------------------- */
 
+static int need_key(struct auth *a, const char *id, const char *node, struct cluster_key *k,
+                    struct error *err)
+{
+    if (key_copy(a, id, k))
+        return 0;
+    return error_set(err, E_UNAUTHORIZED, "node '%s' has another cluster key", node);
+}
+
+/* Strangers may ask, and learn the node's name. */
+static int challenge(struct auth *a, json_t *doc, char **answer, struct error *err)
+{
+    static const char *const fields[] = {"ask", "key", "node", NULL};
+    const char *ask, *key_id, *node;
+    const char **const texts[] = {&ask, &key_id, &node};
+    struct cluster_key k = {0};
+    char hex[AUTH_HEX_MAX];
+    int code = auth_need_words(doc, fields, texts, err);
+    if (code == 0 && strcmp(ask, "challenge") != 0)
+        code = error_set(err, E_JSON, "field 'ask' must be \"challenge\"");
+    if (code == 0)
+        code = need_key(a, key_id, node, &k, err);
+    OPENSSL_cleanse(&k, sizeof k);
+    if (code != 0)
+        return code;
+    auth_challenges_new(&a->challenges, clock_ms(), hex);
+    _cleanup_json_ json_t *reply = json_pack("{s:s, s:s}", "node", a->node, "challenge", hex);
+    *answer = json_text(reply);
+    return 0;
+}
+
+static int take_challenge(struct auth *a, const char *text, struct error *err)
+{
+    pthread_mutex_lock(&a->lock);
+    enum auth_challenge_verdict v = auth_challenges_take(&a->challenges, clock_ms(), text);
+    pthread_mutex_unlock(&a->lock);
+    return v == AUTH_CHALLENGE_TAKEN
+               ? 0
+               : error_set(err, E_UNAUTHORIZED, "%s", auth_challenge_words(v));
+}
+
+/* The greeting's challenge, and with it the node that it must name; the earlier form has none. */
+static int need_challenge(struct auth *a, json_t *doc, struct auth_greeting *g, struct error *err)
+{
+    static const char *const fields[] = {"challenge", NULL};
+    const char **const texts[] = {&g->server_nonce};
+    if (json_object_get(doc, fields[0]) == NULL)
+        return 0;
+    g->server_node = a->node;
+    return auth_need_words(doc, fields, texts, err);
+}
+
 static int take_greeting(struct auth *a, json_t *doc, struct auth_greeting *g,
                          struct cluster_key *k, struct error *err)
 {
@@ -170,23 +237,28 @@ static int take_greeting(struct auth *a, json_t *doc, struct auth_greeting *g,
                                   &proof};
     char wanted[AUTH_HEX_MAX];
     int code = auth_need_words(doc, fields, texts, err);
+    if (code == 0)
+        code = need_key(a, g->key_id, g->client_node, k, err);
+    if (code == 0)
+        code = need_challenge(a, doc, g, err);
     if (code != 0)
         return code;
-    if (!key_copy(a, g->key_id, k))
-        return error_set(err, E_UNAUTHORIZED, "node '%s' has another cluster key", g->client_node);
     auth_hello_proof(k->secret, g, wanted);
     if (!auth_same(proof, wanted))
-        return error_set(err, E_UNAUTHORIZED, "the greeting is not signed with the cluster's key");
-    return 0;
+        return error_set(err, E_UNAUTHORIZED,
+                         "the greeting is not signed with the cluster's key for node '%s'",
+                         a->node);
+    return g->server_nonce != NULL ? take_challenge(a, g->server_nonce, err) : 0;
 }
 
 /* The key may have been taken away since the greeting was checked (auth_reload): no session begins
  * with it then. */
-static void remember(struct auth *a, const struct cluster_key *k, const struct auth_greeting *g)
+static void remember(struct auth *a, enum auth_session_room room, const struct cluster_key *k,
+                     const struct auth_greeting *g)
 {
     pthread_mutex_lock(&a->lock);
     if (cluster_keys_find(&a->keys, k->id) != NULL) {
-        struct auth_session *x = auth_sessions_add(a->sessions, g->session);
+        struct auth_session *x = auth_sessions_add(a->sessions, room, g->session);
         auth_session_key(k->secret, g, x->key);
     }
     pthread_mutex_unlock(&a->lock);
@@ -196,6 +268,7 @@ static char *welcome(struct auth *a, const struct cluster_key *k, struct auth_gr
 {
     unsigned char bytes[AUTH_NONCE_BYTES];
     char nonce[AUTH_HEX_MAX], session[AUTH_HEX_MAX], proof[AUTH_HEX_MAX];
+    enum auth_session_room room = g->server_nonce != NULL ? ROOM_FRESH : ROOM_EARLIER;
     random_bytes(bytes, AUTH_NONCE_BYTES);
     format_hex(bytes, AUTH_NONCE_BYTES, nonce);
     random_bytes(bytes, AUTH_SESSION_BYTES);
@@ -205,27 +278,39 @@ static char *welcome(struct auth *a, const struct cluster_key *k, struct auth_gr
     g->server_nonce = nonce;
     g->session = session;
     auth_welcome_proof(k->secret, g, proof);
-    remember(a, k, g);
+    remember(a, room, k, g);
     _cleanup_json_ json_t *doc =
         json_pack("{s:s, s:s, s:s, s:s, s:s}", "node", a->node, "boot", a->boot, "nonce", nonce,
                   "session", session, "proof", proof);
     return json_text(doc);
 }
 
-int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer, struct error *err)
+static int open_session(struct auth *a, json_t *doc, char **answer, struct error *err)
 {
-    _cleanup_json_ json_t *doc = NULL;
     struct auth_greeting g = {0};
     struct cluster_key k = {0};
-    if (!auth_has_key(a))
-        return error_set(err, E_UNSUPPORTED, "node '%s' was started without a cluster key",
-                         a->node);
-    int code = json_parse(greeting, len, &doc, err);
-    if (code == 0)
-        code = take_greeting(a, doc, &g, &k, err);
+    int code = take_greeting(a, doc, &g, &k, err);
     if (code == 0)
         *answer = welcome(a, &k, &g);
     OPENSSL_cleanse(&k, sizeof k);
+    return code;
+}
+
+int auth_answer(struct auth *a, const char *text, size_t len, char **answer, bool *opened,
+                struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    *opened = false;
+    if (!auth_has_key(a))
+        return error_set(err, E_UNSUPPORTED, "node '%s' was started without a cluster key",
+                         a->node);
+    int code = json_parse(text, len, &doc, err);
+    if (code != 0)
+        return code;
+    if (json_object_get(doc, "ask") != NULL)
+        return challenge(a, doc, answer, err);
+    code = open_session(a, doc, answer, err);
+    *opened = code == 0;
     return code;
 }
 

@@ -1,7 +1,9 @@
 /* Proof of membership on the intra-cluster networks.
  *
  *     caller                                        called
- *       │  POST /v1/intra/session: who, nonce, proof ──▶ │  knows the key: a member, or a
+ *       │  POST /v1/intra/session: who ────────────────▶ │
+ *       │ ◀── node, challenge                            │  a challenge that is taken once
+ *       │  POST: who, challenge, nonce, proof ─────────▶ │  knows the key: a member, or a
  * repetition │ ◀── session, who, nonce, proof                 │ │  key of the session, from the
  * cluster's key    │  the same key │  and both nonces                               │ │  Dfc-Auth:
  * 1 session counter digest mac ─────▶ │  the session is open, the counter new
@@ -10,6 +12,12 @@
  * overheard proves nothing: a greeting gives a session whose key only a member can compute, a
  * request has a counter that is taken once.  A session lasts until one of the two processes ends; a
  * caller whose session is not known (any more) opens another by itself (http_client.c).
+ *
+ * The proof of a greeting is over the other side's node and its challenge (auth_challenges.h): a
+ * greeting is good for one session, at one process.  Nodes of the release before this one know no
+ * challenges.  To their refusal (E_JSON) a caller answers with a greeting of the earlier form, and
+ * a node takes that form from callers; the sessions that it opens have a room of their own
+ * (auth_sessions.h).  The next release takes it no longer.
  *
  * One struct auth for each daemon: its servers ask it (gate.c), its clients sign with it
  * (http_session.c), so that a new call between nodes is signed, and a new route is closed, without
@@ -61,11 +69,17 @@ void auth_stamp(const struct auth *a, struct auth_stamp *out);
 
 /* --- opening a session ------------------------------------------------------------------------ */
 
+/* The JSON of the question for a challenge, whose answer auth_caller_challenged() takes; malloc'ed.
+ */
+char *auth_ask(struct auth *a, struct auth_opening *o);
 /* The JSON of a greeting; malloc'ed. */
 char *auth_greet(struct auth *a, struct auth_opening *o);
-/* The called side: takes a greeting, remembers the session, gives the answer's JSON (malloc'ed).
- * E_UNAUTHORIZED, E_JSON; E_UNSUPPORTED without a key. */
-int auth_answer(struct auth *a, const char *greeting, size_t len, char **answer, struct error *err);
+/* The called side: gives a challenge to a question; takes a greeting and remembers the session
+ * (`opened`).  The answer's JSON is malloc'ed.  E_UNAUTHORIZED, E_JSON; E_UNSUPPORTED without a
+ * key.
+ */
+int auth_answer(struct auth *a, const char *text, size_t len, char **answer, bool *opened,
+                struct error *err);
 /* The caller takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side
  * has no proof, E_JSON. */
 int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer, size_t len,

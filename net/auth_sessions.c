@@ -15,7 +15,7 @@ struct row {
 };
 
 struct auth_sessions {
-    struct row rows[2]; /* [proven] */
+    struct row rows[AUTH_SESSION_ROOMS];
     struct auth_session *chains[CHAINS];
 };
 
@@ -56,7 +56,7 @@ static void forget(struct auth_sessions *s, struct auth_session *x)
     while (*at != x)
         at = &(*at)->chain;
     *at = x->chain;
-    row_remove(&s->rows[x->proven], x);
+    row_remove(&s->rows[x->room], x);
     session_free(x);
 }
 
@@ -69,8 +69,9 @@ static void make_room(struct auth_sessions *s, struct row *row)
 struct auth_sessions *auth_sessions_new(size_t fresh_max, size_t proven_max)
 {
     struct auth_sessions *s = xcalloc(1, sizeof *s);
-    s->rows[false].max = fresh_max;
-    s->rows[true].max = proven_max;
+    s->rows[ROOM_EARLIER].max = fresh_max;
+    s->rows[ROOM_FRESH].max = fresh_max;
+    s->rows[ROOM_PROVEN].max = proven_max;
     return s;
 }
 
@@ -78,20 +79,22 @@ void auth_sessions_free(struct auth_sessions *s)
 {
     if (s == NULL)
         return;
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < AUTH_SESSION_ROOMS; i++) {
         while (s->rows[i].oldest != NULL)
             forget(s, s->rows[i].oldest);
     }
     free(s);
 }
 
-struct auth_session *auth_sessions_add(struct auth_sessions *s, const char *id)
+struct auth_session *auth_sessions_add(struct auth_sessions *s, enum auth_session_room room,
+                                       const char *id)
 {
-    struct row *row = &s->rows[false];
+    struct row *row = &s->rows[room];
     make_room(s, row);
     struct auth_session *x = xcalloc(1, sizeof *x);
     struct auth_session **chain = chain_of(s, id);
     snprintf(x->id, sizeof x->id, "%s", id);
+    x->room = room;
     x->chain = *chain;
     *chain = x;
     row_append(row, x);
@@ -108,14 +111,17 @@ struct auth_session *auth_sessions_find(struct auth_sessions *s, const char *id)
 
 void auth_sessions_used(struct auth_sessions *s, struct auth_session *x)
 {
-    struct row *row = &s->rows[true];
-    row_remove(&s->rows[x->proven], x);
+    struct row *row = &s->rows[ROOM_PROVEN];
+    row_remove(&s->rows[x->room], x);
     make_room(s, row);
-    x->proven = true;
+    x->room = ROOM_PROVEN;
     row_append(row, x);
 }
 
 size_t auth_sessions_count(const struct auth_sessions *s)
 {
-    return s->rows[0].count + s->rows[1].count;
+    size_t count = 0;
+    for (size_t i = 0; i < AUTH_SESSION_ROOMS; i++)
+        count += s->rows[i].count;
+    return count;
 }

@@ -46,13 +46,44 @@ struct link {
     unsigned char key[AUTH_MAC_BYTES];
 };
 
-static int open_between(struct auth *client, struct auth *server, struct link *l,
-                        struct error *err)
+static int hear(struct auth *server, const char *text, char **answer, struct error *err)
+{
+    bool opened;
+    return auth_answer(server, text, strlen(text), answer, &opened, err);
+}
+
+/* A greeting for the server, with a challenge of its own; malloc'ed. */
+static char *greet(struct auth *client, struct auth *server, struct auth_opening *o)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *question = auth_ask(client, o);
+    _cleanup_free_ char *answer = NULL;
+    if (hear(server, question, &answer, &err) != 0 ||
+        auth_caller_challenged(o, answer, strlen(answer), &err) != 0)
+        fail_msg("%s", err.message);
+    return auth_greet(client, o);
+}
+
+/* As a node of the earlier release greets; malloc'ed. */
+static char *greet_earlier(struct auth *client, struct auth_opening *o)
+{
+    *o = (struct auth_opening){0};
+    return auth_greet(client, o);
+}
+
+static int open_between(struct auth *client, struct auth *server, struct link *l, struct error *err)
 {
     struct auth_opening o;
+    _cleanup_free_ char *question = auth_ask(client, &o);
+    _cleanup_free_ char *challenge = NULL;
+    int code = hear(server, question, &challenge, err);
+    if (code == 0)
+        code = auth_caller_challenged(&o, challenge, strlen(challenge), err);
+    if (code != 0)
+        return code;
     _cleanup_free_ char *greeting = auth_greet(client, &o);
     _cleanup_free_ char *answer = NULL;
-    int code = auth_answer(server, greeting, strlen(greeting), &answer, err);
+    code = hear(server, greeting, &answer, err);
     return code != 0 ? code : auth_opened(client, &o, answer, strlen(answer), l->id, l->key, err);
 }
 
@@ -167,36 +198,108 @@ static void test_a_greeting_that_was_changed_is_refused(void **state)
     struct auth *p = node("p1", KEY_A), *t = node("t1", KEY_A);
     struct auth_opening o;
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *greeting = auth_greet(p, &o);
+    _cleanup_free_ char *greeting = greet(p, t, &o);
     _cleanup_free_ char *answer = NULL;
     char *name = strstr(greeting, "\"p1\"");
     assert_non_null(name);
     name[2] = '2';
-    assert_int_equal(auth_answer(t, greeting, strlen(greeting), &answer, &err), E_UNAUTHORIZED);
-    assert_int_equal(auth_answer(t, "{}", 2, &answer, &err), E_JSON);
-    assert_int_equal(auth_answer(t, "x", 1, &answer, &err), E_JSON);
+    assert_int_equal(hear(t, greeting, &answer, &err), E_UNAUTHORIZED);
+    assert_int_equal(hear(t, "{}", &answer, &err), E_JSON);
+    assert_int_equal(hear(t, "{\"ask\": \"challenge\"}", &answer, &err), E_JSON);
+    assert_int_equal(hear(t, "x", &answer, &err), E_JSON);
     assert_null(answer);
+    name[2] = '1'; /* no changed one has used the challenge up */
+    assert_int_equal(hear(t, greeting, &answer, &err), 0);
     auth_free(p);
     auth_free(t);
 }
 
-/* Sent again it gives another session, of whose key the nonce of the other side is a part. */
-static void test_a_greeting_that_was_overheard_gives_no_key(void **state)
+static void test_a_greeting_is_for_one_session_at_one_process(void **state)
+{
+    (void)state;
+    struct auth *p = node("p1", KEY_A), *t = node("t1", KEY_A), *namesake = node("t1", KEY_A);
+    struct auth *other = node("t2", KEY_A);
+    struct auth_opening o;
+    struct link l;
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *greeting = greet(p, t, &o);
+    _cleanup_free_ char *answer = NULL, *again = NULL;
+    assert_int_equal(hear(other, greeting, &again, &err), E_UNAUTHORIZED);
+    assert_non_null(strstr(err.message, "for node 't2'"));
+    assert_int_equal(hear(namesake, greeting, &again, &err), E_UNAUTHORIZED);
+    assert_non_null(strstr(err.message, "not of this process"));
+    assert_int_equal(hear(t, greeting, &answer, &err), 0);
+    assert_int_equal(hear(t, greeting, &again, &err), E_UNAUTHORIZED);
+    assert_non_null(strstr(err.message, "was sent before"));
+    assert_null(again);
+    assert_int_equal(auth_opened(p, &o, answer, strlen(answer), l.id, l.key, &err), 0);
+    auth_free(p);
+    auth_free(t);
+    auth_free(namesake);
+    auth_free(other);
+}
+
+/* Who carries packets elsewhere gives the challenge of one node and the answer of another. */
+static void test_the_answer_is_of_the_node_that_gave_the_challenge(void **state)
+{
+    (void)state;
+    struct auth *p = node("p1", KEY_A), *t = node("t1", KEY_A);
+    struct auth_opening o;
+    struct link l;
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *greeting = greet(p, t, &o);
+    _cleanup_free_ char *answer = NULL;
+    assert_int_equal(hear(t, greeting, &answer, &err), 0);
+    snprintf(o.node, sizeof o.node, "t2");
+    assert_int_equal(auth_opened(p, &o, answer, strlen(answer), l.id, l.key, &err), E_UNAUTHORIZED);
+    assert_non_null(strstr(err.message, "node 't1' answers a greeting for node 't2'"));
+    auth_free(p);
+    auth_free(t);
+}
+
+/* Of the earlier form: sent again it gives another session, of whose key the nonce of the other
+ * side is a part. */
+static void test_an_earlier_greeting_that_was_overheard_gives_no_key(void **state)
 {
     (void)state;
     struct auth *p = node("p1", KEY_A), *t = node("t1", KEY_A);
     struct auth_opening o;
     struct link l, other;
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *greeting = auth_greet(p, &o);
+    _cleanup_free_ char *greeting = greet_earlier(p, &o);
     _cleanup_free_ char *one = NULL, *two = NULL;
-    assert_int_equal(auth_answer(t, greeting, strlen(greeting), &one, &err), 0);
-    assert_int_equal(auth_answer(t, greeting, strlen(greeting), &two, &err), 0);
+    assert_int_equal(hear(t, greeting, &one, &err), 0);
+    assert_int_equal(hear(t, greeting, &two, &err), 0);
     assert_int_equal(auth_opened(p, &o, one, strlen(one), l.id, l.key, &err), 0);
     assert_int_equal(auth_opened(p, &o, two, strlen(two), other.id, other.key, &err), 0);
     assert_string_not_equal(l.id, other.id);
     assert_memory_not_equal(l.key, other.key, AUTH_MAC_BYTES);
+    const struct auth_claim c = sign(&l, "/one", 1);
+    assert_int_equal(ask(t, &l, &c, "/one"), AUTH_PROVEN);
     auth_free(p);
+    auth_free(t);
+}
+
+/* Greetings of both forms that were overheard, sent again and again, push out nobody's session. */
+static void test_greetings_sent_again_push_out_nobody(void **state)
+{
+    (void)state;
+    struct auth *p = node("p1", KEY_A), *other = node("p2", KEY_A), *t = node("t1", KEY_A);
+    struct auth_opening o;
+    struct link l;
+    _cleanup_free_ char *overheard = greet(p, t, &o);
+    _cleanup_free_ char *earlier = greet_earlier(p, &o);
+    need_open(other, t, &l);
+    for (size_t i = 0; i < 300; i++) {
+        _cleanup_free_ char *answer = NULL;
+        _cleanup_free_ char *another = NULL;
+        assert_int_equal(hear(t, overheard, &answer, NULL), i == 0 ? 0 : E_UNAUTHORIZED);
+        assert_int_equal(hear(t, earlier, &another, NULL), 0);
+    }
+    const struct auth_claim c = sign(&l, "/one", 1);
+    assert_int_equal(ask(t, &l, &c, "/one"), AUTH_PROVEN);
+    auth_free(p);
+    auth_free(other);
     auth_free(t);
 }
 
@@ -207,10 +310,10 @@ static void test_an_answer_without_the_key_is_refused(void **state)
     struct auth_opening o, later;
     struct link l;
     struct error err = ERROR_INIT;
-    _cleanup_free_ char *greeting = auth_greet(p, &o);
-    _cleanup_free_ char *next = auth_greet(p, &later);
+    _cleanup_free_ char *greeting = greet(p, t, &o);
+    _cleanup_free_ char *next = greet(p, t, &later);
     _cleanup_free_ char *answer = NULL;
-    assert_int_equal(auth_answer(t, greeting, strlen(greeting), &answer, &err), 0);
+    assert_int_equal(hear(t, greeting, &answer, &err), 0);
     assert_int_equal(auth_opened(p, &later, answer, strlen(answer), l.id, l.key, &err),
                      E_UNAUTHORIZED); /* an answer to something else */
     char *session = strstr(answer, "\"session\"");
@@ -254,15 +357,17 @@ static void test_fresh_sessions_push_out_one_another(void **state)
 {
     (void)state;
     struct auth_sessions *s = auth_sessions_new(2, 2);
-    auth_sessions_used(s, auth_sessions_add(s, "proven"));
-    auth_sessions_add(s, "one");
-    auth_sessions_add(s, "two");
-    auth_sessions_add(s, "three");
+    auth_sessions_used(s, auth_sessions_add(s, ROOM_FRESH, "proven"));
+    auth_sessions_add(s, ROOM_FRESH, "one");
+    auth_sessions_add(s, ROOM_FRESH, "two");
+    auth_sessions_add(s, ROOM_FRESH, "three");
+    auth_sessions_add(s, ROOM_EARLIER, "earlier");
+    assert_non_null(auth_sessions_find(s, "earlier"));
     assert_null(auth_sessions_find(s, "one"));
     assert_non_null(auth_sessions_find(s, "two"));
     assert_non_null(auth_sessions_find(s, "three"));
     assert_non_null(auth_sessions_find(s, "proven"));
-    assert_int_equal(auth_sessions_count(s), 3);
+    assert_int_equal(auth_sessions_count(s), 4);
     auth_sessions_free(s);
 }
 
@@ -270,10 +375,10 @@ static void test_the_least_recently_used_goes(void **state)
 {
     (void)state;
     struct auth_sessions *s = auth_sessions_new(2, 2);
-    auth_sessions_used(s, auth_sessions_add(s, "one"));
-    auth_sessions_used(s, auth_sessions_add(s, "two"));
+    auth_sessions_used(s, auth_sessions_add(s, ROOM_FRESH, "one"));
+    auth_sessions_used(s, auth_sessions_add(s, ROOM_FRESH, "two"));
     auth_sessions_used(s, auth_sessions_find(s, "one"));
-    auth_sessions_used(s, auth_sessions_add(s, "three"));
+    auth_sessions_used(s, auth_sessions_add(s, ROOM_FRESH, "three"));
     assert_non_null(auth_sessions_find(s, "one"));
     assert_null(auth_sessions_find(s, "two"));
     assert_non_null(auth_sessions_find(s, "three"));
@@ -336,7 +441,10 @@ int main(void)
         cmocka_unit_test(test_a_node_that_began_anew_knows_no_session),
         cmocka_unit_test(test_who_has_another_key_is_refused),
         cmocka_unit_test(test_a_greeting_that_was_changed_is_refused),
-        cmocka_unit_test(test_a_greeting_that_was_overheard_gives_no_key),
+        cmocka_unit_test(test_a_greeting_is_for_one_session_at_one_process),
+        cmocka_unit_test(test_the_answer_is_of_the_node_that_gave_the_challenge),
+        cmocka_unit_test(test_an_earlier_greeting_that_was_overheard_gives_no_key),
+        cmocka_unit_test(test_greetings_sent_again_push_out_nobody),
         cmocka_unit_test(test_an_answer_without_the_key_is_refused),
         cmocka_unit_test(test_without_a_key_there_is_no_session),
         cmocka_unit_test(test_keys_are_changed_without_a_pause),

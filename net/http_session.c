@@ -22,6 +22,7 @@ struct peer {
     struct session_desk *desk;
     char *origin; /* "http://host:port" */
     bool opening;
+    bool asking; /* for a challenge, with which the session is then opened */
     bool open;
     struct auth_opening opened_with;
     char id[2 * AUTH_SESSION_BYTES + 1];
@@ -169,27 +170,41 @@ static const char *no_session(int code)
                            : "no session";
 }
 
-static void opened(void *arg, struct http_result *r)
+static void settle(struct peer *p, int code, struct error *err)
 {
-    struct peer *p = arg;
-    struct error err = ERROR_INIT;
-    int code = http_result_error(r, p->origin, &err);
-    if (code == 0)
-        code = auth_opened(p->desk->auth, &p->opened_with, buf_str(&r->body), r->body.len, p->id,
-                           p->key, &err);
     p->opening = false;
     p->open = code == 0;
     p->counter = 0;
     if (code != 0)
-        error_recode(&err, code_of_refusal(code), "%s", no_session(code));
-    go_on(p, code != 0 ? &err : NULL);
+        error_recode(err, code_of_refusal(code), "%s", no_session(code));
+    go_on(p, code != 0 ? err : NULL);
 }
 
-static void open_session(struct peer *p)
+static void send_greeting(struct peer *p, bool asking);
+
+static void answered(void *arg, struct http_result *r)
+{
+    struct peer *p = arg;
+    struct error err = ERROR_INIT;
+    int code = http_result_error(r, p->origin, &err);
+    bool earlier = p->asking && auth_caller_is_earlier(code);
+    if (code == 0 && p->asking)
+        code = auth_caller_challenged(&p->opened_with, buf_str(&r->body), r->body.len, &err);
+    else if (code == 0)
+        code = auth_opened(p->desk->auth, &p->opened_with, buf_str(&r->body), r->body.len, p->id,
+                           p->key, &err);
+    if (p->asking && (code == 0 || earlier))
+        send_greeting(p, false);
+    else
+        settle(p, code, &err);
+}
+
+static void send_greeting(struct peer *p, bool asking)
 {
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     _cleanup_free_ char *url = xprintf("%s%s", p->origin, SESSION_PATH);
-    _cleanup_free_ char *greeting = auth_greet(p->desk->auth, &p->opened_with);
+    _cleanup_free_ char *greeting = asking ? auth_ask(p->desk->auth, &p->opened_with)
+                                           : auth_greet(p->desk->auth, &p->opened_with);
     const struct http_call spec = {.method = HTTP_POST,
                                    .url = url,
                                    .headers = headers,
@@ -201,7 +216,8 @@ static void open_session(struct peer *p)
     struct call *c = call_new(&spec);
     c->opens_session = true;
     p->opening = true;
-    call_launch(p->desk->client, c, opened, p);
+    p->asking = asking;
+    call_launch(p->desk->client, c, answered, p);
 }
 
 /* --- signing ---------------------------------------------------------------------------------- */
@@ -307,7 +323,7 @@ enum session_answer session_sign(struct session_desk *d, struct call *c)
     if (!p->open) {
         wait_for(p, c);
         if (!p->opening)
-            open_session(p);
+            send_greeting(p, true);
         return SESSION_WAIT;
     }
     session_unsign(c);

@@ -10,11 +10,12 @@ static void greeted(struct http_request *req, const char *data, size_t len)
 {
     _cleanup_free_ char *answer = NULL;
     struct error err = ERROR_INIT;
-    if (auth_answer(req->server->auth, data, len, &answer, &err) != 0) {
+    bool opened;
+    if (auth_answer(req->server->auth, data, len, &answer, &opened, &err) != 0) {
         http_reply_error(req, &err);
         return;
     }
-    http_reply_data(req, 201, "application/json", answer, strlen(answer));
+    http_reply_data(req, opened ? 201 : 200, "application/json", answer, strlen(answer));
 }
 
 static void open_begin(struct http_request *req)
@@ -29,9 +30,13 @@ const struct http_route session_routes[] = {
      .nets = NET_CONTROL | NET_DATA,
      .open = true,
      .begin = open_begin,
-     .summary = "A node opens a session, with which it signs its calls to this one.",
-     .body = "`{\"key\", \"node\", \"boot\", \"nonce\", \"proof\"}` (common/auth_mac.h)",
-     .reply = "201 and `{\"node\", \"boot\", \"nonce\", \"session\", \"proof\"}`",
-     .errors = "unauthorized (another key) not_supported (this node has no key)"},
+     .summary = "A node asks for a challenge, and then opens a session, with which it signs its "
+                "calls to this one.",
+     .body = "`{\"ask\": \"challenge\", \"key\", \"node\", \"boot\"}`, then `{\"key\", \"node\", "
+             "\"boot\", \"nonce\", \"challenge\", \"proof\"}` (common/auth_mac.h)",
+     .reply = "200 and `{\"node\", \"challenge\"}`, then 201 and `{\"node\", \"boot\", \"nonce\", "
+              "\"session\", \"proof\"}`",
+     .errors = "unauthorized (another key, or a greeting that was sent before) not_supported (this "
+               "node has no key)"},
     {.name = NULL},
 };

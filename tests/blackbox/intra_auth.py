@@ -127,6 +127,21 @@ def test_a_signature_counts_once(c):
     check(b"http_unauthorized_total" in c.call("GET", "/metrics", node="t1").body, "no metric")
 
 
+def test_a_greeting_counts_once(c):
+    url = listeners(c, "t1")["control"] + "/v1/intra/session"
+    question = authref.Session.question(c.member.key)
+    challenge = c.http.request("POST", url, question).expect(200).json()
+    equal(challenge["node"], "t1", "the node that gives the challenge")
+    greeting, _ = authref.Session.greeting(c.member.key, challenge)
+    other = listeners(c, "t2")["control"] + "/v1/intra/session"
+    c.http.request("POST", other, greeting).expect(401, "unauthorized", "for node 't2'")
+    c.http.request("POST", url, greeting).expect(201)
+    c.http.request("POST", url, greeting).expect(401, "unauthorized", "was sent before")
+    earlier, g = authref.Session.greeting(c.member.key)
+    answer = c.http.request("POST", url, earlier).expect(201).json()
+    authref.Session.opened(c.member.key, g, answer)
+
+
 def test_a_body_is_the_one_that_was_signed(c):
     before = everything(c)
     state = dict(before[0], version=before[0]["version"] + 100)

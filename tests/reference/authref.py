@@ -39,7 +39,9 @@ def lines(label, g):
 
 
 def hello_proof(secret, g):
-    return mac(secret, lines("dfc-hello-1", g)).hex()
+    """The release before challenges has another label, and no lines of the server's."""
+    label = "dfc-hello-2" if "server_nonce" in g else "dfc-hello-1"
+    return mac(secret, lines(label, g)).hex()
 
 
 def welcome_proof(secret, g):
@@ -71,12 +73,25 @@ class Session:
         self.id, self.key, self.counter = session, key, 0
 
     @staticmethod
-    def greeting(key_text, node="test", boot="test"):
-        """(The body that opens a session, and what must be remembered of it.)"""
+    def question(key_text, node="test", boot="test"):
+        """The body that asks for a challenge."""
+        key = key_id(secret_of(key_text))
+        return json.dumps({"ask": "challenge", "key": key, "node": node, "boot": boot}).encode()
+
+    @staticmethod
+    def greeting(key_text, challenge=None, node="test", boot="test"):
+        """(The body that opens a session, and what must be remembered of it.)
+
+        `challenge`: the answer to the question; None: a greeting of the release before challenges.
+        """
         secret = secret_of(key_text)
         g = {"key_id": key_id(secret), "client_node": node,
              "client_boot": boot, "client_nonce": secrets.token_hex(32)}
+        if challenge is not None:
+            g.update(server_node=challenge["node"], server_nonce=challenge["challenge"])
         body = {"key": g["key_id"], "node": node, "boot": boot, "nonce": g["client_nonce"], "proof": hello_proof(secret, g)}
+        if challenge is not None:
+            body["challenge"] = challenge["challenge"]
         return json.dumps(body).encode(), g
 
     @classmethod
@@ -92,7 +107,10 @@ class Session:
     @classmethod
     def open(cls, http, url, key_text, **who):
         """`http` has request(method, url, body); url: "http://host:port" of the listener."""
-        body, g = cls.greeting(key_text, **who)
+        reply = http.request("POST", url + "/v1/intra/session", cls.question(key_text, **who))
+        if reply.status != 200:
+            raise ValueError(f"no challenge: {reply!r}")
+        body, g = cls.greeting(key_text, json.loads(reply.body), **who)
         reply = http.request("POST", url + "/v1/intra/session", body)
         if reply.status != 201:
             raise ValueError(f"no session: {reply!r}")
@@ -117,7 +135,8 @@ def vectors():
     secret = secret_of("0123456789abcdef0123456789abcdef")
     g = {"key_id": key_id(secret), "client_node": "p1",
          "client_boot": "bootofp1", "client_nonce": "11" * 32}
-    hello = hello_proof(secret, g)
+    earlier = hello_proof(secret, g)
+    hello = hello_proof(secret, dict(g, server_node="t1", server_nonce="22" * 32))
     g.update(server_node="t1", server_boot="bootoft1", server_nonce="22" * 32, session="33" * 16)
     key = session_key(secret, g)
     body = b'{"action": "run"}'
@@ -126,7 +145,7 @@ def vectors():
                          [("Content-Type", "application/json"), ("Dfc-State", "c-0123456789 1.4"),
                           ("Dfc-Auth", "not counted"), ("DFC-Forwarded", "p2")])
     stream = request_mac(key, g["session"], 8, "PUT", "/v1/objects/b/a%20b", "", -1, "-")
-    return {"secret": secret.hex(), "key_id": g["key_id"], "hello": hello,
+    return {"secret": secret.hex(), "key_id": g["key_id"], "earlier_hello": earlier, "hello": hello,
             "welcome": welcome_proof(secret, g), "session": key.hex(), "digest": digest_of(body),
             "request": signed, "stream": stream}
 
