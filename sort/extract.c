@@ -1,6 +1,7 @@
 #include "sort/extract.h"
 
 #include <pthread.h>
+#include <stdarg.h>
 
 #include "common/fault.h"
 #include "common/mem.h"
@@ -10,8 +11,16 @@
 #include "sort/group.h"
 #include "sort/tar.h"
 
+/* Input shards that are not there: the first is named, all are counted. */
+struct missing {
+    char *first;
+    uint64_t count;
+};
+
 struct extract {
     struct sort_context *c;
+    uint64_t shards; /* that this target should have */
+    struct missing missing;
     unsigned since;
     struct catalog *catalog;
     struct contents *contents; /* or NULL */
@@ -20,25 +29,36 @@ struct extract {
     const uint32_t *fresh; /* numbers of the shards that are to be read */
 };
 
-static int note_missing(struct sort_context *c, const struct sort_shard_info *info,
-                        struct error *err)
+static void note_missing(struct extract *x, const struct sort_shard_info *info)
 {
-    if (c->spec->missing_shards == SORT_ABORT)
-        return error_set(err, E_SHARD_MISSING, "shard '%s/%s' does not exist",
-                         c->spec->input_bucket, info->name);
-    if (c->spec->missing_shards == SORT_WARN)
-        notes_add(&c->notes, "shard '%s' does not exist", info->name);
-    return 0;
+    if (x->missing.count++ == 0)
+        x->missing.first = xstrdup(info->name);
+    if (x->c->spec->missing_shards == SORT_WARN)
+        notes_add(&x->c->notes, "shard '%s' does not exist", info->name);
+}
+
+static int check_missing(const struct extract *x, struct error *err)
+{
+    const struct sort_spec *spec = x->c->spec;
+    if (spec->missing_shards != SORT_ABORT || x->missing.count == 0)
+        return 0;
+    return error_set(err, E_SHARD_MISSING,
+                     "shard '%s/%s' does not exist (%llu of this target's %llu shards are missing)",
+                     spec->input_bucket, x->missing.first, (unsigned long long)x->missing.count,
+                     (unsigned long long)x->shards);
 }
 
 static int each_shard(void *arg, const struct sort_shard_info *info, struct error *err)
 {
     struct extract *x = arg;
     int rc = links_check(x->c->links, err);
+    x->shards++;
     if (rc != 0 || info->without < x->since)
         return rc;
-    if (info->missing)
-        return note_missing(x->c, info, err);
+    if (info->missing) {
+        note_missing(x, info);
+        return 0;
+    }
     if (catalog_count(x->catalog) == SORT_SHARDS_MAX)
         return error_set(err, E_SPEC, "the request has more than %u input shards", SORT_SHARDS_MAX);
     catalog_add(x->catalog, info->name, info->place, info->size);
@@ -128,7 +148,30 @@ struct drain {
     uint64_t keys[BATCH]; /* of a shuffle */
     struct content_key content;
     struct keymap_search *map; /* or NULL */
+    struct error lack;         /* the first record without a key, where that ends the job */
+    uint64_t lacking;          /* such records */
 };
+
+/* The whole shard is looked at, so that its user learns how many records lack their key. */
+static void note_lacking(struct drain *d, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+static void note_lacking(struct drain *d, const char *fmt, ...)
+{
+    if (d->lacking++ > 0)
+        return;
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(d->lack.message, sizeof d->lack.message, fmt, ap);
+    va_end(ap);
+}
+
+static int check_lacking(const struct drain *d, struct error *err)
+{
+    if (d->lacking == 0)
+        return 0;
+    return error_set(err, E_KEY_MISSING, "%s (%llu of the shard's %llu records)", d->lack.message,
+                     (unsigned long long)d->lacking, (unsigned long long)group_count(d->group));
+}
 
 /* *left_out: the request puts up with a record that has no key, without the record. */
 static int record_content(struct drain *d, const struct group_record *r, bool *left_out,
@@ -143,8 +186,8 @@ static int record_content(struct drain *d, const struct group_record *r, bool *l
     const char *what = missing ? "has no member" : "has no key of the type in";
     *left_out = true;
     if (c->spec->missing_keys == SORT_ABORT)
-        return error_set(err, E_KEY_MISSING, "shard '%s': record '%.*s' %s '%s'", shard,
-                         shown(r->name_len), r->name, what, c->spec->content_extension);
+        note_lacking(d, "shard '%s': record '%.*s' %s '%s'", shard, shown(r->name_len), r->name,
+                     what, c->spec->content_extension);
     if (c->spec->missing_keys == SORT_WARN)
         notes_add(&c->notes, "shard '%s': record '%.*s' %s '%s' and is left out", shard,
                   shown(r->name_len), r->name, what, c->spec->content_extension);
@@ -182,9 +225,8 @@ static int record_group(struct drain *d, const struct group_record *r, uint32_t 
     const char *shard = catalog_shard(d->x->catalog, d->shard)->name;
     *left_out = true;
     if (c->spec->ekm_missing_key == SORT_ABORT)
-        return error_set(err, E_KEY_MISSING,
-                         "shard '%s': the external key map says nothing of record '%.*s'", shard,
-                         shown(r->name_len), r->name);
+        note_lacking(d, "shard '%s': the external key map says nothing of record '%.*s'", shard,
+                     shown(r->name_len), r->name);
     if (c->spec->ekm_missing_key == SORT_WARN)
         notes_add(&c->notes,
                   "shard '%s': the external key map says nothing of record '%.*s', which is left "
@@ -257,6 +299,8 @@ static int drain_all(struct drain *d, struct error *err)
         rc = drain_batch(d, count, err);
         left -= count;
     }
+    if (rc == 0)
+        rc = check_lacking(d, err);
     return rc != 0 ? rc : catalog_writer_finish(&d->writer, err);
 }
 
@@ -422,6 +466,8 @@ int extract_run(struct sort_context *c, unsigned since, struct catalog *catalog,
     int rc = c->env->pin_shards(c->env->ctx, c->spec, each_shard, &x, &pinned, err);
     if (rc == 0 && since > 0 && !pinned.again) /* what was extracted may be of other versions */
         rc = error_set(err, E_CANCELLED, "job '%s': the shards were pinned anew", c->job_id);
+    if (rc == 0)
+        rc = check_missing(&x, err);
     if (rc == 0) {
         c->inputs = pinned.stamp;
         rc = scan_fresh(&x, known, pinned.again, err);
@@ -430,5 +476,6 @@ int extract_run(struct sort_context *c, unsigned since, struct catalog *catalog,
                  rowset_spilled(rows) + (contents != NULL ? contents_spilled(contents) : 0) -
                      spilled);
     pthread_mutex_destroy(&x.lock);
+    free(x.missing.first);
     return rc;
 }

@@ -343,13 +343,25 @@ static void test_bad_shards(void **state)
                    "shard 's-bad.tar': hard link 'b.x' to 'a.x'");
 }
 
+/* All records of the first shard lack their key, and are counted. */
+static void test_missing_keys(void **state)
+{
+    struct world *w = *state;
+    world_make_dataset(w, 2);
+    const char *more = WORLD_PREFIX ", \"algorithm\": {\"kind\": \"content\", \"extension\": "
+                                    "\".nope\", \"content_key_type\": \"int\"}";
+    expect_refusal(w, more, E_KEY_MISSING, "has no member '.nope' (");
+    expect_refusal(w, more, E_KEY_MISSING, " of the shard's ");
+}
+
 static void test_missing_shards(void **state)
 {
     struct world *w = *state;
     world_make_dataset(w, 2);
     _cleanup_free_ char *more = xprintf(
         ", \"input_format\": \"s-{000..%03u}\", \"output_shard_size\": 9000", w->shards + 1);
-    expect_refusal(w, more, E_SHARD_MISSING, "does not exist");
+    expect_refusal(w, more, E_SHARD_MISSING, "does not exist (");
+    expect_refusal(w, more, E_SHARD_MISSING, "of this target's");
     _cleanup_free_ char *warn = xprintf("%s, \"missing_shards\": \"warn\"", more);
     struct sort_spec *spec = world_spec(warn);
     struct sim_config config = world_config(w, spec, 2);
@@ -457,6 +469,7 @@ int main(void)
         TEST(test_status_adds_up),
         TEST(test_dry_run),
         TEST(test_bad_shards),
+        TEST(test_missing_keys),
         TEST(test_missing_shards),
         TEST(test_existing_outputs),
         TEST(test_too_few_names),

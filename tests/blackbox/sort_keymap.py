@@ -155,7 +155,7 @@ def test_policies(c):
     c.put("maps", "part.txt", b"cat_.* p-%d\nno separator here\n")
     spec = {"ekm_file": "dfc://maps/part.txt"}
     failed(c, "invalid_spec", "line 2", **spec)
-    failed(c, "key_missing", "dog_", **spec, config={"ekm_malformed_line": "ignore"})
+    failed(c, "key_missing", "(2 of the shard's 3 records)", **spec, config={"ekm_malformed_line": "ignore"})
     job = finished(c, {**PACK, **spec, "ekm_malformed_line": "warn", "ekm_missing_key": "warn"})
     equal(list(records(c, "p-").values()), [[f"cat_{i}" for i in range(SHARDS)]], "records")
     check(any("line 2" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
