@@ -196,7 +196,7 @@ static int get_listed(struct get_many *m, struct dfc_list *list, const struct ar
     else if (rc != DFC_OK)
         tally_fail(m->tally, what, &err);
     else if (m->total_objects == 0 && !args->given[F_allow_empty] && !interrupted())
-        tally_nothing(m->tally, what, "no object has a name that begins so");
+        tally_no_object(m->tally, what, what);
     progress_free(m->bar);
     return tally_end(m->tally);
 }

@@ -106,8 +106,8 @@ static int end_listing(const struct listing *l, const struct args *args, const c
     if (l->glob != NULL)
         error_set(
             &e, E_NOTHING_MATCHED,
-            "no object matches '%s' (--allow-empty accepts that; --prefix takes '*' as it is)",
-            l->glob);
+            "no object matches '%s' (--allow-empty accepts that; --prefix takes '%c' as it is)",
+            l->glob, *name_pattern(l->glob));
     else
         error_set(&e, E_NOTHING_MATCHED,
                   "no object has a name that begins with '%s' (--allow-empty accepts that)",
@@ -152,7 +152,7 @@ int object_ls(struct ctl *ctl, const struct args *args)
         return bucket_ls(ctl, args);
     if (object_name_parse(args->words[0], &n, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
-    const char *glob = strpbrk(n.key, "*?") != NULL ? n.key : NULL;
+    const char *glob = name_pattern(n.key) != NULL ? n.key : NULL;
     _cleanup_free_ char *prefix = xstrndup(n.key, strcspn(n.key, "*?[\\"));
     if (glob != NULL && args->given[F_delimiter])
         return ctl_usage(ctl, "--delimiter does not go with a pattern such as '%s'", glob);

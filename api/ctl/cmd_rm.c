@@ -61,7 +61,7 @@ static void give_below(struct removal *r, const struct object_name *below, bool 
     if (rc < 0)
         tally_fail(r->tally, name, &err);
     else if (given == 0 && !may_be_empty && !interrupted())
-        tally_nothing(r->tally, name, "no object has a name that begins so");
+        tally_no_object(r->tally, name, below->key);
 }
 
 static int check_words(struct ctl *ctl, const struct args *args, struct object_name *names)

@@ -60,7 +60,7 @@ struct flag_help {
 };
 
 #define COMMAND_WORDS 2
-#define COMMAND_EXAMPLES 4
+#define COMMAND_EXAMPLES 5
 
 struct command {
     const char *noun;

@@ -6,6 +6,10 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
+#define KEY_IS_NO_PATTERN                                                   \
+    "A KEY or PREFIX is taken as it is: *, ? and [ stand for themselves.\n" \
+    "Only 'ls' takes patterns."
+
 #define OF_SORT_INPUT                                                                      \
     {F_template, "input_format: names of the input shards, such as shard-{000..999}.tar"}, \
     {                                                                                      \

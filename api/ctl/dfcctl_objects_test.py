@@ -317,12 +317,27 @@ class Directories(Case):
     def test_a_pattern_is_a_name(self):
         for words in (["get", "b/d/f*.bin"], ["cat", "b/d/f*.bin"], ["rm", "b/d/f*.bin"]):
             self.run_ctl(*words, code=3)
-            self.assertIn("does not exist; '*' is a part of the name here, no pattern\n", self.err)
+            self.assertIn("does not exist; '*' is a part of the name here, no pattern", self.err)
+        for words in (["get", "-r", "b/d/f[0-9]", "dst"], ["rm", "-r", "b/d/f[0-9]", "--yes"]):
+            self.run_ctl(*words, code=4)
+            self.assertIn("begins so; '[' is a part of the name here, no pattern", self.err)
         self.mock.create("b", {"f*": b"1"})
         self.assertEqual(self.run_ctl("cat", "b/f*"), b"1")
         self.run_ctl("cat", "none/f*", code=3)
         self.assertNotIn("pattern", self.err)
         self.run_ctl("rm", "b/f*")
+
+    def test_ls_takes_patterns(self):
+        self.mock.create("b", {"f1": b"", "f2": b"", "f3": b"", "f[12]": b"", "g1": b""})
+        for given, names in (("f[12]", "f1 f2"), ("f?", "f1 f2 f3"), ("*1", "f1 g1"),
+                             ("f\\[12]", "f[12]")):
+            doc = self.json("ls", "b/" + given)
+            self.assertEqual([e["name"] for e in doc["entries"]], names.split(), given)
+        doc = self.json("ls", "b", "--prefix", "f[")
+        self.assertEqual([e["name"] for e in doc["entries"]], ["f[12]"])
+        self.run_ctl("ls", "b/f[45]", code=4)
+        self.assertIn("no object matches 'f[45]'", self.err)
+        self.assertIn("--prefix takes '[' as it is", self.err)
 
     def test_rm_of_nothing(self):
         self.run_ctl("rm", "-r", "b/none/", "--yes", code=4)

@@ -26,13 +26,17 @@ void object_name_done(struct object_name *n)
     free(steal(n->key));
 }
 
+const char *name_pattern(const char *text)
+{
+    return strpbrk(text, "*?[");
+}
+
 void name_note_pattern(const char *key, struct dfc_error *err)
 {
-    const char *sign = strpbrk(key, "*?");
+    const char *sign = name_pattern(key);
     size_t len = strlen(err->message);
     if (sign != NULL && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0)
-        snprintf(err->message + len, sizeof err->message - len,
-                 "; '%c' is a part of the name here, no pattern", *sign);
+        snprintf(err->message + len, sizeof err->message - len, NAME_NO_PATTERN, *sign);
 }
 
 const char *name_base(const char *path)

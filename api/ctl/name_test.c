@@ -63,8 +63,12 @@ static void what_looks_like_a_pattern(void **state)
     (void)state;
     static const char *const rows[][3] = {
         {"k", "object_not_found", "gone"},
-        {"f*.bin", "object_not_found", "gone; '*' is a part of the name here, no pattern"},
-        {"d/f?", "object_not_found", "gone; '?' is a part of the name here, no pattern"},
+        {"f*.bin", "object_not_found",
+         "gone; '*' is a part of the name here, no pattern (only 'ls' takes patterns)"},
+        {"d/f?", "object_not_found",
+         "gone; '?' is a part of the name here, no pattern (only 'ls' takes patterns)"},
+        {"d/[ab]", "object_not_found",
+         "gone; '[' is a part of the name here, no pattern (only 'ls' takes patterns)"},
         {"f*", "bucket_not_found", "gone"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

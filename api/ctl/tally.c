@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include "api/ctl/interrupt.h"
+#include "api/ctl/name.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -83,6 +84,14 @@ void tally_nothing(struct tally *t, const char *name, const char *why)
     struct error e;
     error_set(&e, E_NOTHING_MATCHED, "%s (--allow-empty accepts that)", why);
     tally_fail_common(t, name, &e);
+}
+
+void tally_no_object(struct tally *t, const char *name, const char *key)
+{
+    static const char why[] = "no object has a name that begins so";
+    const char *sign = name_pattern(key);
+    _cleanup_free_ char *noted = sign != NULL ? xprintf("%s" NAME_NO_PATTERN, why, *sign) : NULL;
+    tally_nothing(t, name, noted != NULL ? noted : why);
 }
 
 void tally_kept(struct tally *t)
