@@ -3,11 +3,15 @@
 #
 #   ./test.sh                  all of it
 #   ./test.sh unit blackbox    these suites only, in build/ (also: sim, fuzz, sort, memory)
+#   ./test.sh --long           what is too long for every day: about 40 minutes on two quiet cores
 #
 #   build/         gcc, release               every suite
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it
 #   build-tsan/    gcc, thread                unit, and the same black-box tests
 #   build-fuzz/    clang, fuzzers             fuzz, for some seconds each
+#
+# --long runs the suite `long` (tests/long/meson.build) in build/, one test after the other, and each
+# fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
 #
 # Ends with the line "N passed, N failed, N skipped", and with 0 where nothing failed and nothing was
 # skipped without a reason in tests/allowed-skips.
@@ -54,10 +58,33 @@ run() {
     logs+=("$directory/meson-logs/testlog.json")
 }
 
+# Each test of the suite `long` alone, with what it takes said before it begins.
+run_long() {
+    local plan name minutes
+    plan=$(meson introspect build --tests | python3 tests/long/plan.py) || fail "no plan of long tests"
+    rm -f build/meson-logs/long*.json
+    while read -r name minutes; do
+        say "$name: about $minutes min"
+        meson test -C build --no-rebuild --print-errorlogs --suite long --logbase "$name" "$name" \
+            </dev/null || true
+        logs+=("build/meson-logs/$name.json")
+    done <<<"$plan"
+}
+
+run_fuzzers() {
+    export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
+    local count
+    count=$(meson introspect build-fuzz --tests | grep -o '"name": "[a-z0-9_]*_fuzz"' | wc -l)
+    say "$count fuzzers: about $((count * FUZZ_SECONDS / jobs / 60 + 1)) min"
+    run build-fuzz $((FUZZ_SECONDS / 60 + 1)) --suite fuzz
+}
+
 suites=()
 logs=()
+long=
 for suite in "$@"; do
     case $suite in
+    --long) long=yes ;;
     -*) fail "there is no option $suite; give names of suites, or nothing" ;;
     *) suites+=(--suite "$suite") ;;
     esac
@@ -68,7 +95,13 @@ require_packages $build_packages $test_packages
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/tests/tsan.suppressions"
 
-if [ ${#suites[@]} -gt 0 ]; then
+if [ -n "$long" ]; then
+    [ ${#suites[@]} -eq 0 ] || fail "--long runs its own suite: leave '${suites[1]}' out"
+    build build
+    build build-fuzz
+    run_long
+    run_fuzzers
+elif [ ${#suites[@]} -gt 0 ]; then
     build build
     run build 1 "${suites[@]}"
 else

@@ -456,7 +456,9 @@ def main():
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(number, lambda n, _: sys.exit(128 + n))
     try:
-        file_systems()
+        available = file_systems()
+        if options.fs and options.fs not in available:
+            raise Skipped(f"the kernel has no {options.fs}, or there is no {FILE_SYSTEMS[options.fs].make[0]}")
         namespaces.enter()
         if not options.keep:  # what is in memory ends with the test, too
             run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")

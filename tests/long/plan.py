@@ -1,0 +1,25 @@
+#!/usr/bin/env python3
+"""Which tests ./test.sh --long runs: reads `meson introspect --tests`, prints "NAME MINUTES" a line.
+
+The minutes are what a test takes about, by tests/long/meson.build."""
+
+import json
+import sys
+
+
+def rows(tests):
+    """[(name, minutes)], in the order of the table."""
+    return [(t["name"], int(t["env"]["DFC_LONG_MINUTES"])) for t in tests if "long" in
+            [suite.rpartition(":")[2] for suite in t["suite"]]]
+
+
+def main():
+    plan = rows(json.load(sys.stdin))
+    if not plan:
+        sys.exit("plan.py: there is no test in the suite 'long'")
+    for name, minutes in plan:
+        print(name, minutes)
+
+
+if __name__ == "__main__":
+    main()
