@@ -2,7 +2,10 @@
 
 #include "cluster/protection.h"
 #include "common/clock.h"
+#include "common/cluster_health.h"
+#include "common/jsonx.h"
 #include "common/metrics.h"
+#include "proxy/cluster_view.h"
 #include "proxy/proxy.h"
 #include "proxy/scrub_job.h"
 
@@ -50,11 +53,25 @@ void gauges_of_state(const struct cluster_state *s)
     count_lagging(&s->smap);
 }
 
+/* The colour that dfcctl shows, 1; the primary alone can judge, so that elsewhere all are 0. */
+static void show_health(struct proxy *p, const struct cluster_state *s, bool primary)
+{
+    _cleanup_json_ json_t *overview = primary ? cluster_view(p, s, true) : NULL;
+    const char *now = overview != NULL ? cluster_health_colour(overview) : "";
+    for (size_t i = 0; cluster_health_colours[i] != NULL; i++) {
+        char labels[32];
+        snprintf(labels, sizeof labels, "colour=\"%s\"", cluster_health_colours[i]);
+        metric_set(metric_get(M_cluster_health, labels),
+                   strcmp(now, cluster_health_colours[i]) == 0);
+    }
+}
+
 void gauges_update(struct proxy *p)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     bool primary = proxy_is_primary(p);
     int64_t age_ms = primary ? scrub_age_ms(s, clock_wall_ms()) : 0;
     metric_set(metric_get(M_cluster_primary, NULL), primary);
+    show_health(p, s, primary);
     metric_set(metric_get(M_scrub_age_seconds, NULL), age_ms / 1000);
 }

@@ -1,7 +1,7 @@
 /* cluster status; node ls, show. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/health.h"
+#include "common/cluster_health.h"
 #include "api/ctl/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -154,7 +154,7 @@ int cluster_status(struct ctl *ctl, const struct args *args)
             (long long)int_at(doc, "term"), (long long)int_at(doc, "version"),
             text_at(doc, "primary"));
     print_nodes(ctl, json_object_get(doc, "nodes"));
-    _cleanup_json_ json_t *verdict = health_judge(doc);
+    _cleanup_json_ json_t *verdict = cluster_health_judge(doc);
     print_summary(ctl, doc, text_at(verdict, "health"));
     print_full(ctl, json_object_get(doc, "nodes"));
     print_builds(ctl, json_object_get(doc, "nodes"));

@@ -1,7 +1,7 @@
 /* cluster health, cluster watch. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/health.h"
+#include "common/cluster_health.h"
 #include "api/ctl/job_print.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
@@ -12,7 +12,7 @@ static int judge(struct ctl *ctl, json_t **verdict)
     int code = ctl_cluster(ctl, NULL, &overview);
     if (code != EXIT_OK)
         return code;
-    *verdict = health_judge(overview);
+    *verdict = cluster_health_judge(overview);
     return EXIT_OK;
 }
 

@@ -149,6 +149,28 @@ def test_what_is_worth_an_alarm_is_in_the_metrics(c):
     check(metrics(c, "t1")[capacity] > 0, "its capacity")
 
 
+def test_the_colour_of_the_health_is_a_metric(c):
+    def colours(node):
+        seen = metrics(c, node)
+        return {colour: seen[f'dfc_cluster_health{{colour="{colour}"}}'] for colour in ("green", "yellow", "red")}
+
+    def is_only(colour):
+        said = json.loads(c.dfcctl("cluster", "health", "-o", "json").stdout)["health"]
+        return said == colour and colours("p1") == {"green": 0, "yellow": 0, "red": 0, colour: 1}
+
+    wait_for(lambda: is_only("green"), "green, for dfcctl and in the metric")
+    equal(set(colours("p2").values()), {0}, "a proxy that is not the primary judges nothing")
+    path = os.path.join(c.node_dir("t1"), "mp2")
+    equal(c.dfcctl("storage", "mountpath", "disable", "t1", path).returncode, 0, "disable")
+    wait_for(lambda: is_only("yellow"), "yellow")
+    equal(c.dfcctl("storage", "mountpath", "enable", "t1", path).returncode, 0, "enable")
+    wait_for(lambda: is_only("green"), "green again")
+    c.stop("t1")
+    wait_for(lambda: is_only("red"), "red without a target")
+    c.start("t1")
+    wait_for(lambda: is_only("green"), "green in the end")
+
+
 def test_jobs_that_fail_are_counted(c):
     c.create("d")
     c.put("d", "a.tar", b"this is no tar").expect(200)

@@ -1,4 +1,4 @@
-#include "api/ctl/health.h"
+#include "common/cluster_health.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +27,7 @@ static void judged_as(const char *healthy, const char *nodes, const char *refuse
         xprintf("{\"primary\": \"p1\", \"healthy\": %s, \"nodes\": [%s], \"refused\": %s}", healthy,
                 nodes, refused != NULL ? refused : "0");
     _cleanup_json_ json_t *overview = parse(text);
-    _cleanup_json_ json_t *doc = health_judge(overview);
+    _cleanup_json_ json_t *doc = cluster_health_judge(overview);
     json_t *list = json_object_get(doc, "reasons");
     assert_string_equal(json_string_value(json_object_get(doc, "health")), health);
     assert_int_equal(json_array_size(list), reasons);
@@ -144,7 +144,7 @@ static void copies_soften_what_is_missing(void **unused)
                                             "[%s], \"protection\": %s}",
                                             nodes, rows[i].protection);
         _cleanup_json_ json_t *overview = parse(text);
-        _cleanup_json_ json_t *doc = health_judge(overview);
+        _cleanup_json_ json_t *doc = cluster_health_judge(overview);
         json_t *list = json_object_get(doc, "reasons");
         const char *first = json_string_value(json_object_get(json_array_get(list, 0), "text"));
         size_t count = json_array_size(list);

@@ -1,4 +1,5 @@
-/* How a cluster is, from its overview (GET /v1/cluster): pure.
+/* How a cluster is, from its overview (GET /v1/cluster): pure.  dfcctl shows it with the reasons,
+ * the primary exports the colour as a metric.
  *
  *   green    everybody is there
  *   yellow   all objects are served, and something wants looking after
@@ -11,4 +12,7 @@
 
 #include <jansson.h>
 
-json_t *health_judge(json_t *overview);
+extern const char *const cluster_health_colours[]; /* the best first; then NULL */
+
+json_t *cluster_health_judge(json_t *overview);
+const char *cluster_health_colour(json_t *overview); /* one of the colours */

@@ -1,15 +1,17 @@
-#include "api/ctl/health.h"
+#include "common/cluster_health.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/cleanup.h"
+#include "common/jsonx.h"
 #include "common/mem.h"
 
 enum colour { GREEN, YELLOW, RED };
 
-static const char *const names[] = {[GREEN] = "green", [YELLOW] = "yellow", [RED] = "red"};
+const char *const cluster_health_colours[] = {
+    [GREEN] = "green", [YELLOW] = "yellow", [RED] = "red", NULL};
 
 struct verdict {
     enum colour worst;
@@ -25,7 +27,8 @@ static const char *text_at(json_t *obj, const char *field)
 /* Takes the text. */
 static void say(struct verdict *v, enum colour c, const char *node, char *text)
 {
-    json_t *reason = json_pack("{s:s, s:s*, s:s}", "health", names[c], "node", node, "text", text);
+    json_t *reason = json_pack("{s:s, s:s*, s:s}", "health", cluster_health_colours[c], "node",
+                               node, "text", text);
     json_array_append_new(v->reasons[c], reason);
     if (c > v->worst)
         v->worst = c;
@@ -275,7 +278,7 @@ static void judge_refused(struct verdict *v, json_t *overview)
                 (long long)count, count > 1 ? "s" : ""));
 }
 
-json_t *health_judge(json_t *overview)
+json_t *cluster_health_judge(json_t *overview)
 {
     struct verdict v = {.reasons = {json_array(), json_array(), json_array()}};
     judge_primary(&v, overview);
@@ -291,5 +294,15 @@ json_t *health_judge(json_t *overview)
     json_array_extend(reasons, v.reasons[YELLOW]);
     json_decref(v.reasons[YELLOW]);
     json_decref(v.reasons[GREEN]);
-    return json_pack("{s:s, s:o}", "health", names[v.worst], "reasons", reasons);
+    return json_pack("{s:s, s:o}", "health", cluster_health_colours[v.worst], "reasons", reasons);
+}
+
+const char *cluster_health_colour(json_t *overview)
+{
+    _cleanup_json_ json_t *doc = cluster_health_judge(overview);
+    const char *colour = json_string_value(json_object_get(doc, "health"));
+    size_t i = GREEN;
+    while (strcmp(cluster_health_colours[i], colour) != 0)
+        i++;
+    return cluster_health_colours[i];
 }
