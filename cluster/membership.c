@@ -343,3 +343,9 @@ bool membership_last(const struct membership *m, const char *id, struct keepaliv
     *out = e->last;
     return true;
 }
+
+uint64_t membership_silent_ms(const struct membership *m, const char *id, uint64_t now_ms)
+{
+    const struct member *e = member_find(m, id);
+    return e != NULL && e->reported ? silence(m, e->heard_ms, now_ms) : 0;
+}

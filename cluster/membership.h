@@ -4,9 +4,9 @@
  *   - A node is given up (unreachable) when nothing has been heard of it for longer than
  *     timeout_ms, and taken back (active) as soon as it is heard again.  What a verdict means for
  *     the map is the caller's to commit; a verdict that was not committed comes again.
- *   - A node that says that it stops is given up at the next tick, and not taken back but by another
- *     run.  It has given up its lease before it says so.  Where every active target has said so the
- *     cluster stops as a whole, and none of them is given up for that: nobody writes without them.
+ *   - A node that says that it stops is given up at the next tick, and not taken back but by
+ * another run.  It has given up its lease before it says so.  Where every active target has said so
+ * the cluster stops as a whole, and none of them is given up for that: nobody writes without them.
  *   - A target that says that mountpaths are missing is absent, and so is one in maintenance, or
  * that is being decommissioned, of which nothing is heard; until it says, or is heard, otherwise.
  *   - The primary judges nobody for what it did not hear itself.  For one timeout after its own
@@ -53,12 +53,14 @@ struct keepalive {
     uint64_t lost;            /* objects that nobody has whole any more, as far as it knows */
     uint64_t
         mountpaths_missing; /* … and those that are disabled: their objects are not to be had */
-    uint64_t disks_missing; /* of these, those that a start has missed, and no operator decided about */
+    uint64_t
+        disks_missing; /* of these, those that a start has missed, and no operator decided about */
     char disk_missing[KEEPALIVE_PATH_MAX]; /* the first of them, cut where it is longer */
     uint64_t uploads_waiting;   /* writes that their buckets' backends do not have yet, … */
     uint64_t uploads_late;      /* … of these: for longer than the target's back_late … */
     uint64_t uploads_oldest_ms; /* … and how long ago the first was made */
-    uint64_t resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
+    uint64_t
+        resilver; /* generation of the roster of a target whose mountpaths are not settled, or 0 */
 };
 
 /* Another state; or, where that `stays`, that the node is absent from now on, or is so no more
@@ -103,3 +105,5 @@ uint64_t membership_lease_ms(const struct membership *m, const struct smap *map,
 void membership_judged(struct membership *m, const struct smap *map, const char *id, bool failed);
 /* The last keepalive of a node; false where none has come.  The texts are NULL. */
 bool membership_last(const struct membership *m, const char *id, struct keepalive *out);
+/* For how long nothing has been heard of a node that membership_last() knows; 0 of others. */
+uint64_t membership_silent_ms(const struct membership *m, const char *id, uint64_t now_ms);

@@ -204,11 +204,15 @@ static void the_last_report_is_kept(void **unused)
     assert_int_equal(membership_register(m, &s->smap, &t, 10, NULL), 0);
     joins(&s, &t);
     assert_false(membership_last(m, "t1", &last));
+    assert_int_equal(membership_silent_ms(m, "t1", 15), 0); /* nothing to be late with */
     const struct keepalive k = {.id = "t1", .boot = "a", .version = 7, .total_bytes = 9};
     assert_int_equal(membership_keepalive(m, &s->smap, &k, 20, NULL), 0);
     assert_true(membership_last(m, "t1", &last));
     assert_int_equal(last.version, 7);
     assert_int_equal(last.total_bytes, 9);
+    assert_int_equal(membership_silent_ms(m, "t1", 20), 0);
+    assert_int_equal(membership_silent_ms(m, "t1", 75), 55);
+    assert_int_equal(membership_silent_ms(m, "t9", 75), 0);
     membership_free(m);
 }
 

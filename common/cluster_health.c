@@ -62,6 +62,18 @@ static void judge_unheard(struct verdict *v, json_t *node)
             xprintf("'%s' has not reported to the primary since one of them began: ask again", id));
 }
 
+/* It may be dead: until the map says so its objects are asked of it. */
+static void judge_late(struct verdict *v, json_t *node)
+{
+    const char *id = text_at(node, "id");
+    double silent_s = (double)json_integer_value(json_object_get(node, "silent_ms")) / 1000;
+    if (json_is_true(json_object_get(node, "late")))
+        say(v, YELLOW, id,
+            xprintf("'%s' has not reported to the primary for %.1f s, and is given up as "
+                    "unreachable if it stays silent (keepalive_timeout)",
+                    id, silent_s));
+}
+
 static void judge_state(struct verdict *v, json_t *node, bool is_target, bool replaced, bool moving)
 {
     const char *id = text_at(node, "id");
@@ -230,6 +242,7 @@ static void judge_nodes(struct verdict *v, json_t *nodes, bool replaced, bool mo
         judge_state(v, node, is_target, replaced, moving);
         if (heard)
             judge_unheard(v, node);
+        judge_late(v, node);
         judge_lag(v, node);
         judge_mountpaths(v, node);
         judge_space(v, node);

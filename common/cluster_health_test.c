@@ -102,6 +102,10 @@ static void what_wants_looking_after(void **unused)
               NULL, "yellow", 1, "does not answer, which it need not");
     judged(PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\"}", NULL, "yellow",
            1, "'t1' has not reported");
+    judged_as("true",
+              PRIMARY ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": "
+                      "3, \"silent_ms\": 2140, \"late\": true}",
+              NULL, "yellow", 1, "'t1' has not reported to the primary for 2.1 s");
 }
 
 static void what_is_refused(void **unused)

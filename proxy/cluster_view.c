@@ -47,6 +47,15 @@ static struct keepalive own_keepalive(const struct cluster_state *s)
     return k;
 }
 
+/* A node that is late is active still: what is silent may be the network for a moment. */
+static void add_silence(json_t *doc, struct proxy *p, const struct node *n)
+{
+    uint64_t silent_ms = members_silent_ms(p, n->id);
+    json_object_set_new(doc, "silent_ms", json_integer((json_int_t)silent_ms));
+    if (n->state == NODE_ACTIVE && silent_ms > p->params.keepalive_late)
+        json_object_set_new(doc, "late", json_true());
+}
+
 static json_t *node_view(struct proxy *p, const struct cluster_state *s, const struct node *n)
 {
     struct keepalive last = {0};
@@ -64,6 +73,8 @@ static json_t *node_view(struct proxy *p, const struct cluster_state *s, const s
         last = own_keepalive(s);
     else if (!members_last(p, n->id, &last))
         return doc; /* only the primary hears from the others */
+    else
+        add_silence(doc, p, n);
     json_object_set_new(doc, "version", json_integer((json_int_t)last.version));
     json_object_set_new(doc, "release", json_string(last.release));
     json_object_set_new(doc, "commit", json_string(last.commit));

@@ -229,3 +229,15 @@ bool members_last(struct proxy *p, const char *id, struct keepalive *out)
     pthread_rwlock_unlock(&p->role_lock);
     return found;
 }
+
+uint64_t members_silent_ms(struct proxy *p, const char *id)
+{
+    struct members *m = members_enter(p, NULL);
+    if (m == NULL)
+        return 0;
+    pthread_mutex_lock(&m->lock);
+    uint64_t silent_ms = membership_silent_ms(m->membership, id, clock_ms());
+    pthread_mutex_unlock(&m->lock);
+    pthread_rwlock_unlock(&p->role_lock);
+    return silent_ms;
+}

@@ -42,6 +42,16 @@ static void release_cell(struct table *t, json_t *node)
         table_cellf(t, "%s (%s)", text_at(node, "release"), commit);
 }
 
+/* A node that the primary has not heard for a while is active still. */
+static void state_cell(struct table *t, json_t *node)
+{
+    if (json_is_true(json_object_get(node, "late")))
+        table_cellf(t, "%s (late %.1f s)", text_at(node, "state"),
+                    (double)int_at(node, "silent_ms") / 1000);
+    else
+        table_cell(t, text_at(node, "state"));
+}
+
 static void print_nodes(struct ctl *ctl, json_t *nodes)
 {
     static const char *const headers[] = {"NODE",      "ROLE",  "STATE",   "URL", "TOTAL",
@@ -57,7 +67,7 @@ static void print_nodes(struct ctl *ctl, json_t *nodes)
         json_t *capacity = json_object_get(n, "capacity");
         table_cellf(t, "%s%s", text_at(n, "id"), primary ? " [P]" : "");
         table_cell(t, text_at(n, "role"));
-        table_cell(t, text_at(n, "state"));
+        state_cell(t, n);
         table_cell(t, text_at(n, "public_url"));
         size_cell(ctl, t, capacity, "total_bytes");
         size_cell(ctl, t, capacity, "available_bytes");

@@ -171,6 +171,31 @@ def test_the_colour_of_the_health_is_a_metric(c):
     wait_for(lambda: is_only("green"), "green in the end")
 
 
+def test_a_node_that_is_killed_is_late_before_it_is_given_up(c):
+    """Health and `node ls` say so while the map is as it was."""
+    def node(name):
+        return next(n for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == name)
+
+    for name in ("t1", "p2"):
+        wait_for(lambda n=name: node(n).get("silent_ms", 9999) < 1500, f"{name} reports")
+        check("late" not in node(name), f"{name} at first: {node(name)}")
+        version = c.get_json("/v1/cluster")["version"]
+        c.kill(name, "-9")
+        late = wait_for(lambda n=name: node(n) if "late" in node(n) or node(n)["state"] != "active" else None,
+                        f"{name} is late")
+        equal((late["state"], late.get("late")), ("active", True), f"{name} before it is given up")
+        said = c.dfcctl("cluster", "health").stdout
+        check(f"yellow  '{name}' has not reported to the primary for " in said, f"health: {said}")
+        listed = next(line for line in c.dfcctl("node", "ls").stdout.splitlines() if line.startswith(name))
+        check("active (late 2." in listed or "active (late 3." in listed, f"node ls: {listed}")
+        equal(c.get_json("/v1/cluster")["version"], version, "nothing has been decided yet")
+        c.wait_node(name, "unreachable")
+        check("late" not in node(name), f"{name} in the end: {node(name)}")
+        c.start(name)
+        wait_for(lambda n=name: node(n)["state"] == "active" and node(n).get("silent_ms", 9999) < 1500,
+                 f"{name} is back")
+
+
 def test_jobs_that_fail_are_counted(c):
     c.create("d")
     c.put("d", "a.tar", b"this is no tar").expect(200)
