@@ -61,6 +61,7 @@ struct sort_context {
     struct sort_order order;
     struct keymap *map; /* the request's external key map, once it has been read; or NULL */
     struct sort_memory memory;
+    uint64_t window_max;            /* of format_input */
     const struct sort_watch *watch; /* or NULL */
     unsigned open_shards;
     unsigned extract_threads;

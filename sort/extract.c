@@ -363,6 +363,7 @@ static int decode(struct extract *x, struct contents_writer *w, uint32_t shard, 
     const struct format_input in = {.fd = fd,
                                     .size = s->size,
                                     .shard = s->name,
+                                    .window_max = x->c->window_max,
                                     .check = check_stopped,
                                     .check_ctx = &scanning};
     int rc = format_decode(x->c->spec->input_shards, &in, contents_sink(w), err);

@@ -24,10 +24,15 @@
 #include "sort/order.h"
 #include "sort/spec.h"
 
+/* The memory that a shard may ask for to be decompressed with: a zstd window. */
+#define FORMAT_WINDOW_DEFAULT ((uint64_t)8 << 20) /* zstd's levels up to 19 ask for no more */
+#define FORMAT_WINDOW_ALONE ((uint64_t)128 << 20) /* `zstd -d` takes so much; for dfcctl */
+
 struct format_input {
     int fd;
     uint64_t size;
-    const char *shard; /* for messages */
+    const char *shard;   /* for messages */
+    uint64_t window_max; /* bytes; 0: FORMAT_WINDOW_DEFAULT */
     /* Asked before each read of the file: other than 0 ends the decoding. */
     int (*check)(void *ctx, struct error *err);
     void *check_ctx;
@@ -60,8 +65,8 @@ static inline uint64_t format_tar_end(const struct shard_format_ops *f)
     return f->keeps_end_mark ? SORT_TAR_END : 0;
 }
 
-/* decode(), of a format that has it.  A file of no bytes is damaged where the format writes at least
- * a head: that is what a copy that broke off at once leaves. */
+/* decode(), of a format that has it.  A file of no bytes is damaged where the format writes at
+ * least a head: that is what a copy that broke off at once leaves. */
 int format_decode(const struct shard_format_ops *f, const struct format_input *in, struct sink tar,
                   struct error *err);
 /* The format whose extension this is, or NULL. */

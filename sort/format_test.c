@@ -129,6 +129,29 @@ static void test_there_and_back(void **state)
     }
 }
 
+/* A head says how much memory decompressing takes: nobody gives more than was allowed. */
+static void test_a_zstd_window_has_a_bound(void **state)
+{
+    (void)state;
+    /* A frame with a window of 128 MiB and one empty block. */
+    static const unsigned char frame[] = {0x28, 0xb5, 0x2f, 0xfd, 0x00, 0x88, 0x01, 0x00, 0x00};
+    struct buf file = BUF_INIT, tar = BUF_INIT;
+    struct error err = ERROR_INIT;
+    buf_append(&file, frame, sizeof frame);
+    assert_int_equal(decode(".tar.zst", &file, &tar, &err), E_SHARD_UNSUPPORTED);
+    assert_non_null(strstr(err.message, "zstd window above 8192 KiB: raise sort_zstd_window"));
+    int fd = fixture_fd(&file);
+    struct format_input in = {
+        .fd = fd, .size = file.len, .shard = "s", .window_max = FORMAT_WINDOW_ALONE};
+    const struct shard_format_ops *zst = format_of_extension(".tar.zst");
+    assert_int_equal(format_decode(zst, &in, sink_buf(&tar), &err), 0);
+    in.window_max--;
+    assert_int_equal(format_decode(zst, &in, sink_buf(&tar), &err), E_SHARD_UNSUPPORTED);
+    close(fd);
+    buf_done(&file);
+    buf_done(&tar);
+}
+
 static void test_same_bytes_however_they_come(void **state)
 {
     (void)state;
@@ -484,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_there_and_back),
+        cmocka_unit_test(test_a_zstd_window_has_a_bound),
         cmocka_unit_test(test_same_bytes_however_they_come),
         cmocka_unit_test(test_cut_short),
         cmocka_unit_test(test_damage),

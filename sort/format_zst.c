@@ -1,5 +1,6 @@
 /* .tar.zst: frames of Zstandard, one behind the other.  Written: one frame, with a checksum. */
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include "common/mem.h"
 #include "sort/formats.h"
@@ -7,11 +8,22 @@
 
 #define OUT_BYTES (256 * 1024)
 #define LEVEL 3 /* zstd's own default */
-#define WINDOW_LOG                                                                \
-    27 /* of what is read: 128 MiB, as the zstd command takes without being asked \
-        */
 
 /* --- reading ---------------------------------------------------------------------------------- */
+
+static uint64_t window_max(const struct format_input *in)
+{
+    return in->window_max > 0 ? in->window_max : FORMAT_WINDOW_DEFAULT;
+}
+
+static int refuse_window(const struct inflow *f, struct error *err)
+{
+    _cleanup_free_ char *why = xprintf(
+        "it asks for a zstd window above %llu KiB: raise sort_zstd_window of the targets, or "
+        "compress it without --long and --ultra",
+        (unsigned long long)(window_max(f->in) >> 10));
+    return inflow_unsupported(f, why, err);
+}
 
 static int unzst_step(struct inflow *f, void *codec, unsigned char *out, size_t room, size_t *made,
                       size_t *wants, struct error *err)
@@ -19,6 +31,8 @@ static int unzst_step(struct inflow *f, void *codec, unsigned char *out, size_t 
     ZSTD_inBuffer in = {.src = inflow_data(f), .size = inflow_left(f)};
     ZSTD_outBuffer to = {.dst = out, .size = room};
     size_t rc = ZSTD_decompressStream(codec, &to, &in);
+    if (ZSTD_getErrorCode(rc) == ZSTD_error_frameParameter_windowTooLarge)
+        return refuse_window(f, err);
     if (ZSTD_isError(rc))
         return inflow_corrupt(f, ZSTD_getErrorName(rc), err);
     f->at += in.pos;
@@ -27,10 +41,20 @@ static int unzst_step(struct inflow *f, void *codec, unsigned char *out, size_t 
     return 0;
 }
 
+/* The largest power of two that is not above the limit, among those that zstd knows. */
+static int window_log(const struct format_input *in)
+{
+    ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+    int log = bounds.lowerBound;
+    while (log < bounds.upperBound && (uint64_t)2 << log <= window_max(in))
+        log++;
+    return log;
+}
+
 static int zst_decode(const struct format_input *in, struct sink tar, struct error *err)
 {
     ZSTD_DStream *z = ZSTD_createDStream();
-    if (z == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG))) {
+    if (z == NULL || ZSTD_isError(ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, window_log(in)))) {
         ZSTD_freeDStream(z);
         return error_set(err, E_NOMEM, "no memory to decompress with");
     }

@@ -9,6 +9,7 @@
 #include "io/descriptors.h"
 #include "io/thread.h"
 #include "sort/dirs.h"
+#include "sort/format.h"
 #include "sort/output_names.h"
 #include "sort/task.h"
 
@@ -91,6 +92,7 @@ static int make_task(struct sort_local *s, const struct sort_local_config *confi
         .participants = 1,
         .memory_bytes = asked ? UINT64_MAX : config->memory_bytes,
         .key_map_bytes = config->key_map_bytes,
+        .window_max = FORMAT_WINDOW_ALONE,
         .extract_threads = threads_of(config, spec->extract_concurrency),
         .create_threads = threads_of(config, spec->create_concurrency),
     };

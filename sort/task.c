@@ -120,6 +120,7 @@ static void context_init(struct sort_context *c, const struct sort_task_config *
                   .text_keys = config->spec->algorithm == SORT_CONTENT &&
                                config->spec->content_type == SORT_CONTENT_STRING,
                   .grouped = config->spec->ekm_file != NULL},
+        .window_max = config->window_max,
         .watch = config->watch,
         .open_shards = choose_open_shards(config),
         .extract_threads =

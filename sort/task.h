@@ -21,12 +21,11 @@
  *
  * Stopping: sort_task_stop() from any thread makes every wait end; run() returns E_ABORTED soon.
  *
- * Where a peer was lost, all go through the phases again: a further attempt, in which those that were
- * not lost keep what they have extracted and which output shards they have built (sort/resume.h).
- * Where one stays away, the job may go on without it: then its shards are others' (env.h), who extract them
- * besides.
- * sort_task_give_way() ends run() for it, as soon as the extracting at hand is done, and
- * sort_task_again() makes the task ready to run once more. */
+ * Where a peer was lost, all go through the phases again: a further attempt, in which those that
+ * were not lost keep what they have extracted and which output shards they have built
+ * (sort/resume.h). Where one stays away, the job may go on without it: then its shards are others'
+ * (env.h), who extract them besides. sort_task_give_way() ends run() for it, as soon as the
+ * extracting at hand is done, and sort_task_again() makes the task ready to run once more. */
 #pragma once
 
 #include <jansson.h>
@@ -49,15 +48,16 @@ struct sort_task;
 struct group_record;
 struct sort_watch {
     void *ctx;
-    /* A record was read; its pieces lie in the tar that begins at byte `at` of the file.  By the threads that
-     * extract; positions of one shard ascend. */
+    /* A record was read; its pieces lie in the tar that begins at byte `at` of the file.  By the
+     * threads that extract; positions of one shard ascend. */
     int (*read)(void *ctx, uint32_t shard, uint32_t position, const struct group_record *r, int fd,
                 uint64_t at, struct error *err);
-    /* The last target's order: this is the next record of that output shard.  Shards are numbered by
-     * their owner. */
+    /* The last target's order: this is the next record of that output shard.  Shards are numbered
+     * by their owner. */
     int (*ordered)(void *ctx, const char *output, const char *name, size_t name_len, uint32_t shard,
                    uint32_t position, struct error *err);
-    /* The last target, for each template that is used: its first `count` names are the output shards. */
+    /* The last target, for each template that is used: its first `count` names are the output
+     * shards. */
     int (*used)(void *ctx, const struct name_template *t, uint64_t count, struct error *err);
 };
 
@@ -73,9 +73,10 @@ struct sort_task_config {
     uint64_t memory_bytes;    /* budget of the tables before they spill to work files; the
                                * request may lower it, not below SORT_MEMORY_MIN */
     uint64_t key_map_bytes;   /* limit of an external key map's memory */
+    uint64_t window_max;      /* of format_input, for each thread that reads shards */
     unsigned extract_threads; /* what the target allows; the request may lower it */
     unsigned create_threads;
-    unsigned open_shards;           /* files that are kept open; 0: a share of the process's limit */
+    unsigned open_shards; /* files that are kept open; 0: a share of the process's limit */
     const struct sort_watch *watch; /* or NULL */
 };
 
@@ -86,8 +87,8 @@ int sort_task_run(struct sort_task *t, struct error *err);
 void sort_task_stop(struct sort_task *t);
 /* True: run() has been stopped; false: it ends by itself when all shards are extracted. */
 bool sort_task_give_way(struct sort_task *t);
-/* run() has returned, or was not called; streams of the attempt before are ended.  Of those who take part
- * there may be fewer than before, never more: what they had the others take over. */
+/* run() has returned, or was not called; streams of the attempt before are ended.  Of those who
+ * take part there may be fewer than before, never more: what they had the others take over. */
 int sort_task_again(struct sort_task *t, uint64_t attempt, const bool *absent, struct error *err);
 void sort_task_free(struct sort_task *t); /* run() has returned, streams are ended */
 DEFINE_CLEANUP(struct sort_task, sort_task_free);
@@ -117,7 +118,7 @@ const char *sort_phase_name(enum sort_phase p); /* "queued", "extracting", ... *
  *             "bytes": {"done", "total", "local", "remote"}},
  *  "plan": {"shards", "records", "bytes", "moved_bytes", "moved_bytes_hrw",
  *           "moved_bytes_locality"} (last target only, when it is made),
- *  "redone": {"inputs", "shards", "bytes"} (input shards extracted, output shards built and bytes of
- *            them written a second time, or thrown away),
- *  "warnings": […], "seconds": {"extract", "merge", "create"}} */
+ *  "redone": {"inputs", "shards", "bytes"} (input shards extracted, output shards built and bytes
+ * of them written a second time, or thrown away), "warnings": […], "seconds": {"extract", "merge",
+ * "create"}} */
 json_t *sort_task_status(const struct sort_task *t);

@@ -255,6 +255,7 @@ static int make_list(struct verify *v, struct error *err)
         .env = &v->env,
         .participants = 1,
         .memory_bytes = config->memory_bytes,
+        .window_max = FORMAT_WINDOW_ALONE,
         .key_map_bytes = config->key_map_bytes,
         .extract_threads = 1,
         .create_threads = 1,
@@ -389,8 +390,11 @@ static int read_output(struct verify *v, int fd, struct tail *t, struct error *e
     struct stat st;
     if (fstat(fd, &st) != 0)
         return error_errno(err, errno, "look at a work file");
-    const struct format_input in = {
-        .fd = fd, .size = (uint64_t)st.st_size, .shard = buf_str(&v->output), .check = never_stops};
+    const struct format_input in = {.fd = fd,
+                                    .size = (uint64_t)st.st_size,
+                                    .shard = buf_str(&v->output),
+                                    .window_max = FORMAT_WINDOW_ALONE,
+                                    .check = never_stops};
     int rc = format->decode == NULL
                  ? read_tar(v, fd, in.size, t, err)
                  : format_decode(format, &in, (struct sink){.write = tail_write, .ctx = t}, err);

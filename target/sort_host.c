@@ -324,8 +324,8 @@ static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 
 static void host_meet_peers(struct sort_host *h)
 {
-    h->peers = sort_peers_new(h->target->data_client, cold_client(h->target->cold), h->plan, h->job, h->self,
-                              pipe_bytes_of(h, create_threads_of(h)));
+    h->peers = sort_peers_new(h->target->data_client, cold_client(h->target->cold), h->plan, h->job,
+                              h->self, pipe_bytes_of(h, create_threads_of(h)));
 }
 
 static int host_make_task(struct sort_host *h, struct error *err)
@@ -341,6 +341,7 @@ static int host_make_task(struct sort_host *h, struct error *err)
         .salt = h->plan->salt,
         .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
         .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
+        .window_max = param_live(h->target->params.sort_zstd_window),
         .extract_threads = threads_of(h, &sort_threads_extracting, h->spec->extract_concurrency),
         .create_threads = create_threads_of(h),
     };
