@@ -100,8 +100,8 @@ static void judge_missing(struct verdict *v, json_t *node, long long disks)
     if (disks > 0)
         say(v, RED, id,
             xprintf("mountpath '%s'%s of '%s' was missing at its start: objects that only it has "
-                    "give 503. Mount the disk, and 'dfcctl storage mountpath attach %s %s'; or "
-                    "give it up: 'detach %s %s --lost'",
+                    "give 503. Mount the disk, and 'dfcctl storage mountpath enable %s %s'; or "
+                    "give it up: 'dfcctl storage mountpath detach %s %s --lost'",
                     path, others, id, id, path, id, path));
 }
 

@@ -238,8 +238,10 @@ static int reopen(const struct change *c, size_t i, struct mountpath **mp, struc
         return error_recode(err, E_MOUNTPATH_STATE, "enable '%s'", member->path);
     if (format == NULL || strcmp(format->mountpath, member->id) != 0)
         return error_set(err, E_MOUNTPATH_STATE,
-                         "'%s' is not there, or is another disk than the one that was disabled",
-                         member->path);
+                         "'%s' %s: mount the disk that was disabled and enable it; or, where that "
+                         "one is lost, detach it with --lost, and then attach the new disk",
+                         member->path,
+                         format != NULL ? "is another disk" : "is missing, or an empty directory");
     code = mountpath_open(member->path, c->m->target_id, false, mp, err);
     if (code == 0)
         code = mountpaths_bring_up(c->m, *mp, err);
@@ -397,7 +399,7 @@ static int leave(struct change *c, size_t i, struct error *err)
     if (member->disabled)
         return error_set(err, E_MOUNTPATH_STATE,
                          "'%s' is disabled, so that nothing can be moved off: enable it first, or "
-                         "give it up as lost, with the objects that only it has",
+                         "give it up with --lost, with the objects that only it has",
                          member->path);
     if (member->leaving)
         return 0;

@@ -60,7 +60,7 @@ static void judge_synced(const struct readiness_question *q, const struct node *
     else if (n->absent_since != 0)
         error_set(why, E_NOT_READY,
                   "target '%s' lacks a disk: enable it, or give it up ('dfcctl storage mountpath "
-                  "ls')",
+                  "ls' names it)",
                   q->self);
     else if (n->lag == LAG_NONE)
         out->ready = true;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """A target starts with the disks that work.  One that is missing is red, and named, until an operator decides: it is
-attached again, or given up.  An empty directory in its place is never a new disk; without any disk nothing starts."""
+enabled, or given up.  An empty directory in its place is never a new disk; without any disk nothing starts."""
 
 import json
 import os
@@ -78,19 +78,28 @@ def test_it_stays_so_until_somebody_decides(c):
     c.start("t1")
     equal(states(c)["mp2"], "disabled", "after a restart with the disk")
     wait_for(lambda: red_reason(c), "health still names it")
-    done = c.dfcctl("storage", "mountpath", "attach", "t1", path_of(c))
+    done = c.dfcctl("storage", "mountpath", "enable", "t1", path_of(c))
     equal(done.returncode, 0, done.stderr)
-    equal(states(c)["mp2"], "enabled", "attached again")
+    equal(states(c)["mp2"], "enabled", "as before")
     wait_for(lambda: green(c), "a green cluster")
     for bucket in ("one", "two"):
         for name in NAMES:
             equal(c.get(bucket, name).expect(200).body, name.encode(), f"{bucket}/{name}")
 
 
-def test_it_can_be_given_up(c):
+def test_an_empty_directory_is_not_the_disk(c):
     take_away(c)
     c.start("t1")
-    wait_for(lambda: red_reason(c), "health names the missing disk")
+    reason = wait_for(lambda: red_reason(c), "health names the missing disk")
+    check(f"mountpath enable t1 {path_of(c)}'" in reason["text"], reason["text"])
+    for action in ("enable", "attach"):
+        done = c.dfcctl("storage", "mountpath", action, "t1", path_of(c))
+        check(done.returncode == 1 and "missing, or an empty directory" in done.stderr and "--lost" in done.stderr,
+              f"{action}: {done}")
+    equal(os.listdir(path_of(c)), [], "what was made in the place of the missing disk")
+
+
+def test_it_can_be_given_up(c):
     done = c.dfcctl("storage", "mountpath", "detach", "t1", path_of(c), "--lost", "--yes")
     equal(done.returncode, 0, done.stderr)
     wait_for(lambda: red_reason(c) is None, "health has nothing to say of it")
@@ -102,6 +111,15 @@ def test_it_can_be_given_up(c):
     c.stop("t1")
     c.start("t1")
     equal(states(c), {"mp1": "enabled"}, "what was given up is not opened again")
+
+
+def test_the_empty_directory_is_then_a_new_disk(c):
+    done = c.dfcctl("storage", "mountpath", "attach", "t1", path_of(c))
+    equal(done.returncode, 0, done.stderr)
+    equal(states(c), {"mp1": "enabled", "mp2": "enabled"}, "states")
+    wait_for(lambda: green(c), "a green cluster")
+    done = c.dfcctl("storage", "mountpath", "detach", "t1", path_of(c), "--lost", "--yes")
+    equal(done.returncode, 0, done.stderr)
 
 
 def test_without_any_disk_it_does_not_start(c):
