@@ -139,9 +139,10 @@ static void conn_new_request(struct conn *c)
 
 static void conn_speaks(struct conn *c)
 {
-    if (!c->spoke)
-        server_connection_spoke(c->reactor->server);
-    c->spoke = true;
+    if (c->spoke)
+        return;
+    server_connection_spoke(c->reactor->server);
+    reactor_spoke(c->reactor, c);
 }
 
 /* Where the next request would begin is not certain, so the connection ends with this one. */
@@ -226,6 +227,10 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
     c->state = CONN_REQUEST;
     request_begin(c->req);
     conn_speaks(c);
+    if (c->req->proven && !c->proven) {
+        c->proven = true;
+        server_connection_proven(c->reactor->server, (const struct sockaddr *)&c->peer);
+    }
     return CONN_AGAIN;
 }
 
@@ -528,8 +533,12 @@ void conn_timeout(struct conn *c)
         conn_run(c);
         return;
     }
-    error_set(&err, E_REQUEST_TIMEOUT, "nothing came for %llu s",
-              (unsigned long long)c->reactor->timeout_ms / 1000);
+    if (c->spoke)
+        error_set(&err, E_REQUEST_TIMEOUT, "nothing came for %llu s",
+                  (unsigned long long)c->reactor->timeout_ms / 1000);
+    else
+        error_set(&err, E_REQUEST_TIMEOUT, "the connection's first head took more than %llu s",
+                  (unsigned long long)c->reactor->head_timeout_ms / 1000);
     if (c->state == CONN_HEAD && c->in_len > 0) {
         conn_refuse(c, &err);
     } else if (c->state == CONN_REQUEST) {

@@ -42,7 +42,8 @@ struct conn {
     bool asleep;          /* waits for request_wake() alone */
     bool dozing;          /* waits for the socket or request_wake() */
     bool is_ready;        /* in the reactor's list … */
-    bool spoke;           /* has begun a request */
+    bool spoke;           /* has begun a request: until then it is fresh */
+    bool proven;          /* a request of it was signed */
     uint64_t ready_since; /* … from this round on */
     uint64_t moved_ms;
     size_t budget; /* of this turn, in bytes */

@@ -126,6 +126,7 @@ int gate_check(struct http_request *req, const struct http_route *route, struct 
     if (s->auth == NULL || s->net == NET_PUBLIC || (route != NULL && route->open))
         return 0;
     enum auth_verdict v = auth_has_key(s->auth) ? check_signature(req) : AUTH_PROVEN;
+    req->proven = v == AUTH_PROVEN;
     return v != AUTH_PROVEN ? refuse(req, v, err) : check_stamp(req, route, err);
 }
 

@@ -23,6 +23,7 @@
 #define OTHER_KEY "oooooooooooooooooooooooooooooooooooooooooooo"
 
 enum {
+    CONNECTIONS_MAX = 1200, /* a quarter is more than MANY from one address */
     STREAM_BYTES = 300000,
     MANY = 200,
     PATIENCE_MS = 60000,
@@ -121,7 +122,7 @@ static void server_begin(const char *key, enum http_net net)
                                               .address = "127.0.0.1",
                                               .net = net,
                                               .threads = 2,
-                                              .connections_max = 1000,
+                                              .connections_max = CONNECTIONS_MAX,
                                               .connection_memory = 32768,
                                               .idle_timeout_s = 60,
                                               .routes = tables,
@@ -248,6 +249,32 @@ static void test_the_public_listener_asks_nobody(void **state)
     assert_int_equal(r.status, 200);
     wire_reply_done(&r);
     wire_close(&w);
+}
+
+/* Who has no key takes no connection from those who have: a quarter of them is for strangers. */
+static void test_strangers_take_a_quarter_of_the_connections(void **state)
+{
+    (void)state;
+    enum { QUARTER = CONNECTIONS_MAX / 4, ONE_ADDRESS = QUARTER - QUARTER / 4 };
+    static struct wire w[QUARTER];
+    struct wire_reply r;
+    need_post("/echo", "one"); /* its connection stays open */
+    for (int i = 0; i < QUARTER; i++) {
+        w[i] = wire_open_from(fx.port, INADDR_LOOPBACK + (i < ONE_ADDRESS ? 1 : 2));
+        wire_get(&w[i], "GET", "/open", &r);
+        assert_int_equal(r.status, 200);
+        wire_reply_done(&r);
+    }
+    for (unsigned i = 1; i <= 3; i++) {
+        struct wire refused = wire_open_from(fx.port, INADDR_LOOPBACK + i);
+        wire_get(&refused, "GET", "/open", &r);
+        assert_int_equal(r.status, 503);
+        wire_reply_done(&r);
+        wire_close(&refused);
+    }
+    need_post("/echo", "two");
+    for (int i = 0; i < QUARTER; i++)
+        wire_close(&w[i]);
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -435,6 +462,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_signed_calls_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unsigned_calls_do_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_strangers_take_a_quarter_of_the_connections, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_the_public_listener_asks_nobody, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_server_that_began_anew_is_greeted_again, setup,
                                         teardown),

@@ -179,7 +179,7 @@ static const struct http_route routes[] = {
     {.name = NULL},
 };
 
-static void start(unsigned connections_max, unsigned idle_timeout_s)
+static void start_with(unsigned connections_max, unsigned idle_timeout_s, uint64_t head_timeout_ms)
 {
     static const struct http_route *const tables[] = {routes, NULL};
     const struct http_server_config config = {
@@ -190,6 +190,7 @@ static void start(unsigned connections_max, unsigned idle_timeout_s)
         .connections_max = connections_max,
         .connection_memory = 32 * 1024,
         .idle_timeout_s = idle_timeout_s,
+        .head_timeout_ms = head_timeout_ms,
         .routes = tables,
     };
     begun = cut = ended = 0;
@@ -198,6 +199,11 @@ static void start(unsigned connections_max, unsigned idle_timeout_s)
     if (http_server_new(&config, &server, &err) != 0)
         fail_msg("%s", err.message);
     port = http_server_port(server);
+}
+
+static void start(unsigned connections_max, unsigned idle_timeout_s)
+{
+    start_with(connections_max, idle_timeout_s, 0);
 }
 
 static int stop(void **state)
@@ -517,6 +523,34 @@ static void test_timeouts(void **state)
     wire_close(&parked);
 }
 
+/* The first head has a time of its own, from the connection's beginning; later ones do not. */
+static void test_the_first_head_has_its_time(void **state)
+{
+    (void)state;
+    start_with(100, 30, 200);
+    struct wire spoke = wire_open(port);
+    get_hello(&spoke);
+    struct wire nothing = wire_open(port);
+    struct wire half_head = wire_open(port);
+    wire_print(&half_head, "GET /hello HTTP/1.1\r\nHo");
+    uint64_t begin = clock_ms();
+    assert_false(wire_is_open(&nothing));
+    read_error(&half_head, 408, "request_timeout");
+    assert_true(clock_ms() - begin < 10000);
+    wire_print(&spoke, "GET /hello HTTP/1.1\r\nHo");
+    struct wire later = wire_open(port); /* longer than spoke's head has been under way */
+    assert_false(wire_is_open(&later));
+    wire_print(&spoke, "st: x\r\n\r\n");
+    struct wire_reply r;
+    wire_read(&spoke, false, &r);
+    assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+    wire_close(&spoke);
+    wire_close(&nothing);
+    wire_close(&half_head);
+    wire_close(&later);
+}
+
 /* A stream between nodes, whose other end waits for a third, may be silent for longer than that. */
 static void test_patience(void **state)
 {
@@ -706,6 +740,7 @@ int main(void)
         TEST(test_long_headers),
         TEST(test_malformed_requests),
         TEST(test_timeouts),
+        TEST(test_the_first_head_has_its_time),
         TEST(test_patience),
         TEST(test_reply_does_not_wait_for_the_client),
         TEST(test_end_with_everything_under_way),

@@ -16,11 +16,13 @@
 #include "common/rng.h"
 #include "io/loop.h"
 #include "io/pool.h"
+#include "net/auth.h"
 #include "net/closer.h"
 #include "net/listener.h"
 #include "net/mhd.h"
 #include "net/peers.h"
 #include "net/reactor.h"
+#include "net/unproven.h"
 
 enum {
     END_GRACE_MS = 2000,
@@ -39,8 +41,16 @@ void server_connection_opened(struct http_server *s)
     metric_gauge_add(s->connections_gauge, 1);
 }
 
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer)
+void server_connection_proven(struct http_server *s, const struct sockaddr *peer)
 {
+    if (s->unproven != NULL)
+        unproven_leave(s->unproven, peer);
+}
+
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer, bool proven)
+{
+    if (!proven && s->unproven != NULL)
+        unproven_leave(s->unproven, peer);
     peers_leave(s->peers, peer);
     atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
     metric_gauge_add(s->connections_gauge, -1);
@@ -107,7 +117,10 @@ static int server_admit(struct http_server *s, const struct sockaddr *peer, stru
                          "this address has %u connections to the node, %d%% of connections_max, "
                          "the limit for one address: close some",
                          peer_max(s->connections_max), SERVER_PEER_PERCENT);
-    return 0;
+    int code = s->unproven != NULL ? unproven_enter(s->unproven, peer, err) : 0;
+    if (code != 0)
+        peers_leave(s->peers, peer);
+    return code;
 }
 
 static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
@@ -274,7 +287,7 @@ static int server_start_reactors(struct http_server *s, const struct http_server
     for (; s->reactor_count < config->threads; s->reactor_count++) {
         char name[40]; /* the kernel keeps 15 of it */
         snprintf(name, sizeof name, "http-%s-%zu", net_name(config->net), s->reactor_count);
-        int rc = reactor_new(s, name, 1000ull * config->idle_timeout_s,
+        int rc = reactor_new(s, name, 1000ull * config->idle_timeout_s, config->head_timeout_ms,
                              &s->reactors[s->reactor_count], err);
         if (rc != 0)
             return rc;
@@ -316,6 +329,7 @@ static void server_done(struct http_server *s)
     loop_free(s->loop);
     router_free(s->router);
     peers_free(s->peers);
+    unproven_free(s->unproven);
     router_free(s->elsewhere);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -332,6 +346,13 @@ static size_t headers_max(const struct http_server_config *config)
     return max < HEADERS_MAX ? max : HEADERS_MAX;
 }
 
+/* libmicrohttpd does not say which connection a request is of. */
+static bool asks_for_proof(const struct http_server_config *config)
+{
+    return config->net != NET_PUBLIC && config->layer != HTTP_LAYER_MICROHTTPD &&
+           config->auth != NULL && auth_has_key(config->auth);
+}
+
 int http_server_new(const struct http_server_config *config, struct http_server **out,
                     struct error *err)
 {
@@ -341,6 +362,8 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->net = config->net;
     s->connections_max = config->connections_max;
     s->peers = peers_new(peer_max(config->connections_max));
+    if (asks_for_proof(config))
+        s->unproven = unproven_new(config->connections_max);
     s->headers_max = headers_max(config);
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
     s->body_rate = config->body_rate;

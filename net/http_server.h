@@ -50,8 +50,8 @@ enum http_net {
 
 /* What drives the connections. */
 enum http_layer {
-    HTTP_LAYER_EPOLL,       /* our own: sendfile, large reads, every error as documented */
-    HTTP_LAYER_MICROHTTPD,  /* libmicrohttpd, for comparison and as a second opinion in tests */
+    HTTP_LAYER_EPOLL,      /* our own: sendfile, large reads, every error as documented */
+    HTTP_LAYER_MICROHTTPD, /* libmicrohttpd, for comparison and as a second opinion in tests */
 };
 
 /* A parameter of a call's query.  What a call does not have is refused (query.h). */
@@ -71,36 +71,39 @@ struct http_route {
     const char *pattern; /* "/v1/objects/{bucket}/{object...}"; {x} one segment, {x...} the rest */
     unsigned nets;       /* enum http_net */
     /* On the intra-cluster listeners a caller proves that it is a node (gate.h), unless: */
-    bool open;           /* anybody may call this there, too */
-    bool any_cluster;    /* looks itself at which cluster the caller belongs to; else: ours alone */
-    bool fenced;         /* an order of the primary: refused from one whose term is over */
-    bool changes;        /* a line in the log for each call; at any log level where it is admin */
-    bool any_type;       /* its body is bytes of any Content-Type; else it is JSON */
-    bool admin;          /* an operator's call, signed as a node's is */
+    bool open;        /* anybody may call this there, too */
+    bool any_cluster; /* looks itself at which cluster the caller belongs to; else: ours alone */
+    bool fenced;      /* an order of the primary: refused from one whose term is over */
+    bool changes;     /* a line in the log for each call; at any log level where it is admin */
+    bool any_type;    /* its body is bytes of any Content-Type; else it is JSON */
+    bool admin;       /* an operator's call, signed as a node's is */
     void (*begin)(struct http_request *req);
-    const char *summary; /* one sentence */
+    const char *summary;                /* one sentence */
     const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */
-    const char *body;    /* what the body is, "" for none */
-    const char *reply;   /* what comes back */
-    const char *errors;  /* codes of error.def that are particular to the call */
+    const char *body;                   /* what the body is, "" for none */
+    const char *reply;                  /* what comes back */
+    const char *errors;                 /* codes of error.def that are particular to the call */
 };
 
 struct http_server_config {
-    const char *node;     /* this node's name, in error documents */
-    const char *address;  /* "127.0.0.1" or "::" */
-    uint16_t port;        /* 0: any free one */
+    const char *node;    /* this node's name, in error documents */
+    const char *address; /* "127.0.0.1" or "::" */
+    uint16_t port;       /* 0: any free one */
     enum http_net net;
     unsigned threads;
     unsigned connections_max;
     size_t connection_memory;   /* bytes for a request's headers, twice (libmicrohttpd: its pool) */
     unsigned idle_timeout_s;    /* a connection on which nothing moves for so long is closed */
+    uint64_t head_timeout_ms;   /* the first head of a connection takes no longer; 0: idle_timeout_s
+                                 * (libmicrohttpd: always) */
     struct body_rate body_rate; /* of requests; 0: none is too slow */
-    size_t collect_memory;      /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
+    size_t collect_memory; /* of all bodies together that http_collect_body() gathers; 0: 256 MiB */
     enum http_layer layer;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
-    const struct visitor_rules *visitors; /* of a public one (visitor.h); NULL: not asked.  Borrowed */
-    struct auth *auth;          /* NULL: nobody is asked for proof, as on the public listener */
-    void *user;                 /* http_user(req) */
+    const struct visitor_rules
+        *visitors;     /* of a public one (visitor.h); NULL: not asked.  Borrowed */
+    struct auth *auth; /* NULL: nobody is asked for proof, as on the public listener */
+    void *user;        /* http_user(req) */
 };
 
 int http_server_new(const struct http_server_config *config, struct http_server **out,
@@ -117,21 +120,23 @@ void *http_user(const struct http_request *req);
 enum http_method http_method(const struct http_request *req);
 const struct http_route *http_route(const struct http_request *req);
 enum http_net http_listener(const struct http_request *req); /* where it came in */
-const char *http_path(const struct http_request *req);      /* as received, still escaped */
-const char *http_raw_query(const struct http_request *req); /* "a=b&c=d" still escaped, or "" */
+const char *http_path(const struct http_request *req);       /* as received, still escaped */
+const char *http_raw_query(const struct http_request *req);  /* "a=b&c=d" still escaped, or "" */
 const char *http_path_param(const struct http_request *req, const char *name); /* decoded */
 /* Decoded, or NULL; only what the call's row names.  `a` alone has the value ""; of two with one
  * name the first counts; '+' is a plus, as in a path. */
 const char *http_query(const struct http_request *req, const char *name);
 const char *http_header(const struct http_request *req, const char *name); /* the first, or NULL */
-/* Of a header that is a list and may stand several times: all of it, "a, b" (RFC 9110 section 5.3). */
+/* Of a header that is a list and may stand several times: all of it, "a, b" (RFC 9110 section 5.3).
+ */
 const char *http_header_list(struct http_request *req, const char *name);
 void http_each_header(struct http_request *req,
                       void (*fn)(void *ctx, const char *name, const char *value), void *ctx);
 /* -1: chunked, length unknown; 0: no body. */
 int64_t http_content_length(const struct http_request *req);
 /* A body of unknown length from a client that does not wait to be told to go on.  Where the client
- * is redirected it has spent a part of it, or all: most then send an empty one, and call it done. */
+ * is redirected it has spent a part of it, or all: most then send an empty one, and call it done.
+ */
 bool http_body_comes_once(const struct http_request *req);
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
@@ -139,9 +144,10 @@ const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 /* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,
- * whose other end may wait for third ones for as long as it takes.  Called by the handler in begin()
- * or in what takes a collected body; asked in an HTTP thread at each idle timeout, until the
- * request ends.  A peer that is gone is found by TCP's keepalive.  (libmicrohttpd: not heeded.) */
+ * whose other end may wait for third ones for as long as it takes.  Called by the handler in
+ * begin() or in what takes a collected body; asked in an HTTP thread at each idle timeout, until
+ * the request ends.  A peer that is gone is found by TCP's keepalive.  (libmicrohttpd: not heeded.)
+ */
 void http_be_patient(struct http_request *req, bool (*still)(void *ctx), void *ctx);
 
 /* --- the body --------------------------------------------------------------------------------- */
@@ -166,8 +172,8 @@ void http_resume_body(struct http_request *req);
 
 /* --- the reply -------------------------------------------------------------------------------- */
 /* A header of the reply to come; copied.  Before the reply, by the thread that will reply.  Those
- * that the connection writes itself (Connection, Content-Length, Transfer-Encoding, Date) are passed
- * over. */
+ * that the connection writes itself (Connection, Content-Length, Transfer-Encoding, Date) are
+ * passed over. */
 void http_reply_header(struct http_request *req, const char *name, const char *value);
 /* The same for texts that live for ever: nothing is looked at or copied. */
 void http_reply_constant(struct http_request *req, const char *name, const char *value);
@@ -181,12 +187,12 @@ void http_reply_redirect(struct http_request *req, const char *location); /* 307
 /* Bytes of a file; the descriptor is closed when the request ends.  Small ones are read into the
  * same send as the headers, large ones go by sendfile.  A file that is shorter is an error reply.
  *
- * With a reader (of the disk that the file lies on; the reference is taken over) no HTTP thread waits
- * for the disk: what is not in memory is fetched by the reader's threads, piece by piece, while the
- * connection sleeps.  The caller has then seen that the file is long enough; a large one that is
- * not is a reply that is cut. */
-void http_reply_file(struct http_request *req, int status, int fd, uint64_t offset,
-                     uint64_t length, struct reader *reader);
+ * With a reader (of the disk that the file lies on; the reference is taken over) no HTTP thread
+ * waits for the disk: what is not in memory is fetched by the reader's threads, piece by piece,
+ * while the connection sleeps.  The caller has then seen that the file is long enough; a large one
+ * that is not is a reply that is cut. */
+void http_reply_file(struct http_request *req, int status, int fd, uint64_t offset, uint64_t length,
+                     struct reader *reader);
 
 struct http_stream_ops {
     /* Up to max bytes into out: > 0 bytes, 0 = none now (http_wake() when there are),

@@ -107,7 +107,7 @@ unsigned reactor_load(const struct reactor *r)
 static void reactor_admit(struct reactor *r, struct conn *c)
 {
     c->moved_ms = r->now_ms;
-    list_append(&r->live, c, live_link);
+    list_append(&r->fresh, c, live_link);
     struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
     if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
         conn_free(c);
@@ -144,8 +144,19 @@ void reactor_again(struct reactor *r, struct conn *c)
     list_append(&r->ready, c, ready_link);
 }
 
+void reactor_spoke(struct reactor *r, struct conn *c)
+{
+    c->spoke = true;
+    c->moved_ms = r->now_ms;
+    list_remove(&r->fresh, c, live_link);
+    list_append(&r->live, c, live_link);
+}
+
+/* The time of a fresh one counts from its beginning. */
 void reactor_touch(struct reactor *r, struct conn *c)
 {
+    if (!c->spoke)
+        return;
     c->moved_ms = r->now_ms;
     if (r->live.last == c)
         return;
@@ -157,9 +168,9 @@ void reactor_forget(struct reactor *r, struct conn *c)
 {
     if (c->is_ready)
         list_remove(&r->ready, c, ready_link);
-    list_remove(&r->live, c, live_link);
+    list_remove(c->spoke ? &r->live : &r->fresh, c, live_link);
     atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);
-    server_connection_closed(r->server, (const struct sockaddr *)&c->peer);
+    server_connection_closed(r->server, (const struct sockaddr *)&c->peer, c->proven);
 }
 
 /* Not those that have had their turn in this round: who has had none goes first. */
@@ -188,6 +199,11 @@ static void reactor_event(struct conn *c, uint32_t events)
 /* Those that are asleep wait for one of our own threads, not for the peer. */
 static void reactor_check_timeouts(struct reactor *r)
 {
+    for (struct conn *c; (c = r->fresh.first) != NULL;) {
+        if (r->now_ms - c->moved_ms < r->head_timeout_ms)
+            break;
+        conn_timeout(c); /* speaks, or is gone */
+    }
     for (struct conn *c; (c = r->live.first) != NULL;) {
         if (r->now_ms - c->moved_ms < r->timeout_ms)
             return;
@@ -198,13 +214,20 @@ static void reactor_check_timeouts(struct reactor *r)
     }
 }
 
+static uint64_t list_end(const struct conn_list *list, uint64_t timeout_ms)
+{
+    return list->first != NULL ? list->first->moved_ms + timeout_ms : UINT64_MAX;
+}
+
 static int reactor_wait_ms(const struct reactor *r)
 {
     if (r->ready.first != NULL)
         return 0;
-    if (r->live.first == NULL)
+    uint64_t fresh = list_end(&r->fresh, r->head_timeout_ms);
+    uint64_t live = list_end(&r->live, r->timeout_ms);
+    uint64_t end = fresh < live ? fresh : live;
+    if (end == UINT64_MAX)
         return -1;
-    uint64_t end = r->live.first->moved_ms + r->timeout_ms;
     return end > r->now_ms ? (int)(end - r->now_ms) : 0;
 }
 
@@ -253,6 +276,8 @@ static void *reactor_main(void *arg)
     while (reactor_turn(r))
         ;
     reactor_take_messages(r);
+    while (r->fresh.first != NULL)
+        conn_free(r->fresh.first);
     while (r->live.first != NULL)
         conn_free(r->live.first);
     return NULL;
@@ -284,11 +309,13 @@ static void reactor_done(struct reactor *r)
 }
 
 int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
-                struct reactor **out, struct error *err)
+                uint64_t head_timeout_ms, struct reactor **out, struct error *err)
 {
     struct reactor *r = xcalloc(1, sizeof *r);
     r->server = server;
     r->timeout_ms = timeout_ms < REACTOR_TIMEOUT_MAX_MS ? timeout_ms : REACTOR_TIMEOUT_MAX_MS;
+    r->head_timeout_ms =
+        head_timeout_ms > 0 && head_timeout_ms < r->timeout_ms ? head_timeout_ms : r->timeout_ms;
     r->input = xmalloc(REACTOR_INPUT_BYTES);
     pthread_mutex_init(&r->lock, NULL);
     int rc = reactor_open(r, err);

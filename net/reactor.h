@@ -26,6 +26,7 @@ struct conn_list {
 struct reactor {
     struct http_server *server;
     uint64_t timeout_ms;
+    uint64_t head_timeout_ms; /* for the first head of a connection; no longer than timeout_ms */
     int epoll_fd;
     int wake_fd;
     pthread_t thread;
@@ -36,7 +37,8 @@ struct reactor {
     struct buf text;        /* for the head of a reply */
     uint64_t now_ms;        /* when the thread last woke … */
     uint64_t round;         /* … and how often it has */
-    struct conn_list live;  /* all connections, the one that has been still for longest first */
+    struct conn_list fresh; /* connections without a request yet, the oldest first */
+    struct conn_list live;  /* the others, the one that has been still for longest first */
     struct conn_list ready; /* have more to do than one turn */
 
     pthread_mutex_t lock; /* guards what follows; taken after a request's */
@@ -47,7 +49,7 @@ struct reactor {
 };
 
 int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
-                struct reactor **out, struct error *err);
+                uint64_t head_timeout_ms, struct reactor **out, struct error *err);
 /* Takes the descriptor of an accepted connection.  Any thread. */
 void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);
 unsigned reactor_load(const struct reactor *r);
@@ -57,4 +59,5 @@ void reactor_free(struct reactor *r); /* closes the connections; no request may 
 void reactor_wake(struct reactor *r, struct conn *c);
 void reactor_again(struct reactor *r, struct conn *c); /* after all others that are ready */
 void reactor_touch(struct reactor *r, struct conn *c); /* it has made progress */
+void reactor_spoke(struct reactor *r, struct conn *c); /* it is no longer fresh */
 void reactor_forget(struct reactor *r, struct conn *c);

@@ -15,12 +15,14 @@ struct closer;
 struct loop;
 struct peers;
 struct pool;
+struct unproven;
 struct listener;
 struct mhd;
 struct reactor;
 
 enum {
-    /* A list's prefix, delimiter, start_after and place (or token), of 1024 bytes each, all escaped. */
+    /* A list's prefix, delimiter, start_after and place (or token), of 1024 bytes each, all
+       escaped. */
     SERVER_URI_MAX = 16 * 1024,
     /* A body that nobody wants is read to its end, so that the connection can go on, if it is no
      * longer than this; else the connection is closed. */
@@ -50,21 +52,22 @@ struct http_server {
     size_t headers_max;
     void *user;
     struct router *router;
-    struct router *elsewhere; /* of a public one: what the control listener has */
+    struct router *elsewhere;      /* of a public one: what the control listener has */
     struct route_metrics *metrics; /* one for each route, and one for none */
     metric_t *received_bytes;
     metric_t *sent_bytes;
     metric_t *connections_gauge;
     metric_t *overload;
     metric_t *unauthorized;
-    struct auth *auth;           /* NULL: nobody is asked for proof */
+    struct auth *auth;                    /* NULL: nobody is asked for proof */
     const struct visitor_rules *visitors; /* NULL: nobody is asked where from */
-    atomic_ullong complained_ms; /* of somebody who was refused, last */
-    char run[16];                /* random: distinguishes the request ids of this run */
+    atomic_ullong complained_ms;          /* of somebody who was refused, last */
+    char run[16];                         /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
-    struct peers *peers; /* whose they are */
-    atomic_uint silent; /* of them, those that have asked nothing yet */
+    struct peers *peers;       /* whose they are */
+    struct unproven *unproven; /* of them, where callers prove to be nodes; else NULL */
+    atomic_uint silent;        /* of them, those that have asked nothing yet */
     struct body_rate body_rate;
     size_t collect_memory;
     atomic_size_t
@@ -105,4 +108,6 @@ void server_count_request(struct http_server *s, const struct http_request *req)
 bool server_take_collected(struct http_server *s, size_t own, size_t more);
 void server_give_collected(struct http_server *s, size_t bytes);
 void server_connection_opened(struct http_server *s);
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer);
+/* The first signed request has come. */
+void server_connection_proven(struct http_server *s, const struct sockaddr *peer);
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer, bool proven);

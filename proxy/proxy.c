@@ -282,6 +282,7 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .connections_max = (unsigned)p->params.connections_max,
         .connection_memory = p->params.connection_memory,
         .idle_timeout_s = (unsigned)((p->params.idle_timeout + 999) / 1000),
+        .head_timeout_ms = p->params.head_timeout,
         .body_rate = {.bytes_per_s = net == NET_PUBLIC ? p->params.min_body_rate : 0,
                       .window_ms = p->params.min_body_time},
         .routes = proxy_routes,

@@ -434,6 +434,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .connections_max = (unsigned)t->params.connections_max,
         .connection_memory = t->params.connection_memory,
         .idle_timeout_s = (unsigned)((t->params.idle_timeout + 999) / 1000),
+        .head_timeout_ms = t->params.head_timeout,
         .body_rate = {.bytes_per_s = net == NET_PUBLIC ? t->params.min_body_rate : 0,
                       .window_ms = t->params.min_body_time},
         .routes = target_routes,
