@@ -67,22 +67,23 @@ int index_env_open(const char *dir, uint64_t map_size, struct index_env **out)
     return rc;
 }
 
+static void reader_free(struct index_reader *r)
+{
+    if (r->at != NULL)
+        mdb_cursor_close(r->at);
+    if (r->txn != NULL)
+        mdb_txn_abort(r->txn);
+    *r = (struct index_reader){0};
+}
+
 void index_env_close(struct index_env *e)
 {
     if (e == NULL)
         return;
+    reader_free(&e->spare);
     if (e->env != NULL)
         mdb_env_close(e->env);
     free(e);
-}
-
-struct index_env *index_env_ref(struct index *x)
-{
-    pthread_mutex_lock(&x->lock);
-    struct index_env *e = x->cur;
-    e->refs++;
-    pthread_mutex_unlock(&x->lock);
-    return e;
 }
 
 void index_env_unref(struct index *x, struct index_env *e)
@@ -92,6 +93,37 @@ void index_env_unref(struct index *x, struct index_env *e)
     pthread_mutex_unlock(&x->lock);
     if (last)
         index_env_close(e);
+}
+
+int index_reader_begin(struct index *x, struct index_env **e, struct index_reader *r)
+{
+    pthread_mutex_lock(&x->lock);
+    *e = x->cur;
+    (*e)->refs++;
+    *r = (*e)->spare;
+    (*e)->spare = (struct index_reader){0};
+    pthread_mutex_unlock(&x->lock);
+    bool is_used = r->txn != NULL;
+    int rc = is_used ? mdb_txn_renew(r->txn) : mdb_txn_begin((*e)->env, NULL, MDB_RDONLY, &r->txn);
+    if (rc == 0)
+        rc = is_used ? mdb_cursor_renew(r->txn, r->at) : mdb_cursor_open(r->txn, (*e)->dbi, &r->at);
+    if (rc != 0)
+        reader_free(r);
+    return rc;
+}
+
+void index_reader_end(struct index *x, struct index_env *e, struct index_reader *r)
+{
+    if (r->txn != NULL)
+        mdb_txn_reset(r->txn);
+    pthread_mutex_lock(&x->lock);
+    if (e == x->cur && e->spare.txn == NULL) {
+        e->spare = *r;
+        *r = (struct index_reader){0};
+    }
+    pthread_mutex_unlock(&x->lock);
+    reader_free(r);
+    index_env_unref(x, e);
 }
 
 int index_env_change(struct index_env *e, index_change_fn *fn, void *ctx)

@@ -11,8 +11,7 @@
 struct index_cursor {
     struct index *index;
     struct index_env *env;
-    MDB_txn *txn;
-    MDB_cursor *at;
+    struct index_reader reader;
     uint64_t path[TREE_LEVELS];
     size_t depth;
     char name[TREE_LEVELS * TREE_CHUNK + 1];
@@ -35,31 +34,34 @@ static int reading_failed(struct index *x, int rc, struct error *err)
     return code;
 }
 
+static int cursor_begin(struct index_cursor *c, struct index *x, struct error *err)
+{
+    c->index = x;
+    int rc = index_reader_begin(x, &c->env, &c->reader);
+    return rc == 0 ? 0 : reading_failed(x, rc, err);
+}
+
+static void cursor_end(struct index_cursor *c)
+{
+    index_reader_end(c->index, c->env, &c->reader);
+}
+
 int index_cursor_open(struct index *x, struct index_cursor **out, struct error *err)
 {
     struct index_cursor *c = xcalloc(1, sizeof *c);
-    c->index = x;
-    c->env = index_env_ref(x);
-    int rc = mdb_txn_begin(c->env->env, NULL, MDB_RDONLY, &c->txn);
-    if (rc == 0)
-        rc = mdb_cursor_open(c->txn, c->env->dbi, &c->at);
-    if (rc != 0) {
+    int code = cursor_begin(c, x, err);
+    if (code != 0)
         index_cursor_close(c);
-        return reading_failed(x, rc, err);
-    }
-    *out = c;
-    return 0;
+    else
+        *out = c;
+    return code;
 }
 
 void index_cursor_close(struct index_cursor *c)
 {
     if (c == NULL)
         return;
-    if (c->at != NULL)
-        mdb_cursor_close(c->at);
-    if (c->txn != NULL)
-        mdb_txn_abort(c->txn);
-    index_env_unref(c->index, c->env);
+    cursor_end(c);
     free(c);
 }
 
@@ -80,12 +82,12 @@ static int to_key(struct index_cursor *c, const char *rest, size_t len, MDB_val 
     struct tree_key k;
     tree_key_set(&k, c->path[c->depth], rest, len);
     *key = (MDB_val){.mv_data = k.bytes, .mv_size = k.len};
-    return mdb_cursor_get(c->at, key, value, MDB_SET_RANGE);
+    return mdb_cursor_get(c->reader.at, key, value, MDB_SET_RANGE);
 }
 
 static int to_next(struct index_cursor *c, MDB_val *key, MDB_val *value)
 {
-    return mdb_cursor_get(c->at, key, value, MDB_NEXT);
+    return mdb_cursor_get(c->reader.at, key, value, MDB_NEXT);
 }
 
 /* The node is at its end: to the key behind the link that led into it. */
@@ -220,16 +222,10 @@ uint64_t index_cursor_visited(const struct index_cursor *c)
     return c->visited;
 }
 
-int index_find(struct index *x, uint64_t bucket_id, const char *name, struct index_record *rec,
-               char job[static ATTR_JOB_MAX + 1], struct error *err)
+/* The name that the cursor stands on, if it is this one; the cursor's texts are its own. */
+static int take_found(const struct index_cursor *c, const char *name, struct index_record *rec,
+                      char job[static ATTR_JOB_MAX + 1])
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(x, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, bucket_id, name, false, err);
-    if (found != 1)
-        return found;
     if (strcmp(c->name, name) != 0)
         return 0;
     *rec = c->record;
@@ -238,6 +234,19 @@ int index_find(struct index *x, uint64_t bucket_id, const char *name, struct ind
         rec->job = job;
     }
     return 1;
+}
+
+int index_find(struct index *x, uint64_t bucket_id, const char *name, struct index_record *rec,
+               char job[static ATTR_JOB_MAX + 1], struct error *err)
+{
+    struct index_cursor c = {0}; /* on the stack: each PUT of a new name comes here */
+    int found = cursor_begin(&c, x, err);
+    if (found == 0)
+        found = index_cursor_seek(&c, bucket_id, name, false, err);
+    if (found == 1)
+        found = take_found(&c, name, rec, job);
+    cursor_end(&c);
+    return found;
 }
 
 /* --- all of it -------------------------------------------------------------------------------- */
@@ -286,7 +295,7 @@ static int verify_all(struct verify *v, uint64_t changes, const atomic_bool *sto
     MDB_val key, value;
     MDB_stat st;
     bool idle;
-    int rc = mdb_stat(v->c->txn, v->c->env->dbi, &st);
+    int rc = mdb_stat(v->c->reader.txn, v->c->env->dbi, &st);
     while (rc == 0 && (rc = to_next(v->c, &key, &value)) == 0) {
         int code = verify_entry(v, &key, &value, err);
         if (code != 0)

@@ -10,10 +10,16 @@
 
 /* One LMDB file.  The index has one, and a second one while it is made anew; a cursor keeps the one
  * that it began with. */
+struct index_reader {
+    MDB_txn *txn;
+    MDB_cursor *at;
+};
+
 struct index_env {
     MDB_env *env;
     MDB_dbi dbi;
-    unsigned refs; /* index->lock */
+    unsigned refs;             /* index->lock */
+    struct index_reader spare; /* index->lock: reset, so that it keeps no page; or empty */
 };
 
 struct index {
@@ -26,7 +32,7 @@ struct index {
     bool next_failed;       /* write: it missed a change */
     atomic_bool clean;      /* the marker stands in the directory */
     _Atomic uint64_t pending_mark;
-    pthread_mutex_t lock;   /* of the fields below; nothing else is locked under it */
+    pthread_mutex_t lock; /* of the fields below; nothing else is locked under it */
     struct index_env *cur;
     bool complete;
     struct error stale; /* code 0: not stale */
@@ -44,8 +50,11 @@ int index_damaged(struct index *x, int code, const struct error *why);
 enum { INDEX_DIR_MODE = 0750 };
 /* The path of a file in its directory; to be freed. */
 char *index_path(const struct index *x, const char *name);
-struct index_env *index_env_ref(struct index *x);
 void index_env_unref(struct index *x, struct index_env *e);
+/* A reader of the present file, which it keeps open.  The last one that ended is used again: it has
+ * its slot and its memory already.  LMDB's error: index_reader_end() all the same. */
+int index_reader_begin(struct index *x, struct index_env **e, struct index_reader *r);
+void index_reader_end(struct index *x, struct index_env *e, struct index_reader *r);
 int index_env_open(const char *dir, uint64_t map_size, struct index_env **out); /* LMDB's error */
 void index_env_close(struct index_env *e);
 /* The marker goes, durably, if it stands: the file on the disk is about to be another. */

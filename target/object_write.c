@@ -21,6 +21,7 @@
 #include <assert.h>
 #include <pthread.h>
 
+#include "common/buf.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
@@ -106,18 +107,30 @@ static json_t *staged_doc(const struct attr *a)
     return json_pack("{sI so}", "size", (json_int_t)a->size, "checksum", checksum_doc(a));
 }
 
+/* Written by hand: a document of jansson costs 2 us of a small PUT. */
+static void put_stored(struct buf *out, const struct attr *a, const char *version, const char *etag)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(&a->checksum, hex);
+    buf_printf(out,
+               "{\"size\":%llu,\"checksum\":{\"type\":\"%s\",\"value\":\"%s\"},"
+               "\"version\":\"%s\",\"etag\":\"",
+               (unsigned long long)a->size, checksum_name(a->checksum.type), hex, version);
+    buf_put_json_escaped(out, etag, strlen(etag));
+    buf_puts(out, "\"}");
+}
+
 static void reply_stored(const struct object_call *call, const struct attr *a)
 {
     struct http_request *req = call->req;
     char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX];
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
     version_format(&a->version, version);
     object_call_etag(call, a, etag);
-    json_t *doc = staged_doc(a);
-    json_object_set_new(doc, "version", json_string(version));
-    json_object_set_new(doc, "etag", json_string(etag));
+    put_stored(&text, a, version, etag);
     http_reply_header(req, "ETag", etag);
-    http_reply_json(req, 200, doc);
-    json_decref(doc);
+    http_reply_data(req, 200, "application/json", text.data, text.len);
 }
 
 void object_reply_stored(const struct object_call *call, const struct attr *attr, const char *etag)
@@ -239,8 +252,8 @@ static int store_piece(struct upload *u, const char *data, size_t *len, struct e
     return err->code;
 }
 
-/* With the lock.  True, once: whoever asks has to commit it.  The last byte and the worker that lets
- * the body in may come at the same time. */
+/* With the lock.  True, once: whoever asks has to commit it.  The last byte and the worker that
+ * lets the body in may come at the same time. */
 static bool takes_end(struct upload *u)
 {
     bool takes = u->state == UPLOAD_STORING && u->body_ended && !u->ended;

@@ -76,14 +76,15 @@ int space_admit(const struct space_limits *l, const char *path, const struct spa
 {
     char left[16];
     uint64_t reserve = reserve_of(l, s);
+    bool fits = s->available >= reserve && s->available - reserve >= size;
+    if (fits && (l->out == 0 || !is_above(s, s->available - size, l->out)))
+        return 0;
     format_size(s->available, left);
-    if (s->available < reserve || s->available - reserve < size)
+    if (!fits)
         return error_set(err, E_NO_SPACE,
                          "mountpath '%s' has %s left, which are not enough; delete objects, or add "
                          "a mountpath or a target",
                          path, left);
-    if (l->out == 0 || !is_above(s, s->available - size, l->out))
-        return 0;
     return error_set(err, E_NO_SPACE,
                      "mountpath '%s' is %u%% full, %s are left, and would be above space_out "
                      "(%u%%); delete objects, or add a mountpath or a target",
