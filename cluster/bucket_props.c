@@ -116,9 +116,9 @@ static int check_ec(const struct bucket_props *p, struct error *err)
                          EC_DATA_SLICES_MAX, COPIES_MAX - 1);
     if (p->copies != p->ec_parity + 1)
         return error_set(err, E_INVALID,
-                         "field 'copies': objects that are not in slices have as many copies as "
-                         "parity and one more: %u",
-                         p->ec_parity + 1);
+                         "field 'copies': with ec %u+%u it is %u (small objects are whole copies, "
+                         "one more than parity): leave it out, or leave 'ec' out for copies alone",
+                         p->ec_data, p->ec_parity, p->ec_parity + 1);
     if (p->backend != NULL)
         return error_set(err, E_UNSUPPORTED,
                          "field 'ec': this release has no objects in slices in a bucket with a "

@@ -1,4 +1,8 @@
-/* Exit codes of dfcctl; docs and `dfcctl help` show the same table. */
+/* Exit codes of dfcctl; docs and `dfcctl help` show the same table.
+ *
+ * A script decides by them, so they are fixed.  4 is a request that matched nothing, apart from 3,
+ * a name that does not exist: a typo in a prefix must not pass for an empty result.  7 is a refusal
+ * (401, 403), apart from 1: repeating the command does not help, other rights do. */
 #pragma once
 
 #include "api/dfc.h"

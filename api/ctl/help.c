@@ -181,6 +181,10 @@ void help_markdown(FILE *out)
     fputs(md_intro, out);
     fputs("## Exit codes\n\n| code | meaning |\n|---|---|\n", out);
     put_exit_codes(out, "| %d | %s |\n");
+    fputs("\nThese codes are fixed. 4 is not 3: a typo in a prefix does not pass for an empty "
+          "result.\n"
+          "7 is not 1: repeating the command does not help, other rights do.\n",
+          out);
     fputs("\n## Flags of every command\n\n", out);
     md_flags(out, NULL, common_flags);
     for (const struct noun *n = nouns; n->name != NULL; n++) {

@@ -149,8 +149,8 @@ static const struct {
     const char *sign, *words;
 } forms[] = {
     {"add", "bucket", "+", "comes back: "},
-    {"remove", "bucket", "-", "goes, WITH EVERYTHING IN IT: id "},
-    {"replace", "bucket", "!", "becomes another one, and WHAT IS IN IT NOW GOES: id "},
+    {"remove", "bucket", "-", "is destroyed, WITH EVERYTHING IN IT: id "},
+    {"replace", "bucket", "!", "becomes another one, and WHAT IS IN IT NOW IS DESTROYED: id "},
     {"set", "bucket", "~", "changes: "},
     {"set", "setting", "~", "changes: "},
 };

@@ -30,10 +30,11 @@ static void every_difference_is_one_line(void **unused)
         "\"config\": {\"values\": {\"jobs_max\": \"8\", \"buckets_max\": \"3\", \"x\": \"1\"}}}";
     static const char *const lines[] = {
         "+ bucket 'old' comes back: a new one, without objects",
-        ("! bucket 'other' becomes another one, and WHAT IS IN IT NOW GOES: id 5 -> a new one, "
+        ("! bucket 'other' becomes another one, and WHAT IS IN IT NOW IS DESTROYED: id 5 -> a new "
+         "one, "
          "without objects"),
         "~ bucket 'changed' changes: {\"d\":\"sync\"} -> {\"d\":\"async\"}",
-        "- bucket 'new' goes, WITH EVERYTHING IN IT: id 2",
+        "- bucket 'new' is destroyed, WITH EVERYTHING IN IT: id 2",
         "~ setting 'jobs_max' changes: \"9\" -> \"8\"",
         "~ setting 'buckets_max' changes: its default -> \"3\"",
         "~ setting 'nodes_max' changes: \"7\" -> its default",
@@ -74,9 +75,10 @@ static void buckets_are_known_again(void **unused)
 #define ONE(id, created) \
     "{\"bmd\": {\"buckets\": [{\"id\": " id ", \"name\": \"b\", \"created\": " created "}]}}"
     assert_line(ONE("9", "77"), ONE("4", "77"), NULL);
-    assert_line(ONE("9", "78"), ONE("4", "77"),
-                "! bucket 'b' becomes another one, and WHAT IS IN IT NOW GOES: id 9 -> a new one, "
-                "without objects");
+    assert_line(
+        ONE("9", "78"), ONE("4", "77"),
+        "! bucket 'b' becomes another one, and WHAT IS IN IT NOW IS DESTROYED: id 9 -> a new one, "
+        "without objects");
     assert_line(ONE("4", "77"), ONE("4", "77"), NULL);
     static const char two[] = "{\"bmd\": {\"buckets\": [{\"id\": 1, \"name\": \"a\"}, "
                               "{\"id\": 2, \"name\": \"c\"}]}}";
@@ -88,7 +90,7 @@ static void buckets_are_known_again(void **unused)
     struct buf line = BUF_INIT;
     restore_plan_line(json_array_get(plan, 0), &line);
     assert_string_equal(buf_str(&line), "! bucket 'c' becomes another one, and WHAT IS IN IT NOW "
-                                        "GOES: id 2 -> 1");
+                                        "IS DESTROYED: id 2 -> 1");
 }
 
 static void the_same_is_no_change(void **unused)

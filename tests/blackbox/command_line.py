@@ -200,6 +200,12 @@ def test_exit_codes_tell_a_wrong_request_from_a_failed_job(c):
     run(c, "cp", "codes/s-0.tar", "codes/other", status=USAGE)
 
 
+def test_slices_decide_the_copies(c):
+    done = run(c, "bucket", "create", "both", "--copies", "3", "--ec", "2+1", status=USAGE)
+    check("with ec 2+1 it is 2" in done.stderr and "leave" in done.stderr, done.stderr)
+    equal([b["name"] for b in c.get_json("/v1/buckets")["buckets"] if b["name"] == "both"], [], "the bucket")
+
+
 def test_one_object(c):
     with tempfile.TemporaryDirectory(prefix="dfc-test-") as d:
         source, back = os.path.join(d, "s.bin"), os.path.join(d, "back.bin")

@@ -2,6 +2,8 @@
 """Clients that cannot follow redirects: the proxy streams both ways."""
 
 import random
+import urllib.error
+import urllib.request
 
 from lib import check, equal, in_parallel, main, raw_exchange
 
@@ -35,6 +37,23 @@ def test_by_parameter(c):
     c.object("PUT", "b", "q", b"query", query="redirect=never", follow=False).expect(200)
     equal(c.object("GET", "b", "q", query="redirect=never", follow=False).expect(200).body,
           b"query", "contents")
+
+
+def test_python_s_urllib(c):
+    """As docs/http.md says: it follows a GET, and no PUT."""
+    url = f"{c.url()}/v1/objects/b/urllib"
+    try:
+        urllib.request.urlopen(urllib.request.Request(url, b"lost", method="PUT"), timeout=30)
+        check(False, "a PUT was redirected, and followed")
+    except urllib.error.HTTPError as refused:
+        with refused:
+            equal(refused.code, 307, "a PUT without the parameter")
+    c.get("b", "urllib").expect(404, "object_not_found")
+    with urllib.request.urlopen(urllib.request.Request(url + "?redirect=never", b"kept", method="PUT"),
+                                timeout=30) as reply:
+        equal(reply.status, 200, "a PUT with the parameter")
+    with urllib.request.urlopen(url, timeout=30) as reply:
+        equal(reply.read(), b"kept", "a GET that is redirected")
 
 
 def test_names_pass_unchanged(c):
