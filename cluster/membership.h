@@ -4,11 +4,11 @@
  *   - A node is given up (unreachable) when nothing has been heard of it for longer than
  *     timeout_ms, and taken back (active) as soon as it is heard again.  What a verdict means for
  *     the map is the caller's to commit; a verdict that was not committed comes again.
- *   - A node that says that it stops is given up at the next tick, and not taken back but by
- * another run.  It has given up its lease before it says so.  Where every active target has said so
- * the cluster stops as a whole, and none of them is given up for that: nobody writes without them.
- *   - A target that says that mountpaths are missing is absent, and so is one in maintenance, or
- * that is being decommissioned, of which nothing is heard; until it says, or is heard, otherwise.
+ *   - A node that says that it stops is given up at the next tick, and only another run of it is
+ *     taken back.  It has given up its lease before it says so.  Where every active target has said
+ *     so the cluster stops as a whole, and none of them is given up for that.
+ *   - A target that says that mountpaths are missing is absent.  So is a silent target in
+ *     maintenance, or under decommission.  It is present again once it says or is heard otherwise.
  *   - The primary judges nobody for what it did not hear itself.  For one timeout after its own
  *     start nobody is given up.  After a pause of its own (it was stopped, swapped out, or a disk
  *     stalled it) messages wait in its sockets: a tick more than an eighth of the timeout late

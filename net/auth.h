@@ -4,9 +4,11 @@
  *       │  POST /v1/intra/session: who ────────────────▶ │
  *       │ ◀── node, challenge                            │  a challenge that is taken once
  *       │  POST: who, challenge, nonce, proof ─────────▶ │  knows the key: a member, or a
- * repetition │ ◀── session, who, nonce, proof                 │ │  key of the session, from the
- * cluster's key    │  the same key │  and both nonces                               │ │  Dfc-Auth:
- * 1 session counter digest mac ─────▶ │  the session is open, the counter new
+ *       │                                                │  repetition
+ *       │ ◀── session, who, nonce, proof                 │
+ *       │  key of the session, from the cluster's key    │  the same key
+ *       │  and both nonces                               │
+ *       │  Dfc-Auth: 1 session counter digest mac ─────▶ │  the session is open, the counter new
  *
  * The cluster's key (cluster_key.h) never goes over the wire, no clock is asked, and what was
  * overheard proves nothing: a greeting gives a session whose key only a member can compute, a

@@ -2,10 +2,11 @@
  *
  *   SIGTERM, SIGINT   it returns
  *   SIGHUP            the log is opened anew (log_file), the cluster's key is read anew, and the
- *                     configuration file: of its parameters those that can change while a daemon
- * runs (and log_level) take what is new there; of others a line says that they need a restart. What
- * `dfcctl config set` has changed stays, unless the file changes it. SIGUSR1, SIGUSR2  a line in
- * the log: they mean nothing here, and must not end a daemon */
+ *                     configuration file.  Parameters that can change while a daemon runs (and
+ *                     log_level) take their new values; a line in the log names the others, which
+ *                     need a restart.  What `dfcctl config set` has changed stays, unless the file
+ *                     changes it.
+ *   SIGUSR1, SIGUSR2  a line in the log: they mean nothing here, and must not end a daemon */
 #pragma once
 
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* Whether what a sort has made is what its request asks for: input and output are read again.
  *
- *     input shards ─▶ a task that builds nothing ─▶ the list: output shards, their records in
- * order, digests of their members                         │ in work files output shards ─▶ decoded,
- * taken apart, digested ───────────────────┴─▶ compared, one by one
+ *     input shards ─▶ a task that builds nothing ─▶ the list, in work files: output shards, ─┐
+ *                                                   their records in order, digests          │
+ *     output shards ─▶ decoded, taken apart, digested ───────────────────────────────────────┴─▶ compared
  *
  * The list is the task's own (sort_watch), so that every order, format and key map is understood.
  * Shards that stand beside the output and match its template are counted (sort/strays.h).

@@ -2,8 +2,8 @@
  * so that neither what nobody announced nor what many write at once goes beyond `space_out` and
  * `space_reserve`.
  *
- *   from ──────────── to        admitted (space_admit), and allocated behind the file's end, by
- * which the file system knows of it, and whoever asks next
+ *   from ──────────── to    admitted (space_admit), and allocated behind the file's end: so the
+ *                           file system counts it for whoever asks next
  *
  * What is allocated beyond the last byte is given back by claim_end(). */
 #pragma once

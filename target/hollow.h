@@ -3,7 +3,7 @@
  *
  *   the file   empty, with the object's version, time and length; marked as such (quarantine.h)
  *   it counts  as a copy that has lost its bytes: less than a whole one of the same version, and
- * more than any earlier one
+ *              more than any earlier one
  *
  * So it has not the bytes, and it knows: nothing older is answered from here, whoever acts later,
  * and nothing older is brought back for it (docs/copies.md, "No room").  What it takes is as little

@@ -9,8 +9,9 @@
  *                              Dfc-Copy: <term>.<version>   the rule (copy_rule.h), or
  *                              Dfc-Copy: durable            on the disk before the reply, always
  *                              Dfc-Copy: move               the object itself, with its version
+ *                                                           (rebalance.h)
  *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
- * (rebalance.h) Dfc-Copy: stage              bytes that are not visible yet (staged.h)
+ *                              Dfc-Copy: stage              bytes that are not visible yet (staged.h)
  *
  * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its
  * copy by a call, too, where it is this target.

@@ -1,7 +1,6 @@
 /* Rename: the object gets its new name first, then loses the old one.
  *
- *   open ─▶ copy to the new name's owner, on its disk ─▶ delete the old name, if it is still that
- * object
+ *   open ─▶ copy to the new name's owner, on its disk ─▶ delete the old name, if it still has it
  *
  * So a reader always finds the old name or the new one; for a moment, and for good after a crash in
  * between, both.  Then the same request again does the rest.  One rename of a name runs at a time,

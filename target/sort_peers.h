@@ -3,8 +3,8 @@
  *
  *   POST {data url}/v1/xactions/{job}/merge?from=N&attempt=A    body: a sorted table
  *   POST {data url}/v1/xactions/{job}/orders?from=N&attempt=A   body: output shards to build
- *   POST {data url}/v1/xactions/{job}/records?attempt=A         body: a list of records; reply:
- * their bytes
+ *   POST {data url}/v1/xactions/{job}/records?attempt=A         body: a list of records;
+ *                                                               reply: their bytes
  *
  * A peer that is not at that attempt of the job answers as one that does not know the job.
  * The receiving half is target/sort_streams.c. */
