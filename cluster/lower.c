@@ -81,8 +81,9 @@ int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f
 {
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, f->bucket_id);
     if (b == NULL || !lower_is_open(b) || b->lowered != f->lowered)
-        return error_set(err, E_STALE_MAP,
-                         "the bucket has other copies now, or is gone: a later job goes on");
+        return error_set(
+            err, E_STALE_MAP,
+            "the bucket's copies have changed, or it was destroyed: a later job continues");
     if (s->smap.placed != f->placed || s->smap.lagged != f->lagged)
         return error_set(err, E_STALE_MAP,
                          "a target has fallen behind or come back, or owners have changed: a later "

@@ -175,7 +175,7 @@ static void a_fence_is_of_the_bucket_and_the_map(void **unused)
     f = fence();
     assert_int_equal(try_copies(3, NULL), 0);
     assert_int_equal(lower_check_fence(s, &f, &err), E_STALE_MAP);
-    assert_non_null(strstr(err.message, "other copies"));
+    assert_non_null(strstr(err.message, "copies have changed"));
     f = fence();
     apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "b"});
     assert_int_equal(lower_check_fence(s, &f, NULL), E_STALE_MAP);

@@ -79,10 +79,10 @@ static const char *what_ails(const struct cluster_state *s, const struct node *n
     if (n->state == NODE_UNREACHABLE)
         return "is unreachable";
     if (is_missed(s, n))
-        return n->state == NODE_ACTIVE ? "is passed over until it says that it has all its disks"
+        return n->state == NODE_ACTIVE ? "serves no copies until it reports all its disks"
                                        : "does not answer, and the rebalance waits for what it has";
     return several && n->state == NODE_ACTIVE && n->lag == LAG_MISSED
-               ? "is to be given what it has missed"
+               ? "lacks writes that it missed, which a repair brings"
                : NULL;
 }
 

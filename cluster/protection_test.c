@@ -74,7 +74,8 @@ static void several_copies_are_as_their_owners(void **unused)
     set("t0", NODE_UNREACHABLE);
     is_so("two", PROTECTION_DEGRADED, "target 't0' is unreachable");
     set("t0", NODE_ACTIVE);
-    is_so("two", PROTECTION_DEGRADED, "target 't0' is to be given what it has missed");
+    is_so("two", PROTECTION_DEGRADED,
+          "target 't0' lacks writes that it missed, which a repair brings");
     set("t1", NODE_UNREACHABLE);
     is_so("two", PROTECTION_UNAVAILABLE, "target 't1' is unreachable"); /* t0 missed something */
     set("t1", NODE_ACTIVE);
@@ -129,10 +130,13 @@ static void who_is_absent_is_missed(void **unused)
 {
     (void)unused;
     absent("t0", true);
-    is_so("two", PROTECTION_DEGRADED, "target 't0' is passed over until it says that it has all its disks");
-    is_so("one", PROTECTION_UNAVAILABLE, "target 't0' is passed over until it says that it has all its disks");
+    is_so("two", PROTECTION_DEGRADED,
+          "target 't0' serves no copies until it reports all its disks");
+    is_so("one", PROTECTION_UNAVAILABLE,
+          "target 't0' serves no copies until it reports all its disks");
     absent("t0", false);
-    is_so("two", PROTECTION_DEGRADED, "target 't0' is to be given what it has missed");
+    is_so("two", PROTECTION_DEGRADED,
+          "target 't0' lacks writes that it missed, which a repair brings");
     is_so("one", PROTECTION_ONE_COPY, "");
     apply(
         (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});

@@ -111,7 +111,8 @@ int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o
         return code;
     auth_welcome_proof(c->key->secret, &g, wanted);
     if (!auth_same(proof, wanted) || strlen(g.session) != 2 * AUTH_SESSION_BYTES)
-        return error_set(err, E_UNAUTHORIZED, "who answers does not have the cluster's key");
+        return error_set(err, E_UNAUTHORIZED,
+                         "the peer that answers does not have the cluster's key");
     if (o->node[0] != '\0' && strcmp(g.server_node, o->node) != 0)
         return error_set(err, E_UNAUTHORIZED, "node '%s' answers a greeting for node '%s'",
                          g.server_node, o->node);

@@ -59,7 +59,7 @@ static void judge_unheard(struct verdict *v, json_t *node)
     const char *id = text_at(node, "id");
     if (strcmp(text_at(node, "state"), "active") == 0 && json_object_get(node, "version") == NULL)
         say(v, YELLOW, id,
-            xprintf("'%s' has not reported to the primary since one of them began: ask again", id));
+            xprintf("'%s' has not reported since it or the primary started: ask again", id));
 }
 
 /* It may be dead: until the map says so its objects are asked of it. */
@@ -80,7 +80,9 @@ static void judge_state(struct verdict *v, json_t *node, bool is_target, bool re
     const char *state = text_at(node, "state");
     if (strcmp(state, "unreachable") == 0 && is_target && replaced)
         say(v, YELLOW, id,
-            xprintf("target '%s' is unreachable: others have what it has, with a copy less", id));
+            xprintf(
+                "target '%s' is unreachable: other targets have its objects, with one copy less",
+                id));
     else if (strcmp(state, "unreachable") == 0 && is_target)
         say(v, RED, id, xprintf("target '%s' is unreachable: its objects give 503", id));
     else if (strcmp(state, "unreachable") == 0)
@@ -125,8 +127,8 @@ static void judge_lag(struct verdict *v, json_t *node)
     const char *id = text_at(node, "id");
     if (strcmp(text_at(node, "state"), "active") == 0 && text_at(node, "lag")[0] != '\0')
         say(v, YELLOW, id,
-            xprintf("the copies on '%s' are to be compared (%s): 'dfcctl job ls --kind repair'", id,
-                    text_at(node, "lag")));
+            xprintf("the copies on '%s' must be compared (%s): see 'dfcctl job ls --kind repair'",
+                    id, text_at(node, "lag")));
 }
 
 /* Those of the list that the overview has: the first ones of many. */

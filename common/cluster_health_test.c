@@ -137,7 +137,7 @@ static void copies_soften_what_is_missing(void **unused)
         {"{\"protected\": 0, \"degraded\": 1, \"unavailable\": 0}, \"at_risk\": [{\"bucket\": "
          "\"b\", "
          "\"protection\": \"degraded\", \"why\": \"so\"}]",
-         "yellow", "a copy less", "bucket 'b' is degraded: so", 2},
+         "yellow", "one copy less", "bucket 'b' is degraded: so", 2},
         {"{\"protected\": 1, \"degraded\": 1, \"unavailable\": 1}, \"at_risk\": [{\"bucket\": "
          "\"b\", "
          "\"protection\": \"unavailable\", \"why\": \"so\"}]",
@@ -163,7 +163,7 @@ static void copies_soften_what_is_missing(void **unused)
         PRIMARY
         ",{\"id\": \"t1\", \"role\": \"target\", \"state\": \"active\", \"version\": 3, \"lag\": "
         "\"restarted\"}",
-        NULL, "yellow", 1, "to be compared (restarted)");
+        NULL, "yellow", 1, "must be compared (restarted)");
 }
 
 int main(void)

@@ -152,7 +152,7 @@ static int check_heir(struct proxy *p, const char *id, struct error *err)
     if (n == NULL)
         return error_set(err, E_NODE_NOT_FOUND, "no node is called '%.64s'", id);
     if (n->role != NODE_PROXY || n->state != NODE_ACTIVE)
-        return error_set(err, E_NODE_STATE, "node '%s' is no active proxy", id);
+        return error_set(err, E_NODE_STATE, "node '%s' is not an active proxy", id);
     if (!p->is_shared)
         return error_set(err, E_UNSUPPORTED,
                          "with an embedded metastore the primary is the proxy that has it; 'dfcctl "
@@ -270,8 +270,8 @@ const struct http_route documents_routes[] = {
      .admin = true,
      .begin = get_begin,
      .summary = "The copies of the documents that refused nodes have, and which would be believed.",
-     .query = HTTP_PARAMETERS({"cluster", "id: only of this one"},
-                              {"node", "id: believe this one's"}),
+     .query =
+         HTTP_PARAMETERS({"cluster", "id: only of this one"}, {"node", "id: believe this one's"}),
      .body = "",
      .reply = "`{\"present\": {\"cluster\", \"term\", \"version\", \"buckets\"}, \"copies\": "
               "[{\"node\", \"control_url\", \"cluster\", \"term\", \"version\", \"digest\", "

@@ -466,7 +466,7 @@ static int note_verdict(struct etcd_store *e, enum etcd_verdict verdict, uint64_
     log_error("somebody else writes below this cluster's prefix in etcd",
               lstr("prefix", e->prefix));
     return error_set(err, E_NOT_PRIMARY,
-                     "the documents below '%s' in etcd were changed by somebody else; the change "
+                     "another program changed the documents below '%s' in etcd; the change "
                      "was not made, repeat it",
                      e->prefix);
 }

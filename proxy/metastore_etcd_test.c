@@ -275,7 +275,7 @@ static void a_stranger_is_not_written_over(void **state)
     struct error err = ERROR_INIT;
     fake_etcd_put(f->etcd, "/dfc/head", "{\"election\": 1, \"version\": 1}");
     assert_int_equal(commit(f, &err), E_NOT_PRIMARY);
-    assert_non_null(strstr(err.message, "somebody else"));
+    assert_non_null(strstr(err.message, "another program"));
     assert_int_equal(election(f), 0);
 }
 

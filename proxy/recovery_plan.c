@@ -86,8 +86,8 @@ int recovery_choose(const struct cluster_state *present, const struct recovery_c
     }
     if (chosen == NULL)
         return error_set(err, E_NOT_FOUND,
-                         "no node that has documents of it has asked to join since this proxy "
-                         "started: start the targets, and see that --join leads them here");
+                         "no node with documents of this cluster has asked to join since this "
+                         "proxy started: start the targets with --join and this proxy's address");
     int r = wish->node[0] == '\0' ? check_agreement(chosen, copies, count, err) : 0;
     *best = (size_t)(chosen - copies);
     return r != 0 ? r : check_present(present, chosen->state, err);

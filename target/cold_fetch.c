@@ -475,7 +475,7 @@ static int fetch_store(struct storing *s, struct error *err)
         code = f->keep != NULL ? f->keep(f->ctx, steal(s->put), err)
                                : object_put_commit_wait(steal(s->put), err);
     if (code == E_CHECKSUM || code == E_LENGTH)
-        error_recode(err, E_BACKEND, "the backend's bytes are not those that it announced");
+        error_recode(err, E_BACKEND, "the backend sent other bytes than it announced");
     if (code == E_PRECONDITION) /* overtaken: whole and right, for those who read it */
         *err = ERROR_INIT;
     return err->code;

@@ -63,6 +63,6 @@ int cold_pace_check(struct fetch *f, struct cold_pace *pace, size_t bytes, struc
     if (body_pace_keeps(&pace->left, &left, now_ms, bytes) || !is_left(f))
         return 0;
     return error_set(err, E_BACKEND_TIMEOUT,
-                     "nobody waits for it, and it comes at less than %llu bytes a second",
+                     "no client waits for it, and it arrives at less than %llu bytes a second",
                      (unsigned long long)left.bytes_per_s);
 }

@@ -152,9 +152,10 @@ static int hear_all(struct comparison *c, struct error *err)
         if (!knows[i])
             tell_of_doubt(c, i);
     }
-    return error_set(err, E_NODE_UNREACHABLE,
-                     "target '%s' cannot read what it has of '%s', and the others were away",
-                     unreadable, c->name);
+    return error_set(
+        err, E_NODE_UNREACHABLE,
+        "target '%s' cannot read its copy of '%s', and the other owners are unreachable",
+        unreadable, c->name);
 }
 
 static int ask_all(struct comparison *c, struct error *err)
@@ -185,8 +186,9 @@ static int nobody_has_bytes(struct comparison *c, struct error *err)
 {
     const struct node *away = owners_not_asked(c->state, c->bucket, c->name);
     if (c->missing.code != 0)
-        return error_set(err, E_NODE_UNREACHABLE, "who may have '%s' whole is not there: %s",
-                         c->name, c->missing.message);
+        return error_set(err, E_NODE_UNREACHABLE,
+                         "the owners that may have '%s' whole are unreachable: %s", c->name,
+                         c->missing.message);
     c->lost = true;
     if (away != NULL)
         return error_set(err, E_NODE_UNREACHABLE,
@@ -236,14 +238,16 @@ static int spare_unreadable(struct comparison *c, struct error *err)
     for (size_t i = 0; i < c->count && c->guessed; i++) {
         if (!c->held[i].unreadable || !c->lacks[i])
             continue;
-        error_set(&c->missing, E_NODE_UNREACHABLE, "target '%s' cannot read what it has of '%s'",
+        error_set(&c->missing, E_NODE_UNREACHABLE, "target '%s' cannot read its copy of '%s'",
                   c->nodes[i]->id, c->name);
         c->spared[i] = true;
     }
     if (!c->guessed || !c->self.unreadable)
         return 0;
-    return error_set(err, E_NODE_UNREACHABLE,
-                     "what is here of '%s' cannot be read, and no majority knows better", c->name);
+    return error_set(
+        err, E_NODE_UNREACHABLE,
+        "this target cannot read its copy of '%s', and no majority of the owners has a newer one",
+        c->name);
 }
 
 /* --- giving ----------------------------------------------------------------------------------- */

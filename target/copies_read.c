@@ -27,7 +27,8 @@ static bool is_settled(const struct target *t, const struct bucket *b, const cha
 static bool has_lease(const struct target *t, const struct bucket *b)
 {
     return !quorum_is_wanted(b) && !atomic_load(&t->copies->forgone) &&
-           (clock_boot_ms() < atomic_load(&t->copies->lease_until_ms) || fault_skips("copies.lease"));
+           (clock_boot_ms() < atomic_load(&t->copies->lease_until_ms) ||
+            fault_skips("copies.lease"));
 }
 
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name)
@@ -112,9 +113,10 @@ static int read_from(struct object_call *call, const struct compared *compared, 
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
     const struct node *holder = smap_node(&s->smap, compared->holder);
     if (holder == NULL || call->through_tries++ >= THROUGH_TRIES)
-        return error_set(err, E_NODE_UNREACHABLE,
-                         "target '%s', which has '%s', does not give it, and there is no room here",
-                         compared->holder, call->name);
+        return error_set(
+            err, E_NODE_UNREACHABLE,
+            "target '%s' has '%s' and does not send it, and this target has no room for it",
+            compared->holder, call->name);
     const struct earlier_answer answer = {
         .node = holder->id, .data_url = holder->data_url, .held.version = compared->upto};
     call->here = read_again;

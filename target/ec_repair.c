@@ -77,7 +77,7 @@ static int check_answers(const struct ec_repair_ask *ask, const struct ec_found 
 {
     const struct node *silent = ec_plan_silent(found, count);
     if (silent != NULL)
-        return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not say what it has",
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s' does not report its slices",
                          silent->id);
     if (ask->former && !ec_all_answered(found, count))
         return error_set(err, E_NODE_UNREACHABLE, "not all targets say what they have");
@@ -155,8 +155,7 @@ static void take_made(struct task *t, unsigned slice, ec_mask *damaged)
 }
 
 static int make_all(const struct ec_repair_ask *ask, const struct ec_reading *r, struct task *t,
-                    ec_mask *damaged, struct ec_repaired *done,
-                    struct error *err)
+                    ec_mask *damaged, struct ec_repaired *done, struct error *err)
 {
     int code = 0;
     for (unsigned i = 0; i < t->todo.to.count && code == 0 && !ask->stop->wanted; i++) {

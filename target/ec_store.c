@@ -113,9 +113,9 @@ static int send_file(struct store *s, struct error *err)
     if (code != 0)
         return code;
     checksum_final(sum, &got);
-    return checksum_equal(&got, want) ? 0
-                                      : error_set(err, E_CORRUPT, "the bytes of '%s' are others",
-                                                  s->what->name);
+    return checksum_equal(&got, want)
+               ? 0
+               : error_set(err, E_CORRUPT, "the bytes of '%s' are others", s->what->name);
 }
 
 static void await_calls(struct store *s)
@@ -178,7 +178,7 @@ int ec_store(const struct ec_storing *what, struct ec_manifest *m, uint64_t *sin
         return code;
     if (what->all && homes.all[homes.count - 1] == NULL)
         return error_set(err, E_NO_TARGETS,
-                         "'%s' is to be in %u slices, and fewer targets can take one", what->name,
+                         "'%s' needs %u targets for its slices, and fewer can take one", what->name,
                          homes.count);
     struct store *s = xcalloc(1, sizeof *s);
     s->what = what;

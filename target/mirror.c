@@ -39,7 +39,7 @@ static int drop(const struct mirror *m, uint64_t bucket_id, const char *name,
     if (code == 0)
         code = look(m, bucket_id, name, &left, err);
     if (code == 0 && left.found)
-        return error_set(err, E_NOT_READY, "something newer of '%s' is here", name);
+        return error_set(err, E_NOT_READY, "this target has a newer version of '%s'", name);
     return code;
 }
 

@@ -77,7 +77,7 @@ static int look_at_stranger(const struct object_place *p, struct finding *f, int
         return code;
     *err = ERROR_INIT;
     note_inode(f);
-    error_set(&f->why, E_CORRUPT, "another object's file lies here");
+    error_set(&f->why, E_CORRUPT, "the file belongs to another object");
     wrong(f, VALIDATE_misplaced);
     return 0;
 }

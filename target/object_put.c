@@ -117,7 +117,7 @@ static int moved_rule(const struct commit *c, const struct stored *cur, struct e
     const struct object_put *p = put_of((struct commit *)c);
     bool betters = p->hollow == 0 && (stored_is_hollow(&c->place, cur) || has_more_rank(p, cur));
     if (than > 0 || (than == 0 && !betters))
-        return error_set(err, E_NOT_MODIFIED, "object '%s' is there already", c->place.name);
+        return error_set(err, E_NOT_MODIFIED, "object '%s' exists already", c->place.name);
     return 0;
 }
 

@@ -146,8 +146,7 @@ static int check_is_here(const struct object_call *call, struct error *err)
         return code;
     return error_set(
         err, E_NOT_READY,
-        "object '%s' is being moved to this target, and cannot be renamed before it is "
-        "here; try again",
+        "object '%s' is being moved to this target and cannot be renamed yet; try again",
         call->name);
 }
 

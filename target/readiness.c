@@ -65,9 +65,11 @@ static void judge_synced(const struct readiness_question *q, const struct node *
     else if (n->lag == LAG_NONE)
         out->ready = true;
     else if ((held = what_holds_repair(q)) != NULL)
-        error_set(why, E_NOT_READY, "target '%s' lacks what it missed, and %s", q->self, held);
+        error_set(why, E_NOT_READY, "target '%s' lacks writes that it missed, and %s", q->self,
+                  held);
     else
-        error_set(why, E_NOT_READY, "target '%s' is being given what it missed", q->self);
+        error_set(why, E_NOT_READY, "a repair brings target '%s' the writes that it missed",
+                  q->self);
     out->ready = out->ready || held != NULL;
 }
 

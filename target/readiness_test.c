@@ -74,7 +74,7 @@ static void synced_waits_for_the_repair(void **unused)
     struct readiness_question q = serving;
     q.synced = true;
     judged(q, state_with("active", "", "", ""), true, "");
-    judged(q, state_with("active", missed, "", ""), false, "is being given what it missed");
+    judged(q, state_with("active", missed, "", ""), false, "a repair brings target");
     judged(q, state_with("unreachable", missed, "", ""), false, "not let in this run");
     judged(q, state_with("active", ", \"absent_since\": 4", "", ""), false, "lacks a disk");
     judged(q, state_with("maintenance", missed, "", ""), true, "");

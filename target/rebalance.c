@@ -58,7 +58,7 @@ static int check_placed(const struct run *run, const struct cluster_state *s, st
 {
     if (s->smap.placed == run->r->placed)
         return 0;
-    return error_set(err, E_STALE_MAP, "the owners have changed: a later rebalance goes on");
+    return error_set(err, E_STALE_MAP, "the owners have changed: a later rebalance continues");
 }
 
 /* --- what is kept for a while ----------------------------------------------------------------- */

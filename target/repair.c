@@ -32,7 +32,7 @@ static int check_map(void *ctx, const struct cluster_state *s, struct error *err
     const struct run *run = ctx;
     if (s->smap.placed == run->r->placed && s->smap.lagged == run->r->lagged)
         return 0;
-    return error_set(err, E_STALE_MAP, "the map has changed: a later repair goes on");
+    return error_set(err, E_STALE_MAP, "the map has changed: a later repair continues");
 }
 
 static int wait_for_index(const struct repair *r, struct mountpath *mp, struct error *err)

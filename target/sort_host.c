@@ -286,7 +286,8 @@ static int host_parse(struct sort_host *h, struct error *err)
         return code;
     int number = sort_plan_number(h->plan, h->target->id);
     if (number < 0)
-        return error_set(err, E_INVALID, "target '%s' is no participant", h->target->id);
+        return error_set(err, E_INVALID, "target '%s' does not take part in the job",
+                         h->target->id);
     h->self = (unsigned)number;
     h->absent = xcalloc(h->plan->count, sizeof *h->absent);
     host_leave_out(h);

@@ -254,7 +254,7 @@ static void give_up(struct batch *b)
         error_set(&why, E_NODE_UNREACHABLE, "target '%s' is %s", b->away->id,
                   b->away->absent_since != 0 ? "absent" : node_state_name(b->away->state));
     else if (why.code == 0)
-        error_set(&why, E_NOT_READY, "not all owners could be given what is here");
+        error_set(&why, E_NOT_READY, "some owners did not take the objects of this target");
     for (size_t i = 0; i < b->count; i++) {
         struct item *it = &b->items[i];
         if (it->over || !it->chosen)

@@ -68,7 +68,7 @@ int staged_keep(struct staged *s, const char *id, uint64_t now_ms, struct object
         code =
             error_set(err, E_OVERLOAD, "%zu writes of others are staged here, the limit", s->count);
     else if (*find(s, id) != NULL)
-        code = error_set(err, E_EXISTS, "stage '%s' is here already", id);
+        code = error_set(err, E_EXISTS, "stage '%s' exists already", id);
     if (code == 0) {
         stage->next = s->newest;
         s->newest = stage;

@@ -51,7 +51,7 @@ static enum look check_place(const struct walk *w, const char *path, struct file
     struct object_path place;
     object_path_set(&place, w->bucket_id, f->attr.name);
     if (!walk_ends_with(path, place.text))
-        error_set(&f->why, E_CORRUPT, "'%s' is no place for that name", path);
+        error_set(&f->why, E_CORRUPT, "'%s' is not the place of that name", path);
     else if ((f->elsewhere = is_elsewhere(w, f->attr.name)))
         error_set(&f->why, E_CORRUPT, "the name belongs to another mountpath");
     else

@@ -114,7 +114,7 @@ class Buckets(Case):
         doc = self.json("bucket", "ls", code=6)
         self.assertEqual(doc["buckets"][0]["cached"], {"objects": 0, "bytes": 0, "missing": ["t1", "t2"]})
         self.run_ctl("bucket", "ls", code=6)
-        self.assertIn("'t1' cannot tell what it has", self.err)
+        self.assertIn("'t1' does not report its objects", self.err)
 
     def test_names_with_the_scheme(self):
         self.run_ctl("bucket", "create", "dfc://b")

@@ -19,9 +19,9 @@ static int ask_target(struct ctl *ctl, const char *what, json_t *node, summary_f
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
     if (strcmp(text_at(node, "state"), "unreachable") == 0) {
-        ctl_remark(ctl, "target '%s' is unreachable: what it has is not shown", target);
+        ctl_remark(ctl, "target '%s' is unreachable: its objects are not counted", target);
     } else if (dfc_node_show(ctl->client, target, what, &text, &err) != DFC_OK) {
-        ctl_remark(ctl, "target '%s' cannot tell what it has: %s", target, err.message);
+        ctl_remark(ctl, "target '%s' does not report its objects: %s", target, err.message);
     } else {
         int code = ctl_parse(ctl, text, &doc);
         if (code == EXIT_OK)

@@ -194,7 +194,8 @@ int s3_xml_page(const struct backend_spec *spec, const char *body, size_t len,
     if (!xml_read(&r, body, len) || l.is_damaged)
         return error_set(err, E_BACKEND, "the backend's answer is no list of a bucket");
     if (l.is_truncated && out->token == NULL)
-        return error_set(err, E_BACKEND, "the backend's list goes on, and does not say where");
+        return error_set(err, E_BACKEND,
+                         "the backend's list is cut and lacks the token for its next part");
     if (!l.is_truncated)
         out->token = NULL;
     return 0;

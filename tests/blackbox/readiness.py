@@ -30,7 +30,7 @@ def test_synced_waits_for_the_repair(c):
     c.put("two", "later", b"y")
     c.start("t1")
     health(c, "t1").expect(200)
-    health(c, "t1", "?synced=true").expect(503, "not_ready", "is being given what it missed")
+    health(c, "t1", "?synced=true").expect(503, "not_ready", "a repair brings target")
     health(c, "t1", "?synced=true&live=true").expect(200)
     health(c, "p1", "?synced=true").expect(200)
     act(c, "setconfig", "repair_delay", "0s")
