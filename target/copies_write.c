@@ -39,7 +39,7 @@ struct write {
     struct compared compared;
     struct copies_order order;
     bool in_doubt;
-    struct error refused; /* by check_own(), for certain */
+    struct error refused; /* by check_own(); others may have it already */
     sem_t ended;
 };
 
@@ -56,8 +56,8 @@ static void write_free(struct write *w)
 
 static void write_fails(struct write *w, const struct error *err)
 {
-    bool may_pass = (err->code == E_STALE_MAP || err->code == E_NODE_UNREACHABLE) &&
-                    w->displaced != NULL;
+    bool may_pass =
+        (err->code == E_STALE_MAP || err->code == E_NODE_UNREACHABLE) && w->displaced != NULL;
     if (may_pass && w->put != NULL)
         (void)handed_take(&w->handed, w->put, NULL);
     if (may_pass && w->handed.fd >= 0)
@@ -251,11 +251,18 @@ static int check_own(void *ctx, const struct attr *current, struct error *err)
     return code;
 }
 
+/* For bring_to_all(). */
+static void keep_own(void *ctx, struct object_put *put)
+{
+    struct write *w = ctx;
+    w->put = put;
+}
+
 static void own_done(void *arg, const struct attr *attr, const struct error *err)
 {
     struct write *w = arg;
     struct error copy = *err;
-    if (copy.code == E_STALE_MAP && !w->order.made && w->handed.fd >= 0) {
+    if (copy.code == E_STALE_MAP && (w->order.made ? w->put != NULL : w->handed.fd >= 0)) {
         w->refused = copy;
         sem_post(&w->ended);
         return;
@@ -271,10 +278,11 @@ static void own_done(void *arg, const struct attr *attr, const struct error *err
 
 static void write_own(struct write *w)
 {
-    const struct object_condition fence = {.check = check_own, .ctx = w};
+    const struct object_condition fence = {
+        .check = check_own, .kept = w->order.made ? keep_own : NULL, .ctx = w};
     struct object_moved as = w->order.as;
     struct error err = ERROR_INIT;
-    as.stays = true; /* with this it is seen, and the others have it */
+    as.stays = true;                   /* with this it is seen, and the others have it */
     if (copies_order_lacks(&w->order)) /* who has it not is brought up to it (settle.h) */
         unsettled_mark(w->target->copies->unsettled, w->bucket_id, w->name, &w->order.as.version,
                        clock_ms());
@@ -303,6 +311,30 @@ static void keep_version_apart(const struct write *w)
     unsettled_mark(t->copies->unsettled, w->bucket_id, w->name, v, clock_ms());
 }
 
+/* Others have it, and a target that owns the name by now has not.  A read would find it in doubt,
+ * and bring it to all owners before it is seen; where that is done it is made. */
+static void bring_to_all(struct write *w)
+{
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners owners;
+    struct error err = ERROR_INIT;
+    int code = copies_take_state(w->target, w->bucket_id, w->name, &s, &b, &owners, &err);
+    bool asks = code == 0 && !quorum_is_wanted(b);
+    if (asks)
+        code = copies_compare_all(w->target, s, b, w->name, COMPARE_FOR_ANSWER, &w->compared, &err);
+    bool made = asks && code == 0 && !w->compared.lost.found &&
+                version_compare(&w->compared.upto, &w->order.as.version) == 0;
+    state_unref(s);
+    w->in_doubt = !made;
+    if (made)
+        err = ERROR_INIT;
+    else
+        error_set(&err, E_IN_DOUBT, "others have '%s', or what came after it: %s", w->name,
+                  w->refused.message);
+    w->done(w->arg, made ? object_put_attr(w->put) : NULL, &err);
+}
+
 /* In its turn. */
 static void write_run(void *arg)
 {
@@ -322,7 +354,9 @@ static void write_run(void *arg)
     if (w->fan != NULL)
         fan_keep(w->fan);
     write_own(w);
-    if (w->refused.code != 0) {
+    if (w->refused.code != 0 && w->order.made) {
+        bring_to_all(w);
+    } else if (w->refused.code != 0) {
         write_fails(w, &w->refused);
         return;
     }

@@ -157,12 +157,17 @@ int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *
 /* --- writing ---------------------------------------------------------------------------------- */
 #define OBJECT_SIZE_UNKNOWN UINT64_MAX
 
+struct object_put;
+
 /* Asked under the name's lock, right before the rename (and once at the start, to refuse early):
  * may the write go on?  `current` is NULL where there is no visible object. */
 struct object_condition {
     int (*check)(void *ctx, const struct attr *current, struct error *err);
     void (*seen)(void *ctx); /* or NULL: under the lock, too, when nothing but the rename is left */
-    void *ctx;               /* lives until done() */
+    /* Or NULL: takes a put over that check() has refused with E_STALE_MAP, before done(). It can be
+     * committed again, or aborted. */
+    void (*kept)(void *ctx, struct object_put *put);
+    void *ctx; /* lives until done() */
 };
 
 /* The outcome: err->code 0 and the attributes as stored, or attr NULL.  Both live until it

@@ -270,6 +270,11 @@ static void take_back(struct commit *c)
     object_unlock(&c->place);
 }
 
+bool commit_is_kept(const struct commit *c)
+{
+    return c->keeps && c->err.code == E_STALE_MAP;
+}
+
 static void commit_end(struct commit *c)
 {
     const int code = c->err.code;
@@ -281,7 +286,7 @@ static void commit_end(struct commit *c)
     if (code == 0)
         object_remove_others(&c->place);
     /* Either our file, which did not become the object, or the old one, which no longer is. */
-    bool tmp_left = code != 0 || c->exchanged;
+    bool tmp_left = (code != 0 && !commit_is_kept(c)) || c->exchanged;
     if (tmp_left && unlinkat(c->place.mp->tmp_fd, c->tmp, 0) != 0 && errno != ENOENT)
         log_warn("temporary file not removed", lstr("mountpath", c->place.mp->path),
                  lstr("name", c->tmp), li64("errno", errno));

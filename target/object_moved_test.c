@@ -195,7 +195,8 @@ static void a_tombstone_is_taken_where_objects_find_no_room(void **unused)
 
 static int put_hollow(const char *name, uint64_t counter, uint64_t size, struct error *err)
 {
-    const struct object_moved moved = {.version = {1, 7, counter}, .modified_ms = 9, .hollow = size};
+    const struct object_moved moved = {
+        .version = {1, 7, counter}, .modified_ms = 9, .hollow = size};
     return put_moved(name, "", &moved, err);
 }
 
@@ -228,6 +229,71 @@ static void an_object_is_known_without_its_bytes(void **unused)
     assert_no_leftovers();
 }
 
+struct fence {
+    int asked, refused; /* how often; this one is refused */
+    struct object_put *kept;
+};
+
+static int refuse_once(void *ctx, const struct attr *current, struct error *err)
+{
+    struct fence *f = ctx;
+    (void)current;
+    return ++f->asked == f->refused ? error_set(err, E_STALE_MAP, "there is a later map") : 0;
+}
+
+static void take_kept(void *ctx, struct object_put *put)
+{
+    struct fence *f = ctx;
+    f->kept = put;
+}
+
+/* The fence is asked twice with sync: before the file is synced, and right before the rename. */
+static void kept_and_committed_later(enum durability durability, int refused)
+{
+    const struct object_moved as = {.version = {1, 7, 3}, .modified_ms = 12345};
+    struct object_put_spec spec = spec_of("a", durability);
+    struct fence f = {.refused = refused};
+    const struct object_condition fence = {.check = refuse_once, .kept = take_kept, .ctx = &f};
+    struct object_put *put;
+    struct error err = ERROR_INIT;
+    assert_int_equal(object_put_begin(fx.store, &spec, &put, &err), 0);
+    assert_int_equal(object_put_write(put, "hello", 5, &err), 0);
+    assert_int_equal(object_put_commit_as_wait(put, &as, &fence, &err), E_STALE_MAP);
+    assert_ptr_equal(f.kept, put);
+    assert_text("a", NULL);
+    assert_int_equal(object_put_commit_as_wait(put, &as, &fence, &err), 0);
+    assert_text("a", "hello");
+    struct object_held held = look("a");
+    assert_version(&held.version, 1, 7, 3);
+    assert_no_leftovers();
+    assert_int_equal(object_drop(fx.store, BUCKET, "a", &held.version, &err), 0);
+}
+
+static void what_a_later_map_refuses_is_kept(void **unused)
+{
+    (void)unused;
+    fx.map = 20;
+    kept_and_committed_later(DURABILITY_ASYNC, 1);
+    kept_and_committed_later(DURABILITY_SYNC, 1);
+    kept_and_committed_later(DURABILITY_SYNC, 2);
+}
+
+static void what_is_kept_can_be_given_up(void **unused)
+{
+    (void)unused;
+    const struct object_moved as = {.version = {1, 7, 3}};
+    struct object_put_spec spec = spec_of("a", DURABILITY_SYNC);
+    struct fence f = {.refused = 1};
+    const struct object_condition fence = {.check = refuse_once, .kept = take_kept, .ctx = &f};
+    struct object_put *put;
+    struct error err = ERROR_INIT;
+    assert_int_equal(object_put_begin(fx.store, &spec, &put, &err), 0);
+    assert_int_equal(object_put_commit_as_wait(put, &as, &fence, &err), E_STALE_MAP);
+    object_put_abort(f.kept);
+    assert_text("a", NULL);
+    assert_no_leftovers();
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -239,6 +305,8 @@ int main(void)
         store_test(what_is_elsewhere_can_be_deleted_here),
         store_test(who_has_lost_a_name_writes_it_no_more),
         store_test(only_what_was_sent_is_dropped),
+        store_test(what_a_later_map_refuses_is_kept),
+        store_test(what_is_kept_can_be_given_up),
         store_test(an_object_is_known_without_its_bytes),
         store_test(a_tombstone_is_taken_where_objects_find_no_room),
     };

@@ -489,12 +489,26 @@ int object_put_decide(struct object_put *p, const struct object_condition *condi
     return code;
 }
 
+/* Somebody else's from kept() on. */
+static void put_is_kept(struct object_put *p)
+{
+    const struct error err = p->commit.err;
+    object_done_fn *done = p->done;
+    void *arg = p->arg;
+    p->condition.kept(p->condition.ctx, p);
+    done(arg, NULL, &err);
+}
+
 static void put_committed(struct commit *c)
 {
     struct object_put *p = put_of(c);
     if (c->err.code == 0 && (!c->moved || p->decided)) {
         metric_add(c->place.store->puts, 1);
         metric_add(c->place.store->put_bytes, p->written);
+    }
+    if (commit_is_kept(c)) {
+        put_is_kept(p);
+        return;
     }
     put_release(p);
     p->done(p->arg, c->err.code == 0 ? &c->attr : NULL, &c->err);
@@ -531,6 +545,7 @@ void object_put_commit_as(struct object_put *p, const struct object_moved *as,
     p->commit.attr.version = as->version;
     p->commit.attr.modified_ms = as->modified_ms;
     p->commit.attr.flags |= as->tombstone ? ATTR_TOMBSTONE : 0;
+    p->commit.keeps = condition->kept != NULL;
     p->condition = *condition;
     object_put_commit(p, done, arg);
 }

@@ -6,10 +6,10 @@
  *                                            tombstone does), as durable as the bucket wants it
  *   DELETE /v1/copies/…?stage=               the stage goes
  *
- * A commit is refused with E_STALE_MAP where this target has a later map than its sender had, asked
- * under the name's lock: who acts by a later map and has asked this target for what it has
- * (earlier.h) has the last word.  There, too, before anybody can see it, the name is marked as not
- * settled (unsettled.h).
+ * A commit is refused with E_STALE_MAP, and the stage kept, where this target has a later map than
+ * its sender had, asked under the name's lock: who acts by a later map and has asked this target
+ * for what it has (earlier.h) has the last word.  There, too, before anybody can see it, the name
+ * is marked as not settled (unsettled.h).
  *
  * A stage is a file in tmp/ and some memory: it ends with this run, and when nobody has come for it
  * in STAGED_MAX_MS.  Any thread. */
@@ -38,8 +38,9 @@ int staged_keep(struct staged *s, const char *id, uint64_t now_ms, struct object
 struct object_put *staged_take(struct staged *s, const char *id);
 /* Those that were kept before this time go. */
 void staged_expire(struct staged *s, uint64_t before_ms);
-/* Those that began on another set of mountpaths than the one in force go: they hold all of that one open, so
- * that a mountpath that was disabled could not come back before nobody comes for them any more. */
+/* Those that began on another set of mountpaths than the one in force go: they hold all of that one
+ * open, so that a mountpath that was disabled could not come back before nobody comes for them any
+ * more. */
 void staged_leave_mountpaths(struct staged *s);
 
 /* "…/v1/copies/3/name?dfcv=1.7&stage=s-…", the caller's to free; without a stage: NULL. */

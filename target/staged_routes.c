@@ -72,6 +72,18 @@ static void mark(void *ctx)
     unsettled_mark(o->target->copies->unsettled, o->bucket_id, o->name, &o->as.version, clock_ms());
 }
 
+/* The sender comes again with a newer map, if it acts by that one, too: until then it is staged
+ * still. */
+static void keep(void *ctx, struct object_put *put)
+{
+    const struct order *o = order_of(ctx);
+    struct error err = ERROR_INIT;
+    if (staged_keep(o->target->copies->staged, o->stage, clock_ms(), put, &err) == 0)
+        return;
+    log_warn("stage not kept", lstr("name", o->name), lerr(&err));
+    object_put_abort(put);
+}
+
 static void committed(void *arg, const struct attr *attr, const struct error *err)
 {
     struct order *o = order_of(arg);
@@ -118,7 +130,8 @@ static void commit(struct order *o)
 {
     struct object_put *put = NULL;
     struct error err = ERROR_INIT;
-    const struct object_condition fence = {.check = check_fence, .seen = mark, .ctx = o};
+    const struct object_condition fence = {
+        .check = check_fence, .seen = mark, .kept = o->stage != NULL ? keep : NULL, .ctx = o};
     if (find_put(o, &put, &err) != 0) {
         http_reply_error(o->req, &err);
         return;
