@@ -1,11 +1,12 @@
 #include "cluster/backend_endpoints.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/backend.h"
+#include "common/cleanup.h"
 #include "common/mem.h"
+#include "common/origin.h"
 
 enum { ROWS_MAX = 256, FIELDS = 3, ROW_SHOWN = 100 };
 
@@ -74,29 +75,15 @@ static const struct provider *provider_of(const char *name)
 
 /* --- endpoints, of which one server has one form ---------------------------------------------- */
 
-static void lower(char *text, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        text[i] = (char)tolower((unsigned char)text[i]);
-}
-
-/* Scheme and host have no case, the port that the scheme means is left out, as is a last slash. */
+/* The origin in one spelling, the path without slashes at its end. */
 static char *normal_endpoint(const char *url)
 {
-    char *copy = xstrdup(url), *scheme = strstr(copy, "://");
-    size_t len = strlen(copy);
-    while (len > 0 && copy[len - 1] == '/')
-        copy[--len] = '\0';
-    if (scheme == NULL)
-        return copy;
-    size_t origin = (size_t)(scheme - copy) + 3;
-    origin += strcspn(copy + origin, "/");
-    lower(copy, origin);
-    const char *port = strncmp(copy, "https:", 6) == 0 ? ":443" : ":80";
-    size_t port_len = strlen(port);
-    if (origin > port_len && memcmp(copy + origin - port_len, port, port_len) == 0)
-        memmove(copy + origin - port_len, copy + origin, strlen(copy + origin) + 1);
-    return copy;
+    _cleanup_free_ char *origin = origin_normal(url);
+    const char *path = url + origin_len(url);
+    size_t len = strlen(path);
+    while (len > 0 && path[len - 1] == '/')
+        len--;
+    return xprintf("%s%.*s", origin, (int)len, path);
 }
 
 /* A pattern whose port is "*", against any port, also none. */

@@ -6,6 +6,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "common/origin.h"
 #include "io/pool.h"
 #include "io/shares.h"
 #include "target/back.h"
@@ -147,7 +148,7 @@ int cold_submit(const struct cold_threads *t, const char *backend, void (*fn)(vo
     int code = backend_parse(backend, a, &spec, err);
     if (code != 0)
         return code;
-    const char *origin = arena_strndup(a, spec.endpoint, gate_origin_len(spec.endpoint));
+    _cleanup_free_ char *origin = origin_normal(spec.endpoint);
     return shares_submit(t->shares, origin, fn, arg, err);
 }
 

@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "common/origin.h"
 #include "target/backend/limit.h"
 
 enum { GATES_MAX = 256 };
@@ -57,24 +59,17 @@ void gates_free(struct gates *g)
     free(g);
 }
 
-size_t gate_origin_len(const char *url)
-{
-    const char *host = strstr(url, "://");
-    size_t scheme = host != NULL ? (size_t)(host - url) + 3 : 0;
-    return scheme + strcspn(url + scheme, "/?#");
-}
-
 static struct gate *find_gate(struct gates *g, const char *url)
 {
-    size_t len = gate_origin_len(url);
+    _cleanup_free_ char *origin = origin_normal(url);
     for (struct gate *at = g->first; at != NULL; at = at->next) {
-        if (strlen(at->origin) == len && memcmp(at->origin, url, len) == 0)
+        if (strcmp(at->origin, origin) == 0)
             return at;
     }
     if (g->count == GATES_MAX)
         return NULL;
     struct gate *fresh = xcalloc(1, sizeof *fresh);
-    *fresh = (struct gate){.next = g->first, .origin = xprintf("%.*s", (int)len, url)};
+    *fresh = (struct gate){.next = g->first, .origin = steal(origin)};
     limit_init(&fresh->limit);
     g->first = fresh;
     g->count++;

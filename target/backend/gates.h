@@ -1,5 +1,5 @@
 /* Where requests to backends wait until there are few enough under way (limit.h): one gate for each
- * server, by "http://host:port".
+ * server, by its origin (common/origin.h).
  *
  *   gate_enter() ─▶ request ─▶ its answer begins ─▶ gate_leave()
  *
@@ -24,8 +24,6 @@ struct gate_pass {
     unsigned cuts;
 };
 
-/* "http://host:port", which a URL begins with, is so long. */
-size_t gate_origin_len(const char *url);
 /* False: they are closed. */
 bool gate_enter(struct gates *g, const char *url, struct gate_pass *out);
 void gate_leave(struct gates *g, const struct gate_pass *pass, enum gate_verdict verdict);

@@ -116,8 +116,9 @@ def test_a_healthy_backend_is_read_beside_one_that_drips(c):
     c.wait_node("t1", "active")
     with Dripper(1, 0.05) as slow, healthy() as url:
         c.create("slow", backend=slow.url)
+        c.create("slow-too", backend=slow.url.replace("127.0.0.1", "127.1"))
         c.create("healthy", backend=url)
-        clients = [begin_get(c, "slow", f"o{i}") for i in range(3 * PARALLEL)]
+        clients = [begin_get(c, ("slow", "slow-too")[i % 2], f"o{i}") for i in range(3 * PARALLEL)]
         wait_for(lambda: slow.running == PARALLEL // 2, "half of the threads wait for the slow one")
         read_quickly(c, [f"beside{i}" for i in range(20)])
         in_parallel(lambda i: c.object("HEAD", "healthy", f"h{i}").expect(200), range(8), 4)
