@@ -123,6 +123,7 @@ static int body_charge(struct http_request *req, struct error *err)
     if (code != 0)
         return code;
     size_t values = memory - body->data.len;
+    atomic_fetch_add_explicit(&req->server->parsed, memory, memory_order_relaxed);
     if (!server_take_collected(req->server, body->data.len, values))
         return error_set(err, E_OVERLOAD,
                          "the bodies of other requests have all the memory for them: try again");
@@ -141,11 +142,23 @@ static void body_handle(struct http_request *req)
     log_set_request(NULL);
 }
 
+/* The allocator keeps what large bodies leave.  Giving it back walks the whole heap, and so is done
+ * once for many bodies. */
+static void trim_memory(struct http_server *s)
+{
+    if (atomic_load_explicit(&s->parsed, memory_order_relaxed) < SERVER_TRIM_BYTES)
+        return;
+    atomic_store_explicit(&s->parsed, 0, memory_order_relaxed);
+    malloc_trim(0);
+}
+
 /* The request may be gone when its handler has replied. */
 static void body_handle_large(void *arg)
 {
-    body_handle(arg);
-    malloc_trim(0);
+    struct http_request *req = arg;
+    struct http_server *s = req->server;
+    body_handle(req);
+    trim_memory(s);
 }
 
 /* The parse of a large body must not keep an HTTP thread from its other connections. */

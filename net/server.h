@@ -36,6 +36,8 @@ enum {
     /* A collected body up to this length is handled in its HTTP thread, a longer one elsewhere. */
     SERVER_BODY_AT_ONCE = 256 * 1024,
     SERVER_BODIES_QUEUE = 64,
+    /* Memory of parsed bodies after which the allocator's is given back to the system. */
+    SERVER_TRIM_BYTES = 64 * 1024 * 1024,
     SERVER_PEER_PERCENT = 75, /* of the connections that one address may have */
 };
 
@@ -72,6 +74,7 @@ struct http_server {
     size_t collect_memory;
     atomic_size_t
         collected;        /* memory of bodies that are kept whole, and of what is parsed of them */
+    atomic_size_t parsed; /* memory that parsed bodies took since the last trim */
     struct pool *bodies;  /* one thread, for large ones */
     atomic_bool draining; /* each connection has one more reply at most */
     atomic_bool over;     /* new requests get 503 */
