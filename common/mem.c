@@ -28,6 +28,14 @@ void *xcalloc(size_t count, size_t size)
     return p;
 }
 
+void *xaligned(size_t alignment, size_t size)
+{
+    void *p = aligned_alloc(alignment, size);
+    if (p == NULL)
+        mem_out();
+    return p;
+}
+
 void *xrealloc(void *old, size_t size)
 {
     void *p = realloc(old, size != 0 ? size : 1);

@@ -7,6 +7,7 @@
 
 void *xmalloc(size_t size);
 void *xcalloc(size_t count, size_t size);
+void *xaligned(size_t alignment, size_t size); /* of whole alignments, each a power of two */
 void *xrealloc(void *old, size_t size);
 char *xstrdup(const char *text); /* NULL stays NULL */
 char *xstrndup(const char *text, size_t len);

@@ -5,6 +5,7 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
+#include "io/direct.h"
 #include "io/pool.h"
 #include "sort/create_index.h"
 #include "sort/format.h"
@@ -49,7 +50,7 @@ static void builder_init(struct builder *b, const struct create *x)
         .catalog = x->catalog,
         .book = x->book,
         .resume = x->resume,
-        .buffer = xmalloc(WRITE_BYTES),
+        .buffer = xaligned(DIRECT_BLOCK, WRITE_BYTES),
         .format = x->c->spec->output_shards,
         .begins = xcalloc(BEGINS_MAX, sizeof *b->begins),
     };

@@ -8,6 +8,7 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
+#include "io/direct.h"
 #include "io/file.h"
 
 #define KEY_MAP_PIECE (64 * 1024)
@@ -16,6 +17,7 @@ struct sort_output {
     char *name;
     char *hidden;
     int fd;
+    struct direct direct;
     uint64_t size, written;
 };
 
@@ -196,6 +198,7 @@ int dirs_output_begin(void *dirs, const char *name, uint64_t size, struct sort_o
         output_free(o);
         return rc;
     }
+    direct_begin(&o->direct, o->fd, true);
     *out = o;
     return 0;
 }
@@ -205,7 +208,7 @@ int dirs_output_write(void *dirs, struct sort_output *out, const void *data, siz
 {
     (void)dirs;
     out->written += len;
-    int rc = file_write_all(out->fd, data, len, err);
+    int rc = direct_write(&out->direct, data, len, err);
     return rc != 0 ? error_wrap(err, "write '%s'", out->name) : 0;
 }
 

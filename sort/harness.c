@@ -126,7 +126,7 @@ static int run(const struct options *o, struct error *err)
 
 int main(int argc, char **argv)
 {
-    struct options o = {.memory = 128 * 1024 * 1024, .threads = 2};
+    struct options o = {.memory = 128 * 1024 * 1024, .threads = 4};
     if (parse_command(&o, argc, argv) != 0)
         return usage();
     descriptors_raise();

@@ -34,7 +34,7 @@ int items_new(const struct sort_env *env, uint64_t memory, struct items **out, s
     struct items *s = xcalloc(1, sizeof *s);
     s->order = (struct sort_order){.algorithm = SORT_ALPHANUMERIC};
     s->longer = blob_new(env, 0);
-    int rc = rowset_new(env, &s->order, memory, &s->rows, err);
+    int rc = rowset_new(env, &s->order, memory, 1, &s->rows, err);
     if (rc == 0)
         *out = steal(s);
     return rc;

@@ -71,12 +71,15 @@ static const struct sort_env local_env = {
     .outputs_prune = dirs_outputs_prune,
 };
 
-static unsigned threads_of(const struct sort_local_config *config, unsigned asked)
+/* Who creates waits for the disk, which is written past the page cache; others go on meanwhile. */
+enum { EXTRACT_OF_CPU = 1, CREATE_OF_CPU = 2 };
+
+static unsigned threads_of(const struct sort_local_config *config, unsigned asked, unsigned of_cpu)
 {
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     if (asked > 0)
         return asked;
-    return config->threads > 0 ? config->threads : (unsigned)(cpus > 0 ? cpus : 1);
+    return config->threads > 0 ? config->threads : (unsigned)(cpus > 0 ? cpus : 1) * of_cpu;
 }
 
 /* The task takes no more than it is allowed: here the request is the only one that says so. */
@@ -93,8 +96,8 @@ static int make_task(struct sort_local *s, const struct sort_local_config *confi
         .memory_bytes = asked ? UINT64_MAX : config->memory_bytes,
         .key_map_bytes = config->key_map_bytes,
         .window_max = FORMAT_WINDOW_ALONE,
-        .extract_threads = threads_of(config, spec->extract_concurrency),
-        .create_threads = threads_of(config, spec->create_concurrency),
+        .extract_threads = threads_of(config, spec->extract_concurrency, EXTRACT_OF_CPU),
+        .create_threads = threads_of(config, spec->create_concurrency, CREATE_OF_CPU),
     };
     return sort_task_new(&task, &s->task, err);
 }

@@ -24,7 +24,8 @@ struct sort_local_config {
     const char *key_map;          /* file of the external key map, or NULL: see dirs.h */
     uint64_t memory_bytes;        /* of the tables, unless the request says more or less */
     uint64_t key_map_bytes;
-    unsigned threads; /* of each phase, unless the request says more or less; 0: one for each CPU */
+    unsigned threads; /* of each phase, unless the request says more or less; 0: one for each CPU,
+                         two that create */
 };
 
 /* E_OBJECT_EXISTS where the output's directory has a file that the output template could name. */

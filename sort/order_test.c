@@ -192,18 +192,38 @@ static void test_slots_sort(void **state)
             for (int decreasing = 0; decreasing < (algorithm == SORT_NONE ? 1 : 2); decreasing++) {
                 struct sort_order o = {(enum sort_algorithm)algorithm, decreasing != 0};
                 struct texts t = make_slots(counts[i], counts[i] + (size_t)algorithm);
-                slots_sort(t.slots, t.count, t.names, &o);
+                slots_sort(t.slots, t.count, t.names, &o, 1);
                 expect_sorted(&t, &o);
-                slots_sort(t.slots, t.count, t.names, &o); /* sorted input */
+                slots_sort(t.slots, t.count, t.names, &o, 1); /* sorted input */
                 expect_sorted(&t, &o);
                 struct sort_order back = {o.algorithm, !o.decreasing};
                 if (algorithm != SORT_NONE) {
-                    slots_sort(t.slots, t.count, t.names, &back); /* nearly reversed input */
+                    slots_sort(t.slots, t.count, t.names, &back, 2); /* nearly reversed input */
                     expect_sorted(&t, &back);
                 }
                 free(t.names);
                 free(t.slots);
             }
+        }
+    }
+}
+
+static const unsigned thread_counts[] = {1, 2, 3, 8, 1000};
+
+static void test_slots_sort_on_threads(void **state)
+{
+    (void)state;
+    static const size_t counts[] = {65535, 65536, 150000};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        for (size_t k = 0; k < sizeof thread_counts / sizeof *thread_counts; k++) {
+            struct sort_order o = {SORT_ALPHANUMERIC, k % 2 == 1};
+            struct texts t = make_slots(counts[i], k);
+            slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
+            expect_sorted(&t, &o);
+            slots_sort(t.slots, t.count, t.names, &o, thread_counts[k]);
+            expect_sorted(&t, &o);
+            free(t.names);
+            free(t.slots);
         }
     }
 }
@@ -214,13 +234,15 @@ static void test_slots_sort_organ_pipe(void **state)
     (void)state;
     size_t count = 200000;
     struct sort_order o = {SORT_SHUFFLE, false};
-    struct texts t = make_slots(count, 3);
-    for (size_t i = 0; i < count; i++)
-        t.slots[i].key = i < count / 2 ? i : count - i;
-    slots_sort(t.slots, count, t.names, &o);
-    expect_sorted(&t, &o);
-    free(t.names);
-    free(t.slots);
+    for (size_t k = 0; k < sizeof thread_counts / sizeof *thread_counts; k++) {
+        struct texts t = make_slots(count, 3);
+        for (size_t i = 0; i < count; i++)
+            t.slots[i].key = i < count / 2 ? i : count - i;
+        slots_sort(t.slots, count, t.names, &o, thread_counts[k]);
+        expect_sorted(&t, &o);
+        free(t.names);
+        free(t.slots);
+    }
 }
 
 int main(void)
@@ -234,6 +256,7 @@ int main(void)
         cmocka_unit_test(test_content_texts),
         cmocka_unit_test(test_shuffle_key_is_as_documented),
         cmocka_unit_test(test_slots_sort),
+        cmocka_unit_test(test_slots_sort_on_threads),
         cmocka_unit_test(test_slots_sort_organ_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

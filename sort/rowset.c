@@ -22,6 +22,7 @@ struct rowset {
     const struct sort_order *order;
     char *block;
     size_t memory;
+    unsigned threads;
     size_t slots; /* at the front of the block */
     size_t names; /* bytes at its back */
     uint64_t count;
@@ -36,7 +37,7 @@ struct rowset {
 };
 
 int rowset_new(const struct sort_env *env, const struct sort_order *order, uint64_t memory,
-               struct rowset **out, struct error *err)
+               unsigned threads, struct rowset **out, struct error *err)
 {
     if (memory < ROWSET_MEMORY_MIN)
         memory = ROWSET_MEMORY_MIN;
@@ -47,7 +48,8 @@ int rowset_new(const struct sort_env *env, const struct sort_order *order, uint6
         return error_set(err, E_NOMEM, "no memory for a table of %llu bytes",
                          (unsigned long long)memory);
     struct rowset *s = xcalloc(1, sizeof *s);
-    *s = (struct rowset){.env = env, .order = order, .block = block, .memory = (size_t)memory};
+    *s = (struct rowset){
+        .env = env, .order = order, .block = block, .memory = (size_t)memory, .threads = threads};
     *out = s;
     return 0;
 }
@@ -114,7 +116,7 @@ static void rowset_row(const struct rowset *s, size_t i, struct sort_row *row)
 
 static void rowset_sort(struct rowset *s)
 {
-    slots_sort(rowset_slots(s), s->slots, s->block, s->order);
+    slots_sort(rowset_slots(s), s->slots, s->block, s->order, s->threads);
 }
 
 static int run_write(struct rowset *s, struct blob *file, struct row_source source, struct run *run,

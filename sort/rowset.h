@@ -18,9 +18,9 @@
 
 struct rowset;
 
-/* `order` is borrowed.  E_NOMEM where the block is not to be had. */
+/* `order` is borrowed; sorts on so many threads.  E_NOMEM where the block is not to be had. */
 int rowset_new(const struct sort_env *env, const struct sort_order *order, uint64_t memory,
-               struct rowset **out, struct error *err);
+               unsigned threads, struct rowset **out, struct error *err);
 void rowset_free(struct rowset *s);
 DEFINE_CLEANUP(struct rowset, rowset_free);
 int rowset_add(struct rowset *s, const struct sort_row *row, struct error *err);

@@ -166,7 +166,7 @@ static void test_rowset_with_any_number_of_runs(void **state)
         for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
             struct sort_order o = {(enum sort_algorithm)algorithm, algorithm == SORT_ALPHANUMERIC};
             struct rowset *s = NULL;
-            assert_int_equal(rowset_new(&env, &o, 1, &s, NULL), 0);
+            assert_int_equal(rowset_new(&env, &o, 1, 2, &s, NULL), 0);
             uint64_t sum = fill(s, counts[i], i);
             assert_int_equal(rowset_count(s), counts[i]);
             assert_int_equal(rowset_spilled(s) > 0, counts[i] >= 10000);
@@ -181,7 +181,7 @@ static void test_rowset_of_longest_names(void **state)
     (void)state;
     struct sort_order o = {SORT_ALPHANUMERIC, false};
     struct rowset *s = NULL;
-    assert_int_equal(rowset_new(&env, &o, 1, &s, NULL), 0);
+    assert_int_equal(rowset_new(&env, &o, 1, 2, &s, NULL), 0);
     _cleanup_free_ char *name = xcalloc(1, SORT_NAME_MAX);
     memset(name, 'n', SORT_NAME_MAX);
     uint64_t sum = 0;
@@ -201,7 +201,7 @@ static void test_no_room_for_a_work_file(void **state)
     struct sort_order o = {SORT_SHUFFLE, false};
     struct rowset *s = NULL;
     refuse_from = 1;
-    assert_int_equal(rowset_new(&env, &o, 1, &s, NULL), 0);
+    assert_int_equal(rowset_new(&env, &o, 1, 2, &s, NULL), 0);
     struct sort_row row = {.name = "n", .name_len = 1, .size = 512};
     struct error err = ERROR_INIT;
     int rc = 0;

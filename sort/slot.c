@@ -2,7 +2,11 @@
 
 #include <stdbool.h>
 
-#define SMALL 16 /* rows, below which insertion is faster */
+#include "io/pool.h"
+
+#define SMALL 16       /* rows, below which insertion is faster */
+#define PART_MIN 32768 /* rows that are worth a thread */
+#define PARTS_MAX 32
 
 struct sorting {
     const char *names;
@@ -165,12 +169,67 @@ static void quick_sort(const struct sorting *s, struct slot *slots, size_t count
     insertion_sort(s, slots, count);
 }
 
-void slots_sort(struct slot *slots, size_t count, const char *names, const struct sort_order *order)
+static void part_sort(const struct sorting *s, struct slot *slots, size_t count)
 {
-    struct sorting s = {.names = names, .order = order};
-    make_keys(slots, count, &s);
     unsigned depth = 0;
     for (size_t n = count; n > 0; n >>= 1)
         depth += 2;
-    quick_sort(&s, slots, count, depth);
+    quick_sort(s, slots, count, depth);
+}
+
+/* --- on several threads ----------------------------------------------------------------------- */
+
+struct part {
+    struct slot *slots;
+    size_t count;
+};
+
+struct parts {
+    const struct sorting *sorting;
+    struct part all[PARTS_MAX]; /* rows of two parts are never mixed */
+    size_t count;
+};
+
+static struct part *largest(struct parts *p)
+{
+    struct part *best = &p->all[0];
+    for (size_t i = 1; i < p->count; i++) {
+        if (p->all[i].count > best->count)
+            best = &p->all[i];
+    }
+    return best;
+}
+
+/* More parts than threads, for they are not alike. */
+static void divide(struct parts *p, size_t wanted)
+{
+    while (p->count < wanted) {
+        struct part *whole = largest(p);
+        if (whole->count < 2 * PART_MIN)
+            return;
+        size_t left = partition(p->sorting, whole->slots, whole->count);
+        p->all[p->count++] =
+            (struct part){.slots = whole->slots + left, .count = whole->count - left};
+        whole->count = left;
+    }
+}
+
+static int sort_one_part(void *ctx, size_t i, struct error *err)
+{
+    (void)err;
+    const struct parts *p = ctx;
+    part_sort(p->sorting, p->all[i].slots, p->all[i].count);
+    return 0;
+}
+
+void slots_sort(struct slot *slots, size_t count, const char *names, const struct sort_order *order,
+                unsigned threads)
+{
+    struct sorting s = {.names = names, .order = order};
+    make_keys(slots, count, &s);
+    struct parts p = {.sorting = &s, .all = {{.slots = slots, .count = count}}, .count = 1};
+    size_t wanted = threads < PARTS_MAX / 2 ? 2 * (size_t)threads : PARTS_MAX;
+    if (threads > 1)
+        divide(&p, wanted);
+    parallel_for("sort-rows", threads, p.count, sort_one_part, &p, NULL);
 }

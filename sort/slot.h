@@ -20,6 +20,7 @@ struct slot {
     uint32_t group;
 };
 
-/* In place: quicksort, with heapsort where it goes wrong. */
-void slots_sort(struct slot *slots, size_t count, const char *names,
-                const struct sort_order *order);
+/* In place: quicksort, with heapsort where it goes wrong.  Large tables on several threads, which
+ * does not show in the result: no two rows are equal. */
+void slots_sort(struct slot *slots, size_t count, const char *names, const struct sort_order *order,
+                unsigned threads);

@@ -150,7 +150,7 @@ static int extracted_new(struct sort_task *t, struct error *err)
     t->catalog = catalog_new(c->env, c->memory.index, c->open_shards);
     if (c->spec->input_shards->decode != NULL)
         t->contents = contents_new(c->env, c->extract_threads, c->memory.contents);
-    return rowset_new(c->env, &c->order, c->memory.rows, &t->rows, err);
+    return rowset_new(c->env, &c->order, c->memory.rows, c->extract_threads, &t->rows, err);
 }
 
 static void extracted_free(struct sort_task *t)

@@ -209,6 +209,7 @@ struct object_put_spec {
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
     bool pending;       /* the bucket's backend gets it later (back.h) */
     bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
+    bool unread;        /* nobody reads it soon: past the page cache (io/direct.h) */
 };
 
 struct object_put;
@@ -226,7 +227,7 @@ int object_put_write(struct object_put *p, const void *data, size_t len, struct 
 int object_put_flush(struct object_put *p, struct error *err);
 /* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to the
  * reader of its disk.  Both stay good whatever becomes of the put. */
-int object_put_share(const struct object_put *p, int *fd, struct reader **reader,
+int object_put_share(struct object_put *p, int *fd, struct reader **reader,
                      struct error *err);
 /* One more pair of metadata.  E_INVALID beyond the limits. */
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err);

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/mem.h"
+#include "io/direct.h"
 #include "io/file.h"
 #include "io/meter.h"
 #include "io/reader.h"
@@ -37,6 +38,8 @@ struct object_put {
     struct checksum_value expect;       /* type NONE: nothing was promised */
     char *buffer;
     size_t buffer_size, buffered;
+    struct direct direct; /* how they are written */
+    bool unread;
     bool finished; /* all bytes have come, and are what they should be */
     bool decided;  /* a write of our own, whose version other owners have */
     bool ranks;    /* of the same version the greater rank stays */
@@ -187,6 +190,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     if (spec->pending || (spec->moved != NULL && spec->moved->pending))
         a->flags |= ATTR_PENDING;
     p->yields = spec->yields;
+    p->unread = spec->unread;
     p->condition = spec->condition;
     p->size = spec->size;
 }
@@ -285,6 +289,7 @@ static int put_begin_steps(struct object_put *p, struct error *err)
         (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0 ||
         (p->hollow > 0 && (code = quarantine_mark_no_room(c->place.mp, c->fd, err)) != 0))
         return code;
+    direct_begin(&p->direct, c->fd, p->unread);
     return put_takes_room(p) && p->size > 0 ? put_claim(p, 0, err) : 0;
 }
 
@@ -322,7 +327,7 @@ static int put_write_out(struct object_put *p, const void *data, size_t len, str
     struct meter *meter = p->commit.place.mp->meter;
     meter_enter(meter);
     uint64_t began_us = clock_us();
-    int code = file_write_all(p->commit.fd, data, len, err);
+    int code = direct_write(&p->direct, data, len, err);
     meter_count(meter, METER_WRITE, began_us, len);
     meter_leave(meter);
     if (code == 0)
@@ -412,8 +417,9 @@ int object_put_tag(struct object_put *p, const char *name, const char *value, st
     return 0;
 }
 
-int object_put_share(const struct object_put *p, int *fd, struct reader **reader, struct error *err)
+int object_put_share(struct object_put *p, int *fd, struct reader **reader, struct error *err)
 {
+    direct_end(&p->direct); /* the two have one set of flags */
     *fd = fcntl(p->commit.fd, F_DUPFD_CLOEXEC, 0);
     if (*fd < 0)
         return error_errno(err, errno, "dup of '%s'", p->commit.tmp);
@@ -454,6 +460,7 @@ int object_put_finish(struct object_put *p, struct error *err)
     int code = put_check_sum(p, err);
     if (code == 0)
         code = object_put_flush(p, err);
+    direct_end(&p->direct);
     if (code == 0 && p->allocated && p->claimed > p->written)
         code = claim_end(p->commit.place.mp->path, p->commit.fd, p->written, err);
     if (code == 0 && p->commit.attr.job != NULL)

@@ -60,6 +60,12 @@ int sort_outputs_check(const struct sort_outputs *o, const char *name, struct er
                                            o->spec->output_bucket, name);
 }
 
+/* Is what is made here sent on at once: to other owners, as slices, to a backend? */
+static bool are_sent_on(const struct sort_outputs *o)
+{
+    return are_several(o) || o->props.ec_data > 0 || are_uploaded(o);
+}
+
 static struct object_put_spec spec_of(const struct sort_outputs *o, const char *name, uint64_t size)
 {
     return (struct object_put_spec){
@@ -71,6 +77,7 @@ static struct object_put_spec spec_of(const struct sort_outputs *o, const char *
         .content_type = output_content_type(o->spec, name),
         .job_id = o->job->id,
         .pending = are_uploaded(o),
+        .unread = !are_sent_on(o),
     };
 }
 
