@@ -44,3 +44,16 @@ uint64_t attr_rank(const struct attr *a)
     uint64_t hash = XXH3_64bits(parts, sizeof parts);
     return count << PAIRS_SHIFT | (hash & ((UINT64_C(1) << PAIRS_SHIFT) - 1)) | 1;
 }
+
+int attr_content_compare(uint64_t size, const struct checksum_value *sum, uint64_t other_size,
+                         const struct checksum_value *other_sum)
+{
+    bool has = sum->type != CHECKSUM_NONE, other_has = other_sum->type != CHECKSUM_NONE;
+    if (has != other_has)
+        return has ? 1 : -1;
+    if (size != other_size)
+        return size > other_size ? 1 : -1;
+    if (sum->type != other_sum->type)
+        return sum->type > other_sum->type ? 1 : -1;
+    return memcmp(sum->bytes, other_sum->bytes, checksum_size(sum->type));
+}

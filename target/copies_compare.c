@@ -392,6 +392,43 @@ static int bring_or_know(struct comparison *c, struct error *err)
     return code != 0 ? error_set(err, code, "%s", why.message) : 0;
 }
 
+/* --- two contents of one version -------------------------------------------------------------- */
+
+static bool note_contradictions(const struct comparison *c)
+{
+    bool any = false;
+    for (size_t i = 0; i < c->count; i++) {
+        if (!copies_contradict(best_of(c), &c->held[i]) &&
+            !copies_contradict(&c->self, &c->held[i]))
+            continue;
+        log_warn("copies of one version differ", lstr("name", c->name),
+                 lstr("bucket", c->bucket->name), lstr("target", c->nodes[i]->id),
+                 lu64("bytes", c->held[i].size),
+                 lstr("checksum", checksum_name(c->held[i].checksum.type)),
+                 lu64("bytes_here", c->self.size),
+                 lstr("checksum_here", checksum_name(c->self.checksum.type)));
+        any = true;
+    }
+    return any;
+}
+
+/* One of them is damaged.  What is here is read now, and set aside where it is that one; of another
+ * owner what stays is read when it is sent.  Where no checksum tells, the plan's order decides. */
+static int judge_contents(struct comparison *c, struct error *err)
+{
+    bool lacking = false;
+    int code = 0;
+    copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
+    if (!c->verdict.found || !note_contradictions(c) || !is_whole_here(c))
+        return 0;
+    if ((code = object_check(c->target->store, c->bucket->id, c->name, &lacking, err)) == 0 &&
+        lacking)
+        code = object_look(c->target->store, c->bucket->id, c->name, &c->self, err);
+    if (code == 0 && lacking)
+        copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
+    return code;
+}
+
 static int even_out(struct comparison *c, struct error *err)
 {
     struct unsettled *u = c->target->copies->unsettled;
@@ -479,8 +516,7 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
     int code = ask_all(c, err);
     if (code == 0) /* before anybody shows what the others are sent */
         code = copies_tell_former(t, s, b, name, err);
-    if (code == 0) {
-        copies_compare(&c->self, c->held, c->count, &c->verdict, c->lacks);
+    if (code == 0 && (code = judge_contents(c, err)) == 0) {
         if (c->verdict.found)
             code = even_out(c, err);
         if (code == 0 && may_settle(c))

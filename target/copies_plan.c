@@ -1,5 +1,7 @@
 #include "target/copies_plan.h"
 
+#include "target/attr_rank.h"
+
 enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size_t needs,
                                  bool maybe)
 {
@@ -14,8 +16,18 @@ enum copies_outcome copies_judge(const enum copy_fate *fates, size_t count, size
     return maybe || made + unknown > 0 ? COPIES_IN_DOUBT : COPIES_FAILED;
 }
 
-/* Has `a` less than `b`?  Of the same version one that is damaged has, and of two that are whole
- * the one with less rank, where both say theirs. */
+/* Of one version, and whole: 0 where their contents are the same.  A manifest of slices says its
+ * object's content elsewhere. */
+static int compare_content(const struct object_held *a, const struct object_held *b)
+{
+    if (!a->visible || !b->visible || a->slices != 0 || b->slices != 0)
+        return 0;
+    return attr_content_compare(a->size, &a->checksum, b->size, &b->checksum);
+}
+
+/* Has `a` less than `b`?  Of the same version one that is damaged has; of two that are whole and
+ * differ the one whose content does not stay; else the one with less rank, where both say theirs.
+ */
 static bool is_less(const struct object_held *a, const struct object_held *b)
 {
     if (!a->found || !b->found)
@@ -23,7 +35,16 @@ static bool is_less(const struct object_held *a, const struct object_held *b)
     int than = version_compare(&a->version, &b->version);
     if (than != 0 || a->damaged != b->damaged)
         return than < 0 || (than == 0 && a->damaged);
+    int content = a->damaged ? 0 : compare_content(a, b);
+    if (content != 0)
+        return content < 0;
     return a->rank != 0 && a->rank < b->rank;
+}
+
+bool copies_contradict(const struct object_held *a, const struct object_held *b)
+{
+    return a->found && b->found && !a->damaged && !b->damaged &&
+           version_compare(&a->version, &b->version) == 0 && compare_content(a, b) != 0;
 }
 
 void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,

@@ -8,8 +8,12 @@
  *   else                                                  in doubt: what somebody has may win yet
  *
  * A comparison: what each has of the name.  The greatest version is what the name stands for, also
- * where all who have it are damaged; of one version the greatest rank (attr_rank.h); whoever has less, or has it damaged, is sent it, the others
- * before the acting owner, so that nobody sees it before all have it. */
+ * where all who have it are damaged; of one version and one content the greatest rank
+ * (attr_rank.h); whoever has less, or has it damaged, is sent it, the others before the acting
+ * owner, so that nobody sees it before all have it.
+ *
+ * Two contents of one version: one is damaged.  What has a checksum is greater than what has none,
+ * and shows damage when it is sent. */
 #pragma once
 
 #include <stdbool.h>
@@ -39,7 +43,7 @@ struct copies_verdict {
     bool damaged; /* whoever has the greatest has not its bytes */
     int best;     /* who has the greatest: COPIES_SELF where it is as good as any, or an index */
     struct version version;
-    uint64_t rank; /* of the greatest (attr_rank.h) */
+    uint64_t rank;  /* of the greatest (attr_rank.h) */
     size_t lacking; /* of the others, how many have less … */
     bool self_lacks;
 };
@@ -47,3 +51,6 @@ struct copies_verdict {
 /* lacks[i]: the others' i-th has to be sent it. */
 void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
                     struct copies_verdict *out, bool *lacks);
+
+/* Are they whole copies of one version whose lengths or checksums differ? */
+bool copies_contradict(const struct object_held *a, const struct object_held *b);

@@ -99,6 +99,49 @@ static void test_of_one_version_the_greater_rank_stays(void **state)
     assert_false(lacks[2]); /* it does not say */
 }
 
+static struct object_held containing(uint64_t rank, uint64_t size, enum checksum_type type)
+{
+    struct object_held h = ranked(5, rank);
+    h.size = size;
+    h.checksum = (struct checksum_value){.type = type, .bytes = {1}};
+    return h;
+}
+
+/* More metadata beside other bytes, whose checksum nobody can verify. */
+static void test_rank_does_not_decide_between_two_contents(void **state)
+{
+    (void)state;
+    const struct object_held self = containing(9, 0, CHECKSUM_NONE);
+    const struct object_held others[] = {containing(7, 100, CHECKSUM_XXH3),
+                                         containing(8, 100, CHECKSUM_XXH3),
+                                         containing(9, 200, CHECKSUM_NONE)};
+    struct copies_verdict v;
+    bool lacks[3];
+    copies_compare(&self, others, 3, &v, lacks);
+    assert_true(v.self_lacks && lacks[0] && !lacks[1] && lacks[2]);
+    assert_int_equal(v.best, 1);
+    assert_true(copies_contradict(&self, &others[0]) && copies_contradict(&others[2], &self));
+    assert_false(copies_contradict(&others[0], &others[1]));
+}
+
+/* Whoever compares decides alike. */
+static void test_two_contents_have_one_order(void **state)
+{
+    (void)state;
+    struct object_held of[] = {containing(9, 7, CHECKSUM_NONE), containing(9, 8, CHECKSUM_NONE),
+                               containing(9, 7, CHECKSUM_XXH3), containing(8, 7, CHECKSUM_XXH3)};
+    of[2].checksum.bytes[0] = 0;
+    for (size_t i = 0; i < 4; i++) {
+        for (size_t k = 0; k < 4; k++) {
+            struct copies_verdict v;
+            bool lacks;
+            copies_compare(&of[i], &of[k], 1, &v, &lacks);
+            assert_int_equal(v.self_lacks, i < k);
+            assert_int_equal(lacks, k < i);
+        }
+    }
+}
+
 static void test_what_self_has_is_taken_where_it_is_as_good(void **state)
 {
     (void)state;
@@ -163,6 +206,8 @@ int main(void)
         cmocka_unit_test(test_a_failure_is_certain_only_where_nobody_may_have_it),
         cmocka_unit_test(test_the_greatest_wins_and_who_lacks_it_is_named),
         cmocka_unit_test(test_of_one_version_the_greater_rank_stays),
+        cmocka_unit_test(test_rank_does_not_decide_between_two_contents),
+        cmocka_unit_test(test_two_contents_have_one_order),
         cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),
         cmocka_unit_test(test_a_damaged_copy_is_less_than_a_whole_one),
         cmocka_unit_test(test_a_damaged_copy_is_more_than_an_older_one),

@@ -99,7 +99,7 @@ static int hidden_rule(struct commit *c, const struct stored *cur, struct error 
 }
 
 /* What is stored of it is known once all bytes have come; until then what was announced. */
-static bool has_more_rank(const struct object_put *p, const struct stored *cur)
+static bool is_better(const struct object_put *p, const struct stored *cur)
 {
     struct attr a = p->commit.attr;
     if (!p->ranks || attr_is_tombstone(&a) || attr_is_tombstone(&cur->attr))
@@ -108,17 +108,21 @@ static bool has_more_rank(const struct object_put *p, const struct stored *cur)
         a.size = p->size;
         a.checksum = p->expect;
     }
-    return attr_rank(&a) > attr_rank(&cur->attr);
+    int content =
+        a.slices != NULL || cur->attr.slices != NULL
+            ? 0
+            : attr_content_compare(a.size, &a.checksum, cur->attr.size, &cur->attr.checksum);
+    return content != 0 ? content > 0 : attr_rank(&a) > attr_rank(&cur->attr);
 }
 
-/* A mover never overwrites what is newer, or the same and whole, and of no less rank; nor, without
- * bytes, the same at all. */
+/* A mover never overwrites what is newer, or the same and whole, of the content that stays and of
+ * no less rank; nor, without bytes, the same at all. */
 static int moved_rule(const struct commit *c, const struct stored *cur, struct error *err)
 {
     int than =
         !cur->exists || cur->damaged ? -1 : version_compare(&cur->attr.version, &c->attr.version);
     const struct object_put *p = put_of((struct commit *)c);
-    bool betters = p->hollow == 0 && (stored_is_hollow(&c->place, cur) || has_more_rank(p, cur));
+    bool betters = p->hollow == 0 && (stored_is_hollow(&c->place, cur) || is_better(p, cur));
     if (than > 0 || (than == 0 && !betters))
         return error_set(err, E_NOT_MODIFIED, "object '%s' exists already", c->place.name);
     return 0;

@@ -271,7 +271,7 @@ static bool is_held(struct target *t, uint64_t bucket_id, const char *name, cons
     if (object_look(t->store, bucket_id, name, &held, NULL) != 0 || !held.found || held.damaged)
         return false;
     int than = version_compare(&held.version, v);
-    return than > 0 || (than == 0 && held.rank >= rank);
+    return than > 0 || (than == 0 && (rank == 0 || held.rank == rank));
 }
 
 /* Has the acting owner it, or more, visible and not marked, which is looked at last: a comparison

@@ -294,5 +294,34 @@ def test_what_was_missed_does_not_come_back_for_one_that_cannot_be_read(c):
     equal(get(c, "missed", "a").expect(200).body, b"newest", "what was put over it")
 
 
+def send_other(c, name, node, status):
+    """Another content, without a checksum and with more metadata, of the version that there is."""
+    state = c.get_json("/v1/cluster?what=state")
+    number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "d")
+    url = c.get_json("/v1/daemon", node)["data_url"] + f"/v1/objects/d/{name}" \
+        f"?dfcb={number}&dfcv={state['term']}.{state['version']}"
+    version = c.object("HEAD", "d", name).expect(200).headers["Dfc-Version"]
+    c.member.request("PUT", url, b"", {"Dfc-Copy": "move", "Dfc-Version": version, "Dfc-Meta-More": "pairs",
+                                       "Dfc-Modified": "1700000000000"}).expect(status)
+
+
+def test_more_metadata_do_not_make_another_content_pass(c):
+    """It does not take the place of what is there, and gives way where it is there already."""
+    put(c, "content")
+    node = next(n for n in PLACES["content"] if n != acting(c, "content"))
+    send_other(c, "content", node, 304)
+    equal(len(whole("content")), 2, "good copies")
+    os.unlink(PLACES["content"][node])
+    send_other(c, "content", node, 200)
+    equal(os.path.getsize(PLACES["content"][node]), 0, "bytes of the other content")
+    first = acting(c, "content")
+    c.kill(first)
+    c.wait_node(first, "unreachable")
+    c.start(first)
+    c.wait_node(first, "active")
+    wait_whole("content")
+    equal(get(c, "d", "content").body, BODIES["content"], "what is read")
+
+
 if __name__ == "__main__":
     main(targets=3)
