@@ -141,6 +141,7 @@ int gate_check_visitor(struct http_request *req, const struct http_route *route,
         .fetch_site = http_header(req, "Sec-Fetch-Site"),
         .content_type = http_header(req, "Content-Type"),
         .only_reads = req->method == HTTP_GET || req->method == HTTP_HEAD,
+        .is_open = route != NULL && route->open,
         .sends_json = request_has_body(req) && (route == NULL || !route->any_type),
     };
     int code = visitor_check(rules, &v, err);

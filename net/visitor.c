@@ -149,7 +149,8 @@ static bool is_ours(const struct visitor_rules *r, const char *name)
 /* A request of HTTP/1.0 may have none: it is no browser's. */
 static int check_host(const struct visitor_rules *r, const struct visitor *v, struct error *err)
 {
-    if (v->host == NULL)
+    bool shows = v->origin != NULL || v->fetch_site != NULL;
+    if (v->host == NULL || (v->is_open && v->only_reads && !shows))
         return 0;
     _cleanup_free_ char *name = name_of(v->host);
     if (is_ours(r, name))

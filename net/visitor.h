@@ -10,6 +10,11 @@
  *     Content-Type     a page may send text and forms without asking: where the browser shows in
  *                      one of the two above, a JSON call takes application/json alone: 415
  *
+ * GET and HEAD of the calls that anybody may make (http_route.open: /v1/health and /metrics) take any
+ * Host: probes and collectors come with names of their own.  A page that has pointed its name here
+ * can then read figures of the node where its browser sends neither Origin nor Sec-Fetch-Site (plain
+ * HTTP): no names of buckets or objects and no contents, and it changes nothing.
+ *
  * Clients that are no browsers send none of the last three, or a Content-Type that says nothing
  * (curl -d says form): for them it does not count. */
 #pragma once
@@ -33,6 +38,7 @@ struct visitor {
     const char *fetch_site;   /* Sec-Fetch-Site; NULL: none */
     const char *content_type; /* NULL: none */
     bool only_reads;          /* GET or HEAD */
+    bool is_open;             /* the call is anybody's (http_route.open) */
     bool sends_json;          /* it has a body, and the call takes JSON */
 };
 

@@ -64,6 +64,30 @@ static void test_hosts(void **state)
     visitor_rules_free(any);
 }
 
+/* Probes and collectors call by whatever name; a page's browser must not show, nor may it write. */
+static void test_open_calls_take_any_host(void **state)
+{
+    (void)state;
+    struct visitor_rules *r = rules("", "", "");
+    static const struct {
+        struct visitor v;
+        int code;
+    } rows[] = {
+        {{.is_open = true, .only_reads = true}, 0},
+        {{.is_open = false, .only_reads = true}, E_HOST},
+        {{.is_open = true, .only_reads = false}, E_HOST},
+        {{.is_open = true, .only_reads = true, .origin = "http://evil.example"}, E_HOST},
+        {{.is_open = true, .only_reads = true, .fetch_site = "same-origin"}, E_HOST},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct visitor v = rows[i].v;
+        v.host = "probe.example:8080";
+        if (visitor_check(r, &v, NULL) != rows[i].code)
+            fail_msg("row %zu", i);
+    }
+    visitor_rules_free(r);
+}
+
 static void test_pages(void **state)
 {
     (void)state;
@@ -159,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hosts),
+        cmocka_unit_test(test_open_calls_take_any_host),
         cmocka_unit_test(test_pages),
         cmocka_unit_test(test_types),
         cmocka_unit_test(test_rows_that_are_none),

@@ -64,6 +64,15 @@ def test_a_name_that_leads_here_is_not_ours(c):
                          shut=True).expect(200)
 
 
+def test_probes_come_with_any_name(c):
+    for node in ("p1", "t1"):
+        for path in ("/v1/health", "/metrics"):
+            request = f"GET {path} HTTP/1.1\r\nHost: probe.example\r\n"
+            raw_exchange(c.address(node), f"{request}\r\n".encode(), shut=True).expect(200)
+            raw_exchange(c.address(node), f"{request}Origin: http://probe.example\r\n\r\n".encode(),
+                         shut=True).expect(421, "unknown_host")
+
+
 def test_the_cluster_s_own_pages_send_json_alone(c):
     here = {"Origin": own(c), "Sec_Fetch_Site": "same-origin"}
     for kind in ("text/plain", "multipart/form-data; boundary=x", FORM["Content-Type"]):
