@@ -12,7 +12,7 @@ them. Everything they write is in a temporary directory, which goes with them; n
 Together they take some 140 MB of memory, and 5 to 20 s to start.
 
 missing() says which programs are not installed, and how they would be. Client is the little of S3's API that tests ask
-of a service; it signs with fake_s3's signature()."""
+of a service; it signs with sigv4's signature()."""
 
 import contextlib
 import hashlib
@@ -25,7 +25,7 @@ import time
 import urllib.parse
 import xml.etree.ElementTree
 
-from fake_s3 import signature
+from sigv4 import signature
 
 PROGRAMS = ("ceph-mon", "ceph-osd", "radosgw", "radosgw-admin", "ceph", "monmaptool", "setpriv")
 PACKAGES = "ceph-mon ceph-osd radosgw"

@@ -48,10 +48,8 @@ say of which request (default: the next one for the key):
 """
 
 import base64
-import contextlib
 import email.utils
 import hashlib
-import hmac
 import http.server
 import re
 import socket
@@ -60,63 +58,17 @@ import threading
 import urllib.parse
 import xml.sax.saxutils
 
+import sigv4
+from fake_http import Cutter, InjectedError, Noughts, Refused, Server  # noqa: F401
+
 EMPTY_SHA256 = hashlib.sha256(b"").hexdigest()
 MODIFIED = 1_700_000_000
-
-
-def digest(key, text):
-    return hmac.new(key, text.encode(), hashlib.sha256).digest()
-
-
-def canonical_query(query):
-    pairs = [p.partition("=")[::2] for p in query.split("&") if p]
-    quoted = sorted((urllib.parse.quote(urllib.parse.unquote(k), safe="-_.~"),
-                     urllib.parse.quote(urllib.parse.unquote(v), safe="-_.~")) for k, v in pairs)
-    return "&".join(f"{k}={v}" for k, v in quoted)
-
-
-def signature(secret, method, path, query, headers, signed, date, region, service):
-    """As "Authenticating Requests: Using the Authorization Header" has it."""
-    lines = "".join(f"{name}:{' '.join(headers.get(name, '').split())}\n" for name in signed)
-    request = "\n".join([method, path, canonical_query(query), lines, ";".join(signed),
-                         headers.get("x-amz-content-sha256", "")])
-    scope = f"{date[:8]}/{region}/{service}/aws4_request"
-    text = "\n".join(["AWS4-HMAC-SHA256", date, scope,
-                      hashlib.sha256(request.encode()).hexdigest()])
-    key = ("AWS4" + secret).encode()
-    for part in (date[:8], region, service, "aws4_request"):
-        key = digest(key, part)
-    return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()
 
 
 def meta_of(headers):
     """User metadata, names in lower case."""
     prefix = "x-amz-meta-"
     return {n.lower()[len(prefix):]: v for n, v in headers.items() if n.lower().startswith(prefix)}
-
-
-class Refused(Exception):
-    def __init__(self, status, code, message):
-        super().__init__(message)
-        self.status, self.code, self.message = status, code, message
-
-
-class Cutter:
-    """Takes so many bytes, and ends the connection then."""
-
-    def __init__(self, out, left, reset):
-        self.out, self.left, self.reset = out, left, reset
-
-    def write(self, data):
-        piece = bytes(data[:self.left])
-        self.out.write(piece)
-        self.left -= len(piece)
-        if self.left == 0:
-            self.reset()
-        return len(piece)
-
-    def __getattr__(self, name):
-        return getattr(self.out, name)
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -402,54 +354,6 @@ class Handler(http.server.BaseHTTPRequestHandler):
                         {"Content-Type": "application/xml"})
 
 
-class Noughts:
-    """An object of any size that is nowhere: of which a test asks for pieces only.  store() takes it with an etag."""
-
-    def __init__(self, size):
-        self.size = size
-
-    def __len__(self):
-        return self.size
-
-    def __getitem__(self, piece):
-        return bytes(piece.stop - piece.start)
-
-
-class InjectedError(Exception):
-    def __init__(self, status, code, headers):
-        super().__init__(status)
-        self.status, self.code, self.headers = status, code, headers
-
-
-class Server(http.server.ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 256
-
-    def __init__(self, *args):
-        super().__init__(*args)
-        self.connections, self.connections_lock = set(), threading.Lock()
-
-    def process_request(self, request, client_address):
-        with self.connections_lock:
-            self.connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request):
-        with self.connections_lock:
-            self.connections.discard(request)
-        super().shutdown_request(request)
-
-    def cut_connections(self):
-        """Also those that a client keeps."""
-        with self.connections_lock:
-            for request in self.connections:
-                with contextlib.suppress(OSError):
-                    request.shutdown(socket.SHUT_RDWR)
-
-    def handle_error(self, request, client_address):
-        pass  # a client that leaves is what tests do
-
-
 class FakeS3:
     handler = Handler
 
@@ -689,26 +593,5 @@ class FakeS3:
             return self.objects[bucket][key]
 
     def authorize(self, request):
-        if not self.keys:
-            return
-        headers = {n.lower(): v for n, v in request.headers.items()}
-        found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, "
-                             r"SignedHeaders=([^ ,]+), Signature=([0-9a-f]{64})",
-                             headers.get("authorization", ""))
-        if not found:
-            raise Refused(403, "AccessDenied", "Anonymous access is forbidden")
-        access, day, region, names, got = found.groups()
-        date, signed = headers.get("x-amz-date", ""), names.split(";")
-        if access not in self.keys:
-            raise Refused(403, "InvalidAccessKeyId", "The AWS Access Key Id is not in our records")
-        if region != self.region or date[:8] != day or signed != sorted(signed):
-            raise Refused(403, "AuthorizationHeaderMalformed", "The scope is not right")
-        missing = [n for n in headers if n.startswith("x-amz-") and n not in signed]
-        if "host" not in signed or missing:
-            raise Refused(403, "AccessDenied", f"Headers that must be signed: {missing}")
-        if self.token is not None and headers.get("x-amz-security-token") != self.token:
-            raise Refused(403, "InvalidToken", "The provided token is malformed")
-        path, _, query = request.path.partition("?")
-        if got != signature(self.keys[access], request.command, path, query, headers, signed, date,
-                            region, "s3"):
-            raise Refused(403, "SignatureDoesNotMatch", "The request signature does not match")
+        if self.keys:
+            sigv4.authorize(request, self.keys, self.token, self.region)
