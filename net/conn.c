@@ -429,7 +429,7 @@ static enum conn_verdict conn_reply(struct conn *c)
 {
     bool ended = conn_body_ended(c);
     bool short_rest = !c->chunked && c->body_left <= SERVER_DRAIN_MAX && c->continued;
-    if ((!ended && !short_rest) || server_is_draining(c->reactor->server))
+    if ((!ended && !short_rest) || server_keeps_no_connection(c->reactor->server))
         c->keep_alive = false;
     c->state = CONN_REPLY;
     return conn_reply_begin(c);

@@ -184,6 +184,16 @@ bool server_is_draining(struct http_server *s)
     return atomic_load_explicit(&s->draining, memory_order_relaxed);
 }
 
+bool server_keeps_no_connection(struct http_server *s)
+{
+    return server_is_draining(s) || atomic_load_explicit(&s->leaving, memory_order_relaxed);
+}
+
+void http_server_leave(struct http_server *s)
+{
+    atomic_store(&s->leaving, true);
+}
+
 bool server_is_over(struct http_server *s)
 {
     return atomic_load_explicit(&s->over, memory_order_relaxed);

@@ -381,6 +381,30 @@ static void test_close_and_http_1_0(void **state)
     }
 }
 
+static void expect_last_reply(struct wire *w)
+{
+    struct wire_reply r;
+    wire_get(w, "GET", "/hello", &r);
+    assert_int_equal(r.status, 200);
+    const char *connection = wire_header(&r, "Connection");
+    assert_non_null(connection);
+    assert_string_equal(connection, "close");
+    wire_reply_done(&r);
+    assert_false(wire_is_open(w));
+    wire_close(w);
+}
+
+static void test_leave(void **state)
+{
+    (void)state;
+    struct wire kept = wire_open(fx.port);
+    get(&kept, "/hello", 200, "hello");
+    http_server_leave(fx.server);
+    expect_last_reply(&kept);
+    struct wire fresh = wire_open(fx.port);
+    expect_last_reply(&fresh);
+}
+
 static void test_metrics(void **state)
 {
     (void)state;
@@ -413,7 +437,7 @@ int main(void)
         TEST(test_errors),     TEST(test_names),
         TEST(test_files),      TEST(test_short_file),
         TEST(test_pipelining), TEST(test_close_and_http_1_0),
-        TEST(test_metrics),
+        TEST(test_leave),      TEST(test_metrics),
     };
     fx.layer = HTTP_LAYER_EPOLL;
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);

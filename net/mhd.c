@@ -106,7 +106,7 @@ static enum MHD_Result mhd_queue(struct http_request *req)
     MHD_add_response_header(response, "Dfc-Node", req->server->node);
     /* To a HEAD it sends the end of a chunked body, which would be taken for the next reply. */
     bool confused = req->method == HTTP_HEAD && r->length < 0;
-    if (confused || server_is_draining(req->server))
+    if (confused || server_keeps_no_connection(req->server))
         MHD_add_response_header(response, "Connection", "close");
     enum MHD_Result result = MHD_queue_response(req->connection, (unsigned)r->status, response);
     MHD_destroy_response(response);

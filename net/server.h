@@ -77,6 +77,7 @@ struct http_server {
     atomic_size_t parsed; /* memory that parsed bodies took since the last trim */
     struct pool *bodies;  /* one thread, for large ones */
     atomic_bool draining; /* each connection has one more reply at most */
+    atomic_bool leaving;  /* the same, and new connections are still taken */
     atomic_bool over;     /* new requests get 503 */
 
     struct loop *loop; /* accepts, and closes slowly */
@@ -99,6 +100,8 @@ void server_remove_request(struct http_server *s, struct http_request *req);
 void server_connection_silent(struct http_server *s);
 void server_connection_spoke(struct http_server *s);
 bool server_is_draining(struct http_server *s);
+/* Is the next reply of a connection its last? */
+bool server_keeps_no_connection(struct http_server *s);
 bool server_is_over(struct http_server *s);
 void server_lock(struct http_server *s);
 void server_changed_and_unlock(struct http_server *s);

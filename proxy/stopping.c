@@ -51,6 +51,7 @@ void proxy_leave(struct proxy *p, int signals_fd)
     loop_call(p->loop, quiet, p);
     if (!proxy_is_primary(p) && tell_primary(p, &err) != 0)
         log_warn("the primary does not know that this proxy stops", lerr(&err));
+    http_server_leave(p->public_server);
     uint64_t until_ms = clock_ms() + p->params.stop_linger;
     while (clock_ms() < until_ms && others_serve(p)) {
         if (daemon_pause(signals_fd, LOOK_MS))

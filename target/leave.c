@@ -79,6 +79,7 @@ static bool tell_primary(struct target *t, int signals_fd)
 static bool linger(const struct target *t, int signals_fd)
 {
     uint64_t until_ms = clock_ms() + t->params.stop_linger;
+    http_server_leave(t->servers[LISTEN_PUBLIC]);
     while (clock_ms() < until_ms && others_stand_in(t)) {
         if (daemon_pause(signals_fd, LOOK_MS))
             return false;

@@ -2,15 +2,16 @@
 """Targets are restarted one after the other, under load, in buckets with two copies and with three: no read
 fails, and no write; with three, a write that the stopping target itself has begun to commit may be in doubt,
 and is repeated.  Clients follow redirects, also those that they were given a second ago, or have a proxy
-stream.  DFC_ROUNDS (1) says how often each target is restarted."""
+stream.  A gateway is restarted, too, under clients that repeat nothing but a refused connection.  DFC_ROUNDS (1) says how often each target is restarted."""
 
 import hashlib
 import os
 import random
+import re
 import threading
 import time
 
-from lib import Http, check, equal, escape, main, wait_for
+from lib import Http, Reply, check, equal, escape, main, wait_for
 
 SIZES = (0, 100, 20_000, 700_000)
 CLIENTS = int(os.environ.get("DFC_CLIENTS", "6"))
@@ -31,11 +32,27 @@ def is_of_the_stopping_owner(reply):
     return "has a later map" in reply.json()["message"]
 
 
+class OnceHttp(Http):
+    """Repeats nothing: a kept connection that the server closes without a word is a failure."""
+
+    def request_once(self, method, url, body, headers, timeout):
+        _, netloc, rest = re.match(r"(http)://([^/]+)(/.*)", url, re.S).groups()
+        connection = self.connection(netloc, timeout)
+        try:
+            connection.request(method, rest, body=body, headers=headers)
+            response = connection.getresponse()
+            return Reply(response, response.read(), url)
+        except BaseException:
+            connection.close()
+            raise
+
+
 class Client(threading.Thread):
     """Reads, writes and deletes its names; what does not end as it should is noted."""
 
-    def __init__(self, c, bucket, number):
+    def __init__(self, c, bucket, number, home="p1"):
         super().__init__()
+        self.home = home
         self.c, self.bucket, self.number = c, bucket, number
         self.streams = number % 2 == 1
         self.random = random.Random(number)
@@ -50,7 +67,7 @@ class Client(threading.Thread):
 
     def url(self, name):
         query = "?redirect=never" if self.streams else ""
-        return f"{self.c.url()}/v1/objects/{self.bucket}/{escape(name)}{query}"
+        return f"{self.c.url(self.home)}/v1/objects/{self.bucket}/{escape(name)}{query}"
 
     def where(self, method, name):
         """An earlier redirect for this, while it is young; else another one."""
@@ -101,22 +118,37 @@ class Client(threading.Thread):
         self.http.close()
 
 
+class GuestOfAProxy(Client):
+    """Goes to the other proxy when its own refuses the connection."""
+
+    def __init__(self, c, bucket, number, home):
+        super().__init__(c, bucket, number, home)
+        self.http = OnceHttp()
+
+    def ask(self, method, name, body=None):
+        try:
+            return super().ask(method, name, body)
+        except ConnectionRefusedError:
+            self.home = "p2" if self.home == "p1" else "p1"
+            return super().ask(method, name, body)
+
+
 def is_synced(c, target):
     return c.call("GET", "/v1/health?synced=true", node=target).status == 200
 
 
-def roll(c, bucket):
-    clients = [Client(c, bucket, i) for i in range(CLIENTS)]
+def roll(c, bucket, clients, restarts):
+    """restarts: (node, when it is back in its place); the writes that were in doubt."""
     for client in clients:
         client.start()
     try:
-        for target in c.targets() * ROUNDS:
+        for node, is_back in restarts * ROUNDS:
             done = {client: dict(client.counts) for client in clients}
             wait_for(lambda: all(client.counts["PUT"] > done[client]["PUT"] for client in clients),
                      "all are at work")
-            c.stop(target)
-            c.start(target)
-            wait_for(lambda: is_synced(c, target), f"{target} has what it missed")
+            c.stop(node)
+            c.start(node)
+            wait_for(lambda n=node, back=is_back: back(c, n), f"{node} is back in its place")
     finally:
         for client in clients:
             client.over.set()
@@ -129,18 +161,33 @@ def roll(c, bucket):
     return sum(client.doubts for client in clients)
 
 
+def roll_targets(c, bucket):
+    return roll(c, bucket, [Client(c, bucket, i) for i in range(CLIENTS)], [(t, is_synced) for t in c.targets()])
+
+
 def test_copies(c):
     value = {"action": "setconfig", "name": "repair_delay", "value": "200ms"}
     c.call("PUT", "/v1/cluster", value).expect(200)
     c.create("two", copies=2)
-    equal(roll(c, "two"), 0, "writes in doubt with two copies")
+    equal(roll_targets(c, "two"), 0, "writes in doubt with two copies")
 
 
 def test_three_copies(c):
     c.create("three", copies=3)
-    doubts = roll(c, "three")
+    doubts = roll_targets(c, "three")
     check(doubts <= ROUNDS * len(c.targets()), f"{doubts} writes in doubt: more than one for each stop")
 
 
+def is_active(c, node):
+    return next(n["state"] for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == node) == "active"
+
+
+def test_a_gateway(c):
+    c.create("guests", copies=2)
+    clients = [GuestOfAProxy(c, "guests", i, ("p1", "p2")[i // 2 % 2]) for i in range(2 * CLIENTS)]
+    equal(roll(c, "guests", clients, [("p2", is_active)]), 0, "writes in doubt")
+    equal({client.home for client in clients}, {"p1"}, "where clients are in the end")
+
+
 if __name__ == "__main__":
-    main(targets=4)
+    main(proxies=2, targets=4)
