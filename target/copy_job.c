@@ -71,6 +71,14 @@ static int open_cold(struct target *t, const struct bucket *b, const char *name,
     return code;
 }
 
+/* Its bytes are with other owners, and do not come before there is room for them (hollow.h). */
+static bool has_no_room(struct target *t, uint64_t bucket_id, const char *name)
+{
+    struct object_held held;
+    return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.no_room &&
+           object_check_room(t->store, bucket_id, name, held.size, NULL) == E_NO_SPACE;
+}
+
 static int open_source(struct copy_job *j, const char *name, struct object *o, struct error *err)
 {
     struct target *t = j->base.target;
@@ -85,6 +93,8 @@ static int open_source(struct copy_job *j, const char *name, struct object *o, s
     if (code == 0)
         close(o->fd);
     (void)copies_settle(t, from, name, NULL); /* or the next time */
+    if (code == E_NO_SPACE && has_no_room(t, from, name))
+        return code;
     return error_set(err, E_NOT_READY, "not all owners of '%s' are known to have the same", name);
 }
 

@@ -15,7 +15,8 @@ import time
 
 from capacity import FULL
 from copies import PASSING, put, send_as_it_is, setting, settled, smap
-from lib import check, equal, in_parallel, main, wait_for
+from lib import ENDED, check, equal, in_parallel, main, wait_for
+from object_jobs import document
 
 SIZES = (0, 1, 5000, 300000)
 NAMES = [f"{i}/{size}" for size in SIZES for i in range(5)]
@@ -146,6 +147,38 @@ def test_who_was_not_offered_the_bytes_keeps_what_it_has(c):
     wait_whole(c)
     equal(wait_200(c, "older", name).body, b"newer", "what is read")
     c.destroy("older")
+
+
+def test_a_copy_job_leaves_out_what_has_no_room_where_it_works(c):
+    """The owner that acts knows one object without its bytes; the job copies the rest, and ends."""
+    setting(c, "repair_delay", "0s")
+    c.create("from", copies=2)
+    c.create("to")
+    names = [n for n in (f"o{i}" for i in range(1000))
+             if c.owner("from", n) == "t1" and c.owner("to", n) != "t1"][:4]
+    version = [put(c, "from", name, b"x" * 100) for name in names][0].json()["version"]
+    c.stop("t1")
+    c.start("t1", *(f"--arg={a}" for a in FULL))
+    c.wait_node("t1", "active")
+    wait_whole(c)
+    term, state, counter = version.split(".")
+    other = next(n for n in ("t2", "t3") if has(c, n, "from", names[0])["found"])
+    send_as_it_is(c, other, "from", names[0], f"{term}.{state}.{int(counter) + 1}", b"newer")
+    wait_for(lambda: has(c, "t1", "from", names[0])["version"] != version, f"t1 to know what {other} has")
+    equal(wait_200(c, "from", names[0]).body, b"newer", "what is read")
+    body = {"action": "copy", "value": {"list": names, "to": "to"}}
+    job_id = c.call("POST", "/v1/buckets/from", body).expect(202).json()["id"]
+    job = wait_for(lambda: document(c, job_id)["state"] in ENDED and document(c, job_id), "the end of the copy", 30)
+    objects = job["progress"]["objects"]
+    equal((objects["done"], objects["failed"]), (len(names) - 1, 1), f"objects: {job['errors']}")
+    check(any(e["code"] == "no_space" and names[0] in e["message"] for e in job["errors"]), job["errors"])
+    c.stop("t1")
+    c.start("t1")
+    c.wait_node("t1", "active")
+    wait_whole(c)
+    equal(wait_200(c, "from", names[0]).body, b"newer", "what is read")
+    for bucket in ("from", "to"):
+        c.destroy(bucket)
 
 
 def test_objects_are_there_while_a_full_target_is_back(c):
