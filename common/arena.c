@@ -95,14 +95,19 @@ char *arena_strndup(struct arena *a, const char *text, size_t len)
     return copy;
 }
 
+/* Into the room that is left; what does not fit there is formatted once more. */
 char *arena_printf(struct arena *a, const char *fmt, ...)
 {
+    struct arena_block *block = a->newest;
+    size_t room = block->size - block->used;
     va_list ap;
     va_start(ap, fmt);
-    int len = vsnprintf(NULL, 0, fmt, ap);
+    int len = vsnprintf(block->bytes + block->used, room, fmt, ap);
     va_end(ap);
     size_t size = len > 0 ? (size_t)len + 1 : 1;
     char *text = arena_bytes(a, size);
+    if (len > 0 && size <= room)
+        return text;
     text[0] = '\0';
     va_start(ap, fmt);
     vsnprintf(text, size, fmt, ap);

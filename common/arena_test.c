@@ -45,6 +45,28 @@ static void texts(void **state)
     arena_free(a);
 }
 
+/* Where a block has just room for a text, or a byte too little, or none.  Each text is another one:
+ * memory that is used again must not make up for one that is missing. */
+static void texts_at_the_end_of_a_block(void **state)
+{
+    (void)state;
+    enum { BLOCK = 64, TEXT = sizeof "abcde-0" };
+    for (size_t left = 0; left <= TEXT + 1; left++) {
+        char want[TEXT];
+        snprintf(want, sizeof want, "abcde-%c", (char)('0' + left));
+        struct arena *a = arena_new(BLOCK);
+        char *filled = arena_bytes(a, BLOCK - left);
+        memset(filled, 'x', BLOCK - left);
+        const char *text = arena_printf(a, "%s-%zu", "abcde", left);
+        assert_string_equal(arena_printf(a, "%d", 12), "12");
+        assert_string_equal(text, want);
+        for (size_t i = 0; i < BLOCK - left; i++)
+            assert_int_equal(filled[i], 'x');
+        assert_int_equal(text == filled + BLOCK - left, left >= TEXT);
+        arena_free(a);
+    }
+}
+
 static void big_allocations_fit(void **state)
 {
     (void)state;
@@ -103,6 +125,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(allocations_are_aligned_zeroed_and_apart),
         cmocka_unit_test(texts),
+        cmocka_unit_test(texts_at_the_end_of_a_block),
         cmocka_unit_test(big_allocations_fit),
         cmocka_unit_test(blocks_double_up_to_a_mebibyte),
         cmocka_unit_test(reset_keeps_the_first_block),
