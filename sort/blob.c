@@ -179,6 +179,12 @@ int blob_read(const struct blob *b, uint64_t offset, void *out, size_t len, stru
     return len == 0 ? 0 : read_files(b, offset - b->memory_limit, at, len, err);
 }
 
+void blob_prefetch(const struct blob *b, uint64_t offset)
+{
+    if (offset < b->memory_limit)
+        __builtin_prefetch(b->chunks[offset / CHUNK] + offset % CHUNK);
+}
+
 static int sink_blob_write(void *ctx, const void *data, size_t len, struct error *err)
 {
     return blob_append(ctx, data, len, err);

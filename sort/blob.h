@@ -20,6 +20,8 @@ DEFINE_CLEANUP(struct blob, blob_free);
 int blob_append(struct blob *b, const void *data, size_t len, struct error *err);
 uint64_t blob_size(const struct blob *b);
 int blob_read(const struct blob *b, uint64_t offset, void *out, size_t len, struct error *err);
+/* They will be read soon: where they are in memory the processor fetches them. */
+void blob_prefetch(const struct blob *b, uint64_t offset);
 void blob_reset(struct blob *b); /* empty again; keeps its memory and file */
 
 struct sink sink_blob(struct blob *b);

@@ -254,10 +254,28 @@ static uint32_t part_find(const struct catalog_shard *s, uint32_t position)
     return low;
 }
 
+static uint64_t entry_at(const struct catalog_part *part, uint32_t position)
+{
+    return part->at + (uint64_t)(position - part->first) * sizeof(struct entry);
+}
+
+static bool has_record(const struct catalog *c, uint32_t shard, uint32_t position)
+{
+    return shard < c->count && position < c->shards[shard].records;
+}
+
+void catalog_prefetch(const struct catalog *c, uint32_t shard, uint32_t position)
+{
+    if (!has_record(c, shard, position))
+        return;
+    const struct catalog_shard *s = &c->shards[shard];
+    blob_prefetch(c->index, entry_at(&s->parts[part_find(s, position)], position));
+}
+
 int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
                  struct record_place *out, struct error *err)
 {
-    if (shard >= c->count || position >= c->shards[shard].records)
+    if (!has_record(c, shard, position))
         return error_set(err, E_INVALID, "this target has no record %u of a shard %u", position,
                          shard);
     const struct catalog_shard *s = &c->shards[shard];
@@ -265,8 +283,7 @@ int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
     const struct catalog_part *part = &s->parts[number];
     uint32_t next = number + 1 < s->part_count ? part[1].first : s->records;
     struct entry e;
-    int rc = blob_read(c->index, part->at + (uint64_t)(position - part->first) * sizeof e, &e,
-                       sizeof e, err);
+    int rc = blob_read(c->index, entry_at(part, position), &e, sizeof e, err);
     if (rc != 0)
         return rc;
     *out = (struct record_place){

@@ -85,6 +85,8 @@ struct record_place {
 /* E_INVALID where there is no such shard or record. */
 int catalog_find(const struct catalog *c, uint32_t shard, uint32_t position,
                  struct record_place *out, struct error *err);
+/* It will be looked for soon.  What does not exist is no concern. */
+void catalog_prefetch(const struct catalog *c, uint32_t shard, uint32_t position);
 int catalog_piece(const struct catalog *c, const struct record_place *r, uint32_t i,
                   struct record_piece *out, struct error *err);
 /* Bytes of an inline piece, from `offset` of them on. */
