@@ -20,6 +20,8 @@ enum {
     STREAM_FRAME_BYTES = 16, /* before a piece: its size in hex and CRLF */
     FIRST_TURN_BYTES = STREAM_PIECE_BYTES,
     LARGE_BYTES = 512 * 1024, /* a turn more costs a tenth of a reply of 100 KiB */
+    /* No parameters: the two say what fits a CPU's cache, whatever the cluster is for.  Who wants
+     * another send buffer for all connections sets net.ipv4.tcp_wmem. */
     NEAR_RTT_US = 250,
     NEAR_SEND_BYTES = 256 * 1024, /* the kernel doubles it: 2 GB/s at NEAR_RTT_US */
 };

@@ -362,6 +362,25 @@ static void test_enabling_waits_for_who_holds_it(void **state)
     pthread_join(holder, NULL);
 }
 
+/* Where enable may not wait it says so, and what could be changed. */
+static void test_enabling_waits_no_longer_than_it_may(void **state)
+{
+    (void)state;
+    fixture_open_with("1,2", (struct mountpaths_config){.close_wait_ms = 1});
+    struct error err = ERROR_INIT;
+    char path[100];
+    snprintf(path, sizeof path, "%s/mp1", fx.dir);
+    const struct mountpath_set *held = mountpaths_current(fx.mountpaths);
+    assert_int_equal(mountpaths_disable(fx.mountpaths, path, "test", false, &err), 0);
+    assert_int_equal(mountpaths_enable(fx.mountpaths, path, &err), E_MOUNTPATH_STATE);
+    assert_non_null(strstr(err.message, "mountpath_close_wait"));
+    _cleanup_free_ char *id = xstrdup(held->roster->members[0].id);
+    mountpath_set_unref(held);
+    assert_true(mountpaths_wait_closed(fx.mountpaths, id, 20000));
+    if (mountpaths_enable(fx.mountpaths, path, &err) != 0)
+        fail_msg("%s", err.message);
+}
+
 /* What a release without weights and generations has written. */
 static void test_format_1_is_read(void **state)
 {
@@ -567,6 +586,7 @@ int main(void)
         closed_test(test_a_moved_one_is_not_a_missing_one),
         closed_test(test_a_missing_one_is_attached_again),
         closed_test(test_enabling_waits_for_who_holds_it),
+        closed_test(test_enabling_waits_no_longer_than_it_may),
         closed_test(test_format_1_is_read),
         closed_test(test_an_added_one_loses_nothing),
         closed_test(test_an_empty_one_that_is_added_settles),

@@ -37,14 +37,15 @@ struct mountpaths_config {
     const char *target_id;
     const char *list; /* "/d1,/d2": directories, made where they are missing */
     uint64_t index_map_size;
-    unsigned disk_depth; /* operations outstanding at one disk */
-    bool plain_io;       /* no io_uring */
+    unsigned disk_depth;  /* operations outstanding at one disk */
+    bool plain_io;        /* no io_uring */
     unsigned readers;     /* threads at each disk that read what is not in memory */
     size_t readers_queue; /* reads that may wait for them */
-    bool reindex;        /* fill all indexes anew */
+    bool reindex;         /* fill all indexes anew */
     bool moved_ok;
     bool lost_ok;
-    bool missing_ok; /* start with those that are missing disabled */
+    uint64_t close_wait_ms; /* that enable waits for who still holds what was disabled */
+    bool missing_ok;        /* start with those that are missing disabled */
 };
 
 /* Opens those of the list and those that the roster remembers, checks that they belong together,

@@ -285,17 +285,18 @@ static int enable(struct change *c, const char *which, struct error *err)
 /* Requests and jobs may still hold what was disabled a moment ago. */
 static int await_closed(struct mountpaths *m, const char *which, struct error *err)
 {
-    enum { CLOSE_WAIT_MS = 5000 };
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     size_t i = roster_find_path(set->roster, which);
     if (i == SIZE_MAX)
         i = roster_find_id(set->roster, which);
     if (i == SIZE_MAX || !set->roster->members[i].disabled ||
-        mountpaths_wait_closed(m, set->roster->members[i].id, CLOSE_WAIT_MS))
+        mountpaths_wait_closed(m, set->roster->members[i].id, m->config.close_wait_ms))
         return 0;
-    return error_set(err, E_MOUNTPATH_STATE,
-                     "mountpath '%s' is still being closed: a request or a job uses it; try again",
-                     which);
+    return error_set(
+        err, E_MOUNTPATH_STATE,
+        "mountpath '%s' is still being closed: a request or a job uses it; try again, or "
+        "raise mountpath_close_wait",
+        which);
 }
 
 int mountpaths_enable(struct mountpaths *m, const char *which, struct error *err)

@@ -24,6 +24,9 @@
 struct pool;
 struct renames;
 
+/* No parameters: both bound memory, and larger ones would help nobody.  A rename that finds 4096
+ * turns before it (503) should come later.  A client repeats a lost answer within seconds, in which
+ * a target hardly makes 1024 renames. */
 enum {
     RENAMES_WAITING = 4096, /* turns that wait, of all names together */
     RENAMES_KEPT = 1024,    /* the last ones, remembered */

@@ -68,6 +68,8 @@ static inline int fixture_try_open(const char *which, struct mountpaths_config c
             snprintf(list + used, sizeof list - used, "%s/mp%c", fx.dir, *at);
     }
     config.list = list;
+    if (config.close_wait_ms == 0)
+        config.close_wait_ms = 5000;
     if (config.target_id == NULL)
         config.target_id = "t1";
     config.index_map_size = 1 << 30;

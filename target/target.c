@@ -271,6 +271,7 @@ static int start_mountpaths(struct target *t, struct error *err)
         .moved_ok = t->params.mountpath_moved_ok,
         .lost_ok = t->params.mountpath_lost_ok,
         .missing_ok = t->params.mountpath_missing_ok,
+        .close_wait_ms = t->params.mountpath_close_wait,
     };
     return mountpaths_open(&config, &t->mountpaths, err);
 }
