@@ -117,8 +117,8 @@ int config_set(struct ctl *ctl, const struct args *args)
         fprintf(ctl->out, "%s %s\n", name, value != NULL ? value : "(default)");
     if (node != NULL)
         ctl_remark(ctl,
-                   "dfcctl: in force until %s restarts; set it in the configuration file or command "
-                   "line of the node to keep it",
+                   "dfcctl: in force until %s restarts; set it in the configuration file or "
+                   "command line of the node to keep it",
                    node);
     return EXIT_OK;
 }

@@ -86,32 +86,32 @@ int ctl_usage(const struct ctl *ctl, const char *fmt, ...)
     return ctl_fail_common(ctl, &e, EXIT_USAGE);
 }
 
-void ctl_remark(const struct ctl *ctl, const char *fmt, ...)
+/* A line for people. */
+static void say_to(const struct ctl *ctl, FILE *out, const char *fmt, va_list ap)
 {
     if (ctl->quiet || ctl->json)
         return;
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
+    buf_vprintf(&text, fmt, ap);
+    _cleanup_free_ char *clean = text_clean(buf_str(&text));
+    fprintf(out, "%s\n", clean);
+}
+
+void ctl_remark(const struct ctl *ctl, const char *fmt, ...)
+{
     va_list ap;
     va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
+    say_to(ctl, ctl->err, fmt, ap);
     va_end(ap);
-    _cleanup_free_ char *clean = text_clean(buf_str(&text));
-    fprintf(ctl->err, "%s\n", clean);
 }
 
 void ctl_say(const struct ctl *ctl, const char *fmt, ...)
 {
-    if (ctl->quiet || ctl->json)
-        return;
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
     va_list ap;
     va_start(ap, fmt);
-    buf_vprintf(&text, fmt, ap);
+    say_to(ctl, ctl->out, fmt, ap);
     va_end(ap);
-    _cleanup_free_ char *clean = text_clean(buf_str(&text));
-    fprintf(ctl->out, "%s\n", clean);
 }
 
 void ctl_print_json(const struct ctl *ctl, json_t *doc)
