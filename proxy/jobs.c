@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "proxy/ended_jobs.h"
 #include "proxy/job_report.h"
 #include "proxy/job_turn.h"
 #include "proxy/rebalance_job.h"
@@ -526,26 +527,11 @@ static void forget_done(void *arg, const struct error *err)
         log_warn("ended job not forgotten", lerr(err));
 }
 
-struct ended {
-    const struct job *oldest;
-    uint64_t count;
-    uint64_t bytes;
-};
-
 /* The documents of ended jobs change rarely, and take time to measure. */
-static struct ended find_ended(struct jobs_driver *d, const struct jobs *jobs)
+static struct ended_jobs find_ended(struct jobs_driver *d, const struct jobs *jobs)
 {
-    struct ended e = {0};
     bool measured = d->measured_version == jobs->version;
-    for (size_t i = 0; i < jobs->count; i++) {
-        const struct job *job = jobs->jobs[i];
-        if (!job_ended(job->state) || scrub_job_is_last(jobs, job))
-            continue;
-        e.count++;
-        e.bytes += measured ? 0 : job_bytes(job);
-        if (e.oldest == NULL || job->ended_ms < e.oldest->ended_ms)
-            e.oldest = job;
-    }
+    struct ended_jobs e = ended_jobs(jobs, !measured);
     if (measured)
         e.bytes = d->measured_bytes;
     d->measured_version = jobs->version;
@@ -556,7 +542,7 @@ static struct ended find_ended(struct jobs_driver *d, const struct jobs *jobs)
 /* The oldest ended job goes when its time is over or there are too many: one at a tick. */
 static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
 {
-    const struct ended e = find_ended(d, &s->jobs);
+    const struct ended_jobs e = find_ended(d, &s->jobs);
     if (e.oldest == NULL || d->forgetting)
         return;
     int64_t age_ms = d->env.wall_ms(d->env.ctx) - e.oldest->ended_ms;
