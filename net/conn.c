@@ -231,6 +231,8 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
         c->proven = true;
         server_connection_proven(c->reactor->server, (const struct sockaddr *)&c->peer);
     }
+    if (!c->proven && server_asks_for_proof(c->reactor->server))
+        c->keep_alive = false; /* one request: a stranger holds no connection */
     return CONN_AGAIN;
 }
 

@@ -41,6 +41,11 @@ void server_connection_opened(struct http_server *s)
     metric_gauge_add(s->connections_gauge, 1);
 }
 
+bool server_asks_for_proof(const struct http_server *s)
+{
+    return s->unproven != NULL;
+}
+
 void server_connection_proven(struct http_server *s, const struct sockaddr *peer)
 {
     if (s->unproven != NULL)

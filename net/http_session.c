@@ -23,6 +23,7 @@ struct peer {
     char *origin; /* "http://host:port" */
     bool opening;
     bool asking; /* for a challenge, with which the session is then opened */
+    bool asked_again; /* the first challenge was refused: late, used, or of a process that ended */
     bool open;
     struct auth_opening opened_with;
     char id[2 * AUTH_SESSION_BYTES + 1];
@@ -173,6 +174,7 @@ static const char *no_session(int code)
 static void settle(struct peer *p, int code, struct error *err)
 {
     p->opening = false;
+    p->asked_again = false;
     p->open = code == 0;
     p->counter = 0;
     if (code != 0)
@@ -193,10 +195,15 @@ static void answered(void *arg, struct http_result *r)
     else if (code == 0)
         code = auth_opened(p->desk->auth, &p->opened_with, buf_str(&r->body), r->body.len, p->id,
                            p->key, &err);
-    if (p->asking && (code == 0 || earlier))
+    bool refused = code == E_UNAUTHORIZED && !p->asking && !p->asked_again;
+    if (p->asking && (code == 0 || earlier)) {
         send_greeting(p, false);
-    else
+    } else if (refused) {
+        p->asked_again = true;
+        send_greeting(p, true);
+    } else {
         settle(p, code, &err);
+    }
 }
 
 static void send_greeting(struct peer *p, bool asking)

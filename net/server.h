@@ -115,5 +115,7 @@ bool server_take_collected(struct http_server *s, size_t own, size_t more);
 void server_give_collected(struct http_server *s, size_t bytes);
 void server_connection_opened(struct http_server *s);
 /* The first signed request has come. */
+/* Must a connection prove itself to be kept? */
+bool server_asks_for_proof(const struct http_server *s);
 void server_connection_proven(struct http_server *s, const struct sockaddr *peer);
 void server_connection_closed(struct http_server *s, const struct sockaddr *peer, bool proven);

@@ -2,7 +2,8 @@
  *
  * They have a quarter of connections_max, and one network address has three quarters of that:
  * whoever has no key takes at most these, and a node keeps what it has open.  A connection leaves
- * with its first signed request, or when it is closed.  Any thread. */
+ * with its first signed request, or when it is closed; a request without a signature is its last
+ * (net/conn.c).  Any thread. */
 #pragma once
 
 #include <sys/socket.h>

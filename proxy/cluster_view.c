@@ -47,12 +47,19 @@ static struct keepalive own_keepalive(const struct cluster_state *s)
     return k;
 }
 
+/* Nodes report several times within keepalive_timeout: a long one allows for long pauses. */
+static uint64_t late_after_ms(const struct proxy_params *params)
+{
+    uint64_t least = params->keepalive_timeout / 3;
+    return params->keepalive_late > least ? params->keepalive_late : least;
+}
+
 /* A node that is late is active still: what is silent may be the network for a moment. */
 static void add_silence(json_t *doc, struct proxy *p, const struct node *n)
 {
     uint64_t silent_ms = members_silent_ms(p, n->id);
     json_object_set_new(doc, "silent_ms", json_integer((json_int_t)silent_ms));
-    if (n->state == NODE_ACTIVE && silent_ms > p->params.keepalive_late)
+    if (n->state == NODE_ACTIVE && silent_ms > late_after_ms(&p->params))
         json_object_set_new(doc, "late", json_true());
 }
 

@@ -323,7 +323,8 @@ static void bring_to_all(struct write *w)
     bool asks = code == 0 && !quorum_is_wanted(b);
     if (asks)
         code = copies_compare_all(w->target, s, b, w->name, COMPARE_FOR_ANSWER, &w->compared, &err);
-    bool made = asks && code == 0 && !w->compared.lost.found &&
+    /* `holder`: this target has just pulled it, and had no room: then it is not made here. */
+    bool made = asks && code == 0 && !w->compared.lost.found && *w->compared.holder == '\0' &&
                 version_compare(&w->compared.upto, &w->order.as.version) == 0;
     state_unref(s);
     w->in_doubt = !made;
