@@ -109,7 +109,7 @@ static int restore_present(const struct bucket *now, struct bucket *b, struct er
 }
 
 /* One that was destroyed is a new one: by its old id targets remove what they find, and may be at
- * that now (target/sweep.h), and who has not yet would show it again. */
+ * that now (target/store/sweep.h), and who has not yet would show it again. */
 static void restore_destroyed(struct bucket *b, uint64_t *next_id)
 {
     b->id = (*next_id)++;

@@ -33,7 +33,7 @@ enum {
     LAYOUTS_MAX = 16,
     /* What is in its new place stays in its old one for so long … */
     LAYOUT_KEEP_MS = 10000,
-    /* … and a page of a list is read within this (proxy/list_merge.h says what follows). */
+    /* … and a page of a list is read within this (proxy/http/list_merge.h says what follows). */
     LAYOUT_PAGE_MS = 5000,
 };
 

@@ -9,8 +9,8 @@
 #include "common/log.h"
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
-#include "proxy/proxy.h"
-#include "proxy/stopping.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/primary/stopping.h"
 
 static void put_cluster_settings(struct buf *out)
 {

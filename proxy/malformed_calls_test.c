@@ -1,12 +1,12 @@
 /* Calls that are wrong: each has its answer, and changes nothing. */
-#include "proxy/proxy.h"
+#include "proxy/primary/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <cmocka.h>
 
 #include "common/jsonx.h"
-#include "proxy/test_cluster.h"
+#include "proxy/testing/test_cluster.h"
 
 static struct test_client client;
 

@@ -1,5 +1,5 @@
 /* A proxy's life: what is made in which order, and how it ends. */
-#include "proxy/proxy.h"
+#include "proxy/primary/proxy.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -21,19 +21,19 @@
 #include "net/auth.h"
 #include "net/daemon.h"
 #include "net/visitor.h"
-#include "proxy/candidate.h"
-#include "proxy/etcd_params.h"
-#include "proxy/follower.h"
-#include "proxy/gauges.h"
-#include "proxy/metastore_etcd.h"
-#include "proxy/migration.h"
-#include "proxy/moved.h"
-#include "proxy/overtaken.h"
-#include "proxy/primary.h"
-#include "proxy/publish.h"
-#include "proxy/relay_waits.h"
-#include "proxy/state_file.h"
-#include "proxy/strangers.h"
+#include "proxy/primary/candidate.h"
+#include "proxy/primary/etcd_params.h"
+#include "proxy/primary/follower.h"
+#include "proxy/primary/gauges.h"
+#include "proxy/metastore/etcd.h"
+#include "proxy/primary/migration.h"
+#include "proxy/metastore/moved.h"
+#include "proxy/primary/overtaken.h"
+#include "proxy/primary/primary.h"
+#include "proxy/primary/publish.h"
+#include "proxy/primary/relay_waits.h"
+#include "proxy/primary/state_file.h"
+#include "proxy/primary/strangers.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { DIR_MODE = 0700 };

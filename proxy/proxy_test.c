@@ -1,5 +1,5 @@
 /* Whole proxies in this process, spoken to over HTTP. */
-#include "proxy/proxy.h"
+#include "proxy/primary/proxy.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "proxy/test_cluster.h"
+#include "proxy/testing/test_cluster.h"
 
 static struct test_client client;
 

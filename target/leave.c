@@ -7,10 +7,10 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/daemon.h"
-#include "target/copies.h"
-#include "target/member.h"
-#include "target/member_plan.h"
-#include "target/target.h"
+#include "target/copies/copies.h"
+#include "target/node/member.h"
+#include "target/node/member_plan.h"
+#include "target/node/target.h"
 
 enum { LOOK_MS = 50, AGAIN_MS = 100 };
 

@@ -10,8 +10,8 @@
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
 #include "target/leave.h"
-#include "target/readiness.h"
-#include "target/target.h"
+#include "target/node/readiness.h"
+#include "target/node/target.h"
 
 /* Of main(): a reload reads them again. */
 struct arguments {

@@ -43,7 +43,7 @@ struct objects_spec {
     uint64_t parallel;     /* 0: as the target's parameter says */
     uint64_t rate_bytes_s; /* 0: no limit */
     char *description;
-    bool allow_empty; /* the primary's business: proxy/objects_view.h */
+    bool allow_empty; /* the primary's business: proxy/jobs/objects_view.h */
 };
 
 /* kind: one of the four.  E_SPEC, E_JSON, E_NAME; the messages name the field. */

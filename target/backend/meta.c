@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "target/attr.h"
-#include "target/object.h"
+#include "target/format/attr.h"
+#include "target/store/object.h"
 
 /* Entity tag and encoding of the backend have their place beside it. */
 static_assert(BACKEND_META_MAX + BACKEND_ETAG_MAX + BACKEND_ENCODING_MAX + 64 <= ATTR_META_MAX,

@@ -14,7 +14,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "target/index.h"
+#include "target/index/index.h"
 
 enum { AT_ONCE = 2000, NAME_MAX_BYTES = 64, PER_FOLDER = 10000 };
 

@@ -2,7 +2,7 @@
 """Eviction: what can be read again makes room, and nothing else does.
 
 How full a disk is cannot be chosen here: limits of 1 and 2 percent make it too full.  Which objects
-go first is shown by target/evict_test.c."""
+go first is shown by target/store/evict_test.c."""
 
 import os
 import sys

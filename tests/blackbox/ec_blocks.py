@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """An object of which more than m slices are damaged, in different blocks, so that each stripe has k good ones: it
-is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/ec_repair.h), also when a scrub has
-moved all that are damaged aside (target/object_aside.c)."""
+is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/slices/repair.h), also when a scrub has
+moved all that are damaged aside (target/store/aside.c)."""
 
 import os
 import random

@@ -34,9 +34,9 @@
 #include "common/parse.h"
 #include "common/rng.h"
 #include "io/file.h"
-#include "target/list.h"
-#include "target/object.h"
-#include "target/sweep.h"
+#include "target/store/list.h"
+#include "target/store/object.h"
+#include "target/store/sweep.h"
 
 enum {
     BUCKET_DOCUMENTS = 0,

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "proxy/job_make.h"
-#include "proxy/writer.h"
+#include "proxy/jobs/job_make.h"
+#include "proxy/metastore/writer.h"
 #include "tests/sim/sim.h"
 
 enum { OPS_MAX = 2000, CLIENT_TIMEOUT = 5000, BETWEEN_MS = 400, OUTDATED_MS = 4 * LEASE_TTL };

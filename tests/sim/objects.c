@@ -1,6 +1,6 @@
 /* Objects, as far as their placement goes: who has which, and what a rebalance moves.  Which name
  * is whose, and who has to be asked, is the code of cluster/smap.c and cluster/layout.c; when what
- * is moved is proxy/rebalance_job.c. */
+ * is moved is proxy/jobs/rebalance_job.c. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,11 +1,11 @@
-/* What only the primary has, around the daemons' logic: proxy/writer.h, push.h, jobs.h,
+/* What only the primary has, around the daemons' logic: proxy/metastore/writer.h, push.h, jobs.h,
  * admission.h, cluster/membership.h. */
 #include <string.h>
 
 #include "cluster/lease.h"
 #include "common/jsonx.h"
-#include "proxy/admission.h"
-#include "proxy/rebalance_job.h"
+#include "proxy/primary/admission.h"
+#include "proxy/jobs/rebalance_job.h"
 #include "tests/sim/proxy_sim.h"
 
 enum { JUDGE_INTERVAL = 250, RETRY_PAUSE = 50, REQUEST_MAX = 1536 << 10 };

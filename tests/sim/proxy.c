@@ -1,11 +1,11 @@
-/* A proxy around the daemons' logic: proxy/follower_plan.h, election.h, etcd_documents.h, term.h,
- * state_accept().  Its role goes round as in proxy/candidate.c:
+/* A proxy around the daemons' logic: proxy/primary/follower_plan.h, election.h, etcd_documents.h, term.h,
+ * state_accept().  Its role goes round as in proxy/primary/candidate.c:
  *
  *   GATEWAY ─ elected ─▶ LOADING ─▶ BEGINNING ─▶ PRIMARY ─ not elected ─▶ ENDING ─▶ GATEWAY */
 #include <string.h>
 
 #include "common/jsonx.h"
-#include "proxy/term.h"
+#include "proxy/primary/term.h"
 #include "tests/sim/proxy_sim.h"
 
 enum { TICK = 50, SAVE_DELAY = 1000, LOAD_PAUSE = 50 };

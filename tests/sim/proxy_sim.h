@@ -3,13 +3,13 @@
 #pragma once
 
 #include "cluster/membership.h"
-#include "proxy/election.h"
-#include "proxy/etcd_documents.h"
-#include "proxy/follower_plan.h"
-#include "proxy/jobs.h"
-#include "proxy/metastore.h"
-#include "proxy/push.h"
-#include "proxy/writer.h"
+#include "proxy/metastore/election.h"
+#include "proxy/metastore/etcd_documents.h"
+#include "proxy/primary/follower_plan.h"
+#include "proxy/jobs/jobs.h"
+#include "proxy/metastore/metastore.h"
+#include "proxy/primary/push.h"
+#include "proxy/metastore/writer.h"
 #include "tests/sim/sim.h"
 
 enum role { GATEWAY, LOADING, BEGINNING, PRIMARY, ENDING };

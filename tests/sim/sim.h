@@ -25,7 +25,7 @@
 #include "cluster/state.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "proxy/metastore.h"
+#include "proxy/metastore/metastore.h"
 #include "xaction/controller.h"
 
 enum {

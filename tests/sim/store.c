@@ -1,4 +1,4 @@
-/* etcd as the proxies see it: keys and leases (proxy/fake_keys.h) in virtual time.  A call that
+/* etcd as the proxies see it: keys and leases (proxy/testing/fake_keys.h) in virtual time.  A call that
  * gets no answer may have been done, or be done later. */
 #include <string.h>
 
@@ -6,8 +6,8 @@
 
 #include "common/cleanup.h"
 #include "common/jsonx.h"
-#include "proxy/etcd_wire.h"
-#include "proxy/fake_keys.h"
+#include "proxy/metastore/etcd_wire.h"
+#include "proxy/testing/fake_keys.h"
 #include "tests/sim/sim.h"
 
 enum { LEASE_TICK = 50 };

@@ -1,4 +1,4 @@
-/* A target around the daemons' logic: target/member_plan.h, state_accept(), xaction/course.h.  Its
+/* A target around the daemons' logic: target/node/member_plan.h, state_accept(), xaction/course.h.  Its
  * disks outlive it: the documents that it took, and of each job whether a part is there and
  * visible. */
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "cluster/lease.h"
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
-#include "target/member_plan.h"
+#include "target/node/member_plan.h"
 #include "xaction/course.h"
 
 /* Of a job. */
@@ -67,7 +67,7 @@ static void ignored(void *arg, const struct answer *a)
     (void)arg, (void)a;
 }
 
-/* As target/job_news.c does: lost is lost. */
+/* As target/jobs/job_news.c does: lost is lost. */
 static void tell_moved(struct target_sim *t, const struct part *part)
 {
     struct world *w = t->w;

@@ -1,0 +1,362 @@
+#include "proxy/http/control_routes.h"
+
+#include <string.h>
+
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/primary/follower.h"
+#include "proxy/primary/members.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/primary/strangers.h"
+
+static void reply_state(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = state_to_json(s);
+    http_reply_json(req, 200, doc);
+}
+
+static void reply_version(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+    http_reply_json(req, 200, doc);
+}
+
+/* --- registration ---------------------------------------------------------------------------- */
+
+static void registered(void *arg, const struct error *err)
+{
+    if (err != NULL)
+        proxy_reply_error(arg, err);
+    else
+        reply_state(arg);
+}
+
+enum { COMPLAINT_INTERVAL_MS = 10000 };
+
+/* Every such node comes again with every keepalive: one line for all, now and then. */
+static void complain(struct proxy *p, const char *id, const struct error *err)
+{
+    uint64_t now = clock_ms();
+    unsigned long long last = atomic_load(&p->complained_ms);
+    if ((last == 0 || now - last >= COMPLAINT_INTERVAL_MS) &&
+        atomic_compare_exchange_strong(&p->complained_ms, &last, now))
+        log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
+}
+
+/* Hands on the code.  Who is refused for what it knows may be who knows better: proxy/primary/recovery.h.
+ */
+static int note_refused(struct proxy *p, const struct node *n, const struct node_past *past,
+                        int code, const struct error *err)
+{
+    if (code == E_STALE_MAP)
+        complain(p, n->id, err);
+    if (code == E_STALE_MAP || code == E_WRONG_CLUSTER)
+        strangers_note(p->strangers, n->id, n->control_url, past->cluster, past->term,
+                       past->version, clock_ms());
+    return code;
+}
+
+/* What a node may say beside its smap entry. */
+static int past_of(json_t *doc, struct node_past *past, struct error *err)
+{
+    int r;
+    *past = (struct node_past){.cluster = ""};
+    if ((r = json_get_bool(doc, "", "lost", &past->lost, err)) != 0 ||
+        (r = json_get_str(doc, "", "cluster", &past->cluster, err)) != 0 ||
+        (r = json_get_u64(doc, "", "term", &past->term, err)) != 0)
+        return r;
+    return json_get_u64(doc, "", "version", &past->version, err);
+}
+
+static int register_node(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_json_ json_t *doc = NULL;
+    struct node n;
+    struct node_past past;
+    struct command cmd;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 ||
+        (r = node_from_json(doc, "", http_arena(req), &n, err)) != 0 ||
+        (r = past_of(doc, &past, err)) != 0)
+        return r;
+    if ((r = members_register(p, &n, &past, &cmd, err)) != 0)
+        return note_refused(p, &n, &past, r, err);
+    log_info("node registers", lstr("node", n.id), lstr("boot", n.boot), lstr("url", n.public_url));
+    proxy_commit(p, &cmd, registered, req);
+    return 0;
+}
+
+static void register_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (register_node(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+}
+
+/* --- keepalives ------------------------------------------------------------------------------ */
+
+static int capacity_of(json_t *capacity, struct keepalive *k, struct error *err)
+{
+    const struct {
+        const char *field;
+        uint64_t *out;
+    } rows[] = {{"total_bytes", &k->total_bytes},
+                {"available_bytes", &k->available_bytes},
+                {"room_bytes", &k->room_bytes},
+                {"mountpaths_high", &k->mountpaths_high},
+                {"mountpaths_out", &k->mountpaths_out},
+                {"mountpaths_missing", &k->mountpaths_missing},
+                {"disks_missing", &k->disks_missing},
+                {"quarantined", &k->quarantined},
+                {"lost", &k->lost},
+                {"uploads_waiting", &k->uploads_waiting},
+                {"uploads_late", &k->uploads_late},
+                {"uploads_oldest_ms", &k->uploads_oldest_ms}};
+    const char *missing = "";
+    int code = json_get_str(capacity, "capacity", "disk_missing", &missing, err);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows && code == 0; i++)
+        code = json_get_u64(capacity, "capacity", rows[i].field, rows[i].out, err);
+    snprintf(k->disk_missing, sizeof k->disk_missing, "%s", missing);
+    return code;
+}
+
+/* Longer ones are cut: they are only shown. */
+static int build_of(json_t *doc, struct keepalive *k, struct error *err)
+{
+    const char *release = "", *commit = "";
+    int r = json_get_str(doc, "", "release", &release, err);
+    if (r == 0)
+        r = json_get_str(doc, "", "commit", &commit, err);
+    snprintf(k->release, sizeof k->release, "%s", release);
+    snprintf(k->commit, sizeof k->commit, "%s", commit);
+    return r;
+}
+
+static int keepalive_of(json_t *doc, struct keepalive *k, struct error *err)
+{
+    json_t *capacity = NULL;
+    int r;
+    if ((r = json_need_str(doc, "", "id", &k->id, err)) != 0 ||
+        (r = json_need_str(doc, "", "boot", &k->boot, err)) != 0 ||
+        (r = json_get_u64(doc, "", "term", &k->term, err)) != 0 ||
+        (r = json_get_u64(doc, "", "version", &k->version, err)) != 0 ||
+        (r = json_get_u64(doc, "", "resilver", &k->resilver, err)) != 0 ||
+        (r = build_of(doc, k, err)) != 0 ||
+        (r = json_get_object(doc, "", "capacity", &capacity, err)) != 0 || capacity == NULL)
+        return r;
+    return capacity_of(capacity, k, err);
+}
+
+static int take_keepalive(struct proxy *p, const char *data, size_t len, uint64_t *lease_ms,
+                          struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc = NULL;
+    struct keepalive k = {.room_bytes = ROOM_UNKNOWN};
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 || (r = keepalive_of(doc, &k, err)) != 0)
+        return r;
+    r = members_keepalive(p, &k, lease_ms, err);
+    const struct node *known = smap_node(&s->smap, k.id);
+    const struct node_past past = {.cluster = s->cluster_id, .term = k.term, .version = k.version};
+    return known != NULL ? note_refused(p, known, &past, r, err) : r;
+}
+
+static void keepalive_body(struct http_request *req, const char *data, size_t len)
+{
+    struct proxy *p = http_user(req);
+    struct error err = ERROR_INIT;
+    uint64_t lease_ms;
+    if (take_keepalive(p, data, len, &lease_ms, &err) != 0) {
+        proxy_reply_error(req, &err);
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    _cleanup_json_ json_t *doc =
+        json_pack("{s:I, s:I, s:I}", "term", (json_int_t)s->term, "version", (json_int_t)s->version,
+                  "lease_ms", (json_int_t)lease_ms);
+    http_reply_json(req, 200, doc);
+}
+
+/* --- a node stops ---------------------------------------------------------------------------- */
+
+static void stop_known(void *arg, const struct error *err)
+{
+    if (err != NULL)
+        proxy_reply_error(arg, err);
+    else
+        reply_version(arg);
+}
+
+static int take_stop(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    const char *id, *boot;
+    int r;
+    if ((r = json_parse(data, len, &doc, err)) != 0 ||
+        (r = json_need_str(doc, "", "id", &id, err)) != 0 ||
+        (r = json_need_str(doc, "", "boot", &boot, err)) != 0)
+        return r;
+    return members_stop_node(http_user(req), id, boot, stop_known, req, err);
+}
+
+static void stop_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (take_stop(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+}
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+/* A state that was pushed, on its way to the control loop. */
+struct push {
+    struct http_request *req;
+    struct cluster_state *state;
+};
+
+static void push_take(void *arg)
+{
+    struct push *push = arg;
+    struct proxy *p = http_user(push->req);
+    struct error err = ERROR_INIT;
+    if (follower_take(p->follower, push->state, &err) != 0)
+        proxy_reply_error(push->req, &err);
+    else
+        reply_version(push->req);
+    state_unref(push->state);
+    free(push);
+}
+
+static int push_of(struct http_request *req, const char *data, size_t len, struct error *err)
+{
+    struct proxy *p = http_user(req);
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s;
+    int r;
+    if (atomic_load(&p->is_primary))
+        return error_set(err, E_EXISTS, "proxy '%s' is the primary and takes no state", p->id);
+    if ((r = json_parse(data, len, &doc, err)) != 0 || (r = state_from_json(doc, &s, err)) != 0)
+        return r;
+    struct push *push = xcalloc(1, sizeof *push);
+    *push = (struct push){.req = req, .state = s};
+    loop_post(p->loop, push_take, push);
+    return 0;
+}
+
+static void push_body(struct http_request *req, const char *data, size_t len)
+{
+    struct error err = ERROR_INIT;
+    if (push_of(req, data, len, &err) != 0)
+        proxy_reply_error(req, &err);
+}
+
+/* --- routes ---------------------------------------------------------------------------------- */
+
+static void register_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, register_body);
+}
+
+static void keepalive_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, keepalive_body);
+}
+
+static void stop_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    if (!proxy_passed_to_primary(req))
+        http_collect_body(req, p->params.body_max, stop_body);
+}
+
+static void state_get_begin(struct http_request *req)
+{
+    if (proxy_enter(req) != NULL)
+        reply_state(req);
+}
+
+/* Also while the proxy waits for its first state: this may be it. */
+static void state_put_begin(struct http_request *req)
+{
+    const struct proxy *p = http_user(req);
+    struct error err;
+    if (atomic_load(&p->started)) {
+        http_collect_body(req, p->params.state_max, push_body);
+        return;
+    }
+    error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);
+    http_reply_error(req, &err);
+}
+
+const struct http_route control_routes[] = {
+    {.name = "node_register",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/register",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = register_begin,
+     .summary = "A node joins, or has begun anew.",
+     .body =
+         "the smap's entry of the node; `cluster`, `term`, `version` of the state that it holds "
+         "from earlier, if it does; `lost`: a target that was known comes without what it had",
+     .reply = "200 and the state document",
+     .errors = "exists wrong_cluster stale_map not_supported mountpath_unusable invalid_json"},
+    {.name = "node_keepalive",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/keepalive",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = keepalive_begin,
+     .summary = "A node says that it lives.",
+     .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
+             "\"available_bytes\"}}`",
+     .reply =
+         "`{\"term\", \"version\", \"lease_ms\"}`; a newer one than the node's: fetch the state. "
+         "lease_ms: for so long from when it sent this the node is not given up (0: not known)",
+     .errors = "node_not_found (register again) stale_map"},
+    {.name = "node_stop",
+     .method = HTTP_POST,
+     .pattern = "/v1/cluster/stop",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = stop_begin,
+     .summary = "A node says that it stops: the map passes it over from now on.",
+     .body = "`{\"id\", \"boot\"}`: of a node that answers no read by its lease any more",
+     .reply = "`{\"term\", \"version\"}`, when every active proxy has that state, or "
+              "settle_timeout is over",
+     .errors = "node_not_found (another run has the id) node_state (it is the primary)"},
+    {.name = "state_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = state_get_begin,
+     .summary = "The state document.",
+     .body = "",
+     .reply = "the document (cluster/state.h)",
+     .errors = "not_ready"},
+    {.name = "state_put",
+     .method = HTTP_PUT,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = state_put_begin,
+     .summary = "The primary pushes a newer state.",
+     .body = "the state document",
+     .reply = "`{\"term\", \"version\"}` that the node holds now",
+     .errors = "wrong_cluster exists"},
+    {.name = NULL},
+};

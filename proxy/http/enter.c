@@ -1,0 +1,152 @@
+/* The first line of every handler: may this proxy answer, and is it the one to do so? */
+#include <string.h>
+
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/http/relay.h"
+
+static const char forwarded_header[] = "Dfc-Forwarded";
+
+struct proxy *proxy_enter(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    if (atomic_load_explicit(&p->ready, memory_order_acquire))
+        return p;
+    struct error err;
+    error_set(&err, E_NOT_READY, "proxy '%s' is starting or stopping", p->id);
+    http_reply_error(req, &err);
+    return NULL;
+}
+
+/* Those of its last life, or of the cluster that it has heard of; not those that it is to replace.
+ */
+static bool has_documents(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return s->cluster_id[0] != '\0' && p->params.import[0] == '\0';
+}
+
+struct proxy *proxy_enter_objects(struct http_request *req)
+{
+    struct proxy *p = http_user(req);
+    return has_documents(p) ? p : proxy_enter(req);
+}
+
+static char *url_at(const char *base, const struct http_request *req)
+{
+    const char *query = http_raw_query(req);
+    return xprintf("%s%s%s%s", base, http_path(req), query[0] != '\0' ? "?" : "", query);
+}
+
+bool proxy_is_primary(struct proxy *p)
+{
+    return atomic_load(&p->is_primary) &&
+           (!p->is_shared || p->metastore->ops->election(p->metastore) != 0);
+}
+
+int proxy_no_bucket(struct proxy *p, const char *name, struct error *err)
+{
+    if (atomic_load(&p->heard) || proxy_is_primary(p))
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    return error_set(err, E_NOT_READY,
+                     "proxy '%s' knows no bucket '%s', and has not heard of the primary yet", p->id,
+                     name);
+}
+
+static bool primary_of_state(struct proxy *p, struct metastore_primary *out)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct node *n = smap_node(&s->smap, s->primary);
+    if (n == NULL || strcmp(n->id, p->id) == 0)
+        return false;
+    *out = (struct metastore_primary){.id = xstrdup(n->id),
+                                      .public_url = xstrdup(n->public_url),
+                                      .control_url = xstrdup(n->control_url)};
+    return true;
+}
+
+/* The election is ahead of the state that its winner pushes; without it (etcd does not answer) the
+ * primary may be where it was. */
+bool proxy_find_primary(struct proxy *p, struct metastore_primary *out)
+{
+    enum metastore_known known =
+        p->is_shared ? p->metastore->ops->primary(p->metastore, out) : PRIMARY_UNKNOWN;
+    if (known == PRIMARY_UNKNOWN)
+        return primary_of_state(p, out);
+    if (known == PRIMARY_KNOWN && strcmp(out->id, p->id) != 0)
+        return true;
+    metastore_primary_done(out); /* the key of this proxy's last life */
+    return false;
+}
+
+/* A request that has been passed on once is not passed on again: two proxies that each take the
+ * other for the primary must not play ball. */
+static int need_primary(struct proxy *p, const struct http_request *req,
+                        struct metastore_primary *out, struct error *err)
+{
+    if (atomic_load(&p->moved))
+        return error_set(err, E_NOT_PRIMARY,
+                         "the documents of proxy '%s' have moved to another metastore: start it "
+                         "again with --metastore",
+                         p->id);
+    if (!proxy_find_primary(p, out))
+        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary and knows none", p->id);
+    if (http_header(req, forwarded_header) != NULL)
+        return error_set(err, E_NOT_PRIMARY, "proxy '%s' is not the primary, '%s' is", p->id,
+                         out->id);
+    return 0;
+}
+
+static uint64_t term_in_force(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    return s->term;
+}
+
+bool proxy_passed_to_primary(struct http_request *req)
+{
+    struct proxy *p = proxy_enter(req);
+    if (p == NULL)
+        return true;
+    if (proxy_is_primary(p))
+        return false;
+    _cleanup_(metastore_primary_done)
+    struct metastore_primary primary = {0};
+    struct error err = ERROR_INIT;
+    uint64_t term = term_in_force(p);
+    if (need_primary(p, req, &primary, &err) != 0) {
+        proxy_reply_error(req, &err);
+        return true;
+    }
+    bool between_nodes = http_route(req)->nets == NET_CONTROL;
+    _cleanup_free_ char *url =
+        url_at(between_nodes ? primary.control_url : primary.public_url, req);
+    _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
+    const struct relay_primary to = {
+        .id = primary.id, .term = term, .url = url, .to_public = !between_nodes};
+    relay_to_primary(p, req, &to, header);
+    return true;
+}
+
+void proxy_reply_error(struct http_request *req, const struct error *err)
+{
+    if (error_status(err->code) >= 500 && err->code != E_OVERLOAD && err->code != E_NOT_READY) {
+        log_set_request(http_request_id(req)); /* also in a loop's thread */
+        log_warn("request failed", lstr("route", http_route(req)->name), lerr(err));
+        log_set_request(NULL);
+    }
+    http_reply_error(req, err);
+}
+
+void proxy_reply_masked(struct http_request *req, const json_t *doc)
+{
+    if (http_listener(req) != NET_PUBLIC) {
+        http_reply_json(req, 200, doc);
+        return;
+    }
+    _cleanup_json_ json_t *copy = json_deep_copy(doc); /* parts of it may be the state's */
+    json_mask_queries(copy);
+    http_reply_json(req, 200, copy);
+}

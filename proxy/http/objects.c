@@ -1,0 +1,182 @@
+/* Object calls: the owner that acts, or for reads another one, is computed from the snapshot, and
+ * the client is sent there, or the bytes stream through. */
+#include "proxy/http/objects.h"
+
+#include <string.h>
+
+#include "cluster/location.h"
+#include "cluster/owners.h"
+#include "common/clock.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/http/relay.h"
+
+static int check_names(const char *bucket, const char *object, struct error *err)
+{
+    int r = bucket_name_check(bucket, err);
+    return r != 0 ? r : object_name_check(object, strlen(object), err);
+}
+
+/* Who is not there, and nobody can stand in for it; NULL: the acting owner answers. */
+static const struct node *owner_away(const struct owners *o)
+{
+    if (o->awaited != NULL || o->count == 0)
+        return o->awaited;
+    if (o->acting == NULL)
+        return o->all[0];
+    return o->acting->state != NODE_ACTIVE ? o->acting : NULL;
+}
+
+/* The acting owner, or for a read another one that may answer it. */
+static const struct node *choose(struct proxy *p, const struct cluster_state *s,
+                                 const struct bucket *b, const struct owners *o)
+{
+    const struct node *readers[OWNERS_MAX];
+    size_t count = owners_readers(s, b, o, readers);
+    return read_choice_pick(&p->read_choice, readers, count, param_live(p->params.read_spread),
+                            clock_ms());
+}
+
+static int find_owner(struct proxy *p, const struct cluster_state *s, const char *bucket,
+                      const char *object, bool reads, const struct bucket **b,
+                      const struct node **owner, struct error *err)
+{
+    *b = bmd_bucket(&s->bmd, bucket);
+    if (*b == NULL)
+        return proxy_no_bucket(p, bucket, err);
+    struct owners o;
+    owners_of(s, *b, object, &o);
+    const struct node *away = owner_away(&o);
+    if (o.count == 0)
+        return error_set(err, E_NO_TARGETS, "the cluster has no target that can own objects");
+    if (away != NULL)
+        return error_set(err, E_NODE_UNREACHABLE, "target '%s', %s '%s/%.128s', is %s", away->id,
+                         o.count == 1 ? "the owner of" : "who may alone have the last of", bucket,
+                         object, node_state_name(away->state));
+    *owner = reads ? choose(p, s, *b, &o) : o.acting;
+    return 0;
+}
+
+static bool is_read(const struct http_request *req)
+{
+    return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+}
+
+static bool wants_no_redirect(const struct http_request *req)
+{
+    const char *header = http_header(req, "Dfc-Redirect");
+    const char *query = http_query(req, "redirect");
+    return (header != NULL && strcmp(header, "never") == 0) ||
+           (query != NULL && strcmp(query, "never") == 0);
+}
+
+/* The acting owner's URL by the map in force; NULL: it has none. */
+static char *where_it_is(struct proxy *p, const struct relay_object *o, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b;
+    const struct node *owner = NULL;
+    struct buf url = BUF_INIT;
+    if (find_owner(p, s, o->bucket, o->object, false, &b, &owner, err) != 0)
+        return NULL;
+    location_put_target(&url, owner, s, b, o->object, o->raw_query);
+    return buf_steal(&url);
+}
+
+static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
+                   const char *url)
+{
+    const struct relay_object object = {.bucket = b->name,
+                                        .object = http_path_param(req, "object"),
+                                        .raw_query = http_raw_query(req),
+                                        .where = where_it_is};
+    if (is_read(req) && bucket_has_copies(b))
+        relay_read(p, req, url, &object);
+    else
+        relay_start(p, req, url);
+}
+
+static void object_begin(struct http_request *req)
+{
+    struct proxy *p = proxy_enter_objects(req);
+    if (p == NULL)
+        return;
+    const char *bucket = http_path_param(req, "bucket");
+    const char *object = http_path_param(req, "object");
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    const struct bucket *b;
+    const struct node *owner = NULL;
+    struct error err = ERROR_INIT;
+    if (check_names(bucket, object, &err) != 0 ||
+        find_owner(p, s, bucket, object, is_read(req), &b, &owner, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    location_put_target(&url, owner, s, b, object, http_raw_query(req));
+    if (wants_no_redirect(req) || http_body_comes_once(req))
+        stream(p, req, b, buf_str(&url));
+    else
+        http_reply_redirect(req, buf_str(&url));
+}
+
+#define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
+#define REDIRECT {"redirect", "never: through the proxy"}
+#define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
+
+const struct http_route object_routes[] = {
+    {.name = "object_put",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .any_type = true,
+     .begin = object_begin,
+     .summary = "Stores an object: sends the client to the target that owns it.",
+     .query = HTTP_PARAMETERS({"redirect", "never: the proxy streams the body through (also: "
+                                           "header `Dfc-Redirect: never`)"}),
+     .body = "the bytes; a chunked body without `Expect: 100-continue` is streamed through",
+     .reply = "307 to the target; its reply is `{\"size\", \"checksum\": {\"type\", \"value\"}, "
+              "\"version\", \"etag\"}`",
+     .errors = OBJECT_ERRORS " checksum_mismatch precondition_failed no_space"},
+    {.name = "object_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Reads an object: sends the client to the target that owns it.",
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
+     .body = "",
+     .reply = "307 to the target; its reply is the bytes",
+     .errors = OBJECT_ERRORS " object_not_found range_not_satisfiable precondition_failed"},
+    {.name = "object_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = HTTP_PARAMETERS({"offset", "bytes"}, {"length", "bytes"}, REDIRECT),
+     .body = "",
+     .reply = "307 to the target",
+     .errors = OBJECT_ERRORS " object_not_found"},
+    {.name = "object_delete",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Deletes an object: sends the client to the target that owns it.",
+     .query = HTTP_PARAMETERS(REDIRECT),
+     .body = "",
+     .reply = "307 to the target; its reply is 204",
+     .errors = OBJECT_ERRORS " object_not_found"},
+    {.name = "object_rename",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_begin,
+     .summary = "Renames an object within its bucket: sends the client to the target that owns it.",
+     .query = HTTP_PARAMETERS(REDIRECT),
+     .body = "`{\"action\": \"rename\", \"name\": new name}`",
+     .reply = "307 to the target; its reply is 204",
+     .errors = OBJECT_ERRORS " object_not_found object_reserved precondition_failed"},
+    {.name = NULL},
+};

@@ -1,0 +1,40 @@
+/* Streams a request through to another node and its reply back: for clients that do not follow
+ * redirects, and for what only the primary can answer.
+ *
+ *   client ──body──▶ [upload pipe] ──▶ node ──head, body──▶ [download pipe] ──▶ client
+ *
+ * Backpressure both ways; memory is two pipes of relay_buffer bytes.  Whatever the node answers,
+ * status, headers and body, the client gets; only where no answer came does the proxy speak for
+ * itself.  A body that ends early on either side ends early on the other. */
+#pragma once
+
+#include "net/http_server.h"
+#include "proxy/primary/proxy.h"
+
+/* From a route's begin(). */
+void relay_start(struct proxy *p, struct http_request *req, const char *url);
+
+/* A read that others can answer, too, when the map has passed over whom it goes to. */
+struct relay_object {
+    const char *bucket, *object, *raw_query;
+    /* Where to ask by the map in force; NULL: nowhere, and why. */
+    char *(*where)(struct proxy *p, const struct relay_object *o, struct error *err);
+};
+/* GET and HEAD: where the node sends it on to another one, that is asked; while a node cannot be
+ * reached, or cannot answer for now (503), it is asked again where the object is, until owner_wait
+ * is over.  What `object` has is copied. */
+void relay_read(struct proxy *p, struct http_request *req, const char *url,
+                const struct relay_object *object);
+
+struct relay_primary {
+    const char *id;
+    uint64_t term; /* of the state that was in force before it was found (overtaken.h) */
+    const char *url;
+    bool to_public; /* to its public listener */
+};
+
+/* The same, where the node is the primary: when it does not answer within call_timeout, or within
+ * overtaken_grace once another is the primary, the client gets 503, and is told whether a change is
+ * in doubt. */
+void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
+                      const char *header);

@@ -1,0 +1,18 @@
+/* Every call that a proxy takes: one table for each topic. */
+#include "net/session_routes.h"
+#include "proxy/http/buckets.h"
+#include "proxy/http/cluster_routes.h"
+#include "proxy/http/control_routes.h"
+#include "proxy/http/daemon_routes.h"
+#include "proxy/http/documents_routes.h"
+#include "proxy/http/job_routes.h"
+#include "proxy/http/list.h"
+#include "proxy/http/object_copies.h"
+#include "proxy/http/objects.h"
+#include "proxy/primary/proxy.h"
+
+const struct http_route *const proxy_routes[] = {
+    object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
+    control_routes, daemon_routes, documents_routes, session_routes, object_copies_routes,
+    NULL,
+};

@@ -1,0 +1,151 @@
+#include "proxy/jobs/objects_job.h"
+
+#include <string.h>
+
+#include "cluster/backend.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "proxy/jobs/job_make.h"
+#include "xaction/download_spec.h"
+#include "xaction/objects_spec.h"
+
+/* prefetch and evict are of what a backend has, a copy may be, all others are of what is the
+ * bucket's own. */
+static int check_backend(const struct bucket *b, const char *kind, struct error *err)
+{
+    if (strcmp(kind, "copy") == 0)
+        return 0;
+    if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)
+        return bucket_refuse_cold(b, "jobs over its objects", err);
+    if (b->props.backend != NULL)
+        return 0;
+    return error_set(err, E_INVALID, "bucket '%s' has no backend: there is nothing to %s", b->name,
+                     kind);
+}
+
+static int find_bucket(const struct cluster_state *s, const char *kind, const char *name,
+                       uint64_t *id, struct error *err)
+{
+    const struct bucket *b = bmd_bucket(&s->bmd, name);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
+    *id = b->id;
+    int code = bucket_refuse_majority(b, "jobs over its objects", err);
+    return code != 0 ? code : check_backend(b, kind, err);
+}
+
+static int plan_begin(const struct cluster_state *s, const char *kind, const char *bucket,
+                      struct objects_plan *p, struct error *err)
+{
+    *p = (struct objects_plan){.term = s->term, .version = s->version};
+    int r = bucket_name_check(bucket, err);
+    return r == 0 ? find_bucket(s, kind, bucket, &p->input_bucket_id, err) : r;
+}
+
+static int check_listed(const struct bucket *b, struct error *err)
+{
+    if (b->props.backend == NULL || backend_is_listed(b->props.backend))
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "the backend of bucket '%s' cannot be listed: give 'list' or 'template'",
+                     b->name);
+}
+
+static int plan_make(const struct cluster_state *s, const char *kind,
+                     const struct objects_spec *spec, const char *bucket, struct objects_plan *p,
+                     struct error *err)
+{
+    int r = plan_begin(s, kind, bucket, p, err);
+    if (r == 0 && (strcmp(kind, "prefetch") == 0 || strcmp(kind, "copy") == 0) &&
+        spec->which == OBJECTS_PREFIX)
+        r = check_listed(bmd_bucket(&s->bmd, bucket), err);
+    if (r != 0 || spec->to == NULL)
+        return r;
+    if (strcmp(bucket, spec->to) == 0 && *spec->prepend == '\0')
+        return error_set(err, E_INVALID,
+                         "a copy within bucket '%s' needs a 'prepend', for it would copy every "
+                         "object onto itself",
+                         bucket);
+    r = find_bucket(s, kind, spec->to, &p->output_bucket_id, err);
+    return r == 0 ? bucket_refuse_made(bmd_bucket(&s->bmd, spec->to), "copies", err) : r;
+}
+
+static void put_default_description(struct job *job, const struct objects_spec *spec,
+                                    const char *bucket)
+{
+    free(job->description);
+    if (*spec->description != '\0')
+        job->description = xstrdup(spec->description);
+    else if (spec->to != NULL)
+        job->description = xprintf("%s to %s", bucket, spec->to);
+    else
+        job->description = xstrdup(bucket);
+}
+
+/* The document of a plan and a request. */
+static int finish(const struct cluster_state *s, struct job *job, json_t *value,
+                  const struct objects_plan *plan, struct job **out, struct error *err)
+{
+    job->spec = json_deep_copy(value);
+    job->plan = objects_plan_json(plan);
+    int r = job_check_size(s, job, err);
+    if (r == 0)
+        *out = job;
+    else
+        job_unref(job);
+    return r;
+}
+
+static int download_make(const struct cluster_state *s, const char *bucket, json_t *value,
+                         int64_t wall_ms, struct job **out, struct error *err)
+{
+    _cleanup_(download_spec_freep)
+    struct download_spec *spec = NULL;
+    struct objects_plan plan;
+    struct job *job = NULL;
+    int r;
+    if ((r = download_spec_parse(value, &spec, err)) != 0 ||
+        (r = plan_begin(s, "download", bucket, &plan, err)) != 0 ||
+        (r = job_make(s, "download", wall_ms, &job, err)) != 0)
+        return r;
+    free(job->description);
+    job->description = xstrdup(*spec->description != '\0' ? spec->description : bucket);
+    return finish(s, job, value, &plan, out, err);
+}
+
+int objects_job_make(const struct cluster_state *s, const char *kind, const char *bucket,
+                     json_t *value, int64_t wall_ms, struct job **out, struct error *err)
+{
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *spec = NULL;
+    struct objects_plan plan;
+    struct job *job = NULL;
+    int r;
+    if (strcmp(kind, "download") == 0)
+        return download_make(s, bucket, value, wall_ms, out, err);
+    if ((r = objects_spec_parse(kind, value, &spec, err)) != 0 ||
+        (r = plan_make(s, kind, spec, bucket, &plan, err)) != 0 ||
+        (r = job_make(s, kind, wall_ms, &job, err)) != 0)
+        return r;
+    put_default_description(job, spec, bucket);
+    return finish(s, job, value, &plan, out, err);
+}
+
+static int check_bucket(const struct cluster_state *s, uint64_t id, const char *which,
+                        struct error *err)
+{
+    if (bmd_bucket_by_id(&s->bmd, id) != NULL)
+        return 0;
+    return error_set(err, E_BUCKET_NOT_FOUND, "the %s was destroyed while the job ran", which);
+}
+
+int objects_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+{
+    struct objects_plan plan;
+    int r = objects_plan_parse(job->plan, &plan, err);
+    if (r == 0)
+        r = check_bucket(s, plan.input_bucket_id, "bucket", err);
+    if (r == 0 && plan.output_bucket_id != 0)
+        r = check_bucket(s, plan.output_bucket_id, "destination", err);
+    return r;
+}

@@ -1,0 +1,77 @@
+#include "proxy/primary/gauges.h"
+
+#include "cluster/protection.h"
+#include "common/clock.h"
+#include "common/cluster_health.h"
+#include "common/jsonx.h"
+#include "common/metrics.h"
+#include "proxy/primary/cluster_view.h"
+#include "proxy/primary/proxy.h"
+#include "proxy/jobs/scrub_job.h"
+
+static void count_nodes(const struct smap *m)
+{
+    static const enum node_role roles[] = {NODE_PROXY, NODE_TARGET};
+    static const enum node_state states[] = {NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE,
+                                             NODE_DECOMMISSIONING};
+    for (size_t r = 0; r < 2; r++) {
+        for (size_t s = 0; s < sizeof states / sizeof states[0]; s++) {
+            char labels[64];
+            snprintf(labels, sizeof labels, "role=\"%s\",state=\"%s\"", node_role_name(roles[r]),
+                     node_state_name(states[s]));
+            metric_set(metric_get(M_cluster_nodes, labels),
+                       (int64_t)smap_count(m, roles[r], states[s]));
+        }
+    }
+}
+
+static void count_buckets(const struct cluster_state *s)
+{
+    int64_t count[PROTECTIONS] = {0};
+    for (size_t i = 0; i < s->bmd.count; i++)
+        count[protection_of(s, &s->bmd.buckets[i])]++;
+    for (enum protection p = 0; p < PROTECTIONS; p++) {
+        char labels[64];
+        snprintf(labels, sizeof labels, "protection=\"%s\"", protection_name(p));
+        metric_set(metric_get(M_cluster_buckets, labels), count[p]);
+    }
+}
+
+static void count_lagging(const struct smap *m)
+{
+    int64_t count = 0;
+    for (size_t i = 0; i < m->count; i++)
+        count += m->nodes[i].state == NODE_ACTIVE && m->nodes[i].lag != LAG_NONE;
+    metric_set(metric_get(M_cluster_lagging_targets, NULL), count);
+}
+
+void gauges_of_state(const struct cluster_state *s)
+{
+    metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
+    count_nodes(&s->smap);
+    count_buckets(s);
+    count_lagging(&s->smap);
+}
+
+/* The colour that dfcctl shows, 1; the primary alone can judge, so that elsewhere all are 0. */
+static void show_health(struct proxy *p, const struct cluster_state *s, bool primary)
+{
+    _cleanup_json_ json_t *overview = primary ? cluster_view(p, s, true) : NULL;
+    const char *now = overview != NULL ? cluster_health_colour(overview) : "";
+    for (size_t i = 0; cluster_health_colours[i] != NULL; i++) {
+        char labels[32];
+        snprintf(labels, sizeof labels, "colour=\"%s\"", cluster_health_colours[i]);
+        metric_set(metric_get(M_cluster_health, labels),
+                   strcmp(now, cluster_health_colours[i]) == 0);
+    }
+}
+
+void gauges_update(struct proxy *p)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(p->state);
+    bool primary = proxy_is_primary(p);
+    int64_t age_ms = primary ? scrub_age_ms(s, clock_wall_ms()) : 0;
+    metric_set(metric_get(M_cluster_primary, NULL), primary);
+    show_health(p, s, primary);
+    metric_set(metric_get(M_scrub_age_seconds, NULL), age_ms / 1000);
+}

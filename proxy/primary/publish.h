@@ -1,0 +1,17 @@
+/* The pusher (proxy/primary/push.h) in a proxy's control loop: states go out as PUT /v1/cluster/state to
+ * the nodes' control addresses.  All in the control loop's thread. */
+#pragma once
+
+#include "cluster/state.h"
+
+struct proxy;
+struct publisher;
+
+struct publisher *publisher_start(struct proxy *p);
+void publisher_close(struct publisher *pub); /* sends no more */
+void publisher_stop(struct publisher *pub);  /* after the client has ended its calls */
+void publisher_state_changed(struct publisher *pub);
+size_t publisher_bytes(const struct publisher *pub); /* of the documents that were sent last */
+/* fn(arg) once every active proxy has this state, or settle_timeout has passed. */
+void publisher_settle(struct publisher *pub, const struct cluster_state *s, void (*fn)(void *arg),
+                      void *arg);

@@ -1,0 +1,308 @@
+#include "proxy/primary/push.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <cmocka.h>
+
+#include "cluster/command.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/rng.h"
+
+/* A world of a few nodes, whose answers come when the test says so. */
+struct message {
+    char id[8];
+    uint64_t term, version;
+    void (*done)(void *arg, uint64_t term, uint64_t version, const struct error *err);
+    void *arg;
+};
+
+struct world {
+    const struct cluster_state *state;
+    struct message messages[32];
+    size_t count;
+    unsigned sent;
+    unsigned settled;
+};
+
+static const struct cluster_state *world_state(void *ctx)
+{
+    const struct world *w = ctx;
+    return state_ref(w->state);
+}
+
+static void world_send(void *ctx, const struct node *n, const struct cluster_state *s,
+                       void (*done)(void *arg, uint64_t term, uint64_t version,
+                                    const struct error *err),
+                       void *arg)
+{
+    struct world *w = ctx;
+    struct message *m = &w->messages[w->count++];
+    *m = (struct message){.term = s->term, .version = s->version, .done = done, .arg = arg};
+    snprintf(m->id, sizeof m->id, "%s", n->id);
+    w->sent++;
+}
+
+static void apply(struct world *w, const struct command *cmd)
+{
+    const struct cluster_state *next;
+    assert_int_equal(command_apply(w->state, cmd, &next, NULL), 0);
+    state_unref(w->state);
+    w->state = next;
+}
+
+static void join_as(struct world *w, const char *id, const char *boot)
+{
+    const struct node n = {
+        .id = id,
+        .role = id[0] == 'p' ? NODE_PROXY : NODE_TARGET,
+        .public_url = "http://h:1",
+        .control_url = "http://h:2",
+        .data_url = "http://h:3",
+        .boot = boot,
+    };
+    apply(w, &(struct command){.kind = CMD_NODE_JOIN, .node = &n});
+}
+
+static void set_state(struct world *w, const char *id, enum node_state state)
+{
+    apply(w, &(struct command){.kind = CMD_NODE_STATE, .name = id, .node_state = state});
+}
+
+static struct pusher *pusher_in(struct world *w)
+{
+    const struct pusher_env env = {.ctx = w, .state = world_state, .send = world_send};
+    w->state = state_new("c");
+    log_set_level(LOG_OFF);
+    join_as(w, "p1", "a");
+    return pusher_new(&env, "p1");
+}
+
+/* The message to `id`, which must be under way, is answered. */
+static void answer(struct world *w, const char *id, bool success)
+{
+    for (size_t i = 0; i < w->count; i++) {
+        struct message m = w->messages[i];
+        if (strcmp(m.id, id) != 0)
+            continue;
+        w->messages[i] = w->messages[--w->count];
+        struct error err;
+        error_set(&err, E_NET, "no");
+        m.done(m.arg, m.term, m.version, success ? NULL : &err);
+        return;
+    }
+    fail_msg("nothing is under way to %s", id);
+}
+
+static void count_settled(void *arg)
+{
+    ++*(unsigned *)arg;
+}
+
+static void leave(struct world *w, struct pusher *ps)
+{
+    pusher_close(ps);
+    unsigned sent = w->sent;
+    while (w->count > 0) {
+        struct message m = w->messages[--w->count];
+        m.done(m.arg, m.term, m.version, NULL);
+    }
+    assert_int_equal(w->sent, sent); /* closed is closed */
+    pusher_free(ps);
+    state_unref(w->state);
+}
+
+static void every_node_is_told_once(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    join_as(&w, "t2", "a");
+    pusher_publish(ps, 1000);
+    assert_int_equal(w.sent, 2);
+    pusher_publish(ps, 1000);
+    pusher_tick(ps, 1050);
+    assert_int_equal(w.sent, 2); /* one at a time */
+    answer(&w, "t1", true);
+    answer(&w, "t2", true);
+    pusher_tick(ps, 1100);
+    assert_int_equal(w.sent, 2);
+    leave(&w, ps);
+}
+
+static void what_changes_meanwhile_goes_with_the_next(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1000);
+    for (int i = 0; i < 5; i++) {
+        join_as(&w, "t1", i % 2 ? "a" : "b");
+        pusher_publish(ps, 1000);
+    }
+    assert_int_equal(w.sent, 1);
+    answer(&w, "t1", true);
+    assert_int_equal(w.sent, 2);
+    assert_int_equal(w.messages[0].version, w.state->version);
+    answer(&w, "t1", true);
+    assert_int_equal(w.sent, 2);
+    leave(&w, ps);
+}
+
+static void failures_are_repeated_ever_later(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    uint64_t now = 1000;
+    pusher_publish(ps, now);
+    for (uint64_t wait = 100; wait < 40000; wait *= 2) {
+        uint64_t real = wait < 5000 ? wait : 5000;
+        answer(&w, "t1", false);
+        unsigned sent = w.sent;
+        pusher_tick(ps, now + real - 1);
+        assert_int_equal(w.sent, sent);
+        pusher_tick(ps, now += real);
+        assert_int_equal(w.sent, sent + 1);
+    }
+    /* A new run is not made to wait for what its predecessor did. */
+    answer(&w, "t1", false);
+    unsigned sent = w.sent;
+    join_as(&w, "t1", "b");
+    pusher_publish(ps, now + 1);
+    assert_int_equal(w.sent, sent + 1);
+    answer(&w, "t1", true);
+    leave(&w, ps);
+}
+
+static void a_node_that_stays_behind_does_not_spin(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1000);
+    struct message m = w.messages[--w.count];
+    m.done(m.arg, 0, 0, NULL);
+    assert_int_equal(w.sent, 1);
+    pusher_tick(ps, 1100);
+    assert_int_equal(w.sent, 2);
+    leave(&w, ps);
+}
+
+static void a_node_that_left_is_forgotten(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1000);
+    set_state(&w, "t1", NODE_UNREACHABLE);
+    apply(&w, &(struct command){.kind = CMD_NODE_REMOVE, .name = "t1"});
+    pusher_publish(ps, 1001);
+    answer(&w, "t1", true);
+    assert_int_equal(w.count, 0);
+    join_as(&w, "t1", "a");
+    pusher_publish(ps, 1002);
+    assert_int_equal(w.count, 1); /* as one that knows nothing */
+    leave(&w, ps);
+}
+
+static void settled_is_when_every_active_proxy_has_it(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    assert_int_equal(w.settled, 1); /* alone: at once */
+    join_as(&w, "p2", "a");
+    join_as(&w, "p3", "a");
+    join_as(&w, "t1", "a");
+    set_state(&w, "p3", NODE_UNREACHABLE);
+    pusher_publish(ps, 1000);
+    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    answer(&w, "t1", true);
+    assert_int_equal(w.settled, 1);
+    answer(&w, "p2", true);
+    assert_int_equal(w.settled, 2);
+    set_state(&w, "p3", NODE_ACTIVE);
+    pusher_publish(ps, 1001);
+    answer(&w, "p2", true);
+    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    assert_int_equal(w.settled, 2);
+    answer(&w, "p3", false); /* it is not waited for until it answers again */
+    assert_int_equal(w.settled, 3);
+    leave(&w, ps);
+}
+
+static void settling_ends_at_its_deadline(void **unused)
+{
+    (void)unused;
+    struct world w = {0};
+    struct pusher *ps = pusher_in(&w);
+    join_as(&w, "p2", "a");
+    pusher_publish(ps, 1000);
+    pusher_settle(ps, w.state, 2000, count_settled, &w.settled);
+    pusher_tick(ps, 1999);
+    assert_int_equal(w.settled, 0);
+    pusher_tick(ps, 2000);
+    assert_int_equal(w.settled, 1);
+    pusher_settle(ps, w.state, 9000, count_settled, &w.settled);
+    leave(&w, ps);
+    assert_int_equal(w.settled, 2); /* nobody is left waiting */
+}
+
+/* However answers fail and come late, in the end all have the last state. */
+static void all_have_it_in_the_end(void **unused)
+{
+    (void)unused;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct rng rng;
+        rng_seed(&rng, seed);
+        struct world w = {0};
+        struct pusher *ps = pusher_in(&w);
+        uint64_t now = 1000;
+        for (int step = 0; step < 400; step++) {
+            now += rng_below(&rng, 60);
+            if (step < 300 && rng_below(&rng, 5) == 0) {
+                char id[8];
+                snprintf(id, sizeof id, "t%u", (unsigned)rng_below(&rng, 5));
+                join_as(&w, id, rng_below(&rng, 2) ? "a" : "b");
+                pusher_publish(ps, now);
+            }
+            if (w.count > 0 && rng_below(&rng, 2))
+                answer(&w, w.messages[rng_below(&rng, w.count)].id,
+                       step >= 300 || rng_below(&rng, 2));
+            pusher_tick(ps, now);
+        }
+        for (now += 5000; w.count > 0;)
+            answer(&w, w.messages[0].id, true);
+        pusher_tick(ps, now);
+        while (w.count > 0)
+            answer(&w, w.messages[0].id, true);
+        unsigned sent = w.sent;
+        pusher_tick(ps, now + 10000);
+        if (w.sent != sent)
+            fail_msg("seed %" PRIu64 ": somebody does not have the last state", seed);
+        leave(&w, ps);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_node_is_told_once),
+        cmocka_unit_test(what_changes_meanwhile_goes_with_the_next),
+        cmocka_unit_test(failures_are_repeated_ever_later),
+        cmocka_unit_test(a_node_that_stays_behind_does_not_spin),
+        cmocka_unit_test(a_node_that_left_is_forgotten),
+        cmocka_unit_test(settled_is_when_every_active_proxy_has_it),
+        cmocka_unit_test(settling_ends_at_its_deadline),
+        cmocka_unit_test(all_have_it_in_the_end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

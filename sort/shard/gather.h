@@ -1,0 +1,71 @@
+/* Copying records out of shards: many ranges into one buffer.
+ *
+ * Ranges are collected and read in a batch.  A range that begins where the last one of the same
+ * shard has ended is read with it, by one call, wherever the two go: shards that are in order
+ * themselves are read in long runs though their records alternate.  What the page cache holds is
+ * read at once; at the first run that it does not hold, the kernel is told of all that are left in
+ * the batch before the waiting begins, so that a disk sees them together and not one by one.
+ *
+ * A feed walks over the bytes of one record after the other. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "common/error.h"
+#include "sort/shard/catalog.h"
+
+#define GATHER_RANGES 256 /* of a batch */
+#define GATHER_FILES 64   /* open in a batch */
+#define GATHER_HINTS 128
+
+struct gather_range {
+    uint64_t offset;
+    size_t length;
+    unsigned char *to;
+    uint16_t file; /* in `files` */
+    uint16_t next; /* range of the run; GATHER_RANGES: none */
+    bool begins;   /* a run */
+};
+
+struct gather_file {
+    uint32_t shard;
+    int fd;
+    uint64_t at; /* where in the file the shard's tar begins */
+    uint16_t last; /* range */
+};
+
+struct gather {
+    const struct catalog *catalog;
+    struct gather_range ranges[GATHER_RANGES];
+    unsigned count;
+    struct gather_file files[GATHER_FILES];
+    unsigned file_count;
+    uint8_t hints[GATHER_HINTS]; /* by shard: where in `files` it may be */
+    bool probe_unsupported; /* the file system cannot say what is in the page cache */
+};
+
+void gather_init(struct gather *g, const struct catalog *c);
+void gather_done(struct gather *g); /* what was not flushed is not read */
+int gather_add(struct gather *g, uint32_t shard, uint64_t offset, size_t length, void *to,
+               struct error *err);
+int gather_flush(struct gather *g, struct error *err); /* all that was added has been read */
+
+struct feed {
+    const struct catalog *catalog;
+    struct record_place place;
+    struct record_piece piece;
+    uint32_t next;      /* piece after the present one */
+    uint64_t consumed;  /* of the present piece */
+};
+
+/* Begins with a record; its size is f->place.size. */
+int feed_begin(struct feed *f, const struct catalog *c, uint32_t shard, uint32_t position,
+               struct error *err);
+/* Puts the record's next bytes, at most max, into out (ranges of the shard only when g is flushed).
+ * How many, 0 at the record's end. */
+ssize_t feed_fill(struct feed *f, struct gather *g, unsigned char *out, size_t max,
+                  struct error *err);
+/* Passes over bytes of the record, which has them. */
+int feed_skip(struct feed *f, uint64_t bytes, struct error *err);

@@ -1,0 +1,30 @@
+/* Does this target act for a name, and what must it have compared before it does?  By the state in
+ * force, which may be another the next moment: who decides by it asks again before it is seen
+ * (copies/write.c). */
+#pragma once
+
+#include "target/copies/compare.h"
+
+struct owners;
+
+/* Did the map let in this run? */
+bool copies_is_let_in(const struct target *t, const struct cluster_state *s);
+/* May this target lack something of the name? */
+bool copies_must_compare(const struct target *t, const struct cluster_state *s,
+                         const struct bucket *b, const struct owners *o, const char *name);
+/* E_STALE_MAP: another does; E_NODE_UNREACHABLE: nobody does. */
+int copies_check_acting(const struct target *t, const struct owners *o, const char *name,
+                        struct error *err);
+/* The state in force, and copies_check_acting() by it.  *s is a reference, also after an error. */
+int copies_take_state(struct target *t, uint64_t bucket_id, const char *name,
+                      const struct cluster_state **s, const struct bucket **b, struct owners *o,
+                      struct error *err);
+/* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
+ * `copies` were lowered (cluster/lower.h) knows of that, or is passed over, and so answers no read
+ * of it any more.  Waits. */
+int copies_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                       const char *name, struct error *err);
+/* copies_compare_all() by that state; in the name's turn, and once more where owners have changed.
+ */
+int copies_compare_now(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err);

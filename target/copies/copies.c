@@ -1,0 +1,86 @@
+#include "target/copies/copies.h"
+
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/pool.h"
+#include "target/copies/acting.h"
+#include "target/copies/mend.h"
+#include "target/copies/settle.h"
+#include "target/copies/settlings.h"
+#include "target/copies/staged.h"
+#include "target/node/target.h"
+#include "target/store/turns.h"
+#include "target/copies/unsettled.h"
+
+enum {
+    TURNS_MAX = 4096,
+    SETTLINGS_MAX = 1024,
+    SETTLINGS_SHARE = 4, /* one of so many threads may settle */
+};
+
+static void settle_now(void *arg, uint64_t bucket_id, const char *name)
+{
+    struct target *t = arg;
+    struct error err = ERROR_INIT;
+    if (!t->copies->stop.wanted &&
+        copies_compare_now(t, bucket_id, name, COMPARE_FOR_ALL, NULL, &err) != 0)
+        log_debug("not settled", lstr("name", name), lerr(&err));
+}
+
+static size_t settlings_at_once(const struct target *t)
+{
+    size_t share = t->params.copies_parallel / SETTLINGS_SHARE;
+    return share > 0 ? share : 1;
+}
+
+int copies_new(struct target *t, struct copies **out, struct error *err)
+{
+    struct copies *c = xcalloc(1, sizeof *c);
+    *out = c;
+    c->target = t;
+    job_stop_init(&c->stop);
+    c->unsettled = unsettled_new();
+    c->staged = staged_new();
+    int code = pool_new("copies", (unsigned)t->params.copies_parallel, TURNS_MAX, &c->pool, err);
+    if (code != 0)
+        return code;
+    c->turns = turns_new(c->pool, TURNS_MAX);
+    c->settlings = settlings_new(c->turns, settlings_at_once(t), SETTLINGS_MAX, settle_now, t);
+    code = settler_new(t, &c->settler, err);
+    return code != 0 ? code : mender_new(t, &c->mender, err);
+}
+
+void copies_stop(struct copies *c)
+{
+    job_stop_now(&c->stop);
+}
+
+void copies_free(struct copies *c)
+{
+    if (c == NULL)
+        return;
+    settler_free(c->settler);
+    mender_free(c->mender);
+    pool_free(c->pool);
+    settlings_free(c->settlings);
+    turns_free(c->turns);
+    staged_free(c->staged);
+    unsettled_free(c->unsettled);
+    job_stop_done(&c->stop);
+    free(c);
+}
+
+void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms)
+{
+    atomic_store(&c->lease_until_ms, lease_ms > 0 ? sent_ms + lease_ms : 0);
+}
+
+void copies_forgo_lease(struct copies *c)
+{
+    atomic_store(&c->forgone, true);
+}
+
+int copies_settle(struct target *t, uint64_t bucket_id, const char *name, struct error *err)
+{
+    return settlings_want(t->copies->settlings, bucket_id, name, err);
+}

@@ -1,0 +1,201 @@
+#include "target/copies/losses.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "cluster/owners.h"
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "target/copies/copies.h"
+#include "target/store/quarantine.h"
+#include "target/copies/repair_wanted.h"
+#include "target/node/target.h"
+
+enum { AGAIN_MS = 2000 };
+
+struct loss {
+    uint64_t bucket_id, slices;
+    char *name;
+};
+
+struct losses {
+    struct target *target;
+    bool recalled; /* what lies in quarantine was looked at; the one thread's, as the next */
+    uint64_t looked_ms;
+    atomic_size_t count; /* written under the lock */
+    pthread_mutex_t lock;
+    struct loss all[LOSSES_MOST];
+};
+
+struct losses *losses_new(struct target *t)
+{
+    struct losses *l = xcalloc(1, sizeof *l);
+    l->target = t;
+    pthread_mutex_init(&l->lock, NULL);
+    return l;
+}
+
+void losses_free(struct losses *l)
+{
+    if (l == NULL)
+        return;
+    for (size_t i = 0; i < l->count; i++)
+        free(l->all[i].name);
+    pthread_mutex_destroy(&l->lock);
+    free(l);
+}
+
+/* Under the lock. */
+static struct loss *find(struct losses *l, uint64_t bucket_id, const char *name)
+{
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->all[i].bucket_id == bucket_id && strcmp(l->all[i].name, name) == 0)
+            return &l->all[i];
+    }
+    return NULL;
+}
+
+void losses_note(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices)
+{
+    pthread_mutex_lock(&l->lock);
+    struct loss *known = find(l, bucket_id, name);
+    if (known != NULL) {
+        known->slices = slices;
+    } else if (l->count < LOSSES_MOST) {
+        log_error("object is lost: nobody has its bytes", lu64("bucket_id", bucket_id),
+                  lstr("name", name));
+        l->all[l->count++] =
+            (struct loss){.bucket_id = bucket_id, .slices = slices, .name = xstrdup(name)};
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices)
+{
+    if (l->count == 0) /* as nearly always, and each write asks */
+        return;
+    pthread_mutex_lock(&l->lock);
+    struct loss *known = find(l, bucket_id, name);
+    if (known != NULL && known->slices == slices) {
+        free(known->name);
+        *known = l->all[--l->count];
+    }
+    pthread_mutex_unlock(&l->lock);
+}
+
+bool losses_has(struct losses *l, uint64_t bucket_id, const char *name)
+{
+    pthread_mutex_lock(&l->lock);
+    bool has = find(l, bucket_id, name) != NULL;
+    pthread_mutex_unlock(&l->lock);
+    return has;
+}
+
+size_t losses_count(struct losses *l)
+{
+    return l->count;
+}
+
+size_t losses_of_bucket(struct losses *l, uint64_t bucket_id, json_t *names)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < l->count; i++) {
+        if (l->all[i].bucket_id == bucket_id && count++ < LOSSES_SHOWN)
+            json_array_append_new(names, json_string_escaped(l->all[i].name));
+    }
+    pthread_mutex_unlock(&l->lock);
+    return count;
+}
+
+/* --- are they still? -------------------------------------------------------------------------- */
+
+static bool is_still_here(struct losses *l, const struct bucket *b, const struct loss *loss)
+{
+    struct object_held held;
+    struct error err = ERROR_INIT;
+    if (object_look(l->target->store, loss->bucket_id, loss->name, &held, &err) != 0) {
+        log_debug("lost object not looked at", lstr("name", loss->name), lerr(&err));
+        return true;
+    }
+    if (held.found && (loss->slices != 0 || held.slices != 0))
+        return held.visible && held.slices == loss->slices;
+    if (held.found)
+        return held.visible && held.damaged;
+    if (!copies_are_several(b))
+        return object_seems_lost(l->target->store, loss->bucket_id, loss->name);
+    /* Another owner may have what is left of it: the comparison knows. */
+    (void)copies_settle(l->target, loss->bucket_id, loss->name, NULL); /* or the next time */
+    return true;
+}
+
+static bool is_still(struct losses *l, const struct loss *loss)
+{
+    struct owners o;
+    _cleanup_state_ const struct cluster_state *s = state_current(l->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, loss->bucket_id);
+    if (b == NULL || b->props.backend != NULL)
+        return false;
+    owners_of(s, b, loss->name, &o);
+    bool others = o.acting != NULL && strcmp(o.acting->id, l->target->id) != 0;
+    return !others && is_still_here(l, b, loss);
+}
+
+static void recall(void *ctx, uint64_t bucket_id, const char *name)
+{
+    struct target *t = ctx;
+    struct object_held held;
+    int code = object_look(t->store, bucket_id, name, &held, NULL);
+    if (code != 0 || !held.found || held.damaged) /* no good one has come */
+        repair_wanted(t, bucket_id, name);
+}
+
+/* Once, when the buckets are known. */
+static void recall_all(struct losses *l)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_state_ const struct cluster_state *s = state_current(l->target->state);
+    if (l->recalled || s->version == 0)
+        return;
+    l->recalled = true;
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(l->target->mountpaths);
+    for (size_t i = 0; i < set->count; i++) {
+        if (quarantine_names(set->all[i], LOSSES_MOST, recall, l->target, &err) != 0)
+            log_warn("quarantine not looked through", lerr(&err));
+    }
+}
+
+/* A copy of the i-th; false: there are no more. */
+static bool copy_of(struct losses *l, size_t i, struct loss *out)
+{
+    pthread_mutex_lock(&l->lock);
+    bool any = i < l->count;
+    if (any) {
+        *out = l->all[i];
+        out->name = xstrdup(out->name);
+    }
+    pthread_mutex_unlock(&l->lock);
+    return any;
+}
+
+void losses_look_again(struct losses *l)
+{
+    struct loss loss;
+    uint64_t now_ms = clock_ms();
+    recall_all(l);
+    if (l->count == 0 || now_ms < l->looked_ms + AGAIN_MS)
+        return;
+    for (size_t i = l->count; i-- > 0;) { /* backwards: the last one takes a free place */
+        if (!copy_of(l, i, &loss))
+            continue;
+        if (!is_still(l, &loss))
+            losses_forget(l, loss.bucket_id, loss.name, loss.slices);
+        free(loss.name);
+    }
+    l->looked_ms = clock_ms();
+}

@@ -1,0 +1,42 @@
+/* Objects that are lost: no target has their bytes whole, and none is away that might.
+ *
+ *   noted      by who finds that out: the comparison of all owners (copies/compare.h), the repair
+ *              of slices (slices/repair.h), and where there is one copy the scrub, or a read that
+ *              finds the file gone or cut (repair_wanted.h)
+ *   forgotten  when it is looked at again, now and then, and has been written, deleted, mended, or
+ *              is another target's to tell of
+ *
+ * By the owner that acts for the name, so that targets' numbers add up.  In memory, as many as
+ * LOSSES_MOST: a new run finds again at once what lies in quarantine, the rest with the next read,
+ * repair or scrub.  What was on a disk that was given up, and nowhere else, nobody can name.
+ *
+ * Any thread. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+
+struct losses;
+struct target;
+
+enum { LOSSES_MOST = 1000, LOSSES_SHOWN = 20 };
+
+struct losses *losses_new(struct target *t);
+void losses_free(struct losses *l); /* NULL is fine */
+
+/* `slices`: the tag of its manifest, whose slices are too few; or 0.  Does not wait, and may be
+ * under the name's lock; saying it again is fine. */
+void losses_note(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices);
+/* What was noted so. */
+void losses_forget(struct losses *l, uint64_t bucket_id, const char *name, uint64_t slices);
+/* Are they still?  Waits; to be called often, by one thread (mend.h). */
+void losses_look_again(struct losses *l);
+
+bool losses_has(struct losses *l, uint64_t bucket_id, const char *name);
+size_t losses_count(struct losses *l);
+/* Of a bucket; the first LOSSES_SHOWN names are appended. */
+size_t losses_of_bucket(struct losses *l, uint64_t bucket_id, json_t *names);

@@ -1,0 +1,32 @@
+#include "target/copies/lost.h"
+
+#include "common/log.h"
+#include "target/node/call.h"
+#include "target/copies/losses.h"
+#include "target/node/target.h"
+
+/* In a worker, for it waits for the name's lock. */
+static void explain(void *arg)
+{
+    struct object_call *call = arg;
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    int code = object_explain_miss(call->target->store, call->bucket->id, call->name, &err);
+    if (code == E_CORRUPT)
+        losses_note(call->target->losses, call->bucket->id, call->name, 0);
+    if (code == E_OBJECT_NOT_FOUND) /* a change was under way: it was not there, before */
+        miss_next(call);
+    else
+        object_call_fail(call, "get", &err);
+    log_set_request(NULL);
+}
+
+static bool take(struct object_call *call)
+{
+    struct target *t = call->target;
+    return call->bucket->props.backend == NULL &&
+           object_seems_lost(t->store, call->bucket->id, call->name) &&
+           pool_submit(t->workers, explain, call, NULL) == 0;
+}
+
+const struct miss_source lost_source = {.name = "lost", .take = take};

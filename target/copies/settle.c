@@ -1,0 +1,447 @@
+#include "target/copies/settle.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+#include "cluster/lower.h"
+#include "common/clock.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/thread.h"
+#include "target/node/call.h"
+#include "target/copies/copies.h"
+#include "target/copies/acting.h"
+#include "target/disk/floor.h"
+#include "target/disk/life.h"
+#include "target/node/member.h"
+#include "target/store/quarantine.h"
+#include "target/copies/repair_wanted.h"
+#include "target/copies/staged.h"
+#include "target/node/target.h"
+#include "target/copies/unsettled.h"
+
+#define ASKED_MAGIC 0x0b1ec751
+
+enum {
+    TICK_MS = 500,
+    OLD_MS = 1000,                    /* until then a write is under way */
+    BODY_MAX = SETTLE_AT_ONCE * 4096, /* a call's body is less … */
+    ITEM_TEXT_MAX = 160,              /* … of which an item takes so much beside its name … */
+    NAME_BYTE_TEXT_MAX = 6,           /* … and so much for a byte of that: "\\u0001" */
+};
+
+static const char *const questions[] = {
+    [SETTLE_IS_SETTLED] = "settled", [SETTLE_IS_HELD] = "held", [SETTLE_WANTED] = "wanted",
+    [SETTLE_DOUBTED] = "doubted",    [SETTLE_LOSS] = "loss",
+};
+
+struct settler {
+    struct target *target;
+    pthread_t thread;
+};
+
+/* --- asking ----------------------------------------------------------------------------------- */
+
+static json_t *list_of(const struct unsettled_name *const *names, size_t count)
+{
+    char version[VERSION_TEXT_MAX];
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        const struct unsettled_name *n = names[i];
+        json_t *item = json_pack("{sI ss ss}", "bucket", (json_int_t)n->bucket_id, "name", n->name,
+                                 "version", version_format(&n->version, version));
+        if (n->rank != 0)
+            json_object_set_new(item, "rank", json_integer((json_int_t)n->rank));
+        json_array_append_new(list, item);
+    }
+    return list;
+}
+
+static int take_answer(json_t *answer, size_t count, bool *yes, struct error *err)
+{
+    json_t *settled = NULL;
+    int code = json_get_array(answer, "", "settled", &settled, err);
+    for (size_t i = 0; code == 0 && i < json_array_size(settled); i++) {
+        json_t *item = json_array_get(settled, i);
+        json_int_t at = json_integer_value(item);
+        if (json_is_integer(item) && at >= 0 && (size_t)at < count)
+            yes[at] = true;
+    }
+    return code;
+}
+
+static int ask_node(struct target *t, const struct cluster_state *s, const struct node *n,
+                    enum settle_question question, json_t *list, json_t **answer, struct error *err)
+{
+    _cleanup_free_ char *url =
+        xprintf("%s/v1/settled?dfcv=%llu.%llu&question=%s", n->data_url,
+                (unsigned long long)s->term, (unsigned long long)s->version, questions[question]);
+    return http_json_wait(t->data_client, HTTP_POST, url, list, t->params.call_timeout, answer,
+                          err);
+}
+
+/* How many of these names go into one call. */
+static size_t count_page(const struct unsettled_name *const *names, size_t count)
+{
+    size_t bytes = 0, page = 0;
+    static_assert(NAME_BYTE_TEXT_MAX * ATTR_NAME_MAX + ITEM_TEXT_MAX < BODY_MAX, "one fits");
+    while (page < count) {
+        bytes += NAME_BYTE_TEXT_MAX * strlen(names[page]->name) + ITEM_TEXT_MAX;
+        if (bytes > BODY_MAX)
+            break;
+        page++;
+    }
+    return page;
+}
+
+static int ask_page(struct target *t, const struct cluster_state *s, const struct node *n,
+                    enum settle_question question, const struct unsettled_name *const *names,
+                    size_t count, bool *yes, struct error *err)
+{
+    _cleanup_json_ json_t *list = list_of(names, count);
+    _cleanup_json_ json_t *answer = NULL;
+    int code = ask_node(t, s, n, question, list, &answer, err);
+    return code != 0 ? code : take_answer(answer, count, yes, err);
+}
+
+int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
+               enum settle_question question, const struct unsettled_name *const *names,
+               size_t count, bool *yes, struct error *err)
+{
+    int code = 0;
+    memset(yes, 0, count * sizeof *yes);
+    for (size_t at = 0, page; at < count && code == 0; at += page) {
+        page = count_page(names + at, count - at);
+        code = ask_page(t, s, n, question, names + at, page, yes + at, err);
+    }
+    return code;
+}
+
+int settle_ask_loss(struct target *t, const struct cluster_state *s, const struct node *n,
+                    struct settle_loss *out, struct error *err)
+{
+    _cleanup_json_ json_t *list = json_array();
+    _cleanup_json_ json_t *answer = NULL;
+    int code = ask_node(t, s, n, SETTLE_LOSS, list, &answer, err);
+    if (code == 0)
+        code = json_need_u64(answer, "", "steps", &out->steps, err);
+    if (code == 0)
+        code = json_need_u64(answer, "", "quarantine", &out->quarantine, err);
+    return code;
+}
+
+/* Names that one owner acts for. */
+struct batch {
+    const struct node *acting;
+    size_t count;
+    const struct unsettled_name *names[SETTLE_AT_ONCE];
+    bool settled[SETTLE_AT_ONCE];
+};
+
+static void ask(struct target *t, const struct cluster_state *s, enum settle_question question,
+                struct batch *b)
+{
+    struct error err = ERROR_INIT;
+    int code = settle_ask(t, s, b->acting, question, b->names, b->count, b->settled, &err);
+    if (code != 0)
+        log_debug("unsettled names not asked about", lstr("target", b->acting->id), lerr(&err));
+    for (size_t i = 0; i < b->count && code == 0; i++) {
+        const struct unsettled_name *n = b->names[i];
+        if (b->settled[i])
+            unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+    }
+}
+
+/* Whom to ask about it; NULL: nobody now, or nobody any more. */
+static const struct node *acting_of(struct target *t, const struct cluster_state *s,
+                                    const struct unsettled_name *n)
+{
+    struct owners o;
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
+    if (b == NULL) {
+        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+        return NULL;
+    }
+    owners_of(s, b, n->name, &o);
+    if (lower_is_open(b) && !owners_has(&o, t->id)) { /* a stray, which nobody asks for */
+        unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
+        return NULL;
+    }
+    return o.acting;
+}
+
+static void ask_all(struct target *t, const struct cluster_state *s, enum settle_question question,
+                    const struct unsettled_name *names, size_t count)
+{
+    _cleanup_free_ const struct node **acting = xcalloc(count, sizeof *acting);
+    _cleanup_free_ struct batch *b = xcalloc(1, sizeof *b);
+    for (size_t i = 0; i < count; i++) {
+        acting[i] = acting_of(t, s, &names[i]);
+        if (acting[i] != NULL && strcmp(acting[i]->id, t->id) == 0) {
+            (void)copies_settle(t, names[i].bucket_id, names[i].name, NULL); /* or the next time */
+            acting[i] = NULL;
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        *b = (struct batch){.acting = acting[i]};
+        for (size_t k = i; b->acting != NULL && k < count; k++) {
+            if (acting[k] != b->acting)
+                continue;
+            b->names[b->count++] = &names[k];
+            acting[k] = NULL;
+        }
+        if (b->count > 0)
+            ask(t, s, question, b);
+    }
+}
+
+void settle_want(struct target *t, const struct unsettled_name *names, size_t count)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    if (count > 0)
+        ask_all(t, s, SETTLE_WANTED, names, count);
+}
+
+static void work_off(struct target *t)
+{
+    struct unsettled_name names[SETTLE_AT_ONCE];
+    size_t count;
+    uint64_t now_ms = clock_ms(), before_ms = now_ms > OLD_MS ? now_ms - OLD_MS : 0;
+    while (!t->copies->stop.wanted &&
+           (count = unsettled_due(t->copies->unsettled, before_ms, clock_ms(), names,
+                                  SETTLE_AT_ONCE)) > 0) {
+        _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+        ask_all(t, s, SETTLE_IS_SETTLED, names, count);
+        for (size_t i = 0; i < count; i++)
+            free(names[i].name);
+    }
+}
+
+static void *settler_main(void *arg)
+{
+    struct target *t = ((struct settler *)arg)->target;
+    while (job_stop_pause(&t->copies->stop, TICK_MS)) {
+        uint64_t now_ms = clock_ms();
+        work_off(t);
+        staged_expire(t->copies->staged, now_ms > STAGED_MAX_MS ? now_ms - STAGED_MAX_MS : 0);
+    }
+    return NULL;
+}
+
+int settler_new(struct target *t, struct settler **out, struct error *err)
+{
+    struct settler *s = xcalloc(1, sizeof *s);
+    s->target = t;
+    int code = thread_start("settler", settler_main, s, &s->thread, err);
+    if (code != 0) {
+        free(s);
+        return code;
+    }
+    *out = s;
+    return 0;
+}
+
+void settler_free(struct settler *s)
+{
+    if (s == NULL)
+        return;
+    pthread_join(s->thread, NULL);
+    free(s);
+}
+
+/* --- answering -------------------------------------------------------------------------------- */
+
+struct asked {
+    unsigned magic;
+    struct http_request *req;
+    struct target *target;
+    enum settle_question question;
+    const char *data;
+    size_t len;
+};
+
+static bool is_held(struct target *t, uint64_t bucket_id, const char *name, const struct version *v,
+                    uint64_t rank)
+{
+    struct object_held held;
+    if (object_look(t->store, bucket_id, name, &held, NULL) != 0 || !held.found || held.damaged)
+        return false;
+    int than = version_compare(&held.version, v);
+    return than > 0 || (than == 0 && (rank == 0 || held.rank == rank));
+}
+
+/* Has the acting owner it, or more, visible and not marked, which is looked at last: a comparison
+ * marks before it brings?  Then the others had it before. */
+static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t bucket_id,
+                       const char *name, const struct version *v)
+{
+    struct owners o;
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    if (b == NULL)
+        return true;
+    owners_of(s, b, name, &o);
+    return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
+           copies_is_let_in(t, s) && !owners_must_compare(s, &o) &&
+           is_held(t, bucket_id, name, v, 0) &&
+           !unsettled_has(t->copies->unsettled, bucket_id, name);
+}
+
+static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
+                      struct error *err)
+{
+    const char *version = NULL;
+    int code = json_need_u64(item, "", "bucket", &out->bucket_id, err);
+    if (code == 0)
+        code = json_need_str(item, "", "name", name, err);
+    if (code == 0)
+        code = json_need_str(item, "", "version", &version, err);
+    if (code == 0)
+        code = json_get_u64(item, "", "rank", &out->rank, err);
+    if (code == 0)
+        code = object_name_check(*name, strlen(*name), err);
+    return code != 0 ? code : version_parse(version, &out->version, err);
+}
+
+static int look_at(const struct asked *a, const struct cluster_state *s, json_t *item, bool *yes,
+                   struct error *err)
+{
+    struct unsettled_name n = {.rank = 0};
+    const char *name = NULL;
+    int code = parse_item(item, &n, &name, err);
+    if (code != 0)
+        return code;
+    if (a->question == SETTLE_DOUBTED) {
+        repair_wanted(a->target, n.bucket_id, name);
+        return 0;
+    }
+    if (a->question == SETTLE_IS_HELD)
+        *yes = is_held(a->target, n.bucket_id, name, &n.version, n.rank);
+    else if (a->question == SETTLE_IS_SETTLED)
+        *yes = is_settled(a->target, s, n.bucket_id, name, &n.version);
+    if (!*yes && a->question != SETTLE_IS_HELD)
+        (void)copies_settle(a->target, n.bucket_id, name, NULL); /* or when it is asked again */
+    return 0;
+}
+
+/* What is said to be held is so under the sender's state: copies are removed for it (mirror.h). */
+static int check_not_behind(const struct asked *a, struct error *err)
+{
+    bool ahead = false;
+    if (a->question != SETTLE_IS_HELD)
+        return 0;
+    int code = sender_is_ahead(a->req, &ahead, err);
+    if (code == 0 && ahead)
+        return error_set(err, E_NOT_READY, "target '%s' could not get cluster state %s",
+                         a->target->id, http_query(a->req, "dfcv"));
+    return code;
+}
+
+/* Of the disks, too, which are not the same when all of them were replaced; 0: a disk does not say.
+ */
+static uint64_t quarantine_of(const struct target *t)
+{
+    uint64_t sum = 0;
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
+    for (size_t i = 0; i < set->count; i++) {
+        uint64_t stamp = quarantine_stamp(set->all[i]);
+        if (stamp == 0)
+            return 0;
+        const char *id = mountpath_id(set->all[i]);
+        sum = (sum + stamp) % INT64_MAX;
+        sum = (sum + XXH3_64bits(id, strlen(id)) % INT64_MAX) % INT64_MAX;
+    }
+    return sum;
+}
+
+static json_t *loss_of(const struct target *t)
+{
+    return json_pack("{sI sI}", "steps", (json_int_t)(floor_in_force(t->mountpaths) / LIFE_STEP),
+                     "quarantine", (json_int_t)quarantine_of(t));
+}
+
+static void answer(void *arg)
+{
+    const struct asked *a = arg;
+    assert(a->magic == ASKED_MAGIC);
+    _cleanup_state_ const struct cluster_state *s = state_current(a->target->state);
+    _cleanup_json_ json_t *doc = NULL;
+    _cleanup_json_ json_t *list = json_array();
+    struct error err = ERROR_INIT;
+    int code = check_not_behind(a, &err);
+    if (code == 0)
+        code = json_parse(a->data, a->len, &doc, &err);
+    for (size_t i = 0; code == 0 && i < json_array_size(doc); i++) {
+        bool yes = false;
+        code = look_at(a, s, json_array_get(doc, i), &yes, &err);
+        if (yes)
+            json_array_append_new(list, json_integer((json_int_t)i));
+    }
+    if (code != 0) {
+        http_reply_error(a->req, &err);
+        return;
+    }
+    _cleanup_json_ json_t *reply =
+        a->question == SETTLE_LOSS ? loss_of(a->target) : json_pack("{sO}", "settled", list);
+    http_reply_json(a->req, 200, reply);
+}
+
+static int parse_question(const char *text, enum settle_question *out, struct error *err)
+{
+    for (size_t i = 0; text != NULL && i < sizeof questions / sizeof *questions; i++) {
+        if (strcmp(questions[i], text) == 0) {
+            *out = (enum settle_question)i;
+            return 0;
+        }
+    }
+    return error_set(err, E_INVALID,
+                     "parameter 'question' is settled, held, wanted, doubted or loss");
+}
+
+static void answer_body(struct http_request *req, const char *data, size_t len)
+{
+    struct asked *a = arena_alloc(http_arena(req), sizeof *a);
+    struct error err = ERROR_INIT;
+    *a = (struct asked){
+        .magic = ASKED_MAGIC, .req = req, .target = http_user(req), .data = data, .len = len};
+    bool ahead = false;
+    int code = parse_question(http_query(req, "question"), &a->question, &err);
+    if (code == 0 && a->question == SETTLE_IS_HELD)
+        code = sender_is_ahead(req, &ahead, &err);
+    if (code == 0 && ahead)
+        member_refresh(a->target->member, http_query(req, "dfcv"), answer, a);
+    else if (code == 0)
+        code = pool_submit(a->target->workers, answer, a, &err);
+    if (code != 0)
+        http_reply_error(req, &err);
+}
+
+static void settled_begin(struct http_request *req)
+{
+    http_collect_body(req, BODY_MAX, answer_body);
+}
+
+const struct http_route settle_routes[] = {
+    {.name = "copies_settled",
+     .method = HTTP_POST,
+     .pattern = "/v1/settled",
+     .nets = NET_DATA,
+     .begin = settled_begin,
+     .summary = "Which of these writes all owners have, by the owner that acts for the names.",
+     .query = HTTP_PARAMETERS(
+         {"question", "settled; held: which this target has, by the sender's state or a later one; "
+                      "wanted: all owners are to have what the greatest has; doubted: its own "
+                      "copies are to be checked; loss: numbers that change when it has lost "
+                      "something"},
+         {"dfcv", "the sender's state version"}),
+     .body = "`[{\"bucket\": id, \"name\", \"version\", \"rank\"}, …]`; rank: a number of what "
+             "users see "
+             "beside the version, of which the greater stays",
+     .reply = "200 `{\"settled\": [indices]}`, the others are seen to; or `{\"steps\", "
+              "\"quarantine\"}`",
+     .errors = "invalid_json invalid_argument not_ready"},
+    {.name = NULL},
+};

@@ -1,0 +1,44 @@
+/* Names whose last write is not known to be on all their owners: where this target got a write from
+ * another one, or is about to make a write seen that others may lack.  In memory; a new run counts
+ * as one that has forgotten them (LAG_RESTARTED, cluster/owners.h).
+ *
+ *   mark(v)     the name has version v here, perhaps here alone
+ *   settle(v)   all owners have v, or more
+ *
+ * While a name is marked its acting owner answers nothing from what it has alone (copies.h), and
+ * the marks are worked off (settle.h).  Any thread. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/cleanup.h"
+#include "target/format/version.h"
+
+struct unsettled;
+
+struct unsettled *unsettled_new(void);
+void unsettled_free(struct unsettled *u); /* NULL is fine */
+DEFINE_CLEANUP(struct unsettled, unsettled_free);
+
+/* Of several marks of a name the greatest version stays, and the first time. */
+void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
+                    const struct version *v, uint64_t now_ms);
+bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name);
+/* Up to which version is it marked?  Unmarked: none (the least), and false. */
+bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, struct version *out);
+/* Unless it was marked with a greater one since. */
+void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
+                      const struct version *v);
+size_t unsettled_count(struct unsettled *u);
+
+struct unsettled_name {
+    uint64_t bucket_id;
+    struct version version;
+    uint64_t rank; /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h) */
+    char *name;    /* the caller's to free */
+};
+/* At most `most` of those that were marked, or given by this, up to before_ms. */
+size_t unsettled_due(struct unsettled *u, uint64_t before_ms, uint64_t now_ms,
+                     struct unsettled_name *out, size_t most);

@@ -1,0 +1,119 @@
+#include "target/disk/bucket_dirs.h"
+
+#include <pthread.h>
+
+#include "common/mem.h"
+#include "target/format/object_path.h"
+
+enum { WORD_BITS = 64 };
+
+struct entry {
+    uint64_t bucket_id;
+    uint64_t dirs[OBJECT_FANS / WORD_BITS]; /* a bit for each */
+};
+
+struct bucket_dirs {
+    pthread_rwlock_t lock;
+    struct entry *entries; /* by bucket_id */
+    size_t count;
+};
+
+struct bucket_dirs *bucket_dirs_new(void)
+{
+    struct bucket_dirs *s = xcalloc(1, sizeof *s);
+    pthread_rwlock_init(&s->lock, NULL);
+    return s;
+}
+
+void bucket_dirs_free(struct bucket_dirs *s)
+{
+    if (s == NULL)
+        return;
+    pthread_rwlock_destroy(&s->lock);
+    free(s->entries);
+    free(s);
+}
+
+/* Where it is, or would be. */
+static size_t place_of(const struct bucket_dirs *s, uint64_t bucket_id)
+{
+    size_t low = 0, high = s->count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (s->entries[middle].bucket_id < bucket_id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* NULL where there is none. */
+static struct entry *find(const struct bucket_dirs *s, uint64_t bucket_id)
+{
+    size_t at = place_of(s, bucket_id);
+    return at < s->count && s->entries[at].bucket_id == bucket_id ? &s->entries[at] : NULL;
+}
+
+static uint64_t bit_of(unsigned dir)
+{
+    return UINT64_C(1) << dir % WORD_BITS;
+}
+
+bool bucket_dirs_has(struct bucket_dirs *s, uint64_t bucket_id, unsigned dir)
+{
+    pthread_rwlock_rdlock(&s->lock);
+    const struct entry *e = find(s, bucket_id);
+    bool has = e != NULL && (e->dirs[dir / WORD_BITS] & bit_of(dir)) != 0;
+    pthread_rwlock_unlock(&s->lock);
+    return has;
+}
+
+bool bucket_dirs_has_bucket(struct bucket_dirs *s, uint64_t bucket_id)
+{
+    pthread_rwlock_rdlock(&s->lock);
+    bool has = find(s, bucket_id) != NULL;
+    pthread_rwlock_unlock(&s->lock);
+    return has;
+}
+
+static struct entry *insert(struct bucket_dirs *s, uint64_t bucket_id)
+{
+    size_t at = place_of(s, bucket_id);
+    s->entries = xrealloc(s->entries, (s->count + 1) * sizeof *s->entries);
+    memmove(&s->entries[at + 1], &s->entries[at], (s->count - at) * sizeof *s->entries);
+    s->entries[at] = (struct entry){.bucket_id = bucket_id};
+    s->count++;
+    return &s->entries[at];
+}
+
+void bucket_dirs_add(struct bucket_dirs *s, uint64_t bucket_id, unsigned dir)
+{
+    pthread_rwlock_wrlock(&s->lock);
+    struct entry *e = find(s, bucket_id);
+    if (e == NULL)
+        e = insert(s, bucket_id);
+    e->dirs[dir / WORD_BITS] |= bit_of(dir);
+    pthread_rwlock_unlock(&s->lock);
+}
+
+void bucket_dirs_forget(struct bucket_dirs *s, uint64_t bucket_id, unsigned dir)
+{
+    pthread_rwlock_wrlock(&s->lock);
+    struct entry *e = find(s, bucket_id);
+    if (e != NULL)
+        e->dirs[dir / WORD_BITS] &= ~bit_of(dir);
+    pthread_rwlock_unlock(&s->lock);
+}
+
+void bucket_dirs_remove(struct bucket_dirs *s, uint64_t bucket_id)
+{
+    pthread_rwlock_wrlock(&s->lock);
+    struct entry *e = find(s, bucket_id);
+    if (e != NULL) {
+        size_t at = (size_t)(e - s->entries);
+        s->count--;
+        memmove(e, e + 1, (s->count - at) * sizeof *e);
+    }
+    pthread_rwlock_unlock(&s->lock);
+}

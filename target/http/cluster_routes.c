@@ -1,0 +1,92 @@
+#include "target/http/cluster_routes.h"
+
+#include <assert.h>
+
+#include "common/log.h"
+#include "target/node/keeper.h"
+#include "target/node/target.h"
+
+#define PUSH_MAGIC 0x0b1ec770
+
+static void get_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    if (!keeper_has_state(t->keeper)) {
+        struct error err;
+        error_set(&err, E_NOT_READY, "target '%s' has no cluster state yet", t->id);
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    json_t *doc = state_to_json(s);
+    http_reply_json(req, 200, doc);
+    json_decref(doc);
+}
+
+/* A state that was pushed: taken in by a worker, for it is written to the disks. */
+struct push {
+    unsigned magic;
+    struct http_request *req;
+    const char *data;
+    size_t len;
+};
+
+static void take_pushed(void *arg)
+{
+    struct push *p = arg;
+    assert(p->magic == PUSH_MAGIC);
+    struct target *t = http_user(p->req);
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(p->req));
+    if (keeper_renew_json(t->keeper, p->data, p->len, &err) != 0) {
+        log_warn("pushed cluster state not taken", lerr(&err));
+        http_reply_error(p->req, &err);
+    } else {
+        _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+        json_t *doc =
+            json_pack("{sI sI}", "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+        http_reply_json(p->req, 200, doc);
+        json_decref(doc);
+    }
+    log_set_request(NULL);
+}
+
+static void push_body(struct http_request *req, const char *data, size_t len)
+{
+    struct target *t = http_user(req);
+    struct push *p = arena_alloc(http_arena(req), sizeof *p);
+    *p = (struct push){.magic = PUSH_MAGIC, .req = req, .data = data, .len = len};
+    struct error err = ERROR_INIT;
+    if (pool_submit(t->workers, take_pushed, p, &err) != 0)
+        http_reply_error(req, &err);
+}
+
+static void push_begin(struct http_request *req)
+{
+    const struct target *t = http_user(req);
+    http_collect_body(req, t->params.state_max, push_body);
+}
+
+const struct http_route cluster_routes[] = {
+    {.name = "state_get",
+     .method = HTTP_GET,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = get_begin,
+     .summary = "The cluster's documents as this target knows them.",
+     .body = "",
+     .reply = "the state document",
+     .errors = "not_ready"},
+    {.name = "state_push",
+     .method = HTTP_PUT,
+     .pattern = "/v1/cluster/state",
+     .nets = NET_CONTROL,
+     .any_cluster = true,
+     .begin = push_begin,
+     .summary = "Brings a newer state; an older one changes nothing.",
+     .body = "the state document",
+     .reply = "`{\"term\", \"version\"}` that the target holds now",
+     .errors = "wrong_cluster invalid_json too_large"},
+    {.name = NULL},
+};

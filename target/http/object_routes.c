@@ -1,0 +1,288 @@
+#include "target/http/object_routes.h"
+
+#include <semaphore.h>
+
+#include "common/log.h"
+#include "target/cold/back.h"
+#include "target/node/call.h"
+#include "target/cold/cold.h"
+#include "target/cold/rename.h"
+#include "target/copies/copies.h"
+#include "target/copies/earlier.h"
+#include "target/store/renames.h"
+#include "target/node/target.h"
+
+enum { REPEATED_MAX = 3 };
+
+/* --- DELETE ----------------------------------------------------------------------------------- */
+
+static int check_conditions(void *ctx, const struct attr *current, struct error *err)
+{
+    struct object_call *call = ctx;
+    int code = copies_are_several(call->bucket) ? 0 : object_call_check_owners(call, err);
+    if (code == 0)
+        code = object_call_check_renames(call, err);
+    return code != 0 ? code : object_call_check_conditions(call, HTTP_DELETE, current, err);
+}
+
+static void serve_delete(struct object_call *call);
+
+/* Owners have changed, and nobody was told to commit it: the one that acts by now is asked. */
+static bool is_repeated(struct object_call *call, const struct error *err)
+{
+    bool goes_into_turn = call->wants_turn && !call->has_turn;
+    if (err->code != E_STALE_MAP || !copies_are_several(call->bucket) || goes_into_turn ||
+        call->repeated++ >= REPEATED_MAX)
+        return false;
+    if (!object_call_send_on(call))
+        serve_delete(call);
+    return true;
+}
+
+static void deleted(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct object_call *call = arg;
+    if (is_repeated(call, err))
+        return;
+    log_set_request(http_request_id(call->req));
+    struct error copy = *err;
+    if (attr != NULL && attr_is_pending(attr))
+        back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
+    if (attr != NULL)
+        http_reply_empty(call->req, 204);
+    else if (!object_delete_again(call))
+        object_call_fail(call, "delete", &copy);
+    log_set_request(NULL);
+}
+
+static void has_ended(void *arg)
+{
+    sem_post(arg);
+}
+
+/* The turn lasts until the request has ended. */
+static void delete_in_turn(void *arg)
+{
+    struct object_call *call = arg;
+    sem_t ended;
+    sem_init(&ended, 0, 0);
+    log_set_request(http_request_id(call->req));
+    http_on_end(call->req, has_ended, &ended);
+    call->has_turn = true;
+    call->asked = false;
+    serve_delete(call);
+    while (sem_wait(&ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&ended);
+    log_set_request(NULL);
+}
+
+bool object_delete_again(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (!call->wants_turn || call->has_turn)
+        return false;
+    if (renames_enter(call->target->renames, call->bucket->id, call->name, delete_in_turn, call,
+                      &err) != 0)
+        object_call_fail(call, "delete", &err);
+    return true;
+}
+
+static void delete_asked(void *arg, const struct earlier_answer *a, const struct error *failure)
+{
+    struct object_call *call = arg;
+    struct error err = failure != NULL ? *failure : ERROR_INIT;
+    log_set_request(http_request_id(call->req));
+    call->asked = true;
+    call->earlier = a->held;
+    if (err.code != 0)
+        object_call_fail(call, "delete", &err);
+    else
+        serve_delete(call);
+    log_set_request(NULL);
+}
+
+static void serve_delete(struct object_call *call)
+{
+    struct error err = ERROR_INIT;
+    if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0) {
+        object_call_fail(call, "delete", &err);
+        return;
+    }
+    const struct object_condition condition = {.check = check_conditions, .ctx = call};
+    if (copies_are_several(call->bucket)) {
+        copies_delete(call->target, call->bucket->id, call->name, &condition, deleted, call);
+        return;
+    }
+    if (!call->asked &&
+        earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
+        earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
+        return;
+    }
+    if (cold_writes_through(call)) {
+        cold_write_delete(call);
+        return;
+    }
+    if (back_takes(call)) {
+        back_write(call, NULL, deleted);
+        return;
+    }
+    object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
+                  &condition, &call->earlier, deleted, call);
+}
+
+static void delete_begin(struct http_request *req)
+{
+    object_call_run(req, serve_delete);
+}
+
+/* --- listing: not one target's to answer ------------------------------------------------------ */
+
+/* A proxy merges the lists of all targets: that is where the client is sent. */
+static void list_begin(struct http_request *req)
+{
+    struct target *t = http_user(req);
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct node *primary = s->primary != NULL ? smap_node(&s->smap, s->primary) : NULL;
+    if (primary == NULL) {
+        struct error err;
+        error_set(&err, E_NOT_READY, "target '%s' knows no proxy that could list", t->id);
+        http_reply_error(req, &err);
+        return;
+    }
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    const char *query = http_raw_query(req);
+    buf_printf(&url, "%s%s%s%s", primary->public_url, http_path(req), *query != '\0' ? "?" : "",
+               query);
+    http_reply_redirect(req, buf_str(&url));
+}
+
+#define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
+#define OBJECT_RANGE {"offset", "bytes"}, {"length", "bytes"}
+#define FROM_PROXY                                                                               \
+    {"dfcb", "the bucket's id, from a proxy's redirect"}, {"dfcv", "the state version, from there"}
+#define ADMISSION                                                                                 \
+    "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
+    "it is another target"
+
+const struct http_route object_routes[] = {
+    {.name = "object_put",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .any_type = true,
+     .begin = object_write_begin,
+     .summary = "Stores an object.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body = "the bytes; `Content-Type`, `Dfc-Checksum-Type` with `Dfc-Checksum-Value`, or "
+             "`Content-MD5`, `Dfc-Meta-*`, `If-Match`, `If-None-Match: *`",
+     .reply = "200 `{\"size\", \"checksum\": {\"type\", \"value\"}, \"version\", \"etag\"}`",
+     .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
+                         "no_space"},
+    {.name = "object_copy",
+     .method = HTTP_PUT,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_copy_begin,
+     .summary = "Stores a copy that another target sends.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
+             "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
+             "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
+             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it is, unless what is "
+             "there is as new (304); `Dfc-Copy: hollow`, with `Dfc-Hollow` (its length) besides: "
+             "the same without the bytes, for which there is no room; `Dfc-Copy: stage`, with "
+             "`Dfc-Stage`: kept, and not visible "
+             "until it is committed",
+     .reply = "as of PUT; 304",
+     .errors = ADMISSION "; checksum_mismatch bad_length precondition_failed object_reserved "
+                         "no_space"},
+    {.name = "object_hold_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_hold_begin,
+     .summary = "Reads an object that this target has, whoever owns it by now.",
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .body = "",
+     .reply = "as of GET",
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+    {.name = "object_hold_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = object_hold_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .body = "",
+     .reply = "as GET, without a body",
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
+    {.name = "object_get",
+     .method = HTTP_GET,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_read_begin,
+     .summary = "Reads an object, or a range of it.",
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .body = "",
+     .reply = "200 or 206 with the bytes; `ETag`, `Last-Modified`, `Dfc-Version`, "
+              "`Dfc-Checksum-Type`, `Dfc-Checksum-Value`, `Dfc-Meta-*`; 304",
+     .errors = ADMISSION "; object_not_found range_not_satisfiable precondition_failed corrupt"},
+    {.name = "object_head",
+     .method = HTTP_HEAD,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_read_begin,
+     .summary = "The headers of GET without the bytes.",
+     .query = HTTP_PARAMETERS(OBJECT_RANGE, FROM_PROXY),
+     .body = "",
+     .reply = "as GET, without a body",
+     .errors = ADMISSION "; object_not_found precondition_failed corrupt"},
+    {.name = "object_delete",
+     .method = HTTP_DELETE,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = delete_begin,
+     .summary = "Deletes an object: a tombstone takes its place.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body = "",
+     .reply = "204",
+     .errors = ADMISSION "; object_not_found precondition_failed"},
+    {.name = "object_rename",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_PUBLIC,
+     .begin = object_rename_begin,
+     .summary = "Renames an object within its bucket.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body =
+         "`{\"action\": \"rename\", \"name\": new name}`; `If-Match` and the other conditions are "
+         "asked of the old name",
+     .reply = "204; an object that had the new name is replaced",
+     .errors = ADMISSION "; object_not_found object_reserved precondition_failed invalid_argument "
+                         "no_space network_error"},
+    {.name = "object_copy_from",
+     .method = HTTP_POST,
+     .pattern = OBJECT_PATTERN,
+     .nets = NET_DATA,
+     .begin = cold_copy_begin,
+     .summary = "Has the bucket's backend copy another object of its own to this name.",
+     .query = HTTP_PARAMETERS(FROM_PROXY),
+     .body = "`{\"action\": \"copy_from\", \"name\": the other one, \"value\": {\"etag\", "
+             "\"size\"}}`: unless it has another entity tag (412)",
+     .reply = "204, when the backend has it",
+     .errors = ADMISSION "; object_not_found precondition_failed not_supported backend_error "
+                         "backend_denied backend_unavailable backend_timeout overloaded"},
+    {.name = "object_list",
+     .method = HTTP_GET,
+     .pattern = "/v1/objects/{bucket}",
+     .nets = NET_PUBLIC,
+     .begin = list_begin,
+     .summary = "Lists a bucket: only a proxy can; sends the client there.",
+     .query = HTTP_PARAMETERS({HTTP_ANY_PARAMETER, "as at the proxy, who looks at it"}),
+     .body = "",
+     .reply = "307 to the primary proxy",
+     .errors = "not_ready"},
+    {.name = NULL},
+};

@@ -1,0 +1,268 @@
+#include "target/jobs/copy_job.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/pool.h"
+#include "target/cold/here.h"
+#include "target/cold/names.h"
+#include "target/copies/copies.h"
+#include "target/copies/losses.h"
+#include "target/copies/object_bytes.h"
+#include "target/copies/object_copy.h"
+#include "target/jobs/objects_job.h"
+#include "target/copies/repair_wanted.h"
+
+enum {
+    PAUSE_FIRST_MS = 50,
+    PAUSE_MAX_MS = 2000,
+    MEND_MAX_MS = 60000, /* as long as it is tried (mend.h) */
+};
+
+struct copy_job {
+    struct objects_job base; /* the first: objects_job_status() */
+    struct object_copier *copier;
+};
+
+static void job_free(void *self)
+{
+    struct copy_job *j = self;
+    object_copier_free(j->copier);
+    objects_job_done(&j->base);
+    free(j);
+}
+
+static int job_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    struct copy_job *j = xcalloc(1, sizeof *j);
+    j->copier = object_copier_new(host);
+    int code = objects_job_init(&j->base, host, job, "copied", err);
+    if (code == 0)
+        *self = j;
+    else
+        job_free(j);
+    return code;
+}
+
+/* --- one object ------------------------------------------------------------------------------- */
+
+/* Within one bucket, what came after the job may be a copy of its own. */
+static bool is_meant(const struct copy_job *j, const struct attr *a)
+{
+    return j->base.plan.input_bucket_id != j->base.plan.output_bucket_id ||
+           !version_is_after(&a->version, j->base.plan.term, j->base.plan.version);
+}
+
+/* Of a bucket with a backend: it is brought here first, and may be evicted again before it is open.
+ */
+static int open_cold(struct target *t, const struct bucket *b, const char *name, struct object *o,
+                     struct error *err)
+{
+    enum cold_here what;
+    uint64_t bytes;
+    int code = cold_make_here(t, b, name, NULL, &what, &bytes, err);
+    if (code == 0)
+        code = object_open(t->store, b->id, name, o, err);
+    if (code == E_OBJECT_NOT_FOUND && what != COLD_NOWHERE)
+        code = error_set(err, E_NOT_READY, "'%s' was evicted before it was copied", name);
+    return code;
+}
+
+/* Its bytes are with other owners, and do not come before there is room for them (hollow.h). */
+static bool has_no_room(struct target *t, uint64_t bucket_id, const char *name)
+{
+    struct object_held held;
+    return object_look(t->store, bucket_id, name, &held, NULL) == 0 && held.no_room &&
+           object_check_room(t->store, bucket_id, name, held.size, NULL) == E_NO_SPACE;
+}
+
+static int open_source(struct copy_job *j, const char *name, struct object *o, struct error *err)
+{
+    struct target *t = j->base.target;
+    uint64_t from = j->base.plan.input_bucket_id;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
+    if (b != NULL && b->props.backend != NULL)
+        return open_cold(t, b, name, o, err);
+    int code = object_open(t->store, from, name, o, err);
+    if (b == NULL || !copies_are_several(b) || copies_suffice_here(t, b, name))
+        return code;
+    if (code == 0)
+        close(o->fd);
+    (void)copies_settle(t, from, name, NULL); /* or the next time */
+    if (code == E_NO_SPACE && has_no_room(t, from, name))
+        return code;
+    return error_set(err, E_NOT_READY, "not all owners of '%s' are known to have the same", name);
+}
+
+/* Not found: unless it has come between the look and this, as one does that is mended. */
+static int explain_miss(struct copy_job *j, const char *name, struct error *err)
+{
+    struct object_store *store = j->base.target->store;
+    const uint64_t from = j->base.plan.input_bucket_id;
+    struct object_held held;
+    int code = object_explain_miss(store, from, name, err);
+    if (code == E_OBJECT_NOT_FOUND && object_look(store, from, name, &held, NULL) == 0 &&
+        held.found && held.visible)
+        return error_set(err, E_NOT_READY, "'%s' has just come", name);
+    return code;
+}
+
+static int try_copy(struct copy_job *j, const char *name, const char *new_name, uint64_t *bytes,
+                    struct error *err)
+{
+    struct object o;
+    struct attr shown = {0};
+    int code = open_source(j, name, &o, err);
+    if (code == E_OBJECT_NOT_FOUND)
+        code = explain_miss(j, name, err);
+    if (code != 0)
+        return code;
+    const struct object_copy copy = {.from = &o,
+                                     .from_bucket_id = j->base.plan.input_bucket_id,
+                                     .bucket_id = j->base.plan.output_bucket_id,
+                                     .name = new_name,
+                                     .has_rule = true,
+                                     .term = j->base.plan.term,
+                                     .version = j->base.plan.version};
+    if (!is_meant(j, &o.attr))
+        code = error_set(err, E_PRECONDITION, "it came after the job");
+    if (code == 0)
+        code = object_bytes_attr(&o, &shown, err);
+    if (code == 0)
+        code = object_copy(j->copier, &copy, err);
+    *bytes = shown.size;
+    close(o.fd);
+    return code;
+}
+
+static void count(struct copy_job *j, const char *name, uint64_t bytes, const struct error *err)
+{
+    switch (err->code) {
+    case 0:
+        job_tally_done(j->base.tally, bytes);
+        break;
+    case E_NOT_MODIFIED:
+    case E_PRECONDITION:
+        job_tally_skipped(j->base.tally);
+        break;
+    case E_OBJECT_NOT_FOUND:
+        job_tally_missed(j->base.tally, name, "it does not exist");
+        break;
+    case E_CHECKSUM:
+        metric_add(metric_get(M_checksum_errors_total, NULL), 1);
+        job_tally_fail(j->base.tally, name, err);
+        break;
+    default:
+        job_tally_fail(j->base.tally, name, err);
+    }
+}
+
+/* Of several copies one that is damaged or gone here is mended from another, and read then.
+ * *until_ms: 0 before the first time. */
+static bool is_mended_soon(struct copy_job *j, const char *name, int code, uint64_t *until_ms)
+{
+    struct target *t = j->base.target;
+    const uint64_t from = j->base.plan.input_bucket_id;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
+    if ((code != E_CORRUPT && code != E_CHECKSUM) || b == NULL || !copies_are_several(b))
+        return false;
+    if (*until_ms == 0) {
+        *until_ms = clock_ms() + MEND_MAX_MS;
+        repair_wanted(t, from, name);
+    }
+    return clock_ms() < *until_ms && !losses_has(t->losses, from, name);
+}
+
+/* Until it is done, or was refused for good, or the job ends. */
+static void copy_one(struct copy_job *j, const char *name)
+{
+    _cleanup_free_ char *new_name = xprintf("%s%s", j->base.spec->prepend, name);
+    uint64_t bytes = 0, mended_ms = 0;
+    uint64_t pause_ms = PAUSE_FIRST_MS;
+    for (;;) {
+        struct error err = ERROR_INIT;
+        int code = try_copy(j, name, new_name, &bytes, &err);
+        if (j->base.stop.wanted && code != 0)
+            return;
+        if (!object_copy_may_pass(code) && !is_mended_soon(j, name, code, &mended_ms)) {
+            count(j, name, bytes, &err);
+            return;
+        }
+        job_tally_wait(j->base.tally, &err);
+        if (!job_stop_pause(&j->base.stop, pause_ms))
+            return;
+        job_tally_wait(j->base.tally, NULL);
+        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+    }
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+struct batch {
+    struct copy_job *job;
+    const char *const *names;
+};
+
+static int copy_nth(void *ctx, size_t i, struct error *err)
+{
+    const struct batch *b = ctx;
+    struct copy_job *j = b->job;
+    if (j->base.stop.wanted)
+        return error_set(err, E_ABORTED, "job '%s' was stopped", j->base.job->id);
+    copy_one(j, b->names[i]);
+    return job_tally_hopeless(j->base.tally) ? job_tally_end(j->base.tally, err) : 0;
+}
+
+static int copy_batch(void *ctx, const char *const *names, size_t n, struct error *err)
+{
+    struct copy_job *j = ctx;
+    struct batch b = {.job = j, .names = names};
+    return parallel_for("copy", (unsigned)param_live(j->base.target->params.copy_parallel), n,
+                        copy_nth, &b, err);
+}
+
+/* --- of a bucket with a backend: what that lists, too ----------------------------------------- */
+
+static int copy_listed(void *ctx, const char *const *names, size_t n, struct error *err)
+{
+    struct copy_job *j = ctx;
+    job_tally_expect(j->base.tally, n);
+    return copy_batch(j, names, n, err);
+}
+
+static int copy_all_listed(struct copy_job *j, struct error *err)
+{
+    const struct cold_names names = {.target = j->base.target,
+                                     .bucket_id = j->base.plan.input_bucket_id,
+                                     .prefix = j->base.spec->prefix,
+                                     .job = j->base.job,
+                                     .is_ours = objects_job_is_ours,
+                                     .ctx = j,
+                                     .stop = &j->base.stop.wanted};
+    int code = cold_names_each(&names, copy_listed, j, err);
+    return code != 0 ? code : job_tally_end(j->base.tally, err);
+}
+
+static int job_run(void *self, struct error *err)
+{
+    struct copy_job *j = self;
+    if (j->base.spec->which == OBJECTS_PREFIX &&
+        cold_names_can(j->base.target, j->base.plan.input_bucket_id))
+        return copy_all_listed(j, err);
+    return objects_job_run(&j->base, copy_batch, j, err);
+}
+
+static void job_stop(void *self)
+{
+    struct copy_job *j = self;
+    job_stop_now(&j->base.stop);
+    object_copier_stop(j->copier);
+}
+
+const struct xaction_ops copy_xaction =
+    XACTION_WORK("copy", job_open, job_run, job_stop, objects_job_status, job_free);

@@ -1,0 +1,299 @@
+#include "target/jobs/download_job.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "common/mem.h"
+#include "io/pool.h"
+#include "io/reader.h"
+#include "target/cold/cold.h"
+#include "target/cold/fresh.h"
+#include "target/copies/copies.h"
+#include "target/store/job_pace.h"
+#include "target/copies/object_copy.h"
+#include "target/jobs/tally_job.h"
+#include "target/node/target.h"
+#include "xaction/download_spec.h"
+#include "xaction/objects_spec.h"
+
+enum { BATCH = 1000, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
+
+struct download_job {
+    struct tally_job base;
+    struct job *job;
+    struct download_spec *spec;
+    struct objects_plan plan;
+    struct job_pace pace;
+    struct object_copier *copier; /* to who acts, of several copies */
+};
+
+static void job_free(void *self)
+{
+    struct download_job *j = self;
+    job_pace_done(&j->pace);
+    object_copier_free(j->copier);
+    download_spec_free(j->spec);
+    job_unref(j->job);
+    tally_job_free(j);
+}
+
+static int job_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    struct download_job *j = xcalloc(1, sizeof *j);
+    tally_job_init(&j->base, host, "downloaded");
+    j->job = job_ref(job);
+    j->copier = object_copier_new(host);
+    int code = download_spec_parse(job->spec, &j->spec, err);
+    job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->base.stop);
+    if (code == 0)
+        code = objects_plan_parse(job->plan, &j->plan, err);
+    if (code == 0) {
+        *self = j;
+        return 0;
+    }
+    job_free(j);
+    return error_wrap(err, "job '%s'", job->id);
+}
+
+/* --- one object ------------------------------------------------------------------------------- */
+
+static const char *source_of(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_SOURCE) == 0)
+            return value;
+    }
+    return "";
+}
+
+/* --- of several copies: what has come is brought to all owners (copies.h) --------------------- */
+
+struct keeping {
+    struct download_job *job;
+    const struct bucket *bucket;
+    const char *name;
+    bool stays; /* what is there is the same, or was put after the job */
+};
+
+/* Until it is done, or was refused for good, or the job ends. */
+static int copy_to_owners(struct keeping *k, const struct object *o, struct error *err)
+{
+    struct download_job *j = k->job;
+    uint64_t pause_ms = PAUSE_FIRST_MS;
+    const struct object_copy copy = {.from = o,
+                                     .bucket_id = k->bucket->id,
+                                     .name = k->name,
+                                     .has_rule = true,
+                                     .term = j->plan.term,
+                                     .version = j->plan.version,
+                                     .is_new = true};
+    for (;;) {
+        int code = object_copy(j->copier, &copy, err);
+        if (!object_copy_may_pass(code))
+            return code;
+        job_tally_wait(j->base.tally, err);
+        if (!job_stop_pause(&j->base.stop, pause_ms))
+            return code;
+        job_tally_wait(j->base.tally, NULL);
+        *err = ERROR_INIT;
+        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+    }
+}
+
+static int keep(void *ctx, struct object_put *put, struct error *err)
+{
+    struct keeping *k = ctx;
+    struct object o = {.fd = -1};
+    struct reader *reader = NULL;
+    int code = object_put_finish(put, err);
+    if (code == 0)
+        code = object_put_share(put, &o.fd, &reader, err);
+    if (code == 0) {
+        o.attr = *object_put_attr(put);
+        code = copy_to_owners(k, &o, err);
+        close(o.fd);
+    }
+    reader_unref(reader);
+    object_put_abort(put);
+    k->stays = code == E_NOT_MODIFIED || code == E_PRECONDITION;
+    return error_forgive(err, error_forgive(err, code, E_NOT_MODIFIED), E_PRECONDITION);
+}
+
+/* What is there: is it to stay?  *old: what is to be replaced. */
+static int look(struct download_job *j, const struct cold_wanted *w, bool *stays,
+                struct version *old, struct error *err)
+{
+    struct object o;
+    *stays = false;
+    int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
+    if (code == E_OBJECT_NOT_FOUND ||
+        (copies_are_several(w->bucket) &&
+         !copies_suffice_here(j->base.target, w->bucket, w->name))) {
+        *err = ERROR_INIT; /* not there, or not known: who acts decides */
+        return 0;
+    }
+    if (code != 0)
+        return code;
+    *old = o.attr.version;
+    *stays = version_is_after(old, j->plan.term, j->plan.version);
+    if (*stays || strcmp(source_of(&o.attr), w->source) != 0)
+        return 0;
+    struct error why = ERROR_INIT; /* who cannot be asked is asked for the bytes next */
+    *stays = cold_fresh_of_url(j->base.target, w->url, &o.attr, &why) == FRESH;
+    return 0;
+}
+
+static void count(struct download_job *j, const char *name, bool stays, uint64_t bytes, int code,
+                  const struct error *err)
+{
+    if (code == E_OBJECT_NOT_FOUND)
+        job_tally_missed(j->base.tally, name, "its URL is not found (404)");
+    else if (code != 0)
+        job_tally_fail(j->base.tally, name, err);
+    else if (stays)
+        job_tally_skipped(j->base.tally);
+    else
+        job_tally_done(j->base.tally, bytes);
+}
+
+static void download_one(struct download_job *j, const struct bucket *b, const char *url,
+                         const char *name)
+{
+    struct error err = ERROR_INIT;
+    bool stays = false;
+    uint64_t bytes = 0;
+    _cleanup_(buf_done)
+    struct buf source = BUF_INIT;
+    download_source(url, &source);
+    struct keeping keeping = {.job = j, .bucket = b, .name = name};
+    struct cold_wanted wanted = {.bucket = b,
+                                 .name = name,
+                                 .url = url,
+                                 .source = buf_str(&source),
+                                 .pace = &j->pace,
+                                 .keep = copies_are_several(b) ? keep : NULL,
+                                 .ctx = &keeping};
+    int code = look(j, &wanted, &stays, &wanted.replaces, &err);
+    if (code == 0 && !stays)
+        code = cold_bring(j->base.target->cold, &wanted, &bytes, &err);
+    if (!j->base.stop.wanted || code == 0)
+        count(j, name, stays || keeping.stays, bytes, code, &err);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+struct batch {
+    struct download_job *job;
+    const struct bucket *bucket;
+    uint64_t items[BATCH];
+    size_t count;
+};
+
+static int check_stop(const struct download_job *j, struct error *err)
+{
+    return j->base.stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
+}
+
+static bool is_ours(const struct download_job *j, const struct cluster_state *s, const char *name)
+{
+    const struct node *owner;
+    return smap_owners(&s->smap, j->plan.input_bucket_id, name, 1, &owner) == 1 &&
+           strcmp(owner->id, j->base.target->id) == 0;
+}
+
+static int download_nth(void *ctx, size_t i, struct error *err)
+{
+    const struct batch *b = ctx;
+    struct download_job *j = b->job;
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    int code = check_stop(j, err);
+    if (code == 0)
+        code = download_spec_item(j->spec, b->items[i], &url, &name, err);
+    if (code != 0)
+        return code;
+    download_one(j, b->bucket, buf_str(&url), buf_str(&name));
+    return job_tally_hopeless(j->base.tally) ? job_tally_end(j->base.tally, err) : 0;
+}
+
+/* The next items of ours from *at on; a batch that is not full is the last. */
+static int fill(struct download_job *j, const struct cluster_state *s, uint64_t *at,
+                struct batch *b, struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    _cleanup_(buf_done)
+    struct buf name = BUF_INIT;
+    int code = 0;
+    b->count = 0;
+    for (; code == 0 && *at < download_spec_count(j->spec) && b->count < BATCH; ++*at) {
+        code = check_stop(j, err);
+        if (code == 0)
+            code = download_spec_item(j->spec, *at, &url, &name, err);
+        if (code == 0 && is_ours(j, s, buf_str(&name)))
+            b->items[b->count++] = *at;
+    }
+    return code;
+}
+
+/* fn() for batch after batch. */
+static int each_batch(struct download_job *j, int (*fn)(struct batch *b, struct error *err),
+                      struct error *err)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    uint64_t at = 0;
+    int code;
+    b->job = j;
+    do {
+        _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
+        b->bucket = bmd_bucket_by_id(&s->bmd, j->plan.input_bucket_id);
+        code = b->bucket != NULL
+                   ? fill(j, s, &at, b, err)
+                   : error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+        if (code == 0 && b->count > 0)
+            code = fn(b, err);
+    } while (code == 0 && b->count == BATCH);
+    free(b);
+    return code;
+}
+
+static int count_batch(struct batch *b, struct error *err)
+{
+    (void)err;
+    job_tally_expect(b->job->base.tally, b->count);
+    return 0;
+}
+
+static int download_batch(struct batch *b, struct error *err)
+{
+    struct download_job *j = b->job;
+    uint64_t parallel = j->spec->parallel;
+    if (parallel == 0)
+        parallel = j->base.target->params.prefetch_parallel;
+    return parallel_for("download", (unsigned)parallel, b->count, download_nth, b, err);
+}
+
+static int job_run(void *self, struct error *err)
+{
+    struct download_job *j = self;
+    int code = each_batch(j, count_batch, err);
+    if (code == 0)
+        code = each_batch(j, download_batch, err);
+    if (code == 0)
+        job_tally_close(j->base.tally);
+    return code;
+}
+
+static void job_stop(void *self)
+{
+    struct download_job *j = self;
+    tally_job_stop(self);
+    object_copier_stop(j->copier);
+}
+
+const struct xaction_ops download_xaction =
+    XACTION_WORK("download", job_open, job_run, job_stop, tally_job_status, job_free);

@@ -1,0 +1,34 @@
+#include "target/jobs/mirror_job.h"
+
+#include "common/mem.h"
+#include "target/jobs/mirror.h"
+#include "target/jobs/tally_job.h"
+#include "target/node/target.h"
+
+struct mirror_job {
+    struct tally_job base;
+    struct lower_fence fence;
+};
+
+static int job_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    struct lower_fence fence;
+    if (lower_fence_from_json(job->spec, &fence, err) != 0)
+        return error_wrap(err, "job '%s'", job->id);
+    struct mirror_job *made = xcalloc(1, sizeof *made);
+    made->fence = fence;
+    tally_job_init(&made->base, host, "removed");
+    *self = made;
+    return 0;
+}
+
+static int job_run(void *self, struct error *err)
+{
+    struct mirror_job *m = self;
+    const struct mirror run = {
+        .target = m->base.target, .fence = m->fence, .stop = &m->base.stop, .tally = m->base.tally};
+    return mirror_run(&run, err);
+}
+
+const struct xaction_ops mirror_xaction =
+    XACTION_WORK("mirror", job_open, job_run, tally_job_stop, tally_job_status, tally_job_free);

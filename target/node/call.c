@@ -1,0 +1,260 @@
+#include "target/node/call.h"
+
+#include <assert.h>
+
+#include "cluster/location.h"
+#include "cluster/owners.h"
+#include "common/log.h"
+#include "target/format/attr.h"
+#include "target/copies/acting.h"
+#include "target/node/keeper.h"
+#include "target/node/member.h"
+#include "target/http/object_routes.h"
+#include "target/http/put_spec.h"
+#include "target/store/renames.h"
+#include "target/node/target.h"
+
+#define CALL_MAGIC 0x0b1ec7ca
+
+static void drop_state(void *arg)
+{
+    struct object_call *call = arg;
+    state_unref(call->state);
+}
+
+struct object_call *object_call_new(struct http_request *req)
+{
+    struct object_call *call = arena_alloc(http_arena(req), sizeof *call);
+    *call = (struct object_call){.magic = CALL_MAGIC,
+                                 .req = req,
+                                 .target = http_user(req),
+                                 .name = http_path_param(req, "object")};
+    call->state = state_current(call->target->state);
+    http_on_end(req, drop_state, call);
+    return call;
+}
+
+static void redirect(const struct object_call *call, const struct cluster_state *s,
+                     const struct admit_answer *a)
+{
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    location_put_target(&url, a->owner, s, a->bucket, call->name, http_raw_query(call->req));
+    struct error err;
+    if (http_body_comes_once(call->req)) {
+        error_set(&err, E_WRONG_OWNER,
+                  "target '%s' owns '%s', and a chunked body without 'Expect: 100-continue' cannot "
+                  "follow a redirect; send the request to a proxy",
+                  a->owner->id, call->name);
+        http_reply_error(call->req, &err);
+        return;
+    }
+    http_reply_redirect(call->req, buf_str(&url));
+}
+
+/* A client that a proxy streams for cannot follow a redirect: its body is taken, and handed on. */
+static bool must_pass(const struct object_call *call)
+{
+    const char *header = http_header(call->req, "Dfc-Redirect");
+    const char *query = http_query(call->req, "redirect");
+    bool never = (header != NULL && strcmp(header, "never") == 0) ||
+                 (query != NULL && strcmp(query, "never") == 0);
+    return never && http_method(call->req) == HTTP_PUT && !call->from_peer &&
+           bucket_has_copies(call->bucket);
+}
+
+static bool is_read(const struct object_call *call)
+{
+    enum http_method m = http_method(call->req);
+    return !call->holder && (m == HTTP_GET || m == HTTP_HEAD);
+}
+
+enum admit_verdict object_call_admit(struct object_call *call)
+{
+    struct admit_question q = {.state = call->state,
+                               .self = call->target->id,
+                               .bucket = http_path_param(call->req, "bucket"),
+                               .object = call->name,
+                               .dfcb = http_query(call->req, "dfcb"),
+                               .dfcv = http_query(call->req, "dfcv"),
+                               .refreshed = call->refreshed,
+                               .holder = call->holder,
+                               .copy = put_is_copy(call),
+                               .reads = is_read(call)};
+    keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
+    struct admit_answer a;
+    struct error err = ERROR_INIT;
+    admit(&q, &a, &err);
+    call->bucket = a.bucket;
+    call->beside = a.beside;
+    call->passes = a.verdict == ADMIT_REDIRECT && must_pass(call);
+    if (call->passes)
+        a.verdict = ADMIT_SERVE;
+    if (a.verdict == ADMIT_REDIRECT)
+        redirect(call, call->state, &a);
+    else if (a.verdict == ADMIT_REFUSE)
+        http_reply_error(call->req, &err);
+    return a.verdict;
+}
+
+static void admit_and_serve(struct object_call *call);
+
+static void refreshed(void *arg)
+{
+    struct object_call *call = arg;
+    assert(call->magic == CALL_MAGIC);
+    log_set_request(http_request_id(call->req));
+    const struct cluster_state *old = call->state;
+    call->state = state_current(call->target->state);
+    state_unref(old);
+    call->refreshed = true;
+    admit_and_serve(call);
+    log_set_request(NULL);
+}
+
+static void admit_and_serve(struct object_call *call)
+{
+    enum admit_verdict verdict = object_call_admit(call);
+    if (verdict == ADMIT_SERVE)
+        call->serve(call);
+    else if (verdict == ADMIT_REFRESH)
+        member_refresh(call->target->member, http_query(call->req, "dfcv"), refreshed, call);
+}
+
+int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err)
+{
+    struct target *t = http_user(req);
+    const char *dfcv = http_query(req, "dfcv");
+    uint64_t term, version;
+    *ahead = false;
+    if (dfcv == NULL)
+        return 0;
+    int code = admit_parse_state_version(dfcv, &term, &version, err);
+    if (code != 0)
+        return code;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    *ahead = admit_is_newer(term, version, s);
+    return 0;
+}
+
+int sender_knows_owners(const struct http_request *req, struct error *err)
+{
+    struct target *t = http_user(req);
+    const char *dfcv = http_query(req, "dfcv");
+    uint64_t term, version, since_term, since_version;
+    if (dfcv == NULL)
+        return 0;
+    int code = admit_parse_state_version(dfcv, &term, &version, err);
+    keeper_owners(t->keeper, &since_term, &since_version);
+    if (code != 0 || term > since_term || (term == since_term && version >= since_version))
+        return code;
+    return error_set(err, E_STALE_MAP, "the owners have changed since cluster state %s", dfcv);
+}
+
+void object_call_start(struct object_call *call, void (*serve)(struct object_call *call))
+{
+    call->serve = serve;
+    admit_and_serve(call);
+}
+
+void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
+{
+    object_call_start(object_call_new(req), serve);
+}
+
+bool object_call_send_on(struct object_call *call)
+{
+    struct owners o = {0};
+    const struct bucket *b;
+    const struct cluster_state *s;
+    struct error err = ERROR_INIT;
+    int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
+    call->beside = false;
+    if (code == E_STALE_MAP && o.acting != NULL) {
+        if (is_read(call))
+            metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
+        const struct admit_answer a = {.bucket = b, .owner = o.acting};
+        redirect(call, s, &a);
+    } else if (code != 0) {
+        object_call_fail(call, is_read(call) ? "get" : "delete", &err);
+    }
+    state_unref(s);
+    return code != 0;
+}
+
+void object_call_fail(const struct object_call *call, const char *what, struct error *err)
+{
+    int status = error_status(err->code);
+    if (status >= 500) {
+        error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
+        bool is_known = err->code == E_NO_SPACE && call->from_peer; /* space_watch.h says it once */
+        if (status != 503 && !is_known)
+            log_error("call failed", lerr(err));
+    }
+    http_reply_error(call->req, err);
+}
+
+static const char *backend_etag(const struct attr *a)
+{
+    size_t pos = 0;
+    const char *name, *value;
+    while (attr_meta_next(a, &pos, &name, &value)) {
+        if (strcmp(name, OBJECT_BACKEND_ETAG) == 0 && strlen(value) < OBJECT_ETAG_MAX)
+            return value;
+    }
+    return NULL;
+}
+
+void object_call_etag(const struct object_call *call, const struct attr *a,
+                      char out[static OBJECT_ETAG_MAX])
+{
+    char version[VERSION_TEXT_MAX];
+    const char *given = call->bucket->props.backend != NULL ? backend_etag(a) : NULL;
+    if (given != NULL)
+        snprintf(out, OBJECT_ETAG_MAX, "%s", given);
+    else
+        snprintf(out, OBJECT_ETAG_MAX, "\"%s\"", version_format(&a->version, version));
+}
+
+int object_call_check_owners(const struct object_call *call, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    if (s->smap.placed == call->state->smap.placed)
+        return 0;
+    return error_set(err, E_STALE_MAP,
+                     "the owners have changed since the request began; send it again");
+}
+
+int object_call_check_renames(struct object_call *call, struct error *err)
+{
+    if (call->has_turn ||
+        !renames_busy(call->target->renames, call->bucket->id, call->name))
+        return 0;
+    call->wants_turn = true;
+    return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
+}
+
+int object_call_check_conditions(const struct object_call *call, enum http_method method,
+                                 const struct attr *current, struct error *err)
+{
+    struct http_request *req = call->req;
+    const struct http_conditions c = {
+        .if_match = http_header_list(req, "If-Match"),
+        .if_none_match = http_header_list(req, "If-None-Match"),
+        .if_modified_since = http_header(req, "If-Modified-Since"),
+        .if_unmodified_since = http_header(req, "If-Unmodified-Since"),
+    };
+    char etag[OBJECT_ETAG_MAX];
+    if (current != NULL)
+        object_call_etag(call, current, etag);
+    int code = http_conditions_check(&c, method, current != NULL ? etag : NULL,
+                                     current != NULL ? current->modified_ms / 1000 : 0);
+    if (code == 0)
+        return 0;
+    if (current == NULL)
+        return error_set(err, code, "object '%s' does not exist", call->name);
+    return error_set(err, code,
+                     "object '%s' exists already with the entity tag %s; a condition of the request "
+                     "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
+                     call->name, etag);
+}

@@ -1,0 +1,97 @@
+/* A call for one object on its way through the target: who asks, for what, and whether we may
+ * answer (admit.h).
+ *
+ * Lives in the request's arena and as long as the request. */
+#pragma once
+
+#include "cluster/state.h"
+#include "net/http_server.h"
+#include "target/node/admit.h"
+#include "target/store/copy_rule.h"
+#include "target/store/object.h"
+
+struct ec_homes;
+struct ec_upload;
+struct fan;
+struct source;
+struct target;
+
+enum { THROUGH_TRIES = 4 };
+
+struct object_call {
+    unsigned magic;
+    struct http_request *req;
+    struct target *target;
+    const struct cluster_state *state; /* a reference, dropped when the request ends */
+    const struct bucket *bucket;       /* the state's */
+    const char *name;
+    bool refreshed;
+    const char *new_name;  /* of a rename … */
+    bool copied;           /* … and it has what the old one had */
+    bool wants_turn;       /* a DELETE that met a rename of its object … */
+    bool has_turn;         /* … and waited for its turn (renames.h) */
+    struct source *source; /* of a copy within the backend (cold/rename.h) */
+    bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
+    struct copy_rule rule; /* … and what it may take the place of */
+    bool validated;        /* the backend need not be asked (cold/fresh.h) */
+    struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
+    bool holder;           /* a GET of a peer: for what we hold, whoever owns it */
+    bool beside; /* a read that this target answers beside the one that acts, or sends on to that */
+    bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
+    unsigned through_tries; /* … and how often one of them was asked for its bytes, for which there is no
+                             * room here … */
+    struct version upto; /* … who have as much, where a majority is enough for a write */
+    bool doubted;  /* what is here seems damaged or lost: it is checked first … */
+    bool checked;  /* … and was */
+    bool passes;   /* a PUT for the owner that acts, which is another one: it is handed on */
+    unsigned repeated; /* a deletion, since owners have changed under it */
+    bool acts;     /* a PUT that this target has the other owners take part in: … */
+    struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
+    uint64_t ec_until_ms; /* of a manifest: later its slices may be taken for garbage (slices/write.h) */
+    const struct ec_homes *ec_homes; /* … and who has them; the nodes are the state's */
+    struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (slices/write.h) … */
+    struct object_condition condition; /* … and what is asked when it is this write's turn */
+    bool asked;            /* the earlier owners (earlier.h) … */
+    struct object_held earlier; /* … and what they have */
+    void (*here)(struct object_call *call); /* where a GET goes on that found it here after all */
+    size_t miss_at;        /* of a GET that found nothing: the next source (miss.h) */
+    void (*serve)(struct object_call *call);
+};
+
+struct object_call *object_call_new(struct http_request *req);
+/* Asks for admission.  Refusals and redirects have been replied to; with ADMIT_SERVE the bucket is
+ * set; with ADMIT_REFRESH the caller has a newer state fetched and asks again. */
+enum admit_verdict object_call_admit(struct object_call *call);
+
+/* Does the sender of an intra-cluster request (dfcv in its query) know a later state than we do?
+ * Then jobs may have begun or committed that we do not know of: member_refresh() comes first. */
+int sender_is_ahead(const struct http_request *req, bool *ahead, struct error *err);
+/* Does it know the present owners, or later ones?  Else E_STALE_MAP. */
+int sender_knows_owners(const struct http_request *req, struct error *err);
+
+/* begin() of calls without a body: admits (waiting for a newer state where that is needed) and
+ * calls serve(), in an HTTP thread or a worker, which replies. */
+void object_call_run(struct http_request *req, void (*serve)(struct object_call *call));
+/* The same for a call whose body has been read, made by object_call_new(). */
+void object_call_start(struct object_call *call, void (*serve)(struct object_call *call));
+
+/* To the owner that acts by the state in force, or why there is none.  False: it is this target by
+ * now, which goes on as such. */
+bool object_call_send_on(struct object_call *call);
+/* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
+void object_call_fail(const struct object_call *call, const char *what, struct error *err);
+/* The conditional headers against what is there (NULL: nothing). */
+struct attr;
+enum { OBJECT_ETAG_MAX = 320 };
+/* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
+void object_call_etag(const struct object_call *call, const struct attr *a,
+                      char out[static OBJECT_ETAG_MAX]);
+/* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners said
+ * then may hold no longer, though this target owns the name now as it did then.  For who writes, under
+ * the name's lock. */
+int object_call_check_owners(const struct object_call *call, struct error *err);
+/* Is no rename of the object under way?  For a DELETE, under the name's lock; else E_NOT_READY, and
+ * it takes a turn: object_delete_again(). */
+int object_call_check_renames(struct object_call *call, struct error *err);
+int object_call_check_conditions(const struct object_call *call, enum http_method method,
+                                 const struct attr *current, struct error *err);

@@ -1,0 +1,168 @@
+#include "target/node/keeper.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "cluster/owners.h"
+#include "common/jsonx.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "common/metrics.h"
+#include "target/disk/docs.h"
+#include "target/disk/entry.h"
+
+struct keeper {
+    struct mountpaths *mountpaths;
+    const char *target_id; /* not copied */
+    struct keeper_hooks hooks;
+    struct state_holder *holder;
+    pthread_mutex_t turn; /* of who takes a state; nothing else is locked before it */
+    bool told;            /* of one that came; in turn */
+    bool quiet;           /* nobody is told any more; in turn */
+    /* Written in turn, read by all.  A reader between the two sees a pair that never was: then it
+     * refuses or takes a request that is just being overtaken, and either is right. */
+    atomic_ullong placement_term, placement_version;
+    atomic_ullong owners_term, owners_version;
+};
+
+static void set_placement(struct keeper *k, const struct cluster_state *s)
+{
+    atomic_store(&k->placement_version, s->version);
+    atomic_store(&k->placement_term, s->term);
+}
+
+static void set_owners(struct keeper *k, const struct cluster_state *s)
+{
+    atomic_store(&k->owners_version, s->version);
+    atomic_store(&k->owners_term, s->term);
+}
+
+int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_hooks *hooks,
+               struct keeper **out, struct state_holder **holder, struct error *err)
+{
+    struct cluster_state *saved = NULL;
+    int code = docs_load(m, &saved, err);
+    if (code != 0)
+        return code;
+    if (saved == NULL)
+        saved = state_new(mountpaths_cluster(m));
+    struct keeper *k = xcalloc(1, sizeof *k);
+    k->mountpaths = m;
+    k->target_id = target_id;
+    k->hooks = *hooks;
+    pthread_mutex_init(&k->turn, NULL);
+    set_placement(k, saved);
+    set_owners(k, saved);
+    k->holder = state_holder_new(saved);
+    *out = k;
+    *holder = k->holder;
+    return 0;
+}
+
+void keeper_free(struct keeper *k)
+{
+    if (k == NULL)
+        return;
+    state_holder_free(k->holder);
+    pthread_mutex_destroy(&k->turn);
+    free(k);
+}
+
+void keeper_quiet(struct keeper *k)
+{
+    pthread_mutex_lock(&k->turn);
+    k->quiet = true;
+    pthread_mutex_unlock(&k->turn);
+}
+
+bool keeper_has_state(struct keeper *k)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
+    return s->version > 0;
+}
+
+void keeper_placement(struct keeper *k, uint64_t *term, uint64_t *version)
+{
+    *term = atomic_load(&k->placement_term);
+    *version = atomic_load(&k->placement_version);
+}
+
+void keeper_owners(struct keeper *k, uint64_t *term, uint64_t *version)
+{
+    *term = atomic_load(&k->owners_term);
+    *version = atomic_load(&k->owners_version);
+}
+
+/* The first state that it takes in says whose the mountpaths are. */
+static int belong_to(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    const char *ours = mountpaths_cluster(k->mountpaths);
+    return *ours == '\0' ? mountpaths_set_cluster(k->mountpaths, s->cluster_id, err) : 0;
+}
+
+static bool places_alike(const struct cluster_state *a, const struct cluster_state *b)
+{
+    return a->smap.version == b->smap.version && a->bmd.version == b->bmd.version;
+}
+
+static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *old = state_current(k->holder);
+    bool newer;
+    int code = state_accept(old, s, &newer, err);
+    if (code != 0 || !newer || (code = belong_to(k, s, err)) != 0)
+        return code;
+    /* With full disks it is in force all the same: to go on with an older one would be worse, and
+     * after a restart the newest is fetched again. */
+    if (docs_save(k->mountpaths, s) == 0)
+        log_error("cluster state saved nowhere", lu64("version", s->version));
+    else if (old->version == 0)
+        entry_forget(k->mountpaths);
+    /* Before it is in force: nobody who has the new state still hears who knows the old owners. */
+    if (owners_are_news(old, s, k->target_id))
+        set_owners(k, s);
+    if (!places_alike(s, old))
+        set_placement(k, s);
+    state_advance(k->holder, s);
+    metric_set(metric_get(M_cluster_state_version, NULL), (int64_t)s->version);
+    log_debug("cluster state", lu64("term", s->term), lu64("version", s->version));
+    k->told = true;
+    if (!k->quiet)
+        k->hooks.changed(k->hooks.ctx, s);
+    return 0;
+}
+
+void keeper_tell_again(struct keeper *k)
+{
+    pthread_mutex_lock(&k->turn);
+    _cleanup_state_ const struct cluster_state *s = state_current(k->holder);
+    if (k->told && !k->quiet)
+        k->hooks.changed(k->hooks.ctx, s);
+    pthread_mutex_unlock(&k->turn);
+}
+
+int keeper_take(struct keeper *k, const struct cluster_state *s, struct error *err)
+{
+    pthread_mutex_lock(&k->turn);
+    int code = take_in_turn(k, s, err);
+    pthread_mutex_unlock(&k->turn);
+    return code;
+}
+
+int keeper_take_json(struct keeper *k, const char *text, size_t len, struct error *err)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    struct cluster_state *s = NULL;
+    int code = json_parse(text, len, &doc, err);
+    if (code == 0)
+        code = state_from_json(doc, &s, err);
+    if (code == 0)
+        code = keeper_take(k, s, err);
+    state_unref(s);
+    return code;
+}
+
+int keeper_renew_json(struct keeper *k, const char *text, size_t len, struct error *err)
+{
+    return keeper_has_state(k) ? keeper_take_json(k, text, len, err) : 0;
+}

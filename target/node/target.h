@@ -1,0 +1,107 @@
+/* A target: what its parts need of one another.
+ *
+ *   public listener ──▶ objects ──▶ store ──▶ mountpaths: files, indexes, disk threads
+ *   data listener ────▶ list, sort's streams
+ *   control listener ─▶ state pushes, orders to jobs
+ *   control loop: member (register, keepalive, fetch) ──▶ workers: keeper (take a state in)
+ *   data loop: streams to other targets      sweeper: what was destroyed
+ *
+ * Fields are set by target_start() in the order in which they stand here and do not change until
+ * target_free(); what changes has a lock or a thread of its own. */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cluster/state.h"
+#include "common/metrics.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "net/http_client.h"
+#include "net/http_server.h"
+#include "target/disk/mountpaths.h"
+#include "target/store/object.h"
+#include "target/node/params.h"
+
+struct address_list;
+struct auth;
+struct access;
+struct backend_endpoints;
+struct back;
+struct visitor_rules;
+struct cold;
+struct copies;
+struct cold_fresh;
+struct ec;
+struct evictor;
+struct health;
+struct keeper;
+struct member;
+struct readiness;
+struct renames;
+struct sweeper;
+struct xactions;
+
+enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTENERS };
+
+struct target {
+    struct target_params params;
+    const char *id; /* params.id */
+    char boot[16];  /* id of this run, or of the first that asked to be let in (entry.h) */
+    int ready_fd;   /* an eventfd: readable when target_readiness() may have changed */
+    int lock_fd;    /* of params.dir: no other daemon uses it */
+    metric_t *reads, *read_bytes, *reads_beside;
+    struct mountpaths *mountpaths;
+    struct keeper *keeper;      /* takes in the cluster's documents */
+    struct state_holder *state; /* the last one seen; the keeper's */
+    struct auth *auth;          /* proof of membership, asked for and given */
+    struct space_limits space;
+    struct address_list *allow;          /* params.backend_allow */
+    struct backend_endpoints *endpoints; /* params.backend_endpoints */
+    struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */
+    struct object_env object_env;
+    struct object_store *store;
+    struct pool *workers; /* for requests that wait for something */
+    struct loop *control; /* membership; never bulk data */
+    struct loop *data;    /* streams between targets */
+    struct http_client *control_client;
+    struct http_client *data_client;
+    struct pool *movers;          /* renames, which may take long */
+    struct renames *renames;      /* one of a name at a time */
+    struct pool *handers;         /* uploads that another owner takes by now (hand_on.h) */
+    struct object_copier *copier; /* of renames */
+    struct copies *copies;        /* of buckets with several */
+    struct losses *losses;
+    struct ec *ec;                /* of those with objects in slices */
+    struct cold *cold;            /* reads from the backends of buckets */
+    struct back *back;            /* uploads to them what was written here */
+    struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */
+    struct access *access;        /* when objects of buckets with a backend were used */
+    struct evictor *evictor;      /* makes room for them */
+    struct xactions *xactions;    /* background jobs */
+    struct health *health;     /* takes bad disks out */
+    struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */
+    struct http_server *servers[LISTENERS];
+    char *urls[LISTENERS]; /* as others reach them */
+    struct member *member; /* registration, keepalives, fetching the state */
+    _Atomic uint64_t shown_roster; /* the generation that the gauges have (gauges.h) */
+    atomic_bool serving;   /* all of the above stands */
+    atomic_bool is_full;   /* a disk takes no more, said the last look */
+    atomic_bool leaving;   /* it stops, and is not to be sent anything new */
+};
+
+/* Checks the parameters that have rules among themselves.  Takes what `params` holds. */
+int target_new(struct target_params *params, struct target **out, struct error *err);
+/* Opens the mountpaths (which may rebuild indexes), listens, begins to register.  Objects are
+ * served from the moment that there is a state: t->ready_fd. */
+int target_start(struct target *t, struct error *err);
+/* `synced`: and has what it missed (readiness.h). */
+void target_readiness(struct target *t, bool synced, struct readiness *out);
+void target_ready_changed(struct target *t); /* it may have: t->ready_fd */
+/* Lets requests that are under way end, stops jobs, closes everything.  Also after a failed
+ * start. */
+void target_free(struct target *t);
+
+/* The target's route tables: NULL-terminated. */
+extern const struct http_route *const target_routes[];

@@ -1,0 +1,292 @@
+#include "target/scrub/resilver.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "io/pool.h"
+#include "target/store/move.h"
+#include "target/store/quarantine.h"
+
+enum { NAMES_AT_ONCE = 500, WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200 };
+
+struct pass {
+    struct object_store *store;
+    const struct mountpath_set *set;
+    struct job_stop *stop;
+    struct job_tally *tally;
+    bool first;        /* what is found is added to what is to be moved */
+    atomic_bool moved; /* anything */
+    atomic_bool waits;
+    atomic_bool unread; /* something could not be read, or its attribute */
+};
+
+/* --- one index -------------------------------------------------------------------------------- */
+
+struct batch {
+    struct arena *arena;
+    const char *names[NAMES_AT_ONCE];
+    size_t count;
+    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
+    bool more;
+};
+
+static bool belongs_elsewhere(const struct pass *p, const struct mountpath *mp, uint64_t bucket_id,
+                              const char *name)
+{
+    struct mountpath *to;
+    return mountpath_set_pick(p->set, bucket_id, name, &to, NULL) != 0 || to != mp;
+}
+
+/* The cursor is closed before anything is moved, so that it keeps no old pages alive. */
+static int collect(const struct pass *p, struct mountpath *mp, uint64_t bucket_id, struct batch *b,
+                   struct error *err)
+{
+    _cleanup_(index_cursor_closep)
+    struct index_cursor *c = NULL;
+    int found = index_cursor_open(mp->index, &c, err);
+    if (found == 0)
+        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
+    b->count = 0;
+    for (; found == 1 && b->count < NAMES_AT_ONCE && !p->stop->wanted;
+         found = index_cursor_next(c, err)) {
+        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
+        if (belongs_elsewhere(p, mp, bucket_id, b->last))
+            b->names[b->count++] = arena_strdup(b->arena, b->last);
+    }
+    if (p->first)
+        job_tally_expect(p->tally, b->count);
+    b->more = found == 1 && !p->stop->wanted;
+    return found < 0 ? found : 0;
+}
+
+static int move_one(struct pass *p, struct mountpath *mp, uint64_t bucket_id, const char *name,
+                    struct error *err)
+{
+    enum object_move_result result;
+    uint64_t bytes;
+    int code = object_move(p->store, bucket_id, name, mp, &result, &bytes, err);
+    if (code == E_IO) { /* of one object: the others are moved all the same */
+        log_error("object not moved", lstr("mountpath", mp->path), lerr(err));
+        job_tally_fail(p->tally, name, err);
+        *err = ERROR_INIT;
+        atomic_store(&p->unread, true);
+        return 0;
+    } else if (code != 0) {
+        return code;
+    }
+    switch (result) {
+    case MOVE_DONE:
+        job_tally_done(p->tally, bytes);
+        atomic_store(&p->moved, true);
+        break;
+    case MOVE_LATER:
+        atomic_store(&p->waits, true);
+        break;
+    case MOVE_DAMAGED:
+        error_set(err, E_CORRUPT, "its attribute on '%s' cannot be read", mp->path);
+        job_tally_fail(p->tally, name, err);
+        *err = ERROR_INIT;
+        atomic_store(&p->unread, true);
+        break;
+    case MOVE_NOTHING:
+        break;
+    }
+    return 0;
+}
+
+static int walk_bucket(struct pass *p, struct mountpath *mp, uint64_t bucket_id, struct error *err)
+{
+    struct batch *b = xcalloc(1, sizeof *b);
+    b->arena = arena_new(64 * 1024);
+    b->more = true;
+    int code = 0;
+    while (code == 0 && b->more && !p->stop->wanted) {
+        arena_reset(b->arena);
+        code = collect(p, mp, bucket_id, b, err);
+        for (size_t i = 0; i < b->count && code == 0 && !p->stop->wanted; i++)
+            code = move_one(p, mp, bucket_id, b->names[i], err);
+    }
+    arena_free(b->arena);
+    free(b);
+    return code;
+}
+
+static int walk(void *ctx, size_t i, struct error *err)
+{
+    struct pass *p = ctx;
+    struct mountpath *mp = p->set->all[i];
+    uint64_t id = 0;
+    int code = 0, found = 0;
+    if (index_check(mp->index, NULL) != 0) { /* it is being rebuilt */
+        atomic_store(&p->waits, true);
+        return 0;
+    }
+    while (code == 0 && !p->stop->wanted &&
+           (found = index_next_bucket(mp->index, id, &id, err)) == 1)
+        code = walk_bucket(p, mp, id, err);
+    return code == 0 && found < 0 ? found : code;
+}
+
+/* --- what is leaving -------------------------------------------------------------------------- */
+
+static int is_dir_empty(const char *path, bool *empty, struct error *err)
+{
+    DIR *dir = opendir(path);
+    *empty = true;
+    if (dir == NULL)
+        return error_errno(err, errno, "open '%s'", path);
+    const struct dirent *e;
+    while ((errno = 0, e = readdir(dir)) != NULL)
+        *empty = *empty && e->d_name[0] == '.';
+    int code = errno != 0 ? error_errno(err, errno, "read directory '%s'", path) : 0;
+    closedir(dir);
+    return code;
+}
+
+/* Its directory goes with it, and what is in quarantine is the operator's to remove. */
+static int check_quarantine(const struct mountpath *mp, struct error *err)
+{
+    uint64_t files = 0;
+    int code = quarantine_count(mp, &files, err);
+    if (code != 0 || files == 0)
+        return code;
+    return error_set(err, E_CORRUPT,
+                     "%llu damaged files are in '%s/.dfc/quarantine': remove them, or keep them "
+                     "elsewhere, first",
+                     (unsigned long long)files, mp->path);
+}
+
+/* *waits: jobs that have files there are still to end. */
+static int check_empty(struct mountpath *mp, bool *waits, struct error *err)
+{
+    bool has, no_jobs = true;
+    int code = mountpath_has_objects(mp, &has, err);
+    if (code == 0 && has)
+        return error_set(
+            err, E_CORRUPT,
+            "what is left on '%s' cannot be moved off (the log has it by name): delete "
+            "it, or give the mountpath up as lost",
+            mp->path);
+    _cleanup_free_ char *jobs = xprintf("%s/.dfc/jobs", mp->path);
+    if (code == 0)
+        code = check_quarantine(mp, err);
+    if (code == 0)
+        code = is_dir_empty(jobs, &no_jobs, err);
+    *waits = *waits || !no_jobs;
+    return code;
+}
+
+static int check_leaving(const struct mountpath_set *set, bool *waits, struct error *err)
+{
+    int code = 0;
+    for (size_t i = set->placed; i < set->count && code == 0; i++)
+        code = check_empty(set->all[i], waits, err);
+    return code;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+/* A copy that was removed must not come back with a loss of power. */
+static int sync_all(const struct mountpath_set *set, struct error *err)
+{
+    for (size_t i = 0; i < set->count; i++) {
+        struct mountpath *mp = set->all[i];
+        int errnum = fault_errno("resilver.settle");
+        if (errnum == 0 && syncfs(mp->root_fd) != 0)
+            errnum = errno;
+        if (errnum != 0)
+            return mountpath_failed(mp, error_errno(err, errnum, "sync '%s'", mp->path));
+    }
+    return 0;
+}
+
+static int settle(struct pass *p, bool *done, struct error *err)
+{
+    struct mountpaths *all = object_store_mountpaths(p->store);
+    int code = sync_all(p->set, err);
+    if (code == 0)
+        code = mountpaths_settle(all, p->set, err);
+    if (code == E_MOUNTPATH_STATE) /* they were changed: again */
+        return 0;
+    *done = code == 0;
+    if (code != 0)
+        return code;
+    _cleanup_mountpath_set_ const struct mountpath_set *now = mountpaths_current(all);
+    return now->settled ? 0 : mountpath_set_check_whole(now, err);
+}
+
+/* Jobs end without telling. */
+static void wait_for_jobs(const struct pass *p)
+{
+    struct error why;
+    error_set(&why, E_OBJECT_RESERVED,
+              "jobs that are under way hold objects or files, or an index is being rebuilt");
+    job_tally_wait(p->tally, &why);
+    (void)job_stop_pause(p->stop, POLL_MS);
+    job_tally_wait(p->tally, NULL);
+}
+
+/* One pass, and what follows from it. */
+static int run_pass(struct pass *p, bool *done, struct error *err)
+{
+    struct mountpaths *all = object_store_mountpaths(p->store);
+    bool alone = mountpaths_wait_older(all, p->set, &p->stop->wanted, 0), waits = false;
+    unsigned width = p->set->count < WALKERS_MAX ? (unsigned)p->set->count : WALKERS_MAX;
+    int code =
+        p->set->count == 0 ? 0 : parallel_for("resilver", width, p->set->count, walk, p, err);
+    if (code != 0 || p->stop->wanted)
+        return code;
+    if (!alone)
+        (void)mountpaths_wait_older(all, p->set, &p->stop->wanted, WAIT_MS);
+    if (!alone || (p->moved && !p->unread))
+        return 0;
+    if (p->waits && !p->unread) {
+        wait_for_jobs(p);
+        return 0;
+    }
+    code = p->unread ? job_tally_end(p->tally, err) : check_leaving(p->set, &waits, err);
+    if (code != 0)
+        return code;
+    if (!waits)
+        return settle(p, done, err);
+    wait_for_jobs(p);
+    return 0;
+}
+
+static bool needs_nothing(const struct mountpath_set *set)
+{
+    return set->settled && set->placed == set->count;
+}
+
+/* What has left is closed when the last request that holds it has ended. */
+static void release(struct mountpaths *all, struct job_stop *stop)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(all);
+    (void)mountpaths_wait_older(all, set, &stop->wanted, RELEASE_MS);
+    mountpaths_reap(all);
+}
+
+int resilver_run(struct object_store *s, struct job_stop *stop, struct job_tally *tally,
+                 struct error *err)
+{
+    bool done = false, first = true;
+    int code = 0;
+    while (code == 0 && !done && !stop->wanted) {
+        _cleanup_mountpath_set_ const struct mountpath_set *set =
+            mountpaths_current(object_store_mountpaths(s));
+        struct pass p = {.store = s, .set = set, .stop = stop, .tally = tally, .first = first};
+        if (needs_nothing(set))
+            break;
+        code = run_pass(&p, &done, err);
+        first = false;
+    }
+    if (code == 0)
+        release(object_store_mountpaths(s), stop);
+    if (code == 0 && stop->wanted && !done)
+        return error_set(err, E_ABORTED, "the resilver was stopped");
+    return code != 0 ? code : job_tally_end(tally, err);
+}

@@ -1,0 +1,461 @@
+#include "target/slices/write.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "cluster/owners.h"
+#include "common/clock.h"
+#include "common/fault.h"
+#include "common/log.h"
+#include "common/mem.h"
+#include "ec/encode.h"
+#include "io/bpipe.h"
+#include "io/pool.h"
+#include "target/node/call.h"
+#include "target/copies/copies.h"
+#include "target/slices/ec.h"
+#include "target/format/ec_manifest.h"
+#include "target/slices/plan.h"
+#include "target/slices/find.h"
+#include "target/copies/fan.h"
+#include "target/node/target.h"
+
+enum { PIPE_BYTES = 256 << 10 };
+
+/* One slice on its way. */
+struct branch {
+    struct ec_upload *upload;
+    const struct node *node; /* NULL: no target was left for it */
+    char *url;
+    struct bpipe *pipe;
+    unsigned char *rest; /* of a block, what the pipe had no room for */
+    size_t rest_at, rest_len;
+    bool failed; /* it takes no more; the call says why */
+    struct error err;
+};
+
+struct ec_upload {
+    struct target *target;
+    const struct cluster_state *state;
+    uint64_t bucket_id;
+    char *name;
+    char *content_type;
+    struct buf meta;
+    struct ec_manifest manifest;
+    struct checksum *checksum;
+    struct checksum *checksum_expected; /* when its type is another one */
+    struct checksum_value expect;       /* type NONE: nothing was promised */
+    struct ec_encoder *encoder;
+    uint64_t taken;
+    unsigned count;
+    struct branch branches[EC_SLICES_MAX];
+    bool blocks; /* the sink may wait */
+    /* of the commit */
+    struct object_call *call;
+    object_done_fn *done;
+    atomic_uint refs; /* the owner's, and one for each call */
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    unsigned pending; /* calls */
+};
+
+bool ec_upload_wanted(const struct object_call *call)
+{
+    const struct bucket_props *p = &call->bucket->props;
+    int64_t length = http_content_length(call->req);
+    return p->ec_data > 0 && length > 0 && (uint64_t)length > p->ec_min_size;
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static void upload_free(struct ec_upload *u)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        bpipe_unref(u->branches[i].pipe);
+        free(u->branches[i].url);
+        free(u->branches[i].rest);
+    }
+    ec_encoder_free(u->encoder);
+    checksum_free(u->checksum);
+    checksum_free(u->checksum_expected);
+    state_unref(u->state);
+    pthread_cond_destroy(&u->changed);
+    pthread_mutex_destroy(&u->lock);
+    buf_done(&u->meta);
+    free(u->content_type);
+    free(u->name);
+    free(u);
+}
+
+static void upload_unref(struct ec_upload *u)
+{
+    if (atomic_fetch_sub(&u->refs, 1) == 1)
+        upload_free(u);
+}
+
+/* After it the request is resumed no more. */
+static void hush(struct ec_upload *u)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        if (u->branches[i].pipe != NULL)
+            bpipe_on_space(u->branches[i].pipe, NULL, NULL);
+    }
+}
+
+static void finish_pipes(struct ec_upload *u, const struct error *why)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        if (u->branches[i].pipe != NULL)
+            bpipe_finish(u->branches[i].pipe, why);
+    }
+}
+
+void ec_upload_abort(struct ec_upload *u)
+{
+    struct error gone;
+    if (u == NULL)
+        return;
+    error_set(&gone, E_CANCELLED, "the upload was given up");
+    hush(u);
+    finish_pipes(u, &gone);
+    upload_unref(u);
+}
+
+/* --- the bytes -------------------------------------------------------------------------------- */
+
+/* What is left of the last block; true: all of it is in the pipe, or nobody wants it. */
+static bool push(struct branch *b)
+{
+    while (b->rest_len > 0 && !b->failed) {
+        const unsigned char *at = b->rest + b->rest_at;
+        ssize_t n = b->upload->blocks ? bpipe_write(b->pipe, at, b->rest_len, NULL)
+                                      : bpipe_try_write(b->pipe, at, b->rest_len, NULL);
+        if (n == BPIPE_AGAIN && !b->upload->blocks)
+            return false;
+        if (b->upload->blocks && n == 0)
+            n = (ssize_t)b->rest_len;
+        b->failed = n < 0;
+        b->rest_at += n > 0 ? (size_t)n : 0;
+        b->rest_len -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+/* Every pipe is tried: each wakes the request when it has room. */
+static bool push_all(struct ec_upload *u)
+{
+    bool all = true;
+    for (unsigned i = 0; i < u->count; i++)
+        all = push(&u->branches[i]) && all;
+    return all;
+}
+
+static int take_stripe(void *ctx, unsigned char *const *blocks, size_t len, struct error *err)
+{
+    struct ec_upload *u = ctx;
+    (void)err;
+    for (unsigned i = 0; i < u->count; i++) {
+        struct branch *b = &u->branches[i];
+        if (b->node == NULL)
+            continue;
+        memcpy(b->rest, blocks[i], len);
+        b->rest_at = 0;
+        b->rest_len = len;
+        push(b);
+    }
+    return 0;
+}
+
+static void sum_up(struct ec_upload *u, const char *data, size_t len)
+{
+    checksum_update(u->checksum, data, len);
+    if (u->checksum_expected != NULL)
+        checksum_update(u->checksum_expected, data, len);
+}
+
+/* No further than a stripe reaches: then there must be room for the next one. */
+size_t ec_upload_take(struct ec_upload *u, const char *data, size_t len, struct error *err)
+{
+    const size_t stripe = (size_t)u->manifest.layout.k * u->manifest.layout.unit;
+    size_t done = 0;
+    while (done < len && push_all(u)) {
+        size_t left = stripe - (size_t)(u->taken % stripe);
+        size_t n = len - done < left ? len - done : left;
+        if (ec_encoder_write(u->encoder, data + done, n, err) != 0)
+            break;
+        sum_up(u, data + done, n);
+        u->taken += n;
+        done += n;
+    }
+    return done;
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+/* In the data loop's thread. */
+static void slice_stored(void *arg, struct http_result *r)
+{
+    struct branch *b = arg;
+    struct ec_upload *u = b->upload;
+    http_result_error(r, b->url, &b->err);
+    pthread_mutex_lock(&u->lock);
+    u->pending--;
+    pthread_cond_broadcast(&u->changed);
+    pthread_mutex_unlock(&u->lock);
+    upload_unref(u);
+}
+
+static void resume(void *arg)
+{
+    http_resume_body(arg);
+}
+
+static void start(struct ec_upload *u, unsigned i, const struct object_call *call)
+{
+    struct branch *b = &u->branches[i];
+    b->url = ec_slice_put_url(b->node, u->bucket_id, u->manifest.tag, i, call->name,
+                              call->bucket->props.durability == DURABILITY_SYNC);
+    b->rest = xmalloc(u->manifest.layout.unit + EC_CHECK_BYTES);
+    b->pipe = bpipe_new(PIPE_BYTES);
+    bpipe_on_space(b->pipe, resume, call->req);
+    const struct http_call put = {
+        .method = HTTP_PUT,
+        .url = b->url,
+        .upload = b->pipe,
+        .upload_length = (int64_t)ec_layout_slice_bytes(&u->manifest.layout),
+    };
+    atomic_fetch_add(&u->refs, 1);
+    u->pending++;
+    http_call_start(u->target->data_client, &put, slice_stored, b);
+}
+
+static void start_all(struct ec_upload *u, const struct ec_homes *homes,
+                      const struct object_call *call)
+{
+    pthread_mutex_lock(&u->lock); /* calls may end before the last has begun */
+    for (unsigned i = 0; i < u->count; i++) {
+        u->branches[i].upload = u;
+        u->branches[i].node = homes->all[i];
+        if (homes->all[i] != NULL)
+            start(u, i, call);
+    }
+    pthread_mutex_unlock(&u->lock);
+}
+
+static void copy_spec(struct ec_upload *u, const struct object_put_spec *spec)
+{
+    u->content_type = spec->content_type != NULL ? xstrdup(spec->content_type) : NULL;
+    buf_append(&u->meta, spec->meta, spec->meta_len);
+    u->checksum = checksum_new(spec->checksum);
+    if (spec->expect == NULL)
+        return;
+    u->expect = *spec->expect;
+    if (u->expect.type != spec->checksum)
+        u->checksum_expected = checksum_new(u->expect.type);
+}
+
+static struct ec_upload *upload_new(const struct object_call *call,
+                                    const struct object_put_spec *spec)
+{
+    struct ec_upload *u = xcalloc(1, sizeof *u);
+    const struct bucket_props *p = &call->bucket->props;
+    u->target = call->target;
+    u->state = state_ref(call->state);
+    u->bucket_id = call->bucket->id;
+    u->name = xstrdup(call->name);
+    u->meta = (struct buf)BUF_INIT;
+    u->manifest.layout = (struct ec_layout){
+        .k = p->ec_data, .m = p->ec_parity, .unit = EC_UNIT_DEFAULT, .length = spec->size};
+    u->manifest.tag = ec_new_tag(call->target->ec);
+    u->count = p->ec_data + p->ec_parity;
+    atomic_init(&u->refs, 1);
+    pthread_mutex_init(&u->lock, NULL);
+    pthread_cond_init(&u->changed, NULL);
+    copy_spec(u, spec);
+    return u;
+}
+
+int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec,
+                    struct ec_upload **out, struct error *err)
+{
+    const struct bucket_props *p = &call->bucket->props;
+    const struct smap *map = &call->state->smap;
+    _cleanup_free_ const struct node **ranked = xcalloc(map->count + 1, sizeof *ranked);
+    size_t count = smap_owners(map, call->bucket->id, call->name, map->count, ranked);
+    struct ec_homes homes;
+    int code = ec_plan_write(ranked, count, p->ec_data, p->ec_parity, &homes, err);
+    if (code != 0)
+        return code;
+    struct ec_upload *u = upload_new(call, spec);
+    const struct ec_sink sink = {.ctx = u, .stripe = take_stripe};
+    code = ec_encoder_new(&u->manifest.layout, u->manifest.tag, &sink, &u->encoder, err);
+    if (code != 0) {
+        upload_unref(u);
+        return code;
+    }
+    start_all(u, &homes, call);
+    struct ec_homes *kept = arena_alloc(http_arena(call->req), sizeof *kept);
+    *kept = homes;
+    call->ec_homes = kept;
+    *out = u;
+    return 0;
+}
+
+/* --- the commit ------------------------------------------------------------------------------- */
+
+static int check_sum(struct ec_upload *u, struct error *err)
+{
+    struct checksum_value got;
+    checksum_final(u->checksum, &u->manifest.checksum);
+    got = u->manifest.checksum;
+    if (u->checksum_expected != NULL)
+        checksum_final(u->checksum_expected, &got);
+    if (u->taken < u->manifest.layout.length)
+        return error_set(err, E_LENGTH, "%llu of the announced %llu bytes have come",
+                         (unsigned long long)u->taken,
+                         (unsigned long long)u->manifest.layout.length);
+    if (u->expect.type == CHECKSUM_NONE || checksum_equal(&got, &u->expect))
+        return 0;
+    char want_hex[2 * CHECKSUM_MAX + 1], got_hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(&u->expect, want_hex);
+    checksum_hex(&got, got_hex);
+    return error_set(err, E_CHECKSUM, "%s of the %llu bytes is %s, not %s", checksum_name(got.type),
+                     (unsigned long long)u->taken, got_hex, want_hex);
+}
+
+static void await_calls(struct ec_upload *u)
+{
+    pthread_mutex_lock(&u->lock);
+    while (u->pending > 0)
+        pthread_cond_wait(&u->changed, &u->lock);
+    pthread_mutex_unlock(&u->lock);
+}
+
+static int check_branches(const struct ec_upload *u, struct error *err)
+{
+    for (unsigned i = 0; i < u->count; i++) {
+        const struct branch *b = &u->branches[i];
+        int code = b->err.code;
+        if (b->node != NULL && code != 0)
+            return error_set(
+                err, code == E_NO_SPACE || code == E_OVERLOAD ? code : E_NODE_UNREACHABLE,
+                "target '%s' could not take slice %u: %s", b->node->id, i, b->err.message);
+    }
+    return 0;
+}
+
+static int store_slices(struct ec_upload *u, struct error *err)
+{
+    int code = check_sum(u, err);
+    u->blocks = true;
+    u->call->ec_until_ms = clock_ms() + u->target->params.slices_grace / 2;
+    if (code == 0)
+        (void)push_all(u); /* a branch that fails is found below */
+    finish_pipes(u, code != 0 ? err : NULL);
+    await_calls(u);
+    if (code == 0)
+        code = check_branches(u, err);
+    int errnum = code == 0 ? fault_errno("ec.stored") : 0;
+    return errnum != 0 ? error_errno(err, errnum, "store '%s'", u->name) : code;
+}
+
+/* Who has been told to leave meanwhile may have been looked through already (slices/repair.h). */
+static int check_homes(const struct object_call *call, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
+    for (unsigned i = 0; i < call->ec_homes->count; i++) {
+        const struct node *then = call->ec_homes->all[i];
+        const struct node *now = then != NULL ? smap_node(&s->smap, then->id) : NULL;
+        if (then != NULL && (now == NULL || !node_owns(now)))
+            return error_set(err, E_STALE_MAP,
+                             "target '%s', which has a slice of '%s', leaves; send it again",
+                             then->id, call->name);
+    }
+    return 0;
+}
+
+/* Asked in its turn, before anybody is told to commit. */
+static int check_manifest(void *ctx, const struct attr *current, struct error *err)
+{
+    const struct object_call *call = ctx;
+    if (clock_ms() >= call->ec_until_ms)
+        return error_set(err, E_OVERLOAD, "the slices of '%s' were stored too long ago",
+                         call->name);
+    int code = check_homes(call, err);
+    if (code != 0)
+        return code;
+    const struct object_condition *then = &call->condition;
+    return then->check != NULL ? then->check(then->ctx, current, err) : 0;
+}
+
+/* The manifest, staged on its way to the other owners. */
+static int stage_manifest(const struct ec_upload *u, struct object_put **put, struct fan **fan,
+                          struct error *err)
+{
+    struct target *t = u->target;
+    char text[EC_MANIFEST_TEXT_MAX];
+    const struct node *others[OWNERS_MAX];
+    struct owners owners;
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, u->bucket_id);
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
+    const struct object_put_spec spec = {.bucket_id = b->id,
+                                         .name = u->name,
+                                         .durability = b->props.durability,
+                                         .checksum = b->props.checksum,
+                                         .content_type = u->content_type,
+                                         .meta = u->meta.data,
+                                         .meta_len = u->meta.len,
+                                         .slices = ec_manifest_text(&u->manifest, text)};
+    int code = object_put_begin(t->store, &spec, put, err);
+    if (code != 0)
+        return code;
+    owners_of(s, b, u->name, &owners);
+    const struct fan_spec to = {.target = t,
+                                .state = s,
+                                .bucket = b,
+                                .name = u->name,
+                                .others = others,
+                                .count = owners_others(&owners, t->id, others),
+                                .content_type = u->content_type,
+                                .meta = u->meta.data,
+                                .meta_len = u->meta.len,
+                                .slices = text};
+    *fan = fan_new(&to);
+    return 0;
+}
+
+/* In a writer's thread. */
+static void commit_run(void *arg)
+{
+    struct ec_upload *u = arg;
+    struct object_call *call = u->call;
+    struct object_put *put = NULL;
+    struct fan *fan = NULL;
+    struct error err = ERROR_INIT;
+    const struct object_condition condition = {.check = check_manifest, .ctx = call};
+    log_set_request(http_request_id(call->req));
+    int code = store_slices(u, &err);
+    if (code == 0)
+        code = stage_manifest(u, &put, &fan, &err);
+    if (code == 0)
+        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, u->done, NULL, call);
+    else
+        object_call_fail(call, "put", &err);
+    log_set_request(NULL);
+    upload_unref(u);
+}
+
+void ec_upload_commit(struct ec_upload *u, struct object_call *call, object_done_fn *done)
+{
+    struct error err = ERROR_INIT;
+    hush(u);
+    u->call = call;
+    u->done = done;
+    if (pool_submit(u->target->ec->writers, commit_run, u, &err) == 0)
+        return;
+    ec_upload_abort(u);
+    object_call_fail(call, "put", &err);
+}

@@ -1,0 +1,513 @@
+#include "target/sort/host.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include "cluster/location.h"
+#include "cluster/owners.h"
+#include "common/jsonx.h"
+#include "common/mem.h"
+#include "sort/shard/format.h"
+#include "sort/shard/output_names.h"
+#include "sort/task/plan.h"
+#include "target/disk/job_files.h"
+#include "target/store/list.h"
+#include "target/copies/object_copy.h"
+#include "target/cold/cold.h"
+#include "target/sort/built.h"
+#include "target/sort/outputs.h"
+#include "target/sort/peers.h"
+#include "target/sort/pins.h"
+#include "target/sort/threads.h"
+#include "target/node/target.h"
+
+enum {
+    PEER_PIPE_BYTES = 1 << 20, /* of one stream, … */
+    PEER_PIPE_MIN = 64 << 10,
+    PEER_MEMORY = 64 << 20, /* … or less, so that all at once stay within this */
+    WORK_FIRST = 1 << 20,   /* room that a work file asks for at first */
+};
+
+struct sort_host {
+    struct target *target;
+    struct job *job;
+    struct sort_spec *spec;
+    struct sort_plan *plan;
+    unsigned self;
+    bool *absent; /* by number: the job goes on without them */
+    struct sort_peers *peers;
+    struct sort_env env;
+    struct sort_pins pins;
+    struct sort_outputs outputs;
+    struct sort_task *task; /* NULL before prepare */
+    atomic_bool stopped;
+    atomic_uint next_work_file; /* goes round the mountpaths */
+};
+
+struct sort_task *sort_host_task(struct sort_host *h)
+{
+    return h->task;
+}
+
+uint64_t sort_host_attempt(const struct sort_host *h)
+{
+    return h->job->attempt;
+}
+
+/* --- input ------------------------------------------------------------------------------------ */
+
+static int env_pin_shards(void *ctx, const struct sort_spec *spec, sort_shard_fn *each, void *arg,
+                          struct sort_pinned *pinned, struct error *err)
+{
+    struct sort_host *h = ctx;
+    (void)spec;
+    return sort_pins_make(&h->pins, each, arg, pinned, err);
+}
+
+static int env_open_shard(void *ctx, const char *name, int *fd, struct error *err)
+{
+    struct sort_host *h = ctx;
+    return sort_pins_open(&h->pins, name, fd, err);
+}
+
+/* An object of the cluster is read from the owner that acts for it, be that this target. */
+static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, struct buf *url,
+                       struct error *err)
+{
+    if (spec->ekm_bucket == NULL) {
+        buf_puts(url, spec->ekm_file);
+        return 0;
+    }
+    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, h->plan->ekm_bucket_id);
+    struct owners owners;
+    if (b == NULL)
+        return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' was destroyed meanwhile",
+                         spec->ekm_bucket);
+    owners_of(s, b, spec->ekm_object, &owners);
+    if (owners.acting == NULL)
+        return error_set(err, E_NET, "no owner of '%s' answers", spec->ekm_object);
+    buf_puts(url, owners.acting->data_url);
+    location_put_object(url, spec->ekm_bucket, spec->ekm_object);
+    return 0;
+}
+
+/* A server that does not give the map is no target that was lost, and no reason to begin again; an
+ * owner that another one acts for by now, or that waits for a third, is. */
+static int key_map_failure(struct sort_host *h, const struct sort_spec *spec, int code,
+                           struct error *err)
+{
+    const char *map = spec->ekm_file;
+    if (spec->ekm_bucket != NULL)
+        return object_copy_may_pass(code) ? error_recode(err, E_NET, "external key map '%s'", map)
+                                          : error_wrap(err, "external key map '%s'", map);
+    bool theirs = code == E_NET || code == E_TIMEOUT || code == E_LENGTH || code == E_NOT_READY;
+    return theirs && !atomic_load(&h->stopped)
+               ? error_recode(err, E_BACKEND, "external key map '%s'", map)
+               : error_wrap(err, "external key map '%s'", map);
+}
+
+static int env_read_key_map(void *ctx, const struct sort_spec *spec,
+                            int (*feed)(void *arg, const void *data, size_t len, struct error *err),
+                            void *arg, struct error *err)
+{
+    struct sort_host *h = ctx;
+    _cleanup_free_ char *piece = xmalloc(PEER_PIPE_MIN);
+    _cleanup_(bpipe_unrefp)
+    struct bpipe *pipe = NULL;
+    _cleanup_(buf_done)
+    struct buf url = BUF_INIT;
+    int code = key_map_url(h, spec, &url, err);
+    if (code == 0)
+        code = spec->ekm_bucket != NULL
+                   ? sort_peers_get(h->peers, buf_str(&url), &pipe, err)
+                   : sort_peers_get_outside(h->peers, buf_str(&url), &pipe, err);
+    for (ssize_t n = 1; code == 0 && n > 0;) {
+        n = bpipe_read(pipe, piece, PEER_PIPE_MIN, err);
+        code = n < 0 ? (int)n : feed(arg, piece, (size_t)n, err);
+    }
+    if (code != 0 && pipe != NULL)
+        bpipe_cancel(pipe, err);
+    return code != 0 ? key_map_failure(h, spec, code, err) : 0;
+}
+
+static int env_open_work_file(void *ctx, int *fd, struct error *err)
+{
+    struct sort_host *h = ctx;
+    unsigned n = atomic_fetch_add(&h->next_work_file, 1);
+    return job_files_open_work(h->target->mountpaths, &h->target->space, h->job->id, n, fd, err);
+}
+
+static int env_claim_work(void *ctx, int fd, uint64_t from, uint64_t to, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    const struct space_steps steps = {.first = WORK_FIRST, .most = h->target->params.space_step};
+    return job_files_claim_work(h->target->mountpaths, &h->target->space, &steps, fd, from, to,
+                                err);
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static const char *env_target_name(void *ctx, unsigned number)
+{
+    const struct sort_host *h = ctx;
+    return number < h->plan->count ? h->plan->ids[number] : "?";
+}
+
+static int env_send_begin(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
+                          void **handle, struct error *err)
+{
+    struct sort_host *h = ctx;
+    return sort_peers_send_begin(h->peers, to, channel, pipe, handle, err);
+}
+
+static int env_send_end(void *ctx, void *handle, struct error *err)
+{
+    struct sort_host *h = ctx;
+    return sort_peers_send_end(h->peers, handle, err);
+}
+
+static int env_fetch_records(void *ctx, unsigned from, const void *request, size_t len,
+                             struct bpipe **pipe, struct error *err)
+{
+    struct sort_host *h = ctx;
+    return sort_peers_fetch_records(h->peers, from, request, len, pipe, err);
+}
+
+/* --- output ----------------------------------------------------------------------------------- */
+
+static unsigned env_owner(void *ctx, const char *name)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_owner(&h->outputs, name);
+}
+
+static int env_output_check(void *ctx, const char *name, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_check(&h->outputs, name, err);
+}
+
+static int env_output_begin(void *ctx, const char *name, uint64_t size, struct sort_output **out,
+                            struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_begin(&h->outputs, name, size, out, err);
+}
+
+static int env_output_write(void *ctx, struct sort_output *out, const void *data, size_t len,
+                            struct error *err)
+{
+    (void)ctx;
+    return object_put_write((struct object_put *)out, data, len, err);
+}
+
+static int env_output_finish(void *ctx, struct sort_output *out, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_finish(&h->outputs, out, err);
+}
+
+static void env_output_discard(void *ctx, struct sort_output *out)
+{
+    (void)ctx;
+    object_put_abort((struct object_put *)out);
+}
+
+static int env_output_remember(void *ctx, const char *name, const struct sort_digest *order,
+                               struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_built_add(&h->outputs, name, order, err);
+}
+
+static int env_outputs_remembered(void *ctx,
+                                  void (*each)(void *arg, const struct sort_digest *order),
+                                  void *arg, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    return sort_built_each(&h->outputs, each, arg, err);
+}
+
+static bool env_output_stands(void *ctx, const char *name)
+{
+    const struct sort_host *h = ctx;
+    return sort_outputs_stand(&h->outputs, name);
+}
+
+static int env_outputs_prune(void *ctx, bool (*wanted)(void *arg, const char *name), void *arg,
+                             struct error *err)
+{
+    struct sort_host *h = ctx;
+    return sort_outputs_prune(&h->outputs, wanted, arg, err);
+}
+
+/* --- the kind --------------------------------------------------------------------------------- */
+
+static void host_free(void *self)
+{
+    struct sort_host *h = self;
+    sort_task_free(h->task);
+    sort_peers_free(h->peers);
+    sort_outputs_done(&h->outputs);
+    free(h->absent);
+    sort_plan_free(h->plan);
+    sort_spec_free(h->spec);
+    job_unref(h->job);
+    free(h);
+}
+DEFINE_CLEANUP(struct sort_host, host_free);
+
+/* As the job's document has it now. */
+static void host_leave_out(struct sort_host *h)
+{
+    for (size_t i = 0; i < h->job->without_count; i++) {
+        int number = sort_plan_number(h->plan, h->job->without[i]);
+        if (number < 0)
+            continue;
+        h->absent[number] = true;
+        sort_plan_leave_out(h->plan, (unsigned)number);
+    }
+}
+
+static int host_parse(struct sort_host *h, struct error *err)
+{
+    int code = sort_spec_parse(h->job->spec, &h->spec, err);
+    if (code == 0)
+        code = sort_plan_parse(h->job->plan, &h->plan, err);
+    if (code == 0)
+        code = bucket_props_from_json(h->plan->output_props, &h->outputs.props, err);
+    if (code != 0)
+        return code;
+    int number = sort_plan_number(h->plan, h->target->id);
+    if (number < 0)
+        return error_set(err, E_INVALID, "target '%s' does not take part in the job",
+                         h->target->id);
+    h->self = (unsigned)number;
+    h->absent = xcalloc(h->plan->count, sizeof *h->absent);
+    host_leave_out(h);
+    return 0;
+}
+
+static unsigned disks(const struct sort_host *h)
+{
+    _cleanup_mountpath_set_ const struct mountpath_set *set =
+        mountpaths_current(h->target->mountpaths);
+    return set->placed > 0 ? (unsigned)set->placed : 1;
+}
+
+static unsigned threads_of(const struct sort_host *h, const struct sort_threads_phase *phase,
+                           unsigned asked)
+{
+    return sort_threads_of(phase, asked, disks(h), sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+static unsigned create_threads_of(const struct sort_host *h)
+{
+    unsigned wanted = threads_of(h, &sort_threads_creating, h->spec->create_concurrency);
+    return sort_threads_create(wanted, h->plan->count, h->target->params.connections_max);
+}
+
+/* Every thread that creates shards may read from all the others at once. */
+static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
+{
+    size_t streams = (size_t)create_threads * h->plan->count;
+    size_t share = PEER_MEMORY / (streams > 0 ? streams : 1);
+    if (share > PEER_PIPE_BYTES)
+        return PEER_PIPE_BYTES;
+    return share > PEER_PIPE_MIN ? share : PEER_PIPE_MIN;
+}
+
+static void host_meet_peers(struct sort_host *h)
+{
+    h->peers = sort_peers_new(h->target->data_client, cold_client(h->target->cold), h->plan, h->job,
+                              h->self, pipe_bytes_of(h, create_threads_of(h)));
+}
+
+static int host_make_task(struct sort_host *h, struct error *err)
+{
+    const struct sort_task_config config = {
+        .job_id = h->job->id,
+        .spec = h->spec,
+        .env = &h->env,
+        .self = h->self,
+        .participants = (unsigned)h->plan->count,
+        .absent = h->absent,
+        .attempt = h->job->attempt,
+        .salt = h->plan->salt,
+        .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
+        .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
+        .window_max = param_live(h->target->params.sort_zstd_window),
+        .extract_threads = threads_of(h, &sort_threads_extracting, h->spec->extract_concurrency),
+        .create_threads = create_threads_of(h),
+    };
+    host_meet_peers(h);
+    return sort_task_new(&config, &h->task, err);
+}
+
+static int host_open(void *host, const struct job *job, void **self, struct error *err)
+{
+    _cleanup_(host_freep)
+    struct sort_host *h = xcalloc(1, sizeof *h);
+    h->target = host;
+    h->job = job_ref(job);
+    h->outputs.props = BUCKET_PROPS_DEFAULT;
+    h->env = (struct sort_env){.ctx = h,
+                               .pin_shards = env_pin_shards,
+                               .open_shard = env_open_shard,
+                               .read_key_map = env_read_key_map,
+                               .open_work_file = env_open_work_file,
+                               .claim_work = env_claim_work,
+                               .target_name = env_target_name,
+                               .send_begin = env_send_begin,
+                               .send_end = env_send_end,
+                               .fetch_records = env_fetch_records,
+                               .owner = env_owner,
+                               .output_check = env_output_check,
+                               .output_begin = env_output_begin,
+                               .output_write = env_output_write,
+                               .output_finish = env_output_finish,
+                               .output_discard = env_output_discard,
+                               .output_remember = env_output_remember,
+                               .outputs_remembered = env_outputs_remembered,
+                               .output_stands = env_output_stands,
+                               .outputs_prune = env_outputs_prune};
+    int code = host_parse(h, err);
+    h->pins = (struct sort_pins){.target = h->target,
+                                 .job = h->job,
+                                 .plan = h->plan,
+                                 .spec = h->spec,
+                                 .self = h->self,
+                                 .stopped = &h->stopped};
+    h->outputs.target = h->target;
+    h->outputs.job = h->job;
+    h->outputs.plan = h->plan;
+    h->outputs.spec = h->spec;
+    h->outputs.self = h->self;
+    h->outputs.stopped = &h->stopped;
+    if (code != 0)
+        return error_wrap(err, "job '%s'", job->id);
+    *self = steal(h);
+    return 0;
+}
+
+static int host_prepare(void *self, struct error *err)
+{
+    struct sort_host *h = self;
+    int code = job_files_begin(h->target->mountpaths, h->job, err);
+    if (code != 0)
+        return code;
+    if (h->task == NULL)
+        return host_make_task(h, err);
+    host_meet_peers(h);
+    return sort_task_again(h->task, h->job->attempt, h->absent, err);
+}
+
+static void host_again(void *self, const struct job *job)
+{
+    struct sort_host *h = self;
+    sort_peers_free(steal(h->peers));
+    job_unref(h->job);
+    h->job = job_ref(job);
+    host_leave_out(h);
+    h->pins.job = h->job;
+    h->outputs.job = h->job;
+    atomic_store(&h->stopped, false);
+}
+
+/* Who has restarted since the job was planned may have another address. */
+static void host_find_peers(struct sort_host *h)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
+    for (unsigned i = 0; i < h->plan->count; i++) {
+        const struct node *n = smap_node(&s->smap, h->plan->ids[i]);
+        if (n != NULL)
+            sort_peers_find(h->peers, i, n->data_url);
+    }
+}
+
+/* A name of the output template that exists already ends the job before it has begun. */
+static int refuse_existing_outputs(void *ctx, const struct list_page *page, struct error *err)
+{
+    const struct sort_host *h = ctx;
+    for (size_t i = 0; i < page->entry_count; i++) {
+        const char *name = page->entries[i].name;
+        if (output_is_named(h->spec, name))
+            return error_set(err, E_OBJECT_EXISTS,
+                             "'%s/%s' exists already and matches the output template '%s'; choose "
+                             "another template or bucket, or delete it first",
+                             h->spec->output_bucket, name, template_text(h->spec->output_template));
+    }
+    return 0;
+}
+
+static int host_run(void *self, struct error *err)
+{
+    struct sort_host *h = self;
+    int code = 0;
+    host_find_peers(h);
+    sort_outputs_again(&h->outputs);
+    if (h->spec->output_template != NULL) /* those of a key map are looked at when they are known */
+        code = sort_pins_each_page(&h->pins, h->plan->output_bucket_id,
+                                   template_prefix(h->spec->output_template),
+                                   refuse_existing_outputs, h, err);
+    if (code == 0)
+        code = sort_task_run(h->task, err);
+    return code != 0 ? code : sort_outputs_settle(&h->outputs, err);
+}
+
+static void host_stop(void *self)
+{
+    struct sort_host *h = self;
+    atomic_store(&h->stopped, true);
+    sort_task_stop(h->task);
+    sort_peers_stop(h->peers);
+}
+
+static void host_give_way(void *self)
+{
+    struct sort_host *h = self;
+    if (!sort_task_give_way(h->task))
+        return;
+    atomic_store(&h->stopped, true);
+    sort_peers_stop(h->peers);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int host_commit(void *self, struct error *err)
+{
+    const struct sort_host *h = self;
+    return sort_outputs_commit(&h->outputs, err);
+}
+
+static int host_undo(void *self, struct error *err)
+{
+    const struct sort_host *h = self;
+    return sort_outputs_undo(&h->outputs, err);
+}
+
+static json_t *host_status(void *self)
+{
+    const struct sort_host *h = self;
+    return h->task != NULL ? sort_task_status(h->task) : NULL;
+}
+
+const struct xaction_ops sort_xaction = {
+    .kind = "sort",
+    .open = host_open,
+    .again = host_again,
+    .prepare = host_prepare,
+    .run = host_run,
+    .stop = host_stop,
+    .give_way = host_give_way,
+    .commit = host_commit,
+    .undo = host_undo,
+    .status = host_status,
+    .free = host_free,
+};

@@ -1,0 +1,45 @@
+/* The input of a sort on one target: objects of the input bucket whose first owner it is, of those
+ * that the job has not gone on without, pinned by hard links under the job's directory, where they
+ * stay what they were whatever becomes of the objects.  Those in slices are brought there.
+ *
+ *     in-<series>-<32 hex digits>   a pin: the hash that the store names the object's file by
+ *     pinned                        written when all are there: their series, and what they are,
+ *                                   each with the stamp of its name and version
+ *
+ * With that list a target that has restarted finds the same input again.  Without it, or where one
+ * of its pins is gone, everything is pinned anew, in another series: no pin of an earlier one (its
+ * disk may come back) is taken for a newer one.  What comes besides when the job goes on without
+ * another target is pinned then, and added to the list. */
+#pragma once
+
+#include <stdatomic.h>
+
+#include "cluster/job.h"
+#include "sort/base/env.h"
+#include "sort/task/plan.h"
+#include "sort/spec/spec.h"
+#include "target/store/list.h"
+
+struct target;
+
+struct sort_pins {
+    struct target *target;
+    const struct job *job;
+    const struct sort_plan *plan;
+    const struct sort_spec *spec;
+    unsigned self; /* number of the target in the plan */
+    const atomic_bool *stopped;
+    atomic_ullong series;
+};
+
+typedef int sort_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
+
+/* As struct sort_env says of pin_shards() and open_shard(). */
+int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg,
+                   struct sort_pinned *pinned, struct error *err);
+int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err);
+
+/* Calls fn for page after page of this target's names in a bucket; E_ABORTED once stopped. */
+int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const char *prefix,
+                        int (*fn)(void *ctx, const struct list_page *page, struct error *err),
+                        void *ctx, struct error *err);

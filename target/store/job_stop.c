@@ -1,0 +1,48 @@
+#include "target/store/job_stop.h"
+
+#include <errno.h>
+#include <time.h>
+
+void job_stop_init(struct job_stop *s)
+{
+    atomic_init(&s->wanted, false);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t attr;
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &attr);
+    pthread_condattr_destroy(&attr);
+}
+
+void job_stop_done(struct job_stop *s)
+{
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+}
+
+void job_stop_now(struct job_stop *s)
+{
+    pthread_mutex_lock(&s->lock);
+    atomic_store(&s->wanted, true);
+    pthread_cond_broadcast(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool job_stop_pause(struct job_stop *s, uint64_t ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)(ms / 1000);
+    until.tv_nsec += (long)(ms % 1000) * 1000000;
+    if (until.tv_nsec >= 1000000000) {
+        until.tv_sec++;
+        until.tv_nsec -= 1000000000;
+    }
+    int rc = 0;
+    pthread_mutex_lock(&s->lock);
+    while (!s->wanted && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->changed, &s->lock, &until);
+    bool go_on = !s->wanted;
+    pthread_mutex_unlock(&s->lock);
+    return go_on;
+}

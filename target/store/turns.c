@@ -1,0 +1,169 @@
+#include "target/store/turns.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+
+#include "common/mem.h"
+#include "hrw/hrw.h"
+#include "io/pool.h"
+
+enum { SLOTS = 1024 };
+
+struct turn {
+    struct turn *next;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+/* Who has come for one name; there while any has. */
+struct line {
+    struct line *next; /* in its slot */
+    struct turns *turns;
+    struct turn *first, **last;
+    uint64_t bucket_id;
+    size_t slot;
+    char name[];
+};
+
+struct turns {
+    struct pool *pool;
+    size_t most;
+    pthread_mutex_t lock; /* of what follows */
+    size_t count;
+    struct line *slots[SLOTS];
+};
+
+struct turns *turns_new(struct pool *pool, size_t most)
+{
+    struct turns *t = xcalloc(1, sizeof *t);
+    t->pool = pool;
+    t->most = most;
+    pthread_mutex_init(&t->lock, NULL);
+    return t;
+}
+
+void turns_free(struct turns *t)
+{
+    if (t == NULL)
+        return;
+    pthread_mutex_destroy(&t->lock);
+    free(t);
+}
+
+static struct line **find(struct turns *t, size_t slot, uint64_t bucket_id, const char *name)
+{
+    struct line **at = &t->slots[slot];
+    while (*at != NULL && ((*at)->bucket_id != bucket_id || strcmp((*at)->name, name) != 0))
+        at = &(*at)->next;
+    return at;
+}
+
+/* The next one's turn; NULL: nobody waits, and the line is gone. */
+static struct turn *take_first(struct line *l)
+{
+    struct turns *t = l->turns;
+    pthread_mutex_lock(&t->lock);
+    struct turn *turn = l->first;
+    if (turn != NULL) {
+        l->first = turn->next;
+        if (l->first == NULL)
+            l->last = &l->first;
+        t->count--;
+    } else {
+        *find(t, l->slot, l->bucket_id, l->name) = l->next;
+    }
+    pthread_mutex_unlock(&t->lock);
+    if (turn == NULL)
+        free(l);
+    return turn;
+}
+
+static void run(void *arg)
+{
+    struct line *l = arg;
+    for (struct turn *turn; (turn = take_first(l)) != NULL;) {
+        turn->fn(turn->arg);
+        free(turn);
+    }
+}
+
+static struct line *line_new(struct turns *t, size_t slot, uint64_t bucket_id, const char *name)
+{
+    size_t len = strlen(name);
+    struct line *l = xcalloc(1, sizeof *l + len + 1);
+    l->turns = t;
+    l->last = &l->first;
+    l->bucket_id = bucket_id;
+    l->slot = slot;
+    memcpy(l->name, name, len + 1);
+    return l;
+}
+
+static void append(struct line *l, struct turn *turn)
+{
+    *l->last = turn;
+    l->last = &turn->next;
+    l->turns->count++;
+}
+
+/* With the lock held.  A new line is run by the pool. */
+static int enter_locked(struct turns *t, size_t slot, uint64_t bucket_id, const char *name,
+                        struct turn *turn, struct error *err)
+{
+    if (t->count >= t->most)
+        return error_set(err, E_OVERLOAD, "%zu writes wait for their turn, the limit", t->count);
+    struct line **at = find(t, slot, bucket_id, name);
+    if (*at != NULL) {
+        append(*at, turn);
+        return 0;
+    }
+    struct line *l = line_new(t, slot, bucket_id, name);
+    int code = pool_submit(t->pool, run, l, err); /* it begins when the lock is free */
+    if (code != 0) {
+        free(l);
+        return code;
+    }
+    *at = l;
+    append(l, turn);
+    return 0;
+}
+
+int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
+                void *arg, struct error *err)
+{
+    size_t slot = hrw_key(bucket_id, name, strlen(name)) % SLOTS;
+    struct turn *turn = xcalloc(1, sizeof *turn);
+    *turn = (struct turn){.fn = fn, .arg = arg};
+    pthread_mutex_lock(&t->lock);
+    int code = enter_locked(t, slot, bucket_id, name, turn, err);
+    pthread_mutex_unlock(&t->lock);
+    if (code != 0)
+        free(turn);
+    return code;
+}
+
+bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name)
+{
+    size_t slot = hrw_key(bucket_id, name, strlen(name)) % SLOTS;
+    pthread_mutex_lock(&t->lock);
+    bool busy = *find(t, slot, bucket_id, name) != NULL;
+    pthread_mutex_unlock(&t->lock);
+    return busy;
+}
+
+static void has_turn(void *arg)
+{
+    sem_post(arg);
+}
+
+int turns_await(struct turns *t, uint64_t bucket_id, const char *name, struct error *err)
+{
+    sem_t turn;
+    sem_init(&turn, 0, 0);
+    int code = turns_enter(t, bucket_id, name, has_turn, &turn, err);
+    while (code == 0 && sem_wait(&turn) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&turn);
+    return code;
+}

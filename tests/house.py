@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""The sizes that keep the house readable, and its form.
+
+    house.py [ROOT]     lines, functions, files, folders, READMEs of rooms
+    house.py --format   clang-format over all of C
+
+Lines of C have at most 100 columns, functions of C 60 lines, files 600, folders 60 .c and
+.h files: unit tests, fuzzers and testing/ do not count there.  The README of a room names every
+source in it.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import unicodedata
+
+LINE, FUNCTION, FILE, FOLDER = 100, 60, 600, 60
+TEST = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
+FORMAT = "clang-format-14"
+
+
+def files_of(root):
+    out = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False)
+    if out.returncode == 0:
+        yield from (f for f in out.stdout.splitlines() if os.path.isfile(os.path.join(root, f)))
+        return
+    for at, directories, files in os.walk(root):  # a tree without git: of an archive
+        directories[:] = sorted(d for d in directories
+                                if not d.startswith((".", "build")) and d != "__pycache__")
+        yield from (os.path.relpath(os.path.join(at, f), root) for f in sorted(files))
+
+
+def columns(line):
+    """What a terminal takes for it."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF"
+               else 1 for c in line)
+
+
+def functions(lines):
+    """(name's line, number of lines) of each function, by its braces in the first column."""
+    begin = None
+    for number, line in enumerate(lines, 1):
+        if line == "{":
+            begin = number
+        elif line == "}" and begin is not None:
+            yield begin - 1, number - begin + 1
+            begin = None
+
+
+def check_text(path, lines):
+    for number, line in enumerate(lines, 1):
+        if not path.endswith(".py") and columns(line) > LINE:
+            yield f"{path}:{number}: {columns(line)} columns, at most {LINE}: break the line"
+    if len(lines) > FILE:
+        yield f"{path}: {len(lines)} lines, at most {FILE}: part the file"
+    if path.endswith(".c"):
+        for number, length in functions(lines):
+            if length > FUNCTION:
+                yield f"{path}:{number}: {length} lines, at most {FUNCTION}: part the function"
+
+
+def check_folders(paths):
+    folders = {}
+    for path in paths:
+        if path.endswith((".c", ".h")) and not TEST.search(path):
+            folders.setdefault(os.path.dirname(path), []).append(path)
+    for folder, files in sorted(folders.items()):
+        if len(files) > FOLDER:
+            yield f"{folder}/: {len(files)} files, at most {FOLDER}: make a room of some"
+
+
+def check_readmes(root, paths):
+    """A room is a folder of target/, proxy/, sort/ or api/ctl/ that has a README."""
+    for readme in paths:
+        room = os.path.dirname(readme)
+        if os.path.basename(readme) != "README.md" or os.path.dirname(room) not in (
+                "target", "proxy", "sort", "api/ctl"):
+            continue
+        with open(os.path.join(root, readme), encoding="utf-8") as f:
+            text = f.read()
+        stems = {os.path.splitext(os.path.basename(p))[0] for p in paths
+                 if os.path.dirname(p) == room and p.endswith((".c", ".h")) and not TEST.search(p)}
+        named = set(re.findall(r"^\| `([a-z0-9_]+)` \|", text, re.M))
+        for stem in sorted(stems - named):
+            yield f"{readme}: its table has no row for {stem}"
+        for stem in sorted(named - stems):
+            yield f"{readme}: its table has {stem}, which is not there"
+
+
+def check(root):
+    paths = list(files_of(root))
+    for path in paths:
+        if path.endswith((".c", ".h", ".py")):
+            with open(os.path.join(root, path), encoding="utf-8") as f:
+                yield from check_text(path, f.read().split("\n")[:-1])
+    yield from check_folders(paths)
+    yield from check_readmes(root, paths)
+
+
+def check_format(root):
+    sources = [p for p in files_of(root) if p.endswith((".c", ".h"))]
+    for at in range(0, len(sources), 100):
+        done = subprocess.run([FORMAT, "--dry-run", "-Werror", *sources[at:at + 100]], cwd=root,
+                              capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            yield from sorted({f"{line.split(':')[0]}: not formatted; run {FORMAT} -i on it"
+                               for line in done.stderr.splitlines() if ": error:" in line}
+                              or {done.stderr})
+
+
+def main(args):
+    root = os.path.abspath(os.path.join(os.path.dirname(__file__), ".."))
+    wrong = list(check_format(root) if args == ["--format"] else
+                 check(os.path.abspath(args[0]) if args else root))
+    print("\n".join(wrong + [f"{len(wrong)} objections"]))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
