@@ -125,6 +125,35 @@ static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
     return owners_has(&owners, t->id);
 }
 
+static void env_pending(void *ctx, uint64_t bucket_id, const char *name, int64_t written_ms)
+{
+    struct target *t = ctx;
+    back_note(t->back, bucket_id, name, written_ms);
+}
+
+static bool env_uploading(void *ctx, uint64_t bucket_id, const char *name)
+{
+    struct target *t = ctx;
+    return back_is_uploading(t->back, bucket_id, name);
+}
+
+/* --- what membership asks --------------------------------------------------------------------- */
+
+static void lease(struct target *t, int64_t sent_ms, uint64_t lease_ms)
+{
+    copies_lease(t->copies, sent_ms, lease_ms);
+}
+
+/* What is here and not yet where it belongs, and what is nowhere any more. */
+static void add_capacity(struct target *t, json_t *capacity)
+{
+    struct back_count back = back_count(t->back);
+    json_object_set_new(capacity, "lost", json_integer((json_int_t)losses_count(t->losses)));
+    json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back.waiting));
+    json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back.late));
+    json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back.oldest_ms));
+}
+
 /* --- a new state ------------------------------------------------------------------------------ */
 
 void target_readiness(struct target *t, bool synced, struct readiness *out)
@@ -239,6 +268,7 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->params = *params;
     *params = (struct target_params){0};
     t->id = t->params.id;
+    t->slices = &ec_hooks;
     t->space = space_limits_of(&t->params);
     t->ready_fd = ready_fd;
     t->lock_fd = -1;
@@ -307,8 +337,12 @@ static int start_auth(struct target *t, struct error *err)
 static int start_store(struct target *t, struct error *err)
 {
     (void)err;
-    t->object_env = (struct object_env){
-        .ctx = t, .map = env_map, .job_committed = env_job_committed, .owns = env_owns};
+    t->object_env = (struct object_env){.ctx = t,
+                                        .map = env_map,
+                                        .job_committed = env_job_committed,
+                                        .owns = env_owns,
+                                        .pending = env_pending,
+                                        .uploading = env_uploading};
     t->store = object_store_new(&(struct object_store_config){
         .mountpaths = t->mountpaths,
         .env = &t->object_env,
@@ -465,7 +499,8 @@ static int start_servers(struct target *t, struct error *err)
 
 static int start_member(struct target *t, struct error *err)
 {
-    return member_new(t, &t->member, err);
+    static const struct member_hooks hooks = {.lease = lease, .capacity = add_capacity};
+    return member_new(t, &hooks, &t->member, err);
 }
 
 int target_start(struct target *t, struct error *err)

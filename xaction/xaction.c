@@ -504,6 +504,21 @@ void xactions_release(struct xactions *x, const char *job_id)
     pthread_mutex_unlock(&x->lock);
 }
 
+bool xactions_hold_attempt(struct xactions *x, const char *job_id, const char *kind,
+                           uint64_t attempt)
+{
+    const void *self = xactions_hold(x, job_id, kind);
+    if (self == NULL)
+        return false;
+    pthread_mutex_lock(&x->lock);
+    const struct xaction_ops *ops = entry_find(x, job_id)->ops;
+    pthread_mutex_unlock(&x->lock);
+    if (ops->attempt == NULL || ops->attempt(self) == attempt)
+        return true;
+    xactions_release(x, job_id);
+    return false;
+}
+
 static bool entry_over(const struct entry *e)
 {
     return (e->state == XACTION_COMMITTED || e->state == XACTION_STOPPED) && !e->busy &&

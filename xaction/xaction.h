@@ -70,6 +70,8 @@ struct xaction_ops {
     int (*undo)(void *self, struct error *err);
     /* From ready on; may be NULL in between. */
     json_t *(*status)(void *self);
+    /* The attempt that `self` is at, by its own state.  NULL: the kind has one attempt. */
+    uint64_t (*attempt)(const void *self);
     /* Nobody holds the job any more (see xactions_hold). */
     void (*free)(void *self);
 };
@@ -116,6 +118,9 @@ json_t *xactions_report(struct xactions *x, const char *job_id);
  * NULL where there is none. */
 void *xactions_hold(struct xactions *x, const char *job_id, const char *kind);
 void xactions_release(struct xactions *x, const char *job_id);
+/* As xactions_hold(), and only if it is at this attempt. */
+bool xactions_hold_attempt(struct xactions *x, const char *job_id, const char *kind,
+                           uint64_t attempt);
 /* After the documents have come from the primary: what has ended there, or is no longer there, is
  * ordered to be committed or stopped, and dropped once that is done; so is what goes on without this node.  Jobs begin here only when
  * they are in the documents. */

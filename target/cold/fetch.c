@@ -21,7 +21,6 @@
 #include "target/cold/ranges.h"
 #include "target/copies/copies.h"
 #include "target/node/miss.h"
-#include "target/http/object_routes.h"
 #include "target/store/turns.h"
 
 struct waiter {
@@ -183,7 +182,7 @@ static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_s
         cold_stream_reply(f, call);
     } else if (state == FETCH_WHOLE) {
         call->validated = true; /* just now */
-        object_read_serve(call);
+        call->serve(call);
     } else if (state == FETCH_NO_ROOM) {
         cold_pass(f->cold, call);
     } else {

@@ -9,7 +9,6 @@
 #include "target/cold/internal.h"
 #include "target/cold/fresh_rule.h"
 #include "target/node/miss.h"
-#include "target/http/object_routes.h"
 
 enum { SLOTS = 256, NOTES = 1 << 15, PAUSES = 64 };
 
@@ -191,7 +190,7 @@ static void serve_asker(const struct question *q, struct object_call *call, enum
     if (verdict == UNKNOWN && q->stale_ok)
         http_reply_header(call->req, "Dfc-Stale", "true");
     if (verdict == FRESH || (verdict == UNKNOWN && q->stale_ok)) {
-        object_read_serve(call);
+        call->serve(call);
     } else if (verdict == CHANGED) {
         call->replaces = q->version;
         cold_serve(call);

@@ -19,7 +19,6 @@
 #include "target/cold/internal.h"
 #include "target/cold/list_pages.h"
 #include "target/node/member.h"
-#include "target/http/object_routes.h"
 
 /* A backend may answer with empty pages that lead on; and the one item that begins a page may be
  * the common prefix that the page before ended with. */

@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/node/miss.h"
-#include "target/http/object_routes.h"
+#include "target/node/reply.h"
 
 /* --- which range ------------------------------------------------------------------------------ */
 

@@ -24,7 +24,7 @@
 #include "io/reader.h"
 #include "target/cold/back.h"
 #include "target/backend/upload.h"
-#include "target/http/object_routes.h"
+#include "target/node/reply.h"
 #include "target/store/turns.h"
 
 struct cold_write {
@@ -255,7 +255,7 @@ static void delete_run(void *arg)
     metric_add(code == 0 || code == E_OBJECT_NOT_FOUND ? c->written : c->not_written, 1);
     if (code == 0)
         http_reply_empty(call->req, 204);
-    else if (!object_delete_again(call))
+    else if (!call->again(call))
         object_call_fail(call, "delete", &err);
     log_set_request(NULL);
     free(w);

@@ -96,6 +96,9 @@ bool copies_may_answer(const struct object_call *call);
 bool copies_may_answer_beside(const struct object_call *call);
 /* here(call), when it is. */
 void copies_read(struct object_call *call, void (*here)(struct object_call *call));
+/* Sends a client to the owner that acts by the state in force, or says why there is none.  False:
+ * this target acts by now, and goes on as such. */
+bool copies_send_on(struct object_call *call);
 /* A comparison alone, in the name's turn, for who looks anew when this returns, and asks
  * copies_may_answer() then.  Waits. */
 int copies_compare_wait(struct object_call *call, struct error *err);

@@ -9,14 +9,12 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "target/cold/back.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/copies/acting.h"
 #include "target/format/ec_manifest.h"
 #include "target/copies/hear.h"
 #include "target/node/member.h"
-#include "target/http/object_routes.h"
 #include "target/node/target.h"
 #include "target/copies/through.h"
 
@@ -300,7 +298,7 @@ static bool take_miss(struct object_call *call)
     if (call->asked || copies_are_several(call->bucket) ||
         !earlier_is_asked(call->target, call->state, call->bucket, call->name, false))
         return false;
-    earlier_serve(call, object_read_serve);
+    earlier_serve(call, call->serve);
     return true;
 }
 
@@ -400,7 +398,7 @@ static void look(void *arg)
     else
         reply_held(
             call->req, &held,
-            back_is_uploading(t->back, call->bucket_id, http_path_param(call->req, "object")));
+            t->object_env.uploading(t, call->bucket_id, http_path_param(call->req, "object")));
 }
 
 static int parse_held(struct http_request *req, uint64_t *bucket_id, bool *ahead, struct error *err)

@@ -12,8 +12,8 @@
 #include "io/bpipe.h"
 #include "target/format/ec_manifest.h"
 #include "target/copies/object_copy.h"
-#include "target/http/object_routes.h"
 #include "target/copies/staged.h"
+#include "target/node/reply.h"
 #include "target/node/target.h"
 
 enum { PIPE_BYTES = 256 << 10 };

@@ -12,7 +12,6 @@
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/copies/object_copy.h"
-#include "target/sort/host.h"
 #include "target/node/target.h"
 #include "xaction/xaction.h"
 
@@ -134,11 +133,8 @@ static int hold_attempt(struct target *t, const char *job_id, const char *attemp
                                     : error_set(err, E_INVALID, "the attempt's number is missing");
     if (code != 0)
         return code;
-    const struct sort_host *host = xactions_hold(t->xactions, job_id, "sort");
-    if (host != NULL && sort_host_attempt(host) == attempt)
+    if (xactions_hold_attempt(t->xactions, job_id, "sort", attempt))
         return 0;
-    if (host != NULL)
-        xactions_release(t->xactions, job_id);
     return error_set(err, E_JOB_NOT_FOUND, "target '%s' does not run job '%s', attempt %llu", t->id,
                      job_id, (unsigned long long)attempt);
 }

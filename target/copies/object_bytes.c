@@ -2,7 +2,7 @@
 
 #include "common/mem.h"
 #include "io/file.h"
-#include "target/slices/source.h"
+#include "target/format/ec_manifest.h"
 #include "target/node/target.h"
 
 enum { PIECE = 256 << 10 };
@@ -29,24 +29,10 @@ static int each_of_file(const struct object *o, ec_take_fn *take, void *ctx, str
     return code;
 }
 
-static int each_of_slices(struct target *t, uint64_t bucket_id, const struct object *o,
-                          ec_take_fn *take, void *ctx, struct error *err)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    struct ec_reading r = {.target = t, .state = s, .bucket_id = bucket_id, .name = o->attr.name};
-    struct ec_bad bad;
-    int code = ec_manifest_parse(o->attr.slices, &r.manifest, err);
-    if (code != 0)
-        return code;
-    code = ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &bad, err);
-    ec_source_report(&r, &bad);
-    return code;
-}
-
 int object_bytes_each(struct target *t, uint64_t bucket_id, const struct object *o,
                       ec_take_fn *take, void *ctx, struct error *err)
 {
     if (o->attr.slices != NULL)
-        return each_of_slices(t, bucket_id, o, take, ctx, err);
+        return t->slices->each(t, bucket_id, o, take, ctx, err);
     return each_of_file(o, take, ctx, err);
 }

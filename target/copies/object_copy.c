@@ -6,15 +6,14 @@
 #include "cluster/location.h"
 #include "common/clock.h"
 #include "common/mem.h"
-#include "target/cold/back.h"
 #include "target/backend/meta.h"
 #include "target/copies/copies.h"
+#include "target/node/reply.h"
 #include "target/store/copy_rule.h"
 #include "target/copies/earlier.h"
 #include "target/format/ec_manifest.h"
 #include "target/copies/hidden.h"
 #include "target/copies/object_bytes.h"
-#include "target/http/object_routes.h"
 #include "target/node/target.h"
 
 enum {
@@ -397,7 +396,7 @@ static int store_here(struct object_copier *c, const struct from *from,
     }
     code = object_put_commit_wait(v.put, err);
     if (code == 0 && spec->pending)
-        back_note(c->target->back, spec->bucket_id, spec->name, clock_wall_ms());
+        c->target->object_env.pending(c->target, spec->bucket_id, spec->name, clock_wall_ms());
     return code;
 }
 

@@ -8,7 +8,7 @@
 #include "common/mem.h"
 #include "io/bpipe.h"
 #include "target/format/ec_manifest.h"
-#include "target/http/object_routes.h"
+#include "target/node/reply.h"
 #include "target/node/target.h"
 
 enum { PIPE_BYTES = 1 << 20, PIECE = 256 << 10 };

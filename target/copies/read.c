@@ -12,7 +12,6 @@
 #include "target/copies/acting.h"
 #include "target/copies/earlier.h"
 #include "target/copies/mend.h"
-#include "target/http/object_routes.h"
 #include "target/node/target.h"
 #include "target/copies/through.h"
 #include "target/store/turns.h"
@@ -90,6 +89,25 @@ struct reading {
     void (*here)(struct object_call *call);
 };
 
+bool copies_send_on(struct object_call *call)
+{
+    struct owners o = {0};
+    const struct bucket *b;
+    const struct cluster_state *s;
+    struct error err = ERROR_INIT;
+    int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
+    call->beside = false;
+    if (code == E_STALE_MAP && o.acting != NULL) {
+        if (object_call_is_read(call))
+            metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
+        object_call_redirect(call, s, b, o.acting);
+    } else if (code != 0) {
+        object_call_fail(call, object_call_is_read(call) ? "get" : "delete", &err);
+    }
+    state_unref(s);
+    return code != 0;
+}
+
 /* What is damaged here goes out of the way of a good copy, which the comparison brings. */
 static void check_doubted(struct target *t, uint64_t bucket_id, const char *name)
 {
@@ -103,7 +121,7 @@ static void check_doubted(struct target *t, uint64_t bucket_id, const char *name
 
 static void read_again(struct object_call *call)
 {
-    copies_read(call, object_read_serve);
+    copies_read(call, call->serve);
 }
 
 /* There is no room for its bytes here: they come from who has them, through this target, if it is
@@ -145,7 +163,7 @@ static void read_run(void *arg)
         code = read_from(call, &compared, &err);
     else if (code == 0)
         r->here(call);
-    if (code != 0 && (code != E_STALE_MAP || !object_call_send_on(call)))
+    if (code != 0 && (code != E_STALE_MAP || !copies_send_on(call)))
         object_call_fail(call, "get", &err);
     log_set_request(NULL);
     free(r);

@@ -4,7 +4,6 @@
 #include "common/metrics.h"
 #include "target/copies/copies.h"
 #include "target/format/ec_manifest.h"
-#include "target/slices/mend.h"
 #include "target/copies/losses.h"
 #include "target/copies/mend.h"
 #include "target/node/target.h"
@@ -14,7 +13,7 @@ void repair_wanted(struct target *t, uint64_t bucket_id, const char *name)
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     if (ec_is_slices_bucket(bucket_id)) {
         metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
-        ec_mend_slice(t, bucket_id, name);
+        t->slices->wanted(t, bucket_id, name);
         return;
     }
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);

@@ -8,7 +8,7 @@
 #include "net/http_pipe.h"
 #include "target/node/call.h"
 #include "target/copies/earlier.h"
-#include "target/http/object_routes.h"
+#include "target/node/reply.h"
 #include "target/node/target.h"
 
 enum { PIPE_BYTES = 256 << 10, LINES_MAX = 8 };

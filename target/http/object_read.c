@@ -17,6 +17,7 @@
 #include "common/mem.h"
 #include "io/meter.h"
 #include "io/reader.h"
+#include "target/node/reply.h"
 #include "target/store/access.h"
 #include "target/backend/meta.h"
 #include "target/node/call.h"
@@ -34,19 +35,6 @@
 enum { OBJECT_DOUBTED = OBJECT_WAITS + 1 };
 
 /* --- headers ---------------------------------------------------------------------------------- */
-
-void object_reply_meta(struct http_request *req, const struct attr *a, bool to_peer)
-{
-    size_t pos = 0;
-    const char *name, *value;
-    while (attr_meta_next(a, &pos, &name, &value)) {
-        if (!to_peer && strcmp(name, OBJECT_BACKEND_ENCODING) == 0)
-            continue; /* clients get Content-Encoding */
-        char header[sizeof OBJECT_META_PREFIX + ATTR_META_MAX];
-        snprintf(header, sizeof header, OBJECT_META_PREFIX "%s", name);
-        http_reply_header(req, header, value);
-    }
-}
 
 static void put_validators(struct http_request *req, const struct attr *a, const char *etag)
 {
@@ -469,7 +457,7 @@ static void send_on(struct object_call *call, int code)
     if (code == E_CORRUPT ||
         (code == E_OBJECT_NOT_FOUND && object_seems_lost(t->store, call->bucket->id, call->name)))
         repair_wanted(t, call->bucket->id, call->name);
-    if (!object_call_send_on(call))
+    if (!copies_send_on(call))
         serve_here(call);
 }
 

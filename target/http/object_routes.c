@@ -34,7 +34,7 @@ static bool is_repeated(struct object_call *call, const struct error *err)
     if (err->code != E_STALE_MAP || !copies_are_several(call->bucket) || goes_into_turn ||
         call->repeated++ >= REPEATED_MAX)
         return false;
-    if (!object_call_send_on(call))
+    if (!copies_send_on(call))
         serve_delete(call);
     return true;
 }
@@ -104,6 +104,7 @@ static void delete_asked(void *arg, const struct earlier_answer *a, const struct
 
 static void serve_delete(struct object_call *call)
 {
+    call->again = object_delete_again;
     struct error err = ERROR_INIT;
     if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0) {
         object_call_fail(call, "delete", &err);

@@ -32,6 +32,7 @@
 #include "target/copies/copies.h"
 #include "target/copies/earlier.h"
 #include "target/format/ec_manifest.h"
+#include "target/node/reply.h"
 #include "target/slices/write.h"
 #include "target/copies/fan.h"
 #include "target/copies/hand_on.h"
@@ -95,57 +96,6 @@ static void request_ended(void *arg)
 
 /* --- storing ---------------------------------------------------------------------------------- */
 
-static json_t *checksum_doc(const struct attr *a)
-{
-    char hex[2 * CHECKSUM_MAX + 1];
-    checksum_hex(&a->checksum, hex);
-    return json_pack("{ss ss}", "type", checksum_name(a->checksum.type), "value", hex);
-}
-
-static json_t *staged_doc(const struct attr *a)
-{
-    return json_pack("{sI so}", "size", (json_int_t)a->size, "checksum", checksum_doc(a));
-}
-
-/* Written by hand: a document of jansson costs 2 us of a small PUT. */
-static void put_stored(struct buf *out, const struct attr *a, const char *version, const char *etag)
-{
-    char hex[2 * CHECKSUM_MAX + 1];
-    checksum_hex(&a->checksum, hex);
-    buf_printf(out,
-               "{\"size\":%llu,\"checksum\":{\"type\":\"%s\",\"value\":\"%s\"},"
-               "\"version\":\"%s\",\"etag\":\"",
-               (unsigned long long)a->size, checksum_name(a->checksum.type), hex, version);
-    buf_put_json_escaped(out, etag, strlen(etag));
-    buf_puts(out, "\"}");
-}
-
-static void reply_stored(const struct object_call *call, const struct attr *a)
-{
-    struct http_request *req = call->req;
-    char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX];
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    version_format(&a->version, version);
-    object_call_etag(call, a, etag);
-    put_stored(&text, a, version, etag);
-    http_reply_header(req, "ETag", etag);
-    http_reply_data(req, 200, "application/json", text.data, text.len);
-}
-
-void object_reply_stored(const struct object_call *call, const struct attr *attr, const char *etag)
-{
-    if (attr != NULL) {
-        reply_stored(call, attr);
-        return;
-    }
-    json_t *doc = json_pack("{ss}", "etag", etag);
-    if (*etag != '\0')
-        http_reply_header(call->req, "ETag", etag);
-    http_reply_json(call->req, 200, doc);
-    json_decref(doc);
-}
-
 static void stored(void *arg, const struct attr *attr, const struct error *err)
 {
     struct object_call *call = arg;
@@ -155,7 +105,7 @@ static void stored(void *arg, const struct attr *attr, const struct error *err)
     if (attr != NULL && attr_is_pending(attr))
         back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
     if (attr != NULL && ec_manifest_show(&shown, &copy) == 0)
-        reply_stored(call, &shown);
+        object_reply_stored(call, &shown, NULL);
     else
         object_call_fail(call, "put", &copy);
     log_set_request(NULL);
@@ -183,7 +133,7 @@ static void stage(struct object_call *call, struct object_put *put)
     else if (id == NULL)
         error_set(&err, E_INVALID, "a staged copy has " OBJECT_STAGE_HEADER);
     else if (object_put_finish(put, &err) == 0) {
-        json_t *doc = staged_doc(object_put_attr(put));
+        json_t *doc = object_reply_size(object_put_attr(put));
         if (staged_keep(call->target->copies->staged, id, clock_ms(), put, &err) == 0) {
             http_reply_json(call->req, 200, doc);
             put = NULL;
@@ -442,6 +392,7 @@ static void write_begin(struct http_request *req, bool from_peer)
     static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
     struct object_call *call = object_call_new(req);
     call->from_peer = from_peer;
+    call->is_copy = put_is_copy(call);
     struct object_put *put = NULL;
     enum admit_verdict verdict = object_call_admit(call);
     if (verdict == ADMIT_SERVE && must_ask(call)) {

@@ -10,6 +10,7 @@
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
 #include "target/format/ec_manifest.h"
+#include "target/node/reply.h"
 #include "target/slices/write.h"
 #include "target/copies/hidden.h"
 #include "target/copies/hollow.h"

@@ -6,11 +6,8 @@
 #include "cluster/owners.h"
 #include "common/log.h"
 #include "target/format/attr.h"
-#include "target/copies/acting.h"
 #include "target/node/keeper.h"
 #include "target/node/member.h"
-#include "target/http/object_routes.h"
-#include "target/http/put_spec.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
 
@@ -34,18 +31,18 @@ struct object_call *object_call_new(struct http_request *req)
     return call;
 }
 
-static void redirect(const struct object_call *call, const struct cluster_state *s,
-                     const struct admit_answer *a)
+void object_call_redirect(const struct object_call *call, const struct cluster_state *s,
+                          const struct bucket *bucket, const struct node *owner)
 {
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
-    location_put_target(&url, a->owner, s, a->bucket, call->name, http_raw_query(call->req));
+    location_put_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
     struct error err;
     if (http_body_comes_once(call->req)) {
         error_set(&err, E_WRONG_OWNER,
                   "target '%s' owns '%s', and a chunked body without 'Expect: 100-continue' cannot "
                   "follow a redirect; send the request to a proxy",
-                  a->owner->id, call->name);
+                  owner->id, call->name);
         http_reply_error(call->req, &err);
         return;
     }
@@ -63,7 +60,7 @@ static bool must_pass(const struct object_call *call)
            bucket_has_copies(call->bucket);
 }
 
-static bool is_read(const struct object_call *call)
+bool object_call_is_read(const struct object_call *call)
 {
     enum http_method m = http_method(call->req);
     return !call->holder && (m == HTTP_GET || m == HTTP_HEAD);
@@ -79,8 +76,8 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
                                .holder = call->holder,
-                               .copy = put_is_copy(call),
-                               .reads = is_read(call)};
+                               .copy = call->is_copy,
+                               .reads = object_call_is_read(call)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;
@@ -91,7 +88,7 @@ enum admit_verdict object_call_admit(struct object_call *call)
     if (call->passes)
         a.verdict = ADMIT_SERVE;
     if (a.verdict == ADMIT_REDIRECT)
-        redirect(call, call->state, &a);
+        object_call_redirect(call, call->state, a.bucket, a.owner);
     else if (a.verdict == ADMIT_REFUSE)
         http_reply_error(call->req, &err);
     return a.verdict;
@@ -160,26 +157,6 @@ void object_call_start(struct object_call *call, void (*serve)(struct object_cal
 void object_call_run(struct http_request *req, void (*serve)(struct object_call *call))
 {
     object_call_start(object_call_new(req), serve);
-}
-
-bool object_call_send_on(struct object_call *call)
-{
-    struct owners o = {0};
-    const struct bucket *b;
-    const struct cluster_state *s;
-    struct error err = ERROR_INIT;
-    int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
-    call->beside = false;
-    if (code == E_STALE_MAP && o.acting != NULL) {
-        if (is_read(call))
-            metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
-        const struct admit_answer a = {.bucket = b, .owner = o.acting};
-        redirect(call, s, &a);
-    } else if (code != 0) {
-        object_call_fail(call, is_read(call) ? "get" : "delete", &err);
-    }
-    state_unref(s);
-    return code != 0;
 }
 
 void object_call_fail(const struct object_call *call, const char *what, struct error *err)

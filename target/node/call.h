@@ -32,6 +32,7 @@ struct object_call {
     bool has_turn;         /* … and waited for its turn (renames.h) */
     struct source *source; /* of a copy within the backend (cold/rename.h) */
     bool from_peer;        /* a PUT at the data listener: a copy (object_copy.h) … */
+    bool is_copy;          /* … of what every owner has, rather than a write (put_spec.h) … */
     struct copy_rule rule; /* … and what it may take the place of */
     bool validated;        /* the backend need not be asked (cold/fresh.h) */
     struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
@@ -55,6 +56,8 @@ struct object_call {
     struct object_held earlier; /* … and what they have */
     void (*here)(struct object_call *call); /* where a GET goes on that found it here after all */
     size_t miss_at;        /* of a GET that found nothing: the next source (miss.h) */
+    /* Of a DELETE that met a rename: it waits for its turn.  True: it will be answered. */
+    bool (*again)(struct object_call *call);
     void (*serve)(struct object_call *call);
 };
 
@@ -75,9 +78,11 @@ void object_call_run(struct http_request *req, void (*serve)(struct object_call 
 /* The same for a call whose body has been read, made by object_call_new(). */
 void object_call_start(struct object_call *call, void (*serve)(struct object_call *call));
 
-/* To the owner that acts by the state in force, or why there is none.  False: it is this target by
- * now, which goes on as such. */
-bool object_call_send_on(struct object_call *call);
+/* Is it a client's GET or HEAD? */
+bool object_call_is_read(const struct object_call *call);
+/* Replies with a redirect to `owner`, by that state. */
+void object_call_redirect(const struct object_call *call, const struct cluster_state *s,
+                          const struct bucket *bucket, const struct node *owner);
 /* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
 void object_call_fail(const struct object_call *call, const char *what, struct error *err);
 /* The conditional headers against what is there (NULL: nothing). */

@@ -9,10 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/node/admit.h"
-#include "target/cold/back.h"
-#include "target/copies/copies.h"
 #include "target/node/keeper.h"
-#include "target/copies/losses.h"
 #include "target/node/member_plan.h"
 #include "target/store/quarantine.h"
 #include "target/node/readiness.h"
@@ -23,6 +20,7 @@
 /* Everything but `target` belongs to the control loop's thread. */
 struct member {
     struct target *target;
+    struct member_hooks hooks;
     struct loop_timer *timer;
     struct member_plan plan;
     char *last_complaint; /* so that the same failure is logged once */
@@ -156,7 +154,7 @@ static int keepalive_done(struct attempt *a, struct http_result *r)
     if (behind)
         state_fetch_begin(a->m->fetch);
     if (!behind || lease_ms == 0) /* what was missed under the newer state is not known here yet */
-        copies_lease(a->m->target->copies, a->sent_ms, lease_ms);
+        a->m->hooks.lease(a->m->target, a->sent_ms, lease_ms);
     return 0;
 }
 
@@ -199,14 +197,6 @@ static uint64_t quarantine_sum(const struct mountpath_set *set)
     return sum;
 }
 
-/* What is here and not yet where it belongs. */
-static void add_uploads(json_t *capacity, const struct back_count *back)
-{
-    json_object_set_new(capacity, "uploads_waiting", json_integer((json_int_t)back->waiting));
-    json_object_set_new(capacity, "uploads_late", json_integer((json_int_t)back->late));
-    json_object_set_new(capacity, "uploads_oldest_ms", json_integer((json_int_t)back->oldest_ms));
-}
-
 /* Disks that a start has missed, which an operator has not decided about yet. */
 static void add_missing(json_t *capacity, const struct roster *r)
 {
@@ -219,8 +209,9 @@ static void add_missing(json_t *capacity, const struct roster *r)
     json_object_set_new(capacity, "disks_missing", json_integer(count));
 }
 
-static json_t *keepalive_doc(struct target *t)
+static json_t *keepalive_doc(const struct member *m)
 {
+    struct target *t = m->target;
     uint64_t total = 0, available = 0;
     struct error err = ERROR_INIT;
     if (mountpaths_capacity(t->mountpaths, &total, &available, &err) != 0)
@@ -232,16 +223,15 @@ static json_t *keepalive_doc(struct target *t)
     uint64_t resilver = set->settled ? 0 : set->roster->generation;
     size_t missing = mountpath_set_missing(set);
     if (missing > 0) /* others may act in its place as soon as the primary hears that */
-        copies_lease(t->copies, 0, 0);
+        m->hooks.lease(t, 0, 0);
     json_t *capacity =
-        json_pack("{sI sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
+        json_pack("{sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
                   (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes,
                   "mountpaths_high", (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
                   "mountpaths_missing", (json_int_t)missing, "quarantined",
-                  (json_int_t)quarantine_sum(set), "lost", (json_int_t)losses_count(t->losses));
+                  (json_int_t)quarantine_sum(set));
     add_missing(capacity, set->roster);
-    struct back_count back = back_count(t->back);
-    add_uploads(capacity, &back);
+    m->hooks.capacity(t, capacity);
     return json_pack("{ss ss ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
                       "version", (json_int_t)s->version, "capacity", capacity,
@@ -283,7 +273,7 @@ static void tick(void *arg)
     bool registering = a->action == MEMBER_REGISTER;
     a->url = xprintf("%s/v1/cluster/%s", proxy, registering ? "register" : "keepalive");
     free(proxy);
-    _cleanup_json_ json_t *doc = registering ? node_doc(t) : keepalive_doc(t);
+    _cleanup_json_ json_t *doc = registering ? node_doc(t) : keepalive_doc(a->m);
     a->body = json_text(doc);
     static const char *const headers[] = {"Content-Type: application/json", NULL};
     const struct http_call call = {.method = HTTP_POST,
@@ -311,13 +301,15 @@ static void start_timer(void *arg)
     loop_timer_start(m->timer, 0, 0);
 }
 
-int member_new(struct target *t, struct member **out, struct error *err)
+int member_new(struct target *t, const struct member_hooks *hooks, struct member **out,
+               struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     if (*t->params.join == '\0' && s->version == 0)
         return error_set(err, E_INVALID, "--join is empty, and this target has not joined before");
     struct member *m = xcalloc(1, sizeof *m);
     m->target = t;
+    m->hooks = *hooks;
     pthread_mutex_init(&m->lock, NULL);
     m->refused = ERROR_INIT;
     m->fetch = state_fetch_new(t);

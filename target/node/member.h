@@ -4,14 +4,27 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
 
 #include "common/error.h"
 
 struct member;
 struct target;
 
+/* What rooms above this one take part in. */
+struct member_hooks {
+    /* The primary's promise: until `sent_ms` (of the boot clock) and `lease_ms` more nobody acts in
+     * this target's place.  0, 0: there is none. */
+    void (*lease)(struct target *t, int64_t sent_ms, uint64_t lease_ms);
+    /* Adds to what a keepalive says of this target. */
+    void (*capacity)(struct target *t, json_t *capacity);
+};
+
 /* Before the servers, whose first requests may ask for a newer state. */
-int member_new(struct target *t, struct member **out, struct error *err);
+int member_new(struct target *t, const struct member_hooks *hooks, struct member **out,
+               struct error *err);
 void member_begin(struct member *m); /* registers, when the addresses are known */
 /* Why the primary does not let this run in, where it has said so last; false: it has not.  Any thread. */
 bool member_is_refused(struct member *m, struct error *why);

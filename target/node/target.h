@@ -16,6 +16,7 @@
 
 #include "cluster/state.h"
 #include "common/metrics.h"
+#include "ec/read.h"
 #include "io/loop.h"
 #include "io/pool.h"
 #include "net/http_client.h"
@@ -42,6 +43,17 @@ struct readiness;
 struct renames;
 struct sweeper;
 struct xactions;
+
+struct target;
+
+/* What rooms below that of slices ask of it. */
+struct slices_hooks {
+    /* The bytes of an object whose file is a manifest, in order: object_bytes.h. */
+    int (*each)(struct target *t, uint64_t bucket_id, const struct object *o, ec_take_fn *take,
+                void *ctx, struct error *err);
+    /* A slice that was here is damaged, and moved aside. */
+    void (*wanted)(struct target *t, uint64_t slices_bucket_id, const char *slice);
+};
 
 enum target_listener { LISTEN_PUBLIC, LISTEN_CONTROL, LISTEN_DATA, LISTENERS };
 
@@ -74,6 +86,7 @@ struct target {
     struct copies *copies;        /* of buckets with several */
     struct losses *losses;
     struct ec *ec;                /* of those with objects in slices */
+    const struct slices_hooks *slices; /* its own */
     struct cold *cold;            /* reads from the backends of buckets */
     struct back *back;            /* uploads to them what was written here */
     struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */

@@ -6,6 +6,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/slices/mend.h"
+#include "target/slices/source.h"
 #include "target/slices/sweep.h"
 #include "target/slices/turn.h"
 #include "target/node/target.h"
@@ -20,6 +21,8 @@ static int seed(struct ec *e, struct error *err)
     rng_seed(&e->rng, s);
     return 0;
 }
+
+const struct slices_hooks ec_hooks = {.each = ec_source_each, .wanted = ec_mend_slice};
 
 int ec_new(struct target *t, struct ec **out, struct error *err)
 {

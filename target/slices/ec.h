@@ -36,6 +36,8 @@ struct ec {
     int64_t sweep_since_ms; /* ec_sweep_soon() */
 };
 
+extern const struct slices_hooks ec_hooks; /* of every target */
+
 int ec_new(struct target *t, struct ec **out, struct error *err);
 void ec_stop(struct ec *e);
 void ec_free(struct ec *e); /* NULL is fine */

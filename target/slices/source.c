@@ -272,3 +272,17 @@ int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, 
     source_done(s);
     return code;
 }
+
+int ec_source_each(struct target *t, uint64_t bucket_id, const struct object *o,
+                          ec_take_fn *take, void *ctx, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
+    struct ec_reading r = {.target = t, .state = s, .bucket_id = bucket_id, .name = o->attr.name};
+    struct ec_bad bad;
+    int code = ec_manifest_parse(o->attr.slices, &r.manifest, err);
+    if (code != 0)
+        return code;
+    code = ec_source_range(&r, 0, r.manifest.layout.length, take, ctx, &bad, err);
+    ec_source_report(&r, &bad);
+    return code;
+}

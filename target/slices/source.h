@@ -29,6 +29,10 @@ struct ec_bad {
  * what take() says. */
 int ec_source_range(const struct ec_reading *r, uint64_t offset, uint64_t len, ec_take_fn *take,
                     void *ctx, struct ec_bad *bad, struct error *err);
+/* All bytes of an object whose file is a manifest: struct slices_hooks (node/target.h). */
+struct object;
+int ec_source_each(struct target *t, uint64_t bucket_id, const struct object *o, ec_take_fn *take,
+                   void *ctx, struct error *err);
 /* What a read has found so is made anew (slices/mend.h). */
 void ec_source_report(const struct ec_reading *r, const struct ec_bad *bad);
 struct ec_homes;

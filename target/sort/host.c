@@ -498,6 +498,11 @@ static json_t *host_status(void *self)
     return h->task != NULL ? sort_task_status(h->task) : NULL;
 }
 
+static uint64_t host_attempt(const void *self)
+{
+    return sort_host_attempt(self);
+}
+
 const struct xaction_ops sort_xaction = {
     .kind = "sort",
     .open = host_open,
@@ -509,5 +514,6 @@ const struct xaction_ops sort_xaction = {
     .commit = host_commit,
     .undo = host_undo,
     .status = host_status,
+    .attempt = host_attempt,
     .free = host_free,
 };
