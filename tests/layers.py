@@ -9,6 +9,10 @@ contract" are clients: of what is below that line they see common/ only, and dfc
 sort/, which sorts files without a daemon.  tests/ may include everything, and nobody includes
 tests/.
 
+A folder whose drawing stands under '## Rooms' has rooms: the drawing begins with the folder, and a
+room includes itself and what stands in lower rows.  Files of the folder itself wire all rooms;
+unit tests, fuzzers and testing/ include any.
+
 It also looks that every .c begins with its own header where it has one, that headers have #pragma
 once, and that no file holds a mark of unfinished work.
 """
@@ -18,6 +22,10 @@ import re
 import sys
 
 DRAWING = re.compile(r"^## Layers\n.*?^```\n(.*?)^```", re.S | re.M)
+ROOMS = re.compile(r"^## Rooms\n(.*?)(?=^## |\Z)", re.S | re.M)
+ROOMS_OF = re.compile(r"^```\n([a-z/]+)/[^\n]*\n(.*?)^```", re.S | re.M)
+ROOM = re.compile(r"^ +([a-z]+)/", re.M)
+TESTING = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
 FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CLIENTS_ENGINES = {("api/ctl", "sort")}
@@ -65,6 +73,42 @@ class Rule:
         return None
 
 
+class Rooms:
+    """Which room of a folder may include which."""
+
+    def __init__(self, folder, drawing):
+        self.folder = folder
+        self.row = {room: number for number, room in enumerate(ROOM.findall(drawing))}
+
+    def room_of(self, path):
+        """"": a file of the folder itself; None: of another folder."""
+        if not path.startswith(self.folder + "/"):
+            return None
+        rest = path[len(self.folder) + 1:]
+        return rest.split("/")[0] if "/" in rest else ""
+
+    def objection(self, path, included):
+        source, target = self.room_of(path), self.room_of(included)
+        if source is None or target is None or source == target or TESTING.search(path):
+            return None
+        if source == "":
+            return "only tests include that" if target == "testing" else None
+        if source not in self.row:
+            return f"the room {source}/ is not in the drawing of {self.folder}/"
+        if target == "":
+            return f"a room does not include what wires {self.folder}/"
+        if self.row.get(target, -1) < self.row[source]:
+            return f"an include points down the drawing of {self.folder}/, never up"
+        return None
+
+
+def rooms_of(architecture):
+    """Of each folder that has a drawing."""
+    section = ROOMS.search(architecture)
+    return [Rooms(folder, drawing)
+            for folder, drawing in (ROOMS_OF.findall(section.group(1)) if section else [])]
+
+
 def files_of(root):
     """Paths below root, without what is built, hidden or cached."""
     for at, directories, files in os.walk(root):
@@ -107,6 +151,15 @@ def check_includes(rule, root, path, text):
             yield f"{at}: {source}/ -> {target}/: {objection}"
 
 
+def check_rooms(rooms, path, text):
+    for found in INCLUDE.finditer(text):
+        for folder in rooms:
+            objection = folder.objection(path, found.group(1))
+            if objection:
+                yield (f"{path}:{line_of(text, found.start())}: {folder.folder}/ -> "
+                       f"{found.group(1)}: {objection}")
+
+
 def check_own_header(root, path, text):
     """Directly, or by an inner header of its folder that includes it."""
     own = re.sub(r"\.c$", ".h", path)
@@ -119,7 +172,7 @@ def check_own_header(root, path, text):
         yield f"{path}: its first include is not \"{own}\""
 
 
-def check_file(rule, root, path):
+def check_file(rule, rooms, root, path):
     if os.path.splitext(path)[1] not in TEXTS:
         return
     text = read(root, path)
@@ -128,6 +181,7 @@ def check_file(rule, root, path):
     if not path.endswith((".c", ".h")):
         return
     yield from check_includes(rule, root, path, text)
+    yield from check_rooms(rooms, path, text)
     yield from check_own_header(root, path, text)
     if path.endswith(".h") and "#pragma once" not in text:
         yield f"{path}: no #pragma once"
@@ -135,12 +189,14 @@ def check_file(rule, root, path):
 
 def check(root):
     """Sentences on everything that is wrong, and how many files were looked at."""
-    drawing = DRAWING.search(read(root, "docs/ARCHITECTURE.md"))
+    architecture = read(root, "docs/ARCHITECTURE.md")
+    drawing = DRAWING.search(architecture)
     if drawing is None:
         return ["docs/ARCHITECTURE.md: no drawing under '## Layers'"], 0
     rule = Rule(drawing.group(1))
+    rooms = rooms_of(architecture)
     paths = list(files_of(root))
-    return [wrong for path in paths for wrong in check_file(rule, root, path)], len(paths)
+    return [wrong for path in paths for wrong in check_file(rule, rooms, root, path)], len(paths)
 
 
 def main(args):

@@ -22,6 +22,13 @@ text
  engines   sort/
  ground    common/
 ```
+
+## Rooms
+```
+target/       wiring
+  http/       calls
+  store/      objects
+```
 """
 
 
@@ -30,7 +37,8 @@ class Layers(unittest.TestCase):
         """What is said of a tree of a.h in every folder and these: {folder_name: text of x.c}."""
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
             tree = {"docs/ARCHITECTURE.md": DRAWING}
-            for folder in ("api/ctl", "api", "proxy", "target", "sort", "common", "tests"):
+            for folder in ("api/ctl", "api", "proxy", "target", "target/http", "target/store",
+                           "target/testing", "sort", "common", "tests"):
                 tree[f"{folder}/a.h"] = "#pragma once\n"
             for name, text in files.items():
                 tree[name.replace("__", "/") + ".c"] = text
@@ -50,6 +58,19 @@ class Layers(unittest.TestCase):
             proxy__x='#include "proxy/a.h"\n#include "common/a.h"\n#include <stdio.h>\n',
             api__ctl__x='#include "api/a.h"\n#include "common/a.h"\n#include "sort/a.h"\n',
             tests__x='#include "proxy/a.h"\n#include "target/a.h"\n'))
+
+    def test_rooms(self):
+        self.assertEqual([], self.objections(
+            target__http__x='#include "target/store/a.h"\n#include "target/http/a.h"\n',
+            target__store__x_test='#include "target/http/a.h"\n#include "target/testing/a.h"\n',
+            target__main='#include "target/http/a.h"\n#include "target/store/a.h"\n'))
+        self.one("target/store/x.c:1: target/ -> target/http/a.h: an include points down",
+                 target__store__x='#include "target/http/a.h"\n')
+        self.one("a room does not include what wires", target__store__x='#include "target/a.h"\n')
+        self.one("never up", target__store__x='#include "target/testing/a.h"\n')
+        self.one("only tests include", target__main='#include "target/testing/a.h"\n')
+        self.one("the room cellar/ is not in the drawing",
+                 target__cellar__x='#include "target/store/a.h"\n')
 
     def test_names_the_arrow(self):
         self.one("common/x.c:2: common/ -> proxy/: an include points down",
