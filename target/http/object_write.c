@@ -21,7 +21,6 @@
 #include <assert.h>
 #include <pthread.h>
 
-#include "common/buf.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
