@@ -17,13 +17,13 @@ struct call {
     const char *method;
     struct buf path; /* "/v1/..." with the query */
     struct curl_slist *headers;
-    struct body *body;       /* owned */
+    struct body *body; /* owned */
     bool twice_is_harmless;
-    bool meets_owner;        /* may be redirected to another node before the body is wanted */
-    /* "http://host:port" each, instead of the endpoints, NULL at the end; borrowed.  A try begins at
-     * the first. */
+    bool meets_owner; /* may be redirected to another node before the body is wanted */
+    /* "http://host:port" each, instead of the endpoints, NULL at the end; borrowed.  A try begins
+     * at the first. */
     const char *const *origins;
-    bool administers;        /* they are control listeners: signed.h */
+    bool administers; /* they are control listeners: signed.h */
     const struct receiver *receiver;
     void *receiver_context;
     /* Before every try; may change the headers.  NULL: nothing to do. */

@@ -90,9 +90,8 @@ int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *actio
     if (path != NULL && json_object_get(doc, "value") == NULL)
         return failure_set(err, DFC_INVALID, E_INVALID, "the path is not UTF-8");
     _cleanup_free_ char *body = json_text(doc);
-    const struct call_small what = {.method = "PUT",
-                                    .body = body,
-                                    .twice_is_harmless = strcmp(action, "attach") != 0 && !lost};
+    const struct call_small what = {
+        .method = "PUT", .body = body, .twice_is_harmless = strcmp(action, "attach") != 0 && !lost};
     buf_puts(&full, "/v1/daemon/mountpaths");
     return admin_call(c, &what, node, &full, document, err);
 }

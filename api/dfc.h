@@ -128,12 +128,12 @@ DFC_API void dfc_object_info_free(struct dfc_object_info *info);
 typedef void dfc_progress(void *context, uint64_t done, uint64_t total);
 
 struct dfc_put_options {
-    const char *content_type;  /* NULL: application/octet-stream by the server */
+    const char *content_type; /* NULL: application/octet-stream by the server */
     const struct dfc_meta *meta;
     size_t meta_count;
-    bool if_absent;            /* DFC_PRECONDITION where the object exists */
-    const char *if_match;      /* etag; DFC_PRECONDITION where the object is another */
-    bool no_checksum;          /* do not read the source once more to send its checksum */
+    bool if_absent;       /* DFC_PRECONDITION where the object exists */
+    const char *if_match; /* etag; DFC_PRECONDITION where the object is another */
+    bool no_checksum;     /* do not read the source once more to send its checksum */
     dfc_progress *progress;
     void *progress_context;
 };
@@ -205,15 +205,17 @@ DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const ch
 
 DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
                      struct dfc_object_info **info, struct dfc_error *err);
-/* What each target has of the object, as it is on its disk (docs/http.md, "GET /v1/copies"); verify: each
- * reads its bytes and compares them with their checksum.  *document is the caller's to free. */
+/* What each target has of the object, as it is on its disk (docs/http.md, "GET /v1/copies");
+ * verify: each reads its bytes and compares them with their checksum.  *document is the caller's to
+ * free. */
 DFC_API int dfc_object_copies(struct dfc_client *client, const char *bucket, const char *object,
                               bool verify, char **document, struct dfc_error *err);
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
 DFC_API int dfc_delete(struct dfc_client *client, const char *bucket, const char *object,
                        struct dfc_error *err);
 /* Within the bucket; an object that has the new name is replaced.  A reader finds one of the two
- * names, for a moment both; so it is after an end in doubt, and the same call again does the rest. */
+ * names, for a moment both; so it is after an end in doubt, and the same call again does the rest.
+ */
 DFC_API int dfc_rename(struct dfc_client *client, const char *bucket, const char *object,
                        const char *new_name, struct dfc_error *err);
 
@@ -288,8 +290,8 @@ DFC_API int dfc_bucket_download(struct dfc_client *client, const char *bucket, c
 /* what: NULL (the overview) or one of "state", "smap", "bmd", "config", "jobs", "settings". */
 DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char **document,
                              struct dfc_error *err);
-/* what: NULL or "info", "smap", "bmd", "config", "params", "mountpaths", "summary", "stats".  Asks the node itself,
- * at the public address that the cluster knows. */
+/* what: NULL or "info", "smap", "bmd", "config", "params", "mountpaths", "summary", "stats".  Asks
+ * the node itself, at the public address that the cluster knows. */
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
@@ -319,25 +321,24 @@ DFC_API int dfc_documents_state(struct dfc_client *client, char **document, stru
 DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,
                               char **document, struct dfc_error *err);
 
-/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/http.md); force: also where what
- * only this target has cannot be moved.  What is so already is fine. */
-DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char *action, bool force,
-                         struct dfc_error *err);
+/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/http.md); force: also where
+ * what only this target has cannot be moved.  What is so already is fine. */
+DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char *action,
+                         bool force, struct dfc_error *err);
 
-/* Out of the map for good, with what it alone had: a node that is unreachable.  Not repeated after a
- * doubtful end. */
+/* Out of the map for good, with what it alone had: a node that is unreachable.  Not repeated after
+ * a doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);
 
-/* action: "attach", "detach", "enable", "disable", "resilver" (docs/http.md) of a target's mountpath;
- * path may be NULL for the last.  lost, with "detach": it is given up with every object on it.
- * document: the mountpaths afterwards. */
+/* action: "attach", "detach", "enable", "disable", "resilver" (docs/http.md) of a target's
+ * mountpath; path may be NULL for the last.  lost, with "detach": it is given up with every object
+ * on it. document: the mountpaths afterwards. */
 DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, const char *action,
-                               const char *path, bool lost, char **document,
-                               struct dfc_error *err);
+                               const char *path, bool lost, char **document, struct dfc_error *err);
 
 /* A target's indexes, by which objects are listed: how they are, and having them rebuilt from the
- * files while it serves (docs/http.md).  mountpath: its path or id, or NULL for all.  Returns at once;
- * document: the indexes, with "rebuilding" until it is done. */
+ * files while it serves (docs/http.md).  mountpath: its path or id, or NULL for all.  Returns at
+ * once; document: the indexes, with "rebuilding" until it is done. */
 DFC_API int dfc_node_indexes(struct dfc_client *client, const char *node, char **document,
                              struct dfc_error *err);
 DFC_API int dfc_node_reindex(struct dfc_client *client, const char *node, const char *mountpath,
@@ -376,13 +377,14 @@ DFC_API int dfc_job_list(struct dfc_client *client, const char *kind, const char
 DFC_API int dfc_job_start(struct dfc_client *client, const char *kind, char **id,
                           struct dfc_error *err);
 /* A job that compares the indexes of all targets with their files, and with `checksums` the files'
- * bytes with what they were stored with, at no more than rate_bytes_s at each mountpath (0: as fast as
- * it goes).  Its document says what differs: targets.ID.status.found and .differences. */
+ * bytes with what they were stored with, at no more than rate_bytes_s at each mountpath (0: as fast
+ * as it goes).  Its document says what differs: targets.ID.status.found and .differences. */
 DFC_API int dfc_validate_start(struct dfc_client *client, bool checksums, uint64_t rate_bytes_s,
                                char **id, struct dfc_error *err);
-/* A job that reads everything on the disks of the targets that answer, checks it, and moves aside what is
- * damaged; at no more than *rate_bytes_s at each mountpath, or, with NULL, as the setting scrub_rate
- * says.  DFC_CONFLICT while there is one.  Its document: as a validation's, and targets.ID.status.mended. */
+/* A job that reads everything on the disks of the targets that answer, checks it, and moves aside
+ * what is damaged; at no more than *rate_bytes_s at each mountpath, or, with NULL, as the setting
+ * scrub_rate says.  DFC_CONFLICT while there is one.  Its document: as a validation's, and
+ * targets.ID.status.mended. */
 DFC_API int dfc_scrub_start(struct dfc_client *client, const uint64_t *rate_bytes_s, char **id,
                             struct dfc_error *err);
 DFC_API int dfc_job_abort(struct dfc_client *client, const char *id, struct dfc_error *err);

@@ -9,8 +9,8 @@
 #include "api/client.h"
 #include "api/headers.h"
 
-#define REPLY_ERROR_BYTES (64u << 10)   /* of an error's body that are looked at */
-#define REPLY_TEXT_BYTES (256u << 20)   /* of a document; more is a failure */
+#define REPLY_ERROR_BYTES (64u << 10) /* of an error's body that are looked at */
+#define REPLY_TEXT_BYTES (256u << 20) /* of a document; more is a failure */
 
 struct reply {
     int status; /* 0: none came */

@@ -25,16 +25,16 @@ struct retry_state {
 
 struct retry_question {
     enum retry_outcome outcome;
-    bool twice_is_harmless; /* doing it twice is the same as doing it once */
-    bool other_endpoint;    /* an endpoint not yet tried in this round stands ready */
+    bool twice_is_harmless;  /* doing it twice is the same as doing it once */
+    bool other_endpoint;     /* an endpoint not yet tried in this round stands ready */
     uint64_t retry_after_ms; /* what the server asked for; 0: nothing */
     uint64_t now_ms;
     uint64_t random; /* any 64 random bits */
 };
 
 /* Counts the failure in *s.  True: try again after *wait_ms. */
-bool retry_next(const struct retry_policy *p, struct retry_state *s,
-                const struct retry_question *q, uint64_t *wait_ms);
+bool retry_next(const struct retry_policy *p, struct retry_state *s, const struct retry_question *q,
+                uint64_t *wait_ms);
 
 /* Bytes moved since the last failure: the counting begins anew. */
 void retry_progress(struct retry_state *s, uint64_t now_ms);

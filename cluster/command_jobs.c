@@ -110,9 +110,8 @@ static struct job *ended_early(const struct job *known, const struct job *to)
 
 static bool same_reason(const struct job *a, const struct job *b)
 {
-    return a->stop_as == b->stop_as &&
-           strcmp(a->error_code != NULL ? a->error_code : "",
-                  b->error_code != NULL ? b->error_code : "") == 0;
+    return a->stop_as == b->stop_as && strcmp(a->error_code != NULL ? a->error_code : "",
+                                              b->error_code != NULL ? b->error_code : "") == 0;
 }
 
 static int check_job_move(const struct job *from, const struct job *to, struct error *err)
@@ -174,7 +173,8 @@ int command_job_update(const struct cluster_state *s, const struct command *cmd,
     bool stops_already = known->state == JOB_STOPPING && cmd->job->state == JOB_STOPPING;
     if (stops_already || job_equal(known, cmd->job))
         return command_keep(s, next);
-    struct job *job = ends_early(known, cmd->job) ? ended_early(known, cmd->job) : job_ref(cmd->job);
+    struct job *job =
+        ends_early(known, cmd->job) ? ended_early(known, cmd->job) : job_ref(cmd->job);
     struct jobs j;
     jobs_with(&s->jobs, job, &j);
     job_unref(job);

@@ -11,12 +11,12 @@
  *
  * `committing` is the point of no return: the decision is durable, targets that missed it are told
  * again until they have done it.  `stopping` undoes; it ends when every target that is reachable
- * has cleaned up (others clean up when they come back and find the job ended).
- * A job of a kind that begins again (xaction/kinds.def) goes back to `queued`, for its next attempt, when
- * a target was lost while it ran.  Where one stays away it may go on without it: a move from `queued` to
- * `queued`, which is another attempt.  From then on that target has no part in
- * it, whatever becomes of it: what it made goes, and nobody sees it.
- * job_may_move() is the table of allowed moves; job_move() asserts it. */
+ * has cleaned up (others clean up when they come back and find the job ended). A job of a kind that
+ * begins again (xaction/kinds.def) goes back to `queued`, for its next attempt, when a target was
+ * lost while it ran.  Where one stays away it may go on without it: a move from `queued` to
+ * `queued`, which is another attempt.  From then on that target has no part in it, whatever becomes
+ * of it: what it made goes, and nobody sees it. job_may_move() is the table of allowed moves;
+ * job_move() asserts it. */
 #pragma once
 
 #include <jansson.h>
@@ -45,17 +45,17 @@ struct job {
     enum job_state stop_as; /* with JOB_STOPPING: JOB_FAILED or JOB_ABORTED */
     uint64_t attempt;       /* from 0; grows by one whenever it goes from running back to queued */
     char *description;
-    json_t *spec;           /* as the client gave it, checked; bucket ids resolved into `inputs` */
-    json_t *plan;           /* what the primary decided (kind's own).  The buckets that the job works
+    json_t *spec; /* as the client gave it, checked; bucket ids resolved into `inputs` */
+    json_t *plan; /* what the primary decided (kind's own).  The buckets that the job works
                              * on are in `input_bucket_id` and `output_bucket_id` */
     size_t participant_count;
-    char **participants;    /* target ids, in the order that the kind gives them meaning */
+    char **participants; /* target ids, in the order that the kind gives them meaning */
     size_t without_count;
-    char **without;         /* those of them that it goes on without; only ever grows */
+    char **without; /* those of them that it goes on without; only ever grows */
     int64_t created_ms, started_ms, ended_ms; /* wall; 0 where not yet */
-    char *error_code;       /* with failed: name of error.def, and the sentence */
+    char *error_code;                         /* with failed: name of error.def, and the sentence */
     char *error_message;
-    json_t *report;         /* after the end: totals, warnings, per-target detail; or NULL */
+    json_t *report; /* after the end: totals, warnings, per-target detail; or NULL */
 };
 
 struct job *job_new(const char *id, const char *kind);

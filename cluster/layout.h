@@ -38,7 +38,8 @@ enum {
 };
 
 /* The map that follows `old` by a command: does it change who owns?  Then `next` says since when, and
- * remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than LAYOUTS_MAX. */
+ * remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than
+ * LAYOUTS_MAX. */
 int layout_follow(const struct smap *old, struct smap *next, bool remember, struct error *err);
 /* `to` remembers what `from` does. */
 void layout_copy(const struct smap *from, struct smap *to);
@@ -50,7 +51,8 @@ static inline bool layout_is_settled(const struct smap *m)
 }
 
 /* Whom `self` has to ask about an object: each node once, those of later sets first; room for
- * LAYOUTS_MAX * n.  `n`: how many owners an object has; `hit`: self has the object, or its tombstone. */
+ * LAYOUTS_MAX * n.  `n`: how many owners an object has; `hit`: self has the object, or its
+ * tombstone. */
 size_t layout_ask(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
                   const char *self, bool hit, const struct node **out);
 
@@ -59,8 +61,8 @@ size_t layout_ask(const struct smap *m, uint64_t bucket_id, const char *object, 
 size_t layout_owners(const struct smap *m, size_t set, uint64_t bucket_id, const char *object,
                      size_t n, const struct node **out);
 
-/* What a map has beside its nodes:
- * {"placed": 7, "earlier": [{"number": 3, "targets": [{"id": "t1", "weight": 1024}]}], "lagged": 9} */
+/* What a map has beside its nodes: {"placed": 7, "earlier": [{"number": 3, "targets": [{"id": "t1",
+ * "weight": 1024}]}], "lagged": 9} */
 json_t *layout_to_json(const struct smap *m);
 /* Of an object with these fields, which may be absent. */
 int layout_from_json(json_t *doc, struct smap *out, struct error *err);

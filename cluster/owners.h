@@ -75,8 +75,8 @@ enum node_lag owners_lag(const struct bucket *b, const struct owners *o, const c
  * too, but for what a write under way keeps from it, which it knows (docs/copies.md, "Any owner").
  * Not while a job makes objects of the bucket visible, which each owner does when it hears of that.
  * Room for OWNERS_MAX. */
-size_t owners_readers(const struct cluster_state *s, const struct bucket *b,
-                      const struct owners *o, const struct node **out);
+size_t owners_readers(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
+                      const struct node **out);
 /* Is it one of those that do not act? */
 bool owners_reads_beside(const struct cluster_state *s, const struct bucket *b,
                          const struct owners *o, const char *id);
@@ -99,8 +99,8 @@ size_t owners_asked(const struct cluster_state *s, const struct bucket *b, const
  * each write being on all owners that were not passed over?  One of each set has missed nothing. */
 bool owners_know(const struct cluster_state *s, const struct bucket *b, const char *name,
                  const struct node *const *heard, size_t count);
-/* Who asks target `id` by the state `before`, or an earlier one, would take its answers by `now` for
- * what they are not: owners are others, or it has lost what it had. */
+/* Who asks target `id` by the state `before`, or an earlier one, would take its answers by `now`
+ * for what they are not: owners are others, or it has lost what it had. */
 bool owners_are_news(const struct cluster_state *before, const struct cluster_state *now,
                      const char *id);
 /* Those that owned the name before `copies` were lowered (cluster/lower.h), do not now, and may be

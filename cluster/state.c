@@ -139,8 +139,8 @@ int state_format(const struct cluster_state *s)
 json_t *state_to_json(const struct cluster_state *s)
 {
     return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format",
-                     state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term, "version",
-                     (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
+                     state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term,
+                     "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
                      "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary, "smap",
                      smap_to_json(&s->smap), "bmd", bmd_to_json(&s->bmd), "config",
                      config_to_json(&s->config), "jobs", jobs_to_json(&s->jobs));

@@ -47,8 +47,8 @@ enum node_role { NODE_PROXY, NODE_TARGET };
  * for its objects.  maintenance: owns nothing, what it has is moved off, and it may come back.
  * decommissioning: the same, and when it has nothing any more it leaves the map. */
 enum node_state { NODE_ACTIVE, NODE_UNREACHABLE, NODE_MAINTENANCE, NODE_DECOMMISSIONING };
-/* How far a target's copies may be behind those of others: cluster/owners.h says what follows from it,
- * cluster/lag.h how it comes and goes. */
+/* How far a target's copies may be behind those of others: cluster/owners.h says what follows from
+ * it, cluster/lag.h how it comes and goes. */
 enum node_lag { LAG_NONE, LAG_RESTARTED, LAG_MISSED };
 
 struct node {
@@ -89,8 +89,8 @@ struct layout {
 struct smap {
     uint64_t version;
     size_t count;
-    struct node *nodes; /* sorted by id */
-    uint64_t placed;    /* the version with which the present set of owners began */
+    struct node *nodes;   /* sorted by id */
+    uint64_t placed;      /* the version with which the present set of owners began */
     size_t earlier_count; /* sets of owners by which objects may still lie, oldest first */
     struct layout *earlier;
     uint64_t lagged; /* the state's version with which a target last fell behind, or came back so */
@@ -98,7 +98,8 @@ struct smap {
 };
 
 enum durability { DURABILITY_SYNC, DURABILITY_ASYNC };
-/* Of the owners that the map does not pass over, who must have a write before it is acknowledged. */
+/* Of the owners that the map does not pass over, who must have a write before it is acknowledged.
+ */
 enum write_quorum { WRITE_ALL, WRITE_MAJORITY };
 /* Who answers reads: the acting owner alone, or whichever has all that was acknowledged. */
 enum read_from { READ_ACTING, READ_ANY };
@@ -121,16 +122,18 @@ enum range_fetch { RANGE_FETCH_SIZE, RANGE_FETCH_NEVER, RANGE_FETCH_ALWAYS, RANG
 
 struct bucket_props {
     uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
-    uint32_t ec_data, ec_parity; /* 0, or objects above ec_min_size are in slices, `copies` of what says so */
+    uint32_t ec_data,
+        ec_parity; /* 0, or objects above ec_min_size are in slices, `copies` of what says so */
     uint64_t ec_min_size;
     enum write_quorum write_quorum;
     enum read_from read_from;
     enum durability durability;
     enum checksum_type checksum; /* computed for every object; default xxh3 */
     bool verify_on_read;
-    const char *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
-    bool lru_off;            /* with a backend: its objects are not evicted … */
-    uint64_t lru_min_age_ms; /* … or not before they have been unused for so long */
+    const char
+        *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
+    bool lru_off; /* with a backend: its objects are not evicted … */
+    uint64_t lru_min_age_ms;        /* … or not before they have been unused for so long */
     enum write_policy write_policy; /* with a backend */
     enum validate_mode validate;
     uint64_t validate_interval_ms;
@@ -139,16 +142,16 @@ struct bucket_props {
 };
 
 struct bucket {
-    uint64_t id; /* never used twice in the life of the cluster */
+    uint64_t id;      /* never used twice in the life of the cluster */
     const char *name; /* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
     int64_t created_ms;
     struct bucket_props props;
-    /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until a
-     * repair has filled the others.  `raised`: the bmd's version of that. */
+    /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until
+     * a repair has filled the others.  `raised`: the bmd's version of that. */
     uint32_t filled;
     uint64_t raised;
-    /* From how many `copies` was lowered, where targets may still have what they do not own any more,
-     * or 0; `lowered`: the bmd's version of that (cluster/lower.h). */
+    /* From how many `copies` was lowered, where targets may still have what they do not own any
+     * more, or 0; `lowered`: the bmd's version of that (cluster/lower.h). */
     uint32_t lowered_from;
     uint64_t lowered;
 };
@@ -236,14 +239,14 @@ bool node_owns(const struct node *n);
  * copies)? */
 bool node_is_present(const struct node *n);
 /* The owners of (bucket, object): the `n` highest-weighted targets that are active or unreachable
- * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are (<= n). */
+ * (those in maintenance or decommissioning own nothing), best first.  Returns how many there are
+ * (<= n). */
 size_t smap_owners(const struct smap *m, uint64_t bucket_id, const char *object, size_t n,
                    const struct node **out);
 const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */
 const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
-#define BUCKET_PROPS_DEFAULT                                                                       \
-    ((struct bucket_props){                                                                        \
-        .copies = 1, .durability = DURABILITY_SYNC, .checksum = CHECKSUM_XXH3})
+#define BUCKET_PROPS_DEFAULT \
+    ((struct bucket_props){.copies = 1, .durability = DURABILITY_SYNC, .checksum = CHECKSUM_XXH3})
 json_t *bucket_props_to_json(const struct bucket_props *p);
 /* Fields that are absent keep their value in *p, so that it can be a default or the old value.
  * p->backend is borrowed from the document; given as an object it becomes a URL there. */
@@ -254,10 +257,11 @@ int bucket_props_check(const struct bucket_props *p, struct error *err);
 int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
 /* Is what is written to it kept here first, and sent to its backend later? */
 bool bucket_is_written_back(const struct bucket *b);
-/* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back. */
+/* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back.
+ */
 int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err);
-/* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's word
- * for what there is. */
+/* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's
+ * word for what there is. */
 int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err);
 /* E_UNSUPPORTED where the bucket has a backend that is only read from. */
 int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err);

@@ -1,5 +1,6 @@
-/* Any JSON either is refused with a sentence, or is a state: one that survives its own JSON form, whose
- * names are what they must be, and by which objects have owners, whatever was in the document. */
+/* Any JSON either is refused with a sentence, or is a state: one that survives its own JSON form,
+ * whose names are what they must be, and by which objects have owners, whatever was in the
+ * document. */
 #include "cluster/state.h"
 
 #include <assert.h>

@@ -131,8 +131,9 @@ static void malformed_documents_are_refused_by_field(void **unused)
         {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
                    "\"props\": {\"ec\": {\"data\": 33, \"parity\": 2}}}]}, " CONFIG JOBS,
          E_INVALID, "'bmd.buckets[0].props.ec'"},
-        {HEAD SMAP "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
-                   "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
+        {HEAD SMAP
+         "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
+         "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
          E_INVALID, "'bmd.buckets[0].props.ec'"},
         {HEAD SMAP BMD "\"config\": {\"version\": 1, \"values\": {\"a\": 1}}, " JOBS, E_JSON,
          "'config.values.a'"},

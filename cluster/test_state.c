@@ -26,6 +26,6 @@ void test_state_join(const struct cluster_state **s, const char *id, const char 
                            .weight = 1024,
                            .boot = boot};
     bool known = smap_node(&(*s)->smap, id) != NULL;
-    test_state_apply(s, &(struct command){
-                            .kind = CMD_NODE_JOIN, .node = &n, .fresh = !known, .lost = lost});
+    test_state_apply(
+        s, &(struct command){.kind = CMD_NODE_JOIN, .node = &n, .fresh = !known, .lost = lost});
 }

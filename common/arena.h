@@ -12,10 +12,10 @@ struct arena;
 struct arena *arena_new(size_t first_block_bytes); /* later blocks double, up to 1 MiB */
 void arena_free(struct arena *a);
 DEFINE_CLEANUP(struct arena, arena_free);
-void *arena_alloc(struct arena *a, size_t size);  /* 16-byte aligned, zeroed */
-void *arena_bytes(struct arena *a, size_t size);  /* unaligned, not zeroed: for text */
+void *arena_alloc(struct arena *a, size_t size); /* 16-byte aligned, zeroed */
+void *arena_bytes(struct arena *a, size_t size); /* unaligned, not zeroed: for text */
 char *arena_strdup(struct arena *a, const char *text);
 char *arena_strndup(struct arena *a, const char *text, size_t len); /* adds the NUL */
 char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void arena_reset(struct arena *a);      /* everything gone; the first block is kept */
+void arena_reset(struct arena *a);        /* everything gone; the first block is kept */
 size_t arena_used(const struct arena *a); /* bytes of memory held */

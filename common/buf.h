@@ -20,8 +20,8 @@ struct buf {
 
 #define BUF_INIT ((struct buf){0})
 
-void buf_done(struct buf *b); /* frees; the buffer is empty and usable again */
-void buf_clear(struct buf *b); /* len = 0; keeps the memory */
+void buf_done(struct buf *b);                 /* frees; the buffer is empty and usable again */
+void buf_clear(struct buf *b);                /* len = 0; keeps the memory */
 void buf_reserve(struct buf *b, size_t more); /* room for `more` bytes beyond len */
 void buf_append(struct buf *b, const void *data, size_t len);
 void buf_puts(struct buf *b, const char *text);

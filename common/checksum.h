@@ -41,6 +41,7 @@ int checksum_from_name(const char *name, enum checksum_type *type, struct error 
 void checksum_hex(const struct checksum_value *v, char *out);
 int checksum_parse(enum checksum_type type, const char *hex, struct checksum_value *v,
                    struct error *err);
-/* The same in base64, as Content-MD5 and the headers of clouds have it; false: it is none of this type. */
+/* The same in base64, as Content-MD5 and the headers of clouds have it; false: it is none of this
+ * type. */
 bool checksum_parse_base64(enum checksum_type type, const char *base64, struct checksum_value *v);
 bool checksum_equal(const struct checksum_value *a, const struct checksum_value *b);

@@ -15,12 +15,12 @@
 #define _cleanup_(fn) __attribute__((cleanup(fn), unused))
 
 /* void x_freep(T **p): calls free_fn(*p) when *p is not NULL. */
-#define DEFINE_CLEANUP(type, free_fn)                                                              \
-    static inline void free_fn##p(type **p)                                                        \
-    {                                                                                              \
-        if (*p != NULL)                                                                            \
-            free_fn(*p);                                                                           \
-    }                                                                                              \
+#define DEFINE_CLEANUP(type, free_fn)       \
+    static inline void free_fn##p(type **p) \
+    {                                       \
+        if (*p != NULL)                     \
+            free_fn(*p);                    \
+    }                                       \
     struct free_fn##_cleanup_defined_
 
 static inline void cleanup_free_(void *p)
@@ -37,11 +37,11 @@ static inline void cleanup_close_(int *fd)
 #define _cleanup_close_ _cleanup_(cleanup_close_)
 
 /* The value of lvalue p, which becomes NULL: ownership leaves this scope. */
-#define steal(p)                                                                                   \
-    __extension__({                                                                                \
-        __typeof__(p) steal_tmp_ = (p);                                                            \
-        (p) = NULL;                                                                                \
-        steal_tmp_;                                                                                \
+#define steal(p)                        \
+    __extension__({                     \
+        __typeof__(p) steal_tmp_ = (p); \
+        (p) = NULL;                     \
+        steal_tmp_;                     \
     })
 
 static inline int steal_fd(int *fd)

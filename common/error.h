@@ -48,7 +48,7 @@ int error_recode(struct error *err, int code, const char *fmt, ...)
 /* 0, and nothing in err, where the code is one that is no failure here; else the code. */
 int error_forgive(struct error *err, int code, int forgiven);
 
-const char *error_name(int code);        /* "bucket_not_found"; "ok" for 0, "internal" if unknown */
-const char *error_text(int code);        /* the sentence of the table */
-int error_status(int code);              /* HTTP status; 200 for 0, 500 if unknown */
-int error_from_name(const char *name);   /* the code, or 0 where no row has this name */
+const char *error_name(int code);      /* "bucket_not_found"; "ok" for 0, "internal" if unknown */
+const char *error_text(int code);      /* the sentence of the table */
+int error_status(int code);            /* HTTP status; 200 for 0, 500 if unknown */
+int error_from_name(const char *name); /* the code, or 0 where no row has this name */

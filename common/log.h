@@ -44,7 +44,7 @@ struct log_field {
 
 void log_write(enum log_level level, const char *event, const struct log_field *fields);
 
-#define log_at(level, event, ...)                                                                  \
+#define log_at(level, event, ...) \
     log_write((level), (event), (struct log_field[]){__VA_ARGS__ __VA_OPT__(, ){.key = NULL}})
 #define log_debug(...) log_at(LOG_DEBUG, __VA_ARGS__)
 #define log_info(...) log_at(LOG_INFO, __VA_ARGS__)
@@ -53,7 +53,7 @@ void log_write(enum log_level level, const char *event, const struct log_field *
 #define log_audit(...) log_at(LOG_AUDIT, __VA_ARGS__)
 
 void log_set_level(enum log_level level);    /* default LOG_INFO */
-const char *log_level_now(void);           /* its name */
+const char *log_level_now(void);             /* its name */
 void log_set_format(enum log_format format); /* default LOG_TEXT */
 void log_set_node(const char *name);         /* "t1"; copied */
 /* Lines are appended to this file, in place of stderr, from now on; again with the same path: the

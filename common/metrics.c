@@ -7,8 +7,14 @@
 
 #include "common/mem.h"
 
-enum metric_type { METRIC_COUNTER, METRIC_GAUGE, METRIC_HISTOGRAM, METRIC_SIZES, METRIC_DEPTHS,
-                   METRIC_SECONDS };
+enum metric_type {
+    METRIC_COUNTER,
+    METRIC_GAUGE,
+    METRIC_HISTOGRAM,
+    METRIC_SIZES,
+    METRIC_DEPTHS,
+    METRIC_SECONDS
+};
 
 /* A histogram's bounds: 2^first, and 2^step times that, and so on; +Inf is one more. */
 static const struct metric_scale {
@@ -43,8 +49,8 @@ static const struct metric_row {
 #undef SECONDS
 };
 
-static const char *const metric_type_names[] = {"counter", "gauge", "histogram", "histogram",
-                                                "histogram", "counter"};
+static const char *const metric_type_names[] = {"counter",   "gauge",     "histogram",
+                                                "histogram", "histogram", "counter"};
 
 /* The values of one metric with one label set.  A struct has its own cache line, so that two
  * metrics that two threads count do not slow each other down. */

@@ -9,14 +9,14 @@
  *     static metric_t *puts;  puts = metric_get(M_http_requests_total, "route=\"put\"");
  *     metric_add(puts, 1);
  *
- * Three rows are histograms.  HISTOGRAM counts durations in microseconds into powers of two from
- * 64 us to 67 s (2^6 to 2^26 us), and is shown in seconds; SIZES counts bytes into powers of four
- * from 1 KiB to 256 MiB; DEPTHS counts lengths of queues into powers of two from 1 to 1024.
- * SECONDS is a sum of microseconds, shown in seconds, that is set and not added to.
- * Everything is prefixed "dfc_", but for process_…, which have the same names for every program.  A handle lives as long as the process; label sets are never
- * dropped, so that what stands in them must come from a small set (routes, mountpaths), never from
- * users (names of objects).  The update functions may be called in any thread and are told apart by
- * the row's type; mixing them up is a bug and aborts. */
+ * Three rows are histograms.  HISTOGRAM counts durations in microseconds into powers of two from 64
+ * us to 67 s (2^6 to 2^26 us), and is shown in seconds; SIZES counts bytes into powers of four from
+ * 1 KiB to 256 MiB; DEPTHS counts lengths of queues into powers of two from 1 to 1024. SECONDS is a
+ * sum of microseconds, shown in seconds, that is set and not added to. Everything is prefixed
+ * "dfc_", but for process_…, which have the same names for every program.  A handle lives as long
+ * as the process; label sets are never dropped, so that what stands in them must come from a small
+ * set (routes, mountpaths), never from users (names of objects).  The update functions may be
+ * called in any thread and are told apart by the row's type; mixing them up is a bug and aborts. */
 #pragma once
 
 #include <stdint.h>
@@ -48,7 +48,7 @@ void metric_set(metric_t *m, int64_t value); /* of GAUGE and SECONDS */
 void metric_gauge_add(metric_t *m, int64_t delta);
 void metric_observe_us(metric_t *m, uint64_t us);
 void metric_observe(metric_t *m, uint64_t value); /* of SIZES and DEPTHS */
-void metric_zero(enum metric_id id); /* a gauge, with all label sets that it has had */
+void metric_zero(enum metric_id id);              /* a gauge, with all label sets that it has had */
 uint64_t metric_value(const metric_t *m);         /* counter or gauge; for tests */
 
 /* What a histogram has counted so far: the difference of two readings is what came between them. */

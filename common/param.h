@@ -4,12 +4,13 @@
  *
  *     PARAM(size, http_body_memory, "256KiB", "4KiB", "64MiB", "memory for one request's body")
  *
- * type is one of size (uint64_t bytes), duration (uint64_t ms), count (uint64_t), percent (uint64_t,
- * 0 to 100, with or without a %), boolean (bool), text (char *).  default/min/max are texts in the notation of parse.h ("" = no bound).
- * Sources, the later winning: the default, the JSON file (--config FILE), the environment
- * (DFC_HTTP_BODY_MEMORY), the command line (--http-body-memory=512KiB).  An unknown name or a
- * value out of bounds is an error that names the source, the parameter and its bounds.  The struct
- * is zeroed before its first use; params_free ends it. */
+ * type is one of size (uint64_t bytes), duration (uint64_t ms), count (uint64_t), percent
+ * (uint64_t, 0 to 100, with or without a %), boolean (bool), text (char *).  default/min/max are
+ * texts in the notation of parse.h ("" = no bound). Sources, the later winning: the default, the
+ * JSON file (--config FILE), the environment (DFC_HTTP_BODY_MEMORY), the command line
+ * (--http-body-memory=512KiB).  An unknown name or a value out of bounds is an error that names the
+ * source, the parameter and its bounds.  The struct is zeroed before its first use; params_free
+ * ends it. */
 #pragma once
 
 #include <jansson.h>
@@ -19,7 +20,14 @@
 #include "common/buf.h"
 #include "common/error.h"
 
-enum param_type { PARAM_size, PARAM_duration, PARAM_count, PARAM_percent, PARAM_boolean, PARAM_text };
+enum param_type {
+    PARAM_size,
+    PARAM_duration,
+    PARAM_count,
+    PARAM_percent,
+    PARAM_boolean,
+    PARAM_text
+};
 
 struct param_row {
     const char *name; /* NULL ends a table */
@@ -58,8 +66,9 @@ void params_free(const struct param_row *rows, void *values); /* the texts */
  * E_UNSUPPORTED: it needs a restart; E_INVALID: its bounds. */
 int params_set_live(const struct param_row *rows, void *values, const char *const *live,
                     const char *name, const char *text, struct error *err);
-/* What has changed between two readings of the sources: where `now` is other than `last`, and the row
- * is in `live` and no text, the value in force changes to it; fn() is told of every such row. */
+/* What has changed between two readings of the sources: where `now` is other than `last`, and the
+ * row is in `live` and no text, the value in force changes to it; fn() is told of every such row.
+ */
 void params_take(const struct param_row *rows, void *values, const void *last, const void *now,
                  const char *const *live,
                  void (*fn)(void *ctx, const struct param_row *row, _Bool taken), void *ctx);
@@ -67,5 +76,5 @@ void params_take(const struct param_row *rows, void *values, const void *last, c
  * the bounds as they stand in the table. */
 json_t *params_describe(const struct param_row *rows, const void *values, const char *const *live);
 json_t *params_json(const struct param_row *rows, const void *values);
-void params_help(const struct param_row *rows, struct buf *out); /* text for --help */
+void params_help(const struct param_row *rows, struct buf *out);     /* text for --help */
 void params_markdown(const struct param_row *rows, struct buf *out); /* table for docs/ */

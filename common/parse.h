@@ -28,5 +28,5 @@ int64_t parse_url_unescape(const char *text, size_t len, char *out, struct error
 const char *format_size(uint64_t bytes, char out[static 16]);
 /* "250ms", "1.2s", "3m05s", "2h10m", "9d03h", "30d": cut, not rounded */
 const char *format_duration(uint64_t ms, char out[static 16]);
-void format_hex(const void *bytes, size_t len, char *out); /* 2*len+1 bytes */
+void format_hex(const void *bytes, size_t len, char *out);                   /* 2*len+1 bytes */
 int parse_hex(const char *text, void *bytes, size_t len, struct error *err); /* exactly 2*len */

@@ -36,8 +36,9 @@ static void the_nearest_that_is_near(void **state)
     static const char *const words[] = {"prefix", "limit", "partial", "id"};
     static const struct {
         const char *word, *nearest;
-    } rows[] = {{"prefx", "prefix"}, {"prefix", "prefix"}, {"Limit", "limit"}, {"partail", "partial"},
-                {"di", "id"},        {"max-keys", NULL},   {"", NULL}};
+    } rows[] = {
+        {"prefx", "prefix"}, {"prefix", "prefix"}, {"Limit", "limit"}, {"partail", "partial"},
+        {"di", "id"},        {"max-keys", NULL},   {"", NULL}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct suggestion best = SUGGESTION_INIT;
         for (size_t w = 0; w < sizeof words / sizeof *words; w++)

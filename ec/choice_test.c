@@ -50,10 +50,8 @@ static void test_what_is_read_next(void **state)
         {0, 0, 0x01, 0, 0, 0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        const struct ec_choice c = {.k = 4,
-                                    .have = rows[i].have,
-                                    .doubted = rows[i].doubted,
-                                    .want = rows[i].want};
+        const struct ec_choice c = {
+            .k = 4, .have = rows[i].have, .doubted = rows[i].doubted, .want = rows[i].want};
         assert_int_equal(ec_choice_next(&c, rows[i].tried, rows[i].good), rows[i].next);
     }
 }
@@ -81,7 +79,8 @@ static void check_pattern(const struct ec_choice *c, ec_mask bad)
     ec_mask good, tried = play(c, bad, &good);
     const ec_mask all = c->have & ~bad;
     assert_int_equal(is_enough(c, good), is_enough(c, all));
-    /* Nobody doubted is asked where the others are enough; k blocks at the most, or what is wanted. */
+    /* Nobody doubted is asked where the others are enough; k blocks at the most, or what is wanted.
+     */
     if (bad == 0 && ec_mask_count(c->have & ~c->doubted) >= c->k) {
         assert_int_equal(tried & c->doubted, 0);
         assert_true((tried & ~c->want) == 0 || ec_mask_count(tried) <= c->k);

@@ -37,8 +37,8 @@ DEFINE_CLEANUP(struct ec_reader, ec_reader_free);
 
 typedef int ec_take_fn(void *ctx, const void *data, size_t len, struct error *err);
 
-/* The bytes of the object, in order, in pieces.  E_RANGE beyond its length.  Where a stripe has fewer
- * than k good blocks: the code of the first slice that could not be read, or E_CORRUPT. */
+/* The bytes of the object, in order, in pieces.  E_RANGE beyond its length.  Where a stripe has
+ * fewer than k good blocks: the code of the first slice that could not be read, or E_CORRUPT. */
 int ec_reader_range(struct ec_reader *r, uint64_t offset, uint64_t len, ec_take_fn *take, void *ctx,
                     struct error *err);
 /* The file of this slice, in order; its header's slice_sum.  Blocks that it has, and that are good,

@@ -37,7 +37,8 @@ struct disk_op {
     size_t len; /* at most INT_MAX */
     uint64_t offset;
     int (*call)(struct disk_op *op); /* DISK_CALL: returns >= 0 or -errno */
-    const char *point; /* of a sync, or NULL: the fault point at which a test leaves it out, or has it fail */
+    const char *
+        point; /* of a sync, or NULL: the fault point at which a test leaves it out, or has it fail */
     void (*done)(struct disk_op *op, int result);
     void *ctx;
     /* The disk's own. */
@@ -47,8 +48,8 @@ struct disk_op {
     struct disk_op *next_;
 };
 
-/* The file's bytes begin their way to the disk, and are not waited for: a later sync has less to do,
- * and finds the errors. */
+/* The file's bytes begin their way to the disk, and are not waited for: a later sync has less to
+ * do, and finds the errors. */
 void disk_write_begin(int fd);
 
 int disk_open(const char *thread_name, unsigned depth, struct disk **out, struct error *err);
@@ -62,4 +63,4 @@ void disk_submit(struct disk *d, struct disk_op *op);
 void disk_submit_next(struct disk *d, struct disk_op *op);
 /* Submits and waits: the result.  `done` is not called. */
 int disk_run(struct disk *d, struct disk_op *op);
-const char *disk_backend(const struct disk *d);   /* "io_uring" or "threads (why)" */
+const char *disk_backend(const struct disk *d); /* "io_uring" or "threads (why)" */

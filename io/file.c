@@ -221,8 +221,7 @@ void file_restrict(const char *path, mode_t mode)
     if (stat(path, &st) != 0 || (st.st_mode & 07777 & ~mode) == 0)
         return;
     if (chmod(path, st.st_mode & mode) != 0)
-        log_warn("others may read what they should not", lstr("path", path),
-                 li64("errno", errno));
+        log_warn("others may read what they should not", lstr("path", path), li64("errno", errno));
 }
 
 int file_read_all(const char *path, size_t max, struct buf *out, struct error *err)

@@ -66,5 +66,6 @@ const char *daemon_address(const char *own, const char *all);
  * address of its own is called by that, unless it stands for all addresses of the machine. */
 const char *daemon_host(const char *own, const char *all, const char *advertise,
                         bool between_nodes);
-/* "http://127.0.0.1:8080": how others reach a listener.  `advertise` may be "": then the address. */
+/* "http://127.0.0.1:8080": how others reach a listener.  `advertise` may be "": then the address.
+ */
 char *daemon_url(const char *address, const char *advertise, uint16_t port);

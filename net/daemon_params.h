@@ -27,12 +27,12 @@ void daemon_params_set(struct http_request *req, const struct daemon_params *p, 
                        size_t len);
 
 /* Its row in a daemon's route table; begin() collects the body. */
-#define DAEMON_PARAMS_ROUTE(begin_fn)                                                             \
-    {                                                                                             \
-        .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_CONTROL,   \
-        .admin = true, .changes = true, .begin = (begin_fn),                                      \
-        .summary = "Changes a parameter that can change while this daemon runs, until it ends.",  \
-        .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",         \
-        .reply = "200 and all parameters",                                                        \
-        .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"    \
+#define DAEMON_PARAMS_ROUTE(begin_fn)                                                            \
+    {                                                                                            \
+        .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_CONTROL,  \
+        .admin = true, .changes = true, .begin = (begin_fn),                                     \
+        .summary = "Changes a parameter that can change while this daemon runs, until it ends.", \
+        .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",                       \
+        .reply = "200 and all parameters",                                                       \
+        .errors = "not_found not_supported (it needs a restart) invalid_argument invalid_json"   \
     }

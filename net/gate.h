@@ -1,8 +1,8 @@
 /* Who may come in: the one place where a server asks for proof on an intra-cluster listener
  * (auth.h), and for where a request is from on a public one (visitor.h).
  *
- * Every request to an intra-cluster listener is asked, whether or not it has a route, unless its row in the
- * route table says `open`.  Refused with 401, code "unauthorized", and
+ * Every request to an intra-cluster listener is asked, whether or not it has a route, unless its
+ * row in the route table says `open`.  Refused with 401, code "unauthorized", and
  *
  *     WWW-Authenticate: Dfc error="missing|session|signature|replay"
  *

@@ -27,7 +27,8 @@ struct head {
 
 /* The length of the head that `text` begins with, its empty last line included; 0 while its end has
  * not come.  *scanned (at first 0) remembers how far the search has come, for the next call with
- * more text.  A head whose lines end otherwise than in CRLF has an end, too, and is then refused. */
+ * more text.  A head whose lines end otherwise than in CRLF has an end, too, and is then refused.
+ */
 size_t head_end(const char *text, size_t len, size_t *scanned);
 
 /* Can a head begin like this?  What speaks another protocol (TLS) may wait for an answer before it sends

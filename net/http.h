@@ -53,7 +53,7 @@ struct http_conditions {
 int http_conditions_check(const struct http_conditions *c, enum http_method method,
                           const char *etag, int64_t modified_s);
 /* RFC 9110 section 13.1.5: whether a Range applies.  True without the header, and with the object's
- * own strong tag.  Never with a date: it would have to be a strong validator, that is, we would have
- * to know that the object did not change twice within that second (section 8.8.2.2); and a client that
- * has a tag, as all of ours do, must not send one. */
+ * own strong tag.  Never with a date: it would have to be a strong validator, that is, we would
+ * have to know that the object did not change twice within that second (section 8.8.2.2); and a
+ * client that has a tag, as all of ours do, must not send one. */
 bool http_if_range_holds(const char *if_range, const char *etag);

@@ -51,9 +51,9 @@ struct call {
     uint64_t began_ms;
 
     struct http_result result;
-    bool fresh; /* on a connection of its own: a kept one has died under it, or could */
+    bool fresh;  /* on a connection of its own: a kept one has died under it, or could */
     long kept_s; /* 0, or: a kept connection that is older is not taken */
-    bool again; /* another signature, or another connection: the reply does not count */
+    bool again;  /* another signature, or another connection: the reply does not count */
     bool head_seen;
     bool framed;             /* the reply's end can be told from a cut */
     bool streams;            /* the reply's body goes to `download` */

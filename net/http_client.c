@@ -22,7 +22,7 @@ struct http_client {
     struct curl_loop *curl;
     struct session_desk *desk; /* NULL: nothing is signed */
     struct loop_timer *watch;
-    struct call *calls; /* whose transfers run */
+    struct call *calls;  /* whose transfers run */
     uint64_t doubted_ms; /* when a peer was found to be gone without a word, or 0 */
     bool closing;
     atomic_ullong stall_max_ms; /* of every call */

@@ -8,12 +8,12 @@
  *     struct http_call call = {.method = HTTP_GET, .url = url, .download = pipe, ...};
  *     http_call_start(client, &call, done, arg);     // spec is copied; done() in the loop's thread
  *
- * Workers that may block use http_call_wait().  Errors of the transport are E_NET or E_TIMEOUT
- * with the URL, E_ADDRESS where it may not be connected to; an HTTP status is not an error here, but http_result_error() makes one out of the
- * JSON error document of our own nodes.
+ * Workers that may block use http_call_wait().  Errors of the transport are E_NET or E_TIMEOUT with
+ * the URL, E_ADDRESS where it may not be connected to; an HTTP status is not an error here, but
+ * http_result_error() makes one out of the JSON error document of our own nodes.
  *
- * Calls between nodes are signed by themselves, where the client has an auth: a new one needs no line
- * for that.  One that goes to a public listener says so (to_public).
+ * Calls between nodes are signed by themselves, where the client has an auth: a new one needs no
+ * line for that.  One that goes to a public listener says so (to_public).
  *
  * A call ends early, and tells both pipes why, when the writer of its upload finishes with an
  * error, when the reader of its download cancels, when the server has answered with an error or is
@@ -46,8 +46,8 @@ struct http_client_config {
     const char *cert_file;
     const char *key_file;
     struct auth *auth; /* signs every call but those `to_public` (auth.h); NULL: none */
-    /* May this address, which the URL's host was resolved to, be connected to?  False: E_ADDRESS.  In
-     * the loop's thread; it does not wait.  NULL: any.  Kept connections are reused by the URL's
+    /* May this address, which the URL's host was resolved to, be connected to? False: E_ADDRESS.
+     * In the loop's thread; it does not wait.  NULL: any.  Kept connections are reused by the URL's
      * host, so that calls to hosts that clients name have a client of their own. */
     bool (*may_connect)(void *ctx, const struct sockaddr *address);
     void *may_connect_ctx;
@@ -68,7 +68,7 @@ void http_client_free(struct http_client *c);
 /* The reply's head, before any byte of its body. */
 struct http_head {
     int status;
-    int64_t content_length; /* -1 unknown */
+    int64_t content_length;                                                /* -1 unknown */
     const char *(*header)(const struct http_head *head, const char *name); /* or NULL */
     void (*each_header)(const struct http_head *head,
                         void (*fn)(void *ctx, const char *name, const char *value), void *ctx);
@@ -80,23 +80,24 @@ struct http_call {
     const char *const *headers; /* "Name: value", NULL-terminated; or NULL */
     const void *body;           /* buffer … */
     size_t body_len;
-    struct bpipe *upload;       /* … or stream (a reference is taken) */
-    int64_t upload_length;      /* -1: chunked.  A stream that ends before is E_LENGTH; what goes
+    struct bpipe *upload;      /* … or stream (a reference is taken) */
+    int64_t upload_length;     /* -1: chunked.  A stream that ends before is E_LENGTH; what goes
                                  * beyond is not sent */
-    struct bpipe *download;     /* stream for a 2xx reply's body (a reference is taken); another
+    struct bpipe *download;    /* stream for a 2xx reply's body (a reference is taken); another
                                  * status gives the reader http_result_error()'s error */
-    size_t reply_max;           /* buffered reply's limit; 0: 1 MiB */
-    uint64_t total_timeout_ms;  /* 0: none (streams) */
-    uint64_t stall_timeout_ms;  /* 0: the client's.  HTTP_NO_STALL_TIMEOUT where the peer may well
+    size_t reply_max;          /* buffered reply's limit; 0: 1 MiB */
+    uint64_t total_timeout_ms; /* 0: none (streams) */
+    uint64_t stall_timeout_ms; /* 0: the client's.  HTTP_NO_STALL_TIMEOUT where the peer may well
                                  * let us wait (it applies backpressure): one that is gone is then
                                  * found by TCP's keepalive */
-    bool to_public;             /* to a public listener, where nobody asks for a signature */
-    bool once;                  /* what it does must not be done twice: it goes out on a connection of
+    bool to_public;            /* to a public listener, where nobody asks for a signature */
+    bool once;               /* what it does must not be done twice: it goes out on a connection of
                                  * its own.  (A kept one may die under a call that was carried out,
-                                 * and then the call is repeated, as HTTP allows, where its body can be) */
-    bool any_status_streams;    /* a proxy: the download pipe gets the body whatever the status */
+                                 * and then the call is repeated, as HTTP allows, where its body can
+                                 * be) */
+    bool any_status_streams; /* a proxy: the download pipe gets the body whatever the status */
     void (*on_head)(void *arg, const struct http_head *head); /* in the loop's thread, or NULL */
-    const char *request_id;     /* sent as X-Request-Id, or NULL */
+    const char *request_id;                                   /* sent as X-Request-Id, or NULL */
 };
 
 struct http_result {

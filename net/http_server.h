@@ -111,8 +111,8 @@ int http_server_new(const struct http_server_config *config, struct http_server 
 /* How many are under way now.  Any thread. */
 size_t http_server_requests(struct http_server *s);
 uint16_t http_server_port(const struct http_server *s);
-/* The server will end soon: each reply from now on is the last one of its connection, and says so, that no
- * client finds a kept connection closed.  New connections are served still.  Any thread. */
+/* The server will end soon: each reply from now on is the last one of its connection, and says so,
+ * that no client finds a kept connection closed.  New connections are served still.  Any thread. */
 void http_server_leave(struct http_server *s);
 /* Stops listening, answers what is under way with 503 where nothing was sent yet, waits for
  * parked requests to be replied to, frees. */

@@ -22,7 +22,7 @@ struct peer {
     struct session_desk *desk;
     char *origin; /* "http://host:port" */
     bool opening;
-    bool asking; /* for a challenge, with which the session is then opened */
+    bool asking;      /* for a challenge, with which the session is then opened */
     bool asked_again; /* the first challenge was refused: late, used, or of a process that ended */
     bool open;
     struct auth_opening opened_with;

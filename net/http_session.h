@@ -4,7 +4,8 @@
  * then signed and started, or fails as the opening did.  A peer that does not know the session (it
  * has begun anew) says so, and the call is signed and sent again.  The bytes of a stream cannot be
  * sent twice: it asks first (Expect: 100-continue), which is a round trip; only where that is not
- * answered within a second the bytes go all the same, and may fail as if the connection had been cut.
+ * answered within a second the bytes go all the same, and may fail as if the connection had been
+ * cut.
  *
  * Everything in the loop's thread. */
 #pragma once

@@ -18,8 +18,7 @@ static const struct http_route list = {
     .method = HTTP_GET,
     .pattern = "/v1/objects/{bucket}",
     .query = HTTP_PARAMETERS({"prefix", "text"}, {"limit", "1 to 10000"}, {"dfcv", "state"})};
-static const struct http_route bare = {
-    .name = "bare", .method = HTTP_PUT, .pattern = "/v1/bare"};
+static const struct http_route bare = {.name = "bare", .method = HTTP_PUT, .pattern = "/v1/bare"};
 static const struct http_route inner = {.name = "inner",
                                         .method = HTTP_PUT,
                                         .pattern = "/v1/inner",

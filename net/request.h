@@ -126,8 +126,8 @@ struct http_request {
     bool expects_continue;
     const char *id;
     struct router_match match;
-    bool let_in; /* by the gate */
-    bool proven; /* signed by a node or an operator */
+    bool let_in;                           /* by the gate */
+    bool proven;                           /* signed by a node or an operator */
     const char *params[ROUTER_PARAMS_MAX]; /* unescaped */
     struct request_header *queries;        /* unescaped pairs */
     uint64_t began_us;

@@ -10,10 +10,10 @@
  *     Content-Type     a page may send text and forms without asking: where the browser shows in
  *                      one of the two above, a JSON call takes application/json alone: 415
  *
- * GET and HEAD of the calls that anybody may make (http_route.open: /v1/health and /metrics) take any
- * Host: probes and collectors come with names of their own.  A page that has pointed its name here
- * can then read figures of the node where its browser sends neither Origin nor Sec-Fetch-Site (plain
- * HTTP): no names of buckets or objects and no contents, and it changes nothing.
+ * GET and HEAD of the calls that anybody may make (http_route.open: /v1/health and /metrics) take
+ * any Host: probes and collectors come with names of their own.  A page that has pointed its name
+ * here can then read figures of the node where its browser sends neither Origin nor Sec-Fetch-Site
+ * (plain HTTP): no names of buckets or objects and no contents, and it changes nothing.
  *
  * Clients that are no browsers send none of the last three, or a Content-Type that says nothing
  * (curl -d says form): for them it does not count. */

@@ -1,5 +1,5 @@
-/* What the jobs `delete`, `copy`, `prefetch` and `evict` are asked for, and what the primary adds to
- * it.  Pure.
+/* What the jobs `delete`, `copy`, `prefetch` and `evict` are asked for, and what the primary adds
+ * to it.  Pure.
  *
  *     {"list": ["a", "b"]}  or  {"template": "shard-{0000..0099}.tar"}  or  {"prefix": "raw/"}
  *     copy also: "to": bucket, "prepend": text before the new names
@@ -38,8 +38,8 @@ struct objects_spec {
     char **names;
     struct name_template *name_template;
     char *prefix;
-    char *to;      /* NULL for a delete */
-    char *prepend; /* "" for none */
+    char *to;              /* NULL for a delete */
+    char *prepend;         /* "" for none */
     uint64_t parallel;     /* 0: as the target's parameter says */
     uint64_t rate_bytes_s; /* 0: no limit */
     char *description;
@@ -54,7 +54,8 @@ int objects_parse_speed(json_t *value, uint64_t *parallel, uint64_t *rate_bytes_
                         struct error *err);
 void objects_spec_free(struct objects_spec *s);
 DEFINE_CLEANUP(struct objects_spec, objects_spec_free);
-/* The names of a list or template: their number, and the i-th (in `buf` where it has to be made). */
+/* The names of a list or template: their number, and the i-th (in `buf` where it has to be made).
+ */
 uint64_t objects_spec_count(const struct objects_spec *s);
 const char *objects_spec_name(const struct objects_spec *s, uint64_t i, struct buf *buf);
 

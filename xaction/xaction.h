@@ -11,11 +11,10 @@
  *
  * The primary tells each participant to prepare (so that everyone can take streams from peers),
  * then to run; when all are prepared it makes the decision durable in the jobs document and tells
- * them to commit; when any has failed, or a user aborts, it tells them to stop, which undoes.
- * A prepare with a later attempt than the one that is known leads from everywhere before `committing`
- * back to `preparing`, after the step at hand.
- * Every order is idempotent and each answer is the present report, so that a lost message is simply
- * sent again.
+ * them to commit; when any has failed, or a user aborts, it tells them to stop, which undoes. A
+ * prepare with a later attempt than the one that is known leads from everywhere before `committing`
+ * back to `preparing`, after the step at hand. Every order is idempotent and each answer is the
+ * present report, so that a lost message is simply sent again.
  *
  * A kind fills in struct xaction_ops.  open(), status(), stop() and free() are quick; the others do
  * the work, in a thread of the job's own, one after the other.  stop() may come from any thread
@@ -61,8 +60,8 @@ struct xaction_ops {
     /* The work, to the point where it only has to be made visible. */
     int (*run)(void *self, struct error *err);
     void (*stop)(void *self);
-    /* The same for a further attempt: what the next one need not do again may be finished.  NULL: as
-     * stop(). */
+    /* The same for a further attempt: what the next one need not do again may be finished.  NULL:
+     * as stop(). */
     void (*give_way)(void *self);
     /* Makes it visible. */
     int (*commit)(void *self, struct error *err);
@@ -122,7 +121,7 @@ void xactions_release(struct xactions *x, const char *job_id);
 bool xactions_hold_attempt(struct xactions *x, const char *job_id, const char *kind,
                            uint64_t attempt);
 /* After the documents have come from the primary: what has ended there, or is no longer there, is
- * ordered to be committed or stopped, and dropped once that is done; so is what goes on without this node.  Jobs begin here only when
- * they are in the documents. */
+ * ordered to be committed or stopped, and dropped once that is done; so is what goes on without
+ * this node.  Jobs begin here only when they are in the documents. */
 struct jobs;
 void xactions_settle(struct xactions *x, const struct jobs *jobs, const char *node_id);

@@ -23,12 +23,12 @@ static struct {
     bool may_prepare; /* prepare() waits for this */
     bool may_run;     /* run() waits for this or for a stop */
     bool stop_asked;
-    bool leaves_error; /* steps that succeed fill their error all the same */
+    bool leaves_error;                     /* steps that succeed fill their error all the same */
     int open_code, prepare_code, run_code; /* always */
     int commit_code, undo_code;            /* the first `bad_tries` times */
     int bad_tries;
     int prepares, runs, stops, commits, undos, frees;
-    int moves;                             /* that the registry told of */
+    int moves; /* that the registry told of */
     const char *message;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
@@ -149,7 +149,8 @@ static int setup(void **state)
     fake.open_code = fake.prepare_code = fake.run_code = 0;
     fake.commit_code = fake.undo_code = 0;
     fake.bad_tries = 1;
-    fake.prepares = fake.runs = fake.stops = fake.commits = fake.undos = fake.frees = fake.moves = 0;
+    fake.prepares = fake.runs = fake.stops = fake.commits = fake.undos = fake.frees = fake.moves =
+        0;
     fake.message = "run";
     log_set_level(LOG_OFF);
     f.x = xactions_new(fake_kinds, &host, fake_moved);

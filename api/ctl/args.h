@@ -19,7 +19,7 @@ struct args {
     const char *noun;              /* named without its verb */
     bool given[F_COUNT_];
     const char *text[F_COUNT_];
-    uint64_t number[F_COUNT_]; /* count, size (bytes), duration (ms), seconds (ms) */
+    uint64_t number[F_COUNT_];   /* count, size (bytes), duration (ms), seconds (ms) */
     const char **list[F_COUNT_]; /* of FLAG_list */
     size_t list_count[F_COUNT_];
     const char **words; /* behind the command's name; NULL-terminated */

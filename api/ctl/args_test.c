@@ -94,7 +94,8 @@ static void mistakes_are_named(void **state)
     REFUSED("there is no command 'status'; it is 'cluster status' or 'sort status' here", "status");
     REFUSED("there is no command 'head'; it is 'object head' here", "head", "photos/a");
     REFUSED("there is no 'job sho'; did you mean 'job show'?", "job", "sho");
-    REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, decommission, rm", "node", "frobnicate");
+    REFUSED("there is no 'node frobnicate'; there are ls, show, maintenance, decommission, rm",
+            "node", "frobnicate");
     REFUSED("there is no flag --prefx; did you mean --prefix?", "ls", "--prefx=a");
     REFUSED("there is no flag --frobnicate", "ls", "--frobnicate");
     REFUSED("there is no flag -X", "ls", "-X");
@@ -142,8 +143,10 @@ static void the_table_is_sound(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(commands_and_words), cmocka_unit_test(flags_in_every_form),
-        cmocka_unit_test(mistakes_are_named), cmocka_unit_test(the_table_is_sound),
+        cmocka_unit_test(commands_and_words),
+        cmocka_unit_test(flags_in_every_form),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(the_table_is_sound),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

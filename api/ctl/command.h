@@ -68,7 +68,7 @@ struct command {
     const char *alias; /* short form, or NULL */
     const char *words; /* "BUCKET/KEY [FILE]" */
     unsigned min_words;
-    unsigned max_words; /* UINT_MAX: any number */
+    unsigned max_words;                  /* UINT_MAX: any number */
     enum word_kind kinds[COMMAND_WORDS]; /* of the words; the last is that of all further ones */
     const enum flag_id *flags;           /* besides the common ones; ends with F_END */
     const struct flag_help *flag_help;   /* or NULL; ends with F_END */
@@ -76,7 +76,7 @@ struct command {
     bool watches;                        /* as if --watch were given */
     int (*run)(struct ctl *ctl, const struct args *args); /* returns an exit code */
     const char *summary;
-    const char *text;                          /* paragraphs, or NULL */
+    const char *text;                           /* paragraphs, or NULL */
     const char *examples[COMMAND_EXAMPLES + 1]; /* what follows "dfcctl " */
 };
 

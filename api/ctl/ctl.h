@@ -20,7 +20,7 @@ struct ctl {
     bool headers;
     bool quiet;
     bool verbose;
-    bool colour;    /* on out */
+    bool colour; /* on out */
     bool out_tty;
     bool err_tty;
     bool in_tty;

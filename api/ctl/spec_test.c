@@ -127,8 +127,10 @@ static void flags_of_a_field(void **state)
     } rows[] = {
         {"start", "field 'input_format' is missing",
          "field 'input_format' is missing; set by --template or --prefix"},
-        {"start", "x: field 'input_format.template': no", "x: field 'input_format.template': no; set by --template or --prefix"},
-        {"start", "field 'input_bck' is missing", "field 'input_bck' is missing; set by --input-bucket"},
+        {"start", "x: field 'input_format.template': no",
+         "x: field 'input_format.template': no; set by --template or --prefix"},
+        {"start", "field 'input_bck' is missing",
+         "field 'input_bck' is missing; set by --input-bucket"},
         {"plan", "field 'algorithm.seed' goes", "field 'algorithm.seed' goes; set by --seed"},
         {"local", "field 'input_bck' is missing", "field 'input_bck' is missing"},
         {"start", "field 'algorithm' is", "field 'algorithm' is"},
@@ -156,10 +158,8 @@ static void flags_of_a_field(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(both_notations),
-        cmocka_unit_test(refusals_say_where),
-        cmocka_unit_test(depth_is_bounded),
-        cmocka_unit_test(flags_set_and_replace),
+        cmocka_unit_test(both_notations),   cmocka_unit_test(refusals_say_where),
+        cmocka_unit_test(depth_is_bounded), cmocka_unit_test(flags_set_and_replace),
         cmocka_unit_test(flags_of_a_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -50,7 +50,8 @@ static void complain(struct proxy *p, const char *id, const struct error *err)
         log_error("a node has seen what this primary has not", lstr("node", id), lerr(err));
 }
 
-/* Hands on the code.  Who is refused for what it knows may be who knows better: proxy/primary/recovery.h.
+/* Hands on the code.  Who is refused for what it knows may be who knows better:
+ * proxy/primary/recovery.h.
  */
 static int note_refused(struct proxy *p, const struct node *n, const struct node_past *past,
                         int code, const struct error *err)

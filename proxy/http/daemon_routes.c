@@ -15,11 +15,12 @@
 
 static json_t *info_json(struct proxy *p, const struct cluster_state *s)
 {
-    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id", p->id,
-                     "role", "proxy", "primary", (int)proxy_is_primary(p), "pid", (int)getpid(),
-                     "boot", p->boot, "release", build_release(), "commit", build_commit(), "public_url", p->public_url,
-                     "control_url", p->control_url, "data_url", "", "cluster", s->cluster_id,
-                     "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+    return json_pack("{s:s, s:s, s:b, s:i, s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I}", "id",
+                     p->id, "role", "proxy", "primary", (int)proxy_is_primary(p), "pid",
+                     (int)getpid(), "boot", p->boot, "release", build_release(), "commit",
+                     build_commit(), "public_url", p->public_url, "control_url", p->control_url,
+                     "data_url", "", "cluster", s->cluster_id, "term", (json_int_t)s->term,
+                     "version", (json_int_t)s->version);
 }
 
 /* The metrics by name, labels included: what /metrics says, for those who prefer JSON. */
@@ -112,7 +113,8 @@ static void health_begin(struct http_request *req)
         ready = ready && (atomic_load(&p->heard) || proxy_is_primary(p));
     if (!ready && (live == NULL || strcmp(live, "true") != 0)) {
         struct error err;
-        error_set(&err, E_NOT_READY, "proxy '%s' is %s", p->id, leaving ? "stopping"
+        error_set(&err, E_NOT_READY, "proxy '%s' is %s", p->id,
+                  leaving                  ? "stopping"
                   : atomic_load(&p->ready) ? "waiting for the primary's word"
                                            : "starting");
         http_reply_error(req, &err);

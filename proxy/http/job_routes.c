@@ -142,7 +142,8 @@ static void jobs_list_begin(struct http_request *req)
 {
     if (proxy_passed_to_primary(req))
         return;
-    const struct job_filter f = {.kind = http_query(req, "kind"), .state = http_query(req, "state")};
+    const struct job_filter f = {.kind = http_query(req, "kind"),
+                                 .state = http_query(req, "state")};
     struct error err = ERROR_INIT;
     if (f.state != NULL && !job_view_is_state(f.state)) {
         error_set(&err, E_INVALID, "parameter 'state': '%s' is not a job's state", f.state);

@@ -489,12 +489,12 @@ const struct http_route list_routes[] = {
      .nets = NET_PUBLIC,
      .begin = list_begin,
      .summary = "A page of a bucket's objects, in bytewise order of names.",
-     .query = HTTP_PARAMETERS(
-         {"prefix", "text"}, {"delimiter", "text: what lies behind it is one entry of prefixes"},
-         {"start_after", "name"}, {"token", "next of the page before"},
-         {"limit", "1 to 10000 (default 1000)"},
-         {"partial", "true: without targets that cannot be asked"},
-         {"cached", "true: of a bucket with a backend what is here, alone"}),
+     .query = HTTP_PARAMETERS({"prefix", "text"},
+                              {"delimiter", "text: what lies behind it is one entry of prefixes"},
+                              {"start_after", "name"}, {"token", "next of the page before"},
+                              {"limit", "1 to 10000 (default 1000)"},
+                              {"partial", "true: without targets that cannot be asked"},
+                              {"cached", "true: of a bucket with a backend what is here, alone"}),
      .body = "",
      .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", "
               "\"modified_ms\"}], \"prefixes\": [\"a/\"], \"next\": \"\", \"incomplete\": "

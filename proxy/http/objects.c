@@ -121,7 +121,10 @@ static void object_begin(struct http_request *req)
 }
 
 #define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
-#define REDIRECT {"redirect", "never: through the proxy"}
+#define REDIRECT                               \
+    {                                          \
+        "redirect", "never: through the proxy" \
+    }
 #define OBJECT_ERRORS "invalid_name bucket_not_found no_targets node_unreachable"
 
 const struct http_route object_routes[] = {

@@ -187,8 +187,8 @@ static bool may_wait(struct relay *r)
 static bool follows(struct relay *r, const struct http_head *head)
 {
     const char *location = head->header(head, "Location");
-    bool may = head->status == 307 && r->follows && r->upload == NULL &&
-               location != NULL && r->hops < HOPS_MOST;
+    bool may = head->status == 307 && r->follows && r->upload == NULL && location != NULL &&
+               r->hops < HOPS_MOST;
     if (may) {
         r->hops++;
         r->sent_on = arena_strdup(r->arena, location);

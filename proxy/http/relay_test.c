@@ -109,7 +109,8 @@ static void the_target_sees_the_request_as_it_was(void **state)
     char value[64];
     struct http_result r = {0};
     assert_int_equal(
-        relayed(w, HTTP_PUT, "a%2F%2e./%C3%A9?dfcx=1&dfcv=0.0", "Dfc-Meta-A: b; c", "x", 1, &r), 200);
+        relayed(w, HTTP_PUT, "a%2F%2e./%C3%A9?dfcx=1&dfcv=0.0", "Dfc-Meta-A: b; c", "x", 1, &r),
+        200);
     http_result_done(&r);
     fake_target_header(w->target, "object", value);
     assert_string_equal(value, "a/../\xc3\xa9");
@@ -188,9 +189,9 @@ static void what_is_of_one_connection_stays_there(void **state)
 static void a_chunked_body_goes_through(void **state)
 {
     struct world *w = *state;
-    _cleanup_free_ char *reply =
-        exchange(w, "PUT /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\nConnection: close"
-                    "\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n");
+    _cleanup_free_ char *reply = exchange(
+        w, "PUT /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\nConnection: close"
+           "\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n world\r\n0\r\n\r\n");
     assert_ptr_equal(strstr(reply, "HTTP/1.1 200 "), reply);
     struct http_result r = {0};
     assert_int_equal(relayed(w, HTTP_GET, "o", NULL, NULL, 0, &r), 200);
@@ -265,7 +266,8 @@ static void a_client_that_leaves_ends_the_stream(void **state)
 {
     struct world *w = *state;
     fake_target_mode(w->target, FAKE_NEVER_ENDS);
-    static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char request[] =
+        "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
     for (int i = 0; i < 3; i++) {
         int fd = test_connect(base(w));
         test_send(fd, request, strlen(request));
@@ -280,7 +282,8 @@ static void a_limit_holds_for_streams(void **state)
 {
     struct world *w = *state;
     fake_target_mode(w->target, FAKE_NEVER_ENDS);
-    static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char request[] =
+        "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
     int fds[8];
     for (int i = 0; i < 8; i++) {
         fds[i] = test_connect(base(w));
@@ -365,8 +368,9 @@ static void not_all_relays_wait(void **state)
     struct world *w = *state;
     fake_target_mode(w->target, FAKE_IS_BUSY);
     int fds[2] = {read_of_copies(w, "GET"), test_connect(base(w))};
-    static const char request[] = "GET /v1/objects/c/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n"
-                                  "Connection: close\r\n\r\n";
+    static const char request[] =
+        "GET /v1/objects/c/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n"
+        "Connection: close\r\n\r\n";
     test_send(fds[1], request, strlen(request));
     test_until(atomic_load(&w->proxy->proxy->reads_waiting) == 2);
     test_error(&w->client, HTTP_GET, base(w), "/v1/objects/c/o?redirect=never", NULL, 503,
@@ -399,9 +403,11 @@ static void the_proxy_ends_with_streams_under_way(void **state)
 {
     struct world *w = *state;
     fake_target_mode(w->target, FAKE_NEVER_ENDS);
-    static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
-    static const char upload[] = "PUT /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n"
-                                 "Content-Length: 1000000\r\n\r\nhalf";
+    static const char request[] =
+        "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char upload[] =
+        "PUT /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n"
+        "Content-Length: 1000000\r\n\r\nhalf";
     int get = test_connect(base(w));
     int put = test_connect(base(w));
     test_send(get, request, strlen(request));
@@ -427,7 +433,8 @@ static void a_target_that_hangs(void **state)
     json_decref(
         test_json(&w->client, HTTP_POST, url, "/v1/buckets/b", "{\"action\": \"create\"}", 201));
     fake_target_mode(w->target, FAKE_IS_SILENT);
-    static const char request[] = "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    static const char request[] =
+        "GET /v1/objects/b/o?redirect=never HTTP/1.1\r\nHost: localhost\r\n\r\n";
     int fds[MANY];
     for (int i = 0; i < MANY; i++) {
         fds[i] = test_connect(url);

@@ -12,7 +12,7 @@
 #include "proxy/primary/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
-    control_routes, daemon_routes, documents_routes, session_routes, object_copies_routes,
-    NULL,
+    object_routes,  list_routes,          bucket_routes, job_routes,
+    cluster_routes, control_routes,       daemon_routes, documents_routes,
+    session_routes, object_copies_routes, NULL,
 };

@@ -79,7 +79,8 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-/* A rebalance, a repair and a mirror are made for a map, and a scrub leaves out who does not answer. */
+/* A rebalance, a repair and a mirror are made for a map, and a scrub leaves out who does not
+ * answer. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
 {

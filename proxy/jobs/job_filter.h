@@ -16,8 +16,9 @@ struct job_filter {
     struct pattern_search *description; /* of these; NULL: any */
 };
 
-/* E_INVALID where it is no pattern (sort/spec/pattern.h), or has an interval: no few bytes shall make a
- * thread of the proxy work for long, or take much memory, as a regex_t of nested pluses does. */
+/* E_INVALID where it is no pattern (sort/spec/pattern.h), or has an interval: no few bytes shall
+ * make a thread of the proxy work for long, or take much memory, as a regex_t of nested pluses
+ * does. */
 int job_filter_regex(struct job_filter *f, const char *pattern, struct error *err);
 void job_filter_done(struct job_filter *f);
 /* `state`: of its view. */

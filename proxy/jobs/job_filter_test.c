@@ -60,8 +60,8 @@ static void test_what_is_refused(void **state)
     char longer[JOB_FILTER_REGEX_MAX + 2];
     memset(longer, 'a', sizeof longer - 1);
     longer[sizeof longer - 1] = '\0';
-    const char *const bad[] = {"[", "(", "a{2}", "((a{1,255}){1,255}){1,255}", "(.)x\\1", "*",
-                               longer};
+    const char *const bad[] = {"[",       "(", "a{2}", "((a{1,255}){1,255}){1,255}",
+                               "(.)x\\1", "*", longer};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct job_filter f = {0};
         struct error err = ERROR_INIT;

@@ -64,10 +64,11 @@ int job_check_size(const struct cluster_state *s, const struct job *job, struct 
     size_t bytes = job_bytes(job);
     size_t max = JOB_DOCUMENT_MAX - growth_of(job);
     if (bytes > max)
-        return error_set(err, E_TOO_LARGE,
-                         "the job's document of %zu bytes exceeds %zu; give the names by a template "
-                         "or a prefix, or do it in parts",
-                         bytes, max);
+        return error_set(
+            err, E_TOO_LARGE,
+            "the job's document of %zu bytes exceeds %zu; give the names by a template "
+            "or a prefix, or do it in parts",
+            bytes, max);
     for (size_t i = 0; i < s->jobs.count; i++) {
         const struct job *other = s->jobs.jobs[i];
         bytes += job_ended(other->state) ? 0 : job_bytes(other);

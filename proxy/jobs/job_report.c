@@ -24,8 +24,7 @@ json_t *job_report_brief(json_t *reports, enum job_brevity brevity)
         json_object_clear(reports);
     if (brevity == JOB_REPORT_WHOLE)
         return reports;
-    json_object_foreach(reports, id, report)
-        keep_few(json_object_get(report, "status"),
-                 brevity == JOB_REPORT_FEW_WARNINGS ? JOB_REPORT_FEW : 0);
+    json_object_foreach(reports, id, report) keep_few(
+        json_object_get(report, "status"), brevity == JOB_REPORT_FEW_WARNINGS ? JOB_REPORT_FEW : 0);
     return reports;
 }

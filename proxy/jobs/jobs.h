@@ -37,7 +37,7 @@ struct jobs_env {
                  const struct job *job, jobs_answer_fn *done, void *arg);
     /* Is the job's plan still good for this state?  0, or why not.  Pure. */
     int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
-    /* All targets have done their part: is that what was asked for?  0, or why the job fails.  NULL:
+    /* All targets have done their part: is that what was asked for? 0, or why the job fails.  NULL:
      * it is.  Pure. */
     int (*judge)(const struct job *job, const json_t *reports, struct error *err);
     /* How many of its targets can the job do without?  NULL: none can.  Pure. */
@@ -46,12 +46,12 @@ struct jobs_env {
 };
 
 struct jobs_limits {
-    uint64_t keep_ms;    /* ended jobs stay listed for so long, */
-    uint64_t keep_max;   /* at most so many of them, */
-    uint64_t keep_bytes; /* whose documents are at most so long together */
+    uint64_t keep_ms;      /* ended jobs stay listed for so long, */
+    uint64_t keep_max;     /* at most so many of them, */
+    uint64_t keep_bytes;   /* whose documents are at most so long together */
     uint64_t attempts_max; /* of a job of a kind that begins again */
-    uint64_t away_ticks; /* for which one that can do without a target waits for it */
-    uint64_t running_max; /* jobs that run at once; others wait, queued, in order of creation */
+    uint64_t away_ticks;   /* for which one that can do without a target waits for it */
+    uint64_t running_max;  /* jobs that run at once; others wait, queued, in order of creation */
 };
 
 struct jobs_driver;
@@ -65,6 +65,6 @@ void jobs_driver_tick(struct jobs_driver *d);
 void jobs_driver_wake(struct jobs_driver *d);
 /* A target says that a job has moved on there: it is asked now, not at the next tick. */
 void jobs_driver_moved(struct jobs_driver *d, const char *job_id, const char *node_id);
-/* {"t1": last report, …}: a copy.  Empty for a job that has ended (its reports are in job->report) or
- * is unknown.  Any thread. */
+/* {"t1": last report, …}: a copy.  Empty for a job that has ended (its reports are in job->report)
+ * or is unknown.  Any thread. */
 json_t *jobs_driver_reports(struct jobs_driver *d, const char *job_id);

@@ -160,8 +160,8 @@ static bool is_left_out(const struct sim *s, const struct target *t)
     return job_leaves_out(job_of(s), id);
 }
 
-/* As in target/http/xaction_routes.c and xaction/course.c: a late order does not begin a job anew, and a
- * later attempt begins from wherever the one before has come to. */
+/* As in target/http/xaction_routes.c and xaction/course.c: a late order does not begin a job anew,
+ * and a later attempt begins from wherever the one before has come to. */
 static void target_prepare(struct sim *s, struct target *t, uint64_t attempt)
 {
     const struct job *job = job_of(s);

@@ -321,8 +321,8 @@ static void test_refused_commits_are_tried_again(void **state)
     assert_int_equal(job_of(w, "srt-1")->state, JOB_FINISHED);
 }
 
-/* The targets have more to tell than the metastore takes: the job ends all the same, with what there is
- * room for. */
+/* The targets have more to tell than the metastore takes: the job ends all the same, with what
+ * there is room for. */
 static void test_an_end_that_is_too_large_is_made_with_less(void **state)
 {
     static const struct {

@@ -1,12 +1,12 @@
-/* The primary's part of the job `rebalance`: all targets send what another one owns by the present map
- * to that owner (target/jobs/rebalance.h).
+/* The primary's part of the job `rebalance`: all targets send what another one owns by the present
+ * map to that owner (target/jobs/rebalance.h).
  *
  *   owners change ─▶ rebalance_delay ─▶ job ─▶ finished ─▶ CMD_MOVES_DONE: earlier owners are forgotten
  *                                        │                 ─▶ who is decommissioning leaves the map
  *                                        └ owners change again: aborted, and another one follows
  *
- * A job is made for one set of owners, smap.placed, which its spec names.  Pure but for the id, which is
- * drawn at random. */
+ * A job is made for one set of owners, smap.placed, which its spec names.  Pure but for the id,
+ * which is drawn at random. */
 #pragma once
 
 #include "cluster/command.h"
@@ -16,8 +16,8 @@
 enum { REBALANCE_RETRY_MS = 30000 };
 
 bool rebalance_job_is(const struct job *job);
-/* E_NODE_UNREACHABLE where a target does not answer: what it holds could not be moved; E_JOB_STATE while
- * there is such a job. */
+/* E_NODE_UNREACHABLE where a target does not answer: what it holds could not be moved; E_JOB_STATE
+ * while there is such a job. */
 int rebalance_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
                        struct error *err);
 /* Are the owners those that it was made for?  E_ABORTED where they are not; E_STALE_MAP

@@ -1,5 +1,5 @@
-/* The primary's part of the job `repair`: all active targets see to it that each owner of what buckets
- * with several copies have has it (target/jobs/repair.h).
+/* The primary's part of the job `repair`: all active targets see to it that each owner of what
+ * buckets with several copies have has it (target/jobs/repair.h).
  *
  *   a target lags, or copies were raised ─▶ repair_delay ─▶ job ─▶ finished ─▶ CMD_LAG_DONE, then
  *                                             │                      CMD_COPIES_FILLED
@@ -7,9 +7,9 @@
  *                                               change: aborted, and another one follows
  *
  * A job is made for one fence (cluster/lag.h): smap.lagged and smap.placed, and the greatest
- * bucket.raised, which its spec names.  Targets that are unreachable take no part (its description names them), and who might need
- * what only those have goes on lagging.  It waits for a rebalance, which brings copies to new owners.
- * Where no bucket keeps copies, a lag is taken back at once.
+ * bucket.raised, which its spec names.  Targets that are unreachable take no part (its description
+ * names them), and who might need what only those have goes on lagging.  It waits for a rebalance,
+ * which brings copies to new owners. Where no bucket keeps copies, a lag is taken back at once.
  *
  * Pure but for the id, which is drawn at random. */
 #pragma once
@@ -21,8 +21,8 @@
 enum { REPAIR_RETRY_MS = 30000 };
 
 bool repair_job_is(const struct job *job);
-/* By hand, or because it is wanted.  E_INVALID without copies; E_NO_TARGETS; E_JOB_STATE while there is such a job, or the
- * owners' objects are being moved. */
+/* By hand, or because it is wanted.  E_INVALID without copies; E_NO_TARGETS; E_JOB_STATE while
+ * there is such a job, or the owners' objects are being moved. */
 int repair_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
                     struct error *err);
 /* E_ABORTED where its fence has moved. */

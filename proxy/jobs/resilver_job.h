@@ -1,6 +1,7 @@
 /* The primary's part of the job `resilver`: one target moves its objects between its mountpaths.  A
- * target whose set of mountpaths is not settled says so with every keepalive, with the generation of
- * its roster (target/format/roster.h), and is given a job.  Pure but for the id, which is drawn at random. */
+ * target whose set of mountpaths is not settled says so with every keepalive, with the generation
+ * of its roster (target/format/roster.h), and is given a job.  Pure but for the id, which is drawn
+ * at random. */
 #pragma once
 
 #include "cluster/job.h"

@@ -1,8 +1,8 @@
 /* The metastore in etcd: an election under a lease, and changes that the election fences.
  *
- * Which call of the election comes next, and what its answer means, proxy/metastore/election.h decides; a
- * thread makes them, of its own, so that nothing else keeps a lease from being renewed.  Nothing
- * depends on clocks, for every change is fenced (proxy/metastore/etcd_documents.h).
+ * Which call of the election comes next, and what its answer means, proxy/metastore/election.h
+ * decides; a thread makes them, of its own, so that nothing else keeps a lease from being renewed.
+ * Nothing depends on clocks, for every change is fenced (proxy/metastore/etcd_documents.h).
  *
  * A change whose answer does not come is sent again, to the next member, until an answer says what
  * became of it: as it stands in the store it cannot be made twice.  Where none comes until the

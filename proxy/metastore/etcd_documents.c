@@ -126,12 +126,13 @@ static int change_part(struct change *c, const struct part *p, const struct clus
 static json_t *head_of(const struct cluster_state *s, uint64_t election)
 {
     return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
-                     "format", state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term,
-                     "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
-                     "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary,
-                     "election", (json_int_t)election, "layout", layout_to_json(&s->smap), "parts",
-                     "smap", (json_int_t)s->smap.version, "bmd", (json_int_t)s->bmd.version,
-                     "config", (json_int_t)s->config.version, "jobs", (json_int_t)s->jobs.version);
+                     "format", state_format(s), "cluster", s->cluster_id, "term",
+                     (json_int_t)s->term, "version", (json_int_t)s->version, "term_version",
+                     (json_int_t)s->term_version, "next_bucket_id", (json_int_t)s->next_bucket_id,
+                     "primary", s->primary, "election", (json_int_t)election, "layout",
+                     layout_to_json(&s->smap), "parts", "smap", (json_int_t)s->smap.version, "bmd",
+                     (json_int_t)s->bmd.version, "config", (json_int_t)s->config.version, "jobs",
+                     (json_int_t)s->jobs.version);
 }
 
 static int change_fill(struct change *c, const struct cluster_state *from,

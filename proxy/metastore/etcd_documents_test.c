@@ -208,10 +208,8 @@ static void damage_is_named(void **unused)
 {
     (void)unused;
     static const char *const rows[][2] = {
-        {"/c/head", "{"},
-        {"/c/head", "{\"format\": 2}"},
-        {"/c/head", "[]"},
-        {"/c/bmd/b", "nothing"},
+        {"/c/head", "{"},  {"/c/head", "{\"format\": 2}"},
+        {"/c/head", "[]"}, {"/c/bmd/b", "nothing"},
         {"", "{}"}, /* nobody asked for these */
         {"/d/head", "{}"},
     };

@@ -31,4 +31,4 @@ void frame_put(struct buf *out, uint64_t sequence, const void *data, size_t len)
 /* The record at `offset` of a file of `size` bytes.  With FRAME_TORN and FRAME_DAMAGED *why is a
  * few words. */
 enum frame_status frame_get(const char *file, size_t size, size_t offset, struct frame *out,
-                              const char **why);
+                            const char **why);

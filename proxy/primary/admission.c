@@ -29,11 +29,8 @@ int admission_register(const struct cluster_state *s, struct membership *m, cons
 {
     bool fresh;
     int r = check_past(s, n->id, past, &fresh, err);
-    *join = (struct command){.kind = CMD_NODE_JOIN,
-                             .node = n,
-                             .fresh = fresh,
-                             .lost = past->lost,
-                             .wall_ms = wall_ms};
+    *join = (struct command){
+        .kind = CMD_NODE_JOIN, .node = n, .fresh = fresh, .lost = past->lost, .wall_ms = wall_ms};
     if (r != 0 || (r = check_join(s, join, err)) != 0)
         return r;
     return membership_register(m, &s->smap, n, now_ms, err);

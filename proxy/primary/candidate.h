@@ -1,6 +1,6 @@
-/* A proxy whose metastore is shared: primary while it is elected, a gateway (proxy/primary/follower.h)
- * while it is not.  A thread of its own makes the change, for it has to wait: for documents,
- * commits and calls that end. */
+/* A proxy whose metastore is shared: primary while it is elected, a gateway
+ * (proxy/primary/follower.h) while it is not.  A thread of its own makes the change, for it has to
+ * wait: for documents, commits and calls that end. */
 #pragma once
 
 #include "common/error.h"

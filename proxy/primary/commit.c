@@ -1,5 +1,5 @@
-/* The thread side of the primary's single writer (proxy/metastore/writer.h): changes come from any thread;
- * the control loop's runs the queue; a thread that may wait for a disk, or etcd, makes them
+/* The thread side of the primary's single writer (proxy/metastore/writer.h): changes come from any
+ * thread; the control loop's runs the queue; a thread that may wait for a disk, or etcd, makes them
  * durable:
  *
  *   any thread ─▶ queue ─▶ apply ─▶ metastore ─▶ p->state, push ─▶ done()

@@ -1,5 +1,6 @@
-/* What is called next proxy/primary/follower_plan.h says.  The primary is asked where the last state, or
- * the election, says that it is; when it does not answer there, every other time where --join says.
+/* What is called next proxy/primary/follower_plan.h says.  The primary is asked where the last
+ * state, or the election, says that it is; when it does not answer there, every other time where
+ * --join says.
  */
 #include "proxy/primary/follower.h"
 

@@ -1,4 +1,5 @@
-/* What a gateway does next to be a member of its cluster: pure (proxy/primary/follower.c makes the calls).
+/* What a gateway does next to be a member of its cluster: pure (proxy/primary/follower.c makes the
+ * calls).
  *
  *            start                    answer
  *   JOINING ───────▶ register ──────────────────▶ MEMBER ──▶ keepalive ─┬─ same version: wait

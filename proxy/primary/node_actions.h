@@ -1,12 +1,13 @@
-/* PUT /v1/cluster {"action": …, "name": node, "value": {"force": bool}}: what an operator decides about a
- * target.
+/* PUT /v1/cluster {"action": …, "name": node, "value": {"force": bool}}: what an operator decides
+ * about a target.
  *
  *   startmaintenance   it owns nothing; what it has is moved off by a rebalance; it stays in the map
  *   stopmaintenance    it owns again; its share is moved back.  Also ends a decommission
  *   decommission       as maintenance, and when it has nothing any more it leaves the map
  *
- * With force also where what only this node has cannot be moved: maintenance of one that does not answer
- * leaves its objects out of reach until it is back; a decommission gives them up, and it is gone at once. */
+ * With force also where what only this node has cannot be moved: maintenance of one that does not
+ * answer leaves its objects out of reach until it is back; a decommission gives them up, and it is
+ * gone at once. */
 #pragma once
 
 #include <jansson.h>

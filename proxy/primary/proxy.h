@@ -44,21 +44,21 @@ struct strangers;
 
 struct proxy {
     struct proxy_params params;
-    const char *id;     /* params.id */
-    char boot[16];      /* id of this run */
+    const char *id;                      /* params.id */
+    char boot[16];                       /* id of this run */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
-    struct visitor_rules *visitors; /* params.allowed_hosts, allowed_origins */
-    bool is_shared;     /* the metastore: the primary is elected */
-    int lock_fd;        /* of params.dir */
-    char *state_path;   /* of one that is or may be a gateway: the last state it saw */
+    struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */
+    bool is_shared;                      /* the metastore: the primary is elected */
+    int lock_fd;                         /* of params.dir */
+    char *state_path;            /* of one that is or may be a gateway: the last state it saw */
     struct metastore *metastore; /* NULL at a gateway of an embedded one */
     struct committer *committer;
     struct pool *overhaul;       /* one thread: work on the documents as a whole, which waits */
     struct strangers *strangers; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
-    struct auth *auth;               /* proof of membership, asked for and given */
-    struct loop *loop;               /* the control loop */
-    struct http_client *client;      /* in it */
+    struct auth *auth;          /* proof of membership, asked for and given */
+    struct loop *loop;          /* the control loop */
+    struct http_client *client; /* in it */
     struct loop *data_loop;
     struct http_client *data_client;
     struct overtaken *overtaken; /* of its calls to the primary, when there is another */
@@ -66,7 +66,7 @@ struct proxy {
     struct http_client *list_client;
     struct relay_waits *relay_waits; /* in the data loop */
     struct read_choice read_choice;
-    atomic_uint relays; /* under way */
+    atomic_uint relays;        /* under way */
     atomic_uint reads_waiting; /* those of them that wait for an owner */
     atomic_uint lists;
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
@@ -76,20 +76,21 @@ struct proxy {
     char *control_url;
     struct follower *follower;   /* of one that is or may be a gateway */
     struct candidate *candidate; /* is_shared */
-    pthread_rwlock_t role_lock;  /* of what follows, which is NULL but at the primary; see primary.h */
+    pthread_rwlock_t
+        role_lock; /* of what follows, which is NULL but at the primary; see primary.h */
     struct http_client *primary_client; /* in the control loop */
     struct publisher *publisher;
     struct members *members;
     struct job_glue *job_glue;
-    atomic_bool is_primary; /* it has these parts; see proxy_is_primary() */
+    atomic_bool is_primary;   /* it has these parts; see proxy_is_primary() */
     bool closing;             /* the control loop's: nothing is committed or sent any more */
     bool fenced;              /* the control loop's: the documents are being moved */
     atomic_bool moved;        /* they have been: see proxy/metastore/moved.h */
     struct error start_error; /* set before started_fd is written to */
     int started_fd;           /* eventfd: serving, or failed */
-    atomic_bool heard; /* in this run, of a primary: what it does not know is not there */
+    atomic_bool heard;        /* in this run, of a primary: what it does not know is not there */
     atomic_bool started;
-    atomic_bool ready; /* requests are let in */
+    atomic_bool ready;   /* requests are let in */
     atomic_bool leaving; /* it stops, and is not to be sent anything new */
 };
 
@@ -117,8 +118,8 @@ struct proxy *proxy_enter_objects(struct http_request *req);
 /* True where the request is taken care of: by the primary, which is another proxy, or by
  * proxy_enter().  False: this proxy is the primary and answers. */
 bool proxy_passed_to_primary(struct http_request *req);
-/* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a gateway whose state is
- * still that of its last life. */
+/* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a gateway whose state
+ * is still that of its last life. */
 int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
 /* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though it
  * has not taken note of that yet.  Any thread. */
@@ -127,7 +128,8 @@ bool proxy_is_primary(struct proxy *p);
 bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);
 /* Replies with the error, and logs it where it is this cluster's fault and not the client's. */
 void proxy_reply_error(struct http_request *req, const struct error *err);
-/* 200 and a document, on the public listener without the queries of its URLs (json_mask_queries()). */
+/* 200 and a document, on the public listener without the queries of its URLs (json_mask_queries()).
+ */
 void proxy_reply_masked(struct http_request *req, const json_t *doc);
 
 /* --- changing the documents ------------------------------------------------------------------ */

@@ -1,5 +1,5 @@
-/* The pusher (proxy/primary/push.h) in a proxy's control loop: states go out as PUT /v1/cluster/state to
- * the nodes' control addresses.  All in the control loop's thread. */
+/* The pusher (proxy/primary/push.h) in a proxy's control loop: states go out as PUT
+ * /v1/cluster/state to the nodes' control addresses.  All in the control loop's thread. */
 #pragma once
 
 #include "cluster/state.h"

@@ -30,7 +30,7 @@ void pusher_free(struct pusher *ps);
 void pusher_publish(struct pusher *ps, uint64_t now_ms);
 /* At least every 50 ms. */
 void pusher_tick(struct pusher *ps, uint64_t now_ms);
-/* fn(arg) once every active proxy has this state or a later one, but for those that did not take the
- * last message (most are dead, and not given up yet); or at deadline_ms. */
+/* fn(arg) once every active proxy has this state or a later one, but for those that did not take
+ * the last message (most are dead, and not given up yet); or at deadline_ms. */
 void pusher_settle(struct pusher *ps, const struct cluster_state *s, uint64_t deadline_ms,
                    void (*fn)(void *arg), void *arg);

@@ -1,6 +1,6 @@
 /* A proxy that is told to stop, while others go on: the primary is told first, so that nobody is
- * sent here any more, and clients that have this proxy's address are served for stop_linger more; each reply closes its
- * connection.
+ * sent here any more, and clients that have this proxy's address are served for stop_linger more;
+ * each reply closes its connection.
  */
 #pragma once
 

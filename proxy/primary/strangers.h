@@ -1,7 +1,7 @@
 /* The nodes that this primary has refused because they know what it does not: those of another
  * cluster, and those that have seen later states than its own.  That is how a primary whose
- * directory was lost hears of the cluster that it had (proxy/primary/recovery.h).  Any thread; bounded: the
- * one heard least lately makes room. */
+ * directory was lost hears of the cluster that it had (proxy/primary/recovery.h).  Any thread;
+ * bounded: the one heard least lately makes room. */
 #pragma once
 
 #include <stddef.h>

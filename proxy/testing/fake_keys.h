@@ -23,5 +23,5 @@ json_t *fake_keys_serve(struct fake_keys *f, const char *path, json_t *body, int
 /* The lease (0: all) has ended: its keys go with it. */
 void fake_keys_expire(struct fake_keys *f, uint64_t lease);
 void fake_keys_put(struct fake_keys *f, const char *key, const char *value);
-const char *fake_keys_get(struct fake_keys *f, const char *key); /* or NULL */
+const char *fake_keys_get(struct fake_keys *f, const char *key);  /* or NULL */
 uint64_t fake_keys_created(struct fake_keys *f, const char *key); /* the revision, or 0 */

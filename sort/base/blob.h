@@ -1,5 +1,6 @@
 /* Bytes that are appended once and read at any place: in memory up to a limit, from there on in a
- * work file, or several where disks get full.  The tables of a job live in blobs, so that their memory has a bound.
+ * work file, or several where disks get full.  The tables of a job live in blobs, so that their
+ * memory has a bound.
  *
  * Appending is one thread's at a time; reading is anybody's, also while another thread appends,
  * as long as the bytes that are read were there before. */

@@ -69,9 +69,9 @@ struct decoder {
     struct source source;
     struct checksum *checksum;
     unsigned char *buffer;
-    size_t start;  /* of what has not been decoded */
-    size_t end;    /* of what has been read */
-    size_t hashed; /* of what the checksum has seen */
+    size_t start;    /* of what has not been decoded */
+    size_t end;      /* of what has been read */
+    size_t hashed;   /* of what the checksum has seen */
     uint64_t before; /* bytes that left the buffer */
     bool at_end;
 };

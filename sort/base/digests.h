@@ -1,5 +1,5 @@
-/* A set of digests (XXH3-128), 16 bytes each: of what a task has built in earlier attempts, of names.
- * Several threads may add at once; nobody adds while others ask. */
+/* A set of digests (XXH3-128), 16 bytes each: of what a task has built in earlier attempts, of
+ * names. Several threads may add at once; nobody adds while others ask. */
 #pragma once
 
 #include <stdbool.h>

@@ -79,8 +79,8 @@ struct sort_env {
     int (*send_begin)(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
                       void **handle, struct error *err);
     int (*send_end)(void *ctx, void *handle, struct error *err);
-    /* Asks peer `from` for records (a request made by sort/task/records.h): their bytes, in that order,
-     * come out of *pipe. The caller unrefs (after bpipe_cancel where it leaves early). */
+    /* Asks peer `from` for records (a request made by sort/task/records.h): their bytes, in that
+     * order, come out of *pipe. The caller unrefs (after bpipe_cancel where it leaves early). */
     int (*fetch_records)(void *ctx, unsigned from, const void *request, size_t len,
                          struct bpipe **pipe, struct error *err);
 

@@ -33,8 +33,8 @@ int dirs_list(const struct dirs *d, const struct sort_spec *spec,
               bool (*owns)(void *owner, const char *name), void *owner,
               int (*each)(void *arg, const struct sort_shard_info *info, struct error *err),
               void *arg, struct error *err);
-/* Calls each() for every file below a directory, by its path within.  Symbolic links to directories are
- * followed; E_INVALID where one leads to a directory above it. */
+/* Calls each() for every file below a directory, by its path within.  Symbolic links to directories
+ * are followed; E_INVALID where one leads to a directory above it. */
 int dirs_walk(const char *dir, int (*each)(void *arg, const char *name, struct error *err),
               void *arg, struct error *err);
 int dirs_open_shard(void *dirs, const char *name, int *fd, struct error *err);

@@ -7,8 +7,8 @@
  * The list is the task's own (sort_watch), so that every order, format and key map is understood.
  * Shards that stand beside the output and match its template are counted (sort/local/strays.h).
  * Whether the input is still what was sorted is not known here: the caller compares `compared` with
- * what the sort has counted.  That no record was lost, added or changed does not rest on it: the sums of all members' digests
- * on both sides are compared, too.
+ * what the sort has counted.  That no record was lost, added or changed does not rest on it: the
+ * sums of all members' digests on both sides are compared, too.
  *
  * One shard is fetched at a time, into a work file; memory has the task's bound. */
 #pragma once

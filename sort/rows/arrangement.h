@@ -1,9 +1,10 @@
 /* Who merges with whom: the paper's arrangement (section 3.1, IntraClusterSort), pure.
  *
  * The participants stand in an order that depends on the salt alone, so that every target finds the
- * same one for itself; those that the job goes on without are left out of it.  In each round, counting from one, odd positions send their table to the
- * next position and leave; an unpaired last one passes into the next round.  After ceil(log2 n)
- * rounds one is left: the last target, which holds the whole order.
+ * same one for itself; those that the job goes on without are left out of it.  In each round,
+ * counting from one, odd positions send their table to the next position and leave; an unpaired
+ * last one passes into the next round.  After ceil(log2 n) rounds one is left: the last target,
+ * which holds the whole order.
  *
  *     round 1   1 -> 2    3 -> 4    5 -> 6    7 (passes)
  *     round 2        2 -> 4              6 -> 7

@@ -1,9 +1,9 @@
 /* Cutting the order into output shards: pure.
  *
- * Records are added to a shard until their sizes (each record's bytes in the tar: headers, contents,
- * padding) sum up to the limit or more; the shard then ends with that record.  So every shard but
- * the last reaches the limit, and a record larger than the limit has a shard of its own or ends one.
- * The i-th shard has the i-th name of the output template.
+ * Records are added to a shard until their sizes (each record's bytes in the tar: headers,
+ * contents, padding) sum up to the limit or more; the shard then ends with that record.  So every
+ * shard but the last reaches the limit, and a record larger than the limit has a shard of its own
+ * or ends one. The i-th shard has the i-th name of the output template.
  *
  * Where the request gives no size, a bounded template of n names gives it: the total divided by n,
  * rounded up, which needs at most n shards. */

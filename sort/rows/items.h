@@ -30,5 +30,5 @@ struct item {
     size_t len;
 };
 
-int items_open(struct items *s, struct error *err);                    /* ends the adding */
+int items_open(struct items *s, struct error *err);                   /* ends the adding */
 int items_next(struct items *s, struct item *out, struct error *err); /* 1, 0, < 0 */

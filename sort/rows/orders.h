@@ -52,7 +52,8 @@ int order_get_record(struct decoder *d, unsigned participants, struct order_reco
 int order_put_shard(struct encoder *e, const struct order_shard *s, struct error *err);
 int order_get_shard(struct decoder *d, struct order_shard *s, struct error *err);
 
-/* --- the book ----------------------------------------------------------------------------------- */
+/* --- the book -----------------------------------------------------------------------------------
+ */
 
 struct book;
 
@@ -60,15 +61,15 @@ struct book *book_new(const struct sort_env *env, uint64_t memory_limit);
 void book_free(struct book *b);
 DEFINE_CLEANUP(struct book, book_free);
 /* An output and its records, encoded as above, out of `records`; or its text. */
-int book_add(struct book *b, const struct order_shard *s, struct source records,
-             struct error *err);
+int book_add(struct book *b, const struct order_shard *s, struct source records, struct error *err);
 size_t book_count(const struct book *b);
 size_t book_shards(const struct book *b);  /* of these */
 uint64_t book_bytes(const struct book *b); /* of all shards' records */
 /* Where output i begins: the range to decode. */
 struct blob_range book_range(const struct book *b, size_t i);
 
-/* --- the stream --------------------------------------------------------------------------------- */
+/* --- the stream ---------------------------------------------------------------------------------
+ */
 
 int orders_begin(struct encoder *e, uint64_t job, struct error *err);
 int orders_add(struct encoder *e, const struct order_shard *s, struct source records,

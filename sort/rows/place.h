@@ -1,12 +1,13 @@
 /* Who builds an output shard: pure.
  *
  * What building at a target costs the network is the bytes that must come there, which is all that
- * its own disks do not hold, plus the hop to the shard's final owner, which is the whole shard unless
- * the builder owns it.  The cheapest target builds; the owner wins ties, then the lower number.
+ * its own disks do not hold, plus the hop to the shard's final owner, which is the whole shard
+ * unless the builder owns it.  The cheapest target builds; the owner wins ties, then the lower
+ * number.
  *
  * (Without compression the owner always wins: it lacks at most the whole shard, and everybody else
- * pays at least that for the hop.  The rule is the general one, so that it stays true when output is
- * smaller than what goes into it.) */
+ * pays at least that for the hop.  The rule is the general one, so that it stays true when output
+ * is smaller than what goes into it.) */
 #pragma once
 
 #include <stdint.h>

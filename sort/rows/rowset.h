@@ -25,11 +25,11 @@ void rowset_free(struct rowset *s);
 DEFINE_CLEANUP(struct rowset, rowset_free);
 int rowset_add(struct rowset *s, const struct sort_row *row, struct error *err);
 uint64_t rowset_count(const struct rowset *s);
-uint64_t rowset_bytes(const struct rowset *s); /* sum of the rows' sizes */
+uint64_t rowset_bytes(const struct rowset *s);   /* sum of the rows' sizes */
 uint64_t rowset_spilled(const struct rowset *s); /* bytes written to work files */
 /* Ends the adding: all rows in order, until rowset_close().  May be done again. */
 int rowset_open(struct rowset *s, struct row_source *out, struct error *err);
 void rowset_close(struct rowset *s);
-/* Shard i is number map[i] from now on; the numbers' order is what it was.  Then rows may be added once more.
- * Not while it is open. */
+/* Shard i is number map[i] from now on; the numbers' order is what it was.  Then rows may be added
+ * once more. Not while it is open. */
 int rowset_renumber(struct rowset *s, const uint32_t *map, struct error *err);

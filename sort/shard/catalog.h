@@ -6,8 +6,8 @@
  * from there on in a work file.
  *
  * Filling: one thread adds the shards and sorts; then each shard's records are written by one
- * thread, any number of shards at once.  Afterwards any thread reads.  More shards may be added later, when
- * nobody reads, which gives all of them new numbers. */
+ * thread, any number of shards at once.  Afterwards any thread reads.  More shards may be added
+ * later, when nobody reads, which gives all of them new numbers. */
 #pragma once
 
 #include <stdint.h>
@@ -41,8 +41,9 @@ struct catalog *catalog_new(const struct sort_env *env, uint64_t memory_limit, u
 void catalog_free(struct catalog *c);
 DEFINE_CLEANUP(struct catalog, catalog_free);
 void catalog_add(struct catalog *c, const char *name, uint64_t place, uint64_t size);
-/* After the last one.  map[i], where map is not NULL, is the number now of what was number i when it was sorted
- * before, or, from their number on, of what was added since, in the order of adding. */
+/* After the last one.  map[i], where map is not NULL, is the number now of what was number i when
+ * it was sorted before, or, from their number on, of what was added since, in the order of adding.
+ */
 void catalog_sort(struct catalog *c, uint32_t *map);
 uint32_t catalog_count(const struct catalog *c);
 const struct catalog_shard *catalog_shard(const struct catalog *c, uint32_t shard);

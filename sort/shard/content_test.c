@@ -53,8 +53,8 @@ static void test_numbers(void **state)
 }
 
 /* One record of these members, read with and without its own path in an inline extended header. */
-static void expect_key(enum sort_content_type type, const char *name, struct buf *tar,
-                       int state, const char *text)
+static void expect_key(enum sort_content_type type, const char *name, struct buf *tar, int state,
+                       const char *text)
 {
     char extension[] = ".cls";
     struct sort_spec spec = {.content_extension = extension, .content_type = type};

@@ -4,11 +4,11 @@
  *     v1.2 <samples>
  *     <extension> <offset of the contents> <size> <path> <extension> …      a line for each sample
  *
- * A sample is all regular files that follow one another and whose paths are the same up to the first
- * dot of the basename; the extension is what follows that dot.  Paths whose basename begins with a
- * dot are left out; a path without any is both, as it is where DALI reads a tar without an index.  White
- * space and an extension of no bytes, which the form cannot hold, are E_SHARD_UNSUPPORTED naming the
- * member. */
+ * A sample is all regular files that follow one another and whose paths are the same up to the
+ * first dot of the basename; the extension is what follows that dot.  Paths whose basename begins
+ * with a dot are left out; a path without any is both, as it is where DALI reads a tar without an
+ * index.  White space and an extension of no bytes, which the form cannot hold, are
+ * E_SHARD_UNSUPPORTED naming the member. */
 #pragma once
 
 #include <stdint.h>

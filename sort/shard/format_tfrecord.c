@@ -4,10 +4,10 @@
  * CRC-32C Example   { 1: Features { 1: { 1: name, 2: Feature { 1: BytesList | 2: FloatList | 3:
  * Int64List } } … } }
  *
- * A feature is the member whose path is the key, a dot and the feature's name (sort/shard/pack.h).  The
- * key is the feature `__key__`; where there is none, the record's index in its file, in ten digits.
- * Read: a list of one byte string is taken as it is, numbers become text, one a line.  Written:
- * lists of one byte string.  Both checksums are verified before anything is believed. */
+ * A feature is the member whose path is the key, a dot and the feature's name (sort/shard/pack.h).
+ * The key is the feature `__key__`; where there is none, the record's index in its file, in ten
+ * digits. Read: a list of one byte string is taken as it is, numbers become text, one a line.
+ * Written: lists of one byte string.  Both checksums are verified before anything is believed. */
 #include <isa-l/crc.h>
 #include <string.h>
 

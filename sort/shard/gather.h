@@ -32,7 +32,7 @@ struct gather_range {
 struct gather_file {
     uint32_t shard;
     int fd;
-    uint64_t at; /* where in the file the shard's tar begins */
+    uint64_t at;   /* where in the file the shard's tar begins */
     uint16_t last; /* range */
 };
 
@@ -43,7 +43,7 @@ struct gather {
     struct gather_file files[GATHER_FILES];
     unsigned file_count;
     uint8_t hints[GATHER_HINTS]; /* by shard: where in `files` it may be */
-    bool probe_unsupported; /* the file system cannot say what is in the page cache */
+    bool probe_unsupported;      /* the file system cannot say what is in the page cache */
 };
 
 void gather_init(struct gather *g, const struct catalog *c);
@@ -56,8 +56,8 @@ struct feed {
     const struct catalog *catalog;
     struct record_place place;
     struct record_piece piece;
-    uint32_t next;      /* piece after the present one */
-    uint64_t consumed;  /* of the present piece */
+    uint32_t next;     /* piece after the present one */
+    uint64_t consumed; /* of the present piece */
 };
 
 /* Begins with a record; its size is f->place.size. */

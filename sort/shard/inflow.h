@@ -42,7 +42,8 @@ int inflow_copy(struct inflow *f, uint64_t len, struct sink to, struct error *er
 int inflow_corrupt(const struct inflow *f, const char *why, struct error *err);
 int inflow_unsupported(const struct inflow *f, const char *why, struct error *err);
 
-/* --- frames, one behind the other: lz4, zstd --------------------------------------------------- */
+/* --- frames, one behind the other: lz4, zstd ---------------------------------------------------
+ */
 /* Decompresses a piece of what f has (there may be nothing left: what the codec still holds comes)
  * into out, says how much it made and how much it wants: 0 between two frames.  Moves f->at. */
 typedef int inflow_frame_fn(struct inflow *f, void *codec, unsigned char *out, size_t room,

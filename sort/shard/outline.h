@@ -1,8 +1,8 @@
 /* The outline of a record: its members' headers without their contents, as blocks of a tar.
  *
- * Who makes an index of an output shard needs no more; so holders send that.  Both sides walk over the
- * record: from header to header, contents and padding being passed over wherever untar_skip() says
- * so within what is left of the record.
+ * Who makes an index of an output shard needs no more; so holders send that.  Both sides walk over
+ * the record: from header to header, contents and padding being passed over wherever untar_skip()
+ * says so within what is left of the record.
  *
  *     record   [x header][path=…][header][contents, padding][header][contents, padding]
  *     outline  [x header][path=…][header]                   [header] */

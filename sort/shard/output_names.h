@@ -1,5 +1,5 @@
-/* The names of what a sort makes: the output shards, and what the request wants beside them.  An index
- * ends with .idx or .json, which no shard does, so that they never meet.  Pure. */
+/* The names of what a sort makes: the output shards, and what the request wants beside them.  An
+ * index ends with .idx or .json, which no shard does, so that they never meet.  Pure. */
 #pragma once
 
 #include <stdbool.h>

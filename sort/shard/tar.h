@@ -11,12 +11,12 @@
  * as an extended header of its own (an inline piece), merged with the one that the member has.
  *
  * Understood: ustar with prefix, the Seventh Edition's form, GNU long names (L, K) and base-256
- * numbers, PAX x and g.  The file must be whole: each header's checksum right, nothing cut short, an
- * end mark (a zero block, nothing but zeros after it; a file of no bytes is an empty archive), or it
- * is E_SHARD_CORRUPT naming shard, offset and reason.  E_SHARD_UNSUPPORTED: sparse files, GNU's
- * multi-volume and incremental forms, links or directories that state a size, two extended headers (or two long
- * names of a kind) before one member, a global header that sets path, linkpath, size or charset, and
- * what exceeds the limits below.
+ * numbers, PAX x and g.  The file must be whole: each header's checksum right, nothing cut short,
+ * an end mark (a zero block, nothing but zeros after it; a file of no bytes is an empty archive),
+ * or it is E_SHARD_CORRUPT naming shard, offset and reason.  E_SHARD_UNSUPPORTED: sparse files,
+ * GNU's multi-volume and incremental forms, links or directories that state a size, two extended
+ * headers (or two long names of a kind) before one member, a global header that sets path,
+ * linkpath, size or charset, and what exceeds the limits below.
  *
  * One thread.  Time is about 1 us per member when the headers are in the page cache. */
 #pragma once
@@ -43,8 +43,8 @@ struct tar_member {
     size_t path_len;
     const char *link; /* of links */
     size_t link_len;
-    char type;        /* '0' file, '1' hard link, '2' symbolic link, '5' directory, … */
-    uint64_t offset;  /* of its first header */
+    char type;       /* '0' file, '1' hard link, '2' symbolic link, '5' directory, … */
+    uint64_t offset; /* of its first header */
     unsigned piece_count;
     struct tar_piece pieces[TAR_PIECES_MAX];
 };
@@ -53,11 +53,11 @@ struct tar_scan;
 
 /* Borrows fd and copies `shard`, which error messages name. */
 struct tar_scan *tar_scan_new(int fd, uint64_t size, const char *shard);
-/* check() is asked before each read of the file: what it returns, other than 0, ends the scan.  Even
- * what stands behind the end of an archive may be read for minutes. */
+/* check() is asked before each read of the file: what it returns, other than 0, ends the scan.
+ * Even what stands behind the end of an archive may be read for minutes. */
 void tar_scan_check(struct tar_scan *s, int (*check)(void *ctx, struct error *err), void *ctx);
-/* The tar begins at this byte of the file (before the first member is asked for); offsets in pieces and
- * messages count from there. */
+/* The tar begins at this byte of the file (before the first member is asked for); offsets in pieces
+ * and messages count from there. */
 void tar_scan_base(struct tar_scan *s, uint64_t base);
 void tar_scan_free(struct tar_scan *s);
 DEFINE_CLEANUP(struct tar_scan, tar_scan_free);

@@ -20,8 +20,8 @@ struct tar_header {
 bool tar_header_is_zero(const unsigned char *block);
 /* NULL, or what is wrong, as the end of a sentence: "its checksum is wrong". */
 const char *tar_header_parse(const unsigned char *block, struct tar_header *h);
-/* What tar_header_parse() leaves aside, of a header that it has found right: permissions, and the time
- * in seconds, which may be before 1970. */
+/* What tar_header_parse() leaves aside, of a header that it has found right: permissions, and the
+ * time in seconds, which may be before 1970. */
 uint32_t tar_header_mode(const unsigned char *block);
 int64_t tar_header_mtime(const unsigned char *block);
 

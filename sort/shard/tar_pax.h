@@ -16,7 +16,8 @@ struct pax_record {
     size_t raw_len;
 };
 
-/* Takes the next record off [*at, *at + *left).  1, 0 at the end, -1 where the text is malformed. */
+/* Takes the next record off [*at, *at + *left).  1, 0 at the end, -1 where the text is malformed.
+ */
 int pax_next(const char **at, size_t *left, struct pax_record *r);
 bool pax_key_is(const struct pax_record *r, const char *key);
 int pax_number(const struct pax_record *r, uint64_t *out); /* decimal; 0 or -1 */

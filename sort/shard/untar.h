@@ -47,7 +47,7 @@ struct untar {
 void untar_init(struct untar *u, const struct untar_events *events, void *ctx);
 void untar_done(struct untar *u);
 int untar_write(struct untar *u, const void *tar, size_t len, struct error *err);
-/* Contents whose events nobody needs are passed over without being read: how many of the next `max` bytes
- * must not be written.  Zero where headers come. */
+/* Contents whose events nobody needs are passed over without being read: how many of the next `max`
+ * bytes must not be written.  Zero where headers come. */
 uint64_t untar_skip(struct untar *u, uint64_t max);
 bool untar_between(const struct untar *u); /* members: nothing is half done */

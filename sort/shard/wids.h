@@ -5,9 +5,9 @@
  *     …
  *     ]}
  *
- * A URL is the shard's name as seen from the index's own directory.  A sample is what wids takes for
- * one: neighbours in a shard whose names are the same up to the first dot.  It reads plain tars; of
- * other shards the file's size is left out.  So is `md5sum`, which it does not compare. */
+ * A URL is the shard's name as seen from the index's own directory.  A sample is what wids takes
+ * for one: neighbours in a shard whose names are the same up to the first dot.  It reads plain
+ * tars; of other shards the file's size is left out.  So is `md5sum`, which it does not compare. */
 #pragma once
 
 #include <stdint.h>

@@ -32,8 +32,9 @@ static int line_end(struct keymap_lines *l, const struct keymap_sink *to, struct
         return 0;
     const char *separator = find_separator(l, line, len);
     if (separator == NULL)
-        return to->malformed(to->ctx, l->number, "it does not have a key, one separator (ekm_file_sep) and an output template",
-                             err);
+        return to->malformed(
+            to->ctx, l->number,
+            "it does not have a key, one separator (ekm_file_sep) and an output template", err);
     const char *format = separator + strlen(l->separator);
     const struct keymap_entry e = {.key = line,
                                    .key_len = (size_t)(separator - line),

@@ -319,7 +319,8 @@ static int put_optional(struct parser *p, const struct step *piece, size_t len, 
     return rc;
 }
 
-/* x+ is x and a split that leads back to it: with a copy pluses in pluses would double each time. */
+/* x+ is x and a split that leads back to it: with a copy pluses in pluses would double each time.
+ */
 static int put_again(struct parser *p, const struct step *piece, size_t len, unsigned least)
 {
     return least == 0 ? put_optional(p, piece, len, true)

@@ -81,8 +81,8 @@ struct sort_spec {
 /* E_SPEC for what is wrong, E_UNSUPPORTED for what this release does not do; both name the field.
  */
 int sort_spec_parse(json_t *doc, struct sort_spec **out, struct error *err);
-/* What was found by the input of the request: 0, or E_NOTHING_MATCHED where that is no record, and the
- * request does not allow it. */
+/* What was found by the input of the request: 0, or E_NOTHING_MATCHED where that is no record, and
+ * the request does not allow it. */
 int sort_spec_check_found(const struct sort_spec *s, uint64_t shards, uint64_t records,
                           struct error *err);
 json_t *sort_spec_json(const struct sort_spec *s); /* parses to an equal spec */

@@ -34,8 +34,8 @@ struct sort_plan {
 };
 
 json_t *sort_plan_json(const struct sort_plan *p);
-/* Keeps nothing of the document, which may be one that other threads read: counting references to it
- * would be a write. */
+/* Keeps nothing of the document, which may be one that other threads read: counting references to
+ * it would be a write. */
 int sort_plan_parse(json_t *doc, struct sort_plan **out, struct error *err);
 void sort_plan_free(struct sort_plan *p);
 DEFINE_CLEANUP(struct sort_plan, sort_plan_free);

@@ -1,10 +1,12 @@
-/* What a further attempt need not build again: output shards that this task, or an earlier life of this
- * target, finished in an earlier one, of the same records in the same order out of the same inputs.
+/* What a further attempt need not build again: output shards that this task, or an earlier life of
+ * this target, finished in an earlier one, of the same records in the same order out of the same
+ * inputs.
  *
- * A shard is known by the digest that comes with its order (sort/task/planner.c): of its name, its records'
- * places in the input, and what the inputs are, whichever targets have them.  Hidden outputs that nobody ordered, or that are ordered
- * otherwise now, or of which an earlier life has not remembered what they are, go before anything is built:
- * the job's commit shows whatever carries its mark. */
+ * A shard is known by the digest that comes with its order (sort/task/planner.c): of its name, its
+ * records' places in the input, and what the inputs are, whichever targets have them.  Hidden
+ * outputs that nobody ordered, or that are ordered otherwise now, or of which an earlier life has
+ * not remembered what they are, go before anything is built: the job's commit shows whatever
+ * carries its mark. */
 #pragma once
 
 #include "common/cleanup.h"

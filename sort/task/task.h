@@ -23,8 +23,8 @@
  *
  * Where a peer was lost, all go through the phases again: a further attempt, in which those that
  * were not lost keep what they have extracted and which output shards they have built
- * (sort/task/resume.h). Where one stays away, the job may go on without it: then its shards are others'
- * (env.h), who extract them besides. sort_task_give_way() ends run() for it, as soon as the
+ * (sort/task/resume.h). Where one stays away, the job may go on without it: then its shards are
+ * others' (env.h), who extract them besides. sort_task_give_way() ends run() for it, as soon as the
  * extracting at hand is done, and sort_task_again() makes the task ready to run once more. */
 #pragma once
 

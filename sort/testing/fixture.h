@@ -8,7 +8,8 @@
 #include "sort/shard/catalog.h"
 #include "sort/shard/record.h"
 
-/* A header with a right checksum: ustar, mode 0644, mtime 1700000000.  path has at most 100 bytes. */
+/* A header with a right checksum: ustar, mode 0644, mtime 1700000000.  path has at most 100 bytes.
+ */
 void fixture_header(struct buf *tar, const char *path, char type, uint64_t size, const char *link);
 void fixture_seal(unsigned char *block); /* the checksum again, after a change */
 void fixture_contents(struct buf *tar, const void *data, size_t len); /* and padding */

@@ -1,10 +1,11 @@
-/* A whole sort in one process: N targets over one directory of input shards and one of outputs, with
- * bounded pipes and threads where a cluster has a network.  For the tests and the harness.
+/* A whole sort in one process: N targets over one directory of input shards and one of outputs,
+ * with bounded pipes and threads where a cluster has a network.  For the tests and the harness.
  *
  * A shard belongs to the target that HRW gives its name to (ids t1, t2, …, equal weights).  Output
- * files are written under other names and renamed when every target has succeeded; a failure anywhere
- * stops all targets and leaves nothing, as the job's controller does it in a cluster; or all begin
- * again, where the job has further attempts, or all but one, whose shards those have whom HRW names next. */
+ * files are written under other names and renamed when every target has succeeded; a failure
+ * anywhere stops all targets and leaves nothing, as the job's controller does it in a cluster; or
+ * all begin again, where the job has further attempts, or all but one, whose shards those have whom
+ * HRW names next. */
 #pragma once
 
 #include <jansson.h>
@@ -46,10 +47,10 @@ struct sim_config {
     unsigned attempts; /* 0 is as 1 */
     unsigned restarts; /* this target (from 1) loses its memory between attempts; 0: nobody */
     unsigned leaves;   /* the job goes on without this one after the first attempt; 0: nobody */
-    bool ask_status; /* at every call of the env, as a host may be asked at any time */
+    bool ask_status;   /* at every call of the env, as a host may be asked at any time */
     struct sim_trip trip;
     /* A stream is cut (E_NET at both ends) after so many bytes; 0: none. */
-    enum sim_point cut; /* SIM_SEND_MERGE, SIM_SEND_ORDERS or SIM_FETCH */
+    enum sim_point cut;  /* SIM_SEND_MERGE, SIM_SEND_ORDERS or SIM_FETCH */
     uint64_t cut_stream; /* which one, counting from 1 */
     uint64_t cut_bytes;
 };
@@ -60,6 +61,6 @@ struct sim *sim_new(const struct sim_config *config);
 void sim_free(struct sim *s);
 DEFINE_CLEANUP(struct sim, sim_free);
 int sim_run(struct sim *s, struct error *err);
-json_t *sim_status(const struct sim *s); /* {"t1": status, …} */
-uint64_t sim_streams(const struct sim *s, enum sim_point kind); /* how many there were */
+json_t *sim_status(const struct sim *s);                             /* {"t1": status, …} */
+uint64_t sim_streams(const struct sim *s, enum sim_point kind);      /* how many there were */
 uint64_t sim_stream_bytes(const struct sim *s, enum sim_point kind); /* of the longest */

@@ -142,8 +142,7 @@ int aws_answer_session(const char *body, size_t len, char out[static AWS_SESSION
     return error_set(err, E_BACKEND, "the answer is no token");
 }
 
-int aws_answer_role(const char *body, size_t len, char out[static AWS_ROLE_MAX],
-                    struct error *err)
+int aws_answer_role(const char *body, size_t len, char out[static AWS_ROLE_MAX], struct error *err)
 {
     size_t n = line_of(body, len);
     if (n == 0)

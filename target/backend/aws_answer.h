@@ -27,8 +27,7 @@ int aws_answer_json(const char *body, size_t len, int64_t now_ms, struct aws_key
 int aws_answer_session(const char *body, size_t len, char out[static AWS_SESSION_MAX],
                        struct error *err);
 /* The first line.  E_BACKEND_DENIED: there is no role. */
-int aws_answer_role(const char *body, size_t len, char out[static AWS_ROLE_MAX],
-                    struct error *err);
+int aws_answer_role(const char *body, size_t len, char out[static AWS_ROLE_MAX], struct error *err);
 /* "AccessDenied: Not authorized …" of an answer that is a failure, in XML or JSON; else nothing. */
 void aws_answer_words(const char *body, size_t len, struct buf *out);
 /* Do these words say that the next answer may be better? */

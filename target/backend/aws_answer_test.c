@@ -15,16 +15,16 @@
 #define NOW_MS 1795230000000 /* 2026-11-21T03:00:00Z */
 #define SOON "2026-11-21T03:04:05Z"
 #define SOON_MS 1795230245000
-#define STS(credentials)                                                                           \
-    "<?xml version=\"1.0\"?>\n<AssumeRoleWithWebIdentityResponse "                                 \
-    "xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleWithWebIdentityResult>"        \
-    "<Audience>x</Audience><AssumedRoleUser><Arn>a</Arn></AssumedRoleUser>" credentials            \
-    "<Provider>p</Provider></AssumeRoleWithWebIdentityResult><ResponseMetadata><RequestId>r"       \
+#define STS(credentials)                                                                     \
+    "<?xml version=\"1.0\"?>\n<AssumeRoleWithWebIdentityResponse "                           \
+    "xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><AssumeRoleWithWebIdentityResult>"  \
+    "<Audience>x</Audience><AssumedRoleUser><Arn>a</Arn></AssumedRoleUser>" credentials      \
+    "<Provider>p</Provider></AssumeRoleWithWebIdentityResult><ResponseMetadata><RequestId>r" \
     "</RequestId></ResponseMetadata></AssumeRoleWithWebIdentityResponse>"
-#define KEYS_XML                                                                                   \
-    "<AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>hidden/1+</SecretAccessKey>"                 \
+#define KEYS_XML                                                                   \
+    "<AccessKeyId>ASIA1</AccessKeyId><SecretAccessKey>hidden/1+</SecretAccessKey>" \
     "<SessionToken>hidden==</SessionToken>"
-#define KEYS_JSON                                                                                  \
+#define KEYS_JSON \
     "\"AccessKeyId\":\"ASIA1\",\"SecretAccessKey\":\"hidden/1+\",\"Token\":\"hidden==\""
 
 static int read_answer(const char *text, struct aws_keys *k, int64_t *end_ms, struct error *err)

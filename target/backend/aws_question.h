@@ -10,8 +10,8 @@
  *                      at the address of …_ENDPOINT_MODE (IPv4, IPv6): PUT for a token, GET for
  *                      the role's name, GET for its keys
  *
- * All texts are the arena's.  E_BACKEND_DENIED where it cannot be asked.  Neither secrets nor paths,
- * which may be secret (ECS), stand in messages. */
+ * All texts are the arena's.  E_BACKEND_DENIED where it cannot be asked.  Neither secrets nor
+ * paths, which may be secret (ECS), stand in messages. */
 #pragma once
 
 #include "common/arena.h"

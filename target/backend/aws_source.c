@@ -113,10 +113,8 @@ static const struct {
     enum aws_source source;
     int (*find)(const char *profile, bool *found, struct aws_keys *out, struct error *err);
 } rows[] = {
-    {AWS_ENV, find_env},
-    {AWS_WEB_IDENTITY, find_web_identity},
-    {AWS_FILE, find_file},
-    {AWS_CONTAINER, find_container},
+    {AWS_ENV, find_env},           {AWS_WEB_IDENTITY, find_web_identity},
+    {AWS_FILE, find_file},         {AWS_CONTAINER, find_container},
     {AWS_INSTANCE, find_instance},
 };
 

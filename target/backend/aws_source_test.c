@@ -94,8 +94,11 @@ static void keys_of_a_file(void **unused)
     static const struct {
         const char *section;
         int code;
-    } bad[] = {{"half", E_BACKEND_DENIED}, {"space", E_BACKEND_DENIED}, {"none", E_NOT_FOUND},
-               {"", E_NOT_FOUND},          {"region", E_NOT_FOUND}};
+    } bad[] = {{"half", E_BACKEND_DENIED},
+               {"space", E_BACKEND_DENIED},
+               {"none", E_NOT_FOUND},
+               {"", E_NOT_FOUND},
+               {"region", E_NOT_FOUND}};
     struct aws_keys k;
     struct error err = ERROR_INIT;
     assert_int_equal(aws_keys_parse(keys_file, "default", &k, &err), 0);
@@ -240,9 +243,9 @@ static void web_identities_that_cannot_be_asked(void **unused)
     (void)unused;
     _cleanup_free_ char *empty = write_file("empty", " \n");
     _cleanup_free_ char *file = write_file("token", "hidden");
-    static const char *const urls[] = {"ftp://x",      "sts.amazonaws.com", "http://",
-                                       "http://u@x/",  "http://x y",        "http://[::1",
-                                       "http://[::1]x", "http://x\\y",      "http://:80"};
+    static const char *const urls[] = {"ftp://x",       "sts.amazonaws.com", "http://",
+                                       "http://u@x/",   "http://x y",        "http://[::1",
+                                       "http://[::1]x", "http://x\\y",       "http://:80"};
     _cleanup_(arena_freep)
     struct arena *a = arena_new(1024);
     struct question q;

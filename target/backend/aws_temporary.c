@@ -160,10 +160,10 @@ static int ask_instance(const struct exchange_env *env, void *value, int64_t *en
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-#define KEYS(whose, fn)                                                                            \
-    {                                                                                              \
-        .what = "keys for S3 of " whose, .size = sizeof(struct aws_keys), .ask = (fn),             \
-        .wall_ms = clock_wall_ms                                                                   \
+#define KEYS(whose, fn)                                                                \
+    {                                                                                  \
+        .what = "keys for S3 of " whose, .size = sizeof(struct aws_keys), .ask = (fn), \
+        .wall_ms = clock_wall_ms                                                       \
     }
 
 static const struct kept_ops rows[AWS_SOURCES] = {

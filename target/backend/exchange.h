@@ -31,8 +31,9 @@ struct kept;
 
 /* What exchanges share. */
 struct exchange_env {
-    struct http_client *client; /* of backends: some addresses are refused (target/node/outward.h) */
-    struct http_client *asker;  /* of what hands out keys and tokens */
+    struct http_client
+        *client;               /* of backends: some addresses are refused (target/node/outward.h) */
+    struct http_client *asker; /* of what hands out keys and tokens */
     const struct backend_endpoints *endpoints; /* that are given credentials */
     struct failure_rules rules;
     bool once; /* a failure is not repeated here: the caller does that, or can do without */

@@ -121,10 +121,8 @@ static void keys_that_have_ended(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_a_status_means),
-        cmocka_unit_test(what_a_broken_connection_means),
-        cmocka_unit_test(what_retry_after_says),
-        cmocka_unit_test(how_long_to_wait),
+        cmocka_unit_test(what_a_status_means),   cmocka_unit_test(what_a_broken_connection_means),
+        cmocka_unit_test(what_retry_after_says), cmocka_unit_test(how_long_to_wait),
         cmocka_unit_test(keys_that_have_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -439,11 +439,11 @@ static void sources_in_their_order(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(requests_that_read),    cmocka_unit_test(requests_that_write_and_list),
-        cmocka_unit_test(requests_that_copy),    cmocka_unit_test(answers_to_copies),
-        cmocka_unit_test(facts_of_heads),        cmocka_unit_test(words),
-        cmocka_unit_test(pages_of_names),        cmocka_unit_test(key_files_that_are_none),
-        cmocka_unit_test(a_statement_is_signed), cmocka_unit_test(logins_of_users),
+        cmocka_unit_test(requests_that_read),     cmocka_unit_test(requests_that_write_and_list),
+        cmocka_unit_test(requests_that_copy),     cmocka_unit_test(answers_to_copies),
+        cmocka_unit_test(facts_of_heads),         cmocka_unit_test(words),
+        cmocka_unit_test(pages_of_names),         cmocka_unit_test(key_files_that_are_none),
+        cmocka_unit_test(a_statement_is_signed),  cmocka_unit_test(logins_of_users),
         cmocka_unit_test(sources_in_their_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -66,9 +66,15 @@ static void what_is_none(void **unused)
 static void what_is_not_said(void **unused)
 {
     (void)unused;
-    static const char *const values[] = {
-        "", "1.7.3", "1.7.3/5", "1.7.3/5/xxh3", "1.7.3/5/xxh3/0123", "1.7.3/-5/none/",
-        "1.7/5/none/", "1.7.3/5/what/", "1.7.3/5/xxh3/0123456789abcdef/"};
+    static const char *const values[] = {"",
+                                         "1.7.3",
+                                         "1.7.3/5",
+                                         "1.7.3/5/xxh3",
+                                         "1.7.3/5/xxh3/0123",
+                                         "1.7.3/-5/none/",
+                                         "1.7/5/none/",
+                                         "1.7.3/5/what/",
+                                         "1.7.3/5/xxh3/0123456789abcdef/"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
         _cleanup_(buf_done)
         struct buf meta = BUF_INIT;
@@ -96,9 +102,12 @@ static void steps(void **unused)
         enum back_after_step step;
     } rows[] = {
         {NOTHING, 0, BACK_AFTER_COMPARE},
-        {SENT, 4, BACK_AFTER_COMPARE},         {SENT, 5, BACK_AFTER_GO},
-        {SENT, 6, BACK_AFTER_GO},              {DELETED, 4, BACK_AFTER_COMPARE},
-        {DELETED, 6, BACK_AFTER_GO},           {FROM_BACKEND, 4, BACK_AFTER_COMPARE},
+        {SENT, 4, BACK_AFTER_COMPARE},
+        {SENT, 5, BACK_AFTER_GO},
+        {SENT, 6, BACK_AFTER_GO},
+        {DELETED, 4, BACK_AFTER_COMPARE},
+        {DELETED, 6, BACK_AFTER_GO},
+        {FROM_BACKEND, 4, BACK_AFTER_COMPARE},
         {FROM_BACKEND, 6, BACK_AFTER_COMPARE},
     };
     const struct back_after after = {.name = "new", .version.counter = 5};

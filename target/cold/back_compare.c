@@ -30,10 +30,10 @@ static int read_backend(struct cold *c, const char *backend, const struct back_a
     struct backend_facts of_these;
     struct bpipe *pipe;
     struct checksum_value sum;
-    const struct backend_ask ask = {
-        .method = HTTP_GET,
-        .name = after->name,
-        .if_match = backend_etag_is_strong(facts->etag) ? facts->etag : NULL};
+    const struct backend_ask ask = {.method = HTTP_GET,
+                                    .name = after->name,
+                                    .if_match =
+                                        backend_etag_is_strong(facts->etag) ? facts->etag : NULL};
     int code = exchange_begin(&c->env, backend, &ask, COLD_PIPE_BYTES, &of_these, &pipe, err);
     if (code != 0)
         return code;

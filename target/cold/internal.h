@@ -32,7 +32,7 @@ int cold_submit(const struct cold_threads *t, const char *backend, void (*fn)(vo
 
 struct cold {
     struct target *target;
-    struct loop *loop; /* of the connections to backends */
+    struct loop *loop;          /* of the connections to backends */
     struct outward outward;     /* where the client may connect to */
     struct http_client *client; /* of hosts that clients name */
     struct http_client *asker;  /* of those that this node's environment names: metadata services */
@@ -41,10 +41,10 @@ struct cold {
     struct cold_threads askers;   /* for ranges and HEAD: until the head of the answer has come */
     struct cold_threads rangers;  /* the same, for the fetchers' own (cold/ranges.h) */
     atomic_uint_fast64_t range_memory;
-    struct pool *writers;  /* each runs the writes to one name (cold/write.c) */
-    struct turns *turns;   /* of the writers */
+    struct pool *writers;     /* each runs the writes to one name (cold/write.c) */
+    struct turns *turns;      /* of the writers */
     struct list_pages *pages; /* of lists, for jobs (cold/list.c) */
-    pthread_mutex_t lock;  /* of what follows */
+    pthread_mutex_t lock;     /* of what follows */
     pthread_cond_t changed;
     bool stopping;
     struct fetch *slots[COLD_SLOTS]; /* those under way */
@@ -109,8 +109,8 @@ struct fetch {
     atomic_bool overtaken; /* the name is being written: what it reads is not kept */
 };
 
-/* The name is about to be written, or has just been: who reads it from the backend does not keep it,
- * and who watches it is told.  Once this has returned no such fetch becomes the object. */
+/* The name is about to be written, or has just been: who reads it from the backend does not keep
+ * it, and who watches it is told.  Once this has returned no such fetch becomes the object. */
 void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name);
 
 /* The call gets its answer from the fetch of its object, which may begin with this; NULL: nobody
@@ -158,8 +158,8 @@ int cold_ask_head(const struct object_call *call, bool *there, struct backend_fa
                   struct error *err);
 int cold_ask_head_of(struct cold *c, const char *backend, const char *name, bool *there,
                      struct backend_facts *facts, struct error *err);
-/* Of writes (cold/write.c), in the turn of their name.  E_NOT_READY where what is here waits for the
- * backend; call->earlier is known. */
+/* Of writes (cold/write.c), in the turn of their name.  E_NOT_READY where what is here waits for
+ * the backend; call->earlier is known. */
 int cold_check_pending(const struct object_call *call, struct error *err);
 /* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
  * something. */

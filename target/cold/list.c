@@ -108,8 +108,8 @@ static int ask_once(struct target *t, const char *backend, const struct backend_
     return code;
 }
 
-/* Until there is something new, or no more.  With a delimiter `from` may lie in a common prefix that
- * has not been shown yet; and one item may be a common prefix that has been. */
+/* Until there is something new, or no more.  With a delimiter `from` may lie in a common prefix
+ * that has not been shown yet; and one item may be a common prefix that has been. */
 static int ask_page(struct target *t, const struct cold_list_ask *ask, struct backend_page *page,
                     struct error *err)
 {
@@ -250,8 +250,8 @@ static void reply_kept(struct list_asker *asker, const struct buf *text, const s
     reply_text(((struct cold_list *)asker)->req, text, err);
 }
 
-/* The request is over as soon as it is answered, which a page of a job does: what is needed after that
- * is copied. */
+/* The request is over as soon as it is answered, which a page of a job does: what is needed after
+ * that is copied. */
 static void list_run(void *arg)
 {
     struct cold_list *l = arg;

@@ -12,11 +12,11 @@ struct target;
 
 struct cold_list_ask {
     uint64_t bucket_id;
-    const char *backend;                                /* the bucket's, its URL */
+    const char *backend;                                 /* the bucket's, its URL */
     const char *prefix, *delimiter, *start_after, *from; /* "" for none */
     size_t limit;
-    const char *job;     /* NULL, or one whose targets all ask for the same pages (list_pages.h) … */
-    uint64_t attempt;    /* … and which of its attempts */
+    const char *job;  /* NULL, or one whose targets all ask for the same pages (list_pages.h) … */
+    uint64_t attempt; /* … and which of its attempts */
     uint64_t max_age_ms; /* an earlier answer does no longer; 0: it does */
 };
 

@@ -13,7 +13,7 @@ enum { THREADS = 4, ASKS = 3000, KEYS = 40, ROOM = 1 << 20 };
 struct asker {
     struct list_asker base; /* the first */
     unsigned answers;
-    char got[600];/* the text, or "error: …" */
+    char got[600]; /* the text, or "error: …" */
 };
 
 static void keep(struct list_asker *a, const struct buf *text, const struct error *err)
@@ -30,11 +30,8 @@ static struct list_reading *ask_at(struct list_pages *p, const char *job, const 
                                    uint64_t now_ms, uint64_t max_age_ms, struct asker *a)
 {
     *a = (struct asker){.base.fn = keep};
-    const struct list_wanted w = {.job = job,
-                                  .key = key,
-                                  .key_len = strlen(key),
-                                  .now_ms = now_ms,
-                                  .max_age_ms = max_age_ms};
+    const struct list_wanted w = {
+        .job = job, .key = key, .key_len = strlen(key), .now_ms = now_ms, .max_age_ms = max_age_ms};
     return list_pages_ask(p, &w, &a->base);
 }
 
@@ -200,9 +197,9 @@ static void compare(struct list_asker *a, const struct buf *text, const struct e
 {
     struct member *m = (struct member *)a;
     struct crowd *c = m->crowd;
-    bool right = err != NULL ? strcmp(err->message, m->key) == 0
-                             : text->len == strlen(m->key) &&
-                                   memcmp(text->data, m->key, text->len) == 0;
+    bool right = err != NULL
+                     ? strcmp(err->message, m->key) == 0
+                     : text->len == strlen(m->key) && memcmp(text->data, m->key, text->len) == 0;
     atomic_fetch_add(&c->wrong, !right);
     free(m);
     atomic_fetch_add(&c->answers, 1);

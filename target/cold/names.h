@@ -19,7 +19,7 @@ struct cold_names {
     uint64_t bucket_id;
     const char *prefix;
     const struct job *job; /* whose targets share what one has read of the backend (cold/pages.h) */
-    bool backend_only;                            /* leave out what is only here */
+    bool backend_only;     /* leave out what is only here */
     bool (*is_ours)(void *ctx, const char *name); /* of what the backend has */
     void *ctx;
     const atomic_bool *stop; /* ends it with E_ABORTED */

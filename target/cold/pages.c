@@ -158,9 +158,8 @@ static const struct node *other_owner(const struct cold_pages *p, const struct c
     const char *lost[COLD_PAGES_LOST_MAX];
     for (size_t i = 0; i < p->lost_count; i++)
         lost[i] = p->lost[i];
-    const struct node *owner = p->lost_count < COLD_PAGES_LOST_MAX
-                                   ? list_owner(s, &list, lost, p->lost_count)
-                                   : NULL;
+    const struct node *owner =
+        p->lost_count < COLD_PAGES_LOST_MAX ? list_owner(s, &list, lost, p->lost_count) : NULL;
     return owner != NULL && strcmp(owner->id, p->target->id) != 0 ? owner : NULL;
 }
 

@@ -16,8 +16,8 @@
  * old name in between is seen before it is deleted, and copied again.  The bytes stay where they
  * are, and what was kept here of either name is read anew.
  *
- * The new name's owner is waited for as long as a copy may take that goes on (rename_copy_ms()): one
- * that hangs is then given up, and may carry it out later.
+ * The new name's owner is waited for as long as a copy may take that goes on (rename_copy_ms()):
+ * one that hangs is then given up, and may carry it out later.
  *
  * A failure leaves the old name, the new one or both, and says which; after the end of a target it
  * is the same: the request is sent again, and 404 then says that all was done. */

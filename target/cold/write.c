@@ -53,7 +53,8 @@ int cold_ask_head_of(struct cold *c, const char *backend, const char *name, bool
 int cold_ask_head(const struct object_call *call, bool *there, struct backend_facts *facts,
                   struct error *err)
 {
-    return cold_ask_head_of(call->target->cold, call->bucket->props.backend, call->name, there, facts, err);
+    return cold_ask_head_of(call->target->cold, call->bucket->props.backend, call->name, there,
+                            facts, err);
 }
 
 int cold_find(struct cold *c, const char *backend, const char *name, bool *there, struct error *err)

@@ -168,10 +168,10 @@ const struct http_route copy_shown_routes[] = {
      .nets = NET_DATA,
      .begin = show_begin,
      .summary = "What of this name is on this target's disk.",
-     .query = HTTP_PARAMETERS(
-         {"verify", "true: its bytes are read, and compared with the checksum"},
-         {"tag", "in place of the name: the slices of this tag"},
-         {"slices", "of how many of them it is said which are here"}),
+     .query =
+         HTTP_PARAMETERS({"verify", "true: its bytes are read, and compared with the checksum"},
+                         {"tag", "in place of the name: the slices of this tag"},
+                         {"slices", "of how many of them it is said which are here"}),
      .body = "",
      .reply = "`{\"found\", \"version\", \"tombstone\", \"size\", \"modified_ms\", \"checksum\": "
               "{\"type\", \"value\"}, \"intact\", \"ec\": {\"data\", \"parity\", \"tag\"} of an "

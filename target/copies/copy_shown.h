@@ -1,5 +1,5 @@
-/* What of an object lies on this target's disk, as it is there: for `dfcctl object show`, which asks
- * every target.  Nothing is compared, brought here or mended by looking. */
+/* What of an object lies on this target's disk, as it is there: for `dfcctl object show`, which
+ * asks every target.  Nothing is compared, brought here or mended by looking. */
 #pragma once
 
 #include "net/http_server.h"

@@ -1,21 +1,21 @@
-/* Earlier owners: while objects are still being moved to the owners by the present map, a target that
- * owns a name does not know alone what it stands for (cluster/layout.h).  Before it says that there
- * is no such object, and before it writes or deletes one, it asks every earlier owner that may still
- * have it.
+/* Earlier owners: while objects are still being moved to the owners by the present map, a target
+ * that owns a name does not know alone what it stands for (cluster/layout.h).  Before it says that
+ * there is no such object, and before it writes or deletes one, it asks every earlier owner that
+ * may still have it.
  *
  *   N, the owner ── GET /v1/held/{bucket id}/{object}?dfcv=its state ──▶ O, an earlier owner
  *
  * O answers only with that state or a later one in force, and looks under the name's lock.  So its
  * answer is also a promise: what it had begun to write as the owner is in the answer, or is refused
- * at its end (object_env.owns); from then on nobody but N writes the name.  Of all answers the greatest
- * version counts, a tombstone like an object.
+ * at its end (object_env.owns); from then on nobody but N writes the name.  Of all answers the
+ * greatest version counts, a tombstone like an object.
  *
  *   GET, HEAD   what O has and N has not yet is read from O, through N (through.h)
  *   PUT         the new version is greater than the earlier one; conditions are asked of it
  *   DELETE      the tombstone is made here, and wins over what O has
  *
- * An earlier owner that does not answer keeps the name from being read (503 that names it): what it has
- * may be the object.  A PUT without conditions passes over one that the committed map calls
+ * An earlier owner that does not answer keeps the name from being read (503 that names it): what it
+ * has may be the object.  A PUT without conditions passes over one that the committed map calls
  * unreachable.
  *
  * Any thread; nobody waits: the answer comes in a worker. */
@@ -33,8 +33,8 @@ struct object_call;
 struct target;
 
 /* Is there anybody to ask?  hit: this target has the object. */
-bool earlier_is_asked(const struct target *t, const struct cluster_state *s,
-                      const struct bucket *b, const char *name, bool hit);
+bool earlier_is_asked(const struct target *t, const struct cluster_state *s, const struct bucket *b,
+                      const char *name, bool hit);
 /* E_NODE_UNREACHABLE where the map calls any of them so: for who need not try. */
 int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
                             const struct bucket *b, const char *name, struct error *err);
@@ -51,7 +51,8 @@ typedef void earlier_fn(void *arg, const struct earlier_answer *a, const struct 
 /* may_skip: whoever is unreachable by the map is not asked. */
 void earlier_ask(struct target *t, const struct cluster_state *s, const struct bucket *b,
                  const char *name, bool may_skip, earlier_fn *fn, void *arg);
-/* The same, waiting; *held alone, with `uploading` where any of them is.  Not in a loop's thread, an HTTP thread or a worker. */
+/* The same, waiting; *held alone, with `uploading` where any of them is.  Not in a loop's thread,
+ * an HTTP thread or a worker. */
 int earlier_ask_wait(struct target *t, const struct cluster_state *s, const struct bucket *b,
                      const char *name, struct object_held *held, struct error *err);
 /* These nodes, all at once, waiting: held[i] is the i-th's.  E_NODE_UNREACHABLE where one has not

@@ -1,5 +1,6 @@
 /* All bytes of an object, in order, wherever they are: in its file, or in slices that other targets
- * have (slices/source.h).  For who copies objects, in a thread that may wait; GET has ways of its own.
+ * have (slices/source.h).  For who copies objects, in a thread that may wait; GET has ways of its
+ * own.
  */
 #pragma once
 

@@ -29,9 +29,9 @@
 
 #define OBJECT_COPY_HEADER "Dfc-Copy"
 #define OBJECT_COPY_DURABLE "durable"
-#define OBJECT_COPY_MOVE "move" /* with Dfc-Version, and: */
+#define OBJECT_COPY_MOVE "move"     /* with Dfc-Version, and: */
 #define OBJECT_COPY_HOLLOW "hollow" /* a move without its bytes (hollow.h) */
-#define OBJECT_COPY_STAGE "stage" /* with Dfc-Stage */
+#define OBJECT_COPY_STAGE "stage"   /* with Dfc-Stage */
 #define OBJECT_STAGE_HEADER "Dfc-Stage"
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
@@ -52,14 +52,16 @@ struct object_copy {
     uint64_t from_bucket_id;   /* of it; where it moves nobody asks */
     uint64_t bucket_id;        /* of the new name, … */
     const char *name;          /* … the new name */
-    /* With a rule E_NOT_MODIFIED or E_PRECONDITION may come of it; without, the copy always takes the
-     * name's place, and is on the disk afterwards whatever the bucket's durability. */
+    /* With a rule E_NOT_MODIFIED or E_PRECONDITION may come of it; without, the copy always takes
+     * the name's place, and is on the disk afterwards whatever the bucket's durability. */
     bool has_rule;
     uint64_t term, version; /* the rule's */
-    bool moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
+    bool
+        moves; /* to the name's owner, another target, as it is: E_NOT_MODIFIED where that has it */
     bool is_new;    /* no other object's copy: all of its metadata is its own */
     const char *to; /* NULL, or to this target */
-    const char *job_id; /* with `moves`: NULL, or hidden there, too, by this job's attempt (hidden.h) */
+    const char
+        *job_id; /* with `moves`: NULL, or hidden there, too, by this job's attempt (hidden.h) */
     uint64_t attempt;
 };
 

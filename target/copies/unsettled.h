@@ -36,8 +36,9 @@ size_t unsettled_count(struct unsettled *u);
 struct unsettled_name {
     uint64_t bucket_id;
     struct version version;
-    uint64_t rank; /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h) */
-    char *name;    /* the caller's to free */
+    uint64_t
+        rank;   /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h) */
+    char *name; /* the caller's to free */
 };
 /* At most `most` of those that were marked, or given by this, up to before_ms. */
 size_t unsettled_due(struct unsettled *u, uint64_t before_ms, uint64_t now_ms,

@@ -11,8 +11,9 @@
 #include "target/disk/mountpaths.h"
 
 uint64_t floor_in_force(const struct mountpaths *m);
-/* The mountpaths' lives begin, one step higher if `step`, as far as they have not begun.  A disk that cannot be written to does not
- * keep the others from it, nor its own objects from being read. */
+/* The mountpaths' lives begin, one step higher if `step`, as far as they have not begun.  A disk
+ * that cannot be written to does not keep the others from it, nor its own objects from being read.
+ */
 void floor_begin(struct mountpaths *m, bool step);
 /* One more mountpath's life begins, before it is in force. */
 int floor_join(struct mountpaths *m, struct mountpath *mp, struct error *err);

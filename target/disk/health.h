@@ -7,8 +7,9 @@
  * mountpath that was removed as a whole does not pass the test.
  *
  * A full disk and one that is read-only are no bad disks: they are not taken out, since what they
- * have can be read.  One thread looks at all mountpaths; each test has a thread of its own, so that a
- * disk that hangs keeps nobody else waiting.  That thread also closes what nobody holds any more. */
+ * have can be read.  One thread looks at all mountpaths; each test has a thread of its own, so that
+ * a disk that hangs keeps nobody else waiting.  That thread also closes what nobody holds any more.
+ */
 #pragma once
 
 #include <stdbool.h>
@@ -32,6 +33,6 @@ int health_new(const struct health_config *config, struct health **out, struct e
 void health_free(struct health *h); /* waits for tests that are under way */
 DEFINE_CLEANUP(struct health, health_free);
 
-/* One test, waiting: 0; E_IO, E_CORRUPT with why; E_NO_SPACE and E_UNSUPPORTED (read-only) say nothing
- * against the disk. */
+/* One test, waiting: 0; E_IO, E_CORRUPT with why; E_NO_SPACE and E_UNSUPPORTED (read-only) say
+ * nothing against the disk. */
 int health_test(struct mountpath *mp, uint64_t bytes, struct error *err);

@@ -1,5 +1,5 @@
-/* A large file of a job's directory (job_files.h), written piece by piece: of its name there is nothing
- * before it is whole and durable.  What a crash leaves of one goes with the directory. */
+/* A large file of a job's directory (job_files.h), written piece by piece: of its name there is
+ * nothing before it is whole and durable.  What a crash leaves of one goes with the directory. */
 #pragma once
 
 #include "target/disk/mountpaths.h"

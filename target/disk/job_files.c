@@ -54,8 +54,8 @@ int job_files_open(struct mountpaths *m, const char *job_id, const char *name, i
     return error_set(err, E_NOT_FOUND, "job '%s' has no file '%s' on any mountpath", job_id, name);
 }
 
-/* A file of a job on the first mountpath that has a directory of it: one that was attached since has
- * none. */
+/* A file of a job on the first mountpath that has a directory of it: one that was attached since
+ * has none. */
 static int place(struct mountpaths *m, const char *job_id, const char *name, char **path,
                  struct error *err)
 {

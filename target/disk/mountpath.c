@@ -472,8 +472,8 @@ int mountpath_make_dir(struct mountpath *mp, uint64_t bucket_id, const struct ob
     if (errnum == 0)
         errnum = make_way(mp, bucket_id, p->fan, dir);
     return errnum == 0 ? 0
-                       : mountpath_failed(mp, error_errno(err, errnum, "make '%s/.dfc/obj/%s'",
-                                                          mp->path, dir));
+                       : mountpath_failed(
+                             mp, error_errno(err, errnum, "make '%s/.dfc/obj/%s'", mp->path, dir));
 }
 
 /* 0 or an errno. */

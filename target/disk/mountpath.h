@@ -11,8 +11,9 @@
  *   <path>/.dfc/docs/          the last cluster state seen: docs.h
  *
  * Opening refuses (E_MOUNTPATH): another target's, one that was made at another path, one that
- * another process has open, one that lies inside another mountpath, one with objects but no format.json, and a file system that does not
- * keep user attributes of the size that objects need. */
+ * another process has open, one that lies inside another mountpath, one with objects but no
+ * format.json, and a file system that does not keep user attributes of the size that objects need.
+ */
 #pragma once
 
 #include <pthread.h>
@@ -47,14 +48,14 @@ struct mountpath {
     dev_t device;
     atomic_ullong next_tmp;
     struct bucket_dirs *durable; /* directories that are known to be on the disk */
-    struct life *life;   /* begins when the index is whole: floor.h */
-    struct index *index; /* mountpaths.h opens these four */
+    struct life *life;           /* begins when the index is whole: floor.h */
+    struct index *index;         /* mountpaths.h opens these four */
     struct reindexer *reindexer;
     struct disk *disk;
     struct reader *reader; /* reads what is not in memory */
     metric_t *errors;
-    struct meter *meter; /* what its disk does: io/meter.h */
-    int space; /* enum space_state, as it was last seen: space_watch.h's */
+    struct meter *meter;     /* what its disk does: io/meter.h */
+    int space;               /* enum space_state, as it was last seen: space_watch.h's */
     atomic_ullong io_errors; /* since it was opened */
     atomic_bool suspect;     /* something was found that a test may explain: health.h */
     struct {
@@ -86,8 +87,8 @@ int mountpath_save_format(struct mountpath *mp, struct error *err);
 /* Are format.json, the objects' directory and the index where they were made?  Who removes a mountpath
  * while it is open takes them away one by one. */
 bool mountpath_is_whole(const struct mountpath *mp);
-int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes,
-                       uint64_t *available_bytes, struct error *err);
+int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes, uint64_t *available_bytes,
+                       struct error *err);
 /* `mountpath="/d1"`: the label of this mountpath's metrics. */
 void mountpath_labels(const struct mountpath *mp, struct buf *out);
 void mountpath_path_label(const char *path, struct buf *out); /* of one that is not open */
@@ -109,5 +110,4 @@ int mountpath_trash_bucket(struct mountpath *mp, uint64_t bucket_id, struct erro
 /* Removes what is in trash/, which may take long; ends early when *stop becomes true. */
 int mountpath_empty_trash(struct mountpath *mp, const atomic_bool *stop, struct error *err);
 /* The ids of the buckets that have a directory; the caller frees *ids. */
-int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count,
-                      struct error *err);
+int mountpath_buckets(const struct mountpath *mp, uint64_t **ids, size_t *count, struct error *err);

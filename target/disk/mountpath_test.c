@@ -252,8 +252,8 @@ static void test_another_targets_disk_is_not_ours(void **state)
     run("grep -q '\"target\":\"t2\"' A/.dfc/format.json", "mp1", "");
 }
 
-/* The machine has started without its disks, and then with one of them: what the first start has made
- * in the empty directories counts for nothing. */
+/* The machine has started without its disks, and then with one of them: what the first start has
+ * made in the empty directories counts for nothing. */
 static void test_what_was_begun_without_disks_counts_for_nothing(void **state)
 {
     (void)state;

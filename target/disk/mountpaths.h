@@ -2,8 +2,8 @@
  * object.
  *
  * What there is at one moment is a struct mountpath_set: immutable and counted, like the cluster's
- * state.  Whoever touches a mountpath holds a set that has it open; one that was taken out is closed
- * when the last such set is gone.  The roster (roster.h) is what the disks remember of it.
+ * state.  Whoever touches a mountpath holds a set that has it open; one that was taken out is
+ * closed when the last such set is gone.  The roster (roster.h) is what the disks remember of it.
  *
  *   attach ─▶ the roster with the new one is written down on all ─▶ the next set is in force
  *   enable ─▶ opened, index checked ─▶ written down ─▶ in force
@@ -127,8 +127,8 @@ bool mountpaths_wait_older(struct mountpaths *m, const struct mountpath_set *set
 /* Waits until nobody holds a set in which the member is open, for at most so long: it can be opened
  * again.  Not for one that is open in the set in force. */
 bool mountpaths_wait_closed(struct mountpaths *m, const char *id, uint64_t timeout_ms);
-/* All objects lie where HRW over this set puts them.  E_MOUNTPATH_STATE where another set is in force
- * by now. */
+/* All objects lie where HRW over this set puts them.  E_MOUNTPATH_STATE where another set is in
+ * force by now. */
 int mountpaths_settle(struct mountpaths *m, const struct mountpath_set *set, struct error *err);
 /* Closes what nobody holds any more; is there anything to be closed? */
 void mountpaths_reap(struct mountpaths *m);

@@ -94,8 +94,7 @@ int object_files_each_of(const struct mountpath *mp, uint64_t bucket_id, unsigne
                          int (*fn)(void *ctx, const char *path, struct error *err), void *ctx,
                          struct error *err)
 {
-    const struct walk w = {
-        .mp = mp, .bucket_id = bucket_id, .stop = stop, .fn = fn, .ctx = ctx};
+    const struct walk w = {.mp = mp, .bucket_id = bucket_id, .stop = stop, .fn = fn, .ctx = ctx};
     _cleanup_free_ char *path =
         xprintf("%s/.dfc/obj/%llu/%02x", mp->path, (unsigned long long)bucket_id, fan);
     return walk_fan(&w, path, err);

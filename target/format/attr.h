@@ -35,7 +35,7 @@ enum {
     ATTR_NAME_MAX = 1024,
     ATTR_CONTENT_TYPE_MAX = 255,
     ATTR_JOB_MAX = 64,
-    ATTR_META_MAX = 2048, /* names, values and their terminators */
+    ATTR_META_MAX = 2048,                    /* names, values and their terminators */
     ATTR_META_PAIRS_MAX = ATTR_META_MAX / 3, /* "n", "" and their terminators */
     ATTR_SLICES_MAX = 255,
     /* 3 fixed bytes, 5 varints, digest, 5 texts, the end of the pairs, the check. */
@@ -84,7 +84,8 @@ int attr_encode(const struct attr *a, unsigned char out[static ATTR_ENCODED_MAX]
 /* E_CORRUPT where the bytes are not what attr_encode() makes; E_UNSUPPORTED where a newer release
  * wrote them.  Whatever it accepts encodes to the same bytes. */
 int attr_decode(const unsigned char *data, size_t len, struct attr *a, struct error *err);
-/* Of a copy of what was decoded: its texts borrow from the copy of the bytes, no longer from them. */
+/* Of a copy of what was decoded: its texts borrow from the copy of the bytes, no longer from them.
+ */
 void attr_rebase(struct attr *a, const unsigned char *from, const unsigned char *to);
 
 /* The pairs: *pos starts at 0; false at the end. */

@@ -1,8 +1,8 @@
 /* What a name of a bucket with `ec` holds where its object is in slices: a manifest.  The file is
  * empty, the attribute has this text (attr.h), and everything else about it is as of any other
  * object: it is written, copied, compared, moved and deleted by the protocol of copies.  The slices
- * are objects of their own (slices/slices.h), named by the manifest's tag: written once, before it, and
- * never over anything, so that an object is always whole in slices of one write.
+ * are objects of their own (slices/slices.h), named by the manifest's tag: written once, before it,
+ * and never over anything, so that an object is always whole in slices of one write.
  *
  *   1:k:m:unit:length:tag:checksum type:checksum
  *   1:4:2:65536:1048576:00f3…:xxh3:91c5…

@@ -1,5 +1,5 @@
-/* Any text either is refused with a sentence, or is a manifest: one that is written as it was read, and
- * whose slices have names that lead back to it.  The same bytes are tried as such a name. */
+/* Any text either is refused with a sentence, or is a manifest: one that is written as it was read,
+ * and whose slices have names that lead back to it.  The same bytes are tried as such a name. */
 #include "target/format/ec_manifest.h"
 
 #include <assert.h>

@@ -195,7 +195,8 @@ static int placement_from_json(json_t *list, struct roster *r, struct error *err
     if (!json_is_array(list))
         return error_set(err, E_JSON, "field 'earlier' must be an array of arrays");
     if (r->earlier_count == ROSTER_EARLIER_MAX)
-        return error_set(err, E_JSON, "field 'earlier' has more than %d arrays", ROSTER_EARLIER_MAX);
+        return error_set(err, E_JSON, "field 'earlier' has more than %d arrays",
+                         ROSTER_EARLIER_MAX);
     struct roster_placement *p = earlier_add(r);
     json_array_foreach(list, i, share)
     {

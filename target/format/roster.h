@@ -102,6 +102,7 @@ void roster_enable(struct roster *r, size_t i, int64_t now_ms);
 void roster_give_up(struct roster *r, size_t i);
 /* Nothing is known of where objects lie. */
 void roster_scatter(struct roster *r);
-/* Every object lies where it belongs; leaving members that are not disabled have none, and go, unless
- * there is nobody else for names to belong to: then they stay, and the set is not settled. */
+/* Every object lies where it belongs; leaving members that are not disabled have none, and go,
+ * unless there is nobody else for names to belong to: then they stay, and the set is not settled.
+ */
 void roster_settle(struct roster *r);

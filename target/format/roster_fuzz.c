@@ -1,5 +1,5 @@
-/* Any JSON either is refused with a sentence, or is a roster: one that survives its own JSON form, whose
- * members are found by their names, and to which the changes can be made. */
+/* Any JSON either is refused with a sentence, or is a roster: one that survives its own JSON form,
+ * whose members are found by their names, and to which the changes can be made. */
 #include "target/format/roster.h"
 
 #include <assert.h>

@@ -193,8 +193,10 @@ static void test_nonsense_is_refused(void **state)
     assert_refused("{\"set\": [{\"id\": \"a\"}]}");
     assert_refused("{\"set\": [{\"id\": \"a\", \"path\": \"/a\", \"weight\": 0}]}");
     assert_refused("{\"set\": [{\"id\": \"a\", \"path\": \"/a\", \"weight\": 4294967296}]}");
-    assert_refused("{\"set\": [{\"id\": \"a\", \"path\": \"/a\"}, {\"id\": \"a\", \"path\": \"/b\"}]}");
-    assert_refused("{\"set\": [{\"id\": \"a\", \"path\": \"/a\"}, {\"id\": \"b\", \"path\": \"/a\"}]}");
+    assert_refused(
+        "{\"set\": [{\"id\": \"a\", \"path\": \"/a\"}, {\"id\": \"a\", \"path\": \"/b\"}]}");
+    assert_refused(
+        "{\"set\": [{\"id\": \"a\", \"path\": \"/a\"}, {\"id\": \"b\", \"path\": \"/a\"}]}");
     assert_refused("{\"earlier\": [{}]}");
     assert_refused("{\"detached\": [1]}");
     assert_refused("{\"generation\": -1}");

@@ -26,8 +26,7 @@ struct version {
 
 int version_compare(const struct version *a, const struct version *b); /* <0, 0, >0 */
 /* The version of a write under (term, map) over `old` (NULL: none is known). */
-struct version version_next(const struct version *old, uint64_t term, uint64_t map,
-                            uint64_t floor);
+struct version version_next(const struct version *old, uint64_t term, uint64_t map, uint64_t floor);
 const char *version_format(const struct version *v, char out[static VERSION_TEXT_MAX]);
 int version_parse(const char *text, struct version *out, struct error *err);
 /* Was it written under a later state of the cluster than (term, map)? */

@@ -76,10 +76,20 @@ static void test_other_texts_are_refused(void **state)
     (void)state;
     char long_one[VERSION_TEXT_MAX + 1] = "1.2.";
     memset(long_one + 4, '0', sizeof long_one - 5);
-    const char *const bad[] = {"",       "1",      "1.2",    "1.2.3.4",
-                               "1..3",   ".1.2",   "1.2.",   "a.b.c",
-                               "1.2.-3", " 1.2.3", long_one, "1.2.18446744073709551616",
-                               "1.2.18446744073709551615", "1.4611686018427387904.3"};
+    const char *const bad[] = {"",
+                               "1",
+                               "1.2",
+                               "1.2.3.4",
+                               "1..3",
+                               ".1.2",
+                               "1.2.",
+                               "a.b.c",
+                               "1.2.-3",
+                               " 1.2.3",
+                               long_one,
+                               "1.2.18446744073709551616",
+                               "1.2.18446744073709551615",
+                               "1.4611686018427387904.3"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct version parsed = v(9, 9, 9);
         struct error err = ERROR_INIT;

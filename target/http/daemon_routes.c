@@ -33,9 +33,10 @@ static json_t *info_json(struct target *t, const struct cluster_state *s)
 {
     return json_pack("{ss ss si ss ss ss ss ss ss ss sI sI}", "id", t->id, "role",
                      node_role_name(NODE_TARGET), "pid", (int)getpid(), "boot", t->boot, "release",
-                     build_release(), "commit", build_commit(), "cluster", s->cluster_id, "public_url", t->urls[LISTEN_PUBLIC],
-                     "control_url", t->urls[LISTEN_CONTROL], "data_url", t->urls[LISTEN_DATA],
-                     "term", (json_int_t)s->term, "version", (json_int_t)s->version);
+                     build_release(), "commit", build_commit(), "cluster", s->cluster_id,
+                     "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
+                     "data_url", t->urls[LISTEN_DATA], "term", (json_int_t)s->term, "version",
+                     (json_int_t)s->version);
 }
 
 static json_t *config_json(struct target *t, const struct cluster_state *s)

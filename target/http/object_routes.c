@@ -160,9 +160,16 @@ static void list_begin(struct http_request *req)
 }
 
 #define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
-#define OBJECT_RANGE {"offset", "bytes"}, {"length", "bytes"}
-#define FROM_PROXY                                                                               \
-    {"dfcb", "the bucket's id, from a proxy's redirect"}, {"dfcv", "the state version, from there"}
+#define OBJECT_RANGE      \
+    {"offset", "bytes"},  \
+    {                     \
+        "length", "bytes" \
+    }
+#define FROM_PROXY                                        \
+    {"dfcb", "the bucket's id, from a proxy's redirect"}, \
+    {                                                     \
+        "dfcv", "the state version, from there"           \
+    }
 #define ADMISSION                                                                                 \
     "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \
     "it is another target"
@@ -191,7 +198,8 @@ const struct http_route object_routes[] = {
      .body = "the bytes; headers as of PUT; `Dfc-Copy: term.version`: unless what is there has the "
              "same bytes (304), or was written under a later state (412); `Dfc-Copy: durable`: on "
              "the disk before the reply whatever the bucket's durability; `Dfc-Copy: move`, with "
-             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it is, unless what is "
+             "`Dfc-Version`, `Dfc-Modified` and perhaps `Dfc-Tombstone` and `Dfc-Pending`: as it "
+             "is, unless what is "
              "there is as new (304); `Dfc-Copy: hollow`, with `Dfc-Hollow` (its length) besides: "
              "the same without the bytes, for which there is no room; `Dfc-Copy: stage`, with "
              "`Dfc-Stage`: kept, and not visible "

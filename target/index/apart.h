@@ -10,5 +10,5 @@
 void index_cut_off(const char *dir);
 
 /* index_sum() over all buckets.  E_IO where the index cannot be read, E_TIMEOUT. */
-int index_sum_apart(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects, uint64_t *bytes,
-                    struct error *err);
+int index_sum_apart(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects,
+                    uint64_t *bytes, struct error *err);

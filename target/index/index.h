@@ -14,7 +14,8 @@
  * the same; forgetting that costs a rebuild after a crash, not a wrong list.  Who could not record
  * a change that a file has had calls index_set_stale(): from then on index_check() fails.  An index
  * whose file turns out to be damaged (a record whose check is wrong, names out of order, what LMDB
- * itself notices, what index_verify() counts) is stale, too, and no longer refuses changes, since it is made anew anyway:
+ * itself notices, what index_verify() counts) is stale, too, and no longer refuses changes, since
+ * it is made anew anyway:
  *
  *   index_rebuild_begin()   a second, empty file; every change now goes into both
  *   index_fill() ...        what the files say, unless the name has changed since
@@ -70,8 +71,8 @@ void index_assume_changed(struct index *x, uint64_t bucket_id, const char *name)
 
 /* How many changes there were; *idle: none is under way. */
 uint64_t index_changes(struct index *x, bool *idle);
-/* Something else whenever what is pending (back.h) has been put, and whenever the index was opened: who
- * finds it twice the same knows that nothing pending has come in between. */
+/* Something else whenever what is pending (back.h) has been put, and whenever the index was opened:
+ * who finds it twice the same knows that nothing pending has come in between. */
 uint64_t index_pending_mark(const struct index *x);
 /* Everything of the file system to the disk, then the marker, unless a change comes between; 0
  * also where there is nothing to do.  Fault point: disk.sync. */
@@ -111,7 +112,8 @@ int index_rebuild_end(struct index *x, bool whole, struct error *err);
 /* The least bucket id above `after` that has a name in the index: 1, or 0 where there is none. */
 int index_next_bucket(struct index *x, uint64_t after, uint64_t *bucket_id, struct error *err);
 
-/* How many objects (no tombstones) the bucket has here, and their bytes; bucket_id 0: all buckets. */
+/* How many objects (no tombstones) the bucket has here, and their bytes; bucket_id 0: all buckets.
+ */
 int index_sum(struct index *x, uint64_t bucket_id, uint64_t *objects, uint64_t *bytes,
               struct error *err);
 
@@ -138,6 +140,7 @@ const struct index_record *index_cursor_record(const struct index_cursor *c);
 /* The entries that it has looked at, in all. */
 uint64_t index_cursor_visited(const struct index_cursor *c);
 
-/* The record of one name: 1, 0 where it has none, or an error.  Its job's text is put into `job`. */
+/* The record of one name: 1, 0 where it has none, or an error.  Its job's text is put into `job`.
+ */
 int index_find(struct index *x, uint64_t bucket_id, const char *name, struct index_record *rec,
                char job[static ATTR_JOB_MAX + 1], struct error *err);

@@ -128,9 +128,8 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
     struct object o;
     *stays = false;
     int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
-    if (code == E_OBJECT_NOT_FOUND ||
-        (copies_are_several(w->bucket) &&
-         !copies_suffice_here(j->base.target, w->bucket, w->name))) {
+    if (code == E_OBJECT_NOT_FOUND || (copies_are_several(w->bucket) &&
+                                       !copies_suffice_here(j->base.target, w->bucket, w->name))) {
         *err = ERROR_INIT; /* not there, or not known: who acts decides */
         return 0;
     }

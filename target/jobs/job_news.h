@@ -2,5 +2,6 @@
  * A hint: nobody waits for it, and one that is lost costs a tick. */
 #pragma once
 
-/* As the registry of jobs calls it (xaction/xaction.h); `target` is a struct target.  Any thread. */
+/* As the registry of jobs calls it (xaction/xaction.h); `target` is a struct target.  Any thread.
+ */
 void job_news_send(void *target, const char *job_id);

@@ -21,7 +21,8 @@ enum { ONCE_JOB_COUNT_MAX = 64 };
 struct once_job_work {
     size_t count_size; /* at most ONCE_JOB_COUNT_MAX; zeroed at the start */
     int (*run)(struct target *t, const atomic_bool *stop, void *count, struct error *err);
-    /* A new object: "objects" and whatever else the report has of it (proxy/jobs/objects_view.h). */
+    /* A new object: "objects" and whatever else the report has of it (proxy/jobs/objects_view.h).
+     */
     json_t *(*show)(const void *count);
 };
 

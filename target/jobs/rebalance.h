@@ -7,14 +7,14 @@
  *   drop   the copy here, unless it has changed
  *
  * It runs under the set of owners that the job was made for, and ends with E_STALE_MAP when another
- * one is in force: the job of that one goes on.  A pass that finds nothing is the last.  What is sent,
- * kept and dropped is not remembered over a restart: it is sent again, the owner has it (304), and it is
- * kept anew.
+ * one is in force: the job of that one goes on.  A pass that finds nothing is the last.  What is
+ * sent, kept and dropped is not remembered over a restart: it is sent again, the owner has it
+ * (304), and it is kept anew.
  *
- * Of several sets of earlier owners the other ones are asked first (earlier.h): what is not the greatest
- * version is not sent but dropped.  So what an owner was sent is the newest that there was, and a tombstone
- * travels like an object.  A job's marks are waited for; a damaged object stays, is still read through
- * its owner, and fails the job. */
+ * Of several sets of earlier owners the other ones are asked first (earlier.h): what is not the
+ * greatest version is not sent but dropped.  So what an owner was sent is the newest that there
+ * was, and a tombstone travels like an object.  A job's marks are waited for; a damaged object
+ * stays, is still read through its owner, and fails the job. */
 #pragma once
 
 #include "target/store/job_stop.h"

@@ -1,5 +1,5 @@
-/* Any JSON either is refused with a sentence, or is a walk: one that survives its own JSON form, and from
- * which a repair goes on. */
+/* Any JSON either is refused with a sentence, or is a walk: one that survives its own JSON form,
+ * and from which a repair goes on. */
 #include "target/jobs/repair_walk.h"
 
 #include <assert.h>

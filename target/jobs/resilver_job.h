@@ -1,5 +1,5 @@
-/* Resilver as a background job (xaction/xaction.h): resilver.h in a job's thread.  There is nothing to
- * make visible or to undo, and a job that is begun again finds most of it done. */
+/* Resilver as a background job (xaction/xaction.h): resilver.h in a job's thread.  There is nothing
+ * to make visible or to undo, and a job that is begun again finds most of it done. */
 #pragma once
 
 #include "xaction/xaction.h"

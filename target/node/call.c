@@ -204,8 +204,7 @@ int object_call_check_owners(const struct object_call *call, struct error *err)
 
 int object_call_check_renames(struct object_call *call, struct error *err)
 {
-    if (call->has_turn ||
-        !renames_busy(call->target->renames, call->bucket->id, call->name))
+    if (call->has_turn || !renames_busy(call->target->renames, call->bucket->id, call->name))
         return 0;
     call->wants_turn = true;
     return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
@@ -230,8 +229,9 @@ int object_call_check_conditions(const struct object_call *call, enum http_metho
         return 0;
     if (current == NULL)
         return error_set(err, code, "object '%s' does not exist", call->name);
-    return error_set(err, code,
-                     "object '%s' exists already with the entity tag %s; a condition of the request "
-                     "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
-                     call->name, etag);
+    return error_set(
+        err, code,
+        "object '%s' exists already with the entity tag %s; a condition of the request "
+        "(If-Match, If-None-Match, If-Unmodified-Since) does not hold",
+        call->name, etag);
 }

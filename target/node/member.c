@@ -203,8 +203,7 @@ static void add_missing(json_t *capacity, const struct roster *r)
     json_int_t count = 0;
     for (size_t i = 0; i < r->count; i++) {
         if (r->members[i].missing && count++ == 0)
-            json_object_set_new(capacity, "disk_missing",
-                                json_string_escaped(r->members[i].path));
+            json_object_set_new(capacity, "disk_missing", json_string_escaped(r->members[i].path));
     }
     json_object_set_new(capacity, "disks_missing", json_integer(count));
 }
@@ -224,18 +223,17 @@ static json_t *keepalive_doc(const struct member *m)
     size_t missing = mountpath_set_missing(set);
     if (missing > 0) /* others may act in its place as soon as the primary hears that */
         m->hooks.lease(t, 0, 0);
-    json_t *capacity =
-        json_pack("{sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
-                  (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes,
-                  "mountpaths_high", (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out,
-                  "mountpaths_missing", (json_int_t)missing, "quarantined",
-                  (json_int_t)quarantine_sum(set));
+    json_t *capacity = json_pack(
+        "{sI sI sI sI sI sI sI}", "total_bytes", (json_int_t)total, "available_bytes",
+        (json_int_t)available, "room_bytes", (json_int_t)full.room_bytes, "mountpaths_high",
+        (json_int_t)full.high, "mountpaths_out", (json_int_t)full.out, "mountpaths_missing",
+        (json_int_t)missing, "quarantined", (json_int_t)quarantine_sum(set));
     add_missing(capacity, set->roster);
     m->hooks.capacity(t, capacity);
     return json_pack("{ss ss ss ss sI sI so sI}", "id", t->id, "boot", t->boot, "release",
                      build_release(), "commit", build_commit(), "term", (json_int_t)s->term,
-                      "version", (json_int_t)s->version, "capacity", capacity,
-                     "resilver", (json_int_t)resilver);
+                     "version", (json_int_t)s->version, "capacity", capacity, "resilver",
+                     (json_int_t)resilver);
 }
 
 /* The proxy to ask. */

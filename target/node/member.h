@@ -26,7 +26,8 @@ struct member_hooks {
 int member_new(struct target *t, const struct member_hooks *hooks, struct member **out,
                struct error *err);
 void member_begin(struct member *m); /* registers, when the addresses are known */
-/* Why the primary does not let this run in, where it has said so last; false: it has not.  Any thread. */
+/* Why the primary does not let this run in, where it has said so last; false: it has not.  Any
+ * thread. */
 bool member_is_refused(struct member *m, struct error *why);
 /* It is not kept alive any more; states are still fetched. */
 void member_quiet(struct member *m);

@@ -7,7 +7,7 @@
 #include "common/error.h"
 
 struct read_question {
-    const char *range;    /* headers, or NULL */
+    const char *range; /* headers, or NULL */
     const char *if_range;
     const char *offset; /* of the query, or NULL */
     const char *length;

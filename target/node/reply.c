@@ -23,8 +23,7 @@ json_t *object_reply_size(const struct attr *a)
 {
     char hex[2 * CHECKSUM_MAX + 1];
     checksum_hex(&a->checksum, hex);
-    json_t *checksum =
-        json_pack("{ss ss}", "type", checksum_name(a->checksum.type), "value", hex);
+    json_t *checksum = json_pack("{ss ss}", "type", checksum_name(a->checksum.type), "value", hex);
     return json_pack("{sI so}", "size", (json_int_t)a->size, "checksum", checksum);
 }
 

@@ -85,23 +85,23 @@ struct target {
     struct object_copier *copier; /* of renames */
     struct copies *copies;        /* of buckets with several */
     struct losses *losses;
-    struct ec *ec;                /* of those with objects in slices */
+    struct ec *ec;                     /* of those with objects in slices */
     const struct slices_hooks *slices; /* its own */
-    struct cold *cold;            /* reads from the backends of buckets */
-    struct back *back;            /* uploads to them what was written here */
-    struct cold_fresh *fresh;     /* asks them whether what is here is theirs still */
-    struct access *access;        /* when objects of buckets with a backend were used */
-    struct evictor *evictor;      /* makes room for them */
-    struct xactions *xactions;    /* background jobs */
-    struct health *health;     /* takes bad disks out */
-    struct sweeper *sweeper;   /* removes destroyed buckets and old tombstones */
+    struct cold *cold;                 /* reads from the backends of buckets */
+    struct back *back;                 /* uploads to them what was written here */
+    struct cold_fresh *fresh;          /* asks them whether what is here is theirs still */
+    struct access *access;             /* when objects of buckets with a backend were used */
+    struct evictor *evictor;           /* makes room for them */
+    struct xactions *xactions;         /* background jobs */
+    struct health *health;             /* takes bad disks out */
+    struct sweeper *sweeper;           /* removes destroyed buckets and old tombstones */
     struct http_server *servers[LISTENERS];
-    char *urls[LISTENERS]; /* as others reach them */
-    struct member *member; /* registration, keepalives, fetching the state */
+    char *urls[LISTENERS];         /* as others reach them */
+    struct member *member;         /* registration, keepalives, fetching the state */
     _Atomic uint64_t shown_roster; /* the generation that the gauges have (gauges.h) */
-    atomic_bool serving;   /* all of the above stands */
-    atomic_bool is_full;   /* a disk takes no more, said the last look */
-    atomic_bool leaving;   /* it stops, and is not to be sent anything new */
+    atomic_bool serving;           /* all of the above stands */
+    atomic_bool is_full;           /* a disk takes no more, said the last look */
+    atomic_bool leaving;           /* it stops, and is not to be sent anything new */
 };
 
 /* Checks the parameters that have rules among themselves.  Takes what `params` holds. */

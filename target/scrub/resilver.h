@@ -6,8 +6,8 @@
  *   settle    when a pass that began with none of those has found nothing to move, and what is
  *             leaving is empty: all disks are synced, the roster says so
  *
- * Objects stay readable and listed.  What a job holds (its marks, its pins on a leaving mountpath) is
- * waited for.  A crash leaves a set that is not settled, and the next resilver goes on. */
+ * Objects stay readable and listed.  What a job holds (its marks, its pins on a leaving mountpath)
+ * is waited for.  A crash leaves a set that is not settled, and the next resilver goes on. */
 #pragma once
 
 #include "target/store/job_stop.h"

@@ -336,8 +336,8 @@ static void test_a_write_removes_older_copies(void **state)
     assert_placed();
 }
 
-/* What is not synced may be lost with power, and must not take the older copy with it, which lies on
- * another disk: where the new one cannot be brought to its own, the older one stays. */
+/* What is not synced may be lost with power, and must not take the older copy with it, which lies
+ * on another disk: where the new one cannot be brought to its own, the older one stays. */
 static void test_a_write_without_sync_keeps_older_copies_until_it_is_on_its_disk(void **state)
 {
     (void)state;
@@ -447,8 +447,8 @@ static void test_a_jobs_objects_wait(void **state)
         assert_text(name_of(i, name), "out");
 }
 
-/* What is said of a manifest of slices is said wherever its file lies (slices/sweep.c goes by it), and a
- * job's end leaves it as it is. */
+/* What is said of a manifest of slices is said wherever its file lies (slices/sweep.c goes by it),
+ * and a job's end leaves it as it is. */
 static void test_manifests_are_read_anywhere(void **state)
 {
     static const char manifest[] = "1:4:2:65536:1000:00000000000000ff:none:";

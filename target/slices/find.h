@@ -1,5 +1,5 @@
-/* Slices that other targets have (slices/slices.h): who has which, where they are read and written, and
- * the removal of what another one has, too.
+/* Slices that other targets have (slices/slices.h): who has which, where they are read and written,
+ * and the removal of what another one has, too.
  *
  * Waits: for threads that may. */
 #pragma once

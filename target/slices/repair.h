@@ -1,8 +1,8 @@
 /* Slices that are missing, damaged, or on targets that leave, are made anew, on targets that have
  * none; those that are at no place of a write of today are copied to one, where that is asked for
- * (a rebalance); of those that two targets have one is removed (slices/plan.h): by the owner that acts
- * for the name, which reads the slice itself, or k others, and sends what it makes.  One name at a
- * time on each target.
+ * (a rebalance); of those that two targets have one is removed (slices/plan.h): by the owner that
+ * acts for the name, which reads the slice itself, or k others, and sends what it makes.  One name
+ * at a time on each target.
  *
  * What is copied is on the new target's disk before the old one is asked to remove its own, and all
  * have been asked anew between: whatever ends at any time, no slice is without a copy for it.

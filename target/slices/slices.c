@@ -389,9 +389,9 @@ const struct http_route ec_slice_routes[] = {
      .nets = NET_DATA,
      .begin = get_begin,
      .summary = "Reads a slice that this target has.",
-     .query = HTTP_PARAMETERS(
-         {"offset", "bytes (default 0)"}, {"length", "bytes (default: to its end)"},
-         {"left", "true: what is left of one that is damaged, also in quarantine"}),
+     .query =
+         HTTP_PARAMETERS({"offset", "bytes (default 0)"}, {"length", "bytes (default: to its end)"},
+                         {"left", "true: what is left of one that is damaged, also in quarantine"}),
      .body = "",
      .reply = "200 with the bytes",
      .errors = "invalid_argument object_not_found invalid_range data_corrupt mountpath_disabled "

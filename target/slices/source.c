@@ -273,8 +273,8 @@ int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, 
     return code;
 }
 
-int ec_source_each(struct target *t, uint64_t bucket_id, const struct object *o,
-                          ec_take_fn *take, void *ctx, struct error *err)
+int ec_source_each(struct target *t, uint64_t bucket_id, const struct object *o, ec_take_fn *take,
+                   void *ctx, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct ec_reading r = {.target = t, .state = s, .bucket_id = bucket_id, .name = o->attr.name};

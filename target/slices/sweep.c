@@ -134,8 +134,8 @@ static int collect(struct batch *b, struct mountpath *mp, const struct pass *p, 
     struct index_cursor *c = NULL;
     int found = index_cursor_open(mp->index, &c, NULL);
     if (found == 0)
-        found = index_cursor_seek(c, ec_slices_bucket(p->bucket_id), b->last, *b->last != '\0',
-                                  NULL);
+        found =
+            index_cursor_seek(c, ec_slices_bucket(p->bucket_id), b->last, *b->last != '\0', NULL);
     b->count = 0;
     size_t steps = 0;
     for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;

@@ -1,8 +1,8 @@
-/* When a target looks for slices that nobody knows (slices/sweep.h), and at which: at all of them after
- * each interval; where somebody has left some, at those that are not older than his, when these
- * are old enough, and then again, each time after twice as long, while of one of them nobody can
- * say whether it is known: an owner is away, or still hides what it is of.  After the interval that
- * ends: it is among all.
+/* When a target looks for slices that nobody knows (slices/sweep.h), and at which: at all of them
+ * after each interval; where somebody has left some, at those that are not older than his, when
+ * these are old enough, and then again, each time after twice as long, while of one of them nobody
+ * can say whether it is known: an owner is away, or still hides what it is of.  After the interval
+ * that ends: it is among all.
  *
  * Pure: `now_ms` is of clock_ms(). */
 #pragma once

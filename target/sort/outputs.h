@@ -1,8 +1,8 @@
 /* The output of a sort on one target: hidden objects of the output bucket, from their making to the
  * job's end.
  *
- * Of several copies the one that is made here is followed by all others (hidden.h) before it counts as
- * finished; what is taken back here is taken back there before.
+ * Of several copies the one that is made here is followed by all others (hidden.h) before it counts
+ * as finished; what is taken back here is taken back there before.
  *
  * Any thread; one at a time between begin and finish or discard of one output. */
 #pragma once

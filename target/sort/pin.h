@@ -1,9 +1,10 @@
-/* Pinning one shard of a sort (sort/pins.h): the object as a GET would be answered from it.  Of one in
- * slices (ec_manifest.h) a file of its bytes is made where the link would be.
+/* Pinning one shard of a sort (sort/pins.h): the object as a GET would be answered from it.  Of one
+ * in slices (ec_manifest.h) a file of its bytes is made where the link would be.
  *
- * Of several copies the first owner that takes part pins its own, once all that was acknowledged is here, be
- * it the one that acts or not (one that the job went on without may be back): before it looks at lists it waits for its repair; a name that is not settled, and one whose bytes it has lost,
- * it has compared, and looks again.  Waits; E_ABORTED when the job is stopped. */
+ * Of several copies the first owner that takes part pins its own, once all that was acknowledged is
+ * here, be it the one that acts or not (one that the job went on without may be back): before it
+ * looks at lists it waits for its repair; a name that is not settled, and one whose bytes it has
+ * lost, it has compared, and looks again.  Waits; E_ABORTED when the job is stopped. */
 #pragma once
 
 #include "common/error.h"
@@ -12,7 +13,7 @@ struct object;
 struct sort_pins;
 
 int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err);
-/* *o is open, its size that of its bytes.  E_OBJECT_NOT_FOUND: there is no such object; E_NO_SPACE for
- * those of one in slices. */
+/* *o is open, its size that of its bytes.  E_OBJECT_NOT_FOUND: there is no such object; E_NO_SPACE
+ * for those of one in slices. */
 int sort_pin(const struct sort_pins *p, const char *name, const char *link_name, struct object *o,
              struct error *err);

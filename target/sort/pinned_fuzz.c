@@ -1,6 +1,6 @@
-/* Any bytes either are refused with a sentence, or are a list of what a sort has pinned, whose names end
- * where they say.  The input is tried as it is and with a right check behind it, since a fuzzer does not
- * guess those. */
+/* Any bytes either are refused with a sentence, or are a list of what a sort has pinned, whose
+ * names end where they say.  The input is tried as it is and with a right check behind it, since a
+ * fuzzer does not guess those. */
 #include "target/sort/pinned.h"
 
 #include <assert.h>

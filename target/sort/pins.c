@@ -31,8 +31,8 @@ static const char pin_prefix[] = "in-";
  * ---------------------------------------------------------------------------------------
  */
 
-/* The hash that the store names the object's file by (target/format/object_path.h): of two names that have
- * the same one it refuses the second, so that no pin can take another's place. */
+/* The hash that the store names the object's file by (target/format/object_path.h): of two names
+ * that have the same one it refuses the second, so that no pin can take another's place. */
 static void link_name_of(const struct sort_pins *p, uint64_t series, const char *shard,
                          char out[static LINK_NAME])
 {

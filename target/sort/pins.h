@@ -35,8 +35,8 @@ struct sort_pins {
 typedef int sort_shard_fn(void *arg, const struct sort_shard_info *info, struct error *err);
 
 /* As struct sort_env says of pin_shards() and open_shard(). */
-int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg,
-                   struct sort_pinned *pinned, struct error *err);
+int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct sort_pinned *pinned,
+                   struct error *err);
 int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct error *err);
 
 /* Calls fn for page after page of this target's names in a bucket; E_ABORTED once stopped. */

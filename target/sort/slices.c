@@ -44,8 +44,8 @@ static size_t find_takers(const struct sort_outputs *o, const struct cluster_sta
     return kept;
 }
 
-static int store_once(const struct sort_outputs *o, const char *name, int fd,
-                      struct ec_manifest *m, struct sort_slices *out, struct error *err)
+static int store_once(const struct sort_outputs *o, const char *name, int fd, struct ec_manifest *m,
+                      struct sort_slices *out, struct error *err)
 {
     struct target *t = o->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -143,10 +143,8 @@ static bool are_left(const struct sort_outputs *o, const char *name, const struc
 {
     _cleanup_state_ const struct cluster_state *s = state_current(o->target->state);
     const unsigned slices = m->layout.k + m->layout.m;
-    const struct ec_find what = {.bucket_id = o->plan->output_bucket_id,
-                                 .name = name,
-                                 .tag = m->tag,
-                                 .slices = slices};
+    const struct ec_find what = {
+        .bucket_id = o->plan->output_bucket_id, .name = name, .tag = m->tag, .slices = slices};
     _cleanup_free_ struct ec_found *found = NULL;
     size_t count = ec_slices_find(o->target, s, &what, &found);
     for (size_t i = 0; i < count; i++)

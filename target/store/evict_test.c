@@ -197,14 +197,10 @@ static void more_than_one_cursor_sees(void **unused)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        evict_test(the_least_recently_used_go_first),
-        evict_test(a_read_keeps_an_object),
-        evict_test(others_are_never_touched),
-        evict_test(what_was_used_meanwhile_stays),
-        evict_test(one_that_cannot_go_keeps_no_other),
-        evict_test(a_hidden_object_stays),
-        evict_test(versions_do_not_come_again),
-        evict_test(more_than_one_cursor_sees),
+        evict_test(the_least_recently_used_go_first),  evict_test(a_read_keeps_an_object),
+        evict_test(others_are_never_touched),          evict_test(what_was_used_meanwhile_stays),
+        evict_test(one_that_cannot_go_keeps_no_other), evict_test(a_hidden_object_stays),
+        evict_test(versions_do_not_come_again),        evict_test(more_than_one_cursor_sees),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

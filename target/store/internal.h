@@ -47,8 +47,8 @@ struct stored {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* E_HASH_COLLISION where another name has the file; E_MOUNTPATH_DISABLED where the newest may be on a
- * mountpath that is not open, and where the place's mountpath was taken out since.  By the set in
+/* E_HASH_COLLISION where another name has the file; E_MOUNTPATH_DISABLED where the newest may be on
+ * a mountpath that is not open, and where the place's mountpath was taken out since.  By the set in
  * force now, under the name's lock or with the chance of missing what is being moved. */
 int stored_read(const struct object_place *p, struct stored *out, struct error *err);
 /* The copy on one mountpath. */

@@ -105,8 +105,9 @@ static void discard_done(struct commit *c)
 }
 
 /* The tombstone that the hidden object took the place of comes back, with the version of that.  Of
- * several owners each does so by itself, and only the one that acts numbers writes: another's number
- * could be above that of a write which comes later, and would be taken for one that was made. */
+ * several owners each does so by itself, and only the one that acts numbers writes: another's
+ * number could be above that of a write which comes later, and would be taken for one that was
+ * made. */
 static int bury_again(const struct object_place *p, const char *job_id, struct error *err)
 {
     struct discard d = {.job_id = job_id};

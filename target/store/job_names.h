@@ -19,7 +19,7 @@ struct job_names {
     const char *self; /* this target's id */
     const struct objects_spec *spec;
     uint64_t bucket_id;
-    const char *job_id;       /* for messages */
+    const char *job_id;      /* for messages */
     const atomic_bool *stop; /* ends it with E_ABORTED */
 };
 

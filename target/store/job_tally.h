@@ -33,7 +33,8 @@ uint64_t job_tally_failed(struct job_tally *t);
 bool job_tally_hopeless(struct job_tally *t);
 /* The end of the work.  0, or how many objects were not done and why the first one was not. */
 int job_tally_end(struct job_tally *t, struct error *err);
-/* The end of work whose failures are judged with those of all targets (proxy/jobs/objects_view.h). */
+/* The end of work whose failures are judged with those of all targets (proxy/jobs/objects_view.h).
+ */
 void job_tally_close(struct job_tally *t);
 /* As proxy/jobs/objects_view.h takes it; and "warnings": the failures. */
 json_t *job_tally_status(struct job_tally *t);

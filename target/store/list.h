@@ -1,6 +1,7 @@
 /* One page of a bucket, of what this target holds: the mountpaths' indexes merged, in bytewise
  * order of names.  Tombstones and what jobs still hide are passed over; but tombstones are shown
- * where they are asked for, since another target may still have the object (proxy/http/list_merge.h).
+ * where they are asked for, since another target may still have the object
+ * (proxy/http/list_merge.h).
  *
  * With a delimiter, names that have it behind the prefix are rolled up into one entry of
  * `prefixes` each, up to and including the delimiter; the scan jumps over what a prefix stands for.
@@ -31,8 +32,9 @@ struct list_request {
     const char *from;        /* NULL, or `from` of the page before */
     size_t limit;            /* entries and prefixes together, 1..LIST_LIMIT_MAX */
     bool tombstones;         /* are entries, too; but not behind the delimiter … */
-    bool pending;            /* … and so are those that the backend does not know of yet (back.h) */
-    bool (*shows)(void *ctx, const char *name); /* NULL: all; names for which it says no are hidden */
+    bool pending; /* … and so are those that the backend does not know of yet (back.h) */
+    bool (*shows)(void *ctx,
+                  const char *name); /* NULL: all; names for which it says no are hidden */
     void *ctx;
 };
 

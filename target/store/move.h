@@ -4,8 +4,8 @@
  *   (checksum checked)             └───────────── under the name's lock ──────────────────────────────┘
  *
  * Where both are on one file system the rename takes the file itself.  The version stays.  So a
- * name is on one of the two at every instant, durably, and in one of the indexes; after a crash it may
- * be on both, in the same version, until the next move. */
+ * name is on one of the two at every instant, durably, and in one of the indexes; after a crash it
+ * may be on both, in the same version, until the next move. */
 #pragma once
 
 #include "target/store/object.h"
@@ -22,6 +22,7 @@ int object_move(struct object_store *s, uint64_t bucket_id, const char *name,
                 struct mountpath *from, enum object_move_result *result, uint64_t *bytes,
                 struct error *err);
 
-/* After a write: older copies of the name on other mountpaths go.  Nothing where the set is settled. */
+/* After a write: older copies of the name on other mountpaths go.  Nothing where the set is
+ * settled. */
 struct object_place;
 void object_remove_others(const struct object_place *p);

@@ -20,9 +20,9 @@
  * then takes the mark off, one by one, so that the job can be forgotten.
  *
  * Threads: any may call anything.  Calls with `done` never wait for the disk to sync or write: with
- * DURABILITY_SYNC, and where a PUT replaces an object, done() comes from the mountpath's disk thread,
- * otherwise before the call returns.  The others block as long as the disk does.
- * Locks: one of 1024 mutexes by name, never two; below it the index's writer. */
+ * DURABILITY_SYNC, and where a PUT replaces an object, done() comes from the mountpath's disk
+ * thread, otherwise before the call returns.  The others block as long as the disk does. Locks: one
+ * of 1024 mutexes by name, never two; below it the index's writer. */
 #pragma once
 
 #include <stdbool.h>
@@ -58,13 +58,13 @@ struct object_env {
 };
 
 struct object_store_config {
-    struct mountpaths *mountpaths;   /* outlives the store */
-    const struct object_env *env;    /* outlives the store */
-    size_t put_buffer_bytes;         /* small pieces are gathered to so much */
-    uint64_t put_memory_bytes;       /* of all buffers; above it, writers go without */
-    struct space_limits space;       /* of what PUT may fill */
-    struct space_steps grow;         /* of what has no announced length */
-    struct space_steps allocate;     /* of what has */
+    struct mountpaths *mountpaths; /* outlives the store */
+    const struct object_env *env;  /* outlives the store */
+    size_t put_buffer_bytes;       /* small pieces are gathered to so much */
+    uint64_t put_memory_bytes;     /* of all buffers; above it, writers go without */
+    struct space_limits space;     /* of what PUT may fill */
+    struct space_steps grow;       /* of what has no announced length */
+    struct space_steps allocate;   /* of what has */
 };
 
 struct object_store *object_store_new(const struct object_store_config *config);
@@ -84,14 +84,14 @@ struct object {
     unsigned char raw[ATTR_ENCODED_MAX];
 };
 
-/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged; E_NO_SPACE where the bytes never
- * came, for lack of room (hollow.h).  With attr.slices the file
- * is a manifest, and object_bytes.h has the bytes. */
+/* E_OBJECT_NOT_FOUND; E_CORRUPT where attribute or length are damaged; E_NO_SPACE where the bytes
+ * never came, for lack of room (hollow.h).  With attr.slices the file is a manifest, and
+ * object_bytes.h has the bytes. */
 int object_open(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
                 struct error *err);
 /* As object_open(), for who serves many: *reader is a reference to the reader of the disk that the
- * object lies on.  With `wait` false the disk is not waited for: OBJECT_WAITS where it would have to
- * be, and *reader says whose threads may. */
+ * object lies on.  With `wait` false the disk is not waited for: OBJECT_WAITS where it would have
+ * to be, and *reader says whose threads may. */
 enum { OBJECT_WAITS = 1 };
 int object_open_for(struct object_store *s, uint64_t bucket_id, const char *name, bool wait,
                     struct object *o, struct reader **reader, struct error *err);
@@ -109,16 +109,17 @@ int object_head(struct object_store *s, uint64_t bucket_id, const char *name, st
 #define OBJECT_BACKEND_SENT "backend-sent"
 /* Of what a job downloaded: its URL, without the query. */
 #define OBJECT_SOURCE "source"
-/* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said. */
+/* Content-Encoding: of what the bytes are an encoding, as who put them, or their backend, has said.
+ */
 #define OBJECT_BACKEND_ENCODING "backend-encoding"
 
-/* What a name has here, whatever it is; of hidden objects (but for their slices) and damaged ones nothing is
- * said. */
+/* What a name has here, whatever it is; of hidden objects (but for their slices) and damaged ones
+ * nothing is said. */
 struct object_held {
-    bool found;   /* an object or a tombstone */
-    bool visible; /* an object */
-    bool damaged; /* one that has not its bytes any more, as far as its length says */
-    bool no_room; /* damaged, too: they never came here, for there was no room (hollow.h) */
+    bool found;      /* an object or a tombstone */
+    bool visible;    /* an object */
+    bool damaged;    /* one that has not its bytes any more, as far as its length says */
+    bool no_room;    /* damaged, too: they never came here, for there was no room (hollow.h) */
     bool unreadable; /* not found, but there is something whose attribute cannot be read */
     struct version version;
     uint64_t rank; /* attr_rank.h; 0: not known (a target of an earlier build does not say it) */
@@ -126,23 +127,25 @@ struct object_held {
     int64_t modified_ms;
     struct checksum_value checksum;
     uint64_t slices; /* the tag of its manifest (ec_manifest.h); 0: its bytes are here */
-    uint64_t hidden_slices; /* the tag of one that a job hides here, of which nothing else is said */
-    bool pending;    /* the bucket's backend does not have it yet (back.h) … */
-    bool sent;       /* … or got it from here (OBJECT_BACKEND_SENT) */
-    bool uploading;  /* of an answer of another target: it is on its way there just now */
+    uint64_t
+        hidden_slices; /* the tag of one that a job hides here, of which nothing else is said */
+    bool pending;      /* the bucket's backend does not have it yet (back.h) … */
+    bool sent;         /* … or got it from here (OBJECT_BACKEND_SENT) */
+    bool uploading;    /* of an answer of another target: it is on its way there just now */
 };
 /* Under the name's lock: what this target began to write before it lost the name is in it, or is
  * refused afterwards (object_env.owns). */
 int object_look(struct object_store *s, uint64_t bucket_id, const char *name,
                 struct object_held *out, struct error *err);
 /* As object_open(), also of a tombstone.  E_OBJECT_RESERVED where a job's mark is on it. */
-int object_open_held(struct object_store *s, uint64_t bucket_id, const char *name,
-                     struct object *o, struct error *err);
+int object_open_held(struct object_store *s, uint64_t bucket_id, const char *name, struct object *o,
+                     struct error *err);
 /* Removes what the name has here, as far as its version is not greater than this one. */
 int object_drop(struct object_store *s, uint64_t bucket_id, const char *name,
                 const struct version *version, struct error *err);
 
-/* Was there an object whose file somebody has removed, or can nobody say, since its mountpath has just been
+/* Was there an object whose file somebody has removed, or can nobody say, since its mountpath has
+ * just been
  * taken out?  Without a lock: a change may be under way. */
 bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *name);
 /* Is what is here what was stored?  For who doubts it, and may wait: all its bytes are read.  What
@@ -150,12 +153,13 @@ bool object_seems_lost(struct object_store *s, uint64_t bucket_id, const char *n
  * here (any more). */
 int object_check(struct object_store *s, uint64_t bucket_id, const char *name, bool *lacking,
                  struct error *err);
-/* The file of one that E_CORRUPT is said of, in quarantine or in its place, however short it is: its
- * bytes are to be doubted.  E_OBJECT_NOT_FOUND.  For who may wait. */
+/* The file of one that E_CORRUPT is said of, in quarantine or in its place, however short it is:
+ * its bytes are to be doubted.  E_OBJECT_NOT_FOUND.  For who may wait. */
 int object_open_left(struct object_store *s, uint64_t bucket_id, const char *name, int *fd,
                      uint64_t *size, struct reader **reader, struct error *err);
 /* For who has found none and may wait: E_CORRUPT where it was lost, which counts as an error of its
- * mountpath and has that tested; E_OBJECT_NOT_FOUND; E_MOUNTPATH_DISABLED, and other failures to look. */
+ * mountpath and has that tested; E_OBJECT_NOT_FOUND; E_MOUNTPATH_DISABLED, and other failures to
+ * look. */
 int object_explain_miss(struct object_store *s, uint64_t bucket_id, const char *name,
                         struct error *err);
 
@@ -184,9 +188,9 @@ struct object_moved {
     struct version version;
     int64_t modified_ms;
     bool tombstone;
-    bool pending; /* as object_held's */
-    bool ranks;   /* of the same version the greater rank stays (attr_rank.h) */
-    bool stays;   /* object_put_commit_as() */
+    bool pending;    /* as object_held's */
+    bool ranks;      /* of the same version the greater rank stays (attr_rank.h) */
+    bool stays;      /* object_put_commit_as() */
     uint64_t hollow; /* it has so many bytes, none of which comes: hollow.h.  The spec's `expect` is
                       * theirs */
 };
@@ -201,15 +205,15 @@ struct object_put_spec {
     const char *content_type;            /* or NULL */
     const char *meta;                    /* "name\0value\0…", or NULL */
     size_t meta_len;
-    /* NULL, or the object is hidden until this job has committed; in place of what the job has hidden
-     * there before, whatever its version. */
+    /* NULL, or the object is hidden until this job has committed; in place of what the job has
+     * hidden there before, whatever its version. */
     const char *job_id;
     struct object_condition condition; /* check may be NULL */
     /* What an earlier owner has of the name, or NULL: it is what there is where nothing greater is
      * here, and the new version is greater than its own. */
     const struct object_held *earlier;
-    /* Or NULL.  Takes the name's place where it is greater than what is there, or the same and what is
-     * there has lost its bytes, or less rank; else E_NOT_MODIFIED. */
+    /* Or NULL.  Takes the name's place where it is greater than what is there, or the same and what
+     * is there has lost its bytes, or less rank; else E_NOT_MODIFIED. */
     const struct object_moved *moved;
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
     bool pending;       /* the bucket's backend gets it later (back.h) */
@@ -230,10 +234,9 @@ int object_put_begin(struct object_store *s, const struct object_put_spec *spec,
 int object_put_write(struct object_put *p, const void *data, size_t len, struct error *err);
 /* What was gathered goes into the file, too: then it has all that was given. */
 int object_put_flush(struct object_put *p, struct error *err);
-/* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to the
- * reader of its disk.  Both stay good whatever becomes of the put. */
-int object_put_share(struct object_put *p, int *fd, struct reader **reader,
-                     struct error *err);
+/* For who reads the file while it grows: a descriptor (the caller's to close) and a reference to
+ * the reader of its disk.  Both stay good whatever becomes of the put. */
+int object_put_share(struct object_put *p, int *fd, struct reader **reader, struct error *err);
 /* One more pair of metadata.  E_INVALID beyond the limits. */
 int object_put_tag(struct object_put *p, const char *name, const char *value, struct error *err);
 /* Ends the put in any case.  E_LENGTH, E_CHECKSUM: nothing was stored. */
@@ -246,7 +249,8 @@ int object_put_commit_wait(struct object_put *p, struct error *err);
 void object_put_abort(struct object_put *p); /* NULL is fine */
 DEFINE_CLEANUP(struct object_put, object_put_abort);
 
-/* Leaves a tombstone.  E_OBJECT_NOT_FOUND where no object is visible; `earlier` as in a put's spec. */
+/* Leaves a tombstone.  E_OBJECT_NOT_FOUND where no object is visible; `earlier` as in a put's spec.
+ */
 void object_delete(struct object_store *s, uint64_t bucket_id, const char *name,
                    enum durability durability, const struct object_condition *condition,
                    const struct object_held *earlier, object_done_fn *done, void *arg);
@@ -266,8 +270,8 @@ bool object_put_is_current(const struct object_put *p);
 int object_put_decide(struct object_put *p, const struct object_condition *condition,
                       const struct object_held *earlier, struct version *version,
                       struct error *err);
-/* Ends the put as object_put_commit() does, with what was decided here or elsewhere.  E_NOT_MODIFIED
- * where something as new is there.  The condition is asked right before the rename.
+/* Ends the put as object_put_commit() does, with what was decided here or elsewhere.
+ * E_NOT_MODIFIED where something as new is there.  The condition is asked right before the rename.
  *
  * What is seen here first, and stays: where it has its name, and the disk cannot be made to keep
  * that, it is not taken back, for it may have been read, and others have it.  E_IN_DOUBT. */
@@ -291,15 +295,14 @@ int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *n
 void object_bury(struct object_store *s, uint64_t bucket_id, const char *name,
                  const struct object_condition *condition, const struct object_held *earlier,
                  const struct buf *meta, object_done_fn *done, void *arg);
-/* The backend has this version, under this entity tag ("": none that tells bytes apart): it is pending
- * no more, and may be evicted; on the disk when this returns.  *done: it was there still, and
- * pending. */
+/* The backend has this version, under this entity tag ("": none that tells bytes apart): it is
+ * pending no more, and may be evicted; on the disk when this returns.  *done: it was there still,
+ * and pending. */
 int object_uploaded(struct object_store *s, uint64_t bucket_id, const char *name,
-                    const struct version *version, const char *etag, bool *done,
-                    struct error *err);
+                    const struct version *version, const char *etag, bool *done, struct error *err);
 
-/* Removes the name's tombstone if it is older than this, and not pending (blocking); 0 also where it
- * stays. */
+/* Removes the name's tombstone if it is older than this, and not pending (blocking); 0 also where
+ * it stays. */
 int object_forget_tombstone(struct object_store *s, uint64_t bucket_id, const char *name,
                             int64_t older_than_ms, struct error *err);
 
@@ -309,7 +312,8 @@ struct mountpath;
 void object_touch(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s);
 /* False: it is not there. */
 bool object_used_at(struct mountpath *mp, uint64_t bucket_id, const char *name, int64_t *used_s);
-/* Removes the object, without a tombstone, unless it was used after used_s, or is pending: *gone. */
+/* Removes the object, without a tombstone, unless it was used after used_s, or is pending: *gone.
+ */
 int object_evict(struct object_store *s, uint64_t bucket_id, const char *name, int64_t used_s,
                  bool *gone, struct error *err);
 /* The same of one that has this version, whenever it was used. */
@@ -318,16 +322,16 @@ int object_evict_version(struct object_store *s, uint64_t bucket_id, const char 
 
 /* --- jobs (blocking) -------------------------------------------------------------------------- */
 /* Takes the mark of this job off; 0 also where the object has another mark, none, or is gone. */
-int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name,
-                  const char *job_id, struct error *err);
+int object_unmark(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                  struct error *err);
 /* Removes the object if it carries the mark of this job; what the name was before (nothing, or
  * deleted) it is again: deleted under the version of what goes, the same on all owners. */
-int object_discard(struct object_store *s, uint64_t bucket_id, const char *name,
-                   const char *job_id, struct error *err);
-/* The same, but what was deleted before is not known any more: for one of several owners that lags, and
- * whose tombstone, new as it would be, must not bury what the others have committed since. */
-int object_forsake(struct object_store *s, uint64_t bucket_id, const char *name,
-                   const char *job_id, struct error *err);
+int object_discard(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                   struct error *err);
+/* The same, but what was deleted before is not known any more: for one of several owners that lags,
+ * and whose tombstone, new as it would be, must not bury what the others have committed since. */
+int object_forsake(struct object_store *s, uint64_t bucket_id, const char *name, const char *job_id,
+                   struct error *err);
 /* What object_unmark() and object_discard() have done is on the disks when this returns. */
 int object_store_sync(struct object_store *s, struct error *err);
 /* As object_open(), of what this job hides.  E_OBJECT_NOT_FOUND where the mark is not there. */

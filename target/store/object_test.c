@@ -457,8 +457,8 @@ static void test_discard_gives_back_what_was_there(void **state)
     assert_no_leftovers();
 }
 
-/* Several owners do so, each by itself, under whatever state it knows then.  The next write is greater
- * on all of them, also by an earlier one. */
+/* Several owners do so, each by itself, under whatever state it knows then.  The next write is
+ * greater on all of them, also by an earlier one. */
 static void test_what_is_buried_again_has_no_version_of_its_own(void **state)
 {
     (void)state;

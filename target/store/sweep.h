@@ -1,7 +1,7 @@
 /* What nobody waits for, in a thread of its own: removing buckets that were destroyed, with their
- * entries in the indexes, and tombstones that have outlived tombstone_ttl; flushing the file systems
- * on which something was written without sync, so that a loss of power leaves little to be checked
- * (life.h); and files that were abandoned in tmp/.
+ * entries in the indexes, and tombstones that have outlived tombstone_ttl; flushing the file
+ * systems on which something was written without sync, so that a loss of power leaves little to be
+ * checked (life.h); and files that were abandoned in tmp/.
  *
  * A bucket is dead when its id is below the state's next_bucket_id and the state does not have it.
  * Ids are never used twice, so a dead one stays dead. */
@@ -14,18 +14,18 @@ struct sweeper;
 
 /* Which tombstones stay, however old: an owner may lack them (copies_keep_name()).  Any thread. */
 struct sweep_keeps {
-    bool (*all)(void *arg, const struct cluster_state *s); /* NULL: none, by this */
+    bool (*all)(void *arg, const struct cluster_state *s);         /* NULL: none, by this */
     bool (*name)(void *arg, uint64_t bucket_id, const char *name); /* NULL: none */
     void *arg;
 };
 
 struct sweeper_config {
-    struct object_store *store;   /* outlives it */
-    struct state_holder *state;   /* outlives it */
-    uint64_t interval_ms;         /* between looks for old tombstones */
+    struct object_store *store; /* outlives it */
+    struct state_holder *state; /* outlives it */
+    uint64_t interval_ms;       /* between looks for old tombstones */
     uint64_t tombstone_ttl_ms;
-    uint64_t flush_ms;            /* between flushes */
-    uint64_t abandoned_ms;        /* age of a file in tmp/ that nobody writes any more */
+    uint64_t flush_ms;     /* between flushes */
+    uint64_t abandoned_ms; /* age of a file in tmp/ that nobody writes any more */
     struct sweep_keeps keeps;
 };
 

@@ -78,6 +78,6 @@ uint64_t validate_report_mended(struct validate_report *r, enum validate_mend wh
 const char *validate_finding_name(enum validate_finding what);
 /* E_NOT_FOUND. */
 int validate_finding_from_name(const char *name, enum validate_finding *out, struct error *err);
-/* As proxy/jobs/objects_view.h takes it, and: "found": {finding: how many}, "mended": {what: how many},
- * "differences": [{"what", "mountpath", "bucket_id", "name", "detail"}], "warnings". */
+/* As proxy/jobs/objects_view.h takes it, and: "found": {finding: how many}, "mended": {what: how
+ * many}, "differences": [{"what", "mountpath", "bucket_id", "name", "detail"}], "warnings". */
 json_t *validate_report_status(struct validate_report *r);

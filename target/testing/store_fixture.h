@@ -57,7 +57,8 @@ static const struct object_env fixture_env = {
     .ctx = &fx, .map = fixture_map, .job_committed = fixture_job_committed};
 
 /* The code, and the words in *err, of opening these of the fixture's mountpaths: "1,2". */
-static inline int fixture_try_open(const char *which, struct mountpaths_config config, struct error *err)
+static inline int fixture_try_open(const char *which, struct mountpaths_config config,
+                                   struct error *err)
 {
     char list[300] = "";
     for (const char *at = which; *at != '\0'; at++) {

@@ -38,8 +38,8 @@ struct load_client {
     unsigned endpoint; /* of the request under way */
 
     bool put;
-    bool expecting; /* the body waits for 100 Continue */
-    bool closing;   /* the connection ends with this answer */
+    bool expecting;   /* the body waits for 100 Continue */
+    bool closing;     /* the connection ends with this answer */
     bool redirecting; /* the answer being read is a 307 that leads to next_endpoint and path */
     unsigned next_endpoint;
     unsigned hops;

@@ -1,6 +1,7 @@
-/* dfc-ec-bench [--quick]: what ec/ does in a second of one processor, beside ISA-L alone on the same
- * memory: encoding, reading with all slices and with m data slices lost, rebuilding one.  Bytes are of
- * the object.  In memory: no disk, no network.  Medians of the rounds, in MB (10^6 bytes). */
+/* dfc-ec-bench [--quick]: what ec/ does in a second of one processor, beside ISA-L alone on the
+ * same memory: encoding, reading with all slices and with m data slices lost, rebuilding one.
+ * Bytes are of the object.  In memory: no disk, no network.  Medians of the rounds, in MB (10^6
+ * bytes). */
 #include <isa-l/erasure_code.h>
 #include <stdio.h>
 #include <stdlib.h>

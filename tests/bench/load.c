@@ -14,7 +14,8 @@
 #include "tests/bench/options.h"
 #include "tests/bench/report.h"
 
-/* The bytes of every PUT: a memory file, for sendfile, and its mapping.  They do not compress, unless they
+/* The bytes of every PUT: a memory file, for sendfile, and its mapping.  They do not compress,
+ * unless they
    are asked to be zeros. */
 static int body_make(struct load *load, struct error *err)
 {

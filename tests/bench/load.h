@@ -40,8 +40,13 @@ enum load_mode { LOAD_GET, LOAD_PUT, LOAD_MIXED };
  * path and then go straight to the place it named. */
 enum load_redirect { REDIRECT_NONE, REDIRECT_FOLLOW, REDIRECT_CACHE };
 
-enum load_error { LOAD_ERROR_CONNECT, LOAD_ERROR_IO, LOAD_ERROR_TIMEOUT, LOAD_ERROR_PROTOCOL,
-                  LOAD_ERROR_KINDS };
+enum load_error {
+    LOAD_ERROR_CONNECT,
+    LOAD_ERROR_IO,
+    LOAD_ERROR_TIMEOUT,
+    LOAD_ERROR_PROTOCOL,
+    LOAD_ERROR_KINDS
+};
 
 struct load_endpoint {
     char authority[80]; /* "127.0.0.1:8080" */

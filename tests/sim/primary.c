@@ -430,8 +430,11 @@ void primary_start(struct proxy_sim *p)
                                   .send = env_order,
                                   .fits = env_fits,
                                   .wall_ms = env_wall};
-    const struct jobs_limits limits = {
-        .keep_ms = UINT32_MAX, .keep_max = 10000, .keep_bytes = 1 << 30, .running_max = 4, .attempts_max = 3};
+    const struct jobs_limits limits = {.keep_ms = UINT32_MAX,
+                                       .keep_max = 10000,
+                                       .keep_bytes = 1 << 30,
+                                       .running_max = 4,
+                                       .attempts_max = 3};
     p->membership = membership_new(&rules, p->w->mutant == MUTANT_hasty ? 10 * now : now);
     p->pusher = pusher_new(&push, rules.self);
     p->jobs = jobs_driver_new(&jobs, &limits);

@@ -1,5 +1,5 @@
-/* A proxy around the daemons' logic: proxy/primary/follower_plan.h, election.h, etcd_documents.h, term.h,
- * state_accept().  Its role goes round as in proxy/primary/candidate.c:
+/* A proxy around the daemons' logic: proxy/primary/follower_plan.h, election.h, etcd_documents.h,
+ * term.h, state_accept().  Its role goes round as in proxy/primary/candidate.c:
  *
  *   GATEWAY ─ elected ─▶ LOADING ─▶ BEGINNING ─▶ PRIMARY ─ not elected ─▶ ENDING ─▶ GATEWAY */
 #include <string.h>
@@ -451,7 +451,8 @@ static void stop_parts(struct world *w, void *arg)
     back_to_gateway(p);
 }
 
-/* What the parts have committed meanwhile stands behind the barrier, and is refused before they go. */
+/* What the parts have committed meanwhile stands behind the barrier, and is refused before they go.
+ */
 static void ended(void *arg, const struct error *err)
 {
     struct proxy_sim *p = arg;

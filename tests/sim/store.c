@@ -1,5 +1,5 @@
-/* etcd as the proxies see it: keys and leases (proxy/testing/fake_keys.h) in virtual time.  A call that
- * gets no answer may have been done, or be done later. */
+/* etcd as the proxies see it: keys and leases (proxy/testing/fake_keys.h) in virtual time.  A call
+ * that gets no answer may have been done, or be done later. */
 #include <string.h>
 
 #include <jansson.h>

@@ -1,5 +1,5 @@
-/* A target around the daemons' logic: target/node/member_plan.h, state_accept(), xaction/course.h.  Its
- * disks outlive it: the documents that it took, and of each job whether a part is there and
+/* A target around the daemons' logic: target/node/member_plan.h, state_accept(), xaction/course.h.
+ * Its disks outlive it: the documents that it took, and of each job whether a part is there and
  * visible. */
 #include <string.h>
 

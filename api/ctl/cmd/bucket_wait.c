@@ -1,9 +1,10 @@
 /* bucket wait.
  *
- * Targets are asked one after the other, and what waits may move meanwhile from one that is asked later
- * to one that was asked before.  So nothing waits only where two looks in a row have found nothing, at
- * the same targets, and nothing has come to any of them in between: each says so by a mark that changes
- * whenever anything does.  Then, between the two looks, nothing waited anywhere. */
+ * Targets are asked one after the other, and what waits may move meanwhile from one that is asked
+ * later to one that was asked before.  So nothing waits only where two looks in a row have found
+ * nothing, at the same targets, and nothing has come to any of them in between: each says so by a
+ * mark that changes whenever anything does.  Then, between the two looks, nothing waited anywhere.
+ */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/interrupt.h"

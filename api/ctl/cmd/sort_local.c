@@ -145,7 +145,8 @@ int sort_local(struct ctl *ctl, const struct args *args)
     if (rc == 0)
         rc = run(ctl, s, &err);
     if (rc != 0)
-        return ctl_fail_common(ctl, &err, interrupted() ? EXIT_INTERRUPTED : exit_of_code(err.code));
+        return ctl_fail_common(ctl, &err,
+                               interrupted() ? EXIT_INTERRUPTED : exit_of_code(err.code));
     print_result(ctl, spec, s);
     return EXIT_OK;
 }

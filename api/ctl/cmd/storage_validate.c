@@ -1,5 +1,5 @@
-/* storage validate, storage scrub: jobs that compare indexes with files, and files with what they were
- * stored as; what differs is said. */
+/* storage validate, storage scrub: jobs that compare indexes with files, and files with what they
+ * were stored as; what differs is said. */
 #include "api/ctl/commands.h"
 
 #include "api/ctl/job_wait.h"
