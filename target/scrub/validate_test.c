@@ -457,9 +457,10 @@ static void test_a_scrub_goes_on_where_it_was(void **state)
 static void test_a_cursor_that_cannot_be_read(void **state)
 {
     (void)state;
-    static const char *const texts[] = {"", "{}", "nonsense", "{\"format\": 1, \"job\": \"scr-1\"}",
-                                        "{\"format\": 1, \"job\": \"scr-1\", \"phase\": \"names\", "
-                                        "\"bucket_id\": 1, \"fan\": 999}"};
+    static const char *const texts[] = {
+        "", "{}", "nonsense", "{\"format\": 1, \"job\": \"scr-1\"}",
+        ("{\"format\": 1, \"job\": \"scr-1\", \"phase\": \"names\", \"bucket_id\": 1, "
+         "\"fan\": 999}")};
     put_some();
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         struct mountpath *mp = fixture_pick("b");
