@@ -36,10 +36,11 @@ bool lag_is_news(const struct node *n);
 uint64_t lag_away_since(const struct node *n);
 /* Has every name of the bucket, among its first `filled` owners, one that has missed nothing? */
 bool lag_spares_an_owner(const struct cluster_state *s, const struct bucket *b);
-/* Has every target what was deleted, so that tombstones may go when they are old?  Not while objects are
- * on their way; nor, where a bucket keeps copies, while a target is away or is to be compared: it
- * may bring back what was deleted without it; nor where copies may lie that nobody owns
- * (cluster/lower.h). */
+/* Has every target what was deleted, so that tombstones may go when they are old?
+ *   - Not while objects are on their way.
+ *   - Where a bucket keeps copies not while a target is away or is to be compared: it may bring
+ *     back what was deleted without it.
+ *   - Not where copies may lie that nobody owns (cluster/lower.h). */
 bool lag_lets_forget(const struct cluster_state *s);
 /* After a repair of all active targets under the present map: may this one's be taken back?  Not
  * while a target is away that may alone have what this one missed. */

@@ -10,11 +10,12 @@
  * may say what an object is, or change it:
  *
  *   a miss, a write   every other earlier owner that is still in the map
- *   a hit             nobody, unless this target was an owner before: then all of them, too.  (What it has
- *                     may be from any of the sets by which it owned the name, also where it owned it
- *                     again later: until a rebalance is through nothing need have been moved to it.  What
- *                     others have was written by them as the present owner, or moved to them by who knew
- *                     the present owners, and then was the greatest version that there was.)
+ *   a hit             nobody, unless this target was an owner before: then all of them, too.  (What
+ *                     it has may be from any of the sets by which it owned the name, also where it
+ *                     owned it again later: until a rebalance is through nothing need have been
+ *                     moved to it.  What others have was written by them as the present owner, or
+ *                     moved to them by who knew the present owners, and then was the greatest
+ *                     version that there was.)
  *
  * That a node is removed from the map for good moves no name but its own, and what only it had is
  * given up: nothing is remembered for that, and it is asked no more.
@@ -37,8 +38,8 @@ enum {
     LAYOUT_PAGE_MS = 5000,
 };
 
-/* The map that follows `old` by a command: does it change who owns?  Then `next` says since when, and
- * remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than
+/* The map that follows `old` by a command: does it change who owns?  Then `next` says since when,
+ * and remembers the old set (with `remember`).  E_OVERLOAD where it would remember more than
  * LAYOUTS_MAX. */
 int layout_follow(const struct smap *old, struct smap *next, bool remember, struct error *err);
 /* `to` remembers what `from` does. */

@@ -6,10 +6,10 @@
  *
  * Why nobody whom a committed map calls unreachable holds one:
  *
- *   - It counts from when the keepalive was sent, by the target's clock since its boot; the primary's
- *     timeout from when it was heard, which is not earlier.  It is a quarter shorter than the
- *     timeout: so far may the rates of two clocks be apart.  A pause of the target only lets it
- * end.
+ *   - It counts from when the keepalive was sent, by the target's clock since its boot; the
+ *     primary's timeout from when it was heard, which is not earlier.  It is a quarter shorter than
+ *     the timeout: so far may the rates of two clocks be apart.  A pause of the target only lets it
+ *     end.
  *   - A verdict takes time until it is durable.  From the moment at which it is given out until the
  *     map shows it, or it is known that it never will, nothing is granted (membership_lease_ms()).
  *   - Only a primary grants it that is still elected when it answers.  The next one begins later,

@@ -222,8 +222,8 @@ int state_compare(const struct cluster_state *a, const struct cluster_state *b);
  * happened since would silently be undone.  A new epoch declares all that was before it past. */
 int state_check_history(const struct cluster_state *s, uint64_t term, uint64_t version,
                         struct error *err);
-/* Shall a node that holds `now` put `s` in its place?  0 and *newer; where that is false it has this
- * state already, or a later one.  E_WRONG_CLUSTER; E_STALE_MAP as above. */
+/* Shall a node that holds `now` put `s` in its place?  0 and *newer; where that is false it has
+ * this state already, or a later one.  E_WRONG_CLUSTER; E_STALE_MAP as above. */
 int state_accept(const struct cluster_state *now, const struct cluster_state *s, bool *newer,
                  struct error *err);
 /* The term of a primary that begins now, in the same epoch or the next one.  It holds the time in

@@ -37,8 +37,8 @@ struct disk_op {
     size_t len; /* at most INT_MAX */
     uint64_t offset;
     int (*call)(struct disk_op *op); /* DISK_CALL: returns >= 0 or -errno */
-    const char *
-        point; /* of a sync, or NULL: the fault point at which a test leaves it out, or has it fail */
+    /* Of a sync, or NULL: the fault point at which a test leaves it out, or has it fail. */
+    const char *point;
     void (*done)(struct disk_op *op, int result);
     void *ctx;
     /* The disk's own. */

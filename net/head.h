@@ -31,8 +31,8 @@ struct head {
  */
 size_t head_end(const char *text, size_t len, size_t *scanned);
 
-/* Can a head begin like this?  What speaks another protocol (TLS) may wait for an answer before it sends
- * anything that ends a line. */
+/* Can a head begin like this?  What speaks another protocol (TLS) may wait for an answer before it
+ * sends anything that ends a line. */
 bool head_may_begin(char first);
 
 /* Parses text[0..len), which head_end() has delimited.  The text is written to: the head's strings

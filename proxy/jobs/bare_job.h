@@ -4,7 +4,7 @@
  *     {"action": "start", "name": kind, "value": {what the kind takes}}
  *
  *     cleanup   nothing
- *     validate  {"checksums": bool, "rate": bytes a second at each mountpath, 0: as fast as it goes}
+ *     validate  {"checksums": bool, "rate": bytes a second at each mountpath, 0: no limit}
  *     scrub     {"rate": the same; without, as the setting scrub_rate says}
  */
 #pragma once

@@ -1,7 +1,7 @@
 /* The primary's part of the job `rebalance`: all targets send what another one owns by the present
  * map to that owner (target/jobs/rebalance.h).
  *
- *   owners change ─▶ rebalance_delay ─▶ job ─▶ finished ─▶ CMD_MOVES_DONE: earlier owners are forgotten
+ *   owners change ─▶ rebalance_delay ─▶ job ─▶ finished ─▶ CMD_MOVES_DONE: no earlier owner left
  *                                        │                 ─▶ who is decommissioning leaves the map
  *                                        └ owners change again: aborted, and another one follows
  *
@@ -24,7 +24,7 @@ int rebalance_job_make(const struct cluster_state *s, int64_t wall_ms, struct jo
  * where one of its targets is gone. */
 int rebalance_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);
 
-/* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to unref; or
- * false.  stood_ms: for how long the owners have been the same. */
+/* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to
+ * unref; or false.  stood_ms: for how long the owners have been the same. */
 bool rebalance_next(const struct cluster_state *s, uint64_t stood_ms, int64_t wall_ms,
                     struct command *cmd);

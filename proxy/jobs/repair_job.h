@@ -3,7 +3,7 @@
  *
  *   a target lags, or copies were raised ─▶ repair_delay ─▶ job ─▶ finished ─▶ CMD_LAG_DONE, then
  *                                             │                      CMD_COPIES_FILLED
- *                                             └ somebody falls behind, or comes back so, or the owners
+ *                                             └ somebody falls behind, or comes back so, or owners
  *                                               change: aborted, and another one follows
  *
  * A job is made for one fence (cluster/lag.h): smap.lagged and smap.placed, and the greatest
@@ -35,7 +35,7 @@ struct repair_fence {
 struct repair_fence repair_fence(const struct cluster_state *s);
 bool repair_fence_equal(const struct repair_fence *a, const struct repair_fence *b);
 
-/* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to unref; or
- * false.  stood_ms: for how long the fence has been the same. */
+/* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to
+ * unref; or false.  stood_ms: for how long the fence has been the same. */
 bool repair_next(const struct cluster_state *s, uint64_t stood_ms, int64_t wall_ms,
                  struct command *cmd);

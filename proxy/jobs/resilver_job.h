@@ -9,8 +9,8 @@
 
 enum { RESILVER_RETRY_MS = 30000 };
 
-/* Shall there be a new one?  Not while one is there; not after one of this generation was aborted by
- * hand; after a failed one when some time has passed. */
+/* Shall there be a new one?  Not while one is there; not after one of this generation was aborted
+ * by hand; after a failed one when some time has passed. */
 bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint64_t generation,
                          int64_t wall_ms);
 struct job *resilver_job_make(const char *target, uint64_t generation, int64_t wall_ms);

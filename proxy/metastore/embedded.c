@@ -1,6 +1,6 @@
 /* The embedded metastore: two files and a lock in a directory of the primary.
  *
- *   snapshot   one record (proxy/metastore/frame.h): the state document as of some sequence number S
+ *   snapshot   one record (frame.h): the state document as of some sequence number S
  *   log        a first record that only carries the number B from which the log goes on, then one
  *              delta (cluster/delta.h) for each commit: B+1, B+2, …
  *

@@ -2,7 +2,7 @@
  *
  *   1  win the election there, and see that it has no documents     nothing has happened yet
  *   2  fence: no commit begins, those under way end                 changes get 503 not_primary
- *   3  mark the log as moved (proxy/metastore/moved.h), durably               nobody starts upon it any more
+ *   3  mark the log as moved (metastore/moved.h), durably          nobody starts upon it any more
  *   4  the first change there: all documents, a term of a new epoch
  *   5  end being the primary; the mark says that it is done
  *

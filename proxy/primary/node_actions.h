@@ -1,7 +1,7 @@
 /* PUT /v1/cluster {"action": …, "name": node, "value": {"force": bool}}: what an operator decides
  * about a target.
  *
- *   startmaintenance   it owns nothing; what it has is moved off by a rebalance; it stays in the map
+ *   startmaintenance   it owns nothing; a rebalance moves off what it has; it stays in the map
  *   stopmaintenance    it owns again; its share is moved back.  Also ends a decommission
  *   decommission       as maintenance, and when it has nothing any more it leaves the map
  *

@@ -121,8 +121,8 @@ bool proxy_passed_to_primary(struct http_request *req);
 /* A bucket is not in the present state: E_BUCKET_NOT_FOUND; E_NOT_READY from a gateway whose state
  * is still that of its last life. */
 int proxy_no_bucket(struct proxy *p, const char *name, struct error *err);
-/* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though it
- * has not taken note of that yet.  Any thread. */
+/* Is this proxy the primary, at this moment?  Not when its lease is over, by its own clock, though
+ * it has not taken note of that yet.  Any thread. */
 bool proxy_is_primary(struct proxy *p);
 /* Who is, if it is another one: true, and *out (metastore_primary_done). */
 bool proxy_find_primary(struct proxy *p, struct metastore_primary *out);

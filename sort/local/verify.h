@@ -2,7 +2,7 @@
  *
  *     input shards ─▶ a task that builds nothing ─▶ the list, in work files: output shards, ─┐
  *                                                   their records in order, digests          │
- *     output shards ─▶ decoded, taken apart, digested ───────────────────────────────────────┴─▶ compared
+ *     output shards ─▶ decoded, taken apart, digested ─▶ compared, one by one ◀──────────────┘
  *
  * The list is the task's own (sort_watch), so that every order, format and key map is understood.
  * Shards that stand beside the output and match its template are counted (sort/local/strays.h).

@@ -7,7 +7,7 @@
  *             done; an unpaired last one passes on.  All rounds of a target are one pull-based
  *             merge: own run + the stream of each round, written to the next target as it comes
  *   create    the last target cuts the order into output shards, gives each to the target that
- *             costs the network least (sort/rows/place.h) and sends everyone its orders; each builds
+ *             costs the network least (rows/place.h) and sends everyone its orders; each builds
  *             its shards (parallel): local records by pread, remote ones from one ordered stream
  *             per (shard, source)
  *

@@ -2,8 +2,8 @@
  * in which Google's own tools look.
  *
  *   file GOOGLE_APPLICATION_CREDENTIALS                       by its type:
- *   file $CLOUDSDK_CONFIG/application_default_credentials.json   "service_account": a statement that
- *        (else that of ~/.config/gcloud), where there is one       its key signs (google_key.h)
+ *   file $CLOUDSDK_CONFIG/application_default_credentials.json   "service_account": its key signs a
+ *        (else that of ~/.config/gcloud), where there is one       statement (google_key.h)
  *                                                              "authorized_user": a refresh token
  *   the metadata server of the machine or the pod             nothing: who asks is known there
  *

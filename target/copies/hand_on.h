@@ -1,8 +1,8 @@
 /* A PUT whose bytes have all come, and which has failed for certain: nobody was told to commit it.
  *
- *   why            owners have changed since it began; or a proxy with an older map has sent it to a
- *                  target that does not act, for a client that cannot follow a redirect; or another
- *                  owner has just begun anew, and did not take it
+ *   why            owners have changed since it began; or a proxy with an older map has sent it to
+ *                  a target that does not act, for a client that cannot follow a redirect; or
+ *                  another owner has just begun anew, and did not take it
  *   what is done   it is sent once more to the owner that acts by now (this target, too), as the
  *                  client's own request; the client gets that answer
  *   how often      each hop is counted in a header, and the last one fails */

@@ -24,9 +24,9 @@ struct hear_spec {
     size_t count;
     uint64_t bucket_id;
     const char *name;
-    bool
-        these_owners; /* who knows later ones than the state's does not answer: what has been written
-                        * since may be on those alone */
+    /* Who knows later owners than the state's does not answer: what has been written since may be
+     * on those alone. */
+    bool these_owners;
     /* NULL: all are needed. */
     bool (*enough)(void *ctx, const bool *knows); /* heard, and can say what they have */
     void *ctx;

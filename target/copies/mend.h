@@ -4,8 +4,8 @@
  *   doubted   by whoever has found something wrong: a read that checks (verify_on_read), a read
  *             that finds no file, a scrub, another owner that was sent bytes with another checksum
  *      │
- *      ├─▶ checked: it is well, or none of this target's      forgotten; so it is after a minute in which
- *      │   its disk does not say
+ *      ├─▶ checked: it is well, or none of this target's      forgotten; so it is after a minute in
+ *      │                                                      which its disk does not say
  *      ▼
  *   lacking   what is damaged was moved aside (quarantine.h); the owner that acts for the name is
  *      │      told, and brings what the name stands for to all (settle.h), now and every 3 s

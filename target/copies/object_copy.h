@@ -11,7 +11,7 @@
  *                              Dfc-Copy: move               the object itself, with its version
  *                                                           (rebalance.h)
  *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
- *                              Dfc-Copy: stage              bytes that are not visible yet (staged.h)
+ *                              Dfc-Copy: stage              bytes not visible yet (staged.h)
  *
  * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its
  * copy by a call, too, where it is this target.

@@ -3,7 +3,8 @@
  * (copies_settle()); of names that this target acts for it does so itself.  So what a write in
  * doubt has left somewhere is brought to all owners soon after, and marks do not pile up.
  *
- *   POST /v1/settled   [{"bucket": 3, "name": "a", "version": "1.7.3", "rank": 5}, …]  ─▶  {"settled": [0, 2]}
+ *   POST /v1/settled   [{"bucket": 3, "name": "a", "version": "1.7.3", "rank": 5}, …]
+ *                      ─▶ {"settled": [0, 2]}
  *
  * The same call asks an owner what it has (held), and the acting one to see to names (wanted), for
  * who compares many of them: spread.h; and tells an owner to check its copy (doubted); and what

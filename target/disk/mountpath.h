@@ -84,8 +84,8 @@ const char *mountpath_id(const struct mountpath *mp);
 int mountpath_has_objects(const struct mountpath *mp, bool *has, struct error *err);
 /* Writes mp->format to the disk, durably, if it is not there already. */
 int mountpath_save_format(struct mountpath *mp, struct error *err);
-/* Are format.json, the objects' directory and the index where they were made?  Who removes a mountpath
- * while it is open takes them away one by one. */
+/* Are format.json, the objects' directory and the index where they were made?  Who removes a
+ * mountpath while it is open takes them away one by one. */
 bool mountpath_is_whole(const struct mountpath *mp);
 int mountpath_capacity(const struct mountpath *mp, uint64_t *total_bytes, uint64_t *available_bytes,
                        struct error *err);

@@ -8,8 +8,8 @@
  *   attach ─▶ the roster with the new one is written down on all ─▶ the next set is in force
  *   enable ─▶ opened, index checked ─▶ written down ─▶ in force
  *   disable ─▶ in force at once ─▶ written down on the others
- *   detach ─▶ leaving: written down ─▶ in force ─▶ resilver.h moves all off ─▶ settle: it is no member,
- *             and is emptied when nobody holds it
+ *   detach ─▶ leaving: written down ─▶ in force ─▶ resilver.h moves all off ─▶ settle: it is no
+ *             member, and is emptied when nobody holds it
  *
  * The choice is HRW of (bucket id, name) over the members' ids and weights, so that the loss of a
  * disk moves nothing between the others.  While a set is not settled an object may lie on any of

@@ -4,7 +4,7 @@
  *     to be stale: lists are refused until that is done, and complete again from then on
  *   - when nothing has changed for REINDEXER_IDLE_MS it brings everything to the disk and has the
  *     marker written (index_checkpoint), so that a loss of power then costs no rebuild; and
- *     then, once after the start and once a day, it reads the whole index and compares (index_verify)
+ *     then, once after the start and once a day, it compares the whole index (index_verify)
  *
  * Any thread may call anything but new and free. */
 #pragma once

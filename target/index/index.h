@@ -62,8 +62,8 @@ void index_set_stale(struct index *x, const struct error *why);
 /* 0; E_IO where the index cannot be relied on, with the reason; E_NOT_READY while it is filled. */
 int index_check(struct index *x, struct error *err);
 
-/* Which names have changed since somebody has looked at all?  index/session.h's watch; it ends, too,
- * where the index is made anew. */
+/* Which names have changed since somebody has looked at all?  index/session.h's watch; it ends,
+ * too, where the index is made anew. */
 void index_watch(struct index *x, uint64_t number);
 uint64_t index_watched(struct index *x);
 bool index_may_have_changed(struct index *x, uint64_t watch, uint64_t bucket_id, const char *name);

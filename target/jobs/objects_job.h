@@ -22,8 +22,8 @@ struct objects_job {
 int objects_job_init(struct objects_job *o, struct target *target, const struct job *job,
                      const char *done_word, struct error *err);
 void objects_job_done(struct objects_job *o);
-/* Has this target all that was acknowledged of a bucket?  Of several copies the first owner of a name
- * works on it, and waits for its repair where it has not. */
+/* Has this target all that was acknowledged of a bucket?  Of several copies the first owner of a
+ * name works on it, and waits for its repair where it has not. */
 bool objects_job_has_all(const struct target *t, uint64_t bucket_id);
 /* Does this target work on that name, by the map as it is now?  `self`: a kind's own state. */
 bool objects_job_is_ours(void *self, const char *name);

@@ -2,7 +2,7 @@
  *
  *   look   the names that are another target's by HRW: of all mountpaths as one row, from which a
  *          resilver that moves them takes none away (index_merge.h)
- *   send   bytes, attribute and version, as they are: durable there before it is answered (object_copy.h)
+ *   send   bytes, attribute and version, as they are: durable before the answer (object_copy.h)
  *   keep   LAYOUT_KEEP_MS, for the pages of lists that were begun before (proxy/http/list_merge.h)
  *   drop   the copy here, unless it has changed
  *

@@ -5,12 +5,12 @@
  * made from (dfcv = term.version).  Who comes directly carries neither.
  *
  *   dfcv newer than our state        refresh it first, then ask again
- *   dfcv older than our placement    without dfcb E_STALE_MAP: ask the proxy again; with it both mean
- *                                    the same bucket, and who owns the object we know better
+ *   dfcv older than our placement    without dfcb E_STALE_MAP: ask the proxy again; with it both
+ *                                    mean the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
- *   another target owns the object   redirect to it, unless a peer asks for what we hold (earlier.h)
- *   several own it                   the one that acts counts (cluster/owners.h), but for its copies,
- *                                    and for reads that any good owner may answer
+ *   another target owns the object   redirect, unless a peer asks for what we hold (earlier.h)
+ *   several own it                   the one that acts counts (cluster/owners.h), but for its
+ *                                    copies, and for reads that any good owner may answer
  *   we own it                        go on */
 #pragma once
 

@@ -93,9 +93,9 @@ enum { OBJECT_ETAG_MAX = 320 };
 /* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
 void object_call_etag(const struct object_call *call, const struct attr *a,
                       char out[static OBJECT_ETAG_MAX]);
-/* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners said
- * then may hold no longer, though this target owns the name now as it did then.  For who writes,
- * under the name's lock. */
+/* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners
+ * said then may hold no longer, though this target owns the name now as it did then.  For who
+ * writes, under the name's lock. */
 int object_call_check_owners(const struct object_call *call, struct error *err);
 /* Is no rename of the object under way?  For a DELETE, under the name's lock; else E_NOT_READY, and
  * it takes a turn: object_delete_again(). */

@@ -2,7 +2,7 @@
  * settled; then those that were leaving are released.
  *
  *   pass      the names of each index whose place is another mountpath are moved (store/move.h)
- *   wait      for requests that began under an earlier set, and may still write where that wanted it
+ *   wait      for requests that began under an earlier set, and may write where that wanted it
  *   settle    when a pass that began with none of those has found nothing to move, and what is
  *             leaving is empty: all disks are synced, the roster says so
  *

@@ -19,7 +19,8 @@
  *            highest rank of all never does, however many decide at once, and however late what
  *            they decided is done, as long as all rank by one map
  *   garbage  slices whose tag none of the owners of the name has in its manifest, or in one that
- *            a job hides, where all of them can be asked and none is on its way from an earlier one */
+ *            a job hides, where all of them can be asked and none is on its way from an earlier
+ *            one */
 #pragma once
 
 #include "cluster/state.h"

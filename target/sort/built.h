@@ -2,7 +2,9 @@
  * (sort/task/resume.h), for a later life of it: the file `built` of the job's directory, to which
  * each is added when it is finished.
  *
- *     for each   8 bytes: length of what follows; struct entry: order, size, checksum; name; 8 bytes: XXH3
+ *     for each   8 bytes: length of what follows
+ *                struct entry: order, size, checksum; name
+ *                8 bytes: XXH3
  *
  * That an output stands is said by its file, not by this list: it counts where the job hides an
  * object of that name, size and checksum.  So what was made of another order, taken back or lost

@@ -2,7 +2,7 @@
  * name's lock: pure.
  *
  *   same bytes (size and checksum of one kind)       E_NOT_MODIFIED: nothing to do
- *   written under a later state than the job's        E_PRECONDITION: it came after the job, and stays */
+ *   written under a later state than the job's        E_PRECONDITION: it is newer, and stays */
 #pragma once
 
 #include <stdbool.h>

@@ -1,7 +1,7 @@
 /* Moving objects between the mountpaths of a target, to where HRW wants them.
  *
- *   copy to tmp/ there ─▶ fsync ─▶ │ index there ─▶ rename ─▶ fsync directory ─▶ index here ─▶ unlink │
- *   (checksum checked)             └───────────── under the name's lock ──────────────────────────────┘
+ *   copy to tmp/ there ─▶ fsync ─▶ │ index there ─▶ rename ─▶ fsync dir ─▶ index here ─▶ unlink │
+ *   (checksum checked)             └───────────── under the name's lock ────────────────────────┘
  *
  * Where both are on one file system the rename takes the file itself.  The version stays.  So a
  * name is on one of the two at every instant, durably, and in one of the indexes; after a crash it

@@ -47,8 +47,8 @@ struct object_env {
     /* Has the decision to commit this job been made?  Once true, always true while any object
      * carries its mark. */
     bool (*job_committed)(void *ctx, const char *job_id);
-    /* Is this target the object's owner, by the state in force?  Asked under the name's lock before a
-     * write: who has lost the name writes it no more.  NULL: always. */
+    /* Is this target the object's owner, by the state in force?  Asked under the name's lock before
+     * a write: who has lost the name writes it no more.  NULL: always. */
     bool (*owns)(void *ctx, uint64_t bucket_id, const char *name);
     /* Something that the bucket's backend does not have has come to be here; written_ms: when it
      * was written, by the wall. */
@@ -265,8 +265,8 @@ int object_put_finish(struct object_put *p, struct error *err);
 const struct attr *object_put_attr(const struct object_put *p);
 /* Are the mountpaths that it began on those in force? */
 bool object_put_is_current(const struct object_put *p);
-/* May it take the name's place, as things stand (`earlier` as in the spec, or NULL)?  The version that
- * it is to have. */
+/* May it take the name's place, as things stand (`earlier` as in the spec, or NULL)?  The version
+ * that it is to have. */
 int object_put_decide(struct object_put *p, const struct object_condition *condition,
                       const struct object_held *earlier, struct version *version,
                       struct error *err);

@@ -155,7 +155,7 @@ def test_what_nobody_waits_for_is_dropped_where_it_is_slow(c):
             got += len(piece)
         client.close()
         wait_for(lambda: slow.running == 0, "it is dropped")
-    check("nobody waits for it" in c.log("t1"), "the log")
+    check("no client waits for it" in c.log("t1"), "the log")
 
 
 if __name__ == "__main__":
