@@ -227,10 +227,7 @@ static enum conn_verdict conn_begin_request(struct conn *c, size_t len)
     c->state = CONN_REQUEST;
     request_begin(c->req);
     conn_speaks(c);
-    if (c->req->proven && !c->proven) {
-        c->proven = true;
-        server_connection_proven(c->reactor->server, (const struct sockaddr *)&c->peer);
-    }
+    c->proven = c->proven || c->req->proven;
     if (!c->proven && server_asks_for_proof(c->reactor->server))
         c->keep_alive = false; /* one request: a stranger holds no connection */
     return CONN_AGAIN;
@@ -540,7 +537,7 @@ void conn_timeout(struct conn *c)
                   (unsigned long long)c->reactor->timeout_ms / 1000);
     else
         error_set(&err, E_REQUEST_TIMEOUT, "the connection's first head took more than %llu s",
-                  (unsigned long long)c->reactor->head_timeout_ms / 1000);
+                  (unsigned long long)reactor_head_timeout_ms(c->reactor) / 1000);
     if (c->state == CONN_HEAD && c->in_len > 0) {
         conn_refuse(c, &err);
     } else if (c->state == CONN_REQUEST) {

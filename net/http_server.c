@@ -22,7 +22,6 @@
 #include "net/mhd.h"
 #include "net/peers.h"
 #include "net/reactor.h"
-#include "net/unproven.h"
 
 enum {
     END_GRACE_MS = 2000,
@@ -43,19 +42,17 @@ void server_connection_opened(struct http_server *s)
 
 bool server_asks_for_proof(const struct http_server *s)
 {
-    return s->unproven != NULL;
+    return s->asks_for_proof;
 }
 
-void server_connection_proven(struct http_server *s, const struct sockaddr *peer)
+uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms)
 {
-    if (s->unproven != NULL)
-        unproven_leave(s->unproven, peer);
+    bool is_crowded = atomic_load(&s->silent) > s->connections_max / SERVER_SILENT_SHARE;
+    return is_crowded && usual_ms > SERVER_CROWDED_MS ? SERVER_CROWDED_MS : usual_ms;
 }
 
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer, bool proven)
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer)
 {
-    if (!proven && s->unproven != NULL)
-        unproven_leave(s->unproven, peer);
     peers_leave(s->peers, peer);
     atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
     metric_gauge_add(s->connections_gauge, -1);
@@ -122,10 +119,7 @@ static int server_admit(struct http_server *s, const struct sockaddr *peer, stru
                          "this address has %u connections to the node, %d%% of connections_max, "
                          "the limit for one address: close some",
                          peer_max(s->connections_max), SERVER_PEER_PERCENT);
-    int code = s->unproven != NULL ? unproven_enter(s->unproven, peer, err) : 0;
-    if (code != 0)
-        peers_leave(s->peers, peer);
-    return code;
+    return 0;
 }
 
 static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
@@ -344,7 +338,6 @@ static void server_done(struct http_server *s)
     loop_free(s->loop);
     router_free(s->router);
     peers_free(s->peers);
-    unproven_free(s->unproven);
     router_free(s->elsewhere);
     pthread_cond_destroy(&s->changed);
     pthread_mutex_destroy(&s->lock);
@@ -377,8 +370,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->net = config->net;
     s->connections_max = config->connections_max;
     s->peers = peers_new(peer_max(config->connections_max));
-    if (asks_for_proof(config))
-        s->unproven = unproven_new(config->connections_max);
+    s->asks_for_proof = asks_for_proof(config);
     s->headers_max = headers_max(config);
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
     s->body_rate = config->body_rate;

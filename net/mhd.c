@@ -318,7 +318,7 @@ static void mhd_on_connection(void *cls, struct MHD_Connection *connection, void
     if (what == MHD_CONNECTION_NOTIFY_STARTED)
         server_connection_opened(m->server);
     else
-        server_connection_closed(m->server, mhd_peer(connection), false);
+        server_connection_closed(m->server, mhd_peer(connection));
 }
 
 /* Paths stay as they are; we unescape them ourselves, once, after routing. */

@@ -170,7 +170,7 @@ void reactor_forget(struct reactor *r, struct conn *c)
         list_remove(&r->ready, c, ready_link);
     list_remove(c->spoke ? &r->live : &r->fresh, c, live_link);
     atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);
-    server_connection_closed(r->server, (const struct sockaddr *)&c->peer, c->proven);
+    server_connection_closed(r->server, (const struct sockaddr *)&c->peer);
 }
 
 /* Not those that have had their turn in this round: who has had none goes first. */
@@ -196,11 +196,16 @@ static void reactor_event(struct conn *c, uint32_t events)
         conn_run(c);
 }
 
+uint64_t reactor_head_timeout_ms(const struct reactor *r)
+{
+    return server_head_timeout_ms(r->server, r->head_timeout_ms);
+}
+
 /* Those that are asleep wait for one of our own threads, not for the peer. */
 static void reactor_check_timeouts(struct reactor *r)
 {
     for (struct conn *c; (c = r->fresh.first) != NULL;) {
-        if (r->now_ms - c->moved_ms < r->head_timeout_ms)
+        if (r->now_ms - c->moved_ms < reactor_head_timeout_ms(r))
             break;
         conn_timeout(c); /* speaks, or is gone */
     }
@@ -223,11 +228,13 @@ static int reactor_wait_ms(const struct reactor *r)
 {
     if (r->ready.first != NULL)
         return 0;
-    uint64_t fresh = list_end(&r->fresh, r->head_timeout_ms);
+    uint64_t fresh = list_end(&r->fresh, reactor_head_timeout_ms(r));
     uint64_t live = list_end(&r->live, r->timeout_ms);
     uint64_t end = fresh < live ? fresh : live;
     if (end == UINT64_MAX)
         return -1;
+    if (r->fresh.first != NULL && end > r->now_ms + SERVER_CROWDED_MS)
+        end = r->now_ms + SERVER_CROWDED_MS; /* others may have become many meanwhile */
     return end > r->now_ms ? (int)(end - r->now_ms) : 0;
 }
 

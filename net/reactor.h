@@ -48,6 +48,7 @@ struct reactor {
     bool stopping;
 };
 
+uint64_t reactor_head_timeout_ms(const struct reactor *r); /* at this moment */
 int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
                 uint64_t head_timeout_ms, struct reactor **out, struct error *err);
 /* Takes the descriptor of an accepted connection.  Any thread. */

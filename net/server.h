@@ -15,7 +15,6 @@ struct closer;
 struct loop;
 struct peers;
 struct pool;
-struct unproven;
 struct listener;
 struct mhd;
 struct reactor;
@@ -67,9 +66,9 @@ struct http_server {
     char run[16];                         /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
-    struct peers *peers;       /* whose they are */
-    struct unproven *unproven; /* of them, where callers prove to be nodes; else NULL */
-    atomic_uint silent;        /* of them, those that have asked nothing yet */
+    struct peers *peers; /* whose they are */
+    atomic_uint silent;  /* of them, those that have asked nothing yet */
+    bool asks_for_proof; /* callers prove to be nodes: a connection that does not has one request */
     struct body_rate body_rate;
     size_t collect_memory;
     atomic_size_t
@@ -114,8 +113,11 @@ void server_count_request(struct http_server *s, const struct http_request *req)
 bool server_take_collected(struct http_server *s, size_t own, size_t more);
 void server_give_collected(struct http_server *s, size_t bytes);
 void server_connection_opened(struct http_server *s);
-/* The first signed request has come. */
 /* Must a connection prove itself to be kept? */
 bool server_asks_for_proof(const struct http_server *s);
-void server_connection_proven(struct http_server *s, const struct sockaddr *peer);
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer, bool proven);
+/* How long a connection may take for its first head: `usual_ms`, and SERVER_CROWDED_MS while more
+ * than one of SERVER_SILENT_SHARE of all that are allowed is silent.  A node, or a client with a
+ * request, speaks at once; so silent ones do not keep these out for long. */
+enum { SERVER_SILENT_SHARE = 4, SERVER_CROWDED_MS = 1000 };
+uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms);
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer);
