@@ -47,7 +47,8 @@ bool server_asks_for_proof(const struct http_server *s)
 
 uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms)
 {
-    bool is_crowded = atomic_load(&s->silent) > s->connections_max / SERVER_SILENT_SHARE;
+    bool is_crowded =
+        s->asks_for_proof && atomic_load(&s->silent) > s->connections_max / SERVER_SILENT_SHARE;
     return is_crowded && usual_ms > SERVER_CROWDED_MS ? SERVER_CROWDED_MS : usual_ms;
 }
 
