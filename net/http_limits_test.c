@@ -1,5 +1,4 @@
-/* The server at its limits: too much, too long, too slow, too late. */
-#include "net/head.h"
+/* The server at its limits: too much, too slow, too late.  Too long: http_heads_test.c. */
 #include "net/http_server.h"
 
 #include <pthread.h>
@@ -15,7 +14,6 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "net/wire_testing.h"
@@ -235,32 +233,6 @@ static void get_hello(struct wire *w)
     read_hello(w);
 }
 
-/* So that what was sent on another connection before has been looked at: each of the two threads
- * has had a turn. */
-static void get_hello_elsewhere(void)
-{
-    struct wire others[2] = {wire_open(port), wire_open(port)};
-    for (int i = 0; i < 2; i++) {
-        get_hello(&others[i]);
-        wire_close(&others[i]);
-    }
-}
-
-static void read_error(struct wire *w, int status, const char *code)
-{
-    struct wire_reply r;
-    wire_read(w, false, &r);
-    assert_int_equal(r.status, status);
-    _cleanup_json_ json_t *doc = NULL;
-    assert_int_equal(json_parse(r.body.data, r.body.len, &doc, NULL), 0);
-    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
-    if (status == 503)
-        assert_string_equal(wire_header(&r, "Retry-After"), "1");
-    assert_non_null(wire_header(&r, "X-Request-Id"));
-    assert_string_equal(wire_header(&r, "Dfc-Node"), "n1");
-    wire_reply_done(&r);
-}
-
 static void send_text(struct wire *w, const char *text)
 {
     wire_try_send(w, text, strlen(text));
@@ -283,7 +255,7 @@ static void test_connections_beyond_the_limit(void **state)
     for (int i = 0; i < 20; i++) {
         struct wire refused = wire_open_from(port, (uint32_t)(INADDR_LOOPBACK + 1 + i));
         send_text(&refused, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-        read_error(&refused, 503, "overloaded");
+        wire_read_error(&refused, 503, "overloaded");
         assert_false(wire_is_open(&refused));
         wire_close(&refused);
     }
@@ -318,7 +290,7 @@ static void test_connections_of_one_address(void **state)
     }
     struct wire refused = wire_open(port);
     send_text(&refused, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-    read_error(&refused, 503, "overloaded");
+    wire_read_error(&refused, 503, "overloaded");
     wire_close(&refused);
     for (int i = ONE_ADDRESS; i < MAX; i++) {
         w[i] = wire_open_from(port, INADDR_LOOPBACK + 1);
@@ -352,125 +324,6 @@ static void test_two_thousand_connections(void **state)
         wire_close(&w[i]);
 }
 
-/* --- too long --------------------------------------------------------------------------------- */
-
-static void send_letters(struct wire *w, size_t len)
-{
-    static char letters[1024];
-    memset(letters, 'x', sizeof letters);
-    for (; len > 0; len -= len < sizeof letters ? len : sizeof letters)
-        wire_try_send(w, letters, len < sizeof letters ? len : sizeof letters);
-}
-
-static void test_long_targets(void **state)
-{
-    (void)state;
-    start(100, 30);
-    static const size_t lens[] = {16385, 20000, 40000, 300000, 10000000};
-    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
-        struct wire w = wire_open(port);
-        send_text(&w, "GET /");
-        send_letters(&w, lens[i]);
-        send_text(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
-        read_error(&w, 414, "uri_too_long");
-        assert_false(wire_is_open(&w));
-        wire_close(&w);
-    }
-    struct wire w = wire_open(port);
-    wire_print(&w, "GET /hello?q=");
-    send_letters(&w, 16000);
-    wire_print(&w, " HTTP/1.1\r\nHost: x\r\n\r\n");
-    struct wire_reply r;
-    wire_read(&w, false, &r);
-    assert_int_equal(r.status, 200);
-    wire_reply_done(&r);
-    wire_close(&w);
-}
-
-static void test_long_headers(void **state)
-{
-    (void)state;
-    start(100, 30);
-    static const size_t lens[] = {17000, 30000, 300000, 10000000};
-    for (size_t i = 0; i < sizeof lens / sizeof lens[0]; i++) {
-        struct wire w = wire_open(port);
-        send_text(&w, "GET /hello HTTP/1.1\r\nHost: x\r\nX: ");
-        send_letters(&w, lens[i]);
-        send_text(&w, "\r\n\r\n");
-        read_error(&w, 431, "headers_too_large");
-        assert_false(wire_is_open(&w));
-        wire_close(&w);
-    }
-    struct wire w = wire_open(port);
-    wire_print(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n");
-    for (int i = 0; i < HEAD_FIELDS_MAX; i++)
-        wire_print(&w, "X%d: y\r\n", i);
-    wire_print(&w, "\r\n");
-    read_error(&w, 431, "headers_too_large");
-    wire_close(&w);
-}
-
-static void test_malformed_requests(void **state)
-{
-    (void)state;
-    start(100, 30);
-    static const struct {
-        const char *text;
-        int status;
-        const char *code;
-    } rows[] = {
-        {"GET /hello HTTP/1.1\r\n\r\n", 400, "invalid_argument"}, /* no Host */
-        {"GET /hello HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
-        {"GET /hello HTTP/1.1\nHost: a\n\n", 400, "invalid_argument"},
-        {"GET /hello\r\n\r\n", 400, "invalid_argument"},
-        {"\x16\x03\x01 hello TLS\r\n\r\n", 400, "invalid_argument"},
-        {"\x16\x03\x01\x02", 400, "invalid_argument"}, /* and not when a line has ended */
-        {"GET /hello HTTP/3.0\r\nHost: a\r\n\r\n", 505, "http_version"},
-        {"GET /hello HTTP/1.1\r\nHost: a\r\nA: b\r\n c\r\n\r\n", 400, "invalid_argument"},
-        {"GET /hello#x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
-        {"GET /hello?a#x HTTP/1.1\r\nHost: a\r\n\r\n", 400, "invalid_argument"},
-        {"GET http://a?b=/hello HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", 404,
-         "no_such_route"},
-        {"PUT /put HTTP/1.0\r\nConnection: keep-alive\r\nTransfer-Encoding: "
-         "chunked\r\n\r\n0\r\n\r\n",
-         400, "invalid_argument"},
-        {"GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: x\r\nConnection: close\r\n\r\n", 404,
-         "no_such_route"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n", 400, "invalid_argument"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5x\r\n\r\n", 400, "invalid_argument"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 5, 5\r\n\r\n", 400, "invalid_argument"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999\r\n\r\n", 400,
-         "invalid_argument"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhelloX", 400,
-         "invalid_argument"},
-        {"PUT /put HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nhello", 400,
-         "invalid_argument"},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct wire w = wire_open(port);
-        wire_send(&w, rows[i].text, strlen(rows[i].text));
-        read_error(&w, rows[i].status, rows[i].code);
-        assert_false(wire_is_open(&w));
-        wire_close(&w);
-    }
-    wait_for(&ended, 2); /* the chunked ones had begun */
-    assert_int_equal(begun, 2);
-    assert_int_equal(cut, 2);
-    struct wire w = wire_open(port); /* empty lines before a request are passed over */
-    wire_print(&w, "\r\n\r\n");
-    get_hello(&w);
-    wire_print(&w, "\r\n");
-    get_hello(&w);
-    static const char *const pieces[] = {"\r", "\n\r", "\nGET /hello HTTP/1.1\r\nHost: x\r\n",
-                                         "\r\n"};
-    for (size_t i = 0; i < sizeof pieces / sizeof pieces[0]; i++) {
-        wire_print(&w, "%s", pieces[i]);
-        get_hello_elsewhere();
-    }
-    read_hello(&w);
-    wire_close(&w);
-}
-
 /* --- too slow --------------------------------------------------------------------------------- */
 
 static void test_timeouts(void **state)
@@ -498,7 +351,7 @@ static void test_timeouts(void **state)
         send_text(&dripping, "A: b\r\n");
         send_text(&blank, "\r\n");
     }
-    read_error(&dripping, 408, "request_timeout");
+    wire_read_error(&dripping, 408, "request_timeout");
     assert_true(clock_ms() - begin < 5000);
     wire_close(&dripping);
     setsockopt(blank.fd, SOL_SOCKET, SO_RCVTIMEO, &tick, sizeof tick);
@@ -508,9 +361,9 @@ static void test_timeouts(void **state)
     wire_close(&blank);
     assert_false(wire_is_open(&idle));
     wire_close(&idle);
-    read_error(&half_head, 408, "request_timeout");
+    wire_read_error(&half_head, 408, "request_timeout");
     wire_close(&half_head);
-    read_error(&half_body, 408, "request_timeout");
+    wire_read_error(&half_body, 408, "request_timeout");
     assert_int_equal(cut, 1);
     wire_close(&half_body);
     wait_for(&ended, 2); /* that one's and the one whose client does not read */
@@ -535,7 +388,7 @@ static void test_the_first_head_has_its_time(void **state)
     wire_print(&half_head, "GET /hello HTTP/1.1\r\nHo");
     uint64_t begin = clock_ms();
     assert_false(wire_is_open(&nothing));
-    read_error(&half_head, 408, "request_timeout");
+    wire_read_error(&half_head, 408, "request_timeout");
     assert_true(clock_ms() - begin < 10000);
     wire_print(&spoke, "GET /hello HTTP/1.1\r\nHo");
     struct wire later = wire_open(port); /* longer than spoke's head has been under way */
@@ -564,7 +417,7 @@ static void test_patience(void **state)
     struct wire given_up = wire_open(port);
     wire_print(&given_up, "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
     for (int i = 0; i < 2; i++) { /* twice the timeout, by a connection that has no patience */
-        read_error(&given_up, 408, "request_timeout");
+        wire_read_error(&given_up, 408, "request_timeout");
         wire_close(&given_up);
         given_up = wire_open(port);
         wire_print(&given_up, "PUT /put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
@@ -584,7 +437,7 @@ static void test_patience(void **state)
     wire_print(&writer, "PUT /patient/put HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe");
     wait_for(&begun, 6);
     patience = false; /* it ends */
-    read_error(&writer, 408, "request_timeout");
+    wire_read_error(&writer, 408, "request_timeout");
     wire_close(&writer);
     wire_close(&reader);
 }
@@ -605,7 +458,7 @@ static void test_reply_does_not_wait_for_the_client(void **state)
         if (i % 2 == 0)
             wire_print(&w, "more"); /* at the same time */
         http_reply_error(held, &err);
-        read_error(&w, 507, "no_space");
+        wire_read_error(&w, 507, "no_space");
         wire_print(&w, "%*s", i % 2 == 0 ? 91 : 95, "");
         get_hello(&w); /* so short a body is read to its end */
         wire_close(&w);
@@ -733,19 +586,11 @@ static void test_bad_addresses(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_connections_beyond_the_limit),
-        TEST(test_connections_of_one_address),
-        TEST(test_two_thousand_connections),
-        TEST(test_long_targets),
-        TEST(test_long_headers),
-        TEST(test_malformed_requests),
-        TEST(test_timeouts),
-        TEST(test_the_first_head_has_its_time),
-        TEST(test_patience),
-        TEST(test_reply_does_not_wait_for_the_client),
-        TEST(test_end_with_everything_under_way),
-        TEST(test_end_while_requests_begin),
-        TEST(test_bad_addresses),
+        TEST(test_connections_beyond_the_limit),       TEST(test_connections_of_one_address),
+        TEST(test_two_thousand_connections),           TEST(test_timeouts),
+        TEST(test_the_first_head_has_its_time),        TEST(test_patience),
+        TEST(test_reply_does_not_wait_for_the_client), TEST(test_end_with_everything_under_way),
+        TEST(test_end_while_requests_begin),           TEST(test_bad_addresses),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "common/jsonx.h"
 #include "common/parse.h"
 
 struct wire wire_open(uint16_t port)
@@ -185,6 +186,21 @@ void wire_reply_done(struct wire_reply *r)
 {
     buf_done(&r->head);
     buf_done(&r->body);
+}
+
+void wire_read_error(struct wire *w, int status, const char *code)
+{
+    struct wire_reply r;
+    wire_read(w, false, &r);
+    assert_int_equal(r.status, status);
+    _cleanup_json_ json_t *doc = NULL;
+    assert_int_equal(json_parse(r.body.data, r.body.len, &doc, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
+    if (status == 503)
+        assert_string_equal(wire_header(&r, "Retry-After"), "1");
+    assert_non_null(wire_header(&r, "X-Request-Id"));
+    assert_string_equal(wire_header(&r, "Dfc-Node"), "n1");
+    wire_reply_done(&r);
 }
 
 void wire_get(struct wire *w, const char *method, const char *target, struct wire_reply *r)

@@ -29,6 +29,8 @@ bool wire_try_send(struct wire *w, const void *data, size_t len);
 void wire_print(struct wire *w, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* The next reply.  head_only: to a HEAD. */
 void wire_read(struct wire *w, bool head_only, struct wire_reply *r);
+/* The next reply is an error of node "n1", with this code and what every error has. */
+void wire_read_error(struct wire *w, int status, const char *code);
 /* False: the connection was closed (or reset) before another byte. */
 bool wire_is_open(struct wire *w);
 /* The value of a header, or NULL; valid until the next call. */

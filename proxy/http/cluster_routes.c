@@ -226,7 +226,7 @@ const struct http_route cluster_routes[] = {
               "are to be "
               "repaired), \"absent\" (true: its copies are passed over), \"silent_ms\" "
               "(since it last reported), \"late\" (true: active, and silent for longer than "
-              "keepalive_late), \"capacity\", "
+              "keepalive_late, and for a third of keepalive_timeout), \"capacity\", "
               "\"version\", \"release\", \"commit\"}], \"buckets\", \"jobs_running\", "
               "\"refused\" (nodes that know later documents, or another cluster's), "
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
