@@ -65,6 +65,12 @@ void http_resume_body(struct http_request *req)
     request_wake(req);
 }
 
+static void body_forget(struct http_request *req)
+{
+    server_give_collected(req->server, req->body.data.len);
+    buf_done(&req->body.data);
+}
+
 static size_t body_collect(struct http_request *req, const char *data, size_t len)
 {
     struct request_body *body = &req->body;
@@ -77,6 +83,7 @@ static size_t body_collect(struct http_request *req, const char *data, size_t le
     if (!server_take_collected(req->server, body->data.len, len)) {
         struct error err;
         error_set(&err, E_OVERLOAD, "the bodies of other requests have all the memory for them");
+        body_forget(req); /* the client may repeat it as soon as it reads the reply */
         http_reply_error(req, &err);
         return 0;
     }

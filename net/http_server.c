@@ -139,11 +139,14 @@ static void server_accepted(void *arg, int fd, const struct sockaddr *peer, sock
 
 bool server_take_collected(struct http_server *s, size_t own, size_t more)
 {
-    size_t before = atomic_fetch_add_explicit(&s->collected, more, memory_order_relaxed);
-    if (before + more <= s->collect_memory || before == own || own + more <= SERVER_COLLECT_SMALL)
-        return true;
-    server_give_collected(s, more);
-    return false;
+    size_t before = atomic_load_explicit(&s->collected, memory_order_relaxed);
+    do {
+        bool fits = before + more <= s->collect_memory;
+        if (!fits && before != own && own + more > SERVER_COLLECT_SMALL)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&s->collected, &before, before + more,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
 }
 
 void server_give_collected(struct http_server *s, size_t bytes)

@@ -3,7 +3,7 @@
 
     tally.py ALLOWED_SKIPS testlog.json...
 
-Says what failed and what was skipped, and ends with the plain line "N passed, N failed, N skipped".
+Says what failed and why, and what was skipped, and ends with the plain line "N passed, N failed, N skipped".
 A skip that ALLOWED_SKIPS does not list ("name  # reason" a line), a log that is missing and a run
 of no test at all are failures.
 """
@@ -12,6 +12,8 @@ import json
 import sys
 
 PASSED = ("OK", "EXPECTEDFAIL")
+TOLD = ("not ok", "[  ERROR", "[   LINE", "FAIL", "ERROR: ", "WARNING: ThreadSanitizer", "SUMMARY: ")
+LINES_MAX = 20
 
 
 def allowed_skips(path):
@@ -28,10 +30,19 @@ def allowed_skips(path):
 
 
 def results(path):
-    """[(test's name, meson's result, seconds)]"""
+    """[(test's name, meson's result, seconds, what it printed)]"""
     with open(path, encoding="utf-8") as f:
-        return [(r["name"].split(" / ")[-1], r["result"], r["duration"])
+        return [(r["name"].split(" / ")[-1], r["result"], r["duration"],
+                 r.get("stdout", "") + r.get("stderr", ""))
                 for r in map(json.loads, f)]
+
+
+def told(text):
+    """What a failed test says of why: these lines and the one after each, or its last ones."""
+    lines = text.splitlines()
+    at = [i for i, line in enumerate(lines) if line.lstrip().startswith(TOLD)]
+    chosen = sorted({k for i in at for k in (i, i + 1) if k < len(lines)})[:LINES_MAX]
+    return [lines[i] for i in chosen] or lines[-LINES_MAX:]
 
 
 def judge(path, allowed):
@@ -45,7 +56,7 @@ def judge(path, allowed):
         print(f"failed: {path}: no test ran")
         return 0, 1, 0
     passed = failed = skipped = 0
-    for name, result, seconds in rows:
+    for name, result, seconds, text in rows:
         if result in PASSED:
             passed += 1
         elif result == "SKIP" and name in allowed:
@@ -55,6 +66,8 @@ def judge(path, allowed):
             failed += 1
             what = "skipped, which tests/allowed-skips does not allow" if result == "SKIP" else result
             print(f"failed: {path}: {name}: {what} ({seconds:.1f} s)")
+            for line in told(text):
+                print(f"    {line[:300]}")
     return passed, failed, skipped
 
 
