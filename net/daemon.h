@@ -21,7 +21,7 @@
 
 #include "common/error.h"
 #include "common/param.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct daemon_program {
     const char *name;    /* "dfc-targetd" */

@@ -1,7 +1,7 @@
 /* GET /metrics of any daemon: what the registry has, and what every process says of itself. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 void daemon_metrics_begin(void); /* once, when the process starts */
 /* Answers the call.  The daemon's own gauges are brought up to date before. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 #include "common/param.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct daemon_params {
     const struct param_row *rows;

@@ -11,7 +11,7 @@
 #include "common/cleanup.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "net/auth.h"
+#include "net/auth/auth.h"
 
 /* The parameters as the sources have them now; NULL after a line in the log. */
 static void *load(const struct daemon_reload *r)

@@ -1,6 +1,6 @@
 /* /v1/buckets: make, look at, change, destroy. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route bucket_routes[];

@@ -1,6 +1,6 @@
 /* Between nodes, on the control listener: registration, keepalives, states. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route control_routes[];

@@ -7,6 +7,6 @@
  * In the list loop, as lists are. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route object_copies_routes[];

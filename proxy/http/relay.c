@@ -10,7 +10,7 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "net/http_pipe.h"
+#include "net/http/pipe.h"
 #include "proxy/http/hop.h"
 #include "proxy/primary/overtaken.h"
 #include "proxy/primary/relay_waits.h"

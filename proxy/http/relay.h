@@ -8,7 +8,7 @@
  * itself.  A body that ends early on either side ends early on the other. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 #include "proxy/primary/proxy.h"
 
 /* From a route's begin(). */

@@ -1,5 +1,5 @@
 /* Every call that a proxy takes: one table for each topic. */
-#include "net/session_routes.h"
+#include "net/http/session_routes.h"
 #include "proxy/http/buckets.h"
 #include "proxy/http/cluster_routes.h"
 #include "proxy/http/control_routes.h"

@@ -8,8 +8,8 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/loop.h"
-#include "net/auth.h"
-#include "net/http_client.h"
+#include "net/auth/auth.h"
+#include "net/client/client.h"
 #include "proxy/metastore/etcd_wire.h"
 
 enum { ENDPOINTS_MAX = 16, PASSWORD_MAX = 4096, REPLY_MAX = 64 << 20 };

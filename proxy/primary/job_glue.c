@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/loop.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 #include "proxy/jobs/jobs.h"
 #include "proxy/primary/members.h"
 #include "proxy/jobs/mirror_job.h"

@@ -13,7 +13,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 /* False: it is none of these actions.  Else *code says how it went; 0: it replies later. */
 bool node_action(struct http_request *req, const char *action, const char *name, json_t *value,

@@ -12,7 +12,7 @@
 
 #include "cluster/state.h"
 #include "io/loop.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 
 struct overtaken;
 

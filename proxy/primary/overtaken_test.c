@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "net/peer_testing.h"
+#include "net/testing/peer.h"
 
 struct world {
     struct peer peer;

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/strangers.h"

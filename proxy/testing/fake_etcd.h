@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "net/peer_testing.h"
+#include "net/testing/peer.h"
 
 struct fake_etcd;
 

@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include "net/http_client.h"
+#include "net/client/client.h"
 #include "proxy/primary/proxy.h"
 
 /* --- a target that is not one ---------------------------------------------------------------- */

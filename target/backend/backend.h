@@ -17,7 +17,7 @@
 #include "common/arena.h"
 #include "common/checksum.h"
 #include "common/error.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 
 struct aws_keys;
 

@@ -12,7 +12,7 @@
 
 #include "common/buf.h"
 #include "common/error.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 
 enum { QUESTION_WORDS_MAX = 200 }; /* of what a service says of a failure */
 

@@ -31,7 +31,7 @@
 #include <stdint.h>
 
 #include "common/error.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 #include "target/format/version.h"
 
 struct bucket;

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "common/metrics.h"
-#include "net/body_pace.h"
+#include "net/http/body_pace.h"
 #include "target/backend/exchange.h"
 #include "target/node/call.h"
 #include "target/cold/cold.h"

@@ -10,7 +10,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 #include "target/cold/list.h"
 #include "target/cold/list_owner.h"
 #include "target/node/target.h"

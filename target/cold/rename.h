@@ -24,7 +24,7 @@
 #pragma once
 
 #include "common/error.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct object_call;
 

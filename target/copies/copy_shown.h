@@ -2,7 +2,7 @@
  * asks every target.  Nothing is compared, brought here or mended by looking. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 /* GET /v1/copies/{bucket_id}/{object...} */
 extern const struct http_route copy_shown_routes[];

@@ -24,7 +24,7 @@
 #include <stdbool.h>
 
 #include "cluster/state.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 #include "target/node/miss.h"
 #include "target/store/object.h"
 

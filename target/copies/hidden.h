@@ -21,7 +21,7 @@
 #include <stdatomic.h>
 
 #include "cluster/state.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 #define HIDDEN_JOB_HEADER "Dfc-Job"
 #define HIDDEN_ATTEMPT_HEADER "Dfc-Attempt"

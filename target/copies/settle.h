@@ -18,7 +18,7 @@
 #include "cluster/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct settler;
 struct target;

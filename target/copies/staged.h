@@ -20,7 +20,7 @@
 #include "cluster/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 enum { STAGED_MAX_MS = 600000, STAGED_MOST = 10000 };
 

@@ -5,7 +5,7 @@
 #include "cluster/location.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "net/http_pipe.h"
+#include "net/http/pipe.h"
 #include "target/node/call.h"
 #include "target/copies/earlier.h"
 #include "target/node/reply.h"

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route daemon_routes[];
 

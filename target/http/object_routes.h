@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route object_routes[];
 extern const struct http_route list_routes[];

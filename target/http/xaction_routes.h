@@ -6,7 +6,7 @@
  * A reply of records holds the job (xactions_hold) as long as it is open. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 extern const struct http_route xaction_routes[];
 extern const struct http_route sort_stream_routes[];

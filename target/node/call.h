@@ -5,7 +5,7 @@
 #pragma once
 
 #include "cluster/state.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 #include "target/node/admit.h"
 #include "target/store/copy_rule.h"
 #include "target/store/object.h"

@@ -3,7 +3,7 @@
 #include <stdbool.h>
 
 #include "common/parse.h"
-#include "net/http.h"
+#include "net/http/http.h"
 
 static int parse_parameter(const char *name, const char *text, uint64_t *out, struct error *err)
 {

@@ -13,7 +13,7 @@
 
 #include "common/error.h"
 #include "ec/code.h"
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct ec_mender;
 struct job_stop;

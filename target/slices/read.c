@@ -5,7 +5,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
-#include "net/http_pipe.h"
+#include "net/http/pipe.h"
 #include "target/node/call.h"
 #include "target/slices/ec.h"
 #include "target/slices/source.h"

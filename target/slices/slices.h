@@ -17,7 +17,7 @@
  * of it. */
 #pragma once
 
-#include "net/http_server.h"
+#include "net/http/server.h"
 
 struct attr;
 

@@ -15,7 +15,7 @@
 #include "cluster/job.h"
 #include "common/error.h"
 #include "io/bpipe.h"
-#include "net/http_client.h"
+#include "net/client/client.h"
 #include "sort/base/env.h"
 #include "sort/task/plan.h"
 

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "net/http_pipe.h"
+#include "net/http/pipe.h"
 #include "sort/task/records.h"
 #include "sort/base/varint.h"
 #include "target/sort/host.h"

@@ -1,0 +1,349 @@
+/* The thread waits for sockets, with edges (EPOLLET): a connection is added once with all events
+ * and never changed, and remembers itself what it knows of its socket.  EPOLLRDHUP makes that safe
+ * for short reads: they mean "empty" unless the peer's end has been seen already.
+ *
+ * Three lists bring a connection to run: events; `ready`, where those go that have used up their
+ * turn, until the next round, so that nobody starves; and `woken`, filled by other threads, who
+ * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
+ * the last, one that dozes by whatever comes first. */
+#include "net/http/reactor.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "io/thread.h"
+#include "net/http/conn.h"
+#include "net/http/server_internal.h"
+
+enum { REACTOR_EVENTS = 256, REACTOR_TIMEOUT_MAX_MS = 24 * 3600 * 1000 };
+
+/* --- lists ------------------------------------------------------------------------------------ */
+
+static struct conn_link *live_link(struct conn *c)
+{
+    return &c->live;
+}
+
+static struct conn_link *ready_link(struct conn *c)
+{
+    return &c->ready;
+}
+
+typedef struct conn_link *link_fn(struct conn *c);
+
+static void list_append(struct conn_list *list, struct conn *c, link_fn *link)
+{
+    *link(c) = (struct conn_link){.previous = list->last};
+    if (list->last != NULL)
+        link(list->last)->next = c;
+    else
+        list->first = c;
+    list->last = c;
+}
+
+static void list_remove(struct conn_list *list, struct conn *c, link_fn *link)
+{
+    struct conn_link *l = link(c);
+    if (l->previous != NULL)
+        link(l->previous)->next = l->next;
+    else
+        list->first = l->next;
+    if (l->next != NULL)
+        link(l->next)->previous = l->previous;
+    else
+        list->last = l->previous;
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* With the lock held. */
+static void reactor_signal(struct reactor *r)
+{
+    if (r->signalled)
+        return;
+    r->signalled = true;
+    uint64_t one = 1;
+    ssize_t n = write(r->wake_fd, &one, sizeof one);
+    assert(n == sizeof one);
+    (void)n;
+}
+
+static void reactor_post(struct reactor *r, struct conn_list *list, struct conn *c)
+{
+    c->next_message = NULL;
+    pthread_mutex_lock(&r->lock);
+    if (list->first != NULL)
+        list->last->next_message = c;
+    else
+        list->first = c;
+    list->last = c;
+    reactor_signal(r);
+    pthread_mutex_unlock(&r->lock);
+}
+
+void reactor_wake(struct reactor *r, struct conn *c)
+{
+    reactor_post(r, &r->woken, c);
+}
+
+void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+    atomic_fetch_add_explicit(&r->load, 1, memory_order_relaxed);
+    server_connection_opened(r->server);
+    server_connection_silent(r->server);
+    reactor_post(r, &r->adopted, conn_new(r, fd, peer, peer_len));
+}
+
+unsigned reactor_load(const struct reactor *r)
+{
+    return atomic_load_explicit(&r->load, memory_order_relaxed);
+}
+
+static void reactor_admit(struct reactor *r, struct conn *c)
+{
+    c->moved_ms = r->now_ms;
+    list_append(&r->fresh, c, live_link);
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.ptr = c};
+    if (epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, c->fd, &event) != 0)
+        conn_free(c);
+}
+
+static void reactor_take_messages(struct reactor *r)
+{
+    pthread_mutex_lock(&r->lock);
+    struct conn *adopted = r->adopted.first;
+    struct conn *woken = r->woken.first;
+    r->adopted = r->woken = (struct conn_list){0};
+    r->signalled = false;
+    pthread_mutex_unlock(&r->lock);
+    for (struct conn *c = adopted, *next; c != NULL; c = next) {
+        next = c->next_message;
+        reactor_admit(r, c);
+    }
+    for (struct conn *c = woken, *next; c != NULL; c = next) {
+        next = c->next_message;
+        c->asleep = c->dozing = false;
+        reactor_touch(r, c);
+        conn_run(c);
+    }
+}
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+void reactor_again(struct reactor *r, struct conn *c)
+{
+    if (c->is_ready)
+        return;
+    c->is_ready = true;
+    c->ready_since = r->round;
+    list_append(&r->ready, c, ready_link);
+}
+
+void reactor_spoke(struct reactor *r, struct conn *c)
+{
+    c->spoke = true;
+    c->moved_ms = r->now_ms;
+    list_remove(&r->fresh, c, live_link);
+    list_append(&r->live, c, live_link);
+}
+
+/* The time of a fresh one counts from its beginning. */
+void reactor_touch(struct reactor *r, struct conn *c)
+{
+    if (!c->spoke)
+        return;
+    c->moved_ms = r->now_ms;
+    if (r->live.last == c)
+        return;
+    list_remove(&r->live, c, live_link);
+    list_append(&r->live, c, live_link);
+}
+
+void reactor_forget(struct reactor *r, struct conn *c)
+{
+    if (c->is_ready)
+        list_remove(&r->ready, c, ready_link);
+    list_remove(c->spoke ? &r->live : &r->fresh, c, live_link);
+    atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);
+    server_connection_closed(r->server, (const struct sockaddr *)&c->peer);
+}
+
+/* Not those that have had their turn in this round: who has had none goes first. */
+static void reactor_run_ready(struct reactor *r)
+{
+    for (struct conn *c; (c = r->ready.first) != NULL && c->ready_since != r->round;) {
+        list_remove(&r->ready, c, ready_link);
+        c->is_ready = false;
+        if (conn_rouse(c))
+            conn_run(c);
+    }
+}
+
+static void reactor_event(struct conn *c, uint32_t events)
+{
+    if ((events & (EPOLLIN | EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->readable = true;
+    if ((events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
+        c->peer_done = true;
+    if ((events & (EPOLLOUT | EPOLLHUP | EPOLLERR)) != 0)
+        c->writable = true;
+    if (!c->is_ready && conn_rouse(c))
+        conn_run(c);
+}
+
+uint64_t reactor_head_timeout_ms(const struct reactor *r)
+{
+    return server_head_timeout_ms(r->server, r->head_timeout_ms);
+}
+
+/* Those that are asleep wait for one of our own threads, not for the peer. */
+static void reactor_check_timeouts(struct reactor *r)
+{
+    for (struct conn *c; (c = r->fresh.first) != NULL;) {
+        if (r->now_ms - c->moved_ms < reactor_head_timeout_ms(r))
+            break;
+        conn_timeout(c); /* speaks, or is gone */
+    }
+    for (struct conn *c; (c = r->live.first) != NULL;) {
+        if (r->now_ms - c->moved_ms < r->timeout_ms)
+            return;
+        if (conn_rouse(c))
+            conn_timeout(c);
+        else
+            reactor_touch(r, c);
+    }
+}
+
+static uint64_t list_end(const struct conn_list *list, uint64_t timeout_ms)
+{
+    return list->first != NULL ? list->first->moved_ms + timeout_ms : UINT64_MAX;
+}
+
+static int reactor_wait_ms(const struct reactor *r)
+{
+    if (r->ready.first != NULL)
+        return 0;
+    uint64_t fresh = list_end(&r->fresh, reactor_head_timeout_ms(r));
+    uint64_t live = list_end(&r->live, r->timeout_ms);
+    uint64_t end = fresh < live ? fresh : live;
+    if (end == UINT64_MAX)
+        return -1;
+    if (r->fresh.first != NULL && end > r->now_ms + SERVER_CROWDED_MS)
+        end = r->now_ms + SERVER_CROWDED_MS; /* others may have become many meanwhile */
+    return end > r->now_ms ? (int)(end - r->now_ms) : 0;
+}
+
+static void reactor_clear_wake(struct reactor *r)
+{
+    uint64_t count;
+    ssize_t n = read(r->wake_fd, &count, sizeof count);
+    (void)n; /* it was readable */
+}
+
+static bool reactor_stopping(struct reactor *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool stopping = r->stopping;
+    pthread_mutex_unlock(&r->lock);
+    return stopping;
+}
+
+static bool reactor_turn(struct reactor *r)
+{
+    struct epoll_event events[REACTOR_EVENTS];
+    int n = epoll_wait(r->epoll_fd, events, REACTOR_EVENTS, reactor_wait_ms(r));
+    assert(n >= 0 || errno == EINTR);
+    r->now_ms = clock_ms();
+    r->round++;
+    bool messages = false;
+    for (int i = 0; i < n; i++) {
+        if (events[i].data.ptr == NULL)
+            messages = true;
+        else
+            reactor_event(events[i].data.ptr, events[i].events);
+    }
+    if (messages) {
+        reactor_clear_wake(r);
+        reactor_take_messages(r);
+    }
+    reactor_run_ready(r);
+    reactor_check_timeouts(r);
+    return !messages || !reactor_stopping(r);
+}
+
+static void *reactor_main(void *arg)
+{
+    struct reactor *r = arg;
+    r->now_ms = clock_ms();
+    while (reactor_turn(r))
+        ;
+    reactor_take_messages(r);
+    while (r->fresh.first != NULL)
+        conn_free(r->fresh.first);
+    while (r->live.first != NULL)
+        conn_free(r->live.first);
+    return NULL;
+}
+
+/* --- the reactor ------------------------------------------------------------------------------ */
+
+static int reactor_open(struct reactor *r, struct error *err)
+{
+    r->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    r->wake_fd = eventfd(0, EFD_CLOEXEC);
+    struct epoll_event event = {.events = EPOLLIN};
+    if (r->epoll_fd < 0 || r->wake_fd < 0 ||
+        epoll_ctl(r->epoll_fd, EPOLL_CTL_ADD, r->wake_fd, &event) != 0)
+        return error_errno(err, errno, "create an epoll set");
+    return 0;
+}
+
+static void reactor_done(struct reactor *r)
+{
+    if (r->epoll_fd >= 0)
+        close(r->epoll_fd);
+    if (r->wake_fd >= 0)
+        close(r->wake_fd);
+    pthread_mutex_destroy(&r->lock);
+    buf_done(&r->text);
+    free(r->input);
+    free(r);
+}
+
+int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
+                uint64_t head_timeout_ms, struct reactor **out, struct error *err)
+{
+    struct reactor *r = xcalloc(1, sizeof *r);
+    r->server = server;
+    r->timeout_ms = timeout_ms < REACTOR_TIMEOUT_MAX_MS ? timeout_ms : REACTOR_TIMEOUT_MAX_MS;
+    r->head_timeout_ms =
+        head_timeout_ms > 0 && head_timeout_ms < r->timeout_ms ? head_timeout_ms : r->timeout_ms;
+    r->input = xmalloc(REACTOR_INPUT_BYTES);
+    pthread_mutex_init(&r->lock, NULL);
+    int rc = reactor_open(r, err);
+    if (rc == 0)
+        rc = thread_start(thread_name, reactor_main, r, &r->thread, err);
+    if (rc != 0) {
+        reactor_done(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void reactor_free(struct reactor *r)
+{
+    if (r == NULL)
+        return;
+    pthread_mutex_lock(&r->lock);
+    r->stopping = true;
+    reactor_signal(r);
+    pthread_mutex_unlock(&r->lock);
+    pthread_join(r->thread, NULL);
+    reactor_done(r);
+}

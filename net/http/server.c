@@ -1,0 +1,480 @@
+/* A server: a listener, connections that drive requests, and the list of the requests that live.
+ *
+ * Ending.  The listener goes first.  Connections that are still there may ask once more: what has
+ * come in is carried out, every reply is the last one of its connection, those that have asked
+ * nothing yet are waited for a moment (not with libmicrohttpd), and all have END_GRACE_MS to finish
+ * by themselves.  After that new requests get 503, and bodies and streams are aborted,
+ * whose pace the client sets.  What the handlers owe is waited for, however long it takes: their
+ * threads hold the requests. */
+#include "net/http/server_internal.h"
+
+#include <assert.h>
+#include <errno.h>
+
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/rng.h"
+#include "io/loop.h"
+#include "io/pool.h"
+#include "net/auth/auth.h"
+#include "net/http/closer.h"
+#include "net/http/listener.h"
+#include "net/http/mhd.h"
+#include "net/http/peers.h"
+#include "net/http/reactor.h"
+
+enum {
+    END_GRACE_MS = 2000,
+    SILENT_GRACE_MS = 500, /* a first request that is on its way */
+    /* All metadata that an object may have, each pair as a header, must get from node to node. */
+    HEADERS_OF_NODES_MIN = 16 * 1024,
+    HEADERS_MAX = 64 * 1024,      /* whatever connection_memory says: they are read in one piece */
+    MHD_CONNECTIONS_SPARE = 1024, /* above our own limit, which is checked before */
+};
+
+/* --- connections ------------------------------------------------------------------------------ */
+
+void server_connection_opened(struct http_server *s)
+{
+    atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
+    metric_gauge_add(s->connections_gauge, 1);
+}
+
+bool server_asks_for_proof(const struct http_server *s)
+{
+    return s->asks_for_proof;
+}
+
+uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms)
+{
+    bool is_crowded =
+        s->asks_for_proof && atomic_load(&s->silent) > s->connections_max / SERVER_SILENT_SHARE;
+    return is_crowded && usual_ms > SERVER_CROWDED_MS ? SERVER_CROWDED_MS : usual_ms;
+}
+
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer)
+{
+    peers_leave(s->peers, peer);
+    atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
+    metric_gauge_add(s->connections_gauge, -1);
+}
+
+void server_connection_silent(struct http_server *s)
+{
+    atomic_fetch_add(&s->silent, 1);
+}
+
+void server_connection_spoke(struct http_server *s)
+{
+    atomic_fetch_sub(&s->silent, 1);
+    if (!server_is_draining(s))
+        return;
+    pthread_mutex_lock(&s->lock);
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* One connection too many is told so, and closed. */
+static void server_refuse_connection(struct http_server *s, int fd, const struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf body = BUF_INIT;
+    reply_error_json(s->node, "-", err, &body);
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    buf_printf(&text,
+               "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
+               "Retry-After: 1\r\nX-Request-Id: -\r\nDfc-Node: %s\r\nConnection: close\r\n\r\n%s",
+               http_status_text(503), body.len, s->node, buf_str(&body));
+    metric_add(s->overload, 1);
+    if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text.len)
+        closer_add(s->closer, fd);
+    else
+        close(fd);
+}
+
+static struct reactor *server_idlest_reactor(struct http_server *s)
+{
+    struct reactor *best = s->reactors[0];
+    for (size_t i = 1; i < s->reactor_count; i++) {
+        if (reactor_load(s->reactors[i]) < reactor_load(best))
+            best = s->reactors[i];
+    }
+    return best;
+}
+
+static unsigned peer_max(unsigned connections_max)
+{
+    unsigned max = connections_max / 100 * SERVER_PEER_PERCENT +
+                   connections_max % 100 * SERVER_PEER_PERCENT / 100;
+    return max > 0 ? max : 1;
+}
+
+static int server_admit(struct http_server *s, const struct sockaddr *peer, struct error *err)
+{
+    if (atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max)
+        return error_set(err, E_OVERLOAD, "the node has %u connections, its limit",
+                         s->connections_max);
+    if (!peers_enter(s->peers, peer))
+        return error_set(err, E_OVERLOAD,
+                         "this address has %u connections to the node, %d%% of connections_max, "
+                         "the limit for one address: close some",
+                         peer_max(s->connections_max), SERVER_PEER_PERCENT);
+    return 0;
+}
+
+static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
+{
+    struct http_server *s = arg;
+    struct error err;
+    if (server_admit(s, peer, &err) != 0)
+        server_refuse_connection(s, fd, &err);
+    else if (s->reactor_count > 0)
+        reactor_adopt(server_idlest_reactor(s), fd, peer, peer_len);
+    else
+        mhd_add(s->mhd, fd, peer, peer_len);
+}
+
+/* --- bodies ----------------------------------------------------------------------------------- */
+
+bool server_take_collected(struct http_server *s, size_t own, size_t more)
+{
+    size_t before = atomic_load_explicit(&s->collected, memory_order_relaxed);
+    do {
+        bool fits = before + more <= s->collect_memory;
+        if (!fits && before != own && own + more > SERVER_COLLECT_SMALL)
+            return false;
+    } while (!atomic_compare_exchange_weak_explicit(&s->collected, &before, before + more,
+                                                    memory_order_relaxed, memory_order_relaxed));
+    return true;
+}
+
+void server_give_collected(struct http_server *s, size_t bytes)
+{
+    atomic_fetch_sub_explicit(&s->collected, bytes, memory_order_relaxed);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+void server_add_request(struct http_server *s, struct http_request *req)
+{
+    pthread_mutex_lock(&s->lock);
+    req->next = s->requests;
+    if (req->next != NULL)
+        req->next->previous = req;
+    s->requests = req;
+    s->request_count++;
+    pthread_mutex_unlock(&s->lock);
+}
+
+void server_remove_request(struct http_server *s, struct http_request *req)
+{
+    pthread_mutex_lock(&s->lock);
+    if (req->previous != NULL)
+        req->previous->next = req->next;
+    else
+        s->requests = req->next;
+    if (req->next != NULL)
+        req->next->previous = req->previous;
+    s->request_count--;
+    if (server_is_draining(s))
+        pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+bool server_is_draining(struct http_server *s)
+{
+    return atomic_load_explicit(&s->draining, memory_order_relaxed);
+}
+
+bool server_keeps_no_connection(struct http_server *s)
+{
+    return server_is_draining(s) || atomic_load_explicit(&s->leaving, memory_order_relaxed);
+}
+
+void http_server_leave(struct http_server *s)
+{
+    atomic_store(&s->leaving, true);
+}
+
+bool server_is_over(struct http_server *s)
+{
+    return atomic_load_explicit(&s->over, memory_order_relaxed);
+}
+
+void server_lock(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+}
+
+void server_changed_and_unlock(struct http_server *s)
+{
+    pthread_cond_signal(&s->changed);
+    pthread_mutex_unlock(&s->lock);
+}
+
+/* --- metrics ---------------------------------------------------------------------------------- */
+
+static const char *route_name(const struct http_route *route)
+{
+    return route != NULL ? route->name : "none";
+}
+
+static metric_t *route_metric(_Atomic(metric_t *) *slot, enum metric_id id, const char *labels)
+{
+    metric_t *m = metric_get(id, labels); /* the same for everybody who asks */
+    atomic_store_explicit(slot, m, memory_order_release);
+    return m;
+}
+
+static metric_t *route_requests(struct route_metrics *m, const struct http_route *route, int class)
+{
+    metric_t *known = atomic_load_explicit(&m->requests[class], memory_order_acquire);
+    if (known != NULL)
+        return known;
+    char labels[128];
+    snprintf(labels, sizeof labels, "route=\"%s\",code=\"%dxx\"", route_name(route), class);
+    return route_metric(&m->requests[class], M_http_requests_total, labels);
+}
+
+static metric_t *route_seconds(struct route_metrics *m, const struct http_route *route)
+{
+    metric_t *known = atomic_load_explicit(&m->seconds, memory_order_acquire);
+    if (known != NULL)
+        return known;
+    char labels[128];
+    snprintf(labels, sizeof labels, "route=\"%s\"", route_name(route));
+    return route_metric(&m->seconds, M_http_request_seconds, labels);
+}
+
+int server_status(const struct http_request *req)
+{
+    return req->reply.status != 0 ? req->reply.status : 499;
+}
+
+void server_count_request(struct http_server *s, const struct http_request *req)
+{
+    const struct http_route *route = req->match.route;
+    struct route_metrics *m =
+        &s->metrics[route != NULL ? req->match.index : router_count(s->router)];
+    int status = server_status(req);
+    int class = status / 100 >= 1 && status / 100 <= 5 ? status / 100 : 5;
+    metric_add(route_requests(m, route, class), 1);
+    metric_observe_us(route_seconds(m, route), clock_us() - req->began_us);
+    metric_add(s->received_bytes, req->body.received);
+    metric_add(s->sent_bytes, req->sent_bytes);
+}
+
+/* --- beginning and ending --------------------------------------------------------------------- */
+
+static const char *net_name(enum http_net net)
+{
+    switch (net) {
+    case NET_PUBLIC:
+        return "public";
+    case NET_CONTROL:
+        return "control";
+    case NET_DATA:
+        return "data";
+    default:
+        return "all";
+    }
+}
+
+static int server_start_mhd(struct http_server *s, const struct http_server_config *config,
+                            struct error *err)
+{
+    const struct mhd_config mhd = {
+        .threads = config->threads,
+        .connections_max = config->connections_max + MHD_CONNECTIONS_SPARE,
+        .connection_memory = config->connection_memory,
+        .idle_timeout_s = config->idle_timeout_s,
+    };
+    return mhd_new(s, &mhd, &s->mhd, err);
+}
+
+static int server_start_reactors(struct http_server *s, const struct http_server_config *config,
+                                 struct error *err)
+{
+    s->reactors = xcalloc(config->threads, sizeof s->reactors[0]);
+    for (; s->reactor_count < config->threads; s->reactor_count++) {
+        char name[40]; /* the kernel keeps 15 of it */
+        snprintf(name, sizeof name, "http-%s-%zu", net_name(config->net), s->reactor_count);
+        int rc = reactor_new(s, name, 1000ull * config->idle_timeout_s, config->head_timeout_ms,
+                             &s->reactors[s->reactor_count], err);
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int server_start(struct http_server *s, const struct http_server_config *config,
+                        struct error *err)
+{
+    int rc = router_new(config->routes, config->net, &s->router, err);
+    if (rc != 0)
+        return rc;
+    if (config->net == NET_PUBLIC &&
+        (rc = router_new(config->routes, NET_CONTROL, &s->elsewhere, err)) != 0)
+        return rc;
+    s->metrics = xcalloc(router_count(s->router) + 1, sizeof s->metrics[0]);
+    if ((rc = loop_new("http-accept", &s->loop, err)) != 0 ||
+        (rc = pool_new("http-bodies", 1, SERVER_BODIES_QUEUE, &s->bodies, err)) != 0)
+        return rc;
+    s->closer = closer_new(s->loop);
+    rc = config->layer == HTTP_LAYER_MICROHTTPD ? server_start_mhd(s, config, err)
+                                                : server_start_reactors(s, config, err);
+    if (rc != 0)
+        return rc;
+    return listener_new(s->loop, config->address, config->port, server_accepted, s, &s->listener,
+                        err);
+}
+
+static void server_done(struct http_server *s)
+{
+    listener_free(s->listener);
+    for (size_t i = 0; i < s->reactor_count; i++)
+        reactor_free(s->reactors[i]);
+    free(s->reactors);
+    mhd_free(s->mhd);
+    pool_free(s->bodies);
+    closer_free(s->closer);
+    loop_free(s->loop);
+    router_free(s->router);
+    peers_free(s->peers);
+    router_free(s->elsewhere);
+    pthread_cond_destroy(&s->changed);
+    pthread_mutex_destroy(&s->lock);
+    free(s->metrics);
+    free(s->node);
+    free(s);
+}
+
+static size_t headers_max(const struct http_server_config *config)
+{
+    size_t max = config->connection_memory / 2;
+    if (config->net == NET_DATA && max < HEADERS_OF_NODES_MIN)
+        return HEADERS_OF_NODES_MIN;
+    return max < HEADERS_MAX ? max : HEADERS_MAX;
+}
+
+/* libmicrohttpd does not say which connection a request is of. */
+static bool asks_for_proof(const struct http_server_config *config)
+{
+    return config->net != NET_PUBLIC && config->layer != HTTP_LAYER_MICROHTTPD &&
+           config->auth != NULL && auth_has_key(config->auth);
+}
+
+int http_server_new(const struct http_server_config *config, struct http_server **out,
+                    struct error *err)
+{
+    assert(config->threads > 0 && config->connections_max > 0 && config->idle_timeout_s > 0);
+    struct http_server *s = xcalloc(1, sizeof *s);
+    s->node = xstrdup(config->node);
+    s->net = config->net;
+    s->connections_max = config->connections_max;
+    s->peers = peers_new(peer_max(config->connections_max));
+    s->asks_for_proof = asks_for_proof(config);
+    s->headers_max = headers_max(config);
+    s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
+    s->body_rate = config->body_rate;
+    s->auth = config->auth;
+    s->visitors = config->visitors;
+    s->user = config->user;
+    s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
+    s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);
+    s->overload = metric_get(M_http_overload_total, NULL);
+    s->unauthorized = metric_get(M_http_unauthorized_total, NULL);
+    char labels[64];
+    snprintf(labels, sizeof labels, "listener=\"%s\"", net_name(config->net));
+    s->connections_gauge = metric_get(M_http_connections, labels);
+    random_id("", s->run);
+    pthread_mutex_init(&s->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&s->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    int rc = server_start(s, config, err);
+    if (rc != 0) {
+        server_done(s);
+        return rc;
+    }
+    *out = s;
+    return 0;
+}
+
+size_t http_server_requests(struct http_server *s)
+{
+    pthread_mutex_lock(&s->lock);
+    size_t count = s->request_count;
+    pthread_mutex_unlock(&s->lock);
+    return count;
+}
+
+uint16_t http_server_port(const struct http_server *s)
+{
+    return listener_port(s->listener);
+}
+
+static bool is_asked(struct http_server *s)
+{
+    return s->request_count > 0;
+}
+
+static bool is_awaited(struct http_server *s)
+{
+    return s->request_count > 0 || atomic_load(&s->silent) > 0;
+}
+
+/* With the lock held: waits while it is so, no longer than this. */
+static void server_wait_while(struct http_server *s, bool (*so)(struct http_server *s), int ms)
+{
+    struct timespec end;
+    clock_gettime(CLOCK_MONOTONIC, &end);
+    end.tv_sec += ms / 1000;
+    end.tv_nsec += ms % 1000 * 1000000;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_sec++;
+        end.tv_nsec -= 1000000000;
+    }
+    int rc = 0;
+    while (so(s) && rc != ETIMEDOUT)
+        rc = pthread_cond_timedwait(&s->changed, &s->lock, &end);
+}
+
+static bool server_owes(struct http_server *s)
+{
+    for (struct http_request *req = s->requests; req != NULL; req = req->next) {
+        if (request_is_owed(req))
+            return true;
+    }
+    return false;
+}
+
+static void server_drain(struct http_server *s)
+{
+    atomic_store(&s->draining, true);
+    pthread_mutex_lock(&s->lock);
+    server_wait_while(s, is_awaited, SILENT_GRACE_MS);
+    server_wait_while(s, is_asked, END_GRACE_MS - SILENT_GRACE_MS);
+    atomic_store(&s->over, true);
+    for (struct http_request *req = s->requests; req != NULL; req = req->next)
+        request_abort(req);
+    bool waited = false;
+    for (; server_owes(s); waited = true)
+        pthread_cond_wait(&s->changed, &s->lock);
+    if (waited)
+        server_wait_while(s, is_asked, END_GRACE_MS); /* the last replies go out */
+    pthread_mutex_unlock(&s->lock);
+}
+
+void http_server_free(struct http_server *s)
+{
+    if (s == NULL)
+        return;
+    listener_free(s->listener);
+    s->listener = NULL;
+    server_drain(s);
+    server_done(s);
+}

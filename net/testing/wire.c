@@ -1,0 +1,210 @@
+#include "net/testing/wire.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <strings.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "common/jsonx.h"
+#include "common/parse.h"
+
+struct wire wire_open(uint16_t port)
+{
+    return wire_open_from(port, INADDR_LOOPBACK);
+}
+
+struct wire wire_open_from(uint16_t port, uint32_t address)
+{
+    struct wire w = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
+    assert_true(w.fd >= 0);
+    struct sockaddr_in to = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+    assert_int_equal(bind(w.fd, (const struct sockaddr *)&from, sizeof from), 0);
+    assert_int_equal(connect(w.fd, (struct sockaddr *)&to, sizeof to), 0);
+    const struct timeval limit = {.tv_sec = 20}; /* a hang is a failure, not a hang */
+    setsockopt(w.fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    setsockopt(w.fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+    return w;
+}
+
+void wire_close(struct wire *w)
+{
+    close(w->fd);
+    buf_done(&w->in);
+}
+
+bool wire_try_send(struct wire *w, const void *data, size_t len)
+{
+    const char *at = data;
+    while (len > 0) {
+        ssize_t n = send(w->fd, at, len, MSG_NOSIGNAL);
+        if (n < 0)
+            return false;
+        at += n;
+        len -= (size_t)n;
+    }
+    return true;
+}
+
+void wire_send(struct wire *w, const void *data, size_t len)
+{
+    assert_true(wire_try_send(w, data, len));
+}
+
+void wire_print(struct wire *w, const char *fmt, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list ap;
+    va_start(ap, fmt);
+    buf_vprintf(&text, fmt, ap);
+    va_end(ap);
+    wire_send(w, text.data, text.len);
+    buf_done(&text);
+}
+
+/* False: closed or reset. */
+static bool wire_fill(struct wire *w)
+{
+    buf_reserve(&w->in, 64 * 1024);
+    ssize_t n = recv(w->fd, w->in.data + w->in.len, 64 * 1024, 0);
+    if (n < 0)
+        assert_int_equal(errno, ECONNRESET);
+    if (n <= 0)
+        return false;
+    w->in.len += (size_t)n;
+    w->in.data[w->in.len] = '\0';
+    return true;
+}
+
+static void wire_consume(struct wire *w, size_t len, struct buf *out)
+{
+    buf_append(out, w->in.data, len);
+    memmove(w->in.data, w->in.data + len, w->in.len - len + 1);
+    w->in.len -= len;
+}
+
+/* Up to `len` bytes of a body; false when the connection ends before. */
+static bool wire_take(struct wire *w, size_t len, struct buf *out)
+{
+    while (len > 0) {
+        if (w->in.len == 0 && !wire_fill(w))
+            return false;
+        size_t n = w->in.len < len ? w->in.len : len;
+        wire_consume(w, n, out);
+        len -= n;
+    }
+    return true;
+}
+
+static bool wire_line(struct wire *w, struct buf *out)
+{
+    char *end;
+    while (w->in.len == 0 || (end = strstr(w->in.data, "\r\n")) == NULL) {
+        if (!wire_fill(w))
+            return false;
+    }
+    wire_consume(w, (size_t)(end - w->in.data) + 2, out);
+    return true;
+}
+
+static bool wire_take_chunks(struct wire *w, struct buf *out)
+{
+    for (;;) {
+        struct buf line = BUF_INIT;
+        bool ok = wire_line(w, &line);
+        unsigned long size = ok ? strtoul(line.data, NULL, 16) : 0;
+        buf_done(&line);
+        struct buf end = BUF_INIT;
+        ok = ok && wire_take(w, size, out) && wire_line(w, &end);
+        buf_done(&end);
+        if (!ok || size == 0)
+            return ok;
+    }
+}
+
+const char *wire_header(struct wire_reply *r, const char *name)
+{
+    static _Thread_local char value[4096];
+    size_t len = strlen(name);
+    for (char *line = r->head.data; line != NULL; line = strstr(line, "\r\n")) {
+        line += line[0] == '\r' ? 2 : 0;
+        if (strncasecmp(line, name, len) != 0 || line[len] != ':')
+            continue;
+        const char *text = line + len + 1;
+        text += strspn(text, " ");
+        snprintf(value, sizeof value, "%.*s", (int)strcspn(text, "\r"), text);
+        return value;
+    }
+    return NULL;
+}
+
+static void wire_read_body(struct wire *w, struct wire_reply *r)
+{
+    const char *coding = wire_header(r, "Transfer-Encoding");
+    if (coding != NULL) {
+        assert_string_equal(coding, "chunked");
+        r->complete = wire_take_chunks(w, &r->body);
+        return;
+    }
+    const char *length = wire_header(r, "Content-Length");
+    uint64_t n = 0;
+    if (length != NULL)
+        assert_int_equal(parse_u64(length, &n, NULL), 0);
+    r->complete = wire_take(w, n, &r->body);
+}
+
+void wire_read(struct wire *w, bool head_only, struct wire_reply *r)
+{
+    *r = (struct wire_reply){0};
+    size_t before;
+    do {
+        before = r->head.len;
+        if (!wire_line(w, &r->head))
+            fail_msg("no reply, only '%s'", buf_str(&r->head));
+    } while (r->head.len - before > 2);
+    assert_true(strncmp(r->head.data, "HTTP/1.1 ", 9) == 0);
+    r->status = (int)strtol(r->head.data + 9, NULL, 10);
+    r->complete = true;
+    if (!head_only && r->status >= 200 && r->status != 204 && r->status != 304)
+        wire_read_body(w, r);
+    buf_str(&r->body);
+}
+
+bool wire_is_open(struct wire *w)
+{
+    return w->in.len > 0 || wire_fill(w);
+}
+
+void wire_reply_done(struct wire_reply *r)
+{
+    buf_done(&r->head);
+    buf_done(&r->body);
+}
+
+void wire_read_error(struct wire *w, int status, const char *code)
+{
+    struct wire_reply r;
+    wire_read(w, false, &r);
+    assert_int_equal(r.status, status);
+    _cleanup_json_ json_t *doc = NULL;
+    assert_int_equal(json_parse(r.body.data, r.body.len, &doc, NULL), 0);
+    assert_string_equal(json_string_value(json_object_get(doc, "code")), code);
+    if (status == 503)
+        assert_string_equal(wire_header(&r, "Retry-After"), "1");
+    assert_non_null(wire_header(&r, "X-Request-Id"));
+    assert_string_equal(wire_header(&r, "Dfc-Node"), "n1");
+    wire_reply_done(&r);
+}
+
+void wire_get(struct wire *w, const char *method, const char *target, struct wire_reply *r)
+{
+    wire_print(w, "%s %s HTTP/1.1\r\nHost: test\r\n\r\n", method, target);
+    wire_read(w, strcmp(method, "HEAD") == 0, r);
+}
