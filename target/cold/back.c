@@ -16,7 +16,7 @@
 #include "target/cold/backlog.h"
 #include "target/node/call.h"
 #include "target/cold/internal.h"
-#include "target/index/index.h"
+#include "target/index/walk.h"
 
 enum {
     NAMES_MAX = 65536,
@@ -53,24 +53,17 @@ static bool note(struct back *k, uint64_t bucket_id, const char *name, int64_t w
     return goes_on;
 }
 
-/* On from behind `last`; *more: there are names left, and room for them. */
-static int look_at_some(struct back *k, struct index *x, uint64_t bucket_id,
-                        char last[static ATTR_NAME_MAX + 1], bool *more, struct error *err)
+struct place {
+    struct back *back;
+    uint64_t bucket_id;
+};
+
+static enum index_answer look_at(void *ctx, const char *name, const struct index_record *rec)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    bool room = true;
-    int found = index_cursor_open(x, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, bucket_id, last, *last != '\0', err);
-    for (unsigned steps = 0; found == 1 && room && steps < INDEX_STEPS_MAX; steps++) {
-        snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
-        if (index_cursor_record(c)->pending && index_cursor_record(c)->job == NULL)
-            room = note(k, bucket_id, last, index_cursor_record(c)->modified_ms);
-        found = index_cursor_next(c, err);
-    }
-    *more = found == 1 && room;
-    return found < 0 ? found : 0;
+    const struct place *p = ctx;
+    bool room =
+        !rec->pending || rec->job != NULL || note(p->back, p->bucket_id, name, rec->modified_ms);
+    return room ? INDEX_PASS : INDEX_END;
 }
 
 static int look_at_index(struct back *k, const struct cluster_state *s, struct index *x,
@@ -79,10 +72,12 @@ static int look_at_index(struct back *k, const struct cluster_state *s, struct i
     int code = index_check(x, err);
     for (size_t i = 0; i < s->bmd.count && code == 0; i++) {
         const struct bucket *b = &s->bmd.buckets[i];
-        char last[ATTR_NAME_MAX + 1] = "";
-        bool more = b->props.backend != NULL && backend_is_written(b->props.backend);
-        while (more && code == 0)
-            code = look_at_some(k, x, b->id, last, &more, err);
+        struct place place = {.back = k, .bucket_id = b->id};
+        struct index_walk w = {.bucket_id = b->id,
+                               .more = b->props.backend != NULL &&
+                                       backend_is_written(b->props.backend)};
+        while (w.more && code == 0)
+            code = index_walk(x, &w, look_at, &place, err);
     }
     return code;
 }

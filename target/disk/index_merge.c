@@ -100,3 +100,39 @@ uint64_t index_merge_visited(const struct index_merge *m)
         sum += index_cursor_visited(m->sources[i].cursor);
     return sum;
 }
+
+/* --- walks in parts --------------------------------------------------------------------------- */
+
+static int walk_part(struct index_merge *m, struct index_walk *w, index_walk_fn *fn, void *ctx,
+                     struct error *err)
+{
+    const struct index_cursor *c;
+    int code = index_merge_seek(m, w->last, *w->last != '\0', err);
+    index_walk_begin(w);
+    bool goes_on = true;
+    while (code == 0 && goes_on && (c = index_merge_least(m)) != NULL) {
+        goes_on = index_walk_look(w, index_cursor_name(c), index_cursor_record(c), fn, ctx);
+        if (w->more)
+            code = index_merge_skip(m, w->last, err);
+    }
+    index_walk_end(w, code == 0 && index_merge_least(m) != NULL);
+    return code;
+}
+
+int index_merge_walk(struct mountpaths *all, const struct mountpath *one, struct index_walk *w,
+                     index_walk_fn *fn, void *ctx, struct error *err)
+{
+    struct index_merge m = {.count = 0};
+    int code = index_merge_open(&m, all, one, w->bucket_id, err);
+    if (code == 0)
+        code = walk_part(&m, w, fn, ctx, err);
+    index_merge_close(&m);
+    return code;
+}
+
+int index_merge_fill(struct mountpaths *all, const struct mountpath *one, struct index_batch *b,
+                     struct error *err)
+{
+    index_batch_clear(b);
+    return index_merge_walk(all, one, &b->walk, index_batch_take, b, err);
+}

@@ -5,7 +5,7 @@
  * thread; whoever goes far closes it and opens it again (INDEX_STEPS_MAX). */
 #pragma once
 
-#include "target/index/index.h"
+#include "target/index/walk.h"
 #include "target/disk/mountpaths.h"
 
 struct index_merge_source {
@@ -36,3 +36,9 @@ int index_merge_skip(struct index_merge *m, const char *name, struct error *err)
 void index_merge_end(struct index_merge *m); /* behind all */
 /* The entries that were looked at, in all. */
 uint64_t index_merge_visited(const struct index_merge *m);
+
+/* index_walk() over the merged indexes, which it opens and closes: index/walk.h. */
+int index_merge_walk(struct mountpaths *all, const struct mountpath *one, struct index_walk *w,
+                     index_walk_fn *fn, void *ctx, struct error *err);
+int index_merge_fill(struct mountpaths *all, const struct mountpath *one, struct index_batch *b,
+                     struct error *err);

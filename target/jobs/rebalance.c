@@ -24,7 +24,6 @@
 #include "target/node/target.h"
 
 enum {
-    NAMES_AT_ONCE = 500,
     KEPT_MAX = 200000, /* names that wait to be dropped; then sending waits for them */
     PAUSE_FIRST_MS = 50,
     PAUSE_MAX_MS = 2000,
@@ -282,85 +281,65 @@ static int send_one(struct run *run, uint64_t bucket_id, const char *name, struc
 
 /* --- the names -------------------------------------------------------------------------------- */
 
-struct batch {
+/* The names of one bucket, and the map that says whose they are. */
+struct place {
     struct run *run;
-    struct arena *arena;
+    const struct cluster_state *state;
+    struct index_batch *batch;
     uint64_t bucket_id;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
-    bool more;
 };
 
-static bool is_anothers(const struct run *run, const struct cluster_state *s, uint64_t bucket_id,
-                        const char *name)
+static bool is_anothers(const void *ctx, const char *name, const struct index_record *rec)
 {
+    const struct place *p = ctx;
     const struct node *owner;
-    return smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 &&
-           strcmp(owner->id, run->r->target->id) != 0;
+    (void)rec;
+    return smap_owners(&p->state->smap, p->bucket_id, name, 1, &owner) == 1 &&
+           strcmp(owner->id, p->run->r->target->id) != 0;
 }
 
-/* Of all mountpaths as one row, from which a resilver takes none away.  The cursors are closed
- * before anything is sent, so that they keep no old pages alive. */
-static int collect(struct batch *b, const struct cluster_state *s, struct error *err)
+/* Of all mountpaths as one row, from which a resilver takes none away. */
+static int collect(const struct place *p, struct error *err)
 {
-    struct index_merge m = {.count = 0};
-    const struct index_cursor *c;
     int errnum = fault_errno("rebalance.look");
     if (errnum != 0)
         return error_errno(err, errnum, "look at the names");
-    int code = index_merge_open(&m, b->run->r->target->mountpaths, NULL, b->bucket_id, err);
-    if (code == 0)
-        code = index_merge_seek(&m, b->last, *b->last != '\0', err);
-    b->count = 0;
-    b->more = false;
-    for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
-        b->more = b->count == NAMES_AT_ONCE || steps == INDEX_STEPS_MAX;
-        if (b->more)
-            break;
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (is_anothers(b->run, s, b->bucket_id, b->last))
-            b->names[b->count++] = arena_strdup(b->arena, b->last);
-        code = index_merge_skip(&m, b->last, err);
-    }
-    index_merge_close(&m);
-    return code;
+    return index_merge_fill(p->run->r->target->mountpaths, NULL, p->batch, err);
 }
 
 static int send_nth(void *ctx, size_t i, struct error *err)
 {
-    const struct batch *b = ctx;
-    return send_one(b->run, b->bucket_id, b->names[i], err);
+    const struct place *p = ctx;
+    return send_one(p->run, p->bucket_id, p->batch->names[i], err);
 }
 
-static int send_batch(struct batch *b, struct error *err)
+static int send_batch(struct place *p, struct error *err)
 {
-    struct run *run = b->run;
-    if (b->count == 0)
+    struct run *run = p->run;
+    if (p->batch->count == 0)
         return 0;
     atomic_store(&run->found, true);
     if (run->first)
-        job_tally_expect(run->r->tally, b->count);
-    int code = parallel_for("rebalance", (unsigned)run->settings.rebalance_streams, b->count,
-                            send_nth, b, err);
+        job_tally_expect(run->r->tally, p->batch->count);
+    int code = parallel_for("rebalance", (unsigned)run->settings.rebalance_streams, p->batch->count,
+                            send_nth, p, err);
     return code != 0 ? code : drop_kept(run, KEPT_MAX, err);
 }
 
 static int walk_bucket(struct run *run, const struct cluster_state *s, uint64_t bucket_id,
                        struct error *err)
 {
-    struct batch *b = xcalloc(1, sizeof *b);
-    *b = (struct batch){
-        .run = run, .arena = arena_new(64 * 1024), .bucket_id = bucket_id, .more = true};
+    struct place p = {.run = run, .state = s, .bucket_id = bucket_id};
+    const atomic_bool *stop = &run->r->stop->wanted;
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(bucket_id, stop, is_anothers, &p);
+    p.batch = b;
     int code = 0;
-    while (code == 0 && b->more && !run->r->stop->wanted) {
-        arena_reset(b->arena);
-        code = collect(b, s, err);
+    while (code == 0 && b->walk.more && !*stop) {
+        code = collect(&p, err);
         if (code == 0)
-            code = send_batch(b, err);
+            code = send_batch(&p, err);
     }
-    arena_free(b->arena);
-    free(b);
     return code;
 }
 

@@ -8,10 +8,11 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
+#include "target/index/walk.h"
 #include "target/store/move.h"
 #include "target/store/quarantine.h"
 
-enum { NAMES_AT_ONCE = 500, WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200 };
+enum { WALKERS_MAX = 8, WAIT_MS = 1000, RELEASE_MS = 10000, POLL_MS = 200 };
 
 struct pass {
     struct object_store *store;
@@ -26,41 +27,19 @@ struct pass {
 
 /* --- one index -------------------------------------------------------------------------------- */
 
-struct batch {
-    struct arena *arena;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
-    bool more;
+/* The names of one bucket on one mountpath. */
+struct place {
+    const struct pass *pass;
+    const struct mountpath *mp;
+    uint64_t bucket_id;
 };
 
-static bool belongs_elsewhere(const struct pass *p, const struct mountpath *mp, uint64_t bucket_id,
-                              const char *name)
+static bool belongs_elsewhere(const void *ctx, const char *name, const struct index_record *rec)
 {
+    const struct place *p = ctx;
     struct mountpath *to;
-    return mountpath_set_pick(p->set, bucket_id, name, &to, NULL) != 0 || to != mp;
-}
-
-/* The cursor is closed before anything is moved, so that it keeps no old pages alive. */
-static int collect(const struct pass *p, struct mountpath *mp, uint64_t bucket_id, struct batch *b,
-                   struct error *err)
-{
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(mp->index, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
-    b->count = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && !p->stop->wanted;
-         found = index_cursor_next(c, err)) {
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (belongs_elsewhere(p, mp, bucket_id, b->last))
-            b->names[b->count++] = arena_strdup(b->arena, b->last);
-    }
-    if (p->first)
-        job_tally_expect(p->tally, b->count);
-    b->more = found == 1 && !p->stop->wanted;
-    return found < 0 ? found : 0;
+    (void)rec;
+    return mountpath_set_pick(p->pass->set, p->bucket_id, name, &to, NULL) != 0 || to != p->mp;
 }
 
 static int move_one(struct pass *p, struct mountpath *mp, uint64_t bucket_id, const char *name,
@@ -100,18 +79,18 @@ static int move_one(struct pass *p, struct mountpath *mp, uint64_t bucket_id, co
 
 static int walk_bucket(struct pass *p, struct mountpath *mp, uint64_t bucket_id, struct error *err)
 {
-    struct batch *b = xcalloc(1, sizeof *b);
-    b->arena = arena_new(64 * 1024);
-    b->more = true;
+    const struct place place = {.pass = p, .mp = mp, .bucket_id = bucket_id};
+    const atomic_bool *stop = &p->stop->wanted;
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(bucket_id, stop, belongs_elsewhere, &place);
     int code = 0;
-    while (code == 0 && b->more && !p->stop->wanted) {
-        arena_reset(b->arena);
-        code = collect(p, mp, bucket_id, b, err);
-        for (size_t i = 0; i < b->count && code == 0 && !p->stop->wanted; i++)
+    while (code == 0 && b->walk.more && !*stop) {
+        code = index_batch_fill(b, mp->index, err);
+        if (p->first)
+            job_tally_expect(p->tally, b->count);
+        for (size_t i = 0; i < b->count && code == 0 && !*stop; i++)
             code = move_one(p, mp, bucket_id, b->names[i], err);
     }
-    arena_free(b->arena);
-    free(b);
     return code;
 }
 

@@ -2,12 +2,10 @@
 
 #include <sys/xattr.h>
 
-#include "common/arena.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "target/index/walk.h"
 #include "target/store/quarantine.h"
-
-enum { NAMES_AT_ONCE = 500 };
 
 /* --- files without a name --------------------------------------------------------------------- */
 
@@ -68,31 +66,6 @@ void walk_nameless_rest(struct walk *w)
 }
 
 /* --- the names -------------------------------------------------------------------------------- */
-
-struct batch {
-    struct arena *arena;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
-    bool more;
-};
-
-/* The cursor is closed before files are looked at, so that it keeps no old pages alive. */
-static int collect(const struct walk *w, struct batch *b, struct error *err)
-{
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int there = index_cursor_open(w->mp->index, &c, err);
-    if (there == 0)
-        there = index_cursor_seek(c, w->bucket_id, b->last, *b->last != '\0', err);
-    b->count = 0;
-    for (; there == 1 && b->count < NAMES_AT_ONCE; there = index_cursor_next(c, err)) {
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        b->names[b->count++] = arena_strdup(b->arena, b->last);
-    }
-    b->more = there == 1;
-    return there < 0 ? there : 0;
-}
 
 static bool has_attribute(const char *path)
 {
@@ -180,10 +153,10 @@ static int walk_name(struct walk *w, const char *name, struct error *err)
     return look == QUARANTINE_NO_FILE ? tell_of_missing(w, path, name, err) : 0;
 }
 
-static int walk_batch(struct walk *w, struct batch *b, struct error *err)
+/* No cursor is open while files are looked at: it would keep old pages of the index alive. */
+static int walk_batch(struct walk *w, struct index_batch *b, struct error *err)
 {
-    arena_reset(b->arena);
-    int code = collect(w, b, err);
+    int code = index_batch_fill(b, w->mp->index, err);
     for (size_t i = 0; i < b->count && code == 0; i++) {
         walk_yield(w, FILE_COSTS);
         code = walk_shall_end(w) ? error_set(err, E_CANCELLED, "stopping")
@@ -195,19 +168,16 @@ static int walk_batch(struct walk *w, struct batch *b, struct error *err)
 /* Those behind w->at.name. */
 int walk_names(struct walk *w, struct error *err)
 {
-    struct batch *b = xcalloc(1, sizeof *b);
-    b->arena = arena_new(64 * 1024);
-    b->more = true;
-    snprintf(b->last, sizeof b->last, "%s", w->at.name);
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(w->bucket_id, NULL, NULL, NULL);
+    snprintf(b->walk.last, sizeof b->walk.last, "%s", w->at.name);
     int code = 0;
-    while (code == 0 && b->more) {
+    while (code == 0 && b->walk.more) {
         code = walk_batch(w, b, err);
         if (code == 0) {
-            snprintf(w->at.name, sizeof w->at.name, "%s", b->last);
+            snprintf(w->at.name, sizeof w->at.name, "%s", b->walk.last);
             walk_save_now_and_then(w);
         }
     }
-    arena_free(b->arena);
-    free(b);
     return code;
 }

@@ -17,7 +17,7 @@
 #include "target/copies/losses.h"
 #include "target/node/target.h"
 
-enum { NAMES_AT_ONCE = 500, PIPE_BYTES = 256 << 10, ROUNDS_MAX = 4 };
+enum { PIPE_BYTES = 256 << 10, ROUNDS_MAX = 4 };
 
 /* One slice on its way to its new home. */
 struct sending {
@@ -351,52 +351,23 @@ bool ec_repair_before_it_goes(const struct spread *s, uint64_t bucket_id, const 
 
 /* --- the names -------------------------------------------------------------------------------- */
 
-struct batch {
-    struct arena *arena;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-    char last[ATTR_NAME_MAX + 1];
-    bool more;
-};
-
-static int collect(struct batch *b, const struct spread *s, struct mountpath *mp,
-                   uint64_t bucket_id, struct error *err)
+static bool has_bytes(const void *ctx, const char *name, const struct index_record *rec)
 {
-    struct index_merge m = {.count = 0};
-    const struct index_cursor *c;
-    int code = index_merge_open(&m, s->target->mountpaths, mp, bucket_id, err);
-    if (code == 0)
-        code = index_merge_seek(&m, b->last, *b->last != '\0', err);
-    b->count = 0;
-    b->more = false;
-    for (size_t steps = 0; code == 0 && (c = index_merge_least(&m)) != NULL; steps++) {
-        b->more = b->count == NAMES_AT_ONCE || steps == INDEX_STEPS_MAX;
-        if (b->more)
-            break;
-        const struct index_record *rec = index_cursor_record(c);
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (!rec->tombstone && rec->job == NULL && rec->size > 0)
-            b->names[b->count++] = arena_strdup(b->arena, b->last);
-        code = index_merge_skip(&m, b->last, err);
-    }
-    index_merge_close(&m);
-    return code;
+    (void)ctx, (void)name;
+    return !rec->tombstone && rec->job == NULL && rec->size > 0;
 }
 
 int ec_repair_bucket(const struct spread *s, struct mountpath *mp, uint64_t bucket_id,
                      struct ec_walk *walk, struct error *err)
 {
-    struct batch *b = xcalloc(1, sizeof *b);
-    *b = (struct batch){.arena = arena_new(64 * 1024), .more = true};
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(bucket_id, &s->stop->wanted, has_bytes, NULL);
     int code = 0;
-    while (code == 0 && b->more && !s->stop->wanted) {
-        arena_reset(b->arena);
-        code = collect(b, s, mp, bucket_id, err);
+    while (code == 0 && b->walk.more && !s->stop->wanted) {
+        code = index_merge_fill(s->target->mountpaths, mp, b, err);
         for (size_t i = 0; i < b->count && code == 0 && !s->stop->wanted; i++)
             code = mend_name(s, bucket_id, b->names[i], walk, err);
     }
-    arena_free(b->arena);
-    free(b);
     if (code == 0 && s->stop->wanted)
         return error_set(err, E_ABORTED, "the job was stopped");
     return code;

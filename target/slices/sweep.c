@@ -11,6 +11,7 @@
 #include "io/thread.h"
 #include "target/slices/ec.h"
 #include "target/format/ec_manifest.h"
+#include "target/index/walk.h"
 #include "target/slices/plan.h"
 #include "target/slices/slices.h"
 #include "target/slices/turn.h"
@@ -120,46 +121,37 @@ static void note(struct pass *p, const char *name, const struct version *v)
 /* --- all of them ------------------------------------------------------------------------------ */
 
 struct batch {
+    const struct pass *pass;
+    int64_t before_ms;
     size_t count;
     struct version versions[NAMES_AT_ONCE];
     bool young[NAMES_AT_ONCE]; /* whoever stores them may be about to say whose they are */
     char names[NAMES_AT_ONCE][EC_SLICE_NAME_MAX];
-    char last[ATTR_NAME_MAX + 1];
-    bool more;
 };
 
-static int collect(struct batch *b, struct mountpath *mp, const struct pass *p, int64_t before_ms)
+static enum index_answer take(void *ctx, const char *name, const struct index_record *rec)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(mp->index, &c, NULL);
-    if (found == 0)
-        found =
-            index_cursor_seek(c, ec_slices_bucket(p->bucket_id), b->last, *b->last != '\0', NULL);
-    b->count = 0;
-    size_t steps = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
-         found = index_cursor_next(c, NULL)) {
-        const struct index_record *rec = index_cursor_record(c);
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (rec->tombstone || rec->modified_ms < p->since_ms ||
-            strlen(b->last) >= EC_SLICE_NAME_MAX)
-            continue;
-        b->young[b->count] = rec->modified_ms >= before_ms;
-        b->versions[b->count] = rec->version;
-        snprintf(b->names[b->count++], EC_SLICE_NAME_MAX, "%.*s", EC_SLICE_NAME_MAX - 1, b->last);
-    }
-    b->more = found == 1;
-    return found < 0 ? found : 0;
+    struct batch *b = ctx;
+    if (rec->tombstone || rec->modified_ms < b->pass->since_ms || strlen(name) >= EC_SLICE_NAME_MAX)
+        return INDEX_PASS;
+    b->young[b->count] = rec->modified_ms >= b->before_ms;
+    b->versions[b->count] = rec->version;
+    snprintf(b->names[b->count++], EC_SLICE_NAME_MAX, "%.*s", EC_SLICE_NAME_MAX - 1, name);
+    return INDEX_TAKE;
 }
 
 static void look_through(struct pass *p, struct mountpath *mp)
 {
+    const atomic_bool *stop = &p->ec->stop.wanted;
+    struct index_walk w = {.bucket_id = ec_slices_bucket(p->bucket_id),
+                           .names_max = NAMES_AT_ONCE,
+                           .stop = stop,
+                           .more = true};
     _cleanup_free_ struct batch *b = xcalloc(1, sizeof *b);
-    int64_t before_ms = clock_wall_ms() - (int64_t)p->ec->target->params.slices_grace;
-    b->more = true;
-    while (b->more && !p->ec->stop.wanted && collect(b, mp, p, before_ms) == 0) {
-        for (size_t i = 0; i < b->count && !p->ec->stop.wanted; i++) {
+    b->pass = p;
+    b->before_ms = clock_wall_ms() - (int64_t)p->ec->target->params.slices_grace;
+    while (w.more && (b->count = 0, index_walk(mp->index, &w, take, b, NULL)) == 0) {
+        for (size_t i = 0; i < b->count && !*stop; i++) {
             if (!judge(p, p->bucket_id, b->names[i]))
                 continue;
             if (b->young[i])

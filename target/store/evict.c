@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
+#include "target/index/walk.h"
 #include "target/store/lru_pick.h"
 
 enum { PICKED_MAX = 65536 };
@@ -41,34 +42,26 @@ static bool is_stopped(const struct look *l)
 
 /* --- what could go ---------------------------------------------------------------------------- */
 
-static void consider(const struct look *l, const struct bucket *b, const char *name,
-                     const struct index_record *rec)
-{
-    int64_t used_s;
-    if (rec->tombstone || rec->pending || rec->job != NULL ||
-        !object_used_at(l->mp, b->id, name, &used_s))
-        return;
-    int64_t min_age_s = (int64_t)(b->props.lru_min_age_ms / 1000);
-    if (l->now_s - used_s >= min_age_s)
-        lru_pick_add(l->pick, used_s, rec->size, b->id, name);
-}
+/* The bucket whose names are walked. */
+struct place {
+    const struct look *look;
+    const struct bucket *bucket;
+};
 
-/* On from behind `last`; *more: there are names left. */
-static int walk_some(const struct look *l, const struct bucket *b,
-                     char last[static ATTR_NAME_MAX + 1], bool *more, struct error *err)
+static enum index_answer consider(void *ctx, const char *name, const struct index_record *rec)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(l->mp->index, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, b->id, last, *last != '\0', err);
-    for (unsigned steps = 0; found == 1 && steps < INDEX_STEPS_MAX && !is_stopped(l); steps++) {
-        consider(l, b, index_cursor_name(c), index_cursor_record(c));
-        snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
-        found = index_cursor_next(c, err);
-    }
-    *more = found == 1 && !is_stopped(l);
-    return found < 0 ? found : 0;
+    const struct place *p = ctx;
+    const struct look *l = p->look;
+    int64_t used_s;
+    if (is_stopped(l))
+        return INDEX_END;
+    if (rec->tombstone || rec->pending || rec->job != NULL ||
+        !object_used_at(l->mp, p->bucket->id, name, &used_s))
+        return INDEX_PASS;
+    int64_t min_age_s = (int64_t)(p->bucket->props.lru_min_age_ms / 1000);
+    if (l->now_s - used_s >= min_age_s)
+        lru_pick_add(l->pick, used_s, rec->size, p->bucket->id, name);
+    return INDEX_PASS;
 }
 
 static int walk_buckets(const struct look *l, struct error *err)
@@ -76,10 +69,12 @@ static int walk_buckets(const struct look *l, struct error *err)
     int code = index_check(l->mp->index, err);
     for (size_t i = 0; i < l->state->bmd.count && code == 0; i++) {
         const struct bucket *b = &l->state->bmd.buckets[i];
-        char last[ATTR_NAME_MAX + 1] = "";
-        bool more = b->props.backend != NULL && !b->props.lru_off;
-        while (more && code == 0)
-            code = walk_some(l, b, last, &more, err);
+        struct place place = {.look = l, .bucket = b};
+        struct index_walk w = {.bucket_id = b->id,
+                               .stop = l->stop,
+                               .more = b->props.backend != NULL && !b->props.lru_off};
+        while (w.more && code == 0)
+            code = index_walk(l->mp->index, &w, consider, &place, err);
     }
     return code;
 }

@@ -10,9 +10,10 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/file.h"
+#include "target/index/walk.h"
 #include "target/store/commit.h"
 
-enum { DIR_MODE = 0750, NAMES_AT_ONCE = 1000 };
+enum { DIR_MODE = 0750 };
 
 static bool has_mark(const struct stored *cur, const char *job_id)
 {
@@ -213,49 +214,24 @@ int object_open_marked(struct object_store *s, uint64_t bucket_id, const char *n
 
 /* --- finding what carries a mark -------------------------------------------------------------- */
 
-struct names {
-    struct arena *arena;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-};
-
-/* The next names with the mark behind `last`, which goes along; none left when *more is false. */
-static int collect_marked(struct index *x, uint64_t bucket_id, const char *job_id,
-                          char last[static ATTR_NAME_MAX + 1], struct names *out, bool *more,
-                          struct error *err)
+static bool is_marked(const void *job_id, const char *name, const struct index_record *rec)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int code = index_cursor_open(x, &c, err);
-    if (code != 0)
-        return code;
-    int found = index_cursor_seek(c, bucket_id, last, true, err);
-    size_t steps = 0;
-    for (; found == 1 && out->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX;
-         found = index_cursor_next(c, err)) {
-        const char *job = index_cursor_record(c)->job;
-        snprintf(last, ATTR_NAME_MAX + 1, "%s", index_cursor_name(c));
-        if (job != NULL && strcmp(job, job_id) == 0)
-            out->names[out->count++] = arena_strdup(out->arena, last);
-    }
-    *more = found == 1;
-    return found < 0 ? found : 0;
+    (void)name;
+    return rec->job != NULL && strcmp(rec->job, job_id) == 0;
 }
 
-/* The cursor is closed while fn() runs, so that fn() may write, and a long job does not keep old
- * pages of the index alive. */
+/* fn() may write: no cursor is open while it runs. */
 static int each_marked_in(struct index *x, uint64_t bucket_id, const char *job_id,
                           int (*fn)(void *ctx, const char *name, struct error *err), void *ctx,
                           struct error *err)
 {
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(bucket_id, NULL, is_marked, job_id);
     int code = index_check(x, err);
-    char last[ATTR_NAME_MAX + 1] = "";
-    for (bool more = true; code == 0 && more;) {
-        struct names names = {.arena = arena_new(64 * 1024)};
-        code = collect_marked(x, bucket_id, job_id, last, &names, &more, err);
-        for (size_t i = 0; code == 0 && i < names.count; i++)
-            code = fn(ctx, names.names[i], err);
-        arena_free(names.arena);
+    while (code == 0 && b->walk.more) {
+        code = index_batch_fill(b, x, err);
+        for (size_t i = 0; code == 0 && i < b->count; i++)
+            code = fn(ctx, b->names[i], err);
     }
     return code;
 }

@@ -4,9 +4,7 @@
 
 #include "common/mem.h"
 #include "target/format/ec_manifest.h"
-#include "target/index/index.h"
-
-enum { STEPS_AT_ONCE = 20000 }; /* of one cursor, which keeps old pages alive */
+#include "target/index/walk.h"
 
 static struct summary_row *row_of(struct summary *s, uint64_t bucket_id)
 {
@@ -22,47 +20,29 @@ static struct summary_row *row_of(struct summary *s, uint64_t bucket_id)
     return &s->rows[i];
 }
 
-/* A walk over the names of one bucket in one index. */
-struct walk {
+/* One bucket in one index. */
+struct place {
     const struct summary_env *env;
     struct summary_row *row;
     uint64_t bucket_id; /* of slices, it may be */
-    char last[ATTR_NAME_MAX + 1];
 };
 
-static void count(const struct walk *w, const char *name, const struct index_record *rec)
+static enum index_answer count(void *ctx, const char *name, const struct index_record *rec)
 {
-    struct summary_row *row = w->row;
+    const struct place *p = ctx;
+    struct summary_row *row = p->row;
     row->pending += rec->pending;
     if (rec->tombstone)
-        return;
-    if (ec_is_slices_bucket(w->bucket_id))
+        return INDEX_PASS;
+    if (ec_is_slices_bucket(p->bucket_id))
         row->slices++;
     else
         row->objects++;
     if (!rec->sliced)
         row->bytes += rec->size;
-    else if (w->env != NULL && w->env->acts(w->env->ctx, w->bucket_id, name))
+    else if (p->env != NULL && p->env->acts(p->env->ctx, p->bucket_id, name))
         row->sliced++;
-}
-
-/* On from behind `last`; *more: there are names left. */
-static int sum_some(struct index *x, struct walk *w, bool *more, struct error *err)
-{
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(x, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, w->bucket_id, w->last, *w->last != '\0', err);
-    for (unsigned steps = 0; found == 1 && steps < STEPS_AT_ONCE; steps++) {
-        count(w, index_cursor_name(c), index_cursor_record(c));
-        if (steps + 1 == STEPS_AT_ONCE)
-            snprintf(w->last, sizeof w->last, "%s", index_cursor_name(c));
-        else
-            found = index_cursor_next(c, err);
-    }
-    *more = found == 1;
-    return found < 0 ? found : 0;
+    return INDEX_PASS;
 }
 
 static bool is_wanted(const struct summary_env *env, uint64_t id)
@@ -78,9 +58,10 @@ static int sum_index(struct summary *s, const struct summary_env *env, struct in
     while (code == 0 && (found = index_next_bucket(x, id, &id, err)) == 1) {
         if (!is_wanted(env, id))
             continue;
-        struct walk w = {.env = env, .row = row_of(s, ec_bucket_of_slices(id)), .bucket_id = id};
-        for (bool more = true; code == 0 && more;)
-            code = sum_some(x, &w, &more, err);
+        struct place p = {.env = env, .row = row_of(s, ec_bucket_of_slices(id)), .bucket_id = id};
+        struct index_walk w = {.bucket_id = id, .more = true};
+        while (code == 0 && w.more)
+            code = index_walk(x, &w, count, &p, err);
     }
     return code == 0 && found < 0 ? found : code;
 }

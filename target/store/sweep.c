@@ -14,8 +14,9 @@
 #include "io/file.h"
 #include "io/thread.h"
 #include "target/format/ec_manifest.h"
+#include "target/index/walk.h"
 
-enum { DROP_AT_ONCE = 1000, NAMES_AT_ONCE = 500 };
+enum { DROP_AT_ONCE = 1000 };
 
 /* One look of one kind: fn() on every mountpath, whatever fails on others; the first error. */
 struct look {
@@ -110,34 +111,11 @@ int sweep_dead_buckets(struct object_store *store, const struct cluster_state *s
 
 /* --- old tombstones --------------------------------------------------------------------------- */
 
-struct batch {
-    struct arena *arena;
-    const char *names[NAMES_AT_ONCE];
-    size_t count;
-    char last[ATTR_NAME_MAX + 1]; /* where the next batch goes on */
-    bool more;
-};
-
-/* The cursor is closed before anything is removed, so that it keeps no old pages alive. */
-static int collect_tombstones(struct index *x, uint64_t bucket_id, int64_t older_than_ms,
-                              struct batch *b, const atomic_bool *stop, struct error *err)
+static bool is_old_tombstone(const void *ctx, const char *name, const struct index_record *rec)
 {
-    _cleanup_(index_cursor_closep)
-    struct index_cursor *c = NULL;
-    int found = index_cursor_open(x, &c, err);
-    if (found == 0)
-        found = index_cursor_seek(c, bucket_id, b->last, *b->last != '\0', err);
-    b->count = 0;
-    size_t steps = 0;
-    for (; found == 1 && b->count < NAMES_AT_ONCE && steps++ < INDEX_STEPS_MAX && !*stop;
-         found = index_cursor_next(c, err)) {
-        const struct index_record *rec = index_cursor_record(c);
-        snprintf(b->last, sizeof b->last, "%s", index_cursor_name(c));
-        if (rec->tombstone && !rec->pending && rec->modified_ms < older_than_ms)
-            b->names[b->count++] = arena_strdup(b->arena, b->last);
-    }
-    b->more = found == 1 && !*stop;
-    return found < 0 ? found : 0;
+    const struct look *look = ctx;
+    (void)name;
+    return rec->tombstone && !rec->pending && rec->modified_ms < look->older_than_ms;
 }
 
 /* What has come since it was collected is younger, or took the place of a tombstone alone. */
@@ -148,16 +126,15 @@ static bool is_kept(const struct look *look, uint64_t bucket_id, const char *nam
 }
 
 /* What is wrong with one name is not with the next; what is with the disk, is. */
-static int forget_batch(const struct look *look, uint64_t bucket_id, const struct batch *b,
-                        struct error *err)
+static int forget_batch(const struct look *look, const struct index_batch *b, struct error *err)
 {
     int first = 0;
     for (size_t i = 0; i < b->count && first != E_IO && first != E_NO_SPACE && !*look->stop; i++) {
         struct error why = ERROR_INIT;
-        if (is_kept(look, bucket_id, b->names[i]))
+        if (is_kept(look, b->walk.bucket_id, b->names[i]))
             continue;
-        int code =
-            object_forget_tombstone(look->store, bucket_id, b->names[i], look->older_than_ms, &why);
+        int code = object_forget_tombstone(look->store, b->walk.bucket_id, b->names[i],
+                                           look->older_than_ms, &why);
         look->count->tombstones += code == 0;
         first = first_of(first, code, err, &why);
     }
@@ -167,20 +144,16 @@ static int forget_batch(const struct look *look, uint64_t bucket_id, const struc
 static int sweep_bucket(const struct look *look, struct index *x, uint64_t bucket_id,
                         struct error *err)
 {
-    struct batch *b = xcalloc(1, sizeof *b);
-    b->arena = arena_new(64 * 1024);
-    b->more = true;
+    _cleanup_(index_batch_freep)
+    struct index_batch *b = index_batch_new(bucket_id, look->stop, is_old_tombstone, look);
     int code = 0, first = 0;
-    while (code == 0 && b->more && !*look->stop) {
+    while (code == 0 && b->walk.more) {
         struct error why = ERROR_INIT;
-        arena_reset(b->arena);
-        code = collect_tombstones(x, bucket_id, look->older_than_ms, b, look->stop, &why);
+        code = index_batch_fill(b, x, &why);
         first = first_of(first, code, err, &why);
         if (code == 0)
-            first = first_of(first, forget_batch(look, bucket_id, b, &why), err, &why);
+            first = first_of(first, forget_batch(look, b, &why), err, &why);
     }
-    arena_free(b->arena);
-    free(b);
     return first;
 }
 
