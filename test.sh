@@ -3,12 +3,17 @@
 #
 #   ./test.sh                  all of it
 #   ./test.sh unit blackbox    these suites only, in build/ (also: sim, fuzz, sort, memory)
+#   ./test.sh --fast           before a commit: linters, and unit tests of the folders that changed
 #   ./test.sh --long           what is too long for every day: about 40 minutes on two quiet cores
 #
-#   build/         gcc, release               every suite
+#   build/         gcc, release               every suite (`tree`: linters and the like, here alone)
 #   build-asan/    gcc, address + undefined   unit, sim, and the black-box tests fit for it
 #   build-tsan/    gcc, thread                unit, and the same black-box tests
 #   build-fuzz/    clang, fuzzers             fuzz, for some seconds each
+#
+# --fast says which tests it chooses in tests/fast.py.
+#
+# A test that failed for time alone runs once more, alone (tests/tally.py says what that means).
 #
 # --long runs the suite `long` (tests/long/meson.build) in build/, one test after the other, and each
 # fuzzer for a minute in build-fuzz/ (FUZZ_SECONDS says how long).
@@ -52,10 +57,17 @@ run() {
     local directory=$1 multiplier=$2
     shift 2
     say "testing $directory/"
-    rm -f "$directory"/meson-logs/testlog*.json
+    local log=$directory/meson-logs/testlog.json late
+    rm -f "$directory"/meson-logs/testlog*.json "$directory/meson-logs/again.json"
     meson test -C "$directory" --no-rebuild --print-errorlogs --timeout-multiplier "$multiplier" \
         --num-processes "$jobs" "$@" || true
-    logs+=("$directory/meson-logs/testlog.json")
+    logs+=("$log")
+    mapfile -t late < <([ ! -s "$log" ] || python3 tests/tally.py --late "$log")
+    if [ "${late[*]}" ]; then
+        say "again, alone: ${late[*]}"
+        meson test -C "$directory" --no-rebuild --print-errorlogs --logbase again \
+            --timeout-multiplier "$multiplier" --num-processes 1 "$@" "${late[@]}" || true
+    fi
 }
 
 # Each test of the suite `long` alone, with what it takes said before it begins.
@@ -71,6 +83,16 @@ run_long() {
     done <<<"$plan"
 }
 
+# The tests of what has changed since the branch left main, or since the last commit on main.
+run_fast() {
+    local base names
+    base=$(git merge-base HEAD origin/main 2>/dev/null) || base=HEAD
+    [ "$base" != "$(git rev-parse HEAD)" ] || base=HEAD~1
+    mapfile -t names < <(meson introspect build --tests | python3 tests/fast.py "$base")
+    [ "${names[*]}" ] || fail "there is nothing to test since $base"
+    run build 1 "${names[@]}"
+}
+
 run_fuzzers() {
     export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
     local count
@@ -82,9 +104,11 @@ run_fuzzers() {
 suites=()
 logs=()
 long=
+fast=
 for suite in "$@"; do
     case $suite in
     --long) long=yes ;;
+    --fast) fast=yes ;;
     -*) fail "there is no option $suite; give names of suites, or nothing" ;;
     *) suites+=(--suite "$suite") ;;
     esac
@@ -95,7 +119,12 @@ require_packages $build_packages $test_packages
 export ASAN_OPTIONS=detect_leaks=1:abort_on_error=0 UBSAN_OPTIONS=print_stacktrace=1
 export TSAN_OPTIONS="halt_on_error=0:exitcode=66:suppressions=$PWD/tests/tsan.suppressions"
 
-if [ -n "$long" ]; then
+if [ -n "$fast" ]; then
+    [ "${#suites[@]}$long" = 0 ] || fail "--fast chooses by itself: give it alone"
+    git rev-parse -q --verify HEAD~1 >/dev/null || fail "--fast needs git and a commit to compare with"
+    build build
+    run_fast
+elif [ -n "$long" ]; then
     [ ${#suites[@]} -eq 0 ] || fail "--long runs its own suite: leave '${suites[1]}' out"
     build build
     build build-fuzz

@@ -34,6 +34,36 @@ class Tally(unittest.TestCase):
                 status = tally.main(*paths)
             return status, out.getvalue().splitlines()[-1]
 
+    def run_with_again(self, first, again):
+        """The same for one log of [(name, result, text)] and its second run."""
+        with tempfile.TemporaryDirectory(prefix="dfc-tally-") as d:
+            for name, rows in (("testlog.json", first), ("again.json", again)):
+                with open(os.path.join(d, name), "w", encoding="utf-8") as f:
+                    f.writelines(json.dumps({"name": f"dfc:unit / {n}", "result": result,
+                                             "duration": 1, "stdout": text}) + "\n"
+                                 for n, result, text in rows)
+            path = os.path.join(d, "testlog.json")
+            with contextlib.redirect_stdout(io.StringIO()) as out:
+                status = tally.main(os.devnull, path)
+            return tally.late(path), status, out.getvalue().splitlines()[-1]
+
+    def test_time_alone_is_repeated(self):
+        late = "not ok  test_a: a thing: not within 60 s\n        x.py:1\nok      test_b (0.1 s)\n"
+        self.assertEqual(self.run_with_again([("a", "FAIL", late)], [("a", "OK", "")]),
+                         (["a"], 0, "1 passed, 0 failed, 0 skipped"))
+        self.assertEqual(self.run_with_again([("a", "TIMEOUT", "")], [("a", "FAIL", "")]),
+                         (["a"], 1, "0 passed, 1 failed, 0 skipped"))
+
+    def test_nothing_else_is_repeated(self):
+        for result, text in (("FAIL", "not ok  test_a: other bytes\n"),
+                             ("FAIL", "not ok  test_a: a: not within 60 s\nnot ok  test_b: bad\n"),
+                             ("FAIL", "[  FAILED  ] test_a\n"), ("FAIL", ""),
+                             ("TIMEOUT", "not ok  test_a: other bytes\n"),
+                             ("FAIL", "not ok  test_a: a: not within 60 s\n"
+                                      "WARNING: ThreadSanitizer: data race\n")):
+            self.assertEqual(self.run_with_again([("a", result, text)], [("a", "OK", "")]),
+                             ([], 1, "0 passed, 1 failed, 0 skipped"), text)
+
     def test_adds_up(self):
         self.assertEqual(self.run_tally({"a": "OK", "b": "OK"}, {"a": "OK"}),
                          (0, "3 passed, 0 failed, 0 skipped"))

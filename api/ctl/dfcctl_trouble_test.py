@@ -126,7 +126,7 @@ class Trouble(Case):
         while self.mock.steps and time.monotonic() < deadline:
             select.select([], [], [], 0.01)
         p.send_signal(signal.SIGINT)
-        out, err = p.communicate(timeout=30 * SLOW)
+        _, err = p.communicate(timeout=30 * SLOW)
         self.assertEqual((p.returncode, self.files()), (130, []), err)
 
     def test_interrupt_of_standard_input(self):
@@ -135,10 +135,10 @@ class Trouble(Case):
         p.stdin.flush()
         deadline = time.monotonic() + 30 * SLOW
         while time.monotonic() < deadline:  # until it waits for more
-            with open("/proc/%d/wchan" % p.pid) as f:
+            with open("/proc/%d/wchan" % p.pid, encoding="ascii") as f:
                 if "pipe" in f.read():
                     break
-            with open("/proc/%d/stat" % p.pid) as f:
+            with open("/proc/%d/stat" % p.pid, encoding="ascii") as f:
                 if f.read().rsplit(") ", 1)[1][0] == "S":
                     break
         p.send_signal(signal.SIGINT)

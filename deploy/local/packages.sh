@@ -1,9 +1,10 @@
 # Debian packages, for quickstart.sh and test.sh (sourced).
+# shellcheck shell=bash disable=SC2034
 
 build_packages="gcc libc6-dev pkgconf meson ninja-build python3 ca-certificates
     libmicrohttpd-dev libcurl4-openssl-dev libjansson-dev libuv1-dev liburing-dev liblmdb-dev
     libxxhash-dev libssl-dev libisal-dev libyaml-dev zlib1g-dev libzstd-dev liblz4-dev libexpat1-dev"
-test_packages="libcmocka-dev clang-14 clang-format-14 libclang-rt-14-dev ccache valgrind
+test_packages="libcmocka-dev clang-14 clang-format-14 clang-tidy-14 libclang-rt-14-dev shellcheck flake8 pylint gcovr ccache valgrind
     libfuse3-dev fuse3 e2fsprogs xfsprogs btrfs-progs iptables iproute2 etcd-server ceph-mon ceph-osd radosgw docker.io docker-compose debootstrap
     curl python3-requests python3-urllib3 python3-venv"
 
@@ -58,7 +59,7 @@ configure_build() {
     fi
     rm -rf "$directory"
     meson setup "$directory" "$@" >/dev/null || {
-        cat "$directory/meson-logs/meson-log.txt" 2>/dev/null | tail -n 30
+        tail -n 30 "$directory/meson-logs/meson-log.txt" 2>/dev/null
         fail "meson could not configure $directory"
     }
 }

@@ -71,9 +71,9 @@ class Bench:
             return
         filled = {side: self.fill(c, size) for side, c in self.clusters.items()}
         sides = {side: lambda c=c, side=side: self.run(
-                     c, mode="get", paths=filled[side][0], requests=count,
-                     connections=self.args.connections, **options)
-                 for side, c in self.clusters.items()}
+            c, mode="get", paths=filled[side][0], requests=count,
+            connections=self.args.connections, **options)
+            for side, c in self.clusters.items()}
         self.add(f"{call} {size_name}", benchlib.interleave(sides, self.args.rounds, warm_up))
         for side, c in self.clusters.items():
             c.remove_place(filled[side][1])

@@ -12,7 +12,7 @@ import random
 import tempfile
 
 from cold_lib import QUICK, metric, run_job
-from lib import Ports, check, end_on_signals, equal, in_parallel, main, skip, wait_for
+from lib import Ports, check, end_on_signals, equal, in_parallel, main, skip
 
 import ceph_rgw
 

@@ -7,7 +7,7 @@ go first is shown by target/store/evict_test.c."""
 import os
 import sys
 
-from lib import ROOT, check, equal, in_parallel, main, wait_for
+from lib import ROOT, equal, in_parallel, main, wait_for
 
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402

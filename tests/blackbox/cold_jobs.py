@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Jobs that bring objects here and let them go: prefetch, evict, download."""
 
-import hashlib
 import os
 import sys
 import threading

@@ -6,7 +6,7 @@ import io
 import tarfile
 
 from cold_lib import QUICK, FakeS3, metric, run_job
-from lib import check, equal, in_parallel, main, wait_for
+from lib import check, equal, in_parallel, main
 
 S3, WEB = FakeS3(page_max=7), FakeS3(plain=True)
 SHARDS = [f"set/{i:02d}.tar" for i in range(40)]

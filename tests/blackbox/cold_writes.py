@@ -103,7 +103,7 @@ def test_over_what_is_cached(c):
 
 def test_what_is_refused_here_never_gets_there(c):
     put(c, "s3", "refused", b"x", {"Dfc-Checksum-Type": "md5", "Dfc-Checksum-Value": "0" * 32}
-          ).expect(422, "checksum_mismatch")
+        ).expect(422, "checksum_mismatch")
     equal(S3.count("pre/refused"), 0, "requests")
 
 

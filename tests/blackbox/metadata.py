@@ -135,7 +135,6 @@ def check_all(c, objects, when):
             meta.check(patient(c, "GET", bucket, name)[0].expect(200), f"{bucket}/{name} {when}")
             meta.check(c.object("HEAD", bucket, name, **options).expect(200), f"{bucket}/{name} {when}")
 
-
     for bucket, name in c.encoded:
         reply = patient(c, "GET", bucket, name)[0].expect(200)
         equal(reply.headers["Content-Encoding"], "gzip", f"Content-Encoding of {bucket}/{name} {when}")
@@ -174,7 +173,7 @@ def test_all_owners_have_the_same(c):
 
 
 def test_renamed(c):
-    for (bucket, name), meta in list(c.objects.items()):
+    for bucket, name in list(c.objects):
         rename(c, bucket, name, name + "/r").expect(204)
         c.objects[bucket, name + "/r"] = c.objects.pop((bucket, name))
     check_all(c, c.objects, "renamed")

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-from lib import BUILD, Cluster, Failed, check, equal, end_on_signals, skip, wait_for
+from lib import Cluster, check, equal, end_on_signals, skip, wait_for
 
 CREATE = {"action": "create"}
 

@@ -23,7 +23,7 @@ from nemesis_faults import FAULTS, pick
 
 sys.path.insert(0, os.path.join(ROOT, "deploy", "local"))
 
-from localcluster.process import Process
+from localcluster.process import Process  # noqa: E402
 
 HOLD_SECONDS = (0.05, 3.5)  # around the time after which a node is called unreachable
 SPREAD_SECONDS = 2.0  # within which the steps of a plan begin

@@ -117,7 +117,7 @@ class Scene:
         reply, operation.begin, end = self.ask(method, node, body, headers)
         done = reply is not None and reply.status in (200, 204)
         if reply is not None and reply.status == 412:
-            operation, end = refused(operation.need, operation.begin, end), end
+            operation = refused(operation.need, operation.begin, end)
         elif reply is not None and reply.status == 404 and reply.json()["code"] == "object_not_found":
             operation = missing(operation.begin, end)
         elif reply is not None and not done and reply.json()["code"] in REFUSED:

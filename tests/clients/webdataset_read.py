@@ -15,7 +15,7 @@ import threading
 import venv
 
 import frame
-from lib import BUILD, WAIT_SECONDS, Failed, check, equal, main, skip, wait_for
+from lib import BUILD, WAIT_SECONDS, Failed, check, equal, main, skip
 
 PACKAGE = "webdataset==1.0.2"
 AWAY_SECONDS = 4

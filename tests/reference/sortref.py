@@ -431,7 +431,7 @@ def natural_key(name):
 
 
 NUMBERS = {"int": (rb"[+-]?[0-9]+", int), "float": (rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
-                                                  float)}
+                                                    float)}
 
 
 def content_key(record, algorithm):

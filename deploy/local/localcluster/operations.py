@@ -11,7 +11,7 @@ import signal
 import subprocess
 
 from . import ClusterError, layout as layouts, probe
-from .process import Process, end_of_log, spawn, wait_until
+from .process import end_of_log, spawn, wait_until
 
 
 def no_cluster(directory):

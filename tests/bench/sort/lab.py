@@ -51,7 +51,7 @@ class Disk:
 
     def moved(self):
         """Bytes that were read and written, by the block device."""
-        fields = pathlib.Path(self.stat).read_text().split()
+        fields = pathlib.Path(self.stat).read_text(encoding="ascii").split()
         return (int(fields[2]) + int(fields[6])) * 512
 
     def forget(self):
