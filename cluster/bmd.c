@@ -1,9 +1,10 @@
-#include "cluster/parts.h"
+#include "cluster/bmd.h"
 
 #include <string.h>
 
 #include "cluster/document.h"
-#include "cluster/lower.h"
+#include "cluster/json_items.h"
+#include "cluster/names.h"
 #include "common/jsonx.h"
 
 static size_t bmd_find(const struct bmd *b, const char *name, bool *found)
@@ -26,6 +27,11 @@ const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id)
             return &b->buckets[i];
     }
     return NULL;
+}
+
+bool bucket_has_copies(const struct bucket *b)
+{
+    return b->props.copies > 1 || bucket_has_surplus(b);
 }
 
 bool bmd_has_copies(const struct bmd *b)
@@ -108,7 +114,7 @@ json_t *bucket_to_json(const struct bucket *b)
         json_object_set_new(doc, "filled", json_integer(b->filled));
         json_object_set_new(doc, "raised", json_integer((json_int_t)b->raised));
     }
-    if (lower_is_open(b)) {
+    if (bucket_has_surplus(b)) {
         json_object_set_new(doc, "lowered_from", json_integer(b->lowered_from));
         json_object_set_new(doc, "lowered", json_integer((json_int_t)b->lowered));
     }

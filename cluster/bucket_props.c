@@ -1,4 +1,4 @@
-#include "cluster/parts.h"
+#include "cluster/bucket_props.h"
 
 #include <string.h>
 

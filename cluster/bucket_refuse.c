@@ -1,11 +1,4 @@
-#include "cluster/state.h"
-
-#include "cluster/lower.h"
-
-bool bucket_has_copies(const struct bucket *b)
-{
-    return b->props.copies > 1 || lower_is_open(b);
-}
+#include "cluster/bucket_refuse.h"
 
 int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err)
 {

@@ -206,7 +206,7 @@ int command_copies_lowered(const struct cluster_state *s, const struct command *
 {
     const struct bucket *known = bmd_bucket_by_id(&s->bmd, cmd->fence.bucket_id);
     struct bmd m;
-    if (known != NULL && !lower_is_open(known))
+    if (known != NULL && !bucket_has_surplus(known))
         return command_keep(s, next);
     int r = lower_check_fence(s, &cmd->fence, err);
     if (r != 0)

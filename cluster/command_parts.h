@@ -4,7 +4,7 @@
 
 #include "cluster/command.h"
 #include "cluster/document.h"
-#include "cluster/parts.h"
+#include "cluster/smap_change.h"
 
 typedef int command_fn(const struct cluster_state *s, const struct command *cmd,
                        const struct cluster_state **next, struct error *err);

@@ -1,8 +1,9 @@
-#include "cluster/parts.h"
+#include "cluster/config.h"
 
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/json_items.h"
 #include "common/jsonx.h"
 
 static size_t config_find(const struct cluster_config *c, const char *name, bool *found)

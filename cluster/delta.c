@@ -4,7 +4,8 @@
 
 #include "cluster/document.h"
 #include "cluster/layout.h"
-#include "cluster/parts.h"
+#include "cluster/json_items.h"
+#include "cluster/smap_change.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

@@ -3,7 +3,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cluster/parts.h"
+#include "cluster/json_items.h"
+#include "cluster/names.h"
 #include "common/buf.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -71,6 +71,7 @@ int job_from_json(json_t *doc, struct job **out, struct error *err);
 
 const char *job_state_name(enum job_state s);
 int job_state_from_name(const char *name, enum job_state *s, struct error *err);
+bool job_equal(const struct job *a, const struct job *b);
 bool job_may_move(enum job_state from, enum job_state to);
 bool job_ended(enum job_state s);
 /* It goes on without this participant. */

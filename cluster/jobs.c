@@ -1,8 +1,9 @@
-#include "cluster/parts.h"
+#include "cluster/jobs.h"
 
 #include <string.h>
 
 #include "cluster/document.h"
+#include "cluster/json_items.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

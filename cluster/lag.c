@@ -4,7 +4,7 @@
 
 #include "cluster/layout.h"
 #include "cluster/lower.h"
-#include "cluster/parts.h"
+#include "cluster/smap_change.h"
 
 static void misses(struct node *n, uint64_t since)
 {

@@ -3,7 +3,8 @@
 #include <string.h>
 
 #include "cluster/document.h"
-#include "cluster/parts.h"
+#include "cluster/json_items.h"
+#include "cluster/names.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "hrw/hrw.h"

@@ -28,7 +28,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/smap.h"
 
 enum {
     LAYOUTS_MAX = 16,

@@ -43,7 +43,7 @@ void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t befo
 {
     if (b->props.copies < before && b->lowered_from < before)
         b->lowered_from = before;
-    if (lower_is_open(b) && b->props.copies != before)
+    if (bucket_has_surplus(b) && b->props.copies != before)
         b->lowered = s->bmd.version + 1;
     if (b->filled > b->props.copies)
         b->filled = b->props.copies;
@@ -51,7 +51,7 @@ void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t befo
 
 bool lower_may_end(const struct cluster_state *s, const struct bucket *b)
 {
-    return lower_is_open(b) && b->filled == b->props.copies && layout_is_settled(&s->smap) &&
+    return bucket_has_surplus(b) && b->filled == b->props.copies && layout_is_settled(&s->smap) &&
            find_wanting(s) == NULL;
 }
 
@@ -80,7 +80,7 @@ struct lower_fence lower_fence(const struct cluster_state *s, const struct bucke
 int lower_check_fence(const struct cluster_state *s, const struct lower_fence *f, struct error *err)
 {
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, f->bucket_id);
-    if (b == NULL || !lower_is_open(b) || b->lowered != f->lowered)
+    if (b == NULL || !bucket_has_surplus(b) || b->lowered != f->lowered)
         return error_set(
             err, E_STALE_MAP,
             "the bucket's copies have changed, or it was destroyed: a later job continues");
@@ -135,5 +135,5 @@ bool lower_shows(const struct cluster_state *s, const struct bucket *b, const ch
 bool lower_is_stray(const struct cluster_state *s, const struct bucket *b, const char *name,
                     const char *id)
 {
-    return lower_is_open(b) && !lower_shows(s, b, name, id);
+    return bucket_has_surplus(b) && !lower_shows(s, b, name, id);
 }

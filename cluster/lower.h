@@ -29,11 +29,6 @@
 int lower_check(const struct cluster_state *s, struct error *err);
 /* `b` has other copies than `before` by the next bmd: fewer, or more while there may be strays. */
 void lower_follow(const struct cluster_state *s, struct bucket *b, uint32_t before);
-/* May there be strays of this bucket? */
-static inline bool lower_is_open(const struct bucket *b)
-{
-    return b->lowered_from > 0;
-}
 /* Is there something to be removed, and can all be asked about it?  All targets are there, lag in
  * nothing, and nothing is on its way to owners; nor do they wait for what a raise gives them. */
 bool lower_may_end(const struct cluster_state *s, const struct bucket *b);

@@ -124,11 +124,11 @@ static void it_is_remembered_until_a_job_has_removed_what_is_too_many(void **unu
     assert_int_equal(bucket()->lowered_from, 3);
     assert_true(fence().lowered > first.lowered);
     assert_int_equal(mirrored_for(first), E_STALE_MAP); /* it knew of the first time only */
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     assert_true(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 2);
     mirrored();
-    assert_false(lower_is_open(bucket()));
+    assert_false(bucket_has_surplus(bucket()));
     assert_false(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 1);
 }
@@ -144,8 +144,8 @@ static void one_bucket_ends_without_another(void **unused)
     const struct lower_fence first = fence();
     apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "c", .patch = patch});
     assert_int_equal(mirrored_for(lower_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
-    assert_false(lower_is_open(bmd_bucket(&s->bmd, "c")));
-    assert_true(lower_is_open(bucket()));
+    assert_false(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
+    assert_true(bucket_has_surplus(bucket()));
     assert_false(lag_lets_forget(s));                        /* of any bucket */
     assert_int_equal(lower_check_fence(s, &first, NULL), 0); /* nor is its job overtaken */
     mirrored();
@@ -233,7 +233,7 @@ static void more_copies_than_targets_become_as_many(void **unused)
     filled();
     assert_int_equal(try_copies(4, NULL), 0);
     mirrored();
-    assert_false(lower_is_open(bucket()));
+    assert_false(bucket_has_surplus(bucket()));
 }
 
 static void raised_again_it_ends_after_that(void **unused)
@@ -246,11 +246,11 @@ static void raised_again_it_ends_after_that(void **unused)
     assert_int_equal(bucket()->filled, 1);
     assert_false(lower_may_end(s, bucket()));
     mirrored();
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     filled();
     assert_true(lower_may_end(s, bucket()));
     mirrored();
-    assert_false(lower_is_open(bucket()));
+    assert_false(bucket_has_surplus(bucket()));
 }
 
 static void it_does_not_end_while_one_is_away_that_may_have_more(void **unused)
@@ -260,16 +260,16 @@ static void it_does_not_end_while_one_is_away_that_may_have_more(void **unused)
     const struct lower_fence before = fence();
     set("t2", NODE_UNREACHABLE);
     mirrored();
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     set("t2", NODE_ACTIVE); /* it lags, though no bucket keeps several copies */
     assert_int_equal(smap_node(&s->smap, "t2")->lag, LAG_MISSED);
     mirrored();
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     repaired();
     assert_int_equal(mirrored_for(before), E_STALE_MAP);
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     mirrored();
-    assert_false(lower_is_open(bucket()));
+    assert_false(bucket_has_surplus(bucket()));
 }
 
 static void deletions_are_remembered_meanwhile(void **unused)
@@ -355,7 +355,7 @@ static void one_that_joins_leaves_strays_to_the_job(void **unused)
     }
     assert_in_range(moved, 1, 7);
     mirrored();
-    assert_true(lower_is_open(bucket()));
+    assert_true(bucket_has_surplus(bucket()));
     apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
     assert_int_equal(strays("a"), 4);
     assert_true(lower_may_end(s, bucket()));
@@ -400,7 +400,7 @@ static void a_restore_changes_no_copies(void **unused)
     assert_int_equal(try_restore(three, "set copies to 3 first"), E_PRECONDITION);
     mirrored();
     assert_int_equal(try_restore(two, NULL), 0);
-    assert_false(lower_is_open(bucket())); /* as it is now, not as it was */
+    assert_false(bucket_has_surplus(bucket())); /* as it is now, not as it was */
     assert_int_equal(fence().lowered, 0);
     assert_int_equal(try_copies(3, NULL), 0);
     const uint64_t raised = bucket()->raised;

@@ -1,6 +1,4 @@
-/* What may be called what.  A bucket's and a node's name go into URLs, file names and metric
- * labels, so they are plain; an object's name is the user's and may be nearly anything. */
-#include "cluster/state.h"
+#include "cluster/names.h"
 
 #include <string.h>
 

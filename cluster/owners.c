@@ -262,7 +262,7 @@ size_t owners_former(const struct cluster_state *s, const struct bucket *b, cons
     const struct node *had[OWNERS_ASKED_MAX];
     struct owners o;
     size_t count = 0;
-    if (!lower_is_open(b))
+    if (!bucket_has_surplus(b))
         return 0;
     owners_of(s, b, name, &o);
     size_t found = smap_owners(&s->smap, b->id, name, b->lowered_from, had);

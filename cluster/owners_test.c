@@ -279,7 +279,7 @@ static void list_good(struct world *w)
         for (size_t i = 0; i < w->s->smap.count; i++) {
             const struct node *n = &w->s->smap.nodes[i];
             bool shows =
-                !lower_is_open(bucket(w)) || lower_shows(w->s, bucket(w), names[name], n->id);
+                !bucket_has_surplus(bucket(w)) || lower_shows(w->s, bucket(w), names[name], n->id);
             if (n->state == NODE_ACTIVE && n->lag != LAG_MISSED && node_is_present(n) && shows)
                 version = greatest(w, name, &n, 1, version);
         }

@@ -102,7 +102,7 @@ static void say_copies(const struct cluster_state *s, const struct bucket *b, st
         buf_printf(out, "copies were raised from %u to %u, and a repair is to make them", b->filled,
                    b->props.copies);
     }
-    if (lower_is_open(b)) {
+    if (bucket_has_surplus(b)) {
         next_reason(out);
         buf_printf(out, "copies were lowered from %u to %u, and the others are to be removed",
                    b->lowered_from, b->props.copies);

@@ -1,7 +1,6 @@
 #include "cluster/quorum.h"
 
 #include "cluster/lag.h"
-#include "cluster/parts.h"
 
 static size_t majority(size_t count)
 {

@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "cluster/document.h"
-#include "cluster/parts.h"
+#include "cluster/json_items.h"
+#include "cluster/smap_change.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 
@@ -159,24 +160,6 @@ json_t *state_part_to_json(const struct cluster_state *s, const char *part)
     if (strcmp(part, "jobs") == 0)
         return jobs_to_json(&s->jobs);
     return NULL;
-}
-
-int json_present(const void *value, const char *path, const char *field, struct error *err)
-{
-    if (value != NULL)
-        return 0;
-    return error_set(err, E_JSON, "field '%s%s%s' is missing", path, path[0] != '\0' ? "." : "",
-                     field);
-}
-
-int json_item(json_t *array, const char *path, size_t n, json_t **out, char item_path[static 64],
-              struct error *err)
-{
-    snprintf(item_path, 64, "%s[%zu]", path, n);
-    *out = json_array_get(array, n);
-    if (json_is_object(*out))
-        return 0;
-    return error_set(err, E_JSON, "field '%s' must be an object", item_path);
 }
 
 static int state_head_from_json(json_t *doc, struct cluster_state *s, struct error *err)

@@ -1,7 +1,8 @@
-#include "cluster/state.h"
+#include "cluster/state_holder.h"
 
 #include <pthread.h>
 
+#include "cluster/state.h"
 #include "common/mem.h"
 
 /* The lock covers a pointer and its count, never any work. */

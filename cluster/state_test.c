@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "cluster/random_command.h"
+#include "cluster/state_holder.h"
 #include "common/jsonx.h"
 
 static char *text_of(const struct cluster_state *s)

@@ -13,6 +13,9 @@ A folder whose drawing stands under '## Rooms' has rooms: the drawing begins wit
 room includes itself and what stands in lower rows.  Files of the folder itself wire all rooms;
 unit tests, fuzzers and testing/ include any.
 
+The folders of WITHOUT_CIRCLES have none: there foo.c and foo.h are one module, an inner header
+(foo_parts.h) belongs to foo, and no chain of includes leads from a module back to itself.
+
 It also looks that every .c begins with its own header where it has one, that headers have #pragma
 once, and that no file holds a mark of unfinished work.
 """
@@ -29,6 +32,7 @@ TESTING = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
 FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CLIENTS_ENGINES = {("api/ctl", "sort")}
+WITHOUT_CIRCLES = ("cluster",)
 MARKS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 TEXTS = (".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".map", "")
 
@@ -160,6 +164,36 @@ def check_rooms(rooms, path, text):
                        f"{found.group(1)}: {objection}")
 
 
+def module_of(path):
+    return re.sub(r"(?:_parts)?\.[ch]$", "", path)
+
+
+def modules_of(root, folder, paths):
+    """{module: modules of the folder that it includes}"""
+    uses = {}
+    for path in paths:
+        if not path.startswith(folder + "/") or not path.endswith((".c", ".h")):
+            continue
+        if not TESTING.search(path):
+            included = {module_of(name) for name in INCLUDE.findall(read(root, path))
+                        if name.startswith(folder + "/")}
+            uses.setdefault(module_of(path), set()).update(included - {module_of(path)})
+    return uses
+
+
+def check_circles(root, folder, paths):
+    """Modules that include none of the rest, or that none of the rest includes, are taken away."""
+    uses = modules_of(root, folder, paths)
+    while True:
+        used = set().union(*uses.values()) if uses else set()
+        on_circle = {module for module in uses if uses[module] & uses.keys() and module in used}
+        if len(on_circle) == len(uses):
+            break
+        uses = {module: uses[module] for module in on_circle}
+    if uses:
+        yield f"{folder}/: a circle of includes: {', '.join(sorted(uses))}"
+
+
 def check_own_header(root, path, text):
     """Directly, or by an inner header of its folder that includes it."""
     own = re.sub(r"\.c$", ".h", path)
@@ -196,7 +230,9 @@ def check(root):
     rule = Rule(drawing.group(1))
     rooms = rooms_of(architecture)
     paths = list(files_of(root))
-    return [wrong for path in paths for wrong in check_file(rule, rooms, root, path)], len(paths)
+    wrong = [wrong for path in paths for wrong in check_file(rule, rooms, root, path)]
+    wrong += [one for folder in WITHOUT_CIRCLES for one in check_circles(root, folder, paths)]
+    return wrong, len(paths)
 
 
 def main(args):

@@ -20,6 +20,7 @@ text
  ======= the HTTP contract =======
  daemons   proxy/  target/
  engines   sort/
+ model     cluster/
  ground    common/
 ```
 
@@ -38,7 +39,8 @@ class Layers(unittest.TestCase):
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
             tree = {"docs/ARCHITECTURE.md": DRAWING}
             for folder in ("api/ctl", "api", "proxy", "target", "target/http", "target/store",
-                           "target/testing", "sort", "common", "tests"):
+                           "target/testing", "sort", "cluster", "common",
+                           "tests"):
                 tree[f"{folder}/a.h"] = "#pragma once\n"
             for name, text in files.items():
                 tree[name.replace("__", "/") + ".c"] = text
@@ -71,6 +73,14 @@ class Layers(unittest.TestCase):
         self.one("only tests include", target__main='#include "target/testing/a.h"\n')
         self.one("the room cellar/ is not in the drawing",
                  target__cellar__x='#include "target/store/a.h"\n')
+
+    def test_finds_circles(self):
+        below = '#include "cluster/a.h"\n'
+        self.assertEqual([], self.objections(cluster__x=below, cluster__x_test=below))
+        self.one("a circle of includes: cluster/x, cluster/y",
+                 cluster__x='#include "cluster/y.h"\n',
+                 cluster__y=below + '#include "cluster/x.h"\n',
+                 cluster__above='#include "cluster/x.h"\n')
 
     def test_names_the_arrow(self):
         self.one("common/x.c:2: common/ -> proxy/: an include points down",

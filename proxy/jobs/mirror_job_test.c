@@ -107,7 +107,7 @@ static void stop(enum job_state as)
 
 static bool is_open(void)
 {
-    return lower_is_open(bmd_bucket(&s->bmd, "b"));
+    return bucket_has_surplus(bmd_bucket(&s->bmd, "b"));
 }
 
 static void what_is_lowered_is_removed_and_forgotten(void **unused)
@@ -178,7 +178,7 @@ static void each_bucket_ends_by_itself(void **unused)
     assert_true(names_bucket(last(), "'c'"));
     finish();
     assert_next(WALL_MS, CMD_COPIES_LOWERED);
-    assert_false(lower_is_open(bmd_bucket(&s->bmd, "c")));
+    assert_false(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
     assert_true(is_open());
     assert_next(WALL_MS, CMD_JOB_CREATE);
     assert_true(names_bucket(last(), "'d'"));
@@ -204,7 +204,7 @@ static void what_happens_to_another_bucket_overtakes_no_job(void **unused)
     finish();
     assert_next(WALL_MS, CMD_COPIES_LOWERED);
     assert_false(is_open());
-    assert_true(lower_is_open(bmd_bucket(&s->bmd, "c")));
+    assert_true(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
     assert_next(WALL_MS, CMD_JOB_CREATE);
     apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "c"});
     assert_int_equal(mirror_job_fits(last(), s, NULL), E_ABORTED);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "cluster/state.h"
+#include "cluster/state_holder.h"
 #include "io/loop.h"
 #include "net/client/client.h"
 

@@ -22,6 +22,7 @@
 
 #include "cluster/command.h"
 #include "cluster/state.h"
+#include "cluster/state_holder.h"
 #include "io/loop.h"
 #include "net/client/client.h"
 #include "net/http/server.h"

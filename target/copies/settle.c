@@ -167,7 +167,7 @@ static const struct node *acting_of(struct target *t, const struct cluster_state
         return NULL;
     }
     owners_of(s, b, n->name, &o);
-    if (lower_is_open(b) && !owners_has(&o, t->id)) { /* a stray, which nobody asks for */
+    if (bucket_has_surplus(b) && !owners_has(&o, t->id)) { /* a stray, which nobody asks for */
         unsettled_settle(t->copies->unsettled, n->bucket_id, n->name, &n->version);
         return NULL;
     }

@@ -156,7 +156,7 @@ static int fill_page(struct target *t, struct list_request *list, struct list_pa
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     struct shown shown = {
         .state = s, .bucket = bmd_bucket_by_id(&s->bmd, list->bucket_id), .self = t->id};
-    if (shown.bucket != NULL && lower_is_open(shown.bucket)) {
+    if (shown.bucket != NULL && bucket_has_surplus(shown.bucket)) {
         list->shows = shows;
         list->ctx = &shown;
     }

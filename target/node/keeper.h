@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "cluster/state.h"
+#include "cluster/state_holder.h"
 #include "target/disk/mountpaths.h"
 
 struct keeper;

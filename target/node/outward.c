@@ -5,6 +5,7 @@
 
 #include "cluster/inner.h"
 #include "cluster/state.h"
+#include "cluster/state_holder.h"
 #include "common/address.h"
 #include "common/log.h"
 

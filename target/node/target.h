@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "cluster/state.h"
+#include "cluster/state_holder.h"
 #include "common/metrics.h"
 #include "ec/read.h"
 #include "io/loop.h"

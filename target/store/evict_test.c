@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 
+#include "cluster/state_holder.h"
 #include "common/clock.h"
 #include "target/format/object_path.h"
 

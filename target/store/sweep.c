@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "cluster/lag.h"
+#include "cluster/state_holder.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"

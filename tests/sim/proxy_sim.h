@@ -3,6 +3,7 @@
 #pragma once
 
 #include "cluster/membership.h"
+#include "cluster/state_holder.h"
 #include "proxy/metastore/election.h"
 #include "proxy/metastore/etcd_documents.h"
 #include "proxy/primary/follower_plan.h"

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cluster/lease.h"
+#include "cluster/state_holder.h"
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
 #include "target/node/member_plan.h"
