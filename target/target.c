@@ -302,6 +302,7 @@ static int start_mountpaths(struct target *t, struct error *err)
         .lost_ok = t->params.mountpath_lost_ok,
         .missing_ok = t->params.mountpath_missing_ok,
         .close_wait_ms = t->params.mountpath_close_wait,
+        .joined_only = *t->params.join == '\0',
     };
     return mountpaths_open(&config, &t->mountpaths, err);
 }

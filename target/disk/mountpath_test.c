@@ -146,6 +146,23 @@ static void test_another_clusters_is_refused(void **state)
     assert_string_equal(mountpaths_cluster(fx.mountpaths), "c-1");
 }
 
+static void test_without_a_cluster_nothing_is_formatted(void **state)
+{
+    (void)state;
+    const struct mountpaths_config config = {.joined_only = true};
+    run("mkdir -p A", "mp1", "");
+    assert_refused("1,2", config, "has not joined before");
+    run("test ! -e A/.dfc && test ! -e B", "mp1", "mp2");
+    fixture_open_with("1", (struct mountpaths_config){0});
+    fixture_close();
+    assert_refused("1,2", config, "has not joined before"); /* formatted, and never let in */
+    run("test ! -e A", "mp2", "");
+    fixture_open_with("1", (struct mountpaths_config){0});
+    assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-1", NULL), 0);
+    fixture_close();
+    fixture_open_with("1,2", config);
+}
+
 static void test_a_missing_one_is_missed(void **state)
 {
     (void)state;
@@ -575,6 +592,7 @@ int main(void)
         closed_test(test_two_daemons_never_share_one),
         closed_test(test_copies_and_moved_ones_are_refused),
         closed_test(test_another_clusters_is_refused),
+        closed_test(test_without_a_cluster_nothing_is_formatted),
         closed_test(test_a_missing_one_is_missed),
         closed_test(test_one_that_is_not_named_is_remembered),
         closed_test(test_a_missing_one_may_be_disabled),

@@ -46,6 +46,7 @@ struct mountpaths_config {
     bool lost_ok;
     uint64_t close_wait_ms; /* that enable waits for who still holds what was disabled */
     bool missing_ok;        /* start with those that are missing disabled */
+    bool joined_only; /* refuse, before a disk is touched, if no mountpath has joined a cluster */
 };
 
 /* Opens those of the list and those that the roster remembers, checks that they belong together,

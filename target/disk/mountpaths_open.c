@@ -490,14 +490,25 @@ static int agree(struct opening *o, struct error *err)
     return 0;
 }
 
+/* A target that cannot join must not format a directory: a corrected start may name another one. */
+static int check_joined(const struct opening *o, struct error *err)
+{
+    if (!o->config->joined_only || any_joined(o))
+        return 0;
+    return error_set(err, E_INVALID,
+                     "--join is empty, and this target has not joined before; no mountpath was "
+                     "touched");
+}
+
 static int open_steps(struct opening *o, struct error *err)
 {
     int code = look_at_list(o, err);
     if (code != 0)
         return code;
     look_at_members(o);
-    if ((code = check_apart(o, err)) != 0 || (code = open_wanted(o, err)) != 0 ||
-        (code = check_together(o, err)) != 0 || (code = bring_up(o, err)) != 0)
+    if ((code = check_joined(o, err)) != 0 || (code = check_apart(o, err)) != 0 ||
+        (code = open_wanted(o, err)) != 0 || (code = check_together(o, err)) != 0 ||
+        (code = bring_up(o, err)) != 0)
         return code;
     return agree(o, err);
 }
