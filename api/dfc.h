@@ -28,7 +28,7 @@
  * ends the program when the C library has no memory for its own few small blocks.
  *
  * DOCUMENTS.  Cluster, node, bucket and job documents are handed over as the JSON text that the
- * cluster sent (docs/http.md shows their fields, which grow over time). */
+ * cluster sent (docs/reference/http.md shows their fields, which grow over time). */
 #pragma once
 
 #include <stdbool.h>
@@ -62,7 +62,7 @@ enum dfc_result {
 struct dfc_error {
     int result;          /* enum dfc_result */
     int status;          /* HTTP status of the reply; 0 where there was none */
-    char code[40];       /* stable name, e.g. "bucket_not_found" (docs/http.md) */
+    char code[40];       /* stable name, e.g. "bucket_not_found" (docs/reference/http.md) */
     char message[768];   /* a sentence for people */
     char node[64];       /* the node that said so; "" where unknown */
     char request_id[72]; /* finds the call in the cluster's logs */
@@ -205,7 +205,7 @@ DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const ch
 
 DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
                      struct dfc_object_info **info, struct dfc_error *err);
-/* What each target has of the object, as it is on its disk (docs/http.md, "GET /v1/copies");
+/* What each target has of the object, as it is on its disk (docs/reference/http.md, "GET /v1/copies");
  * verify: each reads its bytes and compares them with their checksum.  *document is the caller's to
  * free. */
 DFC_API int dfc_object_copies(struct dfc_client *client, const char *bucket, const char *object,
@@ -270,7 +270,7 @@ DFC_API int dfc_bucket_list(struct dfc_client *client, char **document, struct d
 DFC_API int dfc_bucket_rename(struct dfc_client *client, const char *bucket, const char *new_name,
                               struct dfc_error *err);
 /* Jobs over the objects of a bucket.  value is a JSON object: "list", "template" or "prefix" say
- * which (docs/http.md); a copy has "to", the bucket, and may have "prepend".  id must be freed with
+ * which (docs/reference/http.md); a copy has "to", the bucket, and may have "prepend".  id must be freed with
  * dfc_free(). */
 DFC_API int dfc_bucket_delete_objects(struct dfc_client *client, const char *bucket,
                                       const char *value, char **id, struct dfc_error *err);
@@ -309,7 +309,7 @@ DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const c
 DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char *name,
                          const char *value, char **document, struct dfc_error *err);
 
-/* The cluster's documents as a whole (docs/http.md, "Documents").  The copies that nodes have whom
+/* The cluster's documents as a whole (docs/reference/http.md, "Documents").  The copies that nodes have whom
  * the primary has refused, and which would be believed; cluster and node may be NULL. */
 DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster, const char *node,
                                  char **document, struct dfc_error *err);
@@ -321,7 +321,7 @@ DFC_API int dfc_documents_state(struct dfc_client *client, char **document, stru
 DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,
                               char **document, struct dfc_error *err);
 
-/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/http.md); force: also where
+/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/reference/http.md); force: also where
  * what only this target has cannot be moved.  What is so already is fine. */
 DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char *action,
                          bool force, struct dfc_error *err);
@@ -330,14 +330,14 @@ DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char
  * a doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);
 
-/* action: "attach", "detach", "enable", "disable", "resilver" (docs/http.md) of a target's
+/* action: "attach", "detach", "enable", "disable", "resilver" (docs/reference/http.md) of a target's
  * mountpath; path may be NULL for the last.  lost, with "detach": it is given up with every object
  * on it. document: the mountpaths afterwards. */
 DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, const char *action,
                                const char *path, bool lost, char **document, struct dfc_error *err);
 
 /* A target's indexes, by which objects are listed: how they are, and having them rebuilt from the
- * files while it serves (docs/http.md).  mountpath: its path or id, or NULL for all.  Returns at
+ * files while it serves (docs/reference/http.md).  mountpath: its path or id, or NULL for all.  Returns at
  * once; document: the indexes, with "rebuilding" until it is done. */
 DFC_API int dfc_node_indexes(struct dfc_client *client, const char *node, char **document,
                              struct dfc_error *err);
@@ -358,7 +358,7 @@ struct dfc_job {
 
 DFC_API void dfc_job_free(struct dfc_job *job);
 
-/* spec is the JSON of docs/sort.md.  id must be freed with dfc_free(). */
+/* spec is the JSON of docs/reference/sort-spec.md.  id must be freed with dfc_free(). */
 DFC_API int dfc_sort_start(struct dfc_client *client, const char *spec, char **id,
                            struct dfc_error *err);
 DFC_API int dfc_sort_show(struct dfc_client *client, const char *id, struct dfc_job **job,

@@ -166,3 +166,16 @@ void buf_put_url_escaped(struct buf *b, const char *text, size_t len, const char
             buf_printf(b, "%%%02X", c);
     }
 }
+
+void buf_put_cell(struct buf *b, const char *text, const char *quote)
+{
+    if (text[0] == '\0')
+        quote = "";
+    buf_printf(b, " %s", quote);
+    for (; *text != '\0'; text++) {
+        if (*text == '|')
+            buf_putc(b, '\\');
+        buf_putc(b, *text);
+    }
+    buf_printf(b, "%s |", quote);
+}

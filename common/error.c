@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "common/buf.h"
+
 static const struct error_row {
     const char *name;
     const char *text;
@@ -139,4 +141,29 @@ int error_from_name(const char *name)
             return code;
     }
     return 0;
+}
+
+/* The rows of one status; returns the next greater status that a row has, or 0. */
+static int put_rows(struct buf *out, int status)
+{
+    int next = 0;
+    for (size_t i = 0; i < sizeof error_rows / sizeof error_rows[0]; i++) {
+        const struct error_row *row = &error_rows[i];
+        if (row->status > status && (next == 0 || row->status < next))
+            next = row->status;
+        if (row->status != status)
+            continue;
+        buf_printf(out, "| %d |", status);
+        buf_put_cell(out, row->name, "`");
+        buf_put_cell(out, row->text, "");
+        buf_putc(out, '\n');
+    }
+    return next;
+}
+
+void errors_markdown(struct buf *out)
+{
+    buf_puts(out, "| status | code | meaning |\n|---|---|---|\n");
+    for (int status = put_rows(out, 0); status != 0;)
+        status = put_rows(out, status);
 }

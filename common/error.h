@@ -14,6 +14,8 @@
 
 #include <stdarg.h>
 
+struct buf;
+
 enum error_code {
     E_OK = 0,
     E_FIRST_ = -10000, /* rows count upward from here, so that a code is never an errno */
@@ -52,3 +54,4 @@ const char *error_name(int code);      /* "bucket_not_found"; "ok" for 0, "inter
 const char *error_text(int code);      /* the sentence of the table */
 int error_status(int code);            /* HTTP status; 200 for 0, 500 if unknown */
 int error_from_name(const char *name); /* the code, or 0 where no row has this name */
+void errors_markdown(struct buf *out); /* table for docs/, in the order of the HTTP status */

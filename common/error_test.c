@@ -4,7 +4,12 @@
 #include <setjmp.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
 #include <cmocka.h>
+
+#include "common/buf.h"
+#include "common/cleanup.h"
 
 static const int codes[] = {
 #define ERROR(id, http, code, sentence) id,
@@ -120,6 +125,25 @@ static void nobody_need_care_for_the_words(void **state)
     assert_int_equal(error_wrap(&empty, "x"), E_INTERNAL);
 }
 
+static void the_table_has_every_row_in_the_order_of_the_status(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf table = BUF_INIT;
+    errors_markdown(&table);
+    int last = 0, rows = 0;
+    for (const char *at = strstr(buf_str(&table), "\n| 3"); at != NULL;
+         at = strstr(at + 1, "\n| ")) {
+        int status = (int)strtol(at + 3, NULL, 10);
+        assert_true(status >= last);
+        last = status;
+        rows++;
+    }
+    assert_int_equal(rows, E_END_ - E_FIRST_ - 1);
+    assert_non_null(strstr(buf_str(&table), "\n| 404 | `bucket_not_found` | the bucket does not "
+                                            "exist |\n"));
+}
+
 static void long_messages_are_cut(void **state)
 {
     (void)state;
@@ -151,6 +175,7 @@ int main(void)
         cmocka_unit_test(errnos_have_codes),
         cmocka_unit_test(set_replaces_and_recode_changes_the_code),
         cmocka_unit_test(nobody_need_care_for_the_words),
+        cmocka_unit_test(the_table_has_every_row_in_the_order_of_the_status),
         cmocka_unit_test(long_messages_are_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

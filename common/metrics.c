@@ -285,3 +285,15 @@ void metrics_text(struct buf *out)
         put_metric(out, &metric_rows[id], metrics_heads[id]);
     pthread_mutex_unlock(&metrics_lock);
 }
+
+void metrics_markdown(struct buf *out)
+{
+    buf_puts(out, "| metric | type | meaning |\n|---|---|---|\n");
+    for (int id = 0; id < M_COUNT_; id++) {
+        const struct metric_row *row = &metric_rows[id];
+        buf_printf(out, "| `%s%s` | %s |", prefix_of(row->name), row->name,
+                   metric_type_names[row->type]);
+        buf_put_cell(out, row->help, "");
+        buf_putc(out, '\n');
+    }
+}

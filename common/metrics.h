@@ -63,4 +63,5 @@ void metric_read(const metric_t *m, struct metric_reading *out);
  */
 uint64_t metric_quantile(const metric_t *m, const struct metric_reading *from,
                          const struct metric_reading *to, double part);
-void metrics_text(struct buf *out); /* the whole exposition */
+void metrics_text(struct buf *out);     /* the whole exposition */
+void metrics_markdown(struct buf *out); /* table for docs/ */

@@ -161,6 +161,22 @@ static void quantiles_lie_in_the_right_bucket(void **state)
     assert_int_equal(metric_quantile(m, &before, &after, 1), 1 << 26);
 }
 
+static void the_table_has_every_metric(void **state)
+{
+    (void)state;
+    _cleanup_(buf_done)
+    struct buf table = BUF_INIT;
+    metrics_markdown(&table);
+    assert_non_null(
+        strstr(buf_str(&table), "\n| `dfc_object_put_total` | counter | objects stored |\n"));
+    assert_non_null(strstr(buf_str(&table), "\n| `process_open_fds` | gauge | "));
+    assert_non_null(strstr(buf_str(&table), "\n| `dfc_mountpath_io_bytes` | histogram | "));
+    int lines = 0;
+    for (const char *at = buf_str(&table); (at = strchr(at, '\n')) != NULL; at++)
+        lines++;
+    assert_int_equal(lines, M_COUNT_ + 2);
+}
+
 static void every_metric_is_described_once(void **state)
 {
     (void)state;
@@ -239,6 +255,7 @@ int main(void)
         cmocka_unit_test(seconds_are_set_and_processes_have_names_of_their_own),
         cmocka_unit_test(quantiles_lie_in_the_right_bucket),
         cmocka_unit_test(every_metric_is_described_once),
+        cmocka_unit_test(the_table_has_every_metric),
         cmocka_unit_test(threads_lose_no_count),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

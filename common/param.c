@@ -524,33 +524,18 @@ void params_help(const struct param_row *rows, struct buf *out)
     }
 }
 
-/* A cell of the table: '|' would end it. */
-static void put_cell(struct buf *out, const char *text, const char *quote)
-{
-    buf_puts(out, " ");
-    if (text[0] == '\0')
-        quote = "";
-    buf_puts(out, quote);
-    for (; *text != '\0'; text++) {
-        if (*text == '|')
-            buf_putc(out, '\\');
-        buf_putc(out, *text);
-    }
-    buf_printf(out, "%s |", quote);
-}
-
 void params_markdown(const struct param_row *rows, struct buf *out)
 {
     buf_puts(out, "| parameter | type | default | min | max | meaning |\n");
     buf_puts(out, "|---|---|---|---|---|---|\n");
     for (const struct param_row *row = rows; row->name != NULL; row++) {
         buf_putc(out, '|');
-        put_cell(out, row->name, "`");
-        put_cell(out, param_type_names[row->type], "");
-        put_cell(out, row->default_text, "`");
-        put_cell(out, row->min_text, "`");
-        put_cell(out, row->max_text, "`");
-        put_cell(out, row->help, "");
+        buf_put_cell(out, row->name, "`");
+        buf_put_cell(out, param_type_names[row->type], "");
+        buf_put_cell(out, row->default_text, "`");
+        buf_put_cell(out, row->min_text, "`");
+        buf_put_cell(out, row->max_text, "`");
+        buf_put_cell(out, row->help, "");
         buf_putc(out, '\n');
     }
 }

@@ -12,6 +12,7 @@
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/metrics.h"
 #include "io/descriptors.h"
 #include "io/file.h"
 #include "net/daemon_metrics.h"
@@ -29,7 +30,8 @@ static void put_help(const struct daemon_program *p, struct buf *out)
                "(--config FILE); the command line wins, then the environment.\n\n",
                p->name, p->summary, p->name);
     params_help(p->params, out);
-    buf_puts(out, "\n  --help, --version, --api-markdown, --params-markdown: print and leave\n");
+    buf_puts(out, "\n  --help, --version, --api-markdown, --params-markdown, --metrics-markdown,\n"
+                  "  --errors-markdown: print and leave\n");
 }
 
 static void put_version(const struct daemon_program *p, struct buf *out)
@@ -49,6 +51,18 @@ static void put_params(const struct daemon_program *p, struct buf *out)
         p->more_params(out);
 }
 
+static void put_metrics(const struct daemon_program *p, struct buf *out)
+{
+    (void)p;
+    metrics_markdown(out);
+}
+
+static void put_errors(const struct daemon_program *p, struct buf *out)
+{
+    (void)p;
+    errors_markdown(out);
+}
+
 static const struct {
     const char *option;
     void (*put)(const struct daemon_program *p, struct buf *out);
@@ -57,6 +71,8 @@ static const struct {
     {"--version", put_version},
     {"--api-markdown", put_api},
     {"--params-markdown", put_params},
+    {"--metrics-markdown", put_metrics},
+    {"--errors-markdown", put_errors},
 };
 
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv)

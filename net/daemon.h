@@ -31,7 +31,8 @@ struct daemon_program {
     void (*more_params)(struct buf *out);   /* follows the table of --params-markdown; or NULL */
 };
 
-/* --help, --version, --api-markdown, --params-markdown: prints to stdout and returns true. */
+/* --help, --version and the tables for docs/ (--api-markdown, --params-markdown, --metrics-markdown,
+ * --errors-markdown): prints to stdout and returns true. */
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv);
 
 struct daemon_config {

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """What the documents say about the programs is what the programs say.
 
-    docs.py [--write]      compares (or writes) docs/API.md, docs/dfcctl.md, and the tables of
-                           parameters in docs/operations.md; looks for dead links, and
-                           for parameters in docs/http.md that no call has
+    docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
+                           dfcctl, http-api, parameters, metrics, errors; looks for dead links,
+                           and for parameters in docs/reference/http.md that no call has
 """
 
 import os
@@ -13,24 +13,69 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 BUILD = os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build")
-DOCS = os.path.join(ROOT, "docs")
+REFERENCE = os.path.join(ROOT, "docs", "reference")
 CODE = re.compile(r"`([^`]*)`")
 ASKED = re.compile(r"[?&]([A-Za-z_-]+)=")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 
-API = """# API
+GENERATED = "<!-- Written by tests/docs.py from the tables of the programs; change those. -->"
 
-<!-- Written by tests/docs.py from the route tables of the programs; change those. -->
+API = f"""# HTTP calls
 
-Every call of this release. [http.md](http.md) says how they hang together; errors that any call can give (`invalid_argument`,
-`overloaded`, …) are not repeated for each. What a call's query does not name is refused.
+{GENERATED}
+
+Every call of this release. [http.md](http.md) has the conventions that all calls share, and
+[errors.md](errors.md) every error code. The errors that any call can give are not repeated here.
+A query parameter that a call does not list is refused.
 
 ## Proxies
 
-{proxy}
+{{proxy}}
 ## Targets
 
-{target}"""
+{{target}}"""
+
+PARAMETERS = f"""# Parameters
+
+{GENERATED}
+
+A daemon takes each parameter from four sources. A later source wins:
+
+1. the default below
+2. a JSON file, `--config FILE`, with the parameters by name
+3. the environment: `DFC_CONNECTIONS_MAX=2000`
+4. the command line: `--connections-max=2000`
+
+Sizes take units (`64MiB`), durations too (`500ms`, `10s`, `2h`). An unknown name or a value out of
+bounds stops the start. `dfcctl config show --node NODE` shows the values in force and which of them can
+change while the daemon runs.
+
+## Parameters of dfc-proxyd
+
+{{proxy}}
+## Parameters of dfc-targetd
+
+{{target}}"""
+
+METRICS = f"""# Metrics
+
+{GENERATED}
+
+Every node serves its metrics at `GET /metrics`, in the text format of Prometheus. Proxies and
+targets share one table; a metric without a value on a node is described there and not shown.
+Durations are in seconds, sizes in bytes. A histogram has `_bucket`, `_sum` and `_count`.
+
+{{metrics}}"""
+
+ERRORS = f"""# Errors
+
+{GENERATED}
+
+A reply with an error is JSON: `{{{{"status", "code", "message", "node", "request_id"}}}}`. Programs
+should match on `code`, which never changes. The message is for people and may change. Replies with
+429 or 503 carry `Retry-After` in seconds.
+
+{{errors}}"""
 
 
 def output_of(program, *arguments):
@@ -44,26 +89,20 @@ def read(path):
         return f.read()
 
 
-def with_parameters(text):
-    """docs/operations.md with the tables as the programs print them."""
-    for program in ("dfc-proxyd", "dfc-targetd"):
-        part = re.compile(rf"(<!-- {program} -->\n).*?(<!-- end -->\n)", re.S)
-        if not part.search(text):
-            sys.exit(f"docs/operations.md: no place for the parameters of {program}")
-        table = output_of(program, "--params-markdown")
-        text = part.sub(lambda m, t=table: m.group(1) + t + m.group(2), text, count=1)
-    return text
-
-
 def generated():
     """{path: what it must hold}"""
-    operations = os.path.join(DOCS, "operations.md")
-    return {
-        operations: with_parameters(read(operations)),
-        os.path.join(DOCS, "dfcctl.md"): output_of("dfcctl", "help", "--markdown"),
-        os.path.join(DOCS, "API.md"): API.format(proxy=output_of("dfc-proxyd", "--api-markdown"),
-                                                 target=output_of("dfc-targetd", "--api-markdown")),
+    def both(page, option):
+        return page.format(proxy=output_of("dfc-proxyd", option),
+                           target=output_of("dfc-targetd", option))
+
+    pages = {
+        "dfcctl": output_of("dfcctl", "help", "--markdown"),
+        "http-api": both(API, "--api-markdown"),
+        "parameters": both(PARAMETERS, "--params-markdown"),
+        "metrics": METRICS.format(metrics=output_of("dfc-proxyd", "--metrics-markdown")),
+        "errors": ERRORS.format(errors=output_of("dfc-proxyd", "--errors-markdown")),
     }
+    return {os.path.join(REFERENCE, f"{name}.md"): text for name, text in pages.items()}
 
 
 def markdown_files():
@@ -81,11 +120,11 @@ def dead_links():
 
 
 def unknown_parameters(api):
-    """What docs/http.md has clients ask, and no call takes."""
+    """What docs/reference/http.md has clients ask, and no call takes."""
     known = set(re.findall(r"`([a-z_]+)`=", api))
-    for code in CODE.findall(read(os.path.join(DOCS, "http.md"))):
+    for code in CODE.findall(read(os.path.join(REFERENCE, "http.md"))):
         if "://" not in code:
-            yield from (f"docs/http.md: no call has the parameter of `{code}`"
+            yield from (f"docs/reference/http.md: no call has the parameter of `{code}`"
                         for name in ASKED.findall(code) if name not in known)
 
 
@@ -99,7 +138,7 @@ def main(args):
     wrong = [f"{os.path.relpath(path, ROOT)} is not what the programs say; tests/docs.py --write"
              for path, text in pages.items() if not os.path.exists(path) or read(path) != text]
     wrong += dead_links()
-    wrong += unknown_parameters(pages[os.path.join(DOCS, "API.md")])
+    wrong += unknown_parameters(pages[os.path.join(REFERENCE, "http-api.md")])
     print("\n".join(wrong) or "the documents are right")
     return 1 if wrong else 0
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The layer rule of docs/ARCHITECTURE.md, read from its drawing and enforced on the includes.
+"""The layer rule of docs/design/architecture.md, read from its drawing and enforced on the includes.
 
     layers.py [ROOT]
 
@@ -135,7 +135,7 @@ def check_includes(rule, root, path, text):
     source = rule.folder_of(path)
     in_tests = path.startswith("tests/")
     if source is None and not in_tests:
-        yield f"{path}: its folder is not in the drawing of docs/ARCHITECTURE.md"
+        yield f"{path}: its folder is not in the drawing of docs/design/architecture.md"
         return
     for found in INCLUDE.finditer(text):
         at = f"{path}:{line_of(text, found.start())}"
@@ -223,10 +223,10 @@ def check_file(rule, rooms, root, path):
 
 def check(root):
     """Sentences on everything that is wrong, and how many files were looked at."""
-    architecture = read(root, "docs/ARCHITECTURE.md")
+    architecture = read(root, "docs/design/architecture.md")
     drawing = DRAWING.search(architecture)
     if drawing is None:
-        return ["docs/ARCHITECTURE.md: no drawing under '## Layers'"], 0
+        return ["docs/design/architecture.md: no drawing under '## Layers'"], 0
     rule = Rule(drawing.group(1))
     rooms = rooms_of(architecture)
     paths = list(files_of(root))

@@ -37,7 +37,7 @@ class Layers(unittest.TestCase):
     def objections(self, **files):
         """What is said of a tree of a.h in every folder and these: {folder_name: text of x.c}."""
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
-            tree = {"docs/ARCHITECTURE.md": DRAWING}
+            tree = {"docs/design/architecture.md": DRAWING}
             for folder in ("api/ctl", "api", "proxy", "target", "target/http", "target/store",
                            "target/testing", "sort", "cluster", "common",
                            "tests"):
@@ -101,8 +101,9 @@ class Layers(unittest.TestCase):
 
     def test_needs_the_drawing(self):
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
-            os.mkdir(os.path.join(root, "docs"))
-            with open(os.path.join(root, "docs", "ARCHITECTURE.md"), "w", encoding="utf-8") as f:
+            os.makedirs(os.path.join(root, "docs", "design"))
+            page = os.path.join(root, "docs", "design", "architecture.md")
+            with open(page, "w", encoding="utf-8") as f:
                 f.write("# nothing\n")
             self.assertEqual(1, len(layers.check(root)[0]))
 

@@ -1,4 +1,4 @@
-/* The one command table: it drives parsing, help, completion and docs/dfcctl.md.
+/* The one command table: it drives parsing, help, completion and docs/reference/dfcctl.md.
  *
  * A command is `dfcctl NOUN VERB`, some with a short form (`dfcctl ls`); what stands alone (help,
  * version, completion) has no verb.  commands.c holds the table, flags.def the flags. */

@@ -60,9 +60,9 @@ class CommandLine(Case):
             self.assertRegex(self.text(*words), r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?\n$")
 
     def test_documentation_is_made_from_the_table(self):
-        with open(os.path.join(ROOT, "docs", "dfcctl.md"), "rb") as f:
+        with open(os.path.join(ROOT, "docs", "reference", "dfcctl.md"), "rb") as f:
             self.assertEqual(f.read(), self.run_ctl("help", "--markdown"),
-                             "docs/dfcctl.md is stale: dfcctl help --markdown > docs/dfcctl.md")
+                             "docs/reference/dfcctl.md is stale: dfcctl help --markdown > docs/reference/dfcctl.md")
 
     def test_full_standard_output_is_a_failure(self):
         with open("/dev/full", "wb") as full:

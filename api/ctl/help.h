@@ -8,4 +8,4 @@
 void help_all(FILE *out);
 void help_noun(FILE *out, const char *noun);
 void help_command(FILE *out, const struct command *c);
-void help_markdown(FILE *out); /* docs/dfcctl.md */
+void help_markdown(FILE *out); /* docs/reference/dfcctl.md */

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A cluster in one process, for tests of clients: a proxy and two targets that follow docs/http.md
+"""A cluster in one process, for tests of clients: a proxy and two targets that follow docs/reference/http.md
 closely, and misbehave when they are told to.
 
 In Python:

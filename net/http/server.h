@@ -64,7 +64,7 @@ struct http_parameter {
 #define HTTP_PARAMETERS(...) ((const struct http_parameter[]){__VA_ARGS__, {NULL, NULL}})
 
 /* One call of the API: a row of a daemon's route table.  From the same rows come the dispatch, the
- * metrics' labels, GET /v1/api and docs/API.md. */
+ * metrics' labels, GET /v1/api and docs/reference/http-api.md. */
 struct http_route {
     const char *name; /* "object_get": metric label, anchor in the docs.  NULL ends a table */
     enum http_method method;
@@ -211,7 +211,7 @@ void http_reply_stream(struct http_request *req, int status, int64_t length,
 /* There is data now.  Any thread; valid until the stream's free() has been called. */
 void http_wake(struct http_request *req);
 
-/* Markdown of route tables, for docs/API.md; JSON of them, for GET /v1/api. */
+/* Markdown of route tables, for docs/reference/http-api.md; JSON of them, for GET /v1/api. */
 struct buf;
 void http_routes_markdown(const struct http_route *const *tables, struct buf *out);
 json_t *http_routes_json(const struct http_route *const *tables);

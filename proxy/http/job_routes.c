@@ -271,7 +271,7 @@ const struct http_route job_routes[] = {
      .changes = true,
      .begin = start_begin,
      .summary = "Starts SortDataset.",
-     .body = "the specification (docs/sort.md)",
+     .body = "the specification (docs/reference/sort-spec.md)",
      .reply = "202 `{\"id\": \"srt-…\"}`",
      .errors = "invalid_spec invalid_json not_supported bucket_not_found no_targets "
                "node_unreachable too_large overloaded"},
@@ -281,12 +281,13 @@ const struct http_route job_routes[] = {
      .nets = NET_PUBLIC,
      .begin = sort_get_begin,
      .summary = "One sort job's document, or a list of them.",
-     .query = HTTP_PARAMETERS({"id", "job"},
-                              {"regex", "what is looked for in the description: a pattern as in an "
-                                        "external key map (docs/sort.md), without intervals, of "
-                                        "256 bytes"}),
+     .query = HTTP_PARAMETERS(
+         {"id", "job"},
+         {"regex", "what is looked for in the description: a pattern as in an "
+                   "external key map (docs/reference/sort-spec.md), without intervals, of "
+                   "256 bytes"}),
      .body = "",
-     .reply = "the document (docs/http.md), or `{\"jobs\": [document, …]}`",
+     .reply = "the document (docs/reference/http.md), or `{\"jobs\": [document, …]}`",
      .errors = "job_not_found invalid_argument"},
     {.name = "sort_abort",
      .method = HTTP_DELETE,
@@ -341,7 +342,7 @@ const struct http_route job_routes[] = {
      .begin = job_get_begin,
      .summary = "One job's document.",
      .body = "",
-     .reply = "the document (docs/http.md)",
+     .reply = "the document (docs/reference/http.md)",
      .errors = "job_not_found"},
     {.name = "job_abort",
      .method = HTTP_DELETE,

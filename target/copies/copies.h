@@ -1,5 +1,5 @@
 /* Objects of buckets with several copies: what the acting owner of a name does (cluster/owners.h
- * says who that is; docs/copies.md has the whole, and why it suffices).
+ * says who that is; docs/design/replication.md has the whole, and why it suffices).
  *
  *   write    stage    the other active owners have all bytes, checked; nothing is seen (fan.h)
  *            turn     the writes of one name go one after the other (turns.h)

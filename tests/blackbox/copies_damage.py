@@ -177,7 +177,7 @@ def test_a_scrub_finds_it_and_has_it_mended(c):
 def test_a_copy_job_reads_what_another_owner_has(c):
     """What is damaged at the target that works on the name is mended in passing."""
     c.create("to")
-    for kind in sorted(set(DAMAGES) - {"swap"}):  # docs/known-issues.md: a copy job may wait for a read
+    for kind in sorted(set(DAMAGES) - {"swap"}):  # docs/project/known-issues.md: a copy job may wait for a read
         put(c, f"job/{kind}")
         damage(c, kind, f"job/{kind}", acting(c, f"job/{kind}"))
     names = sorted(n for n in BODIES if n.startswith("job/"))

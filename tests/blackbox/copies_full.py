@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""An owner without room takes nothing away that other owners have (docs/copies.md, "No room"): objects are
+"""An owner without room takes nothing away that other owners have (docs/design/replication.md, "No room"): objects are
 read, and can be deleted, and only the repair waits for room.
 
 A target comes back full after all was written again without it; one joins full; disks fill while objects move;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Does copies_promise.py find anything?  Each row leaves one step of docs/copies.md out of a copy of the
+"""Does copies_promise.py find anything?  Each row leaves one step of docs/design/replication.md out of a copy of the
 source, builds the daemons of it, and says which scene has to find that: what clients saw there is nothing
 that one register would have shown.  By hand: it takes minutes.
 

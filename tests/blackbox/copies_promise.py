@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What docs/copies.md promises, scene by scene: each makes the events happen against which one of its steps
+"""What docs/design/replication.md promises, scene by scene: each makes the events happen against which one of its steps
 stands (a lease's end, marks, comparisons, the order of a commit, fences, lags, tombstones), and what clients
 saw must be what one register would have shown them.  copies_mutants.py leaves the steps out, one by one, and
 says which scene finds it."""

@@ -2,7 +2,7 @@
 through every proxy (redirected, and streamed), at targets directly, and by redirects that they were given
 long ago; each writes down what it asked, when, and what it was told.
 
-What a reply says is what docs/http.md says of it.  Nothing is ever sent twice:
+What a reply says is what docs/reference/http.md says of it.  Nothing is ever sent twice:
 
     2xx, 404, 412, 304   it was done, or there was this to be found
     REFUSED              it was not done, and never will be

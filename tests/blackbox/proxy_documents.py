@@ -180,7 +180,9 @@ def test_the_command_line(c):
 
     for option, text in (("--help", "--metastore-fold=SIZE"), ("--version", "dfc-proxyd "),
                          ("--api-markdown", "### bucket_create"),
-                         ("--params-markdown", "keepalive_timeout")):
+                         ("--params-markdown", "keepalive_timeout"),
+                         ("--metrics-markdown", "| `dfc_object_put_total` | counter | "),
+                         ("--errors-markdown", "| 404 | `bucket_not_found` | ")):
         done = run(option)
         equal(done.returncode, 0, option)
         check(text in done.stdout and not done.stderr, f"{option}: {done}")

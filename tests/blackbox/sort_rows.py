@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Rows of AIStore's list for dSort (docs/checklist.md) that no other script shows: sorts of what sorts have made,
+"""Rows of AIStore's list for dSort (docs/project/checklist.md) that no other script shows: sorts of what sorts have made,
 little memory, missing shards that are compressed, an abort as of any job."""
 
 import io

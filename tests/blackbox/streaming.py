@@ -40,7 +40,7 @@ def test_by_parameter(c):
 
 
 def test_python_s_urllib(c):
-    """As docs/http.md says: it follows a GET, and no PUT."""
+    """As docs/reference/http.md says: it follows a GET, and no PUT."""
     url = f"{c.url()}/v1/objects/b/urllib"
     try:
         urllib.request.urlopen(urllib.request.Request(url, b"lost", method="PUT"), timeout=30)
