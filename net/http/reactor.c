@@ -5,7 +5,11 @@
  * Three lists bring a connection to run: events; `ready`, where those go that have used up their
  * turn, until the next round, so that nobody starves; and `woken`, filled by other threads, who
  * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
- * the last, one that dozes by whatever comes first. */
+ * the last, one that dozes by whatever comes first.
+ *
+ * Timeouts count up to `read_ms`, the beginning of the last looks at the sockets that found all their
+ * events.  So a thread that was not run for a while, or a process that was stopped, first reads what
+ * its clients sent meanwhile. */
 #include "net/http/reactor.h"
 
 #include <assert.h>
@@ -20,7 +24,7 @@
 #include "net/http/conn.h"
 #include "net/http/server_internal.h"
 
-enum { REACTOR_EVENTS = 256, REACTOR_TIMEOUT_MAX_MS = 24 * 3600 * 1000 };
+enum { REACTOR_TIMEOUT_MAX_MS = 24 * 3600 * 1000 };
 
 /* --- lists ------------------------------------------------------------------------------------ */
 
@@ -201,16 +205,22 @@ uint64_t reactor_head_timeout_ms(const struct reactor *r)
     return server_head_timeout_ms(r->server, r->head_timeout_ms);
 }
 
+/* One that was touched after that look is not. */
+static bool is_late(const struct reactor *r, const struct conn *c, uint64_t timeout_ms)
+{
+    return r->read_ms >= c->moved_ms && r->read_ms - c->moved_ms >= timeout_ms;
+}
+
 /* Those that are asleep wait for one of our own threads, not for the peer. */
 static void reactor_check_timeouts(struct reactor *r)
 {
     for (struct conn *c; (c = r->fresh.first) != NULL;) {
-        if (r->now_ms - c->moved_ms < reactor_head_timeout_ms(r))
+        if (!is_late(r, c, reactor_head_timeout_ms(r)))
             break;
         conn_timeout(c); /* speaks, or is gone */
     }
     for (struct conn *c; (c = r->live.first) != NULL;) {
-        if (r->now_ms - c->moved_ms < r->timeout_ms)
+        if (!is_late(r, c, r->timeout_ms))
             return;
         if (conn_rouse(c))
             conn_timeout(c);
@@ -253,11 +263,27 @@ static bool reactor_stopping(struct reactor *r)
     return stopping;
 }
 
+/* The system gives the events that have waited for longest, one for each socket: a full look may
+ * have left some, a series of looks that has brought more than there are sockets has not. */
+static void reactor_note_look(struct reactor *r, int n)
+{
+    assert(n >= 0 || errno == EINTR); /* a stopped process that goes on */
+    if (n < 0)
+        return;
+    r->looked += (unsigned)n;
+    if (n == REACTOR_EVENTS && r->looked <= reactor_load(r))
+        return;
+    r->read_ms = r->look_ms;
+    r->looked = 0;
+}
+
 static bool reactor_turn(struct reactor *r)
 {
     struct epoll_event events[REACTOR_EVENTS];
-    int n = epoll_wait(r->epoll_fd, events, REACTOR_EVENTS, reactor_wait_ms(r));
-    assert(n >= 0 || errno == EINTR);
+    int wait_ms = reactor_wait_ms(r);
+    r->look_ms = r->looked == 0 ? clock_ms() : r->look_ms;
+    int n = epoll_wait(r->epoll_fd, events, REACTOR_EVENTS, wait_ms);
+    reactor_note_look(r, n);
     r->now_ms = clock_ms();
     r->round++;
     bool messages = false;

@@ -16,6 +16,7 @@ struct http_server;
 enum {
     /* What one read of a socket can bring at most, and so what a connection may hold back. */
     REACTOR_INPUT_BYTES = 256 * 1024,
+    REACTOR_EVENTS = 256, /* that one look at the sockets brings at most */
 };
 
 struct conn_list {
@@ -37,6 +38,9 @@ struct reactor {
     struct buf text;        /* for the head of a reply */
     uint64_t now_ms;        /* when the thread last woke … */
     uint64_t round;         /* … and how often it has */
+    uint64_t look_ms;       /* when a series of looks at the sockets began … */
+    unsigned looked;        /* … and the events that it has brought */
+    uint64_t read_ms;       /* what had come by then has been read */
     struct conn_list fresh; /* connections without a request yet, the oldest first */
     struct conn_list live;  /* the others, the one that has been still for longest first */
     struct conn_list ready; /* have more to do than one turn */
