@@ -7,18 +7,33 @@
 
 #include "common/fault.h"
 
-int claim_admit(const struct space_limits *l, const char *path, int fd, uint64_t size,
-                struct error *err)
+/* `errnum`: of the fault point. */
+static int space_of(const char *path, int fd, int errnum, struct space *out, struct error *err)
 {
     struct statvfs v;
-    int errnum = fault_errno_at("disk.room", path);
     if (errnum != 0)
         return error_errno(err, errnum, "find room on '%s'", path);
     if (fstatvfs(fd, &v) != 0)
         return error_errno(err, errno, "capacity of '%s'", path);
-    const struct space s = {.total = (uint64_t)v.f_blocks * v.f_frsize,
-                            .available = (uint64_t)v.f_bavail * v.f_frsize};
-    return space_admit(l, path, &s, size, err);
+    *out = (struct space){.total = (uint64_t)v.f_blocks * v.f_frsize,
+                          .available = (uint64_t)v.f_bavail * v.f_frsize};
+    return 0;
+}
+
+int claim_admit(const struct space_limits *l, const char *path, int fd, uint64_t size,
+                struct error *err)
+{
+    struct space s;
+    int code = space_of(path, fd, fault_errno_at("disk.room", path), &s, err);
+    return code != 0 ? code : space_admit(l, path, &s, size, err);
+}
+
+int claim_admit_known(const struct space_limits *l, const char *path, int fd, uint64_t size,
+                      struct error *err)
+{
+    struct space s;
+    int code = space_of(path, fd, fault_errno_at("disk.kept", path), &s, err);
+    return code != 0 ? code : space_admit_known(l, path, &s, size, err);
 }
 
 int claim_allocate(const char *path, int fd, uint64_t from, uint64_t to, struct error *err)

@@ -17,6 +17,9 @@
 /* `path` names the mountpath in messages.  E_NO_SPACE. */
 int claim_admit(const struct space_limits *l, const char *path, int fd, uint64_t size,
                 struct error *err);
+/* The same for an object without its bytes (space_admit_known). */
+int claim_admit_known(const struct space_limits *l, const char *path, int fd, uint64_t size,
+                      struct error *err);
 /* Allocates these bytes; where the file system cannot, nothing is done. */
 int claim_allocate(const char *path, int fd, uint64_t from, uint64_t to, struct error *err);
 /* Both. */

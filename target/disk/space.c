@@ -71,6 +71,20 @@ uint64_t space_step_end(const struct space_steps *s, uint64_t at)
     return end < s->most ? end : s->most;
 }
 
+int space_admit_known(const struct space_limits *l, const char *path, const struct space *s,
+                      uint64_t size, struct error *err)
+{
+    char left[16];
+    uint64_t kept = reserve_of(l, s) / 2;
+    if (kept == 0 || (s->available >= kept && s->available - kept >= size))
+        return 0;
+    format_size(s->available, left);
+    return error_set(err, E_NO_SPACE,
+                     "mountpath '%s' has %s left, which are kept for deletions (space_reserve); "
+                     "delete objects, or add a mountpath or a target",
+                     path, left);
+}
+
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err)
 {

@@ -45,3 +45,7 @@ uint64_t space_step_end(const struct space_steps *s, uint64_t at);
 /* May `size` more bytes go to the disk at `path`?  E_NO_SPACE with what to do. */
 int space_admit(const struct space_limits *l, const char *path, const struct space *s,
                 uint64_t size, struct error *err);
+/* The same of an object without its bytes: it may take half of the reserve, and tombstones keep the
+ * rest. */
+int space_admit_known(const struct space_limits *l, const char *path, const struct space *s,
+                      uint64_t size, struct error *err);

@@ -80,6 +80,27 @@ static void test_admission(void **state)
     assert_int_equal(admit(&limits, 96, 0, &err), E_NO_SPACE);
 }
 
+static int admit_known(uint64_t available, uint64_t reserve, uint64_t size, struct error *err)
+{
+    const struct space_limits l = {.low = 75, .high = 90, .out = 95, .reserve_bytes = reserve};
+    const struct space s = {.total = 1000, .available = available};
+    *err = ERROR_INIT;
+    return space_admit_known(&l, "/d1", &s, size, err);
+}
+
+static void test_known_objects_take_half_of_the_reserve(void **state)
+{
+    (void)state;
+    struct error err;
+    assert_int_equal(admit_known(32, 40, 12, &err), 0); /* above space_out, too */
+    assert_int_equal(admit_known(32, 40, 13, &err), E_NO_SPACE);
+    assert_non_null(strstr(err.message, "kept for deletions (space_reserve)"));
+    assert_int_equal(admit_known(19, 40, 0, &err), E_NO_SPACE);
+    assert_int_equal(admit_known(31, 4000, 1, &err), E_NO_SPACE); /* 62: a sixteenth of all */
+    assert_int_equal(admit_known(32, 4000, 1, &err), 0);
+    assert_int_equal(admit_known(0, 0, 8, &err), 0); /* nothing is kept: the disk says */
+}
+
 static void test_the_reserve_is_left_whatever_the_percentages(void **state)
 {
     (void)state;
@@ -143,6 +164,7 @@ int main(void)
         cmocka_unit_test(test_a_warning_ends_at_low),
         cmocka_unit_test(test_admission),
         cmocka_unit_test(test_room),
+        cmocka_unit_test(test_known_objects_take_half_of_the_reserve),
         cmocka_unit_test(test_the_reserve_is_left_whatever_the_percentages),
         cmocka_unit_test(test_limits_must_grow),
         cmocka_unit_test(test_percent),

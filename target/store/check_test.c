@@ -171,6 +171,51 @@ static void another_objects_file(void **unused)
     damage_is_found_and_mended(put_strangers_there, 1);
 }
 
+static int send_hollow(const struct version *v, uint64_t size)
+{
+    const struct object_moved moved = {.version = *v, .modified_ms = 1, .hollow = size};
+    struct object_put_spec spec = spec_of("a", DURABILITY_SYNC);
+    struct error err = ERROR_INIT;
+    spec.moved = &moved;
+    return put_bytes(&spec, "", 0, &err);
+}
+
+/* Without room for a good copy: the name is known, and the damaged file stays in quarantine, where
+ * the mark says that it lies. */
+static void damage_is_known_without_a_good_copy(bool checked_before)
+{
+    char got[sizeof bytes];
+    put_text("a", bytes);
+    struct version v = version_of("a");
+    _cleanup_free_ char *path = file_of("a");
+    take_attribute(path);
+    assert_int_equal(index_delete(fixture_pick("a")->index, BUCKET, "a", NULL), 0);
+    if (checked_before)
+        assert_true(is_lacking("a"));
+    assert_int_equal(send_hollow(&v, strlen(bytes)), 0);
+    struct object_held held_now = held("a");
+    assert_true(held_now.damaged && !held_now.no_room);
+    assert_int_equal(version_compare(&held_now.version, &v), 0);
+    assert_int_equal(quarantined(), 1);
+    assert_int_equal(left(got, sizeof got), strlen(bytes));
+    assert_memory_equal(got, bytes, strlen(bytes));
+    assert_int_equal(send_again(&v, bytes), 0);
+    assert_text("a", bytes);
+    assert_no_leftovers();
+}
+
+static void a_stub_stays_known_as_damaged(void **unused)
+{
+    (void)unused;
+    damage_is_known_without_a_good_copy(true);
+}
+
+static void a_damaged_file_goes_aside_first(void **unused)
+{
+    (void)unused;
+    damage_is_known_without_a_good_copy(false);
+}
+
 static void a_cut_file_makes_way_without_a_check(void **unused)
 {
     (void)unused;
@@ -206,6 +251,8 @@ int main(void)
         store_test(a_lost_attribute),
         store_test(a_removed_file),
         store_test(another_objects_file),
+        store_test(a_stub_stays_known_as_damaged),
+        store_test(a_damaged_file_goes_aside_first),
         store_test(a_cut_file_makes_way_without_a_check),
         store_test(what_was_never_there_or_was_deleted_lacks_nothing),
     };

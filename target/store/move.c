@@ -65,7 +65,7 @@ static int copy_attribute(struct move *m, bool no_room, struct error *err)
 {
     int code = object_set_attr(m->place.mp, m->fd, &m->cur.attr, err);
     if (code == 0 && no_room)
-        code = quarantine_mark_no_room(m->place.mp, m->fd, err);
+        code = quarantine_mark_no_room(m->place.mp, NULL, m->fd, err);
     if (code != 0)
         return mountpath_failed(m->place.mp, code);
     int errnum = fault_errno("disk.sync");

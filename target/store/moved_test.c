@@ -229,6 +229,38 @@ static void an_object_is_known_without_its_bytes(void **unused)
     assert_no_leftovers();
 }
 
+/* One that has no bytes. */
+static int put_empty(const char *name, const struct object_moved *moved, struct error *err)
+{
+    struct object_put_spec spec = spec_of(name, DURABILITY_SYNC);
+    spec.moved = moved;
+    spec.size = 0;
+    return put_bytes(&spec, "", 0, err);
+}
+
+/* What they would take is kept for tombstones. */
+static void known_objects_leave_room_for_tombstones(void **unused)
+{
+    (void)unused;
+    const struct object_moved empty = {.version = {1, 7, 1}, .modified_ms = 1};
+    const struct object_moved deleted = {.version = {1, 7, 2}, .modified_ms = 1, .tombstone = true};
+    struct error err = ERROR_INIT;
+    fx.map = 20;
+    assert_int_equal(put_hollow("a", 1, 5, &err), 0);
+    fault_configure("disk.kept=ENOSPC", NULL);
+    assert_int_equal(put_hollow("b", 1, 5, &err), E_NO_SPACE);
+    assert_int_equal(put_empty("b", &empty, &err), E_NO_SPACE);
+    assert_false(look("b").found);
+    assert_int_equal(put_hollow("a", 2, 5, &err), 0); /* in place of its file */
+    struct object_held held = look("a");
+    assert_version(&held.version, 1, 7, 2);
+    assert_int_equal(put_moved("b", "", &deleted, &err), 0);
+    fault_configure("", NULL);
+    assert_int_equal(put_hollow("c", 1, 5, &err), 0);
+    assert_int_equal(put_empty("d", &empty, &err), 0);
+    assert_no_leftovers();
+}
+
 struct fence {
     int asked, refused; /* how often; this one is refused */
     struct object_put *kept;
@@ -308,6 +340,7 @@ int main(void)
         store_test(what_a_later_map_refuses_is_kept),
         store_test(what_is_kept_can_be_given_up),
         store_test(an_object_is_known_without_its_bytes),
+        store_test(known_objects_leave_room_for_tombstones),
         store_test(a_tombstone_is_taken_where_objects_find_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

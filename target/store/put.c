@@ -2,7 +2,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <semaphore.h>
 #include <unistd.h>
 
 #include "common/arena.h"
@@ -15,7 +14,7 @@
 #include "target/disk/claim.h"
 #include "target/format/attr_rank.h"
 #include "target/store/commit.h"
-#include "target/store/quarantine.h"
+#include "target/store/known.h"
 
 enum {
     ARENA_BYTES = 512,
@@ -142,6 +141,8 @@ static int put_rule(struct commit *c, const struct stored *cur, struct error *er
         return object_reserved(cur, err);
     if (c->moved && (code = moved_rule(c, cur, err)) != 0)
         return code;
+    if (p->hollow > 0 && c->fd >= 0 && (code = known_mark(&c->place, cur, c->fd, err)) != 0)
+        return code;
     if (p->yields && cur->exists && !cur->damaged && attr_is_pending(&cur->attr))
         return error_set(err, E_PRECONDITION, "object '%s' was written here, and is not uploaded",
                          c->place.name);
@@ -223,14 +224,6 @@ static int put_check_space(const struct object_put *p, struct error *err)
     return claim_admit(&config->space, mp->path, mp->root_fd, size, err);
 }
 
-int object_check_room(struct object_store *s, uint64_t bucket_id, const char *name, uint64_t size,
-                      struct error *err)
-{
-    _cleanup_place_ struct object_place p = {0};
-    int code = object_place_set(&p, s, bucket_id, name, err);
-    return code != 0 ? code : claim_admit(&s->config.space, p.mp->path, p.mp->root_fd, size, err);
-}
-
 /* How far room is taken before the byte at `at` is written. */
 static uint64_t put_claim_end(const struct object_put *p, uint64_t at)
 {
@@ -273,13 +266,29 @@ static bool put_is_worth_asking(const struct object_put *p)
            p->size > ASK_FIRST_MIN;
 }
 
-/* A tombstone is let in where there is no room, which it makes: some is kept for it.  So is what
- * moves here without bytes: other owners have it already, and what it stands for is to be known
- * here, too. */
+static bool put_is_tombstone(const struct object_put *p)
+{
+    return (p->commit.attr.flags & ATTR_TOMBSTONE) != 0;
+}
+
+/* Other owners have it already, and what it stands for must be known here, too. */
+static bool put_is_known(const struct object_put *p)
+{
+    return p->commit.moved && (p->size == 0 || p->hollow > 0) && !put_is_tombstone(p);
+}
+
+/* A tombstone makes room: space_reserve is kept for it.  What moves here without bytes may take a
+ * part of that (known.h). */
 static bool put_takes_room(const struct object_put *p)
 {
-    bool comes_alone = p->commit.moved && (p->size == 0 || p->hollow > 0);
-    return (p->commit.attr.flags & ATTR_TOMBSTONE) == 0 && !comes_alone;
+    return !put_is_tombstone(p) && !put_is_known(p);
+}
+
+/* Of what comes without bytes. */
+static int put_admit_known(const struct object_put *p, struct error *err)
+{
+    int code = p->hollow > 0 ? known_set_damaged_aside(&p->commit.place, err) : 0;
+    return code != 0 ? code : known_admit(&p->commit.place, err);
 }
 
 static int put_begin_steps(struct object_put *p, struct error *err)
@@ -289,9 +298,9 @@ static int put_begin_steps(struct object_put *p, struct error *err)
     if ((code = put_check_texts(p, err)) != 0 ||
         (put_takes_room(p) && (code = put_check_space(p, err)) != 0) ||
         (put_is_worth_asking(p) && (code = commit_ask(c, err)) != 0) ||
+        (put_is_known(p) && (code = put_admit_known(p, err)) != 0) ||
         (code = mountpath_make_dir(c->place.mp, c->place.bucket_id, &c->place.path, err)) != 0 ||
-        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0 ||
-        (p->hollow > 0 && (code = quarantine_mark_no_room(c->place.mp, c->fd, err)) != 0))
+        (code = object_tmp_create(c->place.mp, c->tmp, &c->fd, err)) != 0)
         return code;
     direct_begin(&p->direct, c->fd, p->unread);
     return put_takes_room(p) && p->size > 0 ? put_claim(p, 0, err) : 0;
@@ -559,44 +568,4 @@ void object_put_commit_as(struct object_put *p, const struct object_moved *as,
     p->commit.keeps = condition->kept != NULL;
     p->condition = *condition;
     object_put_commit(p, done, arg);
-}
-
-struct put_wait {
-    sem_t ended;
-    struct error err;
-};
-
-static void put_wait_done(void *arg, const struct attr *attr, const struct error *err)
-{
-    struct put_wait *w = arg;
-    (void)attr;
-    w->err = *err;
-    sem_post(&w->ended);
-}
-
-static int put_wait_end(struct put_wait *w, struct error *err)
-{
-    while (sem_wait(&w->ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&w->ended);
-    if (w->err.code != 0 && err != NULL)
-        *err = w->err;
-    return w->err.code;
-}
-
-int object_put_commit_wait(struct object_put *p, struct error *err)
-{
-    struct put_wait w = {.err = ERROR_INIT};
-    sem_init(&w.ended, 0, 0);
-    object_put_commit(p, put_wait_done, &w);
-    return put_wait_end(&w, err);
-}
-
-int object_put_commit_as_wait(struct object_put *p, const struct object_moved *as,
-                              const struct object_condition *condition, struct error *err)
-{
-    struct put_wait w = {.err = ERROR_INIT};
-    sem_init(&w.ended, 0, 0);
-    object_put_commit_as(p, as, condition, put_wait_done, &w);
-    return put_wait_end(&w, err);
 }

@@ -189,9 +189,11 @@ enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_
     return QUARANTINE_STUB;
 }
 
-int quarantine_mark_no_room(const struct mountpath *mp, int fd, struct error *err)
+int quarantine_mark_no_room(const struct mountpath *mp, const char *stub, int fd, struct error *err)
 {
-    if (fsetxattr(fd, QUARANTINE_XATTR, QUARANTINE_NO_ROOM, strlen(QUARANTINE_NO_ROOM), 0) == 0)
+    char mark[MARK_MAX];
+    const char *as = stub != NULL && read_mark(stub, mark) ? mark : QUARANTINE_NO_ROOM;
+    if (fsetxattr(fd, QUARANTINE_XATTR, as, strlen(as), 0) == 0)
         return 0;
     return error_errno(err, errno, "mark a stub on '%s'", mp->path);
 }

@@ -54,8 +54,10 @@ enum quarantine_look {
 /* `job` is whose it is, or "". */
 enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_MAX + 1]);
 
-/* Marks an empty file, which is to become one, as a stub whose bytes have found no room. */
-int quarantine_mark_no_room(const struct mountpath *mp, int fd, struct error *err);
+/* Marks an empty file, which is to become one, as a stub whose bytes have found no room; or, where
+ * `stub` is not NULL and a stub, as what that is marked. */
+int quarantine_mark_no_room(const struct mountpath *mp, const char *stub, int fd,
+                            struct error *err);
 /* Is the file at `path`, or this open one, such a stub? */
 bool quarantine_is_no_room(const char *path);
 bool quarantine_fd_is_no_room(int fd);

@@ -178,6 +178,12 @@ def test_three_copies(c):
     check(doubts <= ROUNDS * len(c.targets()), f"{doubts} writes in doubt: more than one for each stop")
 
 
+def test_slices(c):
+    """Two slices and one of parity, on four targets: one of them may be away."""
+    c.create("slices", copies=2, ec={"data": 2, "parity": 1, "min_size": 10_000})
+    equal(roll_targets(c, "slices"), 0, "writes in doubt")
+
+
 def is_active(c, node):
     return next(n["state"] for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == node) == "active"
 
