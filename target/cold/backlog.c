@@ -3,14 +3,15 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "hrw/hrw.h"
+#include "target/store/name_table.h"
 
 enum { SLOTS = 4096 };
 
 struct lane;
 
 struct backlog_name {
-    struct backlog_name *next_in_slot, *next_in_queue;
+    struct name_entry entry;
+    struct backlog_name *next_in_queue;
     struct lane *lane;
     bool runs, again;        /* again: noted while it ran */
     int64_t written_ms;      /* the first write that the backend does not have … */
@@ -40,26 +41,32 @@ struct backlog {
     struct backlog_rules rules;
     size_t count;
     struct lane *lanes, *turn; /* whose turn it is; NULL: the first's */
-    struct backlog_name *slots[SLOTS];
+    struct name_table names;
 };
 
 struct backlog *backlog_new(const struct backlog_rules *rules)
 {
     struct backlog *b = xcalloc(1, sizeof *b);
     b->rules = *rules;
+    name_table_init(&b->names, SLOTS);
     return b;
+}
+
+/* All names, in no order: the one behind n; NULL: the first. */
+static struct backlog_name *next_name(const struct backlog *b, const struct backlog_name *n)
+{
+    return (struct backlog_name *)name_table_next(&b->names, n != NULL ? &n->entry : NULL);
 }
 
 void backlog_free(struct backlog *b)
 {
     if (b == NULL)
         return;
-    for (size_t i = 0; i < SLOTS; i++) {
-        for (struct backlog_name *n = b->slots[i], *next; n != NULL; n = next) {
-            next = n->next_in_slot;
-            free(n);
-        }
+    for (struct backlog_name *n = next_name(b, NULL), *next; n != NULL; n = next) {
+        next = next_name(b, n);
+        free(n);
     }
+    name_table_done(&b->names);
     for (struct lane *l = b->lanes, *next; l != NULL; l = next) {
         next = l->next;
         free(l);
@@ -69,17 +76,9 @@ void backlog_free(struct backlog *b)
 
 /* --- finding ---------------------------------------------------------------------------------- */
 
-static size_t slot_of(uint64_t bucket_id, const char *name)
-{
-    return hrw_key(bucket_id, name, strlen(name)) % SLOTS;
-}
-
 static struct backlog_name *find(const struct backlog *b, uint64_t bucket_id, const char *name)
 {
-    struct backlog_name *n = b->slots[slot_of(bucket_id, name)];
-    while (n != NULL && (n->lane->bucket_id != bucket_id || strcmp(n->text, name) != 0))
-        n = n->next_in_slot;
-    return n;
+    return (struct backlog_name *)name_table_find(&b->names, bucket_id, name);
 }
 
 static struct lane *lane_of(struct backlog *b, uint64_t bucket_id)
@@ -162,13 +161,12 @@ bool backlog_note(struct backlog *b, uint64_t bucket_id, const char *name, int64
         l->overflows = true;
         return false;
     }
-    size_t len = strlen(name) + 1, slot = slot_of(bucket_id, name);
+    size_t len = strlen(name) + 1;
     n = xcalloc(1, sizeof *n + len);
     n->lane = l;
     n->written_ms = written_ms;
     memcpy(n->text, name, len);
-    n->next_in_slot = b->slots[slot];
-    b->slots[slot] = n;
+    name_table_add(&b->names, &n->entry, bucket_id, n->text);
     b->count++;
     l->count++;
     append(&l->waiting, n);
@@ -241,10 +239,7 @@ struct backlog_name *backlog_take(struct backlog *b, uint64_t now_ms, uint64_t *
 
 static void forget(struct backlog *b, struct backlog_name *n)
 {
-    struct backlog_name **at = &b->slots[slot_of(n->lane->bucket_id, n->text)];
-    while (*at != n)
-        at = &(*at)->next_in_slot;
-    *at = n->next_in_slot;
+    name_table_remove(&b->names, &n->entry);
     b->count--;
     n->lane->count--;
     free(n);
@@ -312,11 +307,9 @@ bool backlog_runs(const struct backlog *b, uint64_t bucket_id, const char *name)
 bool backlog_any_runs(const struct backlog *b,
                       bool (*fn)(void *ctx, uint64_t bucket_id, const char *name), void *ctx)
 {
-    for (size_t i = 0; i < SLOTS; i++) {
-        for (const struct backlog_name *n = b->slots[i]; n != NULL; n = n->next_in_slot) {
-            if (n->runs && fn(ctx, n->lane->bucket_id, n->text))
-                return true;
-        }
+    for (const struct backlog_name *n = NULL; (n = next_name(b, n)) != NULL;) {
+        if (n->runs && fn(ctx, n->lane->bucket_id, n->text))
+            return true;
     }
     return false;
 }
@@ -324,10 +317,8 @@ bool backlog_any_runs(const struct backlog *b,
 size_t backlog_count(const struct backlog *b, uint64_t now_ms, uint64_t stuck_ms, size_t *stuck)
 {
     *stuck = 0;
-    for (size_t i = 0; i < SLOTS; i++) {
-        for (const struct backlog_name *n = b->slots[i]; n != NULL; n = n->next_in_slot)
-            *stuck += n->failed_ms != 0 && now_ms - n->failed_ms >= stuck_ms;
-    }
+    for (const struct backlog_name *n = NULL; (n = next_name(b, n)) != NULL;)
+        *stuck += n->failed_ms != 0 && now_ms - n->failed_ms >= stuck_ms;
     return b->count;
 }
 
@@ -335,12 +326,10 @@ size_t backlog_late(const struct backlog *b, int64_t before_ms, int64_t *oldest_
 {
     size_t late = 0;
     *oldest_ms = INT64_MAX;
-    for (size_t i = 0; i < SLOTS; i++) {
-        for (const struct backlog_name *n = b->slots[i]; n != NULL; n = n->next_in_slot) {
-            late += n->written_ms < before_ms;
-            if (n->written_ms < *oldest_ms)
-                *oldest_ms = n->written_ms;
-        }
+    for (const struct backlog_name *n = NULL; (n = next_name(b, n)) != NULL;) {
+        late += n->written_ms < before_ms;
+        if (n->written_ms < *oldest_ms)
+            *oldest_ms = n->written_ms;
     }
     return late;
 }

@@ -181,6 +181,7 @@ static struct cold *cold_make(struct target *t)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&c->changed, &monotonic);
     pthread_condattr_destroy(&monotonic);
+    name_table_init(&c->fetches, COLD_SLOTS);
     pthread_mutex_init(&c->lock, NULL);
     c->pages = list_pages_new(p->list_pages_memory);
     return c;
@@ -255,5 +256,6 @@ void cold_free(struct cold *c)
         loop_free(c->loop);
     pthread_cond_destroy(&c->changed);
     pthread_mutex_destroy(&c->lock);
+    name_table_done(&c->fetches);
     free(c);
 }

@@ -16,7 +16,6 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "hrw/hrw.h"
 #include "io/reader.h"
 #include "target/cold/ranges.h"
 #include "target/copies/copies.h"
@@ -30,11 +29,6 @@ struct waiter {
 };
 
 /* --- the table -------------------------------------------------------------------------------- */
-
-static struct fetch **slot_of(struct cold *c, uint64_t bucket_id, const char *name)
-{
-    return &c->slots[hrw_key(bucket_id, name, strlen(name)) % COLD_SLOTS];
-}
 
 static char *copy_of(const char *text)
 {
@@ -92,23 +86,23 @@ void fetch_unref(struct fetch *f)
 }
 
 /* One that a write has overtaken reads what is no more: nobody joins it. */
-static bool is_for(const struct fetch *f, uint64_t bucket_id, const char *name)
+static struct fetch *find(const struct cold *c, uint64_t bucket_id, const char *name)
 {
-    return f->bucket_id == bucket_id && strcmp(f->name, name) == 0 && !atomic_load(&f->overtaken);
+    struct name_entry *e = name_table_find(&c->fetches, bucket_id, name);
+    while (e != NULL && atomic_load(&((struct fetch *)e)->overtaken))
+        e = name_table_same(e);
+    return (struct fetch *)e;
 }
 
 /* A reference.  *fresh: it has to be run. */
 static struct fetch *table_find(struct cold *c, const struct cold_wanted *w, bool *fresh)
 {
     pthread_mutex_lock(&c->lock);
-    struct fetch **slot = slot_of(c, w->bucket->id, w->name), *f = *slot;
-    while (f != NULL && !is_for(f, w->bucket->id, w->name))
-        f = f->next;
+    struct fetch *f = find(c, w->bucket->id, w->name);
     *fresh = f == NULL;
     if (f == NULL) {
         f = fetch_new(c, w);
-        f->next = *slot;
-        *slot = f;
+        name_table_add(&c->fetches, &f->entry, f->bucket_id, f->name);
     }
     atomic_fetch_add(&f->refs, 1);
     pthread_mutex_unlock(&c->lock);
@@ -118,10 +112,9 @@ static struct fetch *table_find(struct cold *c, const struct cold_wanted *w, boo
 void fetch_overtake(struct cold *c, uint64_t bucket_id, const char *name)
 {
     pthread_mutex_lock(&c->lock);
-    for (struct fetch *f = *slot_of(c, bucket_id, name); f != NULL; f = f->next) {
-        if (f->bucket_id == bucket_id && strcmp(f->name, name) == 0)
-            atomic_store(&f->overtaken, true);
-    }
+    for (struct name_entry *e = name_table_find(&c->fetches, bucket_id, name); e != NULL;
+         e = name_table_same(e))
+        atomic_store(&((struct fetch *)e)->overtaken, true);
     for (struct cold_watch *w = c->watches; w != NULL; w = w->next)
         w->written |= w->bucket_id == bucket_id && strcmp(w->name, name) == 0;
     pthread_mutex_unlock(&c->lock);
@@ -132,10 +125,7 @@ static void table_remove(struct fetch *f)
 {
     struct cold *c = f->cold;
     pthread_mutex_lock(&c->lock);
-    struct fetch **at = slot_of(c, f->bucket_id, f->name);
-    while (*at != f)
-        at = &(*at)->next;
-    *at = f->next;
+    name_table_remove(&c->fetches, &f->entry);
     pthread_mutex_unlock(&c->lock);
 }
 

@@ -9,13 +9,14 @@
 #include "target/cold/internal.h"
 #include "target/cold/fresh_rule.h"
 #include "target/node/miss.h"
+#include "target/store/name_table.h"
 
 enum { SLOTS = 256, NOTES = 1 << 15, PAUSES = 64 };
 
 /* One question, until its answer; under the table's lock. */
 struct question {
+    struct name_entry entry;
     struct cold_fresh *table;
-    struct question *next; /* in its slot */
     uint64_t bucket_id;
     char *bucket, *name, *backend, *etag;
     int64_t modified_s;
@@ -37,7 +38,7 @@ struct note {
 struct cold_fresh {
     struct target *target;
     pthread_mutex_t lock; /* of what follows */
-    struct question *slots[SLOTS];
+    struct name_table questions;
     struct note notes[NOTES];
     struct note pauses[PAUSES]; /* by bucket: when a question went unanswered (monotonic) */
     metric_t *outcomes[REFUSED + 1];
@@ -53,6 +54,7 @@ struct cold_fresh *cold_fresh_new(struct target *t)
 {
     struct cold_fresh *f = xcalloc(1, sizeof *f);
     f->target = t;
+    name_table_init(&f->questions, SLOTS);
     pthread_mutex_init(&f->lock, NULL);
     for (size_t i = 0; i <= REFUSED; i++)
         f->outcomes[i] = metric_get(M_cold_ask_total, outcome_labels[i]);
@@ -64,6 +66,7 @@ void cold_fresh_free(struct cold_fresh *f)
     if (f == NULL)
         return;
     pthread_mutex_destroy(&f->lock);
+    name_table_done(&f->questions);
     free(f);
 }
 
@@ -137,9 +140,14 @@ static struct question *question_new(struct cold_fresh *f, const struct bucket *
     return q;
 }
 
-static struct question **slot_of(struct cold_fresh *f, uint64_t bucket_id, const char *name)
+/* About this version of the call's object; NULL: there is none. */
+static struct question *find(const struct cold_fresh *f, const struct object_call *call,
+                             const struct version *v)
 {
-    return &f->slots[hrw_key(bucket_id, name, strlen(name)) % SLOTS];
+    struct name_entry *e = name_table_find(&f->questions, call->bucket->id, call->name);
+    while (e != NULL && version_compare(&((struct question *)e)->version, v) != 0)
+        e = name_table_same(e);
+    return (struct question *)e;
 }
 
 /* True: it is a new one, to be asked. */
@@ -149,15 +157,11 @@ static bool table_join(struct cold_fresh *f, struct object_call *call, const str
     struct asker *asker = xcalloc(1, sizeof *asker);
     asker->call = call;
     pthread_mutex_lock(&f->lock);
-    struct question **slot = slot_of(f, call->bucket->id, call->name), *q = *slot;
-    while (q != NULL && (q->bucket_id != call->bucket->id || strcmp(q->name, call->name) != 0 ||
-                         version_compare(&q->version, &a->version) != 0))
-        q = q->next;
+    struct question *q = find(f, call, &a->version);
     bool fresh = q == NULL;
     if (fresh) {
         q = question_new(f, call->bucket, a);
-        q->next = *slot;
-        *slot = q;
+        name_table_add(&f->questions, &q->entry, q->bucket_id, q->name);
     }
     asker->next = q->askers;
     q->askers = asker;
@@ -171,10 +175,7 @@ static struct asker *table_remove(struct question *q)
 {
     struct cold_fresh *f = q->table;
     pthread_mutex_lock(&f->lock);
-    struct question **at = slot_of(f, q->bucket_id, q->name);
-    while (*at != q)
-        at = &(*at)->next;
-    *at = q->next;
+    name_table_remove(&f->questions, &q->entry);
     pthread_mutex_unlock(&f->lock);
     return q->askers;
 }

@@ -13,6 +13,7 @@
 #include "target/cold/cold.h"
 #include "target/node/outward.h"
 #include "target/node/target.h"
+#include "target/store/name_table.h"
 
 enum {
     COLD_SLOTS = 1024,
@@ -47,7 +48,7 @@ struct cold {
     pthread_mutex_t lock;     /* of what follows */
     pthread_cond_t changed;
     bool stopping;
-    struct fetch *slots[COLD_SLOTS]; /* those under way */
+    struct name_table fetches; /* those under way */
     struct cold_watch *watches;
     metric_t *stored, *failed, *bytes, *passed, *written, *not_written;
 };
@@ -82,8 +83,8 @@ enum fetch_state {
 struct cold_stream;
 
 struct fetch {
+    struct name_entry entry;
     struct cold *cold;
-    struct fetch *next; /* in its slot */
     atomic_uint refs;
     uint64_t bucket_id;
     char *bucket, *name, *backend;

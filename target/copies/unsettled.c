@@ -5,13 +5,12 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "hrw/hrw.h"
+#include "target/store/name_table.h"
 
 enum { SLOTS = 4096, STRIPES = 64 };
 
 struct mark {
-    struct mark *next;
-    uint64_t bucket_id;
+    struct name_entry entry;
     struct version version;
     uint64_t since_ms; /* marked, or looked at */
     char name[];
@@ -21,12 +20,13 @@ struct unsettled {
     atomic_size_t count;
     atomic_size_t next_slot; /* where unsettled_due() goes on */
     pthread_mutex_t stripes[STRIPES];
-    struct mark *slots[SLOTS];
+    struct name_table marks; /* of a slot: under its stripe */
 };
 
 struct unsettled *unsettled_new(void)
 {
     struct unsettled *u = xcalloc(1, sizeof *u);
+    name_table_init(&u->marks, SLOTS);
     for (size_t i = 0; i < STRIPES; i++)
         pthread_mutex_init(&u->stripes[i], NULL);
     return u;
@@ -36,12 +36,11 @@ void unsettled_free(struct unsettled *u)
 {
     if (u == NULL)
         return;
-    for (size_t i = 0; i < SLOTS; i++) {
-        for (struct mark *m = u->slots[i], *next; m != NULL; m = next) {
-            next = m->next;
-            free(m);
-        }
+    for (struct name_entry *e = name_table_next(&u->marks, NULL), *next; e != NULL; e = next) {
+        next = name_table_next(&u->marks, e);
+        free(e);
     }
+    name_table_done(&u->marks);
     for (size_t i = 0; i < STRIPES; i++)
         pthread_mutex_destroy(&u->stripes[i]);
     free(u);
@@ -52,25 +51,20 @@ static pthread_mutex_t *stripe(struct unsettled *u, size_t slot)
     return &u->stripes[slot % STRIPES];
 }
 
-static size_t slot_of(uint64_t bucket_id, const char *name)
+static size_t slot_of(const struct unsettled *u, uint64_t bucket_id, const char *name)
 {
-    return hrw_key(bucket_id, name, strlen(name)) % SLOTS;
+    return name_table_slot(&u->marks, bucket_id, name);
 }
 
-static struct mark **find(struct unsettled *u, size_t slot, uint64_t bucket_id, const char *name)
+static struct mark *find(const struct unsettled *u, uint64_t bucket_id, const char *name)
 {
-    struct mark **at = &u->slots[slot];
-    while (*at != NULL && ((*at)->bucket_id != bucket_id || strcmp((*at)->name, name) != 0))
-        at = &(*at)->next;
-    return at;
+    return (struct mark *)name_table_find(&u->marks, bucket_id, name);
 }
 
-static struct mark *mark_new(uint64_t bucket_id, const char *name, const struct version *v,
-                             uint64_t now_ms)
+static struct mark *mark_new(const char *name, const struct version *v, uint64_t now_ms)
 {
     size_t len = strlen(name);
     struct mark *m = xcalloc(1, sizeof *m + len + 1);
-    m->bucket_id = bucket_id;
     m->version = *v;
     m->since_ms = now_ms;
     memcpy(m->name, name, len + 1);
@@ -80,14 +74,15 @@ static struct mark *mark_new(uint64_t bucket_id, const char *name, const struct 
 void unsettled_mark(struct unsettled *u, uint64_t bucket_id, const char *name,
                     const struct version *v, uint64_t now_ms)
 {
-    size_t slot = slot_of(bucket_id, name);
+    size_t slot = slot_of(u, bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
-    struct mark **at = find(u, slot, bucket_id, name);
-    if (*at == NULL) {
-        *at = mark_new(bucket_id, name, v, now_ms);
+    struct mark *m = find(u, bucket_id, name);
+    if (m == NULL) {
+        m = mark_new(name, v, now_ms);
+        name_table_add(&u->marks, &m->entry, bucket_id, m->name);
         atomic_fetch_add(&u->count, 1);
-    } else if (version_compare(v, &(*at)->version) > 0) {
-        (*at)->version = *v;
+    } else if (version_compare(v, &m->version) > 0) {
+        m->version = *v;
     }
     pthread_mutex_unlock(stripe(u, slot));
 }
@@ -97,9 +92,9 @@ bool unsettled_upto(struct unsettled *u, uint64_t bucket_id, const char *name, s
     *out = (struct version){0};
     if (atomic_load(&u->count) == 0)
         return false;
-    size_t slot = slot_of(bucket_id, name);
+    size_t slot = slot_of(u, bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
-    const struct mark *m = *find(u, slot, bucket_id, name);
+    const struct mark *m = find(u, bucket_id, name);
     if (m != NULL)
         *out = m->version;
     pthread_mutex_unlock(stripe(u, slot));
@@ -112,10 +107,9 @@ bool unsettled_has(struct unsettled *u, uint64_t bucket_id, const char *name)
     return unsettled_upto(u, bucket_id, name, &upto);
 }
 
-static void remove_at(struct unsettled *u, struct mark **at)
+static void remove_mark(struct unsettled *u, struct mark *m)
 {
-    struct mark *m = *at;
-    *at = m->next;
+    name_table_remove(&u->marks, &m->entry);
     free(m);
     atomic_fetch_sub(&u->count, 1);
 }
@@ -123,11 +117,11 @@ static void remove_at(struct unsettled *u, struct mark **at)
 void unsettled_settle(struct unsettled *u, uint64_t bucket_id, const char *name,
                       const struct version *v)
 {
-    size_t slot = slot_of(bucket_id, name);
+    size_t slot = slot_of(u, bucket_id, name);
     pthread_mutex_lock(stripe(u, slot));
-    struct mark **at = find(u, slot, bucket_id, name);
-    if (*at != NULL && version_compare(&(*at)->version, v) <= 0)
-        remove_at(u, at);
+    struct mark *m = find(u, bucket_id, name);
+    if (m != NULL && version_compare(&m->version, v) <= 0)
+        remove_mark(u, m);
     pthread_mutex_unlock(stripe(u, slot));
 }
 
@@ -141,12 +135,13 @@ static size_t due_of_slot(struct unsettled *u, size_t slot, uint64_t before_ms, 
 {
     size_t count = 0;
     pthread_mutex_lock(stripe(u, slot));
-    for (struct mark *m = u->slots[slot]; m != NULL && count < most; m = m->next) {
+    for (struct name_entry *e = u->marks.first[slot]; e != NULL && count < most; e = e->next) {
+        struct mark *m = (struct mark *)e;
         if (m->since_ms > before_ms)
             continue;
         m->since_ms = now_ms;
         out[count++] = (struct unsettled_name){
-            .bucket_id = m->bucket_id, .version = m->version, .name = xstrdup(m->name)};
+            .bucket_id = e->bucket_id, .version = m->version, .name = xstrdup(m->name)};
     }
     pthread_mutex_unlock(stripe(u, slot));
     return count;

@@ -17,10 +17,12 @@
 #include "target/slices/repair.h"
 #include "target/slices/slices.h"
 #include "target/node/target.h"
+#include "target/store/name_table.h"
 
-enum { MOST = 10000, TICK_MS = 200, RETRY_MS = 3000, TRIES_MAX = 20 };
+enum { MOST = 10000, SLOTS = 1024, TICK_MS = 200, RETRY_MS = 3000, TRIES_MAX = 20 };
 
 struct wanted {
+    struct name_entry entry;
     struct wanted *next;
     uint64_t bucket_id;
     ec_mask damaged;
@@ -35,6 +37,7 @@ struct ec_mender {
     pthread_t thread;
     bool runs;
     pthread_mutex_t lock; /* of what follows */
+    struct name_table names;
     struct wanted *first, **last;
     size_t count;
 };
@@ -43,11 +46,7 @@ struct ec_mender {
 
 static struct wanted *find(const struct ec_mender *m, uint64_t bucket_id, const char *name)
 {
-    for (struct wanted *w = m->first; w != NULL; w = w->next) {
-        if (w->bucket_id == bucket_id && strcmp(w->name, name) == 0)
-            return w;
-    }
-    return NULL;
+    return (struct wanted *)name_table_find(&m->names, bucket_id, name);
 }
 
 static void append(struct ec_mender *m, struct wanted *w)
@@ -55,6 +54,7 @@ static void append(struct ec_mender *m, struct wanted *w)
     w->next = NULL;
     *m->last = w;
     m->last = &w->next;
+    name_table_add(&m->names, &w->entry, w->bucket_id, w->name);
     m->count++;
 }
 
@@ -64,6 +64,7 @@ static struct wanted *take_first(struct ec_mender *m)
     m->first = w->next;
     if (m->first == NULL)
         m->last = &m->first;
+    name_table_remove(&m->names, &w->entry);
     m->count--;
     return w;
 }
@@ -203,6 +204,7 @@ int ec_mender_new(struct target *t, struct job_stop *stop, struct ec_mender **ou
     m->target = t;
     m->stop = stop;
     m->last = &m->first;
+    name_table_init(&m->names, SLOTS);
     pthread_mutex_init(&m->lock, NULL);
     int code = thread_start("slices-mend", mender_main, m, &m->thread, err);
     m->runs = code == 0;
@@ -217,6 +219,7 @@ void ec_mender_free(struct ec_mender *m)
         pthread_join(m->thread, NULL);
     while (m->first != NULL)
         free(take_first(m));
+    name_table_done(&m->names);
     pthread_mutex_destroy(&m->lock);
     free(m);
 }

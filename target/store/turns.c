@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "hrw/hrw.h"
 #include "io/pool.h"
+#include "target/store/name_table.h"
 
 enum { SLOTS = 1024 };
 
@@ -18,11 +18,9 @@ struct turn {
 
 /* Who has come for one name; there while any has. */
 struct line {
-    struct line *next; /* in its slot */
+    struct name_entry entry;
     struct turns *turns;
     struct turn *first, **last;
-    uint64_t bucket_id;
-    size_t slot;
     char name[];
 };
 
@@ -31,7 +29,7 @@ struct turns {
     size_t most;
     pthread_mutex_t lock; /* of what follows */
     size_t count;
-    struct line *slots[SLOTS];
+    struct name_table lines;
 };
 
 struct turns *turns_new(struct pool *pool, size_t most)
@@ -39,6 +37,7 @@ struct turns *turns_new(struct pool *pool, size_t most)
     struct turns *t = xcalloc(1, sizeof *t);
     t->pool = pool;
     t->most = most;
+    name_table_init(&t->lines, SLOTS);
     pthread_mutex_init(&t->lock, NULL);
     return t;
 }
@@ -48,15 +47,13 @@ void turns_free(struct turns *t)
     if (t == NULL)
         return;
     pthread_mutex_destroy(&t->lock);
+    name_table_done(&t->lines);
     free(t);
 }
 
-static struct line **find(struct turns *t, size_t slot, uint64_t bucket_id, const char *name)
+static struct line *find(const struct turns *t, uint64_t bucket_id, const char *name)
 {
-    struct line **at = &t->slots[slot];
-    while (*at != NULL && ((*at)->bucket_id != bucket_id || strcmp((*at)->name, name) != 0))
-        at = &(*at)->next;
-    return at;
+    return (struct line *)name_table_find(&t->lines, bucket_id, name);
 }
 
 /* The next one's turn; NULL: nobody waits, and the line is gone. */
@@ -71,7 +68,7 @@ static struct turn *take_first(struct line *l)
             l->last = &l->first;
         t->count--;
     } else {
-        *find(t, l->slot, l->bucket_id, l->name) = l->next;
+        name_table_remove(&t->lines, &l->entry);
     }
     pthread_mutex_unlock(&t->lock);
     if (turn == NULL)
@@ -88,14 +85,12 @@ static void run(void *arg)
     }
 }
 
-static struct line *line_new(struct turns *t, size_t slot, uint64_t bucket_id, const char *name)
+static struct line *line_new(struct turns *t, const char *name)
 {
     size_t len = strlen(name);
     struct line *l = xcalloc(1, sizeof *l + len + 1);
     l->turns = t;
     l->last = &l->first;
-    l->bucket_id = bucket_id;
-    l->slot = slot;
     memcpy(l->name, name, len + 1);
     return l;
 }
@@ -108,23 +103,23 @@ static void append(struct line *l, struct turn *turn)
 }
 
 /* With the lock held.  A new line is run by the pool. */
-static int enter_locked(struct turns *t, size_t slot, uint64_t bucket_id, const char *name,
-                        struct turn *turn, struct error *err)
+static int enter_locked(struct turns *t, uint64_t bucket_id, const char *name, struct turn *turn,
+                        struct error *err)
 {
     if (t->count >= t->most)
         return error_set(err, E_OVERLOAD, "%zu writes wait for their turn, the limit", t->count);
-    struct line **at = find(t, slot, bucket_id, name);
-    if (*at != NULL) {
-        append(*at, turn);
+    struct line *l = find(t, bucket_id, name);
+    if (l != NULL) {
+        append(l, turn);
         return 0;
     }
-    struct line *l = line_new(t, slot, bucket_id, name);
+    l = line_new(t, name);
     int code = pool_submit(t->pool, run, l, err); /* it begins when the lock is free */
     if (code != 0) {
         free(l);
         return code;
     }
-    *at = l;
+    name_table_add(&t->lines, &l->entry, bucket_id, l->name);
     append(l, turn);
     return 0;
 }
@@ -132,11 +127,10 @@ static int enter_locked(struct turns *t, size_t slot, uint64_t bucket_id, const 
 int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
                 void *arg, struct error *err)
 {
-    size_t slot = hrw_key(bucket_id, name, strlen(name)) % SLOTS;
     struct turn *turn = xcalloc(1, sizeof *turn);
     *turn = (struct turn){.fn = fn, .arg = arg};
     pthread_mutex_lock(&t->lock);
-    int code = enter_locked(t, slot, bucket_id, name, turn, err);
+    int code = enter_locked(t, bucket_id, name, turn, err);
     pthread_mutex_unlock(&t->lock);
     if (code != 0)
         free(turn);
@@ -145,9 +139,8 @@ int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn
 
 bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name)
 {
-    size_t slot = hrw_key(bucket_id, name, strlen(name)) % SLOTS;
     pthread_mutex_lock(&t->lock);
-    bool busy = *find(t, slot, bucket_id, name) != NULL;
+    bool busy = find(t, bucket_id, name) != NULL;
     pthread_mutex_unlock(&t->lock);
     return busy;
 }

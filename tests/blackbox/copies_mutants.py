@@ -46,10 +46,10 @@ ROWS = [
         return;
     }
     if (code != 0) {""", "nobody_sees_what_others_have_not"),
-    Row("marks", "target/copies/unsettled.c", "    pthread_mutex_lock(stripe(u, slot));\n    struct mark **at = find(u, slot, "
-        "bucket_id, name);\n    if (*at == NULL) {", "    if (slot < SLOTS)\n        return;\n"
-        "    pthread_mutex_lock(stripe(u, slot));\n    struct mark **at = find(u, slot, bucket_id, name);\n"
-        "    if (*at == NULL) {", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
+    Row("marks", "target/copies/unsettled.c", "    pthread_mutex_lock(stripe(u, slot));\n    struct mark *m = find(u, "
+        "bucket_id, name);\n    if (m == NULL) {", "    if (slot < SLOTS)\n        return;\n"
+        "    pthread_mutex_lock(stripe(u, slot));\n    struct mark *m = find(u, bucket_id, name);\n"
+        "    if (m == NULL) {", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
     Row("marks, read", "target/copies/read.c", "return !unsettled_has(t->copies->unsettled, b->id, name);",
         "return t != NULL && b != NULL && name != NULL;", "a_write_in_doubt_is_on_all_owners_before_it_is_seen"),
     Row("sending", "target/copies/compare.c", "c->lacks[i] = o == NULL || send_one(c, o, c->nodes[i], &why) != 0;",
