@@ -1,15 +1,13 @@
 #include "api/retry.h"
 
+#include "common/backoff.h"
+
 /* Half of the pause is fixed and half is drawn ("equal jitter"), so that clients that failed
  * together come back apart, but never at once. */
 static uint64_t retry_pause(const struct retry_policy *p, unsigned failures, uint64_t random)
 {
-    uint64_t pause = p->base_ms;
-    for (unsigned i = 1; i < failures && pause < p->cap_ms; i++)
-        pause *= 2;
-    if (pause > p->cap_ms)
-        pause = p->cap_ms;
-    return pause / 2 + random % (pause / 2 + 1);
+    const struct backoff rule = {.first_ms = p->base_ms, .max_ms = p->cap_ms};
+    return backoff_jitter(backoff_ms(&rule, failures), random);
 }
 
 /* The server's wish is a minimum; a little is added for the same reason. */

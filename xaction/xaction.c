@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "cluster/state.h"
+#include "common/backoff.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -12,7 +13,7 @@
 #include "xaction/course.h"
 
 /* Between the tries of a commit or an undo. */
-enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 10000 };
+static const struct backoff insistence = {.first_ms = 100, .max_ms = 10000};
 
 /* One job on this node.  At most one thread works on an entry at a time (`busy`); orders that come
  * meanwhile only change what it does next. */
@@ -301,14 +302,13 @@ static void entry_insist(struct entry *e, int (*fn)(void *self, struct error *er
                          const char *what, enum xaction_state after)
 {
     const struct error before = e->error;
-    uint64_t wait_ms = RETRY_FIRST_MS;
+    unsigned failures = 0;
     struct error err;
     while (entry_call(e, fn, what, &err) != 0) {
         e->error = err;
-        entry_pause(e, wait_ms);
+        entry_pause(e, backoff_ms(&insistence, ++failures));
         if (e->registry->closing)
             return;
-        wait_ms = 2 * wait_ms < RETRY_MAX_MS ? 2 * wait_ms : RETRY_MAX_MS;
     }
     e->error = before;
     entry_move(e, after);

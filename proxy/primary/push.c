@@ -2,10 +2,11 @@
 
 #include <string.h>
 
+#include "common/backoff.h"
 #include "common/log.h"
 #include "common/mem.h"
 
-enum { RETRY_FIRST_MS = 100, RETRY_MAX_MS = 5000 };
+static const struct backoff after_failure = {.first_ms = 100, .max_ms = 5000};
 
 struct version {
     uint64_t term;
@@ -21,8 +22,8 @@ struct peer {
     struct version sent; /* in the last message */
     bool asking;         /* it is under way */
     bool gone;           /* out of the map while a message was under way */
+    unsigned failures;   /* in a row, of this run of the peer */
     bool failing;
-    uint64_t wait_ms;  /* before the next attempt after a failure */
     uint64_t retry_ms; /* not before */
 };
 
@@ -126,7 +127,7 @@ static void peer_renew(struct peer *peer, const struct node *n)
     free(peer->boot);
     peer->boot = xstrdup(n->boot);
     peer->has = (struct version){0};
-    peer->wait_ms = 0;
+    peer->failures = 0;
     peer->retry_ms = 0;
 }
 
@@ -203,10 +204,7 @@ static void note_failure(struct peer *peer, const struct error *err)
     if (!peer->failing)
         log_warn("state not pushed", lstr("node", peer->id), lerr(err));
     peer->failing = true;
-    peer->wait_ms = peer->wait_ms == 0 ? RETRY_FIRST_MS : 2 * peer->wait_ms;
-    if (peer->wait_ms > RETRY_MAX_MS)
-        peer->wait_ms = RETRY_MAX_MS;
-    peer->retry_ms = peer->pusher->now_ms + peer->wait_ms;
+    peer->retry_ms = peer->pusher->now_ms + backoff_ms(&after_failure, ++peer->failures);
 }
 
 static void note_success(struct peer *peer, struct version has)
@@ -214,7 +212,7 @@ static void note_success(struct peer *peer, struct version has)
     if (peer->failing)
         log_info("state pushed again", lstr("node", peer->id));
     peer->failing = false;
-    peer->wait_ms = 0;
+    peer->failures = 0;
     peer->has = has;
 }
 

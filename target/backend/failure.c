@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/parse.h"
 
@@ -92,12 +93,8 @@ bool failure_wait(const struct failure_rules *rules, unsigned done, uint64_t ret
 {
     if (done > rules->retries || retry_after_ms > rules->backoff_max_ms)
         return false;
-    uint64_t wait = rules->backoff_ms;
-    for (unsigned i = 1; i < done && wait < rules->backoff_max_ms; i++)
-        wait *= 2;
-    if (wait > rules->backoff_max_ms)
-        wait = rules->backoff_max_ms;
-    wait -= wait > 1 ? luck % (wait / 2 + 1) : 0;
+    const struct backoff rule = {.first_ms = rules->backoff_ms, .max_ms = rules->backoff_max_ms};
+    uint64_t wait = backoff_jitter(backoff_ms(&rule, done), luck);
     *wait_ms = wait > retry_after_ms ? wait : retry_after_ms;
     return true;
 }

@@ -1,5 +1,7 @@
 #include "target/backend/kept_rule.h"
 
+#include "common/backoff.h"
+
 enum {
     EARLY_MS = 5 * 60 * 1000,
     PUT_OFF_MAX_MS = 60 * 1000, /* of a renewal that failed */
@@ -21,10 +23,10 @@ static bool is_within(int64_t from_ms, int64_t for_ms, int64_t now_ms)
 
 static int64_t pause_after(unsigned failures, int64_t first_ms)
 {
-    int64_t pause_ms = first_ms;
-    for (unsigned i = 1; i < failures && pause_ms > 0 && pause_ms < PAUSE_MAX_MS; i++)
-        pause_ms = pause_ms * 2 < PAUSE_MAX_MS ? pause_ms * 2 : PAUSE_MAX_MS;
-    return pause_ms;
+    uint64_t first = (uint64_t)first_ms;
+    const struct backoff rule = {.first_ms = first,
+                                 .max_ms = first > PAUSE_MAX_MS ? first : PAUSE_MAX_MS};
+    return (int64_t)backoff_ms(&rule, failures);
 }
 
 enum kept_move kept_rule_move(const struct kept_times *t, const struct kept_case *c)

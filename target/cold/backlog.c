@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "common/backoff.h"
 #include "common/mem.h"
 #include "target/store/name_table.h"
 
@@ -282,11 +283,8 @@ void backlog_failed(struct backlog *b, struct backlog_name *n, uint64_t now_ms)
     append(&l->waiting, n);
     if (now_ms < l->rests_until_ms)
         return;
-    unsigned doublings = l->failures < 20 ? l->failures : 20;
-    uint64_t pause_ms = b->rules.pause_ms << doublings;
-    l->rests_until_ms =
-        now_ms + (pause_ms < b->rules.pause_max_ms ? pause_ms : b->rules.pause_max_ms);
-    l->failures++;
+    const struct backoff rule = {.first_ms = b->rules.pause_ms, .max_ms = b->rules.pause_max_ms};
+    l->rests_until_ms = now_ms + backoff_ms(&rule, ++l->failures);
 }
 
 void backlog_put_off(struct backlog *b, struct backlog_name *n, uint64_t now_ms)

@@ -17,8 +17,6 @@
 #include "target/copies/repair_wanted.h"
 
 enum {
-    PAUSE_FIRST_MS = 50,
-    PAUSE_MAX_MS = 2000,
     MEND_MAX_MS = 60000, /* as long as it is tried (mend.h) */
 };
 
@@ -183,8 +181,7 @@ static void copy_one(struct copy_job *j, const char *name)
 {
     _cleanup_free_ char *new_name = xprintf("%s%s", j->base.spec->prepend, name);
     uint64_t bytes = 0, mended_ms = 0;
-    uint64_t pause_ms = PAUSE_FIRST_MS;
-    for (;;) {
+    for (unsigned failures = 1;; failures++) {
         struct error err = ERROR_INIT;
         int code = try_copy(j, name, new_name, &bytes, &err);
         if (j->base.stop.wanted && code != 0)
@@ -194,10 +191,9 @@ static void copy_one(struct copy_job *j, const char *name)
             return;
         }
         job_tally_wait(j->base.tally, &err);
-        if (!job_stop_pause(&j->base.stop, pause_ms))
+        if (!job_stop_back_off(&j->base.stop, failures))
             return;
         job_tally_wait(j->base.tally, NULL);
-        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
     }
 }
 

@@ -10,8 +10,6 @@
 
 enum {
     AT_ONCE = 256,
-    PAUSE_FIRST_MS = 50,
-    PAUSE_MAX_MS = 2000,
     TRY_MS = 60000, /* others may be restarting */
 };
 
@@ -167,10 +165,9 @@ static struct deletion *take_again(struct delete_job *d)
 /* Of several copies what may pass is tried again, for TRY_MS. */
 static void delete_the_rest(struct delete_job *d)
 {
-    uint64_t pause_ms = PAUSE_FIRST_MS;
+    unsigned failures = 0;
     for (struct deletion *x; (x = take_again(d)) != NULL;) {
-        bool goes_on = job_stop_pause(&d->base.stop, pause_ms);
-        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
+        bool goes_on = job_stop_back_off(&d->base.stop, ++failures);
         for (struct deletion *next; x != NULL; x = next) {
             next = x->next;
             if (goes_on)

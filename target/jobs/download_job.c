@@ -16,7 +16,7 @@
 #include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
-enum { BATCH = 1000, PAUSE_FIRST_MS = 50, PAUSE_MAX_MS = 2000 };
+enum { BATCH = 1000 };
 
 struct download_job {
     struct tally_job base;
@@ -81,7 +81,6 @@ struct keeping {
 static int copy_to_owners(struct keeping *k, const struct object *o, struct error *err)
 {
     struct download_job *j = k->job;
-    uint64_t pause_ms = PAUSE_FIRST_MS;
     const struct object_copy copy = {.from = o,
                                      .bucket_id = k->bucket->id,
                                      .name = k->name,
@@ -89,16 +88,15 @@ static int copy_to_owners(struct keeping *k, const struct object *o, struct erro
                                      .term = j->plan.term,
                                      .version = j->plan.version,
                                      .is_new = true};
-    for (;;) {
+    for (unsigned failures = 1;; failures++) {
         int code = object_copy(j->copier, &copy, err);
         if (!object_copy_may_pass(code))
             return code;
         job_tally_wait(j->base.tally, err);
-        if (!job_stop_pause(&j->base.stop, pause_ms))
+        if (!job_stop_back_off(&j->base.stop, failures))
             return code;
         job_tally_wait(j->base.tally, NULL);
         *err = ERROR_INIT;
-        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
     }
 }
 

@@ -25,8 +25,6 @@
 
 enum {
     KEPT_MAX = 200000, /* names that wait to be dropped; then sending waits for them */
-    PAUSE_FIRST_MS = 50,
-    PAUSE_MAX_MS = 2000,
     WAIT_MS = 200,
 };
 
@@ -256,8 +254,8 @@ static uint64_t rate_now(void *ctx)
 /* Until it is done, or cannot be, or the job ends, or the owners are others. */
 static int send_one(struct run *run, uint64_t bucket_id, const char *name, struct error *err)
 {
-    uint64_t bytes = 0, pause_ms = PAUSE_FIRST_MS;
-    for (;;) {
+    uint64_t bytes = 0;
+    for (unsigned failures = 1;; failures++) {
         struct error why = ERROR_INIT;
         int code = try_send(run, bucket_id, name, &bytes, &why);
         if (run->r->stop->wanted && code != 0)
@@ -272,10 +270,9 @@ static int send_one(struct run *run, uint64_t bucket_id, const char *name, struc
             return 0;
         }
         job_tally_wait(run->r->tally, &why);
-        if (!job_stop_pause(run->r->stop, pause_ms))
+        if (!job_stop_back_off(run->r->stop, failures))
             return error_set(err, E_ABORTED, "the rebalance was stopped");
         job_tally_wait(run->r->tally, NULL);
-        pause_ms = 2 * pause_ms < PAUSE_MAX_MS ? 2 * pause_ms : PAUSE_MAX_MS;
     }
 }
 

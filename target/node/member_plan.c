@@ -1,19 +1,11 @@
 #include "target/node/member_plan.h"
 
+#include "common/backoff.h"
 #include "common/mem.h"
 #include "target/node/admit.h"
 
-enum { PAUSE_FIRST_MS = 100, PAUSE_MAX_MS = 5000 };
-
 /* After a round of refusals. */
-static uint64_t pause_ms(unsigned rounds)
-{
-    unsigned doublings = rounds > 0 ? rounds - 1 : 0;
-    if (doublings > 10)
-        return PAUSE_MAX_MS;
-    uint64_t ms = (uint64_t)PAUSE_FIRST_MS << doublings;
-    return ms < PAUSE_MAX_MS ? ms : PAUSE_MAX_MS;
-}
+static const struct backoff after_round = {.first_ms = 100, .max_ms = 5000};
 
 uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
                             uint64_t keepalive_interval_ms)
@@ -33,7 +25,7 @@ uint64_t member_plan_result(struct member_plan *p, int code, size_t candidates,
         return 0;
     p->next = 0;
     p->rounds++;
-    return p->registered ? keepalive_interval_ms : pause_ms(p->rounds);
+    return p->registered ? keepalive_interval_ms : backoff_ms(&after_round, p->rounds);
 }
 
 struct list {

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "common/backoff.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "io/reader.h"
@@ -71,14 +72,16 @@ static int store_once(const struct sort_outputs *o, const char *name, int fd, st
 static int store(const struct sort_outputs *o, const char *name, int fd, struct ec_manifest *m,
                  struct sort_slices *out, struct error *err)
 {
-    uint64_t until_ms = clock_ms() + o->target->params.call_timeout;
-    for (uint64_t pause_ms = PAUSE_MS;; pause_ms *= 2) {
+    const uint64_t most_ms = o->target->params.call_timeout, until_ms = clock_ms() + most_ms;
+    const struct backoff rule = {.first_ms = PAUSE_MS, .max_ms = most_ms};
+    for (unsigned failures = 1;; failures++) {
         int code = store_once(o, name, fd, m, out, err);
         if (code == E_NO_TARGETS || !object_copy_may_pass(code))
             return code;
         if (atomic_load(o->stopped))
             return error_set(err, E_ABORTED, "job '%s' was stopped", o->job->id);
-        if (clock_ms() >= until_ms || !job_stop_pause(&o->target->copies->stop, pause_ms))
+        if (clock_ms() >= until_ms ||
+            !job_stop_pause(&o->target->copies->stop, backoff_ms(&rule, failures)))
             return error_recode(err, E_NET, "slices of '%s'", name);
         *err = ERROR_INIT;
     }

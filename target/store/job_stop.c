@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "common/backoff.h"
+
 void job_stop_init(struct job_stop *s)
 {
     atomic_init(&s->wanted, false);
@@ -45,4 +47,10 @@ bool job_stop_pause(struct job_stop *s, uint64_t ms)
     bool go_on = !s->wanted;
     pthread_mutex_unlock(&s->lock);
     return go_on;
+}
+
+bool job_stop_back_off(struct job_stop *s, unsigned failures)
+{
+    static const struct backoff rule = {.first_ms = 50, .max_ms = 2000};
+    return job_stop_pause(s, backoff_ms(&rule, failures));
 }

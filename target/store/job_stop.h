@@ -17,3 +17,6 @@ void job_stop_done(struct job_stop *s);
 void job_stop_now(struct job_stop *s);
 /* False where the job shall end. */
 bool job_stop_pause(struct job_stop *s, uint64_t ms);
+/* The pause after so many failures in a row of one thing: 50 ms, twice as long each time, at most
+ * 2 s.  False where the job shall end. */
+bool job_stop_back_off(struct job_stop *s, unsigned failures);
