@@ -7,12 +7,21 @@
 #include "api/uri.h"
 #include "common/error.h"
 
-/* The reply to HEAD has no body that would tell a missing object from a missing bucket. */
-static void head_explain(struct dfc_error *err, const char *bucket, const char *object)
+/* The reply to HEAD has no body that would tell a missing object from a missing bucket: the bucket
+ * is asked for. */
+static void head_explain(struct dfc_client *c, struct dfc_error *err, const char *bucket,
+                         const char *object)
 {
+    struct dfc_error why;
+    _cleanup_free_ char *document = NULL;
+    int rc = dfc_bucket_show(c, bucket, &document, &why);
+    if (rc == DFC_NOT_FOUND) {
+        *err = why;
+        return;
+    }
     snprintf(err->code, sizeof err->code, "%s", error_name(E_OBJECT_NOT_FOUND));
-    snprintf(err->message, sizeof err->message, "'%s/%s' does not exist, or its bucket does not",
-             bucket, object);
+    snprintf(err->message, sizeof err->message, "object '%s/%s' does not exist%s", bucket, object,
+             rc == DFC_OK ? "" : ", or its bucket does not");
 }
 
 int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
@@ -26,7 +35,7 @@ int dfc_head(struct dfc_client *c, const char *bucket, const char *object,
     if (rc == DFC_OK && info != NULL)
         *info = info_from_headers(&call.reply.headers);
     if (rc == DFC_NOT_FOUND && err != NULL)
-        head_explain(err, bucket, object);
+        head_explain(c, err, bucket, object);
     return rc;
 }
 

@@ -10,10 +10,10 @@ from lib import check, equal, main, wait_for
 BODY = b"shown" * 100
 
 
-def shown(c, name, *flags):
+def shown(c, name, *flags, status=0):
     """{target: its entry}"""
     done = c.dfcctl("object", "show", f"b/{name}", "-o", "json", *flags)
-    equal(done.returncode, 0, f"the end of {done.args}: {done.stderr}")
+    equal(done.returncode, status, f"the end of {done.args}: {done.stderr}")
     document = json.loads(done.stdout)
     equal(document["copies_wanted"], 2, "copies_wanted")
     return {entry["node"]: entry for entry in document["copies"]}
@@ -38,8 +38,9 @@ def test_copies_lie_on_their_owners(c):
 
 
 def test_nothing_is_shown_of_what_never_was(c):
-    equal(those(shown(c, "never"), "found"), [], "who has it")
-    check("does not exist" in c.dfcctl("object", "show", "no/a").stderr, "of no bucket")
+    equal(those(shown(c, "never", status=3), "found"), [], "who has it")
+    check("object 'b/never' does not exist" in c.dfcctl("object", "show", "b/never").stderr, "of no object")
+    check("bucket 'no' does not exist" in c.dfcctl("object", "show", "no/a").stderr, "of no bucket")
 
 
 def test_damage_is_seen_and_left_alone(c):

@@ -137,6 +137,20 @@ static void print_copies(struct ctl *ctl, json_t *doc)
         print_missing(ctl, doc);
 }
 
+/* A target that does not answer may have it. */
+static bool nobody_has_it(json_t *doc)
+{
+    size_t i;
+    json_t *copy;
+    json_array_foreach(json_object_get(doc, "copies"), i, copy)
+    {
+        if (is_at(copy, "found") || json_object_get(copy, "error") != NULL ||
+            json_array_size(json_object_get(copy, "slices")) > 0)
+            return false;
+    }
+    return true;
+}
+
 int object_show(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
@@ -155,9 +169,14 @@ int object_show(struct ctl *ctl, const struct args *args)
     int code = ctl_parse(ctl, text, &doc);
     if (code != EXIT_OK)
         return code;
+    bool missing = nobody_has_it(doc);
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
-    else
+    else if (!missing)
         print_copies(ctl, doc);
-    return EXIT_OK;
+    if (!missing)
+        return EXIT_OK;
+    error_set(&e, E_OBJECT_NOT_FOUND, "object '%s/%s' does not exist: no target has it", n.bucket,
+              n.key);
+    return ctl->json ? EXIT_NOT_FOUND : ctl_fail_common(ctl, &e, EXIT_NOT_FOUND);
 }
