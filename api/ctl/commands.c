@@ -6,9 +6,12 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
-#define KEY_IS_NO_PATTERN                                                   \
-    "A KEY or PREFIX is taken as it is: *, ? and [ stand for themselves.\n" \
-    "Only 'ls' takes patterns."
+#define KEY_MAY_BE_PATTERN                                                       \
+    "A KEY with *, ? or [ is a pattern (glob) of whole names, as 'ls' takes it.\n" \
+    "* matches any text, also slashes; ? one character; [0-9] one of several.\n"  \
+    "A \\ before a sign takes it as it is: 'b/a\\*' names the object 'a*'.\n"      \
+    "A pattern that matches nothing is an error (exit code 4); --allow-empty\n"   \
+    "accepts that."
 
 #define OF_SORT_INPUT                                                                      \
     {F_template, "input_format: names of the input shards, such as shard-{000..999}.tar"}, \

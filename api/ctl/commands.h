@@ -42,6 +42,9 @@ int object_rm(struct ctl *ctl, const struct args *args);
 int object_rm_by_job(struct ctl *ctl, const struct args *args);
 int object_mv(struct ctl *ctl, const struct args *args);
 int object_cp(struct ctl *ctl, const struct args *args);
+/* cp of BUCKET/PATTERN; value: the request but for its names. */
+int object_cp_pattern(struct ctl *ctl, const struct args *args, const char *bucket,
+                      const char *pattern, json_t *value);
 int object_head(struct ctl *ctl, const struct args *args);
 int object_show(struct ctl *ctl, const struct args *args);
 int object_cat(struct ctl *ctl, const struct args *args);

@@ -314,18 +314,59 @@ class Directories(Case):
         self.assertFalse(os.path.exists(self.path("dst")), "a directory was made for nothing")
         self.assertEqual(self.json("get", "-r", "b/none", "dst", "--allow-empty")["done"], 0)
 
-    def test_a_pattern_is_a_name(self):
-        for words in (["get", "b/d/f*.bin"], ["cat", "b/d/f*.bin"], ["rm", "b/d/f*.bin"]):
-            self.run_ctl(*words, code=3)
-            self.assertIn("does not exist; '*' is a part of the name here, no pattern", self.err)
-        for words in (["get", "-r", "b/d/f[0-9]", "dst"], ["rm", "-r", "b/d/f[0-9]", "--yes"]):
-            self.run_ctl(*words, code=4)
-            self.assertIn("begins so; '[' is a part of the name here, no pattern", self.err)
+    def test_cat_and_head_take_no_patterns(self):
+        self.run_ctl("cat", "b/d/f*.bin", code=3)
+        self.assertIn("does not exist; this command takes no patterns (ls, get, rm and cp do)", self.err)
         self.mock.create("b", {"f*": b"1"})
         self.assertEqual(self.run_ctl("cat", "b/f*"), b"1")
         self.run_ctl("cat", "none/f*", code=3)
         self.assertNotIn("pattern", self.err)
-        self.run_ctl("rm", "b/f*")
+
+    def test_get_takes_patterns(self):
+        self.mock.create("b", {"d/f1": b"1", "d/f2": b"2", "d/g1": b"3", "d/f/x": b"4", "d/f*": b"5"})
+        self.run_ctl("get", "b/d/f*", "dst")
+        self.assertIn("4 objects match 'b/d/f*'", self.err)
+        self.assertEqual(self.files("dst"), ["f*", "f/x", "f1", "f2"])
+        self.run_ctl("get", "b/*1", "all")
+        self.assertEqual(self.files("all"), ["d/f1", "d/g1"])
+        self.run_ctl("get", "b/d/f\\*", "one")
+        self.assertEqual(self.read("one"), b"5")
+        self.run_ctl("get", "b/f[89]", "none", code=4)
+        self.assertIn("no object matches (--allow-empty accepts that)", self.err)
+        self.run_ctl("get", "b/f[89]", "none", "--allow-empty")
+        self.assertFalse(os.path.exists(self.path("none")), "a directory was made for nothing")
+        self.run_ctl("get", "-r", "b/d/f*", "dst", code=2)
+        self.run_ctl("get", "b/d/f*", "-", code=2)
+        self.run_ctl("get", "nobucket/f*", "dst", code=3)
+
+    def test_rm_takes_patterns(self):
+        self.mock.create("b", {"f1": b"", "f2": b"", "f3": b"", "f*": b"", "g1": b""})
+        self.run_ctl("rm", "b/f[12]", code=2)
+        self.assertIn("whose name matches 'f[12]'? Not a terminal", self.err)
+        self.run_ctl("rm", "b/f[12]", "--yes")
+        self.assertIn("2 objects match 'b/f[12]'", self.err)
+        self.assertEqual(sorted(self.mock.objects("b")), ["f*", "f3", "g1"])
+        self.run_ctl("rm", "b/f\\*")  # one name: nobody is asked
+        self.assertEqual(sorted(self.mock.objects("b")), ["f3", "g1"])
+        self.run_ctl("rm", "b/x*", "--yes", code=4)
+        self.run_ctl("rm", "b/x*", "--yes", "--allow-empty")
+        self.run_ctl("rm", "-r", "b/f*", "--yes", code=2)
+        self.assertEqual(sorted(self.mock.objects("b")), ["f3", "g1"])
+
+    def test_cp_of_a_pattern_that_matches_nothing(self):
+        self.mock.create("b", {"f1": b""})
+        for which in ("b/x*", "b/x?"):
+            self.run_ctl("cp", which, "c", code=4)
+            self.assertIn("no object matches", self.err)
+            self.assertEqual(self.json("cp", which, "c", "--allow-empty"), {"id": None})
+
+    def test_head_tells_a_missing_bucket_from_a_missing_object(self):
+        self.mock.create("b", {"k": b""})
+        self.run_ctl("object", "head", "b/none", code=3)
+        self.assertIn("object 'b/none' does not exist", self.err)
+        self.assertNotIn("bucket", self.err)
+        self.run_ctl("object", "head", "nobucket/k", code=3)
+        self.assertIn("bucket 'nobucket' does not exist", self.err)
 
     def test_ls_takes_patterns(self):
         self.mock.create("b", {"f1": b"", "f2": b"", "f3": b"", "f[12]": b"", "g1": b""})
@@ -337,7 +378,7 @@ class Directories(Case):
         self.assertEqual([e["name"] for e in doc["entries"]], ["f[12]"])
         self.run_ctl("ls", "b/f[45]", code=4)
         self.assertIn("no object matches 'f[45]'", self.err)
-        self.assertIn("--prefix takes '[' as it is", self.err)
+        self.assertIn("--prefix takes a name as it is", self.err)
 
     def test_rm_of_nothing(self):
         self.run_ctl("rm", "-r", "b/none/", "--yes", code=4)

@@ -1,5 +1,6 @@
 #include "api/ctl/name.h"
 
+#include "api/ctl/glob.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 #include "common/path.h"
@@ -26,17 +27,12 @@ void object_name_done(struct object_name *n)
     free(steal(n->key));
 }
 
-const char *name_pattern(const char *text)
-{
-    return strpbrk(text, "*?[");
-}
-
 void name_note_pattern(const char *key, struct dfc_error *err)
 {
-    const char *sign = name_pattern(key);
     size_t len = strlen(err->message);
-    if (sign != NULL && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0)
-        snprintf(err->message + len, sizeof err->message - len, NAME_NO_PATTERN, *sign);
+    if (glob_is(key) && strcmp(err->code, error_name(E_OBJECT_NOT_FOUND)) == 0)
+        snprintf(err->message + len, sizeof err->message - len,
+                 "; this command takes no patterns (ls, get, rm and cp do)");
 }
 
 const char *name_base(const char *path)

@@ -16,14 +16,7 @@ struct object_name {
 int object_name_parse(const char *text, struct object_name *out, struct error *err);
 void object_name_done(struct object_name *n);
 
-/* Of a sign ('*') in a name. */
-#define NAME_NO_PATTERN "; '%c' is a part of the name here, no pattern (only 'ls' takes patterns)"
-
-/* The first sign of a pattern (glob) in the text, or NULL.  Only 'ls' takes patterns; all other
- * commands take a key as it is, signs included. */
-const char *name_pattern(const char *text);
-
-/* Where the object does not exist: adds that a pattern's sign in its key is taken as it is. */
+/* Where the object does not exist: adds that cat, head and mv take no patterns. */
 void name_note_pattern(const char *key, struct dfc_error *err);
 
 /* The text behind the last slash; "" where it ends with one. */

@@ -64,11 +64,11 @@ static void what_looks_like_a_pattern(void **state)
     static const char *const rows[][3] = {
         {"k", "object_not_found", "gone"},
         {"f*.bin", "object_not_found",
-         "gone; '*' is a part of the name here, no pattern (only 'ls' takes patterns)"},
+         "gone; this command takes no patterns (ls, get, rm and cp do)"},
         {"d/f?", "object_not_found",
-         "gone; '?' is a part of the name here, no pattern (only 'ls' takes patterns)"},
+         "gone; this command takes no patterns (ls, get, rm and cp do)"},
         {"d/[ab]", "object_not_found",
-         "gone; '[' is a part of the name here, no pattern (only 'ls' takes patterns)"},
+         "gone; this command takes no patterns (ls, get, rm and cp do)"},
         {"f*", "bucket_not_found", "gone"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

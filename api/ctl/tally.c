@@ -3,7 +3,6 @@
 #include <pthread.h>
 
 #include "api/ctl/interrupt.h"
-#include "api/ctl/name.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
@@ -86,12 +85,12 @@ void tally_nothing(struct tally *t, const char *name, const char *why)
     tally_fail_common(t, name, &e);
 }
 
-void tally_no_object(struct tally *t, const char *name, const char *key)
+void tally_matched(struct tally *t, const char *name, uint64_t count)
 {
-    static const char why[] = "no object has a name that begins so";
-    const char *sign = name_pattern(key);
-    _cleanup_free_ char *noted = sign != NULL ? xprintf("%s" NAME_NO_PATTERN, why, *sign) : NULL;
-    tally_nothing(t, name, noted != NULL ? noted : why);
+    pthread_mutex_lock(&t->lock);
+    progress_clear(t->progress);
+    ctl_remark(t->ctl, "dfcctl: %llu objects match '%s'", (unsigned long long)count, name);
+    pthread_mutex_unlock(&t->lock);
 }
 
 void tally_kept(struct tally *t)

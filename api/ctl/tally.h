@@ -23,9 +23,8 @@ void tally_fail_common(struct tally *t, const char *name, const struct error *er
 void tally_kept(struct tally *t); /* it exists already, and was to be left alone */
 /* A prefix or directory has nothing: a failure of its own kind (EXIT_NOTHING). */
 void tally_nothing(struct tally *t, const char *name, const char *why);
-/* No object has a name that begins with the key. */
-void tally_no_object(struct tally *t, const char *name, const char *key);
-uint64_t tally_count(struct tally *t); /* all of these */
+void tally_matched(struct tally *t, const char *name, uint64_t count); /* says so */
+uint64_t tally_count(struct tally *t);                                 /* all of these */
 
 /* Interrupted; or everything has failed so far, more than TALLY_HOPELESS times: the rest is not
  * tried. */

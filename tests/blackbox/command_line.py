@@ -172,6 +172,10 @@ def test_what_matches_nothing_is_an_error(c):
                   ("rm", "there", "--template", "zzz-{0..3}", "--yes", "--wait"),
                   ("rm", "-r", "there/zzz/", "--yes"),
                   ("get", "-r", "there/zzz/", "/nonexistent"),
+                  ("get", "there/zzz*", "/nonexistent"),
+                  ("rm", "there/zzz*", "--yes"),
+                  ("cp", "there/zzz*", "copies"),
+                  ("cp", "there/zzz?", "copies"),
                   ("ls", "there/zzz*"),
                   ("ls", "there/zzz"),
                   ("ls", "there", "--prefix", "zzz")):

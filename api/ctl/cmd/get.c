@@ -1,4 +1,4 @@
-/* object get: one object, or everything below a prefix. */
+/* object get: one object, those that match a pattern, or everything below a prefix. */
 #include "api/ctl/commands.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/ctl/get_flags.h"
+#include "api/ctl/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/landing.h"
 #include "api/ctl/name.h"
@@ -40,7 +41,6 @@ static int fetch(struct ctl *ctl, const struct object_name *from, struct landing
 
 static int fail_get(const struct ctl *ctl, const struct object_name *from, struct dfc_error *err)
 {
-    name_note_pattern(from->key, err);
     _cleanup_free_ char *what = xprintf("get '%s/%s'", from->bucket, from->key);
     return ctl_fail(ctl, err, what);
 }
@@ -103,10 +103,19 @@ static int get_one(struct ctl *ctl, const struct object_name *from, const char *
     return get_to_path(ctl, from, buf_str(&full), flags);
 }
 
-/* ---- everything below a prefix ---- */
+static int get_named(struct ctl *ctl, const struct object_name *from, const char *path,
+                     const struct dfc_get_options *flags)
+{
+    _cleanup_free_ char *key = glob_name(from->key);
+    const struct object_name named = {.bucket = from->bucket, .key = key};
+    return get_one(ctl, &named, path, flags);
+}
+
+/* ---- many ---- */
 
 struct get_many {
     struct ctl *ctl;
+    const char *glob; /* only names that match it; or NULL */
     const char *bucket;
     const struct dfc_get_options *flags;
     const char *path; /* of the directory, which is made when there is something for it */
@@ -169,6 +178,8 @@ static int give_all(struct get_many *m, struct dfc_list *list, struct dfc_error 
     const struct dfc_entry *entry;
     int rc;
     while ((rc = dfc_list_next(list, &entry, err)) > 0 && !interrupted()) {
+        if (m->glob != NULL && !glob_matches(m->glob, entry->name))
+            continue;
         if (m->root < 0 && open_root(m->path, &m->root, local) != 0)
             return DFC_LOCAL;
         struct get_item *item = xcalloc(1, sizeof *item);
@@ -196,9 +207,25 @@ static int get_listed(struct get_many *m, struct dfc_list *list, const struct ar
     else if (rc != DFC_OK)
         tally_fail(m->tally, what, &err);
     else if (m->total_objects == 0 && !args->given[F_allow_empty] && !interrupted())
-        tally_no_object(m->tally, what, what);
+        tally_nothing(m->tally, what,
+                      m->glob != NULL ? "no object matches"
+                                      : "no object has a name that begins so");
+    else if (m->glob != NULL)
+        tally_matched(m->tally, what, m->total_objects);
     progress_free(m->bar);
     return tally_end(m->tally);
+}
+
+/* What is listed, and how much of it is not a part of the files' names: a pattern leaves out
+ * directories that it names in full. */
+static size_t list_prefix(const struct object_name *from, bool is_glob, struct buf *prefix)
+{
+    _cleanup_free_ char *before = is_glob ? glob_prefix(from->key) : glob_name(from->key);
+    if (!is_glob && before[0] != '\0')
+        name_join(prefix, before, "");
+    else
+        buf_puts(prefix, before);
+    return is_glob ? (size_t)(name_base(before) - before) : prefix->len;
 }
 
 static int get_all(struct ctl *ctl, const struct args *args, const struct object_name *from,
@@ -210,19 +237,20 @@ static int get_all(struct ctl *ctl, const struct args *args, const struct object
     struct buf prefix = BUF_INIT;
     _cleanup_free_ char *what = xprintf("%s/%s", from->bucket, from->key);
     struct dfc_list *list;
-    if (from->key[0] != '\0')
-        name_join(&prefix, from->key, "");
+    bool is_glob = glob_is(from->key);
+    size_t prefix_len = list_prefix(from, is_glob, &prefix);
     const struct dfc_list_options options = {.prefix = buf_str(&prefix)};
     if (strcmp(path, "-") == 0)
         return ctl_usage(ctl, "'%s' is many objects: they need a directory", what);
     if (dfc_list_open(ctl->client, from->bucket, &options, &list, &err) != DFC_OK)
         return ctl_fail(ctl, &err, what);
     struct get_many m = {.ctl = ctl,
+                         .glob = is_glob ? from->key : NULL,
                          .bucket = from->bucket,
                          .flags = flags,
                          .path = path,
                          .root = -1,
-                         .prefix_len = prefix.len};
+                         .prefix_len = prefix_len};
     int code = get_listed(&m, list, args, what);
     dfc_list_close(list);
     if (m.root >= 0)
@@ -238,13 +266,16 @@ int object_get(struct ctl *ctl, const struct args *args)
     if (object_name_parse(args->words[0], &from, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
     size_t len = strlen(from.key);
-    bool all = args->given[F_recursive] || len == 0 || from.key[len - 1] == '/';
+    bool is_glob = glob_is(from.key);
+    bool all = is_glob || args->given[F_recursive] || len == 0 || from.key[len - 1] == '/';
     struct dfc_get_options flags;
     int code = get_flags_read(ctl, args, &flags);
     if (code != EXIT_OK)
         return code;
+    if (is_glob && args->given[F_recursive])
+        return ctl_usage(ctl, PATTERN_NOT_RECURSIVE, args->words[0]);
     if (!all)
-        return get_one(ctl, &from, args->words[1], &flags);
+        return get_named(ctl, &from, args->words[1], &flags);
     if (args->given[F_offset] || args->given[F_length] || args->given[F_if_match])
         return ctl_usage(ctl, "--offset, --length and --if-match are for one object");
     return get_all(ctl, args, &from, &flags);

@@ -1,8 +1,7 @@
 /* object ls: printed while it arrives, for a bucket may have millions of names. */
 #include "api/ctl/commands.h"
 
-#include <fnmatch.h>
-
+#include "api/ctl/glob.h"
 #include "api/ctl/name.h"
 #include "api/ctl/table.h"
 #include "common/buf.h"
@@ -65,7 +64,7 @@ static int print_entries(struct listing *l, struct dfc_list *list, uint64_t limi
     const struct dfc_entry *entry;
     int rc = 0;
     while (l->shown < limit && (rc = dfc_list_next(list, &entry, err)) > 0) {
-        if (l->glob != NULL && fnmatch(l->glob, entry->name, 0) != 0)
+        if (l->glob != NULL && !glob_matches(l->glob, entry->name))
             continue;
         if (l->ctl->json)
             json_entry(l, entry);
@@ -106,8 +105,8 @@ static int end_listing(const struct listing *l, const struct args *args, const c
     if (l->glob != NULL)
         error_set(
             &e, E_NOTHING_MATCHED,
-            "no object matches '%s' (--allow-empty accepts that; --prefix takes '%c' as it is)",
-            l->glob, *name_pattern(l->glob));
+            "no object matches '%s' (--allow-empty accepts that; --prefix takes a name as it is)",
+            l->glob);
     else
         error_set(&e, E_NOTHING_MATCHED,
                   "no object has a name that begins with '%s' (--allow-empty accepts that)",
@@ -152,16 +151,14 @@ int object_ls(struct ctl *ctl, const struct args *args)
         return bucket_ls(ctl, args);
     if (object_name_parse(args->words[0], &n, &e) != 0)
         return ctl_fail_common(ctl, &e, EXIT_USAGE);
-    const char *glob = name_pattern(n.key) != NULL ? n.key : NULL;
-    _cleanup_free_ char *prefix = xstrndup(n.key, strcspn(n.key, "*?[\\"));
+    const char *glob = glob_is(n.key) ? n.key : NULL;
+    _cleanup_free_ char *prefix = glob != NULL ? glob_prefix(n.key) : glob_name(n.key);
     if (glob != NULL && args->given[F_delimiter])
         return ctl_usage(ctl, "--delimiter does not go with a pattern such as '%s'", glob);
     if (n.key[0] != '\0' && args->given[F_prefix])
         return ctl_usage(ctl, "the prefix is given twice: '%s' and --prefix", n.key);
     struct dfc_list_options options = {
-        .prefix = args->given[F_prefix] ? args->text[F_prefix]
-                  : glob != NULL        ? prefix
-                                        : n.key,
+        .prefix = args->given[F_prefix] ? args->text[F_prefix] : prefix,
         .delimiter = args->text[F_delimiter],
         .start_after = args->text[F_start_after],
         .partial = args->given[F_partial],

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "api/ctl/glob.h"
 #include "api/ctl/job_wait.h"
 #include "api/ctl/name.h"
 #include "common/cleanup.h"
@@ -143,7 +144,7 @@ int object_rm_by_job(struct ctl *ctl, const struct args *args)
                            : start(ctl, args, n.bucket, value, dfc_bucket_delete_objects, "rm");
 }
 
-static int copy(struct ctl *ctl, const struct args *args, const char *bucket, json_t *value)
+static int put_destination(struct ctl *ctl, const struct args *args, json_t *value)
 {
     struct error e = ERROR_INIT;
     int code = job_check_wait(ctl, args);
@@ -155,9 +156,31 @@ static int copy(struct ctl *ctl, const struct args *args, const char *bucket, js
                          "(mv renames an object; --prepend begins the copies' names; put stores "
                          "files)",
                          args->words[1]);
-    if (put_text(value, "to", args->words[1], &e) != 0)
-        return fail_flags(ctl, &e);
-    return start(ctl, args, bucket, value, dfc_bucket_copy_objects, "cp");
+    return put_text(value, "to", args->words[1], &e) != 0 ? fail_flags(ctl, &e) : EXIT_OK;
+}
+
+static int copy(struct ctl *ctl, const struct args *args, const char *bucket, json_t *value)
+{
+    int code = put_destination(ctl, args, value);
+    return code != EXIT_OK ? code : start(ctl, args, bucket, value, dfc_bucket_copy_objects, "cp");
+}
+
+static int copy_one(struct ctl *ctl, const struct args *args, const struct object_name *n,
+                    json_t *value)
+{
+    json_t *list = json_array();
+    _cleanup_free_ char *key = glob_name(n->key);
+    json_object_set_new(value, "list", list);
+    if (json_array_append_new(list, json_string(key)) != 0)
+        return ctl_usage(ctl, "'%s' is not UTF-8", args->words[0]);
+    return copy(ctl, args, n->bucket, value);
+}
+
+static int copy_matching(struct ctl *ctl, const struct args *args, const struct object_name *n,
+                         json_t *value)
+{
+    int code = put_destination(ctl, args, value);
+    return code != EXIT_OK ? code : object_cp_pattern(ctl, args, n->bucket, n->key, value);
 }
 
 int object_cp(struct ctl *ctl, const struct args *args)
@@ -172,13 +195,9 @@ int object_cp(struct ctl *ctl, const struct args *args)
     if (chosen == (n.key[0] != '\0'))
         return ctl_usage(ctl, "name one object, or a bucket with --template, --prefix or --list "
                               "('bucket cp' copies all of one)");
-    if (!chosen) {
-        json_t *list = json_array();
-        json_object_set_new(value, "list", list);
-        if (json_array_append_new(list, json_string(n.key)) != 0)
-            return ctl_usage(ctl, "'%s' is not UTF-8", args->words[0]);
-    }
-    return copy(ctl, args, n.bucket, value);
+    if (chosen)
+        return copy(ctl, args, n.bucket, value);
+    return glob_is(n.key) ? copy_matching(ctl, args, &n, value) : copy_one(ctl, args, &n, value);
 }
 
 int bucket_cp(struct ctl *ctl, const struct args *args)

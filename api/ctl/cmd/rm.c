@@ -1,6 +1,7 @@
-/* object rm: objects by name, or everything below a prefix. */
+/* object rm: objects by name, by a pattern, or everything below a prefix. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/name.h"
 #include "api/ctl/parallel.h"
@@ -34,7 +35,6 @@ static void item_run(void *context, void *arg)
         tally_done(r->tally, 0);
     } else {
         _cleanup_free_ char *name = xprintf("%s/%s", item->bucket, item->key);
-        name_note_pattern(item->key, &err);
         tally_fail(r->tally, name, &err);
     }
     progress_add(r->bar, 0, 1);
@@ -61,7 +61,36 @@ static void give_below(struct removal *r, const struct object_name *below, bool 
     if (rc < 0)
         tally_fail(r->tally, name, &err);
     else if (given == 0 && !may_be_empty && !interrupted())
-        tally_no_object(r->tally, name, below->key);
+        tally_nothing(r->tally, name, "no object has a name that begins so");
+}
+
+static void give_matching(struct removal *r, const struct object_name *which, bool may_be_empty)
+{
+    int rc;
+    struct dfc_error err;
+    struct glob_list g;
+    const struct dfc_entry *entry;
+    rc = glob_open(r->ctl->client, which->bucket, which->key, &g, &err);
+    while (rc >= 0 && !interrupted() && (rc = glob_next(&g, &entry, &err)) > 0)
+        give(r, which->bucket, entry->name);
+    glob_close(&g);
+    _cleanup_free_ char *name = xprintf("%s/%s", which->bucket, which->key);
+    if (rc < 0)
+        tally_fail(r->tally, name, &err);
+    else if (g.matched == 0 && !may_be_empty && !interrupted())
+        tally_nothing(r->tally, name, "no object matches");
+    else
+        tally_matched(r->tally, name, g.matched);
+}
+
+/* Of a command that is not --recursive. */
+static void give_named(struct removal *r, const struct object_name *which, bool may_be_empty)
+{
+    _cleanup_free_ char *name = glob_name(which->key);
+    if (glob_is(which->key))
+        give_matching(r, which, may_be_empty);
+    else
+        give(r, which->bucket, name);
 }
 
 static int check_words(struct ctl *ctl, const struct args *args, struct object_name *names)
@@ -70,6 +99,8 @@ static int check_words(struct ctl *ctl, const struct args *args, struct object_n
     for (size_t i = 0; i < args->word_count; i++) {
         if (object_name_parse(args->words[i], &names[i], &e) != 0)
             return ctl_fail_common(ctl, &e, EXIT_USAGE);
+        if (args->given[F_recursive] && glob_is(names[i].key))
+            return ctl_usage(ctl, PATTERN_NOT_RECURSIVE, args->words[i]);
         if (names[i].key[0] == '\0' && !args->given[F_recursive])
             return ctl_usage(ctl, "'%s' names no object; for all of a bucket, add --recursive",
                              args->words[i]);
@@ -81,13 +112,18 @@ static char *question_of(const struct object_name *n)
 {
     if (n->key[0] == '\0')
         return xprintf("Remove every object of bucket '%s'?", n->bucket);
+    if (glob_is(n->key))
+        return xprintf("Remove every object of bucket '%s' whose name matches '%s'?", n->bucket,
+                       n->key);
     return xprintf("Remove every object of bucket '%s' whose name begins with '%s'?", n->bucket,
                    n->key);
 }
 
 static int confirm_words(struct ctl *ctl, const struct args *args, const struct object_name *names)
 {
-    for (size_t i = 0; args->given[F_recursive] && i < args->word_count; i++) {
+    for (size_t i = 0; i < args->word_count; i++) {
+        if (!args->given[F_recursive] && !glob_is(names[i].key))
+            continue;
         _cleanup_free_ char *question = question_of(&names[i]);
         int code = ctl_confirm(ctl, args, question);
         if (code != EXIT_OK)
@@ -105,7 +141,7 @@ static int remove_all(struct ctl *ctl, const struct args *args, const struct obj
         if (args->given[F_recursive])
             give_below(&r, &names[i], args->given[F_allow_empty] || names[i].key[0] == '\0');
         else
-            give(&r, names[i].bucket, names[i].key);
+            give_named(&r, &names[i], args->given[F_allow_empty]);
     }
     workers_finish(r.workers);
     progress_free(r.bar);

@@ -1,0 +1,63 @@
+#include "api/ctl/glob.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/cleanup.h"
+
+static void what_is_a_pattern(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *key;
+        bool is_glob;
+        bool only_prefix;
+        const char *plain; /* the prefix of a pattern, or the name */
+    } rows[] = {
+        {"", false, false, ""},           {"k", false, false, "k"},
+        {"a\\b", false, false, "a\\b"}, /* no sign: the backslash is the name's */
+        {"f*", true, true, "f"},          {"*", true, true, ""},
+        {"d/f?", true, false, "d/f"},     {"f[12]x", true, false, "f"},
+        {"f*.bin", true, false, "f"},     {"f**", true, false, "f"},
+        {"f\\*", false, false, "f*"},     {"f\\[12]", false, false, "f[12]"},
+        {"f\\*a*", true, true, "f*a"},    {"a\\\\*", true, true, "a\\"},
+        {"f\\*\\", false, false, "f*\\"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        _cleanup_free_ char *plain =
+            rows[i].is_glob ? glob_prefix(rows[i].key) : glob_name(rows[i].key);
+        assert_int_equal(glob_is(rows[i].key), rows[i].is_glob);
+        assert_string_equal(plain, rows[i].plain);
+        if (rows[i].is_glob)
+            assert_int_equal(glob_only_prefix(rows[i].key), rows[i].only_prefix);
+    }
+}
+
+static void what_matches(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pattern, *name;
+        bool matches;
+    } rows[] = {
+        {"f*", "f", true},        {"f*", "f/a/b", true},      {"f?", "f1", true},
+        {"f?", "f", false},       {"f[1-3]", "f2", true},     {"f[!1-3]", "f2", false},
+        {"f[!1-3]", "f4", true},  {"*.tar", "d/a.tar", true}, {"*.tar", "a.tar.gz", false},
+        {"f\\*a*", "f*ab", true}, {"f\\*a*", "fxab", false},  {"f*", "xf", false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(glob_matches(rows[i].pattern, rows[i].name), rows[i].matches);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_a_pattern),
+        cmocka_unit_test(what_matches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
