@@ -6,11 +6,11 @@
 #define ANY UINT_MAX
 #define FLAGS(...) ((const enum flag_id[]){__VA_ARGS__ __VA_OPT__(, ) F_END})
 
-#define KEY_MAY_BE_PATTERN                                                       \
+#define KEY_MAY_BE_PATTERN                                                         \
     "A KEY with *, ? or [ is a pattern (glob) of whole names, as 'ls' takes it.\n" \
-    "* matches any text, also slashes; ? one character; [0-9] one of several.\n"  \
+    "* matches any text, also slashes; ? one character; [0-9] one of several.\n"   \
     "A \\ before a sign takes it as it is: 'b/a\\*' names the object 'a*'.\n"      \
-    "A pattern that matches nothing is an error (exit code 4); --allow-empty\n"   \
+    "A pattern that matches nothing is an error (exit code 4); --allow-empty\n"    \
     "accepts that."
 
 #define OF_SORT_INPUT                                                                      \
