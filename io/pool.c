@@ -1,9 +1,16 @@
+/* Threads on demand.  A thread is busy (runs a job), idle (sleeps on the stack of idle threads), or
+ * on its way to the queue (just started, or woken).  For each queued job there is a thread on its
+ * way, unless all threads that may exist are busy: those look at the queue when their job ends.
+ * That is why no job is forgotten.
+ *
+ * Each thread joins the one that ended before it, and pool_free() joins the last. */
 #include "io/pool.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <stdbool.h>
+#include <time.h>
 
+#include "common/clock.h"
 #include "common/mem.h"
 #include "io/thread.h"
 
@@ -12,76 +19,186 @@ struct pool_job {
     void *arg;
 };
 
+/* An idle thread, on its own stack. */
+struct sleeper {
+    pthread_cond_t wake;
+    bool called; /* taken off the stack of idle threads by the waker */
+    struct sleeper *next;
+};
+
 struct pool {
     pthread_mutex_t lock; /* guards everything below; never held while a job runs */
-    pthread_cond_t work;
+    pthread_cond_t gone;  /* the last thread has ended */
+    const char *thread_name;
     bool ending;
+    uint64_t idle_ms;
     size_t first; /* ring of jobs */
     size_t count;
     size_t max;
     struct pool_job *jobs;
-    unsigned thread_count;
-    pthread_t threads[];
+    unsigned limit;
+    unsigned threads;
+    unsigned busy;
+    struct sleeper *idle; /* the one that became idle last is the first */
+    bool any_ended;
+    pthread_t ended; /* the last that ended, not yet joined */
 };
 
-/* The next job, or false when the pool ends and nothing is left. */
-static bool pool_next(struct pool *p, struct pool_job *out)
+bool pool_wants_thread(const struct pool_load *load)
 {
-    pthread_mutex_lock(&p->lock);
-    while (p->count == 0 && !p->ending)
-        pthread_cond_wait(&p->work, &p->lock);
-    bool any = p->count > 0;
-    if (any) {
-        *out = p->jobs[p->first];
-        p->first = (p->first + 1) % p->max;
-        p->count--;
-    }
-    pthread_mutex_unlock(&p->lock);
-    return any;
+    return load->threads < load->limit && load->queued > load->threads - load->busy;
+}
+
+bool pool_thread_ends(uint64_t idle_since_ms, uint64_t now_ms, uint64_t idle_ms)
+{
+    return now_ms >= idle_since_ms && now_ms - idle_since_ms >= idle_ms;
+}
+
+/* --- threads; all with the lock held ----------------------------------------------------------- */
+
+static void wake_one(struct pool *p)
+{
+    struct sleeper *s = p->idle;
+    if (s == NULL)
+        return;
+    p->idle = s->next;
+    s->called = true;
+    pthread_cond_signal(&s->wake);
+}
+
+static void sleeper_remove(struct pool *p, const struct sleeper *s)
+{
+    struct sleeper **at = &p->idle;
+    while (*at != s)
+        at = &(*at)->next;
+    *at = s->next;
+}
+
+/* Sleeps until the thread is called.  False after the idle time: the thread is off the stack. */
+static bool sleep_until_called(struct pool *p)
+{
+    struct sleeper s = {.next = p->idle};
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC); /* as clock_ms() */
+    pthread_cond_init(&s.wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    p->idle = &s;
+    uint64_t idle_ms = p->idle_ms;
+    uint64_t since_ms = clock_ms();
+    struct timespec until = clock_after(idle_ms);
+    while (!s.called && !pool_thread_ends(since_ms, clock_ms(), idle_ms))
+        pthread_cond_timedwait(&s.wake, &p->lock, &until);
+    if (!s.called)
+        sleeper_remove(p, &s);
+    pthread_cond_destroy(&s.wake);
+    return s.called;
+}
+
+/* The next job, or false when this thread ends. */
+static bool next_job(struct pool *p, struct pool_job *out)
+{
+    while (p->count == 0)
+        if (p->ending || !sleep_until_called(p))
+            return false;
+    *out = p->jobs[p->first];
+    p->first = (p->first + 1) % p->max;
+    p->count--;
+    return true;
 }
 
 static void *pool_main(void *arg)
 {
     struct pool *p = arg;
     struct pool_job job;
-    while (pool_next(p, &job))
+    pthread_mutex_lock(&p->lock);
+    while (next_job(p, &job)) {
+        p->busy++;
+        pthread_mutex_unlock(&p->lock);
         job.fn(job.arg);
+        pthread_mutex_lock(&p->lock);
+        p->busy--;
+    }
+    bool any_before = p->any_ended;
+    pthread_t before = p->ended;
+    p->any_ended = true;
+    p->ended = pthread_self();
+    if (--p->threads == 0)
+        pthread_cond_signal(&p->gone);
+    pthread_mutex_unlock(&p->lock);
+    if (any_before)
+        pthread_join(before, NULL);
     return NULL;
 }
+
+/* A thread for the job that comes, if one is wanted.  Fails only where no thread exists. */
+static int ensure_thread(struct pool *p, struct error *err)
+{
+    const struct pool_load load = {
+        .limit = p->limit, .threads = p->threads, .busy = p->busy, .queued = p->count + 1};
+    if (!pool_wants_thread(&load))
+        return 0;
+    pthread_t thread;
+    struct error refused = ERROR_INIT;
+    int code = thread_start(p->thread_name, pool_main, p, &thread, &refused);
+    if (code == 0)
+        p->threads++;
+    if (code == 0 || p->threads > 0)
+        return 0;
+    if (err != NULL)
+        *err = refused;
+    return code;
+}
+
+/* --- interface --------------------------------------------------------------------------------- */
 
 int pool_new(const char *thread_name, unsigned threads, size_t queue_max, struct pool **out,
              struct error *err)
 {
+    (void)err;
     assert(threads > 0 && queue_max > 0);
-    struct pool *p = xcalloc(1, sizeof *p + threads * sizeof p->threads[0]);
+    struct pool *p = xcalloc(1, sizeof *p);
+    p->thread_name = thread_name;
+    p->idle_ms = POOL_IDLE_MS;
+    p->limit = threads;
     p->jobs = xcalloc(queue_max, sizeof p->jobs[0]);
     p->max = queue_max;
     pthread_mutex_init(&p->lock, NULL);
-    pthread_cond_init(&p->work, NULL);
-    for (; p->thread_count < threads; p->thread_count++) {
-        int rc = thread_start(thread_name, pool_main, p, &p->threads[p->thread_count], err);
-        if (rc != 0) {
-            pool_free(p);
-            return rc;
-        }
-    }
+    pthread_cond_init(&p->gone, NULL);
     *out = p;
     return 0;
+}
+
+void pool_set_idle(struct pool *p, uint64_t idle_ms)
+{
+    pthread_mutex_lock(&p->lock);
+    p->idle_ms = idle_ms;
+    pthread_mutex_unlock(&p->lock);
+}
+
+unsigned pool_threads(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    unsigned threads = p->threads;
+    pthread_mutex_unlock(&p->lock);
+    return threads;
 }
 
 int pool_submit(struct pool *p, void (*fn)(void *arg), void *arg, struct error *err)
 {
     pthread_mutex_lock(&p->lock);
-    bool full = p->count == p->max;
-    if (!full) {
+    int code = 0;
+    if (p->count == p->max)
+        code = error_set(err, E_OVERLOAD, "the work queue is full (%zu)", p->max);
+    if (code == 0)
+        code = ensure_thread(p, err);
+    if (code == 0) {
         p->jobs[(p->first + p->count) % p->max] = (struct pool_job){.fn = fn, .arg = arg};
         p->count++;
-        pthread_cond_signal(&p->work);
+        wake_one(p);
     }
     pthread_mutex_unlock(&p->lock);
-    if (full)
-        return error_set(err, E_OVERLOAD, "the work queue is full (%zu)", p->max);
-    return 0;
+    return code;
 }
 
 void pool_free(struct pool *p)
@@ -90,11 +207,15 @@ void pool_free(struct pool *p)
         return;
     pthread_mutex_lock(&p->lock);
     p->ending = true;
-    pthread_cond_broadcast(&p->work);
+    while (p->idle != NULL)
+        wake_one(p);
+    while (p->threads > 0)
+        pthread_cond_wait(&p->gone, &p->lock);
+    bool any = p->any_ended;
     pthread_mutex_unlock(&p->lock);
-    for (unsigned i = 0; i < p->thread_count; i++)
-        pthread_join(p->threads[i], NULL);
-    pthread_cond_destroy(&p->work);
+    if (any)
+        pthread_join(p->ended, NULL);
+    pthread_cond_destroy(&p->gone);
     pthread_mutex_destroy(&p->lock);
     free(p->jobs);
     free(p);

@@ -1,13 +1,17 @@
 #include "io/pool.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "common/fault.h"
 
 static atomic_uint jobs_run;
 
@@ -79,6 +83,149 @@ static void test_free_runs_what_jobs_submit(void **state)
     assert_int_equal(jobs_run, 500);
 }
 
+/* Waits for what other threads do; the time limit of the test runner ends a wait in vain. */
+static void await_threads(struct pool *p, unsigned wanted)
+{
+    while (pool_threads(p) != wanted)
+        sched_yield();
+}
+
+static void gate_init(struct gate *g)
+{
+    sem_init(&g->entered, 0, 0);
+    sem_init(&g->open, 0, 0);
+}
+
+static void gate_done(struct gate *g)
+{
+    sem_destroy(&g->entered);
+    sem_destroy(&g->open);
+}
+
+static void test_thread_is_wanted_when_no_free_one_is_left(void **state)
+{
+    (void)state;
+    const struct {
+        struct pool_load load;
+        bool wanted;
+    } rows[] = {
+        {{.limit = 2, .threads = 0, .busy = 0, .queued = 1}, true},
+        {{.limit = 2, .threads = 1, .busy = 0, .queued = 1}, false},
+        {{.limit = 2, .threads = 1, .busy = 0, .queued = 2}, true},
+        {{.limit = 2, .threads = 1, .busy = 1, .queued = 1}, true},
+        {{.limit = 2, .threads = 2, .busy = 2, .queued = 1}, false},
+        {{.limit = 2, .threads = 2, .busy = 1, .queued = 9}, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_int_equal(pool_wants_thread(&rows[i].load), rows[i].wanted);
+}
+
+static void test_thread_ends_after_its_idle_time(void **state)
+{
+    (void)state;
+    assert_false(pool_thread_ends(1000, 1000, POOL_IDLE_MS));
+    assert_false(pool_thread_ends(1000, 1000 + POOL_IDLE_MS - 1, POOL_IDLE_MS));
+    assert_true(pool_thread_ends(1000, 1000 + POOL_IDLE_MS, POOL_IDLE_MS));
+    assert_false(pool_thread_ends(1000, 999, POOL_IDLE_MS));
+}
+
+static void test_threads_come_on_demand_and_leave(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate);
+    struct pool *p;
+    assert_int_equal(pool_new("worker", 3, 8, &p, NULL), 0);
+    pool_set_idle(p, 1);
+    assert_int_equal(pool_threads(p), 0);
+    for (int turn = 0; turn < 20; turn++) { /* what has left comes again */
+        for (unsigned i = 0; i < 5; i++)
+            assert_int_equal(pool_submit(p, wait_at_gate, &gate, NULL), 0);
+        for (unsigned i = 0; i < 3; i++)
+            sem_wait(&gate.entered);
+        assert_int_equal(pool_threads(p), 3);
+        for (unsigned i = 0; i < 5; i++)
+            sem_post(&gate.open);
+        await_threads(p, 0);
+        for (unsigned i = 0; i < 2; i++)
+            sem_wait(&gate.entered);
+    }
+    pool_free(p);
+    gate_done(&gate);
+}
+
+/* A thread that ends and a job that comes at that instant: the job runs. */
+static void test_no_job_is_lost_while_threads_leave(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate);
+    struct pool *p;
+    assert_int_equal(pool_new("worker", 2, 2, &p, NULL), 0);
+    pool_set_idle(p, 0);
+    for (int i = 0; i < 2000; i++) {
+        sem_post(&gate.open);
+        assert_int_equal(pool_submit(p, wait_at_gate, &gate, NULL), 0);
+        sem_wait(&gate.entered);
+        pool_set_idle(p, (uint64_t)i % 2);
+    }
+    pool_free(p);
+    gate_done(&gate);
+}
+
+static void test_free_while_threads_start(void **state)
+{
+    (void)state;
+    for (int turn = 0; turn < 200; turn++) {
+        struct pool *p;
+        jobs_run = 0;
+        assert_int_equal(pool_new("worker", 4, 8, &p, NULL), 0);
+        for (int i = 0; i < 8; i++)
+            assert_int_equal(pool_submit(p, count_job, NULL, NULL), 0);
+        pool_free(p);
+        assert_int_equal(jobs_run, 8);
+    }
+}
+
+static void test_work_goes_on_with_the_threads_there_are(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate);
+    struct pool *p;
+    jobs_run = 0;
+    assert_int_equal(pool_new("worker", 4, 8, &p, NULL), 0);
+    assert_int_equal(pool_submit(p, wait_at_gate, &gate, NULL), 0);
+    sem_wait(&gate.entered);
+    assert_int_equal(fault_configure("thread.start=EAGAIN", NULL), 0);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(pool_submit(p, count_job, NULL, NULL), 0);
+    assert_int_equal(pool_threads(p), 1);
+    sem_post(&gate.open);
+    pool_free(p);
+    assert_int_equal(jobs_run, 5);
+    fault_configure("", NULL);
+    gate_done(&gate);
+}
+
+static void test_job_without_any_thread_is_refused(void **state)
+{
+    (void)state;
+    struct pool *p;
+    jobs_run = 0;
+    assert_int_equal(pool_new("worker", 4, 8, &p, NULL), 0);
+    assert_int_equal(fault_configure("thread.start=EAGAIN", NULL), 0);
+    struct error err = ERROR_INIT;
+    assert_int_equal(pool_submit(p, count_job, NULL, &err), E_OVERLOAD);
+    assert_non_null(strstr(err.message, "start thread"));
+    assert_non_null(strstr(err.message, "'worker'"));
+    assert_int_equal(pool_submit(p, count_job, NULL, NULL), E_OVERLOAD);
+    fault_configure("", NULL);
+    assert_int_equal(pool_submit(p, count_job, NULL, NULL), 0);
+    pool_free(p);
+    assert_int_equal(jobs_run, 1);
+}
+
 struct table {
     atomic_uint calls[1000];
     atomic_uint running;
@@ -132,6 +279,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_full_queue_is_refused_at_once),
         cmocka_unit_test(test_free_runs_what_jobs_submit),
+        cmocka_unit_test(test_thread_is_wanted_when_no_free_one_is_left),
+        cmocka_unit_test(test_thread_ends_after_its_idle_time),
+        cmocka_unit_test(test_threads_come_on_demand_and_leave),
+        cmocka_unit_test(test_no_job_is_lost_while_threads_leave),
+        cmocka_unit_test(test_free_while_threads_start),
+        cmocka_unit_test(test_work_goes_on_with_the_threads_there_are),
+        cmocka_unit_test(test_job_without_any_thread_is_refused),
         cmocka_unit_test(test_parallel_for_visits_each_once),
         cmocka_unit_test(test_parallel_for_stops_at_a_failure),
     };
