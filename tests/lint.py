@@ -37,24 +37,28 @@ PYLINT_OFF = {
     "confusing-with-statement": "it is a list of managers",
 }
 
-TIDY = ("-*", "bugprone-*", "cert-*", "clang-analyzer-*")
+# Without clang-analyzer: it does not see that error_set() returns its code, nor that a reference is
+# one of several.  None of its 40 reports on this tree was a defect.
+TIDY = ("-*", "bugprone-*", "cert-*")
 TIDY_OFF = {
     "bugprone-easily-swappable-parameters": "bytes and counts follow one another everywhere",
     "bugprone-reserved-identifier": "_cleanup_, _GNU_SOURCE",
     "cert-dcl37-c": "the same",
     "cert-dcl51-cpp": "the same",
     "cert-err33-c": "the result of snprintf() into a buffer that fits",
+    "cert-err34-c": "sscanf() reads numbers of fixed width, or of the kernel",
+    "cert-env33-c": "tests of programs run a shell",
     "bugprone-implicit-widening-of-multiplication-result": "-Wconversion of gcc looks at sizes",
-    "bugprone-narrowing-conversions": "the same",
+    "bugprone-misplaced-widening-cast": "all integers that it means have 64 bits here",
+    "bugprone-narrowing-conversions": "-Wconversion of gcc looks at sizes",
+    "bugprone-not-null-terminated-result": "bytes of a record are no text",
+    "bugprone-sizeof-expression": "arrays of pointers are allocated and counted",
     "bugprone-branch-clone": "two cases of a switch may do the same for two reasons",
     "bugprone-macro-parentheses": "rows of .def files are no expressions",
-    "cert-msc30-c": "rand() is not used; its seeded sisters are wanted in tests",
+    "cert-msc30-c": "tests want random numbers that a seed repeats",
     "cert-msc32-c": "the same",
     "cert-msc50-cpp": "the same",
     "cert-msc51-cpp": "the same",
-    "clang-analyzer-security.insecureAPI.DeprecatedOrUnsafeBufferHandling":
-        "memcpy_s() and its like are in no libc here",
-    "clang-analyzer-valist.Uninitialized": "wrong for va_start() in headers of glibc",
 }
 
 

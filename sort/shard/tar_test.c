@@ -391,8 +391,8 @@ static void test_refused_types(void **state)
         with_header(f, 156, t, 1);
         expect_error(f, E_SHARD_UNSUPPORTED, *t == 'S' ? "sparse" : "GNU");
     }
-    for (char t = '1'; t <= '6'; t++) {
-        with_header(f, 156, &t, 1);
+    for (const char *t = "123456"; *t != '\0'; t++) {
+        with_header(f, 156, t, 1);
         expect_error(f, E_SHARD_UNSUPPORTED, "with a size");
     }
 }
