@@ -78,14 +78,14 @@ static struct lower_fence fence(void)
 }
 
 /* Each target was through with a job for this. */
-static int mirrored_for(struct lower_fence f)
+static int trimmed_for(struct lower_fence f)
 {
     return try_to((struct command){.kind = CMD_COPIES_LOWERED, .fence = f}, NULL);
 }
 
-static void mirrored(void)
+static void trimmed(void)
 {
-    assert_int_equal(mirrored_for(fence()), 0);
+    assert_int_equal(trimmed_for(fence()), 0);
 }
 
 /* t0 to t3, and three copies. */
@@ -123,11 +123,11 @@ static void it_is_remembered_until_a_job_has_removed_what_is_too_many(void **unu
     assert_int_equal(try_copies(1, NULL), 0);
     assert_int_equal(bucket()->lowered_from, 3);
     assert_true(fence().lowered > first.lowered);
-    assert_int_equal(mirrored_for(first), E_STALE_MAP); /* it knew of the first time only */
+    assert_int_equal(trimmed_for(first), E_STALE_MAP); /* it knew of the first time only */
     assert_true(bucket_has_surplus(bucket()));
     assert_true(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 2);
-    mirrored();
+    trimmed();
     assert_false(bucket_has_surplus(bucket()));
     assert_false(bucket_has_copies(bucket()));
     assert_int_equal(state_format(s), 1);
@@ -143,12 +143,12 @@ static void one_bucket_ends_without_another(void **unused)
     assert_int_equal(try_copies(1, NULL), 0);
     const struct lower_fence first = fence();
     apply((struct command){.kind = CMD_BUCKET_PROPS, .name = "c", .patch = patch});
-    assert_int_equal(mirrored_for(lower_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
+    assert_int_equal(trimmed_for(lower_fence(s, bmd_bucket(&s->bmd, "c"))), 0);
     assert_false(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
     assert_true(bucket_has_surplus(bucket()));
     assert_false(lag_lets_forget(s));                        /* of any bucket */
     assert_int_equal(lower_check_fence(s, &first, NULL), 0); /* nor is its job overtaken */
-    mirrored();
+    trimmed();
     assert_true(lag_lets_forget(s));
 }
 
@@ -232,7 +232,7 @@ static void more_copies_than_targets_become_as_many(void **unused)
     assert_int_equal(try_copies(8, NULL), 0);
     filled();
     assert_int_equal(try_copies(4, NULL), 0);
-    mirrored();
+    trimmed();
     assert_false(bucket_has_surplus(bucket()));
 }
 
@@ -245,11 +245,11 @@ static void raised_again_it_ends_after_that(void **unused)
     assert_true(fence().lowered > before); /* a job that is under way begins anew */
     assert_int_equal(bucket()->filled, 1);
     assert_false(lower_may_end(s, bucket()));
-    mirrored();
+    trimmed();
     assert_true(bucket_has_surplus(bucket()));
     filled();
     assert_true(lower_may_end(s, bucket()));
-    mirrored();
+    trimmed();
     assert_false(bucket_has_surplus(bucket()));
 }
 
@@ -259,16 +259,16 @@ static void it_does_not_end_while_one_is_away_that_may_have_more(void **unused)
     assert_int_equal(try_copies(1, NULL), 0);
     const struct lower_fence before = fence();
     set("t2", NODE_UNREACHABLE);
-    mirrored();
+    trimmed();
     assert_true(bucket_has_surplus(bucket()));
     set("t2", NODE_ACTIVE); /* it lags, though no bucket keeps several copies */
     assert_int_equal(smap_node(&s->smap, "t2")->lag, LAG_MISSED);
-    mirrored();
+    trimmed();
     assert_true(bucket_has_surplus(bucket()));
     repaired();
-    assert_int_equal(mirrored_for(before), E_STALE_MAP);
+    assert_int_equal(trimmed_for(before), E_STALE_MAP);
     assert_true(bucket_has_surplus(bucket()));
-    mirrored();
+    trimmed();
     assert_false(bucket_has_surplus(bucket()));
 }
 
@@ -278,7 +278,7 @@ static void deletions_are_remembered_meanwhile(void **unused)
     assert_true(lag_lets_forget(s));
     assert_int_equal(try_copies(1, NULL), 0);
     assert_false(lag_lets_forget(s));
-    mirrored();
+    trimmed();
     assert_true(lag_lets_forget(s));
 }
 
@@ -354,13 +354,13 @@ static void one_that_joins_leaves_strays_to_the_job(void **unused)
         moved += is_new;
     }
     assert_in_range(moved, 1, 7);
-    mirrored();
+    trimmed();
     assert_true(bucket_has_surplus(bucket()));
     apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
     assert_int_equal(strays("a"), 4);
     assert_true(lower_may_end(s, bucket()));
-    assert_int_equal(mirrored_for(before), E_STALE_MAP);
-    mirrored();
+    assert_int_equal(trimmed_for(before), E_STALE_MAP);
+    trimmed();
     assert_int_equal(strays("a"), 0);
 }
 
@@ -398,7 +398,7 @@ static void a_restore_changes_no_copies(void **unused)
     assert_int_equal(try_copies(2, NULL), 0);
     _cleanup_state_ const struct cluster_state *two = state_ref(s);
     assert_int_equal(try_restore(three, "set copies to 3 first"), E_PRECONDITION);
-    mirrored();
+    trimmed();
     assert_int_equal(try_restore(two, NULL), 0);
     assert_false(bucket_has_surplus(bucket())); /* as it is now, not as it was */
     assert_int_equal(fence().lowered, 0);

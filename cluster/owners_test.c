@@ -389,7 +389,7 @@ static bool remove_stray(struct world *w, size_t name, const struct node *n)
     return true;
 }
 
-static void mirror(struct world *w)
+static void trim_copies(struct world *w)
 {
     const struct smap *m = &w->s->smap;
     bool all = true;
@@ -560,7 +560,7 @@ static void lowers_in_doubt(struct world *w)
 {
     size_t name = rng_below(&w->rng, NAMES);
     all_are_well(w);
-    mirror(w);
+    trim_copies(w);
     set_copies(w, 3);
     repair(w);
     for (size_t t = 0; t < TARGETS; t++)
@@ -643,7 +643,7 @@ static void step(struct world *w)
         break;
     case 4:
         repair(w);
-        mirror(w);
+        trim_copies(w);
         break;
     case 5:
         rebalance(w);

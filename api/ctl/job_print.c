@@ -1,5 +1,6 @@
 #include "api/ctl/job_print.h"
 
+#include "api/ctl/job_kind.h"
 #include "api/ctl/table.h"
 #include "api/ctl/text.h"
 #include "common/cleanup.h"
@@ -74,9 +75,25 @@ static uint64_t duration_of(json_t *job)
     return end > begin ? (uint64_t)(end - begin) : 0;
 }
 
+/* Of all targets together: objects, or the shards of a sort. */
+static void put_count(struct table *t, json_t *progress)
+{
+    json_t *objects = json_object_get(progress, "objects");
+    json_t *shards = json_object_get(progress, "shards");
+    json_t *counted = objects != NULL ? objects : shards;
+    const char *what = objects != NULL ? "objects" : "shards";
+    if (int_at(counted, "total") > 0)
+        table_cellf(t, "%lld of %lld %s", (long long)int_at(counted, "done"),
+                    (long long)int_at(counted, "total"), what);
+    else if (int_at(counted, "done") > 0)
+        table_cellf(t, "%lld %s", (long long)int_at(counted, "done"), what);
+    else
+        table_cell(t, "-");
+}
+
 void job_print_list(struct ctl *ctl, json_t *jobs)
 {
-    static const char *const headers[] = {"JOB",     "KIND",     "STATE",       "PERCENT",
+    static const char *const headers[] = {"JOB",     "KIND",     "STATE",       "PERCENT", "DONE",
                                           "CREATED", "DURATION", "DESCRIPTION", NULL};
     _cleanup_(table_freep)
     struct table *t = table_new(headers);
@@ -86,9 +103,10 @@ void job_print_list(struct ctl *ctl, json_t *jobs)
     {
         char created[32], duration[16];
         table_cell(t, text_at(job, "id"));
-        table_cell(t, text_at(job, "kind"));
+        table_cell(t, job_kind_shown(text_at(job, "kind")));
         table_cell(t, text_at(job, "state"));
         table_cellf(t, "%lld%%", (long long)percent_of(job));
+        put_count(t, json_object_get(job, "progress"));
         table_cell(t, ctl_time(int_at(job, "created_ms"), created));
         table_cell(t, format_duration(duration_of(job), duration));
         table_cell(t, text_at(job, "description"));
@@ -205,7 +223,7 @@ void job_print(struct ctl *ctl, json_t *job)
     json_t *spec = json_object_get(job, "spec");
     job_progress_text(ctl, job, &progress);
     row(t, "job", text_at(job, "id"));
-    row(t, "kind", text_at(job, "kind"));
+    row(t, "kind", job_kind_shown(text_at(job, "kind")));
     row(t, "description", text_at(job, "description"));
     row(t, "state", text_at(job, "state"));
     if (json_is_true(json_object_get(spec, "dry_run")))

@@ -14,6 +14,7 @@
 #include "proxy/jobs/job_view.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/jobs/sort_job.h"
+#include "xaction/kinds.h"
 
 static void reply_no_job(struct http_request *req, const char *id)
 {
@@ -142,7 +143,9 @@ static void jobs_list_begin(struct http_request *req)
 {
     if (proxy_passed_to_primary(req))
         return;
-    const struct job_filter f = {.kind = http_query(req, "kind"),
+    const char *kind = http_query(req, "kind");
+    const struct xaction_kind *known = xaction_kind_asked(kind);
+    const struct job_filter f = {.kind = known != NULL ? known->name : kind,
                                  .state = http_query(req, "state")};
     struct error err = ERROR_INIT;
     if (f.state != NULL && !job_view_is_state(f.state)) {
@@ -328,8 +331,9 @@ const struct http_route job_routes[] = {
      .changes = true,
      .begin = start_bare_begin,
      .summary = "Starts a job of a kind that is about the whole cluster: cleanup, lru, rebalance, "
-                "repair, scrub, validate.",
-     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`, `repair`); "
+                "repair, scrub, trim_copies, validate.",
+     .body = "`{\"action\": \"start\", \"name\": \"cleanup\"}` (or `lru`, `rebalance`, `repair`, "
+             "`trim_copies`); "
              "`{\"action\": \"start\", "
              "\"name\": \"validate\", \"value\": {\"checksums\": bool, \"rate\": size}}`; "
              "`{\"action\": \"start\", \"name\": \"scrub\", \"value\": {\"rate\": size}}`",

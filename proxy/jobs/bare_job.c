@@ -4,7 +4,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
-#include "proxy/jobs/mirror_job.h"
+#include "proxy/jobs/trim_copies_job.h"
 #include "proxy/jobs/rebalance_job.h"
 #include "proxy/jobs/repair_job.h"
 #include "proxy/jobs/scrub_job.h"
@@ -17,7 +17,7 @@ static int refuse_kind(const char *name, struct error *err)
     const struct xaction_kind *k;
     for (size_t i = 0; (k = xaction_kind_at(i)) != NULL; i++) {
         if (k->bare)
-            buf_printf(&bare, "%s%s", bare.len > 0 ? " or " : "", k->name);
+            buf_printf(&bare, "%s%s", bare.len > 0 ? " or " : "", k->shown);
     }
     return error_set(err, E_INVALID,
                      "field 'name': '%.64s' is no kind of job that is started by its name: %s",
@@ -79,7 +79,7 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-/* A rebalance, a repair and a mirror are made for a map, and a scrub leaves out who does not
+/* A rebalance, a repair and a trim_copies are made for a map, and a scrub leaves out who does not
  * answer. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
@@ -89,7 +89,7 @@ static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms
     if (strcmp(kind, "repair") == 0)
         return repair_job_make(s, wall_ms, out, err);
     if (strcmp(kind, "mirror") == 0)
-        return mirror_job_make(s, wall_ms, out, err);
+        return trim_copies_job_make(s, wall_ms, out, err);
     if (strcmp(kind, "scrub") == 0)
         return scrub_job_make(s, wall_ms, out, err);
     return job_make(s, kind, wall_ms, out, err);
@@ -106,7 +106,7 @@ int bare_job_make(const struct cluster_state *s, const char *data, size_t len, i
     int code = json_parse_action(data, len, "start", &doc, &name, &value, err);
     if (code != 0)
         return code;
-    const struct xaction_kind *kind = xaction_kind_find(name);
+    const struct xaction_kind *kind = xaction_kind_asked(name);
     if (kind == NULL || !kind->bare)
         return refuse_kind(name, err);
     if ((code = make_spec(kind->name, value != NULL ? value : none, &spec, err)) != 0 ||

@@ -247,13 +247,22 @@ static void forget_reports(struct tracked *t, const struct job *job)
     pthread_mutex_unlock(&t->driver->lock);
 }
 
-static void count_failure(const struct job *job)
+static void count_kind(const char *kind)
 {
     char label[64];
+    snprintf(label, sizeof label, "kind=\"%s\"", kind);
+    metric_add(metric_get(M_jobs_failed_total, label), 1);
+}
+
+/* Under both names of a kind that was renamed: the old one goes with the next release. */
+static void count_failure(const struct job *job)
+{
+    const struct xaction_kind *kind = xaction_kind_find(job->kind);
     if (job->state != JOB_FAILED)
         return;
-    snprintf(label, sizeof label, "kind=\"%s\"", job->kind);
-    metric_add(metric_get(M_jobs_failed_total, label), 1);
+    count_kind(job->kind);
+    if (kind != NULL && strcmp(kind->shown, kind->name) != 0)
+        count_kind(kind->shown);
 }
 
 static void move_done(void *arg, const struct error *err)

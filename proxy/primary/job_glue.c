@@ -8,7 +8,7 @@
 #include "net/client/client.h"
 #include "proxy/jobs/jobs.h"
 #include "proxy/primary/members.h"
-#include "proxy/jobs/mirror_job.h"
+#include "proxy/jobs/trim_copies_job.h"
 #include "proxy/jobs/objects_job.h"
 #include "proxy/jobs/objects_view.h"
 #include "proxy/primary/proxy.h"
@@ -225,25 +225,25 @@ static void step_repair(struct job_glue *g)
     job_unref((struct job *)cmd.job);
 }
 
-static void mirror_stepped(void *arg, const struct error *err)
+static void trim_copies_stepped(void *arg, const struct error *err)
 {
     struct job_glue *g = arg;
     g->beginning = false;
     if (err != NULL)
-        log_warn("mirror does not get on", lerr(err));
+        log_warn("trim_copies does not get on", lerr(err));
 }
 
-static void step_mirror(struct job_glue *g)
+static void step_trim_copies(struct job_glue *g)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
     struct command cmd;
-    if (g->beginning || !mirror_next(s, clock_wall_ms(), &cmd))
+    if (g->beginning || !trim_copies_next(s, clock_wall_ms(), &cmd))
         return;
-    log_info("mirror", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
+    log_info("trim_copies", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
              lstr("what", cmd.job != NULL ? cmd.job->description : ""),
              lu64("bucket", cmd.fence.bucket_id));
     g->beginning = true;
-    proxy_commit(g->proxy, &cmd, mirror_stepped, g);
+    proxy_commit(g->proxy, &cmd, trim_copies_stepped, g);
     job_unref((struct job *)cmd.job);
 }
 
@@ -253,7 +253,7 @@ static void tick(void *arg)
     begin_resilvers(g);
     step_rebalance(g);
     step_repair(g);
-    step_mirror(g);
+    step_trim_copies(g);
     step_scrub(g);
     jobs_driver_tick(g->driver);
 }
@@ -306,7 +306,7 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         {"copy", objects_job_fits},        {"prefetch", objects_job_fits},
         {"evict", objects_job_fits},       {"download", objects_job_fits},
         {"rebalance", rebalance_job_fits}, {"scrub", scrub_job_fits},
-        {"repair", repair_job_fits},       {"mirror", mirror_job_fits},
+        {"repair", repair_job_fits},       {"mirror", trim_copies_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)

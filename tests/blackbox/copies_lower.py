@@ -82,7 +82,14 @@ def test_room_comes_back_under_load(c):
     load.run_for(SECONDS)
     load.end()
     load.check_all()
-    shown = json.loads(c.dfcctl("job", "show", mirrors(c)[-1]["id"], "-o", "json").stdout)
+    last = mirrors(c)[-1]["id"]
+    done = c.dfcctl("job", "ls", "--kind", "trim_copies")
+    check(last in done.stdout and " mirror " not in done.stdout and done.stderr == "", f"its kind: {done.stdout}")
+    equal(done.stdout.split("\n")[0].split()[3:5], ["PERCENT", "DONE"], "columns")
+    done = c.dfcctl("job", "ls", "--kind", "mirror")
+    check(last in done.stdout and "now called 'trim_copies'" in done.stderr, f"the old name: {done.stderr}")
+    check(last in json.dumps(c.get_json("/v1/jobs?kind=trim_copies")), "a list of the kind's jobs")
+    shown = json.loads(c.dfcctl("job", "show", last, "-o", "json").stdout)
     check(shown["progress"]["objects"]["done"] >= len(NAMES), f"removed: {shown}")
     check(shown["progress"]["bytes"]["done"] >= len(NAMES) * SIZE, f"removed: {shown}")
     for name in NAMES:

@@ -1,6 +1,7 @@
 /* job start, ls, show, wait, abort; sort status, ls, abort, rm. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/job_kind.h"
 #include "api/ctl/job_print.h"
 #include "api/ctl/job_wait.h"
 #include "common/cleanup.h"
@@ -42,11 +43,22 @@ static int print_one(struct ctl *ctl, const struct dfc_job *job)
     return EXIT_OK;
 }
 
+/* Said once, so that scripts are changed before the old name goes. */
+static const char *kind_of(struct ctl *ctl, const char *given)
+{
+    const char *renamed = job_kind_renamed(given);
+    if (renamed != NULL)
+        ctl_remark(ctl, "dfcctl: the kind '%s' is now called '%s'; the old name still works", given,
+                   renamed);
+    return job_kind_asked(given);
+}
+
 int job_ls(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
     _cleanup_free_ char *text = NULL;
-    if (dfc_job_list(ctl->client, args->text[F_kind], args->text[F_state], &text, &err) != DFC_OK)
+    const char *kind = kind_of(ctl, args->text[F_kind]);
+    if (dfc_job_list(ctl->client, kind, args->text[F_state], &text, &err) != DFC_OK)
         return ctl_fail(ctl, &err, "list jobs");
     return print_list(ctl, text);
 }
@@ -105,7 +117,7 @@ int job_start(struct ctl *ctl, const struct args *args)
     int code = job_check_wait(ctl, args);
     if (code != EXIT_OK)
         return code;
-    if (dfc_job_start(ctl->client, args->words[0], &id, &err) != DFC_OK)
+    if (dfc_job_start(ctl->client, kind_of(ctl, args->words[0]), &id, &err) != DFC_OK)
         return ctl_fail(ctl, &err, "start");
     return job_started(ctl, args, id);
 }

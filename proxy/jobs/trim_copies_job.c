@@ -1,4 +1,4 @@
-#include "proxy/jobs/mirror_job.h"
+#include "proxy/jobs/trim_copies_job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ static bool is_wanted(const struct job *last, int64_t wall_ms)
         return last == NULL;
     /* One that ended later than now did so by the clock of another primary. */
     int64_t age_ms = wall_ms - last->ended_ms;
-    return age_ms < 0 || age_ms >= MIRROR_RETRY_MS;
+    return age_ms < 0 || age_ms >= TRIM_RETRY_MS;
 }
 
 /* Whose turn it is: of those that may end the one that has waited longest for a job. */
@@ -79,13 +79,13 @@ static int make(const struct cluster_state *s, const struct bucket *b, int64_t w
     return 0;
 }
 
-int mirror_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                    struct error *err)
+int trim_copies_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
+                         struct error *err)
 {
     const struct job *unfinished = find_unfinished(s);
     const struct bucket *b = find_next(s, true, wall_ms);
     if (unfinished != NULL)
-        return error_set(err, E_JOB_STATE, "job '%s' is a mirror that has not ended",
+        return error_set(err, E_JOB_STATE, "job '%s' is a trim_copies that has not ended",
                          unfinished->id);
     if (lower_latest(&s->bmd) == 0)
         return error_set(err, E_INVALID,
@@ -97,7 +97,7 @@ int mirror_job_make(const struct cluster_state *s, int64_t wall_ms, struct job *
     return make(s, b, wall_ms, out, err);
 }
 
-int mirror_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+int trim_copies_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
     struct lower_fence fence;
     int code = lower_fence_from_json(job->spec, &fence, err);
@@ -118,7 +118,7 @@ static const struct bucket *find_through(const struct cluster_state *s)
     return NULL;
 }
 
-bool mirror_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd)
+bool trim_copies_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd)
 {
     struct job *job;
     *cmd = (struct command){.wall_ms = wall_ms};
