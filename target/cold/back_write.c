@@ -23,7 +23,7 @@ struct write {
 
 bool back_takes(const struct object_call *call)
 {
-    return !call->from_peer && call->bucket->props.backend != NULL &&
+    return !call->put.from_peer && call->bucket->props.backend != NULL &&
            call->bucket->props.write_policy == WRITE_POLICY_BACK;
 }
 

@@ -171,7 +171,7 @@ static void serve_waiter(struct fetch *f, struct object_call *call, enum fetch_s
         atomic_fetch_add(&f->refs, 1);
         cold_stream_reply(f, call);
     } else if (state == FETCH_WHOLE) {
-        call->validated = true; /* just now */
+        call->read.validated = true; /* just now */
         call->serve(call);
     } else if (state == FETCH_NO_ROOM) {
         cold_pass(f->cold, call);
@@ -541,7 +541,7 @@ void fetch_join(struct cold *c, const struct object_call *names, struct object_c
     struct error err = ERROR_INIT;
     const struct cold_wanted wanted = {.bucket = names->bucket,
                                        .name = names->name,
-                                       .replaces = names->replaces,
+                                       .replaces = names->read.replaces,
                                        .placed = names->state->smap.placed};
     struct fetch *f = table_find(c, &wanted, &fresh);
     if (call != NULL)

@@ -187,13 +187,13 @@ static void serve_asker(const struct question *q, struct object_call *call, enum
 {
     struct error copy = *err;
     log_set_request(http_request_id(call->req));
-    call->validated = true;
+    call->read.validated = true;
     if (verdict == UNKNOWN && q->stale_ok)
         http_reply_header(call->req, "Dfc-Stale", "true");
     if (verdict == FRESH || (verdict == UNKNOWN && q->stale_ok)) {
         call->serve(call);
     } else if (verdict == CHANGED) {
-        call->replaces = q->version;
+        call->read.replaces = q->version;
         cold_serve(call);
     } else if (verdict == GONE) {
         miss_ends(call);
@@ -302,7 +302,7 @@ enum freshness cold_fresh_of_url(struct target *t, const char *url, const struct
 bool cold_fresh_is_due(const struct object_call *call, const struct attr *a)
 {
     struct cold_fresh *f = call->target->fresh;
-    if (call->validated || call->holder || call->bucket->props.backend == NULL ||
+    if (call->read.validated || call->read.holder || call->bucket->props.backend == NULL ||
         call->bucket->props.validate == VALIDATE_NEVER)
         return false;
     int64_t asked_ms = asked_at(f, key_of(call->bucket->id, call->name, &a->version));

@@ -73,7 +73,7 @@ static void copy_run(void *arg)
 static void serve_copy(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    struct source *src = call->source;
+    struct source *src = call->rename.source;
     int code = bucket_refuse_write(call->bucket, "rename", &err);
     if (code == 0)
         code = turns_enter(call->target->cold->turns, call->bucket->id, call->name, copy_run, src,
@@ -101,7 +101,7 @@ static int parse_copy(struct object_call *call, const char *data, size_t len, st
         return code;
     src->name = arena_strdup(a, name);
     src->etag = arena_strdup(a, etag);
-    call->source = src;
+    call->rename.source = src;
     return 0;
 }
 
@@ -147,13 +147,13 @@ static int order_copy(const struct object_call *call, const struct backend_facts
     char separator = '?';
     const struct node *owner;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    int code = object_copy_owner(s, call->bucket, call->new_name, &owner, err);
+    int code = object_copy_owner(s, call->bucket, call->rename.new_name, &owner, err);
     if (code != 0)
         return code;
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
     buf_puts(&url, owner->data_url);
-    location_put_object(&url, call->bucket->name, call->new_name);
+    location_put_object(&url, call->bucket->name, call->rename.new_name);
     location_put_version(&url, s, call->bucket->id, &separator);
     _cleanup_free_ char *order = copy_order(call, facts);
     const struct http_call post = {.method = HTTP_POST,
@@ -276,11 +276,11 @@ static int rename_watched(struct object_call *call, const struct cold_watch *wat
         return error_recode(err, E_PRECONDITION, "object '%s'", call->name);
     if (code != 0)
         return error_wrap(err, "the object is '%s' still, and may be '%s', too%s", call->name,
-                          call->new_name, code == E_TIMEOUT ? ", now or later" : "");
-    call->copied = true;
+                          call->rename.new_name, code == E_TIMEOUT ? ", now or later" : "");
+    call->rename.copied = true;
     code = delete_old(call, &facts, watch, err);
     if (code != 0 && code != E_OBJECT_NOT_FOUND)
-        error_wrap(err, "the object is '%s' now, and may be '%s' still, too", call->new_name,
+        error_wrap(err, "the object is '%s' now, and may be '%s' still, too", call->rename.new_name,
                    call->name);
     return code;
 }

@@ -256,7 +256,7 @@ static void delete_run(void *arg)
     metric_add(code == 0 || code == E_OBJECT_NOT_FOUND ? c->written : c->not_written, 1);
     if (code == 0)
         http_reply_empty(call->req, 204);
-    else if (!call->again(call))
+    else if (!call->del.again(call))
         object_call_fail(call, "delete", &err);
     log_set_request(NULL);
     free(w);
@@ -279,7 +279,7 @@ static void submit(struct object_call *call, struct object_put *put, void (*run)
 
 bool cold_writes_through(const struct object_call *call)
 {
-    return !call->from_peer && call->bucket->props.backend != NULL &&
+    return !call->put.from_peer && call->bucket->props.backend != NULL &&
            call->bucket->props.write_policy == WRITE_POLICY_THROUGH;
 }
 

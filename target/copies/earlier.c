@@ -281,7 +281,7 @@ static void read_answered(void *arg, const struct earlier_answer *a, const struc
     else if (there)
         through_begin(call, a);
     else if (here.found)
-        call->here(call);
+        call->read.here(call);
     else
         miss_next(call);
     log_set_request(NULL);
@@ -289,7 +289,7 @@ static void read_answered(void *arg, const struct earlier_answer *a, const struc
 
 void earlier_serve(struct object_call *call, void (*here)(struct object_call *call))
 {
-    call->here = here;
+    call->read.here = here;
     earlier_ask(call->target, call->state, call->bucket, call->name, false, read_answered, call);
 }
 

@@ -64,8 +64,8 @@ static bool has_no_more(const struct object_call *call, const struct version *up
 
 bool copies_may_answer(const struct object_call *call)
 {
-    if (call->compared)
-        return quorum_is_wanted(call->bucket) ? has_no_more(call, &call->upto)
+    if (call->read.compared)
+        return quorum_is_wanted(call->bucket) ? has_no_more(call, &call->read.upto)
                                               : is_settled(call->target, call->bucket, call->name);
     return copies_suffice_here(call->target, call->bucket, call->name);
 }
@@ -96,7 +96,7 @@ bool copies_send_on(struct object_call *call)
     const struct cluster_state *s;
     struct error err = ERROR_INIT;
     int code = copies_take_state(call->target, call->bucket->id, call->name, &s, &b, &o, &err);
-    call->beside = false;
+    call->read.beside = false;
     if (code == E_STALE_MAP && o.acting != NULL) {
         if (object_call_is_read(call))
             metric_add(metric_get(M_reads_sent_on_total, NULL), 1);
@@ -130,14 +130,14 @@ static int read_from(struct object_call *call, const struct compared *compared, 
 {
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
     const struct node *holder = smap_node(&s->smap, compared->holder);
-    if (holder == NULL || call->through_tries++ >= THROUGH_TRIES)
+    if (holder == NULL || call->read.through_tries++ >= THROUGH_TRIES)
         return error_set(
             err, E_NODE_UNREACHABLE,
             "target '%s' has '%s' and does not send it, and this target has no room for it",
             compared->holder, call->name);
     const struct earlier_answer answer = {
         .node = holder->id, .data_url = holder->data_url, .held.version = compared->upto};
-    call->here = read_again;
+    call->read.here = read_again;
     through_begin(call, &answer);
     return 0;
 }
@@ -150,15 +150,15 @@ static void read_run(void *arg)
     struct compared compared = {0};
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
-    if (call->doubted) {
+    if (call->read.doubted) {
         check_doubted(call->target, call->bucket->id, call->name);
-        call->doubted = false;
-        call->checked = true;
+        call->read.doubted = false;
+        call->read.checked = true;
     }
     int code = copies_compare_now(call->target, call->bucket->id, call->name, COMPARE_FOR_ANSWER,
                                   &compared, &err);
-    call->compared = true;
-    call->upto = compared.upto;
+    call->read.compared = true;
+    call->read.upto = compared.upto;
     if (code == 0 && *compared.holder != '\0')
         code = read_from(call, &compared, &err);
     else if (code == 0)
@@ -199,8 +199,8 @@ static void compare_run(void *arg)
         code = error_set(w->err, E_NO_SPACE, "target '%s' has no room for '%s', which '%s' has",
                          call->target->id, call->name, compared.holder);
     if (code == 0) {
-        call->compared = true;
-        call->upto = compared.upto;
+        call->read.compared = true;
+        call->read.upto = compared.upto;
     }
     sem_post(&w->over);
 }

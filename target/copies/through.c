@@ -56,7 +56,7 @@ static void copy_header(void *ctx, const char *name, const char *value)
 static void on_head(void *arg, const struct http_head *head)
 {
     struct through *h = arg;
-    h->gone = head->status == 404 || (h->call->compared && head->status >= 500);
+    h->gone = head->status == 404 || (h->call->read.compared && head->status >= 500);
     if (h->gone)
         return;
     struct http_request *req = h->call->req;
@@ -72,7 +72,7 @@ static void serve_here(void *arg)
 {
     struct through *h = arg;
     log_set_request(http_request_id(h->call->req));
-    h->call->here(h->call);
+    h->call->read.here(h->call);
     log_set_request(NULL);
     through_free(h);
 }
@@ -105,7 +105,7 @@ static void add_lines(struct object_call *call, const struct earlier_answer *fro
         if (value != NULL)
             lines[count++] = arena_printf(http_arena(call->req), "%s: %s", names[i], value);
     }
-    if (call->compared)
+    if (call->read.compared)
         lines[count++] = arena_printf(http_arena(call->req), "Dfc-Version: %s",
                                       version_format(&from->held.version, version));
     lines[count] = NULL;

@@ -443,6 +443,6 @@ int copies_begin_put(struct object_call *call, const char *content_type, const c
                                   .meta_len = meta_len,
                                   .resume = resume,
                                   .arg = call->req};
-    call->fan = fan_new(&spec);
+    call->put.fan = fan_new(&spec);
     return 0;
 }

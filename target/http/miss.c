@@ -12,15 +12,15 @@ static const struct miss_source *const sources[] = {&earlier_source, &cold_miss,
 
 void miss_begin(struct object_call *call)
 {
-    call->miss_at = 0;
+    call->read.miss_at = 0;
     miss_next(call);
 }
 
 void miss_next(struct object_call *call)
 {
     const struct miss_source *source;
-    while ((source = sources[call->miss_at]) != NULL) {
-        call->miss_at++;
+    while ((source = sources[call->read.miss_at]) != NULL) {
+        call->read.miss_at++;
         if (source->take(call))
             return;
     }

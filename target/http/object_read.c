@@ -57,7 +57,7 @@ static void put_headers(const struct object_call *call, const struct attr *a)
     http_reply_header(req, "Dfc-Version", version_format(&a->version, version));
     http_reply_header(req, "Dfc-Checksum-Type", checksum_name(a->checksum.type));
     http_reply_header(req, "Dfc-Checksum-Value", hex);
-    object_reply_meta(req, a, call->holder);
+    object_reply_meta(req, a, call->read.holder);
 }
 
 /* Nothing is ever decoded here. */
@@ -222,7 +222,7 @@ static ssize_t verified_read(void *ctx, char *out, size_t max)
 static void put_object_headers(const struct object_call *call, const struct attr *a)
 {
     put_headers(call, a);
-    if (a->slices != NULL && call->holder)
+    if (a->slices != NULL && call->read.holder)
         http_reply_header(call->req, EC_MANIFEST_HEADER, a->slices);
     http_reply_header(call->req, "Content-Type", content_type(a));
     put_encoding(call, a);
@@ -302,7 +302,7 @@ static void count_read(const struct object_call *call, const struct read_range *
     bool get = http_method(call->req) == HTTP_GET;
     meter_sent(reader_meter(reader), get ? range->length : 0);
     metric_add(call->target->reads, get);
-    metric_add(call->target->reads_beside, call->beside);
+    metric_add(call->target->reads_beside, call->read.beside);
     metric_add(call->target->read_bytes, get ? range->length : 0);
 }
 
@@ -325,7 +325,7 @@ static bool is_verified_whole(const struct object_call *call, const struct attr 
 /* May another owner's copy be had in place of a damaged one, which was not tried yet? */
 static bool may_be_mended(const struct object_call *call)
 {
-    return !call->holder && !call->checked && copies_are_several(call->bucket);
+    return !call->read.holder && !call->read.checked && copies_are_several(call->bucket);
 }
 
 /* A small object that is checked: its bytes, or an answer to its damage. */
@@ -335,7 +335,7 @@ static int reply_checked(struct object_call *call, const struct object *o, const
     struct error err = ERROR_INIT;
     _cleanup_free_ char *data = read_verified(call, o, reader, &err);
     if (data == NULL && err.code == E_CORRUPT && may_be_mended(call)) {
-        call->doubted = true;
+        call->read.doubted = true;
         return OBJECT_DOUBTED;
     }
     if (data == NULL) {
@@ -383,7 +383,7 @@ static int reply_object(struct object_call *call, const struct object *o, struct
         close(o->fd);
         return OBJECT_WAITS;
     }
-    if (code == 0 && a->slices != NULL && !call->holder) {
+    if (code == 0 && a->slices != NULL && !call->read.holder) {
         reply_slices(call, o, &range, *reader);
         return 0;
     }
@@ -420,22 +420,22 @@ static void serve_waiting(void *arg)
 /* What is here may not be the newest, where this target has been an owner before. */
 static bool must_ask(const struct object_call *call)
 {
-    return !call->asked && !call->holder && !copies_are_several(call->bucket) &&
+    return !call->asked && !call->read.holder && !copies_are_several(call->bucket) &&
            earlier_is_asked(call->target, call->state, call->bucket, call->name, true);
 }
 
 /* Asked when it has been looked, so that what was seen is what there was then. */
 static bool must_compare(struct object_call *call, int code)
 {
-    if (call->holder || !copies_are_several(call->bucket) ||
+    if (call->read.holder || !copies_are_several(call->bucket) ||
         (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT && code != E_NO_SPACE))
         return false;
     if (code == E_NO_SPACE) /* others have its bytes: copies_read() */
-        return call->through_tries++ < THROUGH_TRIES;
-    call->doubted =
-        code != 0 && !call->checked &&
+        return call->read.through_tries++ < THROUGH_TRIES;
+    call->read.doubted =
+        code != 0 && !call->read.checked &&
         (code == E_CORRUPT || object_seems_lost(call->target->store, call->bucket->id, call->name));
-    return call->doubted || (code != E_CORRUPT && !copies_may_answer(call));
+    return call->read.doubted || (code != E_CORRUPT && !copies_may_answer(call));
 }
 
 /* An owner that does not act answers what is whole here, and what no write under way keeps from it:
@@ -463,7 +463,7 @@ static void send_on(struct object_call *call, int code)
 
 static void ask_others(struct object_call *call, int code)
 {
-    if (call->beside)
+    if (call->read.beside)
         send_on(call, code);
     else
         copies_read(call, serve_here);
@@ -485,7 +485,7 @@ static int check_wanted(const struct object_call *call, struct object *o, struct
 {
     struct version wanted;
     const char *text = http_header(call->req, "Dfc-Version");
-    if (!call->holder || text == NULL ||
+    if (!call->read.holder || text == NULL ||
         (version_parse(text, &wanted, NULL) == 0 &&
          version_compare(&wanted, &o->attr.version) == 0))
         return 0;
@@ -517,7 +517,7 @@ static void serve_here(struct object_call *call)
     struct error err = ERROR_INIT;
     int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
                                &o, &reader, &err);
-    if (call->beside ? is_sent_on(call, &o, code) : must_compare(call, code)) {
+    if (call->read.beside ? is_sent_on(call, &o, code) : must_compare(call, code)) {
         if (o.fd >= 0)
             close(o.fd);
         reader_unref(reader);
@@ -526,7 +526,7 @@ static void serve_here(struct object_call *call)
     }
     if (code == 0)
         code = check_wanted(call, &o, &err);
-    if (code == 0 && !call->holder)
+    if (code == 0 && !call->read.holder)
         code = show(&o, &err);
     if (code == 0 && !is_validated_first(call, &o))
         code = reply_object(call, &o, &reader);
@@ -537,7 +537,7 @@ static void serve_here(struct object_call *call)
     }
     if (code == OBJECT_WAITS)
         code = reader_submit(reader, serve_waiting, call, &err);
-    if (code == E_OBJECT_NOT_FOUND && !call->holder)
+    if (code == E_OBJECT_NOT_FOUND && !call->read.holder)
         miss_begin(call);
     else if (code != 0)
         fail(call, &err);
@@ -571,6 +571,6 @@ void object_read_begin(struct http_request *req)
 void object_hold_begin(struct http_request *req)
 {
     struct object_call *call = object_call_new(req);
-    call->holder = true;
+    call->read.holder = true;
     object_call_start(call, object_read_serve);
 }

@@ -158,13 +158,13 @@ static int see_after(const struct object_call *call, const struct attr *copied,
     if (!bucket_is_written_back(call->bucket))
         return 0;
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
-    int code = back_ask_owner(call->target, s, call->bucket, call->new_name, &held, err);
+    int code = back_ask_owner(call->target, s, call->bucket, call->rename.new_name, &held, err);
     if (code == 0 && !held.found)
         code = error_set(err, E_NOT_READY, "its target has nothing of '%s'; try again",
-                         call->new_name);
+                         call->rename.new_name);
     if (code != 0)
         return error_wrap(err, "both names exist");
-    snprintf(after->name, sizeof after->name, "%s", call->new_name);
+    snprintf(after->name, sizeof after->name, "%s", call->rename.new_name);
     after->version = held.version;
     after->size = copied->size;
     after->sum = copied->checksum;
@@ -184,7 +184,7 @@ static int open_here(const struct object_call *call, struct object *o, struct er
  * owners are compared, and it is looked again. */
 static int open_newest(struct object_call *call, struct object *o, struct error *err)
 {
-    call->compared = false;
+    call->read.compared = false;
     for (int left = COMPARISONS;; left--) {
         int code = open_here(call, o, err);
         if (copies_may_answer(call))
@@ -219,11 +219,11 @@ static int rename_here(struct object_call *call, struct error *err)
     const struct object_copy copy = {.from = &o,
                                      .from_bucket_id = call->bucket->id,
                                      .bucket_id = call->bucket->id,
-                                     .name = call->new_name};
+                                     .name = call->rename.new_name};
     code = object_call_check_conditions(call, HTTP_DELETE, &o.attr, err);
     if (code == 0)
         code = object_copy(call->target->copier, &copy, err);
-    call->copied |= code == 0;
+    call->rename.copied |= code == 0;
     if (code == 0)
         code = see_after(call, &o.attr, &after, err);
     close(o.fd);
@@ -291,10 +291,10 @@ static int rename_repeatedly(struct object_call *call, struct error *err)
     code = E_PRECONDITION;
     for (int i = 0; i < TRIES && code == E_PRECONDITION; i++)
         code = rename_once(call, err);
-    if (call->copied && code == E_PRECONDITION)
-        error_wrap(err, "it was copied to '%s', and written meanwhile", call->new_name);
-    if (call->copied && code == E_OBJECT_NOT_FOUND)
-        error_wrap(err, "it was copied to '%s', and deleted meanwhile", call->new_name);
+    if (call->rename.copied && code == E_PRECONDITION)
+        error_wrap(err, "it was copied to '%s', and written meanwhile", call->rename.new_name);
+    if (call->rename.copied && code == E_OBJECT_NOT_FOUND)
+        error_wrap(err, "it was copied to '%s', and deleted meanwhile", call->rename.new_name);
     return code;
 }
 
@@ -305,11 +305,11 @@ static int rename_known(struct object_call *call, struct error *err)
     const struct rename_request q = {.id = http_request_id(call->req),
                                      .bucket_id = call->bucket->id,
                                      .name = call->name,
-                                     .new_name = call->new_name};
+                                     .new_name = call->rename.new_name};
     int code = rename_repeatedly(call, err);
     if (code == 0)
         renames_note(r, &q);
-    else if (!call->copied && (code == E_OBJECT_NOT_FOUND || code == E_PRECONDITION) &&
+    else if (!call->rename.copied && (code == E_OBJECT_NOT_FOUND || code == E_PRECONDITION) &&
              renames_knows(r, &q))
         code = 0;
     return code;
@@ -361,7 +361,7 @@ static int parse_rename(struct object_call *call, const char *data, size_t len, 
     }
     if (strcmp(name, call->name) == 0)
         return error_set(err, E_INVALID, "field 'name' is the name that the object has");
-    call->new_name = arena_strdup(http_arena(call->req), name);
+    call->rename.new_name = arena_strdup(http_arena(call->req), name);
     return 0;
 }
 

@@ -30,9 +30,9 @@ static void serve_delete(struct object_call *call);
 /* Owners have changed, and nobody was told to commit it: the one that acts by now is asked. */
 static bool is_repeated(struct object_call *call, const struct error *err)
 {
-    bool goes_into_turn = call->wants_turn && !call->has_turn;
+    bool goes_into_turn = call->del.wants_turn && !call->del.has_turn;
     if (err->code != E_STALE_MAP || !copies_are_several(call->bucket) || goes_into_turn ||
-        call->repeated++ >= REPEATED_MAX)
+        call->del.repeated++ >= REPEATED_MAX)
         return false;
     if (!copies_send_on(call))
         serve_delete(call);
@@ -68,7 +68,7 @@ static void delete_in_turn(void *arg)
     sem_init(&ended, 0, 0);
     log_set_request(http_request_id(call->req));
     http_on_end(call->req, has_ended, &ended);
-    call->has_turn = true;
+    call->del.has_turn = true;
     call->asked = false;
     serve_delete(call);
     while (sem_wait(&ended) != 0)
@@ -80,7 +80,7 @@ static void delete_in_turn(void *arg)
 bool object_delete_again(struct object_call *call)
 {
     struct error err = ERROR_INIT;
-    if (!call->wants_turn || call->has_turn)
+    if (!call->del.wants_turn || call->del.has_turn)
         return false;
     if (renames_enter(call->target->renames, call->bucket->id, call->name, delete_in_turn, call,
                       &err) != 0)
@@ -104,7 +104,7 @@ static void delete_asked(void *arg, const struct earlier_answer *a, const struct
 
 static void serve_delete(struct object_call *call)
 {
-    call->again = object_delete_again;
+    call->del.again = object_delete_again;
     struct error err = ERROR_INIT;
     if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0) {
         object_call_fail(call, "delete", &err);

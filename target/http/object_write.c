@@ -178,9 +178,9 @@ static void commit(struct upload *u)
     if (call == NULL)
         fan_unref(fan);
     else if (fan != NULL)
-        copies_put(u->target, call->bucket->id, call->name, steal(u->put), fan, &call->condition,
-                   stored, displaced, call);
-    else if (call->passes)
+        copies_put(u->target, call->bucket->id, call->name, steal(u->put), fan,
+                   &call->put.condition, stored, displaced, call);
+    else if (call->put.passes)
         pass(call, steal(u->put));
     else if (put_is_stage(call))
         stage(call, steal(u->put));
@@ -260,8 +260,8 @@ static bool upload_start(struct object_call *call, struct object_put **put)
     struct error err = ERROR_INIT;
     if (put_open(call, put, &err) == 0)
         return true;
-    fan_unref(steal(call->fan));
-    ec_upload_abort(steal(call->ec));
+    fan_unref(steal(call->put.fan));
+    ec_upload_abort(steal(call->put.ec));
     object_call_fail(call, "put", &err);
     return false;
 }
@@ -277,7 +277,7 @@ static bool must_ask(const struct object_call *call)
  * not be known where nothing depends on it. */
 static void ask_earlier(struct object_call *call, earlier_fn *fn, struct upload *u)
 {
-    bool may_skip = !call->from_peer && !put_has_conditions(call->req);
+    bool may_skip = !call->put.from_peer && !put_has_conditions(call->req);
     earlier_ask(call->target, call->state, call->bucket, call->name, may_skip, fn, u);
 }
 
@@ -293,8 +293,8 @@ static void start_locked(struct upload *u)
         u->call = NULL; /* it has been answered, and may be gone */
         return;
     }
-    u->fan = steal(call->fan);
-    u->ec = steal(call->ec);
+    u->fan = steal(call->put.fan);
+    u->ec = steal(call->put.ec);
     u->state = UPLOAD_STORING;
     if (!u->body_ended)
         http_resume_body(call->req);
@@ -376,8 +376,8 @@ static struct upload *upload_new(struct object_call *call, enum upload_state sta
     *u = (struct upload){.magic = UPLOAD_MAGIC,
                          .target = call->target,
                          .put = put,
-                         .fan = steal(call->fan),
-                         .ec = steal(call->ec),
+                         .fan = steal(call->put.fan),
+                         .ec = steal(call->put.ec),
                          .state = state,
                          .call = call,
                          .refs = state == UPLOAD_WAITING ? 2 : 1};
@@ -390,8 +390,8 @@ static void write_begin(struct http_request *req, bool from_peer)
 {
     static const struct http_body_ops ops = {.data = body_data, .end = body_end, .cut = body_cut};
     struct object_call *call = object_call_new(req);
-    call->from_peer = from_peer;
-    call->is_copy = put_is_copy(call);
+    call->put.from_peer = from_peer;
+    call->put.is_copy = put_is_copy(call);
     struct object_put *put = NULL;
     enum admit_verdict verdict = object_call_admit(call);
     if (verdict == ADMIT_SERVE && must_ask(call)) {

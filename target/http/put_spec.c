@@ -118,7 +118,7 @@ static int check_conditions(void *ctx, const struct attr *current, struct error 
 static bool is_sent_as(const struct object_call *call, const char *what)
 {
     const char *text = http_header(call->req, OBJECT_COPY_HEADER);
-    return call->from_peer && text != NULL && strcmp(text, what) == 0;
+    return call->put.from_peer && text != NULL && strcmp(text, what) == 0;
 }
 
 bool put_is_move(const struct object_call *call)
@@ -195,7 +195,7 @@ static int put_move_spec(struct object_call *call, struct object_put_spec *spec,
     return code;
 }
 
-/* *durable, or call->rule. */
+/* *durable, or call->put.rule. */
 static int parse_copy(struct object_call *call, const struct checksum_value *sum, bool *durable,
                       struct error *err)
 {
@@ -204,12 +204,12 @@ static int parse_copy(struct object_call *call, const struct checksum_value *sum
     if (text == NULL || length < 0)
         return error_set(err, E_INVALID, "a copy has a length and the header " OBJECT_COPY_HEADER);
     *durable = strcmp(text, OBJECT_COPY_DURABLE) == 0;
-    call->rule = (struct copy_rule){.size = (uint64_t)length};
+    call->put.rule = (struct copy_rule){.size = (uint64_t)length};
     if (sum != NULL)
-        call->rule.checksum = *sum;
+        call->put.rule.checksum = *sum;
     if (*durable)
         return 0;
-    int code = admit_parse_state_version(text, &call->rule.term, &call->rule.version, err);
+    int code = admit_parse_state_version(text, &call->put.rule.term, &call->put.rule.version, err);
     return code != 0 ? error_recode(err, E_INVALID, OBJECT_COPY_HEADER) : 0;
 }
 
@@ -217,7 +217,7 @@ static int check_copy(void *ctx, const struct attr *current, struct error *err)
 {
     struct object_call *call = ctx;
     int code = copies_are_several(call->bucket) ? 0 : object_call_check_owners(call, err);
-    return code != 0 ? code : copy_rule_check(&call->rule, current, err);
+    return code != 0 ? code : copy_rule_check(&call->put.rule, current, err);
 }
 
 static int put_copy_spec(struct object_call *call, struct object_put_spec *spec, struct error *err)
@@ -284,19 +284,19 @@ static int put_begin_with(struct object_call *call, const struct meta *meta,
     };
     struct object_moved moved = {.tombstone = false};
     struct ec_manifest manifest;
-    spec.slices = call->from_peer ? http_header(req, EC_MANIFEST_HEADER) : NULL;
+    spec.slices = call->put.from_peer ? http_header(req, EC_MANIFEST_HEADER) : NULL;
     if (spec.slices != NULL && ec_manifest_parse(spec.slices, &manifest, err) != 0)
         return error_recode(err, E_INVALID, EC_MANIFEST_HEADER);
-    if (call->from_peer && !put_is_stage(call))
+    if (call->put.from_peer && !put_is_stage(call))
         code = put_is_move(call) ? put_move_spec(call, &spec, &moved, err)
                                  : put_copy_spec(call, &spec, err);
     if (code != 0)
         return code;
-    if (!call->acts)
+    if (!call->put.acts)
         return begin_here(call, &spec, put, err);
-    call->condition = spec.condition;
+    call->put.condition = spec.condition;
     if (ec_upload_wanted(call))
-        return ec_upload_begin(call, &spec, &call->ec, err);
+        return ec_upload_begin(call, &spec, &call->put.ec, err);
     spec.condition = (struct object_condition){.check = NULL};
     code = object_put_begin(call->target->store, &spec, put, err);
     if (code == 0)
@@ -313,7 +313,7 @@ static int check_meta(const struct object_call *call, const struct meta *meta, s
 {
     if (meta->err.code != 0)
         return error_set(err, meta->err.code, "%s", meta->err.message);
-    if (!call->from_peer && meta->count > OBJECT_META_PAIRS_MAX)
+    if (!call->put.from_peer && meta->count > OBJECT_META_PAIRS_MAX)
         return error_set(
             err, E_INVALID,
             "%zu headers of user metadata (Dfc-Meta-*), at most %d are taken: put more "
@@ -326,14 +326,14 @@ static int check_meta(const struct object_call *call, const struct meta *meta, s
 
 int put_open(struct object_call *call, struct object_put **put, struct error *err)
 {
-    int refused = call->from_peer ? 0 : bucket_refuse_write(call->bucket, "PUT", err);
+    int refused = call->put.from_peer ? 0 : bucket_refuse_write(call->bucket, "PUT", err);
     if (refused != 0)
         return refused;
     struct meta meta = {.pairs = BUF_INIT};
     http_each_header(call->req, collect_meta, &meta);
-    if (!call->from_peer)
+    if (!call->put.from_peer)
         collect_encoding(call->req, &meta);
-    call->acts = copies_are_several(call->bucket) && !put_is_copy(call) && !call->passes;
+    call->put.acts = copies_are_several(call->bucket) && !put_is_copy(call) && !call->put.passes;
     int code = check_meta(call, &meta, err);
     if (code == 0)
         code = put_begin_with(call, &meta, put, err);

@@ -20,6 +20,6 @@ bool put_is_move(const struct object_call *call);
 bool put_is_stage(const struct object_call *call);
 /* One of the two: what every owner has, rather than a write. */
 bool put_is_copy(const struct object_call *call);
-/* Begins what is to be stored: *put, or call->ec where it is kept in slices; call->fan and
- * call->condition where it goes to other owners, too.  E_INVALID names the header. */
+/* Begins what is to be stored: *put, or call->put.ec where it is kept in slices; call->put.fan and
+ * call->put.condition where it goes to other owners, too.  E_INVALID names the header. */
 int put_open(struct object_call *call, struct object_put **put, struct error *err);

@@ -56,14 +56,14 @@ static bool must_pass(const struct object_call *call)
     const char *query = http_query(call->req, "redirect");
     bool never = (header != NULL && strcmp(header, "never") == 0) ||
                  (query != NULL && strcmp(query, "never") == 0);
-    return never && http_method(call->req) == HTTP_PUT && !call->from_peer &&
+    return never && http_method(call->req) == HTTP_PUT && !call->put.from_peer &&
            bucket_has_copies(call->bucket);
 }
 
 bool object_call_is_read(const struct object_call *call)
 {
     enum http_method m = http_method(call->req);
-    return !call->holder && (m == HTTP_GET || m == HTTP_HEAD);
+    return !call->read.holder && (m == HTTP_GET || m == HTTP_HEAD);
 }
 
 enum admit_verdict object_call_admit(struct object_call *call)
@@ -75,17 +75,17 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcb = http_query(call->req, "dfcb"),
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
-                               .holder = call->holder,
-                               .copy = call->is_copy,
+                               .holder = call->read.holder,
+                               .copy = call->put.is_copy,
                                .reads = object_call_is_read(call)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
     struct error err = ERROR_INIT;
     admit(&q, &a, &err);
     call->bucket = a.bucket;
-    call->beside = a.beside;
-    call->passes = a.verdict == ADMIT_REDIRECT && must_pass(call);
-    if (call->passes)
+    call->read.beside = a.beside;
+    call->put.passes = a.verdict == ADMIT_REDIRECT && must_pass(call);
+    if (call->put.passes)
         a.verdict = ADMIT_SERVE;
     if (a.verdict == ADMIT_REDIRECT)
         object_call_redirect(call, call->state, a.bucket, a.owner);
@@ -164,7 +164,8 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     int status = error_status(err->code);
     if (status >= 500) {
         error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
-        bool is_known = err->code == E_NO_SPACE && call->from_peer; /* space_watch.h says it once */
+        bool is_known =
+            err->code == E_NO_SPACE && call->put.from_peer; /* space_watch.h says it once */
         if (status != 503 && !is_known)
             log_error("call failed", lerr(err));
     }
@@ -204,9 +205,9 @@ int object_call_check_owners(const struct object_call *call, struct error *err)
 
 int object_call_check_renames(struct object_call *call, struct error *err)
 {
-    if (call->has_turn || !renames_busy(call->target->renames, call->bucket->id, call->name))
+    if (call->del.has_turn || !renames_busy(call->target->renames, call->bucket->id, call->name))
         return 0;
-    call->wants_turn = true;
+    call->del.wants_turn = true;
     return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
 }
 

@@ -15,9 +15,54 @@ struct ec_upload;
 struct fan;
 struct source;
 struct target;
+struct object_call;
 
 enum { THROUGH_TRIES = 4 };
 
+/* A GET or HEAD; also what a rename reads. */
+struct call_read {
+    bool validated;          /* the backend need not be asked (cold/fresh.h) */
+    struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
+    bool holder;             /* of a peer: for what we hold, whoever owns it */
+    bool beside; /* a read that this target answers beside the one that acts, or sends on to that */
+    bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
+    /* … and how often one of them was asked for its bytes, for which there is no room here … */
+    unsigned through_tries;
+    struct version upto; /* … who have as much, where a majority is enough for a write */
+    bool doubted;        /* what is here seems damaged or lost: it is checked first … */
+    bool checked;        /* … and was */
+    void (*here)(struct object_call *call); /* where it goes on that found it here after all */
+    size_t miss_at;                         /* nothing was found: the next source (miss.h) */
+};
+
+struct call_put {
+    bool from_peer;        /* at the data listener: a copy (object_copy.h) … */
+    bool is_copy;          /* … of what every owner has, rather than a write (put_spec.h) … */
+    struct copy_rule rule; /* … and what it may take the place of */
+    bool passes;           /* for the owner that acts, which is another one: it is handed on */
+    bool acts;             /* this target has the other owners take part in it: … */
+    struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it */
+    uint64_t ec_until_ms; /* of a manifest: later its slices may be garbage (slices/write.h) */
+    const struct ec_homes *ec_homes; /* … and who has them; the nodes are the state's */
+    struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (slices/write.h) … */
+    struct object_condition condition; /* … and what is asked when it is this write's turn */
+};
+
+struct call_delete {
+    bool wants_turn;   /* it met a rename of its object … */
+    bool has_turn;     /* … and waited for its turn (renames.h) */
+    unsigned repeated; /* since owners have changed under it */
+    /* It met a rename: it waits for its turn.  True: it will be answered. */
+    bool (*again)(struct object_call *call);
+};
+
+struct call_rename {
+    const char *new_name;
+    bool copied;           /* it has what the old one had */
+    struct source *source; /* of a copy within the backend (cold/rename.h) */
+};
+
+/* What every call has, and what one verb needs: the others' are zero. */
 struct object_call {
     unsigned magic;
     struct http_request *req;
@@ -26,41 +71,13 @@ struct object_call {
     const struct bucket *bucket;       /* the state's */
     const char *name;
     bool refreshed;
-    const char *new_name;    /* of a rename … */
-    bool copied;             /* … and it has what the old one had */
-    bool wants_turn;         /* a DELETE that met a rename of its object … */
-    bool has_turn;           /* … and waited for its turn (renames.h) */
-    struct source *source;   /* of a copy within the backend (cold/rename.h) */
-    bool from_peer;          /* a PUT at the data listener: a copy (object_copy.h) … */
-    bool is_copy;            /* … of what every owner has, rather than a write (put_spec.h) … */
-    struct copy_rule rule;   /* … and what it may take the place of */
-    bool validated;          /* the backend need not be asked (cold/fresh.h) */
-    struct version replaces; /* what is here is this, and not what the backend has; 0: nothing is */
-    bool holder;             /* a GET of a peer: for what we hold, whoever owns it */
-    bool beside; /* a read that this target answers beside the one that acts, or sends on to that */
-    bool compared; /* with the other owners, of a bucket with several copies (copies.h) … */
-    unsigned
-        through_tries; /* … and how often one of them was asked for its bytes, for which there is no
-                             * room here … */
-    struct version upto; /* … who have as much, where a majority is enough for a write */
-    bool doubted;        /* what is here seems damaged or lost: it is checked first … */
-    bool checked;        /* … and was */
-    bool passes;         /* a PUT for the owner that acts, which is another one: it is handed on */
-    unsigned repeated;   /* a deletion, since owners have changed under it */
-    bool acts;           /* a PUT that this target has the other owners take part in: … */
-    struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it … */
-    uint64_t
-        ec_until_ms; /* of a manifest: later its slices may be taken for garbage (slices/write.h) */
-    const struct ec_homes *ec_homes; /* … and who has them; the nodes are the state's */
-    struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (slices/write.h) … */
-    struct object_condition condition;      /* … and what is asked when it is this write's turn */
-    bool asked;                             /* the earlier owners (earlier.h) … */
-    struct object_held earlier;             /* … and what they have */
-    void (*here)(struct object_call *call); /* where a GET goes on that found it here after all */
-    size_t miss_at; /* of a GET that found nothing: the next source (miss.h) */
-    /* Of a DELETE that met a rename: it waits for its turn.  True: it will be answered. */
-    bool (*again)(struct object_call *call);
     void (*serve)(struct object_call *call);
+    bool asked;                 /* the earlier owners (earlier.h) … */
+    struct object_held earlier; /* … and what they have */
+    struct call_read read;
+    struct call_put put;
+    struct call_delete del;
+    struct call_rename rename;
 };
 
 struct object_call *object_call_new(struct http_request *req);

@@ -297,7 +297,7 @@ int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec
     start_all(u, &homes, call);
     struct ec_homes *kept = arena_alloc(http_arena(call->req), sizeof *kept);
     *kept = homes;
-    call->ec_homes = kept;
+    call->put.ec_homes = kept;
     *out = u;
     return 0;
 }
@@ -349,7 +349,7 @@ static int store_slices(struct ec_upload *u, struct error *err)
 {
     int code = check_sum(u, err);
     u->blocks = true;
-    u->call->ec_until_ms = clock_ms() + u->target->params.slices_grace / 2;
+    u->call->put.ec_until_ms = clock_ms() + u->target->params.slices_grace / 2;
     if (code == 0)
         (void)push_all(u); /* a branch that fails is found below */
     finish_pipes(u, code != 0 ? err : NULL);
@@ -364,8 +364,8 @@ static int store_slices(struct ec_upload *u, struct error *err)
 static int check_homes(const struct object_call *call, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
-    for (unsigned i = 0; i < call->ec_homes->count; i++) {
-        const struct node *then = call->ec_homes->all[i];
+    for (unsigned i = 0; i < call->put.ec_homes->count; i++) {
+        const struct node *then = call->put.ec_homes->all[i];
         const struct node *now = then != NULL ? smap_node(&s->smap, then->id) : NULL;
         if (then != NULL && (now == NULL || !node_owns(now)))
             return error_set(err, E_STALE_MAP,
@@ -379,13 +379,13 @@ static int check_homes(const struct object_call *call, struct error *err)
 static int check_manifest(void *ctx, const struct attr *current, struct error *err)
 {
     const struct object_call *call = ctx;
-    if (clock_ms() >= call->ec_until_ms)
+    if (clock_ms() >= call->put.ec_until_ms)
         return error_set(err, E_OVERLOAD, "the slices of '%s' were stored too long ago",
                          call->name);
     int code = check_homes(call, err);
     if (code != 0)
         return code;
-    const struct object_condition *then = &call->condition;
+    const struct object_condition *then = &call->put.condition;
     return then->check != NULL ? then->check(then->ctx, current, err) : 0;
 }
 
