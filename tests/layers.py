@@ -11,7 +11,8 @@ tests/.
 
 A folder whose drawing stands under '## Rooms' has rooms: the drawing begins with the folder, and a
 room includes itself and what stands in lower rows.  Files of the folder itself wire all rooms;
-unit tests, fuzzers and testing/ include any.
+unit tests, fuzzers and testing/ include any.  A room of target/ does not reach through
+`struct target` into a room above it (REACHED).
 
 The folders of WITHOUT_CIRCLES have none: there foo.c and foo.h are one module, an inner header
 (foo_parts.h) belongs to foo, and no chain of includes leads from a module back to itself.
@@ -33,6 +34,10 @@ FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
 CLIENTS_ENGINES = {("api/ctl", "sort")}
 WITHOUT_CIRCLES = ("cluster",)
+# The fields of `struct target` that belong to a room above target/node/.
+REACH = re.compile(r"\b(?:t|target)->(\w+)\b")
+REACHED = {"copies": "copies", "copier": "copies", "losses": "copies", "handers": "copies",
+           "ec": "slices", "cold": "cold", "back": "cold", "fresh": "cold"}
 MARKS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 TEXTS = (".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".map", "")
 
@@ -194,6 +199,19 @@ def check_circles(root, folder, paths):
         yield f"{folder}/: a circle of includes: {', '.join(sorted(uses))}"
 
 
+def check_reach(rooms, path, text):
+    """A room reaches through `struct target` into itself and what stands below it."""
+    for folder in rooms:
+        source = folder.room_of(path)
+        if folder.folder != "target" or source not in folder.row or TESTING.search(path):
+            continue
+        for found in REACH.finditer(text):
+            room = REACHED.get(found.group(1))
+            if room is not None and folder.row.get(room, -1) < folder.row[source]:
+                yield (f"{path}:{line_of(text, found.start())}: {found.group()}: "
+                       f"target/{source}/ does not reach up into target/{room}/")
+
+
 def check_own_header(root, path, text):
     """Directly, or by an inner header of its folder that includes it."""
     own = re.sub(r"\.c$", ".h", path)
@@ -216,6 +234,7 @@ def check_file(rule, rooms, root, path):
         return
     yield from check_includes(rule, root, path, text)
     yield from check_rooms(rooms, path, text)
+    yield from check_reach(rooms, path, text)
     yield from check_own_header(root, path, text)
     if path.endswith(".h") and "#pragma once" not in text:
         yield f"{path}: no #pragma once"

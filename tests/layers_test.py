@@ -28,6 +28,8 @@ text
 ```
 target/       wiring
   http/       calls
+  cold/       backends
+  copies/     several targets
   store/      objects
 ```
 """
@@ -73,6 +75,15 @@ class Layers(unittest.TestCase):
         self.one("only tests include", target__main='#include "target/testing/a.h"\n')
         self.one("the room cellar/ is not in the drawing",
                  target__cellar__x='#include "target/store/a.h"\n')
+
+    def test_rooms_do_not_reach_up_through_the_target(self):
+        reach = "void f(void) { cold_want(t->cold); back_note(s->target->back, t->store); }\n"
+        self.assertEqual([], self.objections(target__http__x=reach, target__cold__x=reach,
+                                             target__copies__x_test=reach, target__main=reach))
+        self.one("target/copies/x.c:2: target->cold: target/copies/ does not reach up",
+                 target__copies__x="\nint x = p->target->cold->count;\n")
+        self.one("t->losses: target/store/ does not reach up into target/copies/",
+                 target__store__x="int x = t->losses->count, y = list->cold;\n")
 
     def test_finds_circles(self):
         below = '#include "cluster/a.h"\n'

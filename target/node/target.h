@@ -6,6 +6,9 @@
  *   control loop: member (register, keepalive, fetch) ──▶ workers: keeper (take a state in)
  *   data loop: streams to other targets      sweeper: what was destroyed
  *
+ * Rooms of target/ use what is theirs and what is below them: tests/layers.py knows the fields that
+ * belong to rooms above this one (REACHED).  A new one is added there.
+ *
  * Fields are set by target_start() in the order in which they stand here and do not change until
  * target_free(); what changes has a lock or a thread of its own. */
 #pragma once
