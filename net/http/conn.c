@@ -551,6 +551,13 @@ void conn_timeout(struct conn *c)
     conn_run(c);
 }
 
+bool conn_is_silent(const struct conn *c)
+{
+    char one;
+    return c->state == CONN_HEAD && !c->is_ready &&
+           recv(c->fd, &one, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
+}
+
 struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
     struct conn *c = xcalloc(1, sizeof *c);

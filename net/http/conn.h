@@ -88,6 +88,8 @@ bool conn_rouse(struct conn *c);
 void conn_run(struct conn *c);
 /* Nothing has moved for too long. */
 void conn_timeout(struct conn *c);
+/* Does it wait for a request of which no more has come than is read? */
+bool conn_is_silent(const struct conn *c);
 /* Ends its request, closes. */
 void conn_free(struct conn *c);
 

@@ -14,10 +14,7 @@ enum { CHAINS = 1024 };
 
 struct peer {
     struct peer *next;
-    struct network {
-        uint64_t bits; /* of an IPv4 address, or the first half of an IPv6 one */
-        uint64_t family;
-    } network;
+    struct network network;
     unsigned connections;
 };
 
@@ -47,7 +44,7 @@ void peers_free(struct peers *p)
     free(p);
 }
 
-static struct network network_of(const struct sockaddr *peer)
+struct network network_of(const struct sockaddr *peer)
 {
     if (peer->sa_family == AF_INET)
         return (struct network){.bits = ((const struct sockaddr_in *)peer)->sin_addr.s_addr,
@@ -62,11 +59,16 @@ static struct network network_of(const struct sockaddr *peer)
     return IN6_IS_ADDR_V4MAPPED(in6) ? (struct network){.bits = mapped, .family = AF_INET} : n;
 }
 
+bool network_same(const struct network *a, const struct network *b)
+{
+    return a->bits == b->bits && a->family == b->family;
+}
+
 static struct peer **find(struct peers *p, struct network network)
 {
     size_t chain = XXH3_64bits_withSeed(&network, sizeof network, p->seed) % CHAINS;
     struct peer **at = &p->chains[chain];
-    while (*at != NULL && memcmp(&(*at)->network, &network, sizeof network) != 0)
+    while (*at != NULL && !network_same(&(*at)->network, &network))
         at = &(*at)->next;
     return at;
 }
@@ -98,4 +100,20 @@ void peers_leave(struct peers *p, const struct sockaddr *peer)
         free(gone);
     }
     pthread_mutex_unlock(&p->lock);
+}
+
+bool peers_most(struct peers *p, struct network *out)
+{
+    unsigned most = 0;
+    pthread_mutex_lock(&p->lock);
+    for (size_t i = 0; i < CHAINS; i++) {
+        for (const struct peer *one = p->chains[i]; one != NULL; one = one->next) {
+            if (one->connections <= most)
+                continue;
+            most = one->connections;
+            *out = one->network;
+        }
+    }
+    pthread_mutex_unlock(&p->lock);
+    return most > 0;
 }

@@ -98,9 +98,17 @@ void reactor_wake(struct reactor *r, struct conn *c)
 void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
     atomic_fetch_add_explicit(&r->load, 1, memory_order_relaxed);
-    server_connection_opened(r->server);
     server_connection_silent(r->server);
     reactor_post(r, &r->adopted, conn_new(r, fd, peer, peer_len));
+}
+
+void reactor_run(struct reactor *r, struct reactor_job *job)
+{
+    pthread_mutex_lock(&r->lock);
+    job->next = r->jobs;
+    r->jobs = job;
+    reactor_signal(r);
+    pthread_mutex_unlock(&r->lock);
 }
 
 unsigned reactor_load(const struct reactor *r)
@@ -122,7 +130,9 @@ static void reactor_take_messages(struct reactor *r)
     pthread_mutex_lock(&r->lock);
     struct conn *adopted = r->adopted.first;
     struct conn *woken = r->woken.first;
+    struct reactor_job *jobs = r->jobs;
     r->adopted = r->woken = (struct conn_list){0};
+    r->jobs = NULL;
     r->signalled = false;
     pthread_mutex_unlock(&r->lock);
     for (struct conn *c = adopted, *next; c != NULL; c = next) {
@@ -134,6 +144,10 @@ static void reactor_take_messages(struct reactor *r)
         c->asleep = c->dozing = false;
         reactor_touch(r, c);
         conn_run(c);
+    }
+    for (struct reactor_job *next; jobs != NULL; jobs = next) {
+        next = jobs->next;
+        jobs->run(r, jobs);
     }
 }
 
@@ -309,10 +323,6 @@ static void *reactor_main(void *arg)
     while (reactor_turn(r))
         ;
     reactor_take_messages(r);
-    while (r->fresh.first != NULL)
-        conn_free(r->fresh.first);
-    while (r->live.first != NULL)
-        conn_free(r->live.first);
     return NULL;
 }
 
@@ -362,14 +372,36 @@ int reactor_new(struct http_server *server, const char *thread_name, uint64_t ti
     return 0;
 }
 
-void reactor_free(struct reactor *r)
+void reactor_stop(struct reactor *r)
 {
-    if (r == NULL)
-        return;
     pthread_mutex_lock(&r->lock);
     r->stopping = true;
     reactor_signal(r);
     pthread_mutex_unlock(&r->lock);
     pthread_join(r->thread, NULL);
+}
+
+static bool reactor_has_messages(struct reactor *r)
+{
+    pthread_mutex_lock(&r->lock);
+    bool any = r->adopted.first != NULL || r->woken.first != NULL || r->jobs != NULL;
+    pthread_mutex_unlock(&r->lock);
+    return any;
+}
+
+bool reactor_finish(struct reactor *r)
+{
+    bool any = reactor_has_messages(r);
+    if (any)
+        reactor_take_messages(r);
+    return any;
+}
+
+void reactor_free(struct reactor *r)
+{
+    while (r->fresh.first != NULL)
+        conn_free(r->fresh.first);
+    while (r->live.first != NULL)
+        conn_free(r->live.first);
     reactor_done(r);
 }

@@ -12,6 +12,7 @@
 
 struct conn;
 struct http_server;
+struct reactor;
 
 enum {
     /* What one read of a socket can bring at most, and so what a connection may hold back. */
@@ -22,6 +23,12 @@ enum {
 struct conn_list {
     struct conn *first;
     struct conn *last;
+};
+
+/* Work for a reactor's thread; its memory is the caller's. */
+struct reactor_job {
+    void (*run)(struct reactor *r, struct reactor_job *job);
+    struct reactor_job *next;
 };
 
 struct reactor {
@@ -48,6 +55,7 @@ struct reactor {
     pthread_mutex_t lock; /* guards what follows; taken after a request's */
     struct conn_list woken;
     struct conn_list adopted;
+    struct reactor_job *jobs; /* the last first */
     bool signalled;
     bool stopping;
 };
@@ -55,10 +63,19 @@ struct reactor {
 uint64_t reactor_head_timeout_ms(const struct reactor *r); /* at this moment */
 int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
                 uint64_t head_timeout_ms, struct reactor **out, struct error *err);
-/* Takes the descriptor of an accepted connection.  Any thread. */
+/* Takes the descriptor of an accepted connection, which is counted already
+ * (server_connection_opened).  Any thread. */
 void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);
 unsigned reactor_load(const struct reactor *r);
-void reactor_free(struct reactor *r); /* closes the connections; no request may be owed */
+/* Runs the job soon in the reactor's thread; of one that has ended, in reactor_free()'s.  Any thread.
+ */
+void reactor_run(struct reactor *r, struct reactor_job *job);
+/* Ends the thread.  Other reactors may still give it jobs and connections. */
+void reactor_stop(struct reactor *r);
+/* Of one that has ended: takes what it was still given.  False: nothing. */
+bool reactor_finish(struct reactor *r);
+/* Closes the connections; no request may be owed, and all reactors of the server have ended. */
+void reactor_free(struct reactor *r);
 
 /* For connections.  reactor_wake: any thread; the others: the reactor's. */
 void reactor_wake(struct reactor *r, struct conn *c);

@@ -22,6 +22,7 @@
 #include "net/http/mhd.h"
 #include "net/http/peers.h"
 #include "net/http/reactor.h"
+#include "net/http/room.h"
 
 enum {
     END_GRACE_MS = 2000,
@@ -110,27 +111,44 @@ static unsigned peer_max(unsigned connections_max)
     return max > 0 ? max : 1;
 }
 
-static int server_admit(struct http_server *s, const struct sockaddr *peer, struct error *err)
+void server_refuse_full(struct http_server *s, int fd)
 {
-    if (atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max)
-        return error_set(err, E_OVERLOAD, "the node has %u connections, its limit",
-                         s->connections_max);
-    if (!peers_enter(s->peers, peer))
-        return error_set(err, E_OVERLOAD,
-                         "this address has %u connections to the node, %d%% of connections_max, "
-                         "the limit for one address: close some",
-                         peer_max(s->connections_max), SERVER_PEER_PERCENT);
-    return 0;
+    struct error err;
+    error_set(&err, E_OVERLOAD, "the node has %u connections, its limit", s->connections_max);
+    server_refuse_connection(s, fd, &err);
+}
+
+static void server_refuse_peer(struct http_server *s, int fd)
+{
+    struct error err;
+    error_set(&err, E_OVERLOAD,
+              "this address has %u connections to the node, %d%% of connections_max, the limit for "
+              "one address: close some",
+              peer_max(s->connections_max), SERVER_PEER_PERCENT);
+    server_refuse_connection(s, fd, &err);
+}
+
+static void server_adopt(struct http_server *s, bool is_full, int fd, const struct sockaddr *peer,
+                         socklen_t peer_len)
+{
+    server_connection_opened(s);
+    if (is_full)
+        room_make(s, fd, peer, peer_len);
+    else
+        reactor_adopt(server_idlest_reactor(s), fd, peer, peer_len);
 }
 
 static void server_accepted(void *arg, int fd, const struct sockaddr *peer, socklen_t peer_len)
 {
     struct http_server *s = arg;
-    struct error err;
-    if (server_admit(s, peer, &err) != 0)
-        server_refuse_connection(s, fd, &err);
+    bool is_full =
+        atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max;
+    if (is_full && !room_may_be_made(s))
+        server_refuse_full(s, fd);
+    else if (!peers_enter(s->peers, peer))
+        server_refuse_peer(s, fd);
     else if (s->reactor_count > 0)
-        reactor_adopt(server_idlest_reactor(s), fd, peer, peer_len);
+        server_adopt(s, is_full, fd, peer, peer_len);
     else
         mhd_add(s->mhd, fd, peer, peer_len);
 }
@@ -330,12 +348,25 @@ static int server_start(struct http_server *s, const struct http_server_config *
                         err);
 }
 
-static void server_done(struct http_server *s)
+/* A newcomer that looks for room passes from one to another (room.h): all end before one is freed. */
+static void server_stop_reactors(struct http_server *s)
 {
-    listener_free(s->listener);
+    for (size_t i = 0; i < s->reactor_count; i++)
+        reactor_stop(s->reactors[i]);
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < s->reactor_count; i++)
+            more |= reactor_finish(s->reactors[i]);
+    }
     for (size_t i = 0; i < s->reactor_count; i++)
         reactor_free(s->reactors[i]);
     free(s->reactors);
+}
+
+static void server_done(struct http_server *s)
+{
+    listener_free(s->listener);
+    server_stop_reactors(s);
     mhd_free(s->mhd);
     pool_free(s->bodies);
     closer_free(s->closer);

@@ -66,8 +66,10 @@ struct http_server {
     char run[16];                         /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;
     atomic_uint connections;
-    struct peers *peers; /* whose they are */
-    atomic_uint silent;  /* of them, those that have asked nothing yet */
+    struct peers *peers;      /* whose they are */
+    atomic_uint newcomers;    /* of them, those that look for room (room.h) */
+    atomic_ullong no_room_ms; /* when the last search found none; 0: none has failed */
+    atomic_uint silent;       /* of them, those that have asked nothing yet */
     bool asks_for_proof; /* callers prove to be nodes: a connection that does not has one request */
     struct body_rate body_rate;
     size_t collect_memory;
@@ -113,6 +115,8 @@ void server_count_request(struct http_server *s, const struct http_request *req)
 bool server_take_collected(struct http_server *s, size_t own, size_t more);
 void server_give_collected(struct http_server *s, size_t bytes);
 void server_connection_opened(struct http_server *s);
+/* The listener is full: 503, and the descriptor is closed.  Any thread. */
+void server_refuse_full(struct http_server *s, int fd);
 /* Must a connection prove itself to be kept? */
 bool server_asks_for_proof(const struct http_server *s);
 /* How long a connection may take for its first head: `usual_ms`, and where callers prove to be nodes
