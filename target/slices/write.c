@@ -18,7 +18,9 @@
 #include "target/format/ec_manifest.h"
 #include "target/slices/plan.h"
 #include "target/slices/find.h"
+#include "target/slices/source.h"
 #include "target/copies/fan.h"
+#include "target/copies/hand_on.h"
 #include "target/node/target.h"
 
 enum { PIPE_BYTES = 256 << 10 };
@@ -54,6 +56,7 @@ struct ec_upload {
     /* of the commit */
     struct object_call *call;
     object_done_fn *done;
+    struct error why; /* it is sent on */
     atomic_uint refs; /* the owner's, and one for each call */
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -427,6 +430,77 @@ static int stage_manifest(const struct ec_upload *u, struct object_put **put, st
     return 0;
 }
 
+/* --- where another owner acts by now, or a slice is missing ----------------------------------- */
+
+static int take_into_put(void *ctx, const void *data, size_t len, struct error *err)
+{
+    return object_put_write(ctx, data, len, err);
+}
+
+/* The object's bytes, out of the slices that were stored, in a file that never gets the name. */
+static int gather(const struct ec_upload *u, struct handed *out, struct error *err)
+{
+    _cleanup_state_ const struct cluster_state *s = state_current(u->target->state);
+    const struct ec_reading r = {.target = u->target,
+                                 .state = s,
+                                 .bucket_id = u->bucket_id,
+                                 .name = u->name,
+                                 .manifest = u->manifest};
+    const struct object_put_spec spec = {.bucket_id = u->bucket_id,
+                                         .name = u->name,
+                                         .size = u->manifest.layout.length,
+                                         .checksum = u->manifest.checksum.type,
+                                         .expect = &u->manifest.checksum};
+    struct object_put *put = NULL;
+    struct ec_bad bad;
+    int code = object_put_begin(u->target->store, &spec, &put, err);
+    if (code != 0)
+        return code;
+    code = ec_source_range(&r, 0, u->manifest.layout.length, take_into_put, put, &bad, err);
+    if (code == 0)
+        code = handed_take(out, put, err);
+    object_put_abort(put);
+    return code;
+}
+
+/* In a writer's thread. */
+static void hand_on_run(void *arg)
+{
+    struct ec_upload *u = arg;
+    struct handed h = {.fd = -1};
+    struct error err = ERROR_INIT;
+    log_set_request(http_request_id(u->call->req));
+    if (gather(u, &h, &err) == 0) {
+        hand_on(u->call, &h, &u->why);
+    } else {
+        log_warn("upload not sent on", lstr("name", u->name), lerr(&err));
+        handed_drop(&h);
+        object_call_fail(u->call, "put", &u->why);
+    }
+    log_set_request(NULL);
+    upload_unref(u);
+}
+
+/* The manifest's write has failed for certain. */
+static void displaced(void *arg, struct handed *manifest, const struct error *why)
+{
+    struct ec_upload *u = arg;
+    struct error err = ERROR_INIT;
+    handed_drop(manifest);
+    u->why = *why;
+    if (pool_submit(u->target->ec->writers, hand_on_run, u, &err) == 0)
+        return;
+    object_call_fail(u->call, "put", &u->why);
+    upload_unref(u);
+}
+
+static void written(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct ec_upload *u = arg;
+    u->done(u->call, attr, err);
+    upload_unref(u);
+}
+
 /* In a writer's thread. */
 static void commit_run(void *arg)
 {
@@ -440,12 +514,17 @@ static void commit_run(void *arg)
     int code = store_slices(u, &err);
     if (code == 0)
         code = stage_manifest(u, &put, &fan, &err);
-    if (code == 0)
-        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, u->done, NULL, call);
-    else
+    u->why = err;
+    if (code == 0) {
+        copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, written, displaced,
+                   u);
+    } else if (code == E_STALE_MAP || code == E_NODE_UNREACHABLE) {
+        hand_on_run(u);
+    } else {
         object_call_fail(call, "put", &err);
+        upload_unref(u);
+    }
     log_set_request(NULL);
-    upload_unref(u);
 }
 
 void ec_upload_commit(struct ec_upload *u, struct object_call *call, object_done_fn *done)

@@ -34,6 +34,8 @@ int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec
                     struct ec_upload **out, struct error *err);
 /* How many of these bytes were taken; the request is resumed when it is worth trying again. */
 size_t ec_upload_take(struct ec_upload *u, const char *data, size_t len, struct error *err);
-/* All bytes have come.  Takes the upload over; done(call) with the manifest's attributes. */
+/* All bytes have come.  Takes the upload over; done(call) with the manifest's attributes.  Where it
+ * fails for certain (another owner acts by now, or a target did not take its slice) the bytes are
+ * read from the slices that were stored, and sent on (copies/hand_on.h): then that replies. */
 void ec_upload_commit(struct ec_upload *u, struct object_call *call, object_done_fn *done);
 void ec_upload_abort(struct ec_upload *u); /* NULL is fine */
