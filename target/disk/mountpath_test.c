@@ -4,48 +4,24 @@
 #include <fcntl.h>
 #include <sys/wait.h>
 
-static void assert_refused(const char *which, struct mountpaths_config config, const char *words)
-{
-    struct error err = ERROR_INIT;
-    int code = fixture_try_open(which, config, &err);
-    if (code == 0)
-        fail_msg("'%s' was taken", which);
-    if (strstr(err.message, words) == NULL)
-        fail_msg("'%s' does not say '%s'", err.message, words);
-    assert_null(fx.mountpaths);
-}
-
-static void run(const char *fmt, const char *a, const char *b)
-{
-    char command[512];
-    size_t used = 0;
-    for (const char *at = fmt; *at != '\0'; at++) {
-        int n = *at == 'A'   ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, a)
-                : *at == 'B' ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, b)
-                             : snprintf(command + used, sizeof command - used, "%c", *at);
-        used += (size_t)n;
-    }
-    assert_int_equal(system(command), 0);
-}
-
 static void test_another_targets_is_refused(void **state)
 {
     (void)state;
     fixture_open();
     fixture_close();
-    assert_refused("1,2", (struct mountpaths_config){.target_id = "t2"}, "belongs to target 't1'");
+    fixture_refused("1,2", (struct mountpaths_config){.target_id = "t2"}, "belongs to target 't1'");
     fixture_open(); /* and is still ours */
 }
 
 static void test_the_same_directory_twice_is_refused(void **state)
 {
     (void)state;
-    assert_refused("1,2,1", (struct mountpaths_config){0}, "in use");
+    fixture_refused("1,2,1", (struct mountpaths_config){0}, "in use");
     char link[128];
     snprintf(link, sizeof link, "%s/mp3", fx.dir);
     assert_int_equal(symlink("mp1", link), 0);
-    assert_refused("1,3", (struct mountpaths_config){0}, "in use");
-    assert_refused("", (struct mountpaths_config){0}, "no mountpath");
+    fixture_refused("1,3", (struct mountpaths_config){0}, "in use");
+    fixture_refused("", (struct mountpaths_config){0}, "no mountpath");
 }
 
 static void assert_list_refused(const char *list)
@@ -116,12 +92,12 @@ static void test_copies_and_moved_ones_are_refused(void **state)
     fixture_open();
     put_text("a", "1");
     fixture_close();
-    run("cp -a A B", "mp1", "mp3");
-    assert_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
-    assert_refused("1,2,3", (struct mountpaths_config){.moved_ok = true}, "is a copy of");
-    run("rm -r A", "mp3", "");
-    run("mv A B", "mp1", "mp3");
-    assert_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
+    fixture_run("cp -a A B", "mp1", "mp3");
+    fixture_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
+    fixture_refused("1,2,3", (struct mountpaths_config){.moved_ok = true}, "is a copy of");
+    fixture_run("rm -r A", "mp3", "");
+    fixture_run("mv A B", "mp1", "mp3");
+    fixture_refused("3,2", (struct mountpaths_config){0}, "mountpath-moved-ok");
     fixture_open_with("3,2", (struct mountpaths_config){.moved_ok = true});
     assert_text("a", "1");
     fixture_close();
@@ -139,7 +115,7 @@ static void test_another_clusters_is_refused(void **state)
     fixture_open_with("2", (struct mountpaths_config){0});
     assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-2", NULL), 0);
     fixture_close();
-    assert_refused("1,2", (struct mountpaths_config){0}, "belongs to cluster");
+    fixture_refused("1,2", (struct mountpaths_config){0}, "belongs to cluster");
     fixture_open_with("1,3", (struct mountpaths_config){0}); /* a new one joins */
     fixture_close();
     fixture_open_with("1,3", (struct mountpaths_config){0});
@@ -150,209 +126,17 @@ static void test_without_a_cluster_nothing_is_formatted(void **state)
 {
     (void)state;
     const struct mountpaths_config config = {.joined_only = true};
-    run("mkdir -p A", "mp1", "");
-    assert_refused("1,2", config, "has not joined before");
-    run("test ! -e A/.dfc && test ! -e B", "mp1", "mp2");
+    fixture_run("mkdir -p A", "mp1", "");
+    fixture_refused("1,2", config, "has not joined before");
+    fixture_run("test ! -e A/.dfc && test ! -e B", "mp1", "mp2");
     fixture_open_with("1", (struct mountpaths_config){0});
     fixture_close();
-    assert_refused("1,2", config, "has not joined before"); /* formatted, and never let in */
-    run("test ! -e A", "mp2", "");
+    fixture_refused("1,2", config, "has not joined before"); /* formatted, and never let in */
+    fixture_run("test ! -e A", "mp2", "");
     fixture_open_with("1", (struct mountpaths_config){0});
     assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-1", NULL), 0);
     fixture_close();
     fixture_open_with("1,2", config);
-}
-
-static void test_a_missing_one_is_missed(void **state)
-{
-    (void)state;
-    fixture_open();
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    assert_refused("2", (struct mountpaths_config){0}, "mp1' is missing");
-    assert_refused("1,2", (struct mountpaths_config){0}, "mp1' is missing");
-    run("test ! -e A", "mp1", ""); /* nothing was begun in its place */
-    fixture_open_with("2", (struct mountpaths_config){.lost_ok = true});
-    assert_true(fixture_set()->settled);
-    fixture_close();
-    fixture_open_with("2", (struct mountpaths_config){0});
-}
-
-static void test_one_that_is_not_named_is_remembered(void **state)
-{
-    (void)state;
-    fixture_open();
-    put_text("a", "1");
-    fixture_close();
-    fixture_open_with("2", (struct mountpaths_config){0});
-    assert_int_equal(fixture_set()->count, 2);
-    assert_text("a", "1");
-}
-
-/* Its names are refused, not unknown, until it is back. */
-static void test_a_missing_one_may_be_disabled(void **state)
-{
-    (void)state;
-    fixture_open();
-    for (char name[2] = "a"; *name <= 'z'; (*name)++)
-        put_text(name, name);
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    unsigned refused = 0;
-    for (char name[2] = "a"; *name <= 'z'; (*name)++) {
-        struct object o;
-        int code = object_head(fx.store, BUCKET, name, &o, NULL);
-        assert_true(code == 0 || code == E_MOUNTPATH_DISABLED);
-        refused += code != 0;
-        assert_int_equal(put_text_as(name, name, DURABILITY_ASYNC, NULL), code);
-    }
-    assert_in_range(refused, 1, 25);
-    fixture_close();
-    fixture_open(); /* remembered, without being told again */
-    struct error err = ERROR_INIT;
-    char path[100];
-    snprintf(path, sizeof path, "%s/mp1", fx.dir);
-    assert_int_equal(mountpaths_enable(fx.mountpaths, path, &err), E_MOUNTPATH_STATE);
-    run("mv A B", "away", "mp1");
-    assert_int_equal(mountpaths_enable(fx.mountpaths, path, &err), 0);
-    for (char name[2] = "a"; *name <= 'z'; (*name)++)
-        assert_text(name, name);
-}
-
-static const struct roster_member *member_at(const char *name)
-{
-    char path[100];
-    snprintf(path, sizeof path, "%s/%s", fx.dir, name);
-    size_t i = roster_find_path(fixture_set()->roster, path);
-    assert_int_not_equal(i, SIZE_MAX);
-    return &fixture_set()->roster->members[i];
-}
-
-/* One of two is there, and mp1's place is not touched. */
-static void assert_mp1_is_missed(const char *words)
-{
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    assert_int_equal(fixture_set()->count, 1);
-    assert_int_equal(fixture_set()->roster->count, 2);
-    assert_true(member_at("mp1")->missing && member_at("mp1")->disabled);
-    if (strstr(member_at("mp1")->why, words) == NULL)
-        fail_msg("'%s' is not in '%s'", words, member_at("mp1")->why);
-    fixture_close();
-}
-
-static void test_an_empty_directory_is_no_disk(void **state)
-{
-    (void)state;
-    fixture_open();
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    run("mkdir A", "mp1", "");
-    assert_mp1_is_missed("missing at the start");
-    run("test ! -e A/.dfc", "mp1", "");
-    run("mkdir A/.dfc", "mp1", ""); /* of a start that was cut short there */
-    assert_mp1_is_missed("missing at the start");
-    run("test ! -e A/.dfc/format.json", "mp1", "");
-}
-
-static void test_another_targets_disk_is_not_ours(void **state)
-{
-    (void)state;
-    fixture_open_with("1", (struct mountpaths_config){.target_id = "t2"});
-    fixture_close();
-    run("mv A B", "mp1", "theirs");
-    fixture_open();
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    run("mv A B", "theirs", "mp1");
-    assert_mp1_is_missed("of target 't2'");
-    run("grep -q '\"target\":\"t2\"' A/.dfc/format.json", "mp1", "");
-}
-
-/* The machine has started without its disks, and then with one of them: what the first start has
- * made in the empty directories counts for nothing. */
-static void test_what_was_begun_without_disks_counts_for_nothing(void **state)
-{
-    (void)state;
-    fixture_open();
-    assert_int_equal(mountpaths_set_cluster(fx.mountpaths, "c-1", NULL), 0);
-    _cleanup_free_ char *id = xstrdup(member_at("mp1")->id);
-    for (char name[2] = "a"; *name <= 'z'; (*name)++)
-        put_text(name, name);
-    fixture_close();
-    run("mv A B", "mp1", "away1");
-    run("mv A B", "mp2", "away2");
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    fixture_close();
-    run("rm -r A", "mp2", "");
-    run("mv A B", "away2", "mp2");
-    assert_mp1_is_missed("another mountpath is there");
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    assert_string_equal(member_at("mp1")->id, id);
-    for (char name[2] = "a"; *name <= 'z'; (*name)++) {
-        struct object o;
-        int code = object_head(fx.store, BUCKET, name, &o, NULL);
-        assert_true(code == 0 || code == E_MOUNTPATH_DISABLED);
-    }
-}
-
-static void test_a_link_that_leads_nowhere_is_a_missing_disk(void **state)
-{
-    (void)state;
-    run("mkdir A", "disk", "");
-    run("ln -s disk A", "mp1", "");
-    fixture_open();
-    fixture_close();
-    run("mv A B", "disk", "away");
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    assert_true(member_at("disk")->missing);
-    assert_int_equal(fixture_set()->count, 1);
-    run("test ! -e A", "disk", "");
-}
-
-static void test_without_any_disk_nothing_starts(void **state)
-{
-    (void)state;
-    const struct mountpaths_config missing_ok = {.missing_ok = true};
-    fixture_open();
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    run("sh -c 'echo damaged >A/.dfc/life.json'", "mp2", "");
-    run("rm -r A/.dfc/index", "mp2", "");
-    run("touch A/.dfc/index", "mp2", "");
-    assert_refused("1,2", missing_ok, "no mountpath works");
-    assert_refused("1,2,3", missing_ok, "no mountpath works"); /* a new one holds nothing of it */
-    run("test ! -e A", "mp1", "");
-}
-
-static void test_a_moved_one_is_not_a_missing_one(void **state)
-{
-    (void)state;
-    fixture_open();
-    fixture_close();
-    run("mv A B", "mp1", "mp3");
-    assert_refused("2,3", (struct mountpaths_config){.missing_ok = true}, "mountpath-moved-ok");
-}
-
-static void test_a_missing_one_is_attached_again(void **state)
-{
-    (void)state;
-    struct error err = ERROR_INIT;
-    char path[100];
-    fixture_open();
-    put_text("a", "1");
-    fixture_close();
-    run("mv A B", "mp1", "away");
-    fixture_open_with("1,2", (struct mountpaths_config){.missing_ok = true});
-    snprintf(path, sizeof path, "%s/mp1", fx.dir);
-    run("mkdir A", "mp1", "");
-    assert_int_equal(mountpaths_attach(fx.mountpaths, path, &err), E_MOUNTPATH_STATE);
-    run("test ! -e A/.dfc", "mp1", "");
-    run("rmdir A", "mp1", "");
-    run("mv A B", "away", "mp1");
-    assert_int_equal(mountpaths_attach(fx.mountpaths, path, &err), 0);
-    assert_false(member_at("mp1")->missing || member_at("mp1")->disabled);
-    assert_text("a", "1");
 }
 
 static void *let_go_soon(void *set)
@@ -408,9 +192,9 @@ static void test_format_1_is_read(void **state)
     for (unsigned i = 1; i <= 2; i++) {
         char name[8];
         snprintf(name, sizeof name, "mp%u", i);
-        run("sed -i -E 's/\"format\":2/\"format\":1/; s/,\"generation\":[0-9]+//; "
-            "s/,\"anywhere\".*/}/; s/,\"(weight|since_ms)\":[0-9]+//g' A/.dfc/format.json",
-            name, "");
+        fixture_run("sed -i -E 's/\"format\":2/\"format\":1/; s/,\"generation\":[0-9]+//; "
+                    "s/,\"anywhere\".*/}/; s/,\"(weight|since_ms)\":[0-9]+//g' A/.dfc/format.json",
+                    name, "");
     }
     fixture_open();
     assert_true(fixture_set()->settled);
@@ -479,13 +263,13 @@ static void test_objects_without_a_format_are_refused(void **state)
     fixture_open();
     put_text("a", "1");
     fixture_close();
-    run("rm A/.dfc/format.json", "mp1", "");
-    run("mkdir -p A/.dfc/obj/7", "mp1", "");
-    assert_refused("1,2", (struct mountpaths_config){0}, "format.json is gone");
-    run("echo '{\"format\": 3}' > A/.dfc/format.json", "mp1", "");
-    assert_refused("1,2", (struct mountpaths_config){0}, "format is 3");
-    run("echo '{\"format\": 1' > A/.dfc/format.json", "mp1", "");
-    assert_refused("1,2", (struct mountpaths_config){0}, "format.json");
+    fixture_run("rm A/.dfc/format.json", "mp1", "");
+    fixture_run("mkdir -p A/.dfc/obj/7", "mp1", "");
+    fixture_refused("1,2", (struct mountpaths_config){0}, "format.json is gone");
+    fixture_run("echo '{\"format\": 3}' > A/.dfc/format.json", "mp1", "");
+    fixture_refused("1,2", (struct mountpaths_config){0}, "format is 3");
+    fixture_run("echo '{\"format\": 1' > A/.dfc/format.json", "mp1", "");
+    fixture_refused("1,2", (struct mountpaths_config){0}, "format.json");
 }
 
 static void test_unfinished_writes_go_at_the_start(void **state)
@@ -493,7 +277,7 @@ static void test_unfinished_writes_go_at_the_start(void **state)
     (void)state;
     fixture_open();
     fixture_close();
-    run("echo x > A/.dfc/tmp/5; mkdir -p A/.dfc/tmp/6/ab", "mp1", "");
+    fixture_run("echo x > A/.dfc/tmp/5; mkdir -p A/.dfc/tmp/6/ab", "mp1", "");
     fixture_open();
     assert_no_leftovers();
 }
@@ -508,12 +292,13 @@ static void test_rebuilding_tells_loss_from_damage(void **state)
     assert_int_equal(delete_name("fine"), 0);
     put_text("fine", "again");
     /* What power loss does to a file that was never synced: its length is not there. */
-    run("for f in $(find A/.dfc/obj -type f -size -6c -size +4c); do truncate -s 2 $f; done", "mp1",
+    fixture_run(
+        "for f in $(find A/.dfc/obj -type f -size -6c -size +4c); do truncate -s 2 $f; done", "mp1",
         "");
     put_text("fine", "again");
-    run("mkdir -p A/.dfc/obj/7/00; touch A/.dfc/obj/7/00/stray", "mp1", "");
+    fixture_run("mkdir -p A/.dfc/obj/7/00; touch A/.dfc/obj/7/00/stray", "mp1", "");
     fixture_close();
-    run("rm A/.dfc/index/complete A/.dfc/index/session", "mp1", "");
+    fixture_run("rm A/.dfc/index/complete A/.dfc/index/session", "mp1", "");
     fixture_open_with("1", (struct mountpaths_config){0});
     assert_text("async", NULL);
     assert_text("fine", "again");
@@ -593,16 +378,6 @@ int main(void)
         closed_test(test_copies_and_moved_ones_are_refused),
         closed_test(test_another_clusters_is_refused),
         closed_test(test_without_a_cluster_nothing_is_formatted),
-        closed_test(test_a_missing_one_is_missed),
-        closed_test(test_one_that_is_not_named_is_remembered),
-        closed_test(test_a_missing_one_may_be_disabled),
-        closed_test(test_an_empty_directory_is_no_disk),
-        closed_test(test_another_targets_disk_is_not_ours),
-        closed_test(test_what_was_begun_without_disks_counts_for_nothing),
-        closed_test(test_a_link_that_leads_nowhere_is_a_missing_disk),
-        closed_test(test_without_any_disk_nothing_starts),
-        closed_test(test_a_moved_one_is_not_a_missing_one),
-        closed_test(test_a_missing_one_is_attached_again),
         closed_test(test_enabling_waits_for_who_holds_it),
         closed_test(test_enabling_waits_no_longer_than_it_may),
         closed_test(test_format_1_is_read),

@@ -347,3 +347,30 @@ static inline void assert_no_leftovers(void)
     assert_no_leftovers_in("mp1");
     assert_no_leftovers_in("mp2");
 }
+
+/* The mountpaths are refused, with these words. */
+static inline void fixture_refused(const char *which, struct mountpaths_config config,
+                                   const char *words)
+{
+    struct error err = ERROR_INIT;
+    int code = fixture_try_open(which, config, &err);
+    if (code == 0)
+        fail_msg("'%s' was taken", which);
+    if (strstr(err.message, words) == NULL)
+        fail_msg("'%s' does not say '%s'", err.message, words);
+    assert_null(fx.mountpaths);
+}
+
+/* A shell command, in which A and B are paths below the fixture's directory. */
+static inline void fixture_run(const char *fmt, const char *a, const char *b)
+{
+    char command[512];
+    size_t used = 0;
+    for (const char *at = fmt; *at != '\0'; at++) {
+        int n = *at == 'A'   ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, a)
+                : *at == 'B' ? snprintf(command + used, sizeof command - used, "%s/%s", fx.dir, b)
+                             : snprintf(command + used, sizeof command - used, "%c", *at);
+        used += (size_t)n;
+    }
+    assert_int_equal(system(command), 0);
+}
