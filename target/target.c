@@ -1,4 +1,5 @@
 #include "target/node/target.h"
+#include "target/node/thread_classes.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -69,7 +70,6 @@
 enum {
     CONTROL_THREADS = 2,
     CONTROL_CONNECTIONS_PER_HOST = 64,
-    WORKERS_QUEUE = 4096,
     GROW_FIRST = 1 << 20, /* of a body of unknown length: most are small */
 };
 
@@ -372,13 +372,12 @@ static int start_loop(struct target *t, const char *name, unsigned connections_p
 
 static int start_threads(struct target *t, struct error *err)
 {
-    int code = pool_new("worker", (unsigned)t->params.workers, WORKERS_QUEUE, &t->workers, err);
+    const struct target_params *p = &t->params;
+    int code = thread_class_new(THREADS_WORKER, p, &t->workers, err);
     if (code == 0)
-        code =
-            pool_new("mover", (unsigned)t->params.rename_parallel, WORKERS_QUEUE, &t->movers, err);
-    unsigned handers = (unsigned)t->params.copies_parallel / 4 + 1;
+        code = thread_class_new(THREADS_MOVER, p, &t->movers, err);
     if (code == 0)
-        code = pool_new("hander", handers, WORKERS_QUEUE, &t->handers, err);
+        code = thread_class_new(THREADS_HANDER, p, &t->handers, err);
     if (code == 0)
         t->renames = renames_new(t->movers);
     if (code == 0)

@@ -17,6 +17,7 @@
 #include "target/node/call.h"
 #include "target/cold/internal.h"
 #include "target/index/walk.h"
+#include "target/node/thread_classes.h"
 
 enum {
     NAMES_MAX = 65536,
@@ -247,8 +248,7 @@ int back_new(struct target *t, struct back **out, struct error *err)
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC); /* as clock_ms() */
     pthread_cond_init(&k->woken, &monotonic);
     pthread_condattr_destroy(&monotonic);
-    unsigned uploads = (unsigned)t->params.cold_writes;
-    int code = pool_new("uploader", uploads, uploads, &k->uploaders, err);
+    int code = thread_class_new(THREADS_UPLOADER, &t->params, &k->uploaders, err);
     if (code == 0)
         code = thread_start("backlog", back_main, k, &k->thread, err);
     k->started = code == 0;

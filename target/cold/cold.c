@@ -16,6 +16,7 @@
 #include "target/cold/list_pages.h"
 #include "target/node/miss.h"
 #include "target/store/turns.h"
+#include "target/node/thread_classes.h"
 
 enum { QUEUE_MAX = 65536, HURRY_MS = 2000, CONNECTIONS_PER_HOST = 256 };
 
@@ -123,11 +124,11 @@ bool cold_watch_saw(struct cold *c, const struct cold_watch *w)
 
 /* --- threads ---------------------------------------------------------------------------------- */
 
-static int threads_new(const char *name, const struct target_params *p, struct cold_threads *t,
-                       struct error *err)
+static int threads_new(enum thread_class class, const struct target_params *p,
+                       struct cold_threads *t, struct error *err)
 {
     uint64_t most = p->cold_parallel * p->cold_share / 100;
-    int code = pool_new(name, (unsigned)p->cold_parallel, QUEUE_MAX, &t->pool, err);
+    int code = thread_class_new(class, p, &t->pool, err);
     if (code == 0)
         t->shares = shares_new(t->pool, most > 0 ? (unsigned)most : 1, QUEUE_MAX);
     return code;
@@ -197,13 +198,13 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
         .connections_per_host_max = CONNECTIONS_PER_HOST,
         .ca_file = *p->backend_ca != '\0' ? p->backend_ca : NULL,
     };
-    int code = threads_new("fetcher", p, &c->fetchers, err);
+    int code = threads_new(THREADS_FETCHER, p, &c->fetchers, err);
     if (code == 0)
-        code = threads_new("asker", p, &c->askers, err);
+        code = threads_new(THREADS_ASKER, p, &c->askers, err);
     if (code == 0)
-        code = threads_new("ranger", p, &c->rangers, err);
+        code = threads_new(THREADS_RANGER, p, &c->rangers, err);
     if (code == 0)
-        code = pool_new("writer", (unsigned)p->cold_writes, QUEUE_MAX, &c->writers, err);
+        code = thread_class_new(THREADS_WRITER, p, &c->writers, err);
     if (code == 0)
         c->turns = turns_new(c->writers, QUEUE_MAX);
     if (code == 0)

@@ -11,6 +11,7 @@
 #include "target/node/target.h"
 #include "target/store/turns.h"
 #include "target/copies/unsettled.h"
+#include "target/node/thread_classes.h"
 
 enum {
     TURNS_MAX = 4096,
@@ -41,7 +42,7 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     job_stop_init(&c->stop);
     c->unsettled = unsettled_new();
     c->staged = staged_new();
-    int code = pool_new("copies", (unsigned)t->params.copies_parallel, TURNS_MAX, &c->pool, err);
+    int code = thread_class_new(THREADS_COPIES, &t->params, &c->pool, err);
     if (code != 0)
         return code;
     c->turns = turns_new(c->pool, TURNS_MAX);

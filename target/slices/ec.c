@@ -10,8 +10,7 @@
 #include "target/slices/sweep.h"
 #include "target/slices/turn.h"
 #include "target/node/target.h"
-
-enum { WRITERS = 16, QUEUE_MAX = 4096 };
+#include "target/node/thread_classes.h"
 
 static int seed(struct ec *e, struct error *err)
 {
@@ -36,9 +35,9 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     pthread_mutex_init(&e->dropping, NULL);
     int code = seed(e, err);
     if (code == 0)
-        code = pool_new("ec-write", WRITERS, QUEUE_MAX, &e->writers, err);
+        code = thread_class_new(THREADS_EC_WRITE, &t->params, &e->writers, err);
     if (code == 0)
-        code = pool_new("ec-read", (unsigned)t->params.slices_readers, QUEUE_MAX, &e->readers, err);
+        code = thread_class_new(THREADS_EC_READ, &t->params, &e->readers, err);
     if (code == 0)
         code = ec_mender_new(t, &e->stop, &e->mender, err);
     return code != 0 ? code : ec_sweep_start(e, err);

@@ -1,0 +1,30 @@
+#include "target/node/thread_classes.h"
+
+#include "io/pool.h"
+#include "target/node/params.h"
+
+#define WAITS(id) (UINT32_C(1) << THREADS_##id)
+
+struct thread_class_row thread_class_row(enum thread_class c, const struct target_params *p)
+{
+    const struct thread_class_row rows[] = {
+#define THREAD_CLASS(id, name_, limit_, queue_, waits_) \
+    [THREADS_##id] = {.name = (name_),                  \
+                      .limit = (unsigned)(limit_),      \
+                      .queue_max = (size_t)(queue_),    \
+                      .waits_for = (waits_)},
+#include "target/node/thread_classes.def"
+#undef THREAD_CLASS
+    };
+    return rows[c];
+}
+
+int thread_class_new(enum thread_class c, const struct target_params *p, struct pool **out,
+                     struct error *err)
+{
+    const struct thread_class_row row = thread_class_row(c, p);
+    int code = pool_new(row.name, row.limit, row.queue_max, out, err);
+    if (code == 0)
+        pool_set_idle(*out, p->thread_idle);
+    return code;
+}
