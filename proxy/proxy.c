@@ -111,6 +111,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->visitors = lists.visitors;
     p->is_shared = !is_embedded(&p->params);
     pthread_rwlock_init(&p->role_lock, NULL);
+    pthread_mutex_init(&p->verdict_lock, NULL);
     p->lock_fd = -1;
     p->started_fd = eventfd(0, EFD_CLOEXEC);
     assert(p->started_fd >= 0);
@@ -512,6 +513,7 @@ void proxy_free(struct proxy *p)
         p->metastore->ops->close(p->metastore);
     candidate_free(p->candidate);
     pthread_rwlock_destroy(&p->role_lock);
+    pthread_mutex_destroy(&p->verdict_lock);
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     close(p->started_fd);

@@ -53,11 +53,25 @@ void gauges_of_state(const struct cluster_state *s)
     count_lagging(&s->smap);
 }
 
+static const char *colour(struct proxy *p, const struct cluster_state *s)
+{
+    pthread_mutex_lock(&p->verdict_lock); /* who comes meanwhile waits for the same judgement */
+    if (!health_verdict_holds(&p->verdict, s->term, s->version, clock_ms())) {
+        _cleanup_json_ json_t *overview = cluster_view(p, s, true);
+        p->verdict = (struct health_verdict){.colour = cluster_health_colour(overview),
+                                             .term = s->term,
+                                             .version = s->version,
+                                             .judged_ms = clock_ms()};
+    }
+    const char *now = p->verdict.colour;
+    pthread_mutex_unlock(&p->verdict_lock);
+    return now;
+}
+
 /* The colour that dfcctl shows, 1; the primary alone can judge, so that elsewhere all are 0. */
 static void show_health(struct proxy *p, const struct cluster_state *s, bool primary)
 {
-    _cleanup_json_ json_t *overview = primary ? cluster_view(p, s, true) : NULL;
-    const char *now = overview != NULL ? cluster_health_colour(overview) : "";
+    const char *now = primary ? colour(p, s) : "";
     for (size_t i = 0; cluster_health_colours[i] != NULL; i++) {
         char labels[32];
         snprintf(labels, sizeof labels, "colour=\"%s\"", cluster_health_colours[i]);

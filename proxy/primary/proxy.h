@@ -27,6 +27,7 @@
 #include "net/client/client.h"
 #include "net/http/server.h"
 #include "proxy/metastore/metastore.h"
+#include "proxy/primary/health_verdict.h"
 #include "proxy/primary/params.h"
 #include "proxy/primary/read_choice.h"
 
@@ -67,8 +68,10 @@ struct proxy {
     struct http_client *list_client;
     struct relay_waits *relay_waits; /* in the data loop */
     struct read_choice read_choice;
-    atomic_uint relays;        /* under way */
-    atomic_uint reads_waiting; /* those of them that wait for an owner */
+    pthread_mutex_t verdict_lock;
+    struct health_verdict verdict; /* for /metrics */
+    atomic_uint relays;            /* under way */
+    atomic_uint reads_waiting;     /* those of them that wait for an owner */
     atomic_uint lists;
     atomic_ullong complained_ms; /* of a node that is ahead of this primary, last */
     struct http_server *public_server;
