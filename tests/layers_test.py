@@ -36,10 +36,10 @@ target/       wiring
 
 
 class Layers(unittest.TestCase):
-    def objections(self, **files):
+    def objections(self, more="", **files):
         """What is said of a tree of a.h in every folder and these: {folder_name: text of x.c}."""
         with tempfile.TemporaryDirectory(prefix="dfc-layers-") as root:
-            tree = {"docs/design/architecture.md": DRAWING}
+            tree = {"docs/design/architecture.md": DRAWING + more}
             for folder in ("api/ctl", "api", "proxy", "target", "target/http", "target/store",
                            "target/testing", "sort", "cluster", "common",
                            "tests"):
@@ -52,8 +52,8 @@ class Layers(unittest.TestCase):
                     f.write(text)
             return layers.check(root)[0]
 
-    def one(self, expected, **files):
-        wrong = self.objections(**files)
+    def one(self, expected, more="", **files):
+        wrong = self.objections(more, **files)
         self.assertEqual(len(wrong), 1, wrong)
         self.assertIn(expected, wrong[0])
 
@@ -92,6 +92,26 @@ class Layers(unittest.TestCase):
                  cluster__x='#include "cluster/y.h"\n',
                  cluster__y=below + '#include "cluster/x.h"\n',
                  cluster__above='#include "cluster/x.h"\n')
+
+    def test_names_each_circle_by_itself(self):
+        wrong = self.objections(
+            cluster__x='#include "cluster/y.h"\n', cluster__y='#include "cluster/x.h"\n',
+            cluster__between='#include "cluster/x.h"\n#include "cluster/a.h"\n',
+            sort__x='#include "sort/y.h"\n', sort__y='#include "sort/z.h"\n',
+            sort__z='#include "sort/x.h"\n')
+        self.assertEqual(["a circle of includes: cluster/x, cluster/y",
+                          "a circle of includes: sort/x, sort/y, sort/z"], wrong)
+
+    def test_known_circles_only_shrink(self):
+        circle = {"target__http__x": '#include "target/http/y.h"\n',
+                  "target__http__y": '#include "target/http/x.h"\n'}
+        known = "## Circles\n```\ntarget/http/:   x y\n```\n"
+        self.assertEqual([], self.objections(known, **circle))
+        self.one("smaller now, or gone, so strike it out: target/http/x, target/http/y", known)
+        self.one("strike it out: target/http/x, target/http/y, target/http/z",
+                 known.replace("x y", "x y z"), **circle)
+        self.one("a circle of includes: target/http/x, target/http/y",
+                 **circle)
 
     def test_names_the_arrow(self):
         self.one("common/x.c:2: common/ -> proxy/: an include points down",
