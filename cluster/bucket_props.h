@@ -1,10 +1,12 @@
-/* The properties of a bucket: types, words, JSON form, and which of them go together. */
+/* The properties of a bucket: types, JSON form, and which of them go together.  A property is one
+ * row of cluster/bucket_props.def, and a check here where it depends on others. */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/buf.h"
 #include "common/checksum.h"
 #include "common/error.h"
 
@@ -32,28 +34,19 @@ enum validate_mode { VALIDATE_NEVER, VALIDATE_OPEN, VALIDATE_INTERVAL, VALIDATE_
 enum range_fetch { RANGE_FETCH_SIZE, RANGE_FETCH_NEVER, RANGE_FETCH_ALWAYS, RANGE_FETCHES };
 
 struct bucket_props {
-    uint32_t copies; /* 1 … COPIES_MAX, on as many targets */
-    uint32_t ec_data,
-        ec_parity; /* 0, or objects above ec_min_size are in slices, `copies` of what says so */
+#define BUCKET_PROP(name, flag, kind, ctype, field, ...) ctype field;
+#include "cluster/bucket_props.def"
+#undef BUCKET_PROP
+    /* The rest of `ec`: with ec_data > 0 objects above ec_min_size are in slices, and there are
+     * `copies` of what says so. */
+    uint32_t ec_parity;
     uint64_t ec_min_size;
-    enum write_quorum write_quorum;
-    enum read_from read_from;
-    enum durability durability;
-    enum checksum_type checksum; /* computed for every object; default xxh3 */
-    bool verify_on_read;
-    const char
-        *backend; /* NULL, or where what is not here is read from: a URL (cluster/backend.h) */
-    bool lru_off; /* with a backend: its objects are not evicted … */
-    uint64_t lru_min_age_ms;        /* … or not before they have been unused for so long */
-    enum write_policy write_policy; /* with a backend */
-    enum validate_mode validate;
-    uint64_t validate_interval_ms;
-    bool stale_off; /* what the backend cannot be asked about is not served … */
-    enum range_fetch range_fetch;
 };
 
-#define BUCKET_PROPS_DEFAULT \
-    ((struct bucket_props){.copies = 1, .durability = DURABILITY_SYNC, .checksum = CHECKSUM_XXH3})
+extern const struct bucket_props bucket_props_default;
+extern const char *const bucket_props_names[]; /* ends with NULL */
+#define BUCKET_PROPS_DEFAULT bucket_props_default
+
 json_t *bucket_props_to_json(const struct bucket_props *p);
 /* Fields that are absent keep their value in *p, so that it can be a default or the old value.
  * p->backend is borrowed from the document; given as an object it becomes a URL there. */
@@ -62,8 +55,7 @@ int bucket_props_from_json(json_t *doc, struct bucket_props *p, struct error *er
 int bucket_props_check(const struct bucket_props *p, struct error *err);
 bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props *b);
 
-const char *write_quorum_name(enum write_quorum q);
-const char *read_from_name(enum read_from f);
-const char *durability_name(enum durability d);
-int durability_from_name(const char *name, enum durability *d, struct error *err);
-const char *write_policy_name(enum write_policy p);
+/* May `setprops` change them so?  E_INVALID for what is set when a bucket is created. */
+int bucket_props_check_change(const struct bucket_props *old, const struct bucket_props *now,
+                              struct error *err);
+void bucket_props_markdown(struct buf *out); /* the table of docs/http.md */

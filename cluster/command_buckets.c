@@ -92,10 +92,9 @@ static int check_same_ec(const struct bucket_props *old, const struct bucket_pro
 static int check_same_quorum(const struct bucket_props *old, const struct bucket_props *now,
                              struct error *err)
 {
-    if (old->write_quorum != now->write_quorum)
-        return error_set(err, E_INVALID,
-                         "field 'write_quorum' is set when a bucket is created; copy the objects "
-                         "to another one");
+    int r = bucket_props_check_change(old, now, err);
+    if (r != 0)
+        return r;
     if (old->copies != now->copies && old->write_quorum == WRITE_MAJORITY)
         return error_set(err, E_UNSUPPORTED,
                          "field 'copies': this release does not change it in a bucket with "

@@ -5,7 +5,7 @@ static void bucket_ids_are_never_used_twice(void **unused)
     (void)unused;
     _cleanup_state_ const struct cluster_state *s = cluster();
     const struct command create = {
-        .kind = CMD_BUCKET_CREATE, .name = "b", .props = &props, .wall_ms = 5};
+        .kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default, .wall_ms = 5};
     apply(&s, create);
     assert_int_equal(bmd_bucket(&s->bmd, "b")->id, 1);
     assert_int_equal(bmd_bucket(&s->bmd, "b")->created_ms, 5);
@@ -23,17 +23,17 @@ static void bucket_props_are_checked(void **unused)
 {
     (void)unused;
     _cleanup_state_ const struct cluster_state *s = cluster();
-    struct bucket_props p = props;
+    struct bucket_props p = BUCKET_PROPS_DEFAULT;
     struct command cmd = {.kind = CMD_BUCKET_CREATE, .name = "b", .props = &p};
     p.copies = COPIES_MAX + 1;
     assert_refused(s, cmd, E_INVALID);
     p.copies = 0;
     assert_refused(s, cmd, E_INVALID);
-    p = props;
+    p = BUCKET_PROPS_DEFAULT;
     p.backend = "http://h";
     p.write_policy = WRITE_POLICY_THROUGH;
     assert_refused(s, cmd, E_UNSUPPORTED);
-    p = props;
+    p = BUCKET_PROPS_DEFAULT;
     p.ec_data = 2;
     p.ec_parity = 1;
     p.copies = 2;
@@ -42,7 +42,7 @@ static void bucket_props_are_checked(void **unused)
     p.write_quorum = WRITE_ALL;
     p.backend = "s3://b";
     assert_refused(s, cmd, E_UNSUPPORTED);
-    p = props;
+    p = BUCKET_PROPS_DEFAULT;
     cmd.name = "-b";
     assert_refused(s, cmd, E_NAME);
     cmd.name = "b";
@@ -53,7 +53,8 @@ static void a_patch_changes_only_what_it_names(void **unused)
 {
     (void)unused;
     _cleanup_state_ const struct cluster_state *s = cluster();
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
     static const struct {
         const char *patch;
         int code;
@@ -100,8 +101,10 @@ static void test_bucket_rename_keeps_all_but_the_name(void **state)
     const struct cluster_state *s = cluster();
     static const char *const names[] = {"m", "a", "z"};
     for (size_t i = 0; i < 3; i++)
-        apply(&s, (struct command){
-                      .kind = CMD_BUCKET_CREATE, .name = names[i], .props = &props, .wall_ms = 7});
+        apply(&s, (struct command){.kind = CMD_BUCKET_CREATE,
+                                   .name = names[i],
+                                   .props = &bucket_props_default,
+                                   .wall_ms = 7});
     const struct bucket before = *bmd_bucket(&s->bmd, "m");
     uint64_t version = s->version;
     uint64_t bmd_version = s->bmd.version;
@@ -129,9 +132,12 @@ static void test_a_bucket_in_use_is_not_renamed(void **state)
 {
     (void)state;
     const struct cluster_state *s = cluster();
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &props});
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "c", .props = &props});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &bucket_props_default});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "c", .props = &bucket_props_default});
     struct job *job = job_new("cpy-1", "copy");
     job->plan = json_pack("{s:I, s:I}", "input_bucket_id", (json_int_t)bmd_bucket(&s->bmd, "a")->id,
                           "output_bucket_id", (json_int_t)bmd_bucket(&s->bmd, "b")->id);
@@ -155,12 +161,15 @@ static void a_restore_replaces_buckets_and_settings(void **unused)
 {
     (void)unused;
     const struct cluster_state *s = cluster();
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "kept", .props = &props});
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props});
+    apply(&s, (struct command){
+                  .kind = CMD_BUCKET_CREATE, .name = "kept", .props = &bucket_props_default});
+    apply(&s, (struct command){
+                  .kind = CMD_BUCKET_CREATE, .name = "lost", .props = &bucket_props_default});
     apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "jobs_max", .text = "7"});
     _cleanup_state_ const struct cluster_state *then = state_ref(s);
     apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "later", .props = &props});
+    apply(&s, (struct command){
+                  .kind = CMD_BUCKET_CREATE, .name = "later", .props = &bucket_props_default});
     apply(&s, (struct command){.kind = CMD_CONFIG_SET, .name = "jobs_max", .text = NULL});
     struct command restore = {.kind = CMD_RESTORE,
                               .restored = then,
@@ -210,8 +219,10 @@ static void a_restore_gives_no_id_twice(void **unused)
 {
     (void)unused;
     const struct cluster_state *s = cluster();
-    apply(&s, (struct command){
-                  .kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props, .wall_ms = 77});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE,
+                               .name = "lost",
+                               .props = &bucket_props_default,
+                               .wall_ms = 77});
     _cleanup_state_ const struct cluster_state *then = state_ref(s);
     const uint64_t old = bmd_bucket(&s->bmd, "lost")->id;
     apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
@@ -225,8 +236,10 @@ static void a_restore_gives_no_id_twice(void **unused)
     restore(&s, then); /* it is there by now, with what was put into it */
     assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, next);
     apply(&s, (struct command){.kind = CMD_BUCKET_DESTROY, .name = "lost"});
-    apply(&s, (struct command){
-                  .kind = CMD_BUCKET_CREATE, .name = "lost", .props = &props, .wall_ms = 78});
+    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE,
+                               .name = "lost",
+                               .props = &bucket_props_default,
+                               .wall_ms = 78});
     restore(&s, then); /* another one of that name is not it */
     assert_int_equal(bmd_bucket(&s->bmd, "lost")->id, next + 2);
     assert_int_equal(bmd_bucket(&s->bmd, "lost")->created_ms, 77);

@@ -56,7 +56,6 @@ static const struct node p1 = {
     .data_url = "",
     .boot = "b1",
 };
-static const struct bucket_props props = BUCKET_PROPS_DEFAULT;
 
 static inline const struct cluster_state *cluster(void)
 {

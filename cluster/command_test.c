@@ -52,7 +52,8 @@ static void a_new_target_comes_with_nothing(void **unused)
     struct node p2 = p1;
     p2.id = "p2";
     struct command join = {.kind = CMD_NODE_JOIN, .node = &t2};
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
     assert_refused(s, join, E_MOUNTPATH);
     apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &p2});
     apply(&s, (struct command){.kind = CMD_NODE_JOIN, .node = &t1});
@@ -74,7 +75,8 @@ static void earlier_owners_are_remembered(void **unused)
     struct command state = {.kind = CMD_NODE_STATE, .name = "t2"};
     apply(&s, join);
     assert_int_equal(s->smap.earlier_count, 0); /* there are no buckets */
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
     uint64_t placed = s->smap.placed;
     state.node_state = NODE_UNREACHABLE;
     apply(&s, state);
@@ -120,7 +122,8 @@ static void a_target_that_knows_nothing_any_more_is_not_let_in(void **unused)
     again.boot = "another";
     const struct command join = {.kind = CMD_NODE_JOIN, .node = &again, .fresh = true};
     apply(&s, join); /* there are no objects yet that could be missing */
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props});
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default});
     assert_unchanged(s, join); /* the same process repeats its call */
     again.boot = "a third";
     assert_refused(s, join, E_MOUNTPATH);
@@ -186,9 +189,11 @@ static void settings_are_checked_and_go_back(void **unused)
     apply(&s, set);
     assert_string_equal(config_get(&s->config, "buckets_max"), "1");
     assert_unchanged(s, set);
-    apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &props});
-    assert_refused(s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &props},
-                   E_OVERLOAD);
+    apply(&s,
+          (struct command){.kind = CMD_BUCKET_CREATE, .name = "a", .props = &bucket_props_default});
+    assert_refused(
+        s, (struct command){.kind = CMD_BUCKET_CREATE, .name = "b", .props = &bucket_props_default},
+        E_OVERLOAD);
     set.text = "none";
     assert_refused(s, set, E_INVALID);
     set.text = "0";

@@ -75,15 +75,30 @@ static const struct {
     {"--errors-markdown", put_errors},
 };
 
+static bool put_option(const struct daemon_program *p, const char *option, struct buf *out)
+{
+    for (size_t i = 0; i < sizeof printers / sizeof *printers; i++) {
+        if (strcmp(option, printers[i].option) == 0) {
+            printers[i].put(p, out);
+            return true;
+        }
+    }
+    for (const struct daemon_printer *own = p->printers; own != NULL && own->option != NULL;
+         own++) {
+        if (strcmp(option, own->option) == 0) {
+            own->put(out);
+            return true;
+        }
+    }
+    return false;
+}
+
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv)
 {
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
     for (int i = 1; i < argc; i++) {
-        for (size_t k = 0; k < sizeof printers / sizeof *printers; k++) {
-            if (strcmp(argv[i], printers[k].option) != 0)
-                continue;
-            _cleanup_(buf_done)
-            struct buf text = BUF_INIT;
-            printers[k].put(p, &text);
+        if (put_option(p, argv[i], &text)) {
             fputs(buf_str(&text), stdout);
             return true;
         }

@@ -23,16 +23,23 @@
 #include "common/param.h"
 #include "net/http/server.h"
 
+/* An option of one program that prints. */
+struct daemon_printer {
+    const char *option;
+    void (*put)(struct buf *out);
+};
+
 struct daemon_program {
     const char *name;    /* "dfc-targetd" */
     const char *summary; /* one sentence for --help */
     const struct param_row *params;
     const struct http_route *const *routes; /* NULL-terminated list of tables */
     void (*more_params)(struct buf *out);   /* follows the table of --params-markdown; or NULL */
+    const struct daemon_printer *printers;  /* ends with a row without option; or NULL */
 };
 
-/* --help, --version and the tables for docs/ (--api-markdown, --params-markdown, --metrics-markdown,
- * --errors-markdown): prints to stdout and returns true. */
+/* --help, --version, the tables for docs/ (--api-markdown, --params-markdown, --metrics-markdown,
+ * --errors-markdown) and the program's own: prints to stdout and returns true. */
 bool daemon_printed(const struct daemon_program *p, int argc, char **argv);
 
 struct daemon_config {

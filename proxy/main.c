@@ -1,6 +1,7 @@
 /* dfc-proxyd: parameters, signals, the ready file; everything else is the library's. */
 #include <unistd.h>
 
+#include "cluster/bucket_props.h"
 #include "cluster/settings.h"
 #include "build_commit.h"
 #include "common/build.h"
@@ -26,12 +27,18 @@ struct arguments {
     char **words;
 };
 
+static const struct daemon_printer printers[] = {
+    {"--bucket-props-markdown", bucket_props_markdown},
+    {NULL, NULL},
+};
+
 static const struct daemon_program program = {
     .name = "dfc-proxyd",
     .summary = "a proxy of a dfc cluster",
     .params = proxy_param_rows,
     .routes = proxy_routes,
     .more_params = put_cluster_settings,
+    .printers = printers,
 };
 
 static int write_ready(const struct proxy *p, struct error *err)

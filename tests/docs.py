@@ -2,7 +2,8 @@
 """What the documents say about the programs is what the programs say.
 
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
-                           dfcctl, http-api, parameters, metrics, errors; looks for dead links,
+                           dfcctl, http-api, parameters, metrics, errors, and the table of
+                           bucket properties in http.md; looks for dead links,
                            and for parameters in docs/reference/http.md that no call has
 """
 
@@ -89,6 +90,15 @@ def read(path):
         return f.read()
 
 
+def with_bucket_properties(text):
+    """docs/reference/http.md with the table of cluster/bucket_props.def."""
+    part = re.compile(r"(<!-- bucket properties -->\n).*?(<!-- end -->\n)", re.S)
+    table = output_of("dfc-proxyd", "--bucket-props-markdown")
+    if not part.search(text):
+        sys.exit("docs/reference/http.md: no place for the properties of buckets")
+    return part.sub(lambda m: m.group(1) + table + m.group(2), text, count=1)
+
+
 def generated():
     """{path: what it must hold}"""
     def both(page, option):
@@ -101,6 +111,7 @@ def generated():
         "parameters": both(PARAMETERS, "--params-markdown"),
         "metrics": METRICS.format(metrics=output_of("dfc-proxyd", "--metrics-markdown")),
         "errors": ERRORS.format(errors=output_of("dfc-proxyd", "--errors-markdown")),
+        "http": with_bucket_properties(read(os.path.join(REFERENCE, "http.md"))),
     }
     return {os.path.join(REFERENCE, f"{name}.md"): text for name, text in pages.items()}
 

@@ -45,7 +45,8 @@ class Layers(unittest.TestCase):
                            "tests"):
                 tree[f"{folder}/a.h"] = "#pragma once\n"
             for name, text in files.items():
-                tree[name.replace("__", "/") + ".c"] = text
+                path = name.replace("__", "/")
+                tree[path if path.endswith(".def") else path + ".c"] = text
             for path, text in tree.items():
                 os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
                 with open(os.path.join(root, path), "w", encoding="utf-8") as f:
@@ -84,6 +85,13 @@ class Layers(unittest.TestCase):
                  target__copies__x="\nint x = p->target->cold->count;\n")
         self.one("t->losses: target/store/ does not reach up into target/copies/",
                  target__store__x="int x = t->losses->count, y = list->cold;\n")
+
+    def test_clients_read_tables(self):
+        def said(table):
+            return self.objections(**{f"cluster__{table}.def": "", "api__ctl__x":
+                                      f'#include "cluster/{table}.def"\n'})
+        self.assertEqual([], said("bucket_props"))
+        self.assertIn("HTTP only", "".join(said("settings")))
 
     def test_finds_circles(self):
         below = '#include "cluster/a.h"\n'

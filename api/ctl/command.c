@@ -18,6 +18,24 @@ const enum flag_id common_flags[] = {
     F_endpoint, F_cluster_key_file, F_output,       F_units, F_no_headers, F_quiet,
     F_verbose,  F_retries,          F_idle_timeout, F_help,  F_END};
 
+const enum flag_id bucket_new_flags[] = {
+#define BUCKET_PROP(name, ...) F_##name,
+#include "cluster/bucket_props.def"
+#undef BUCKET_PROP
+    F_END,
+};
+
+#define CHANGED_always(id) id,
+#define CHANGED_in_part(id) id,
+#define CHANGED_creation(id)
+const enum flag_id bucket_change_flags[] = {
+#define BUCKET_PROP(name, flag, kind, ctype, field, standard, least, most, changes, ...) \
+    CHANGED_##changes(F_##name)
+#include "cluster/bucket_props.def"
+#undef BUCKET_PROP
+    F_END,
+};
+
 const struct command *command_find(const char *noun, const char *verb)
 {
     for (const struct command *c = commands; c->noun != NULL; c++) {

@@ -30,6 +30,15 @@ enum flag_type {
     FLAG_seconds,
 };
 
+/* What the kinds of cluster/bucket_props.def are as flags. */
+#define FLAG_BUCKET_FLAG_number FLAG_count
+#define FLAG_BUCKET_FLAG_word FLAG_choice
+#define FLAG_BUCKET_FLAG_boolean FLAG_choice
+#define FLAG_BUCKET_FLAG_boolean_off FLAG_choice
+#define FLAG_BUCKET_FLAG_duration FLAG_duration
+#define FLAG_BUCKET_FLAG_ec FLAG_text
+#define FLAG_BUCKET_FLAG_url FLAG_text
+
 struct flag {
     const char *name;
     char letter;
@@ -87,6 +96,9 @@ struct noun {
     const char *summary;
 };
 extern const struct noun nouns[]; /* in the order of help; a row without name ends it */
+
+/* The flags of a bucket's properties: those of a new bucket, and those that may change later. */
+extern const enum flag_id bucket_new_flags[], bucket_change_flags[];
 
 const struct command *command_find(const char *noun, const char *verb); /* verb may be NULL */
 const struct command *command_find_alias(const char *alias);

@@ -139,12 +139,7 @@ struct action_body {
 /* Unlike in a state document, what is not known here is a mistake. */
 static int props_of_value(json_t *value, struct bucket_props *p, struct error *err)
 {
-    static const char *const fields[] = {
-        "copies",       "durability", "checksum",    "verify_on_read",
-        "backend",      "lru",        "lru_min_age", "write_policy",
-        "validate",     "stale",      "range_fetch", "validate_interval",
-        "write_quorum", "read_from",  "ec",          NULL};
-    int r = json_only_fields(value, "value", fields, err);
+    int r = json_only_fields(value, "value", bucket_props_names, err);
     return r != 0 ? r : bucket_props_from_json(value, p, err);
 }
 

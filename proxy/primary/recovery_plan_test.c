@@ -15,7 +15,6 @@ static const struct node p1 = {.id = "p1",
                                .control_url = "http://h:2",
                                .data_url = "",
                                .boot = "b"};
-static const struct bucket_props props = BUCKET_PROPS_DEFAULT;
 
 static void apply(const struct cluster_state **s, struct command cmd)
 {
@@ -33,7 +32,8 @@ static const struct cluster_state *cluster(const char *id, unsigned buckets, con
     for (unsigned i = 0; i < buckets; i++) {
         char name[8];
         snprintf(name, sizeof name, "%s%u", letter, i);
-        apply(&s, (struct command){.kind = CMD_BUCKET_CREATE, .name = name, .props = &props});
+        apply(&s, (struct command){
+                      .kind = CMD_BUCKET_CREATE, .name = name, .props = &bucket_props_default});
     }
     return s;
 }

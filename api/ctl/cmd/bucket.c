@@ -16,43 +16,29 @@ static int fail_bucket(const struct ctl *ctl, const struct dfc_error *err, const
     return ctl_fail(ctl, err, what);
 }
 
+static json_t *prop_of_flag(const struct args *a, enum flag_id id)
+{
+    const struct flag *flag = &flag_table[id];
+    if (flag->type == FLAG_count || flag->type == FLAG_duration)
+        return json_integer((json_int_t)a->number[id]);
+    if (strcmp(flag->choices, "true|false") == 0)
+        return json_boolean(strcmp(a->text[id], "true") == 0);
+    return json_string(a->text[id]);
+}
+
 /* The properties that flags name, as JSON text; NULL where none does. */
 static char *props_of_flags(const struct args *a)
 {
+    static const char *const names[] = {
+#define BUCKET_PROP(name, ...) #name,
+#include "cluster/bucket_props.def"
+#undef BUCKET_PROP
+    };
     _cleanup_json_ json_t *props = json_object();
-    if (a->given[F_copies])
-        json_object_set_new(props, "copies", json_integer((json_int_t)a->number[F_copies]));
-    if (a->given[F_ec])
-        json_object_set_new(props, "ec", json_string(a->text[F_ec]));
-    if (a->given[F_write_quorum])
-        json_object_set_new(props, "write_quorum", json_string(a->text[F_write_quorum]));
-    if (a->given[F_read_from])
-        json_object_set_new(props, "read_from", json_string(a->text[F_read_from]));
-    if (a->given[F_durability])
-        json_object_set_new(props, "durability", json_string(a->text[F_durability]));
-    if (a->given[F_checksum])
-        json_object_set_new(props, "checksum", json_string(a->text[F_checksum]));
-    if (a->given[F_verify_on_read])
-        json_object_set_new(props, "verify_on_read",
-                            json_boolean(strcmp(a->text[F_verify_on_read], "true") == 0));
-    if (a->given[F_backend])
-        json_object_set_new(props, "backend", json_string(a->text[F_backend]));
-    if (a->given[F_lru])
-        json_object_set_new(props, "lru", json_boolean(strcmp(a->text[F_lru], "true") == 0));
-    if (a->given[F_lru_min_age])
-        json_object_set_new(props, "lru_min_age",
-                            json_integer((json_int_t)a->number[F_lru_min_age]));
-    if (a->given[F_write_policy])
-        json_object_set_new(props, "write_policy", json_string(a->text[F_write_policy]));
-    if (a->given[F_validate])
-        json_object_set_new(props, "validate", json_string(a->text[F_validate]));
-    if (a->given[F_validate_interval])
-        json_object_set_new(props, "validate_interval",
-                            json_integer((json_int_t)a->number[F_validate_interval]));
-    if (a->given[F_stale])
-        json_object_set_new(props, "stale", json_boolean(strcmp(a->text[F_stale], "true") == 0));
-    if (a->given[F_range_fetch])
-        json_object_set_new(props, "range_fetch", json_string(a->text[F_range_fetch]));
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (a->given[bucket_new_flags[i]])
+            json_object_set_new(props, names[i], prop_of_flag(a, bucket_new_flags[i]));
+    }
     return json_object_size(props) > 0 ? json_text(props) : NULL;
 }
 
