@@ -4,10 +4,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
-#include "proxy/jobs/trim_copies_job.h"
-#include "proxy/jobs/rebalance_job.h"
-#include "proxy/jobs/repair_job.h"
-#include "proxy/jobs/scrub_job.h"
+#include "proxy/jobs/standing_jobs.h"
 #include "xaction/kinds.h"
 
 static int refuse_kind(const char *name, struct error *err)
@@ -79,19 +76,12 @@ static int make_spec(const char *kind, json_t *value, json_t **spec, struct erro
                            kind);
 }
 
-/* A rebalance, a repair and a trim_copies are made for a map, and a scrub leaves out who does not
- * answer. */
 static int make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
                 struct error *err)
 {
-    if (strcmp(kind, "rebalance") == 0)
-        return rebalance_job_make(s, wall_ms, out, err);
-    if (strcmp(kind, "repair") == 0)
-        return repair_job_make(s, wall_ms, out, err);
-    if (strcmp(kind, "mirror") == 0)
-        return trim_copies_job_make(s, wall_ms, out, err);
-    if (strcmp(kind, "scrub") == 0)
-        return scrub_job_make(s, wall_ms, out, err);
+    const struct standing_job *standing = standing_job_find(kind);
+    if (standing != NULL && standing->make != NULL)
+        return standing->make(s, wall_ms, out, err);
     return job_make(s, kind, wall_ms, out, err);
 }
 

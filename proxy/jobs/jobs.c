@@ -10,10 +10,7 @@
 #include "proxy/jobs/ended_jobs.h"
 #include "proxy/jobs/job_report.h"
 #include "proxy/jobs/job_turn.h"
-#include "proxy/jobs/rebalance_job.h"
-#include "proxy/jobs/repair_job.h"
-#include "proxy/jobs/resilver_job.h"
-#include "proxy/jobs/scrub_job.h"
+#include "proxy/jobs/standing_jobs.h"
 #include "xaction/kinds.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
@@ -400,8 +397,8 @@ static void spare_peers(const struct tracked *t, const struct job *job,
 static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
                       struct error *err)
 {
-    bool fixed = !resilver_job_is(job) && !rebalance_job_is(job) && !scrub_job_is(job) &&
-                 !repair_job_is(job);
+    const struct standing_job *standing = standing_job_find(job->kind);
+    bool fixed = standing == NULL || standing->fixed;
     int code = fixed ? job_check_targets(job, s, t->peer_count, err) : 0;
     return code != 0 ? code : t->driver->env.fits(job, s, err);
 }
@@ -568,9 +565,11 @@ static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
 static bool job_waits(const struct jobs_driver *d, const struct job *job,
                       const struct cluster_state *s, uint64_t *working)
 {
-    if (scrub_job_is(job))
+    const struct standing_job *standing = standing_job_find(job->kind);
+    enum standing_load load = standing != NULL ? standing->load : STANDING_COUNTS;
+    if (load == STANDING_BESIDE)
         return false;
-    bool counts = !repair_job_is(job) && !rebalance_job_is(job);
+    bool counts = load == STANDING_COUNTS;
     bool full = counts && *working >= d->limits.running_max;
     if (job->state == JOB_QUEUED && (full || job_must_wait(job, s)))
         return true;

@@ -1,30 +1,19 @@
 #include "proxy/jobs/rebalance_job.h"
 
-#include <string.h>
-
 #include "cluster/layout.h"
 #include "cluster/settings.h"
 #include "common/mem.h"
-#include "common/rng.h"
 
-bool rebalance_job_is(const struct job *job)
-{
-    return strcmp(job->kind, "rebalance") == 0;
-}
+static const char kind[] = "rebalance";
 
 static uint64_t placed_of(const struct job *job)
 {
-    return (uint64_t)json_integer_value(json_object_get(job->spec, "placed"));
+    return standing_number(job, "placed");
 }
 
-static const struct job *unfinished(const struct cluster_state *s)
+static struct standing_fence fence(const struct cluster_state *s)
 {
-    for (size_t i = 0; i < s->jobs.count; i++) {
-        const struct job *job = s->jobs.jobs[i];
-        if (rebalance_job_is(job) && !job_ended(job->state))
-            return job;
-    }
-    return NULL;
+    return (struct standing_fence){{s->smap.placed}};
 }
 
 /* The last one that was made for the present owners. */
@@ -33,27 +22,24 @@ static const struct job *last_of_present(const struct cluster_state *s)
     const struct job *last = NULL;
     for (size_t i = 0; i < s->jobs.count; i++) {
         const struct job *job = s->jobs.jobs[i];
-        if (rebalance_job_is(job) && placed_of(job) == s->smap.placed)
+        if (standing_is(job, kind) && placed_of(job) == s->smap.placed)
             last = job;
     }
     return last;
 }
 
 /* Also those in maintenance: they have what is to be moved. */
-static void add_targets(const struct cluster_state *s, struct job *job)
+static bool takes(const struct node *n)
 {
-    job->participants = xcalloc(s->smap.count, sizeof *job->participants);
-    for (size_t i = 0; i < s->smap.count; i++) {
-        if (s->smap.nodes[i].role == NODE_TARGET)
-            job->participants[job->participant_count++] = xstrdup(s->smap.nodes[i].id);
-    }
+    (void)n;
+    return true;
 }
 
 static int check_makes(const struct cluster_state *s, struct error *err)
 {
-    const struct job *job = unfinished(s);
-    if (job != NULL)
-        return error_set(err, E_JOB_STATE, "job '%s' is a rebalance that has not ended", job->id);
+    int code = standing_check_none(s, kind, err);
+    if (code != 0)
+        return code;
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
         if (n->role == NODE_TARGET &&
@@ -67,54 +53,36 @@ static int check_makes(const struct cluster_state *s, struct error *err)
     return owners > 0 ? 0 : error_set(err, E_NO_TARGETS, "the cluster has no active target");
 }
 
-int rebalance_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                       struct error *err)
+static int make(const struct cluster_state *s, int64_t wall_ms, struct job **out, struct error *err)
 {
-    char id[4 + 11];
     int code = check_makes(s, err);
     if (code != 0)
         return code;
-    random_id("rbl-", id);
-    struct job *job = job_new(id, "rebalance");
-    job->state = JOB_QUEUED;
+    struct job *job =
+        standing_new(kind, wall_ms, json_pack("{s:I}", "placed", (json_int_t)s->smap.placed));
     job->description = xprintf("to the owners of map %llu", (unsigned long long)s->smap.placed);
-    job->created_ms = wall_ms;
-    job->spec = json_pack("{s:I}", "placed", (json_int_t)s->smap.placed);
-    job->plan = json_object();
-    add_targets(s, job);
+    standing_take(s, takes, job);
     *out = job;
     return 0;
 }
 
-int rebalance_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+static int fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    for (size_t i = 0; i < job->participant_count; i++) {
-        if (smap_node(&s->smap, job->participants[i]) == NULL)
-            return error_set(err, E_STALE_MAP,
-                             "target '%s' is gone; a rebalance without it follows",
-                             job->participants[i]);
-    }
-    if (placed_of(job) == s->smap.placed)
-        return 0;
+    int code = standing_check_targets(job, s, "a rebalance without it follows", err);
+    if (code != 0 || placed_of(job) == s->smap.placed)
+        return code;
     return error_set(err, E_ABORTED,
                      "the owners have changed; a rebalance to those of map %llu follows",
                      (unsigned long long)s->smap.placed);
 }
 
-/* Not after one for these owners was aborted by hand; after a failed one when some time has passed.
- */
-static bool is_wanted(const struct cluster_state *s, const struct job *last, uint64_t stood_ms,
-                      int64_t wall_ms)
+static bool is_due(const struct cluster_state *s, const struct job *last,
+                   const struct standing_now *now)
 {
     struct cluster_settings settings;
     cluster_settings_get(&s->config, &settings);
-    if (!settings.rebalance || stood_ms < settings.rebalance_delay)
-        return false;
-    if (last == NULL || last->state != JOB_FAILED)
-        return last == NULL;
-    /* One that ended later than now did so by the clock of another primary. */
-    int64_t age_ms = wall_ms - last->ended_ms;
-    return age_ms < 0 || age_ms >= REBALANCE_RETRY_MS;
+    return settings.rebalance && now->stood_ms >= settings.rebalance_delay &&
+           standing_may_follow(last, REBALANCE_RETRY_MS, now->wall_ms);
 }
 
 static const struct node *find_leaving(const struct smap *m)
@@ -126,10 +94,9 @@ static const struct node *find_leaving(const struct smap *m)
     return NULL;
 }
 
-bool rebalance_next(const struct cluster_state *s, uint64_t stood_ms, int64_t wall_ms,
-                    struct command *cmd)
+static bool next(const struct cluster_state *s, const struct standing_now *now, struct command *cmd)
 {
-    *cmd = (struct command){.wall_ms = wall_ms};
+    *cmd = (struct command){.wall_ms = now->wall_ms};
     if (layout_is_settled(&s->smap)) {
         const struct node *leaving = find_leaving(&s->smap);
         cmd->kind = CMD_NODE_REMOVE;
@@ -143,10 +110,16 @@ bool rebalance_next(const struct cluster_state *s, uint64_t stood_ms, int64_t wa
         return true;
     }
     struct job *job;
-    if (!is_wanted(s, last, stood_ms, wall_ms) || rebalance_job_make(s, wall_ms, &job, NULL) != 0)
+    if (!is_due(s, last, now) || make(s, now->wall_ms, &job, NULL) != 0)
         return false;
-    cmd->kind = CMD_JOB_CREATE;
-    cmd->name = job->id;
-    cmd->job = job;
-    return true;
+    return standing_create(job, now->wall_ms, cmd);
 }
+
+const struct standing_job rebalance_job = {
+    .kind = kind,
+    .load = STANDING_FREE,
+    .fence = fence,
+    .make = make,
+    .fits = fits,
+    .next = next,
+};

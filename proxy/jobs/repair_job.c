@@ -1,103 +1,76 @@
 #include "proxy/jobs/repair_job.h"
 
-#include <string.h>
-
 #include "cluster/lag.h"
 #include "cluster/layout.h"
 #include "cluster/settings.h"
 #include "common/buf.h"
-#include "common/mem.h"
-#include "common/rng.h"
 
-bool repair_job_is(const struct job *job)
-{
-    return strcmp(job->kind, "repair") == 0;
-}
+static const char kind[] = "repair";
 
 /* --- the fence -------------------------------------------------------------------------------- */
 
-struct repair_fence repair_fence(const struct cluster_state *s)
+/* The smap's lagged and placed, and the greatest `raised` of buckets that are not filled. */
+static struct standing_fence fence(const struct cluster_state *s)
 {
-    struct repair_fence f = {.lagged = s->smap.lagged, .placed = s->smap.placed};
+    uint64_t raised = 0;
     for (size_t i = 0; i < s->bmd.count; i++) {
         const struct bucket *b = &s->bmd.buckets[i];
-        if (b->filled < b->props.copies && b->raised > f.raised)
-            f.raised = b->raised;
+        if (b->filled < b->props.copies && b->raised > raised)
+            raised = b->raised;
     }
-    return f;
+    return (struct standing_fence){{s->smap.lagged, s->smap.placed, raised}};
 }
 
-bool repair_fence_equal(const struct repair_fence *a, const struct repair_fence *b)
+static bool is_of(const struct job *job, const struct standing_fence *f)
 {
-    return a->lagged == b->lagged && a->placed == b->placed && a->raised == b->raised;
-}
-
-static uint64_t number_of(const struct job *job, const char *field)
-{
-    return (uint64_t)json_integer_value(json_object_get(job->spec, field));
-}
-
-static struct repair_fence fence_of(const struct job *job)
-{
-    return (struct repair_fence){.lagged = number_of(job, "lagged"),
-                                 .placed = number_of(job, "placed"),
-                                 .raised = number_of(job, "raised")};
+    return standing_is(job, kind) && standing_number(job, "lagged") == f->numbers[0] &&
+           standing_number(job, "placed") == f->numbers[1] &&
+           standing_number(job, "raised") == f->numbers[2];
 }
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static const struct job *unfinished(const struct cluster_state *s)
-{
-    for (size_t i = 0; i < s->jobs.count; i++) {
-        const struct job *job = s->jobs.jobs[i];
-        if (repair_job_is(job) && !job_ended(job->state))
-            return job;
-    }
-    return NULL;
-}
-
 /* The last one that was made for the present fence. */
 static const struct job *last_of_present(const struct cluster_state *s)
 {
-    const struct repair_fence now = repair_fence(s);
+    const struct standing_fence now = fence(s);
     const struct job *last = NULL;
     for (size_t i = 0; i < s->jobs.count; i++) {
-        const struct job *job = s->jobs.jobs[i];
-        if (!repair_job_is(job))
-            continue;
-        const struct repair_fence f = fence_of(job);
-        if (repair_fence_equal(&f, &now))
-            last = job;
+        if (is_of(s->jobs.jobs[i], &now))
+            last = s->jobs.jobs[i];
     }
     return last;
 }
 
-/* Those that answer; whom it goes without its description says. */
-static void add_targets(const struct cluster_state *s, struct job *job)
+/* Those that answer. */
+static bool takes(const struct node *n)
+{
+    return n->state == NODE_ACTIVE && node_is_present(n);
+}
+
+/* Whom it goes without. */
+static char *describe(const struct cluster_state *s)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     buf_printf(&text, "by map %llu", (unsigned long long)s->smap.version);
-    job->participants = xcalloc(s->smap.count, sizeof *job->participants);
     for (size_t i = 0; i < s->smap.count; i++) {
         const struct node *n = &s->smap.nodes[i];
-        if (n->role != NODE_TARGET)
+        if (n->role != NODE_TARGET || takes(n))
             continue;
-        if (n->state == NODE_ACTIVE && node_is_present(n))
-            job->participants[job->participant_count++] = xstrdup(n->id);
-        else if (n->state == NODE_UNREACHABLE)
+        if (n->state == NODE_UNREACHABLE)
             buf_printf(&text, "; without '%s', which does not answer and is awaited", n->id);
         else if (n->state == NODE_ACTIVE)
             buf_printf(&text, "; without '%s', which lacks mountpaths", n->id);
     }
-    job->description = buf_steal(&text);
+    return buf_steal(&text);
 }
 
 static int check_makes(const struct cluster_state *s, struct error *err)
 {
-    const struct job *job = unfinished(s);
-    if (job != NULL)
-        return error_set(err, E_JOB_STATE, "job '%s' is a repair that has not ended", job->id);
+    int code = standing_check_none(s, kind, err);
+    if (code != 0)
+        return code;
     if (!bmd_has_copies(&s->bmd))
         return error_set(err, E_INVALID, "no bucket keeps more than one copy");
     if (!layout_is_settled(&s->smap))
@@ -108,29 +81,26 @@ static int check_makes(const struct cluster_state *s, struct error *err)
     return 0;
 }
 
-int repair_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                    struct error *err)
+static int make(const struct cluster_state *s, int64_t wall_ms, struct job **out, struct error *err)
 {
-    char id[4 + 11];
     int code = check_makes(s, err);
     if (code != 0)
         return code;
-    const struct repair_fence f = repair_fence(s);
-    random_id("rpr-", id);
-    struct job *job = job_new(id, "repair");
-    job->state = JOB_QUEUED;
-    job->created_ms = wall_ms;
-    job->spec = json_pack("{s:I, s:I, s:I}", "lagged", (json_int_t)f.lagged, "placed",
-                          (json_int_t)f.placed, "raised", (json_int_t)f.raised);
-    job->plan = json_object();
-    add_targets(s, job);
+    const struct standing_fence f = fence(s);
+    struct job *job =
+        standing_new(kind, wall_ms,
+                     json_pack("{s:I, s:I, s:I}", "lagged", (json_int_t)f.numbers[0], "placed",
+                               (json_int_t)f.numbers[1], "raised", (json_int_t)f.numbers[2]));
+    job->description = describe(s);
+    standing_take(s, takes, job);
     *out = job;
     return 0;
 }
 
-int repair_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+static int fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    if (number_of(job, "lagged") == s->smap.lagged && number_of(job, "placed") == s->smap.placed)
+    if (standing_number(job, "lagged") == s->smap.lagged &&
+        standing_number(job, "placed") == s->smap.placed)
         return 0;
     return error_set(
         err, E_ABORTED,
@@ -149,10 +119,10 @@ static bool changes(const struct cluster_state *s, const struct command *cmd)
 /* What follows from all targets' having been through, under the present fence. */
 static bool close_next(const struct cluster_state *s, struct command *cmd)
 {
-    const struct repair_fence f = repair_fence(s);
-    cmd->lagged = f.lagged;
-    cmd->placed = f.placed;
-    cmd->raised = f.raised;
+    const struct standing_fence f = fence(s);
+    cmd->lagged = f.numbers[0];
+    cmd->placed = f.numbers[1];
+    cmd->raised = f.numbers[2];
     cmd->kind = CMD_LAG_DONE;
     if (changes(s, cmd))
         return true;
@@ -167,33 +137,32 @@ static bool is_needed(const struct cluster_state *s)
     return close_next(s, &done);
 }
 
-/* Not after one for this fence was aborted by hand; after a failed one when some time has passed.
- */
-static bool is_wanted(const struct cluster_state *s, const struct job *last, uint64_t stood_ms,
-                      int64_t wall_ms)
+static bool is_due(const struct cluster_state *s, const struct job *last,
+                   const struct standing_now *now)
 {
     struct cluster_settings settings;
     cluster_settings_get(&s->config, &settings);
-    if (!settings.repair || stood_ms < settings.repair_delay || !is_needed(s))
-        return false;
-    if (last == NULL || last->state != JOB_FAILED)
-        return last == NULL;
-    /* One that ended later than now did so by the clock of another primary. */
-    int64_t age_ms = wall_ms - last->ended_ms;
-    return age_ms < 0 || age_ms >= REPAIR_RETRY_MS;
+    return settings.repair && now->stood_ms >= settings.repair_delay && is_needed(s) &&
+           standing_may_follow(last, REPAIR_RETRY_MS, now->wall_ms);
 }
 
-bool repair_next(const struct cluster_state *s, uint64_t stood_ms, int64_t wall_ms,
-                 struct command *cmd)
+static bool next(const struct cluster_state *s, const struct standing_now *now, struct command *cmd)
 {
-    *cmd = (struct command){.wall_ms = wall_ms};
+    *cmd = (struct command){.wall_ms = now->wall_ms};
     const struct job *last = last_of_present(s);
     if (!bmd_has_copies(&s->bmd) || (last != NULL && last->state == JOB_FINISHED))
         return close_next(s, cmd);
     struct job *job;
-    if (!is_wanted(s, last, stood_ms, wall_ms) || repair_job_make(s, wall_ms, &job, NULL) != 0)
+    if (!is_due(s, last, now) || make(s, now->wall_ms, &job, NULL) != 0)
         return false;
-    *cmd =
-        (struct command){.kind = CMD_JOB_CREATE, .name = job->id, .job = job, .wall_ms = wall_ms};
-    return true;
+    return standing_create(job, now->wall_ms, cmd);
 }
+
+const struct standing_job repair_job = {
+    .kind = kind,
+    .load = STANDING_FREE,
+    .fence = fence,
+    .make = make,
+    .fits = fits,
+    .next = next,
+};

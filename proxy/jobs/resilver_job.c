@@ -3,22 +3,13 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/rng.h"
 
-bool resilver_job_is(const struct job *job)
-{
-    return strcmp(job->kind, "resilver") == 0;
-}
+static const char kind[] = "resilver";
 
 static bool is_of(const struct job *job, const char *target)
 {
-    return resilver_job_is(job) && job->participant_count == 1 &&
+    return standing_is(job, kind) && job->participant_count == 1 &&
            strcmp(job->participants[0], target) == 0;
-}
-
-static uint64_t generation_of(const struct job *job)
-{
-    return (uint64_t)json_integer_value(json_object_get(job->spec, "generation"));
 }
 
 bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint64_t generation,
@@ -30,7 +21,7 @@ bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint
             continue;
         if (!job_ended(job->state))
             return false;
-        if (generation_of(job) != generation)
+        if (standing_number(job, "generation") != generation)
             continue;
         /* One that ended later than now did so by the clock of another primary. */
         int64_t age_ms = wall_ms - job->ended_ms;
@@ -42,16 +33,31 @@ bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint
 
 struct job *resilver_job_make(const char *target, uint64_t generation, int64_t wall_ms)
 {
-    char id[4 + 11];
-    random_id("rsl-", id);
-    struct job *job = job_new(id, "resilver");
-    job->state = JOB_QUEUED;
+    struct job *job = standing_new(
+        kind, wall_ms,
+        json_pack("{s:s, s:I}", "target", target, "generation", (json_int_t)generation));
     job->description = xstrdup(target);
-    job->created_ms = wall_ms;
-    job->spec = json_pack("{s:s, s:I}", "target", target, "generation", (json_int_t)generation);
-    job->plan = json_object();
     job->participants = xcalloc(1, sizeof *job->participants);
     job->participants[0] = xstrdup(target);
     job->participant_count = 1;
     return job;
 }
+
+static bool next(const struct cluster_state *s, const struct standing_now *now, struct command *cmd)
+{
+    for (size_t i = 0; i < s->smap.count && now->unsettled != NULL; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        bool active = n->role == NODE_TARGET && n->state == NODE_ACTIVE;
+        uint64_t generation = active ? now->unsettled(now->ctx, n->id) : 0;
+        if (generation != 0 && resilver_job_wanted(s, n->id, generation, now->wall_ms))
+            return standing_create(resilver_job_make(n->id, generation, now->wall_ms), now->wall_ms,
+                                   cmd);
+    }
+    return false;
+}
+
+const struct standing_job resilver_job = {
+    .kind = kind,
+    .load = STANDING_COUNTS,
+    .next = next,
+};

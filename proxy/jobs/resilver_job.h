@@ -4,8 +4,7 @@
  * at random. */
 #pragma once
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "proxy/jobs/standing_job.h"
 
 enum { RESILVER_RETRY_MS = 30000 };
 
@@ -14,5 +13,5 @@ enum { RESILVER_RETRY_MS = 30000 };
 bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint64_t generation,
                          int64_t wall_ms);
 struct job *resilver_job_make(const char *target, uint64_t generation, int64_t wall_ms);
-/* Only its own target matters to it. */
-bool resilver_job_is(const struct job *job);
+/* Only its own target matters to it: it fits any map, and is not started by hand. */
+extern const struct standing_job resilver_job;

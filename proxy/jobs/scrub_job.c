@@ -1,23 +1,17 @@
 #include "proxy/jobs/scrub_job.h"
 
-#include <string.h>
-
 #include "cluster/settings.h"
 #include "common/buf.h"
 #include "common/mem.h"
-#include "common/rng.h"
 
-bool scrub_job_is(const struct job *job)
-{
-    return strcmp(job->kind, "scrub") == 0;
-}
+static const char kind[] = "scrub";
 
 static const struct job *last_of(const struct jobs *jobs)
 {
     const struct job *last = NULL;
     for (size_t i = 0; i < jobs->count; i++) {
         const struct job *job = jobs->jobs[i];
-        if (scrub_job_is(job) && (last == NULL || job->created_ms >= last->created_ms))
+        if (standing_is(job, kind) && (last == NULL || job->created_ms >= last->created_ms))
             last = job;
     }
     return last;
@@ -29,37 +23,31 @@ bool scrub_job_is_last(const struct jobs *jobs, const struct job *job)
 }
 
 /* Also those in maintenance, which have objects still. */
-static void add_targets(const struct cluster_state *s, struct job *job, struct buf *left_out)
+static bool takes(const struct node *n)
 {
-    job->participants = xcalloc(s->smap.count, sizeof *job->participants);
-    for (size_t i = 0; i < s->smap.count; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        if (n->role != NODE_TARGET)
-            continue;
-        if (n->state == NODE_UNREACHABLE)
-            buf_printf(left_out, "%s%s", left_out->len > 0 ? ", " : "without ", n->id);
-        else
-            job->participants[job->participant_count++] = xstrdup(n->id);
-    }
+    return n->state != NODE_UNREACHABLE;
 }
 
-int scrub_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                   struct error *err)
+static char *describe(const struct cluster_state *s)
 {
-    char id[4 + 11];
     _cleanup_(buf_done)
     struct buf left_out = BUF_INIT;
-    const struct job *last = last_of(&s->jobs);
-    if (last != NULL && !job_ended(last->state))
-        return error_set(err, E_JOB_STATE, "job '%s' is a scrub that has not ended", last->id);
-    random_id("scr-", id);
-    struct job *job = job_new(id, "scrub");
-    job->state = JOB_QUEUED;
-    job->created_ms = wall_ms;
-    job->spec = json_object();
-    job->plan = json_object();
-    add_targets(s, job, &left_out);
-    job->description = xstrdup(buf_str(&left_out));
+    for (size_t i = 0; i < s->smap.count; i++) {
+        const struct node *n = &s->smap.nodes[i];
+        if (n->role == NODE_TARGET && !takes(n))
+            buf_printf(&left_out, "%s%s", left_out.len > 0 ? ", " : "without ", n->id);
+    }
+    return xstrdup(buf_str(&left_out));
+}
+
+static int make(const struct cluster_state *s, int64_t wall_ms, struct job **out, struct error *err)
+{
+    int code = standing_check_none(s, kind, err);
+    if (code != 0)
+        return code;
+    struct job *job = standing_new(kind, wall_ms, json_object());
+    standing_take(s, takes, job);
+    job->description = describe(s);
     if (job->participant_count > 0) {
         *out = job;
         return 0;
@@ -68,14 +56,9 @@ int scrub_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **
     return error_set(err, E_NO_TARGETS, "the cluster has no target that answers");
 }
 
-int scrub_job_fits(const struct job *job, const struct cluster_state *s, struct error *err)
+static int fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    for (size_t i = 0; i < job->participant_count; i++) {
-        if (smap_node(&s->smap, job->participants[i]) == NULL)
-            return error_set(err, E_STALE_MAP, "target '%s' is gone; the next scrub is without it",
-                             job->participants[i]);
-    }
-    return 0;
+    return standing_check_targets(job, s, "the next scrub is without it", err);
 }
 
 static bool oldest_bucket(const struct cluster_state *s, int64_t *created_ms)
@@ -110,7 +93,8 @@ int64_t scrub_age_ms(const struct cluster_state *s, int64_t wall_ms)
     int64_t since_ms;
     for (size_t i = 0; i < s->jobs.count; i++) {
         const struct job *job = s->jobs.jobs[i];
-        bool counts = scrub_job_is(job) && (job->state == JOB_FINISHED || !job_ended(job->state));
+        bool counts =
+            standing_is(job, kind) && (job->state == JOB_FINISHED || !job_ended(job->state));
         if (counts && (newest == NULL || job->created_ms >= newest->created_ms))
             newest = job;
     }
@@ -121,14 +105,18 @@ int64_t scrub_age_ms(const struct cluster_state *s, int64_t wall_ms)
     return wall_ms > since_ms ? wall_ms - since_ms : 0;
 }
 
-bool scrub_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd)
+static bool next(const struct cluster_state *s, const struct standing_now *now, struct command *cmd)
 {
     struct job *job;
-    *cmd = (struct command){.wall_ms = wall_ms};
-    if (!is_due(s, wall_ms) || scrub_job_make(s, wall_ms, &job, NULL) != 0)
+    if (!is_due(s, now->wall_ms) || make(s, now->wall_ms, &job, NULL) != 0)
         return false;
-    cmd->kind = CMD_JOB_CREATE;
-    cmd->name = job->id;
-    cmd->job = job;
-    return true;
+    return standing_create(job, now->wall_ms, cmd);
 }
+
+const struct standing_job scrub_job = {
+    .kind = kind,
+    .load = STANDING_BESIDE,
+    .make = make,
+    .fits = fits,
+    .next = next,
+};

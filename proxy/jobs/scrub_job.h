@@ -7,20 +7,13 @@
  * job up, and the cluster may change meanwhile.  Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "cluster/command.h"
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "proxy/jobs/standing_job.h"
 
 enum { SCRUB_RETRY_MS = 600000 };
 
-bool scrub_job_is(const struct job *job);
-/* E_JOB_STATE while there is one; E_NO_TARGETS. */
-int scrub_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                   struct error *err);
-/* E_STALE_MAP where one of its targets has left the map: what the others have found stays. */
-int scrub_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);
-/* Shall one begin?  *cmd: the command, whose job is the caller's to unref. */
-bool scrub_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd);
+/* make(): E_NO_TARGETS.  fits(): E_STALE_MAP where one of its targets has left the map: what the
+ * others have found stays. */
+extern const struct standing_job scrub_job;
 /* The last one is not forgotten: the next one is due by it. */
 bool scrub_job_is_last(const struct jobs *jobs, const struct job *job);
 /* Since the last scrub began that has finished or is under way; without one, since the first bucket

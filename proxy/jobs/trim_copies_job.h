@@ -12,18 +12,10 @@
  * Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "cluster/command.h"
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "proxy/jobs/standing_job.h"
 
 enum { TRIM_RETRY_MS = 30000 };
 
-/* By hand, or because it is wanted.  E_INVALID where there is nothing to be removed; E_JOB_STATE
- * while there is such a job; E_NODE_STATE while it could not end. */
-int trim_copies_job_make(const struct cluster_state *s, int64_t wall_ms, struct job **out,
-                         struct error *err);
-/* E_ABORTED where its fence has moved. */
-int trim_copies_job_fits(const struct job *job, const struct cluster_state *s, struct error *err);
-/* What is next?  *cmd: a command to be committed, whose job, if it has one, is the caller's to
- * unref; or false. */
-bool trim_copies_next(const struct cluster_state *s, int64_t wall_ms, struct command *cmd);
+/* make(): E_INVALID where there is nothing to be removed; E_NODE_STATE while it could not end.
+ * fits(): E_ABORTED where its fence has moved. */
+extern const struct standing_job trim_copies_job;

@@ -8,24 +8,19 @@
 #include "net/client/client.h"
 #include "proxy/jobs/jobs.h"
 #include "proxy/primary/members.h"
-#include "proxy/jobs/trim_copies_job.h"
 #include "proxy/jobs/objects_job.h"
 #include "proxy/jobs/objects_view.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/jobs/rebalance_job.h"
-#include "proxy/jobs/repair_job.h"
-#include "proxy/jobs/resilver_job.h"
-#include "proxy/jobs/scrub_job.h"
 #include "proxy/jobs/sort_job.h"
+#include "proxy/jobs/standing_jobs.h"
+#include "xaction/kinds.h"
 
 struct job_glue {
     struct proxy *proxy;
     struct jobs_driver *driver;
     struct loop_timer *timer;
-    bool beginning;             /* a job that nobody asked for is being committed */
-    uint64_t placed, placed_ms; /* the owners, and when this primary first saw them */
-    struct repair_fence fence;  /* the same of what a repair is made for */
-    uint64_t fence_ms;
+    const struct standing_job *stepping; /* whose command is being committed, or NULL */
+    struct standing_clocks clocks;
     bool closed; /* asks no more: the client is being closed */
 };
 
@@ -108,153 +103,50 @@ static void glue_send(void *ctx, const struct node *target, enum controller_orde
     http_call_start(g->proxy->primary_client, &call, asked, a);
 }
 
-struct beginning {
-    struct job_glue *glue;
-    char *target;
-};
-
-static void resilver_begun(void *arg, const struct error *err)
+static uint64_t unsettled(void *ctx, const char *target)
 {
-    struct beginning *b = arg;
-    b->glue->beginning = false;
-    if (err != NULL)
-        log_warn("resilver not begun", lstr("node", b->target), lerr(err));
-    free(b->target);
-    free(b);
+    struct job_glue *g = ctx;
+    struct keepalive last;
+    return members_last(g->proxy, target, &last) ? last.resilver : 0;
 }
 
-static void begin_resilver(struct job_glue *g, const char *target, uint64_t generation)
+static void stepped(void *arg, const struct error *err)
 {
-    struct job *job = resilver_job_make(target, generation, clock_wall_ms());
-    const struct command cmd = {.kind = CMD_JOB_CREATE, .name = job->id, .job = job};
-    struct beginning *b = xcalloc(1, sizeof *b);
-    *b = (struct beginning){.glue = g, .target = xstrdup(target)};
-    g->beginning = true;
-    proxy_commit(g->proxy, &cmd, resilver_begun, b);
-    job_unref(job);
+    struct job_glue *g = arg;
+    if (err != NULL)
+        log_warn("standing job does not get on",
+                 lstr("kind", xaction_kind_find(g->stepping->kind)->shown), lerr(err));
+    g->stepping = NULL;
 }
 
 /* One at a tick. */
-static void begin_resilvers(struct job_glue *g)
+static void step(struct job_glue *g)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
-    for (size_t i = 0; i < s->smap.count && !g->beginning; i++) {
-        const struct node *n = &s->smap.nodes[i];
-        struct keepalive last;
-        if (n->role == NODE_TARGET && n->state == NODE_ACTIVE &&
-            members_last(g->proxy, n->id, &last) && last.resilver != 0 &&
-            resilver_job_wanted(s, n->id, last.resilver, clock_wall_ms()))
-            begin_resilver(g, n->id, last.resilver);
-    }
-}
-
-static void rebalance_stepped(void *arg, const struct error *err)
-{
-    struct job_glue *g = arg;
-    g->beginning = false;
-    if (err != NULL)
-        log_warn("rebalance does not get on", lerr(err));
-}
-
-static void step_rebalance(struct job_glue *g)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
+    struct standing_now now = {.wall_ms = clock_wall_ms(), .unsettled = unsettled, .ctx = g};
     uint64_t now_ms = clock_ms();
     struct command cmd;
-    if (g->placed_ms == 0 || g->placed != s->smap.placed) {
-        g->placed = s->smap.placed;
-        g->placed_ms = now_ms;
-    }
-    if (g->beginning || !rebalance_next(s, now_ms - g->placed_ms, clock_wall_ms(), &cmd))
+    standing_look(&g->clocks, s, now_ms);
+    if (g->stepping != NULL)
         return;
-    log_info("rebalance",
-             lstr("next", cmd.kind == CMD_JOB_CREATE   ? "begins"
-                          : cmd.kind == CMD_MOVES_DONE ? "is through"
-                                                       : "lets a node go"),
-             lstr("name", cmd.name != NULL ? cmd.name : ""), lu64("placed", s->smap.placed));
-    g->beginning = true;
-    proxy_commit(g->proxy, &cmd, rebalance_stepped, g);
-    job_unref((struct job *)cmd.job);
-}
-
-static void scrub_begun(void *arg, const struct error *err)
-{
-    struct job_glue *g = arg;
-    g->beginning = false;
-    if (err != NULL)
-        log_warn("scrub not begun", lerr(err));
-}
-
-static void step_scrub(struct job_glue *g)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
-    struct command cmd;
-    if (g->beginning || !scrub_next(s, clock_wall_ms(), &cmd))
+    const struct standing_job *kind = standing_next(&g->clocks, s, now_ms, &now, &cmd);
+    if (kind == NULL)
         return;
-    log_info("scrub begins", lstr("job", cmd.name));
-    g->beginning = true;
-    proxy_commit(g->proxy, &cmd, scrub_begun, g);
-    job_unref((struct job *)cmd.job);
-}
-
-static void repair_stepped(void *arg, const struct error *err)
-{
-    struct job_glue *g = arg;
-    g->beginning = false;
-    if (err != NULL)
-        log_warn("repair does not get on", lerr(err));
-}
-
-static void step_repair(struct job_glue *g)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
-    const struct repair_fence fence = repair_fence(s);
-    uint64_t now_ms = clock_ms();
-    struct command cmd;
-    if (g->fence_ms == 0 || !repair_fence_equal(&g->fence, &fence)) {
-        g->fence = fence;
-        g->fence_ms = now_ms;
-    }
-    if (g->beginning || !repair_next(s, now_ms - g->fence_ms, clock_wall_ms(), &cmd))
-        return;
-    log_info("repair", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
-             lu64("lagged", fence.lagged), lu64("placed", fence.placed),
-             lu64("raised", fence.raised));
-    g->beginning = true;
-    proxy_commit(g->proxy, &cmd, repair_stepped, g);
-    job_unref((struct job *)cmd.job);
-}
-
-static void trim_copies_stepped(void *arg, const struct error *err)
-{
-    struct job_glue *g = arg;
-    g->beginning = false;
-    if (err != NULL)
-        log_warn("trim_copies does not get on", lerr(err));
-}
-
-static void step_trim_copies(struct job_glue *g)
-{
-    _cleanup_state_ const struct cluster_state *s = state_current(g->proxy->state);
-    struct command cmd;
-    if (g->beginning || !trim_copies_next(s, clock_wall_ms(), &cmd))
-        return;
-    log_info("trim_copies", lstr("next", cmd.kind == CMD_JOB_CREATE ? "begins" : "is through"),
-             lstr("what", cmd.job != NULL ? cmd.job->description : ""),
-             lu64("bucket", cmd.fence.bucket_id));
-    g->beginning = true;
-    proxy_commit(g->proxy, &cmd, trim_copies_stepped, g);
+    log_info("standing job", lstr("kind", xaction_kind_find(kind->kind)->shown),
+             lstr("next", cmd.kind == CMD_JOB_CREATE    ? "begins"
+                          : cmd.kind == CMD_NODE_REMOVE ? "lets a node go"
+                                                        : "is through"),
+             lstr("name", cmd.name != NULL ? cmd.name : ""),
+             lstr("what", cmd.job != NULL ? cmd.job->description : ""));
+    g->stepping = kind;
+    proxy_commit(g->proxy, &cmd, stepped, g);
     job_unref((struct job *)cmd.job);
 }
 
 static void tick(void *arg)
 {
     struct job_glue *g = arg;
-    begin_resilvers(g);
-    step_rebalance(g);
-    step_repair(g);
-    step_trim_copies(g);
-    step_scrub(g);
+    step(g);
     jobs_driver_tick(g->driver);
 }
 
@@ -302,17 +194,16 @@ static int glue_fits(const struct job *job, const struct cluster_state *s, struc
         const char *kind;
         int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
     } kinds[] = {
-        {"sort", sort_job_fits},           {"delete", objects_job_fits},
-        {"copy", objects_job_fits},        {"prefetch", objects_job_fits},
-        {"evict", objects_job_fits},       {"download", objects_job_fits},
-        {"rebalance", rebalance_job_fits}, {"scrub", scrub_job_fits},
-        {"repair", repair_job_fits},       {"mirror", trim_copies_job_fits},
+        {"sort", sort_job_fits},     {"delete", objects_job_fits},
+        {"copy", objects_job_fits},  {"prefetch", objects_job_fits},
+        {"evict", objects_job_fits}, {"download", objects_job_fits},
     };
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
         if (strcmp(kinds[i].kind, job->kind) == 0)
             return kinds[i].fits(job, s, err);
     }
-    return 0;
+    const struct standing_job *standing = standing_job_find(job->kind);
+    return standing != NULL && standing->fits != NULL ? standing->fits(job, s, err) : 0;
 }
 
 static int glue_judge(const struct job *job, const json_t *reports, struct error *err)

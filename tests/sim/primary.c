@@ -326,7 +326,7 @@ static void env_commit(void *ctx, const struct command *cmd,
 
 static int env_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    return rebalance_job_is(job) ? rebalance_job_fits(job, s, err) : 0;
+    return standing_is(job, rebalance_job.kind) ? rebalance_job.fits(job, s, err) : 0;
 }
 
 static int64_t env_wall(void *ctx)
@@ -402,7 +402,10 @@ static void step_rebalance(struct proxy_sim *p, uint64_t now)
         p->placed_ms = now;
     }
     bool next = !p->rebalancing &&
-                rebalance_next(s, now - p->placed_ms, place_wall_ms(p->w, p->place), &cmd);
+                rebalance_job.next(s,
+                                   &(struct standing_now){.stood_ms = now - p->placed_ms,
+                                                          .wall_ms = place_wall_ms(p->w, p->place)},
+                                   &cmd);
     if (!next)
         return;
     struct job *job = (struct job *)cmd.job;
