@@ -41,6 +41,11 @@ static bool is_less(const struct object_held *a, const struct object_held *b)
     return a->rank != 0 && a->rank < b->rank;
 }
 
+bool copies_has(const struct object_held *held, const struct object_held *wanted)
+{
+    return held->found && !held->damaged && !is_less(held, wanted);
+}
+
 bool copies_contradict(const struct object_held *a, const struct object_held *b)
 {
     return a->found && b->found && !a->damaged && !b->damaged &&

@@ -52,5 +52,8 @@ struct copies_verdict {
 void copies_compare(const struct object_held *self, const struct object_held *others, size_t count,
                     struct copies_verdict *out, bool *lacks);
 
+/* Has it what is `wanted`, whole, or what stays where the two meet? */
+bool copies_has(const struct object_held *held, const struct object_held *wanted);
+
 /* Are they whole copies of one version whose lengths or checksums differ? */
 bool copies_contradict(const struct object_held *a, const struct object_held *b);

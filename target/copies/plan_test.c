@@ -187,6 +187,36 @@ static void test_a_damaged_copy_is_more_than_an_older_one(void **state)
     assert_int_equal(v.best, 0);
 }
 
+/* Of an owner, for who asks whether its own copy is needed there. */
+static void test_what_stays_is_had(void **state)
+{
+    (void)state;
+    struct object_held wanted = has(2), held = has(2);
+    wanted.size = held.size = 5;
+    wanted.rank = 7;
+    held.rank = 7;
+    assert_true(copies_has(&held, &wanted));
+    held.rank = 9; /* a former owner asks, with less rank: nobody would send it */
+    assert_true(copies_has(&held, &wanted));
+    held.rank = 5;
+    assert_false(copies_has(&held, &wanted));
+    held.rank = 5;
+    held.size = 6; /* another content, which stays, whatever the ranks */
+    assert_true(copies_has(&held, &wanted));
+    held.rank = 9;
+    held.size = 4;
+    assert_false(copies_has(&held, &wanted));
+    held.damaged = true;
+    held.size = 6;
+    assert_false(copies_has(&held, &wanted));
+    held = has(1);
+    assert_false(copies_has(&held, &wanted));
+    held = has(0);
+    assert_false(copies_has(&held, &wanted));
+    held = has(3);
+    assert_true(copies_has(&held, &wanted));
+}
+
 static void test_a_name_that_nobody_has(void **state)
 {
     (void)state;
@@ -211,6 +241,7 @@ int main(void)
         cmocka_unit_test(test_what_self_has_is_taken_where_it_is_as_good),
         cmocka_unit_test(test_a_damaged_copy_is_less_than_a_whole_one),
         cmocka_unit_test(test_a_damaged_copy_is_more_than_an_older_one),
+        cmocka_unit_test(test_what_stays_is_had),
         cmocka_unit_test(test_a_name_that_nobody_has),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

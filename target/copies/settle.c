@@ -15,6 +15,7 @@
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/copies/acting.h"
+#include "target/copies/plan.h"
 #include "target/disk/floor.h"
 #include "target/disk/life.h"
 #include "target/node/member.h"
@@ -30,7 +31,7 @@ enum {
     TICK_MS = 500,
     OLD_MS = 1000,                    /* until then a write is under way */
     BODY_MAX = SETTLE_AT_ONCE * 4096, /* a call's body is less … */
-    ITEM_TEXT_MAX = 160,              /* … of which an item takes so much beside its name … */
+    ITEM_TEXT_MAX = 400,              /* … of which an item takes so much beside its name … */
     NAME_BYTE_TEXT_MAX = 6,           /* … and so much for a byte of that: "\\u0001" */
 };
 
@@ -46,6 +47,15 @@ struct settler {
 
 /* --- asking ----------------------------------------------------------------------------------- */
 
+static void add_content(json_t *item, const struct unsettled_name *n)
+{
+    char hex[2 * CHECKSUM_MAX + 1];
+    checksum_hex(&n->checksum, hex);
+    json_object_set_new(item, "size", json_integer((json_int_t)n->size));
+    json_object_set_new(item, "checksum_type", json_string(checksum_name(n->checksum.type)));
+    json_object_set_new(item, "checksum", json_string(hex));
+}
+
 static json_t *list_of(const struct unsettled_name *const *names, size_t count)
 {
     char version[VERSION_TEXT_MAX];
@@ -56,6 +66,8 @@ static json_t *list_of(const struct unsettled_name *const *names, size_t count)
                                  "version", version_format(&n->version, version));
         if (n->rank != 0)
             json_object_set_new(item, "rank", json_integer((json_int_t)n->rank));
+        if (n->has_content)
+            add_content(item, n);
         json_array_append_new(list, item);
     }
     return list;
@@ -264,14 +276,19 @@ struct asked {
     size_t len;
 };
 
-static bool is_held(struct target *t, uint64_t bucket_id, const char *name, const struct version *v,
-                    uint64_t rank)
+/* By version, content and rank, as a comparison would decide (plan.h): what is not needed here is
+ * held. */
+static bool is_held(struct target *t, const struct unsettled_name *n, const char *name)
 {
     struct object_held held;
-    if (object_look(t->store, bucket_id, name, &held, NULL) != 0 || !held.found || held.damaged)
-        return false;
-    int than = version_compare(&held.version, v);
-    return than > 0 || (than == 0 && (rank == 0 || held.rank == rank));
+    const struct object_held wanted = {.found = true,
+                                       .visible = n->has_content,
+                                       .version = n->version,
+                                       .rank = n->rank,
+                                       .size = n->size,
+                                       .checksum = n->checksum};
+    return object_look(t->store, n->bucket_id, name, &held, NULL) == 0 &&
+           copies_has(&held, &wanted);
 }
 
 /* Has the acting owner it, or more, visible and not marked, which is looked at last: a comparison
@@ -281,13 +298,29 @@ static bool is_settled(struct target *t, const struct cluster_state *s, uint64_t
 {
     struct owners o;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
+    const struct unsettled_name wanted = {.bucket_id = bucket_id, .version = *v};
     if (b == NULL)
         return true;
     owners_of(s, b, name, &o);
     return o.acting != NULL && strcmp(o.acting->id, t->id) == 0 && o.awaited == NULL &&
-           copies_is_let_in(t, s) && !owners_must_compare(s, &o) &&
-           is_held(t, bucket_id, name, v, 0) &&
+           copies_is_let_in(t, s) && !owners_must_compare(s, &o) && is_held(t, &wanted, name) &&
            !unsettled_has(t->copies->unsettled, bucket_id, name);
+}
+
+/* Of an earlier build's question there is none. */
+static int parse_content(json_t *item, struct unsettled_name *out, struct error *err)
+{
+    const char *type = NULL, *hex = NULL;
+    enum checksum_type kind;
+    int code = json_get_str(item, "", "checksum_type", &type, err);
+    if (code != 0 || type == NULL)
+        return code;
+    if ((code = json_need_str(item, "", "checksum", &hex, err)) != 0 ||
+        (code = json_need_u64(item, "", "size", &out->size, err)) != 0 ||
+        (code = checksum_from_name(type, &kind, err)) != 0)
+        return code;
+    out->has_content = true;
+    return kind == CHECKSUM_NONE ? 0 : checksum_parse(kind, hex, &out->checksum, err);
 }
 
 static int parse_item(json_t *item, struct unsettled_name *out, const char **name,
@@ -303,6 +336,8 @@ static int parse_item(json_t *item, struct unsettled_name *out, const char **nam
         code = json_get_u64(item, "", "rank", &out->rank, err);
     if (code == 0)
         code = object_name_check(*name, strlen(*name), err);
+    if (code == 0)
+        code = parse_content(item, out, err);
     return code != 0 ? code : version_parse(version, &out->version, err);
 }
 
@@ -319,7 +354,7 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
         return 0;
     }
     if (a->question == SETTLE_IS_HELD)
-        *yes = is_held(a->target, n.bucket_id, name, &n.version, n.rank);
+        *yes = is_held(a->target, &n, name);
     else if (a->question == SETTLE_IS_SETTLED)
         *yes = is_settled(a->target, s, n.bucket_id, name, &n.version);
     if (!*yes && a->question != SETTLE_IS_HELD)
@@ -437,9 +472,9 @@ const struct http_route settle_routes[] = {
                       "copies are to be checked; loss: numbers that change when it has lost "
                       "something"},
          {"dfcv", "the sender's state version"}),
-     .body = "`[{\"bucket\": id, \"name\", \"version\", \"rank\"}, …]`; rank: a number of what "
-             "users see "
-             "beside the version, of which the greater stays",
+     .body = "`[{\"bucket\": id, \"name\", \"version\", \"rank\", \"size\", "
+             "\"checksum_type\", \"checksum\"}, …]`; rank: a number of what users see beside the "
+             "version, of which the greater stays",
      .reply = "200 `{\"settled\": [indices]}`, the others are seen to; or `{\"steps\", "
               "\"quarantine\"}`",
      .errors = "invalid_json invalid_argument not_ready"},

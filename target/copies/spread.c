@@ -88,6 +88,14 @@ static int collect(struct batch *b, struct mountpath *mp, struct error *err)
     return code;
 }
 
+static void take_content(struct unsettled_name *n, const struct object_held *held)
+{
+    n->rank = held->rank;
+    n->has_content = held->slices == 0 && !held->damaged;
+    n->size = held->size;
+    n->checksum = held->checksum;
+}
+
 /* Owners that have this version without something that users see (attr_rank.h) lack it, too.  The
  * index does not know it. */
 static void rank(struct batch *b)
@@ -98,7 +106,7 @@ static void rank(struct batch *b)
         if (it->visible &&
             object_look(b->spread->target->store, b->bucket_id, it->name.name, &held, NULL) == 0 &&
             held.found && version_compare(&held.version, &it->name.version) == 0)
-            it->name.rank = held.rank;
+            take_content(&it->name, &held);
     }
 }
 
@@ -343,8 +351,8 @@ static void set_aside(struct batch *b)
         if (it->over || !it->chosen)
             continue;
         it->aside = true;
-        it->name.rank =
-            0; /* the acting target may be of an earlier build, which does not know it */
+        it->name.rank = 0; /* the acting target may be of an earlier build, which knows neither */
+        it->name.has_content = false;
         b->brought += it->to_bring;
     }
 }

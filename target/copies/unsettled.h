@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/checksum.h"
 #include "common/cleanup.h"
 #include "target/format/version.h"
 
@@ -36,8 +37,12 @@ size_t unsettled_count(struct unsettled *u);
 struct unsettled_name {
     uint64_t bucket_id;
     struct version version;
-    uint64_t
-        rank;   /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h) */
+    /* 0, or settle_ask() asks for this version with at least this rank (attr_rank.h), … */
+    uint64_t rank;
+    /* … and of this content, or of that which stays (plan.h). */
+    bool has_content;
+    uint64_t size;
+    struct checksum_value checksum;
     char *name; /* the caller's to free */
 };
 /* At most `most` of those that were marked, or given by this, up to before_ms. */
