@@ -5,18 +5,20 @@
 #   ./quickstart.sh stop           end the cluster; its data stays for the next time
 #   ./quickstart.sh stop --purge   end it and remove its data
 #
-# Everything it makes is in build/ and in .dfc-cluster/ (or $DFC_CLUSTER_DIR).
+# Everything it makes is in build/ and in .dfc-cluster/ (or $DFC_CLUSTER_DIR). It builds nothing if
+# $DFC_BUILD names a build directory.
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 . deploy/local/packages.sh
 
 given_dir=${DFC_CLUSTER_DIR:-}
 export DFC_CLUSTER_DIR=${DFC_CLUSTER_DIR:-$PWD/.dfc-cluster}
-export DFC_BUILD=$PWD/build
+given_build=${DFC_BUILD:-}
+export DFC_BUILD=${DFC_BUILD:-$PWD/build}
 size=4M
 
 usage() {
-    sed -n '4,8s/^# \{0,3\}//p' "$0"
+    sed -n '4,9s/^# \{0,3\}//p' "$0"
     exit "$1"
 }
 
@@ -58,19 +60,20 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-# shellcheck disable=SC2086  # the list is words
-require_packages $build_packages
-
-say "building"
-configure_build build
-ninja -C build --quiet || fail "the build failed"
+if [ -z "$given_build" ]; then
+    # shellcheck disable=SC2086  # the list is words
+    require_packages $build_packages
+    say "building"
+    configure_build build
+    ninja -C build --quiet || fail "the build failed"
+fi
 
 say "starting 1 proxy and 3 targets with 2 mountpaths each"
 environment=$(deploy/local/cluster up --proxies 1 --targets 3 --mountpaths 2)
 while read -r variable; do
     export "${variable?}"
 done <<<"$environment"
-dfcctl=build/dfcctl
+dfcctl=$DFC_BUILD/dfcctl
 
 say "making a sample dataset of $size in $DFC_CLUSTER_DIR/sample"
 sample=$DFC_CLUSTER_DIR/sample/$size

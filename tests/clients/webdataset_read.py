@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""The real WebDataset reads as README says, and a target that is killed for 4 s does not end the epoch.
+"""The real WebDataset reads as README and docs/guide/sorting.md say, and a target that is killed for 4 s does not end the epoch.
 
-The programs are README's own, with this cluster's address.  Each sample is read when the test says so: a kill
+The programs are the pages' own, with this cluster's address.  Each sample is read when the test says so: a kill
 comes where it is meant to come.  Skipped where the package is not there and cannot be installed."""
 
 import io
 import os
 import random
+import re
 import subprocess
 import sys
 import tarfile
@@ -21,7 +22,7 @@ PACKAGE = "webdataset==1.0.2"
 AWAY_SECONDS = 4
 SHARDS, SAMPLES = 8, 12
 SMALL, LARGE = 40_000, 2_000_000  # of a sample; a shard of the quickstart has 512 KiB
-# Runs a program from README; print() says what it read, and waits for the test's word.
+# Runs a program from a page; print() says what it read, and waits for the test's word.
 STEPPED = """
 import sys
 def step(*words):
@@ -57,14 +58,19 @@ def python_with_webdataset(scratch):
     return python
 
 
-# --- README's programs ----------------------------------------------------------------------------
+# --- the pages' programs --------------------------------------------------------------------------
+
+PAGES = ("README.md", "docs/guide/sorting.md")
+BLOCK = re.compile(r"^```python\n(import webdataset.*?)^```$", re.M | re.S)
+
 
 def examples():
-    """The indented blocks of README that import webdataset, in order."""
-    with open(os.path.join(frame.ROOT, "README.md"), encoding="utf-8") as f:
-        blocks = f.read().split("\n\n")
-    found = ["\n".join(line[4:] for line in b.splitlines()) for b in blocks if b.startswith("    import webdataset")]
-    equal(len(found), 2, "programs of README that import webdataset")
+    """The blocks of the pages that import webdataset, in order."""
+    found = []
+    for page in PAGES:
+        with open(os.path.join(frame.ROOT, page), encoding="utf-8") as f:
+            found += BLOCK.findall(f.read())
+    equal(len(found), len(PAGES), f"programs of {' and '.join(PAGES)} that import webdataset")
     return found
 
 

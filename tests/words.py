@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""README and docs/guide/ are written for a reader in a hurry: short sentences, the words of the glossary.
+
+    words.py [-v] [FILE…]      these files, else README.md and docs/guide/; -v: the figures of each
+
+A sentence has at most LONGEST words, and those of a page AVERAGE on average.  A sentence ends with a full stop,
+a question mark, an exclamation mark, or its paragraph, list item or cell of a table; cells do not count for the
+average.  A piece of `code` and a link are as many words as a reader sees.  Code blocks are not looked at.
+INSTEAD has words that the glossary has others for."""
+
+import glob
+import os
+import re
+import sys
+
+ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+AVERAGE, LONGEST = 20, 35
+INSTEAD = {
+    "acting owner": "leader", "shall": "must, or may", "not to be": "cannot, or must not", "stranger": "client",
+    "that one": "the noun", "the other one": "the noun", "settle": "the verb for what is done",
+}
+
+FENCE = re.compile(r"^ *```")
+ITEM = re.compile(r"^ *(?:[-*]|\d+\.) +")
+COMMENT = re.compile(r"<!--.*?-->", re.S)
+LINK = re.compile(r"!?\[([^]]*)\]\([^)]*\)")
+END = re.compile(r"(?<=[.!?])[)\"*_]*(?:\s+|$)")
+ROW = re.compile(r"(?<!\\)\|")
+
+
+def units(text):
+    """(number of the line, text, is it a cell) of each paragraph, list item and cell."""
+    fenced, paragraph, first = False, [], 0
+    lines = COMMENT.sub(lambda m: "\n" * m[0].count("\n"), text).splitlines()
+    for number, line in enumerate([*lines, ""], 1):
+        fence = FENCE.match(line)
+        apart = fence or fenced or not line.strip() or line.startswith(("#", "|", "    ")) or ITEM.match(line)
+        if paragraph and apart:
+            yield first, " ".join(paragraph), False
+            paragraph = []
+        if fence:
+            fenced = not fenced
+        elif fenced or line.startswith(("    ", "#")) and not ITEM.match(line):
+            continue
+        elif line.startswith("|"):
+            yield from ((number, cell.strip(), True) for cell in ROW.split(line) if re.search(r"\w", cell))
+        elif line.strip():
+            if not paragraph:
+                first = number
+            paragraph.append(ITEM.sub("", line).strip())
+
+
+def words_of(sentence):
+    return len([w for w in sentence.split() if re.search(r"\w", w)])
+
+
+def sentences(text):
+    """(number of the line, sentence, is it of a cell)"""
+    for number, unit, cell in units(text):
+        for sentence in END.split(LINK.sub(r"\1", unit)):
+            if words_of(sentence):
+                yield number, sentence, cell
+
+
+def findings(text):
+    """(sentences about what is wrong, words of a sentence on average)"""
+    wrong, lengths = [], []
+    for number, sentence, cell in sentences(text):
+        count = words_of(sentence)
+        if not cell:
+            lengths.append(count)
+        if count > LONGEST:
+            wrong.append(f"{number}: {count} words: {sentence}")
+        prose = re.sub(r"`[^`]*`", "", sentence).lower()
+        wrong += [f"{number}: '{word}': write {better}" for word, better in INSTEAD.items()
+                  if re.search(rf"\b{word}\b", prose)]
+    average = sum(lengths) / len(lengths) if lengths else 0
+    if average > AVERAGE:
+        wrong.append(f"1: {average:.1f} words a sentence, {AVERAGE} at most")
+    return wrong, average
+
+
+def main(args):
+    paths = [a for a in args if a != "-v"] or [
+        os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
+    failed = False
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            wrong, average = findings(f.read())
+        name = os.path.relpath(path, ROOT)
+        for line in wrong:
+            print(f"{name}:{line}")
+        if "-v" in args:
+            print(f"{name}: {average:.1f} words a sentence")
+        failed = failed or bool(wrong)
+    print("some sentences are too long, or have other words" if failed else "the sentences are short enough")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
