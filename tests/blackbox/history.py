@@ -15,7 +15,7 @@ that no order explains, and what had been done to whom.
     DFC_METASTORE=etcd                              three proxies, one of which is elected
     DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
 
-What `copies: 1` does not promise is left out (docs/project/known-issues.md, "With one copy"): where owners change
+What `copies: 1` does not promise is left out (docs/project/known-issues.md, "Rebalance"): where owners change
 while a target that is away, cut off or stands still goes on by what it knew."""
 
 import collections
