@@ -205,9 +205,9 @@ DFC_API int dfc_get_sink(struct dfc_client *client, const char *bucket, const ch
 
 DFC_API int dfc_head(struct dfc_client *client, const char *bucket, const char *object,
                      struct dfc_object_info **info, struct dfc_error *err);
-/* What each target has of the object, as it is on its disk (docs/reference/http.md, "GET /v1/copies");
- * verify: each reads its bytes and compares them with their checksum.  *document is the caller's to
- * free. */
+/* What each target has of the object, as it is on its disk (docs/reference/http.md, "Copies of one
+ * object"); verify: each reads its bytes and compares them with their checksum. *document is the
+ * caller's to free. */
 DFC_API int dfc_object_copies(struct dfc_client *client, const char *bucket, const char *object,
                               bool verify, char **document, struct dfc_error *err);
 /* DFC_NOT_FOUND where there is none, unless an earlier try of this call may have removed it. */
@@ -270,8 +270,8 @@ DFC_API int dfc_bucket_list(struct dfc_client *client, char **document, struct d
 DFC_API int dfc_bucket_rename(struct dfc_client *client, const char *bucket, const char *new_name,
                               struct dfc_error *err);
 /* Jobs over the objects of a bucket.  value is a JSON object: "list", "template" or "prefix" say
- * which (docs/reference/http.md); a copy has "to", the bucket, and may have "prepend".  id must be freed with
- * dfc_free(). */
+ * which (docs/reference/jobs.md); a copy has "to", the bucket, and may have "prepend". id must be
+ * freed with dfc_free(). */
 DFC_API int dfc_bucket_delete_objects(struct dfc_client *client, const char *bucket,
                                       const char *value, char **id, struct dfc_error *err);
 DFC_API int dfc_bucket_copy_objects(struct dfc_client *client, const char *bucket,
@@ -304,13 +304,14 @@ DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const cha
 DFC_API int dfc_cluster_set(struct dfc_client *client, const char *name, const char *value,
                             char **document, struct dfc_error *err);
 
-/* A parameter of one running node (docs/operations.md has their names); it lasts until that ends.
- * document: all its parameters. */
+/* A parameter of one running node (docs/reference/parameters.md has their names); it lasts until
+ * that ends. document: all its parameters. */
 DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char *name,
                          const char *value, char **document, struct dfc_error *err);
 
-/* The cluster's documents as a whole (docs/reference/http.md, "Documents").  The copies that nodes have whom
- * the primary has refused, and which would be believed; cluster and node may be NULL. */
+/* The cluster's documents as a whole (docs/reference/http.md, "Administration"). The copies that
+ * nodes have whom the primary has refused, and which would be believed; cluster and node may be
+ * NULL. */
 DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster, const char *node,
                                  char **document, struct dfc_error *err);
 /* The documents with nothing left out, for a backup: dfc_cluster_show("state") cuts the queries of
@@ -321,8 +322,8 @@ DFC_API int dfc_documents_state(struct dfc_client *client, char **document, stru
 DFC_API int dfc_documents_act(struct dfc_client *client, const char *action, const char *value,
                               char **document, struct dfc_error *err);
 
-/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/reference/http.md); force: also where
- * what only this target has cannot be moved.  What is so already is fine. */
+/* action: "startmaintenance", "stopmaintenance", "decommission" (docs/reference/http-api.md);
+ * force: also where what only this target has cannot be moved. What is so already is fine. */
 DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char *action,
                          bool force, struct dfc_error *err);
 
@@ -330,15 +331,15 @@ DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char
  * a doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);
 
-/* action: "attach", "detach", "enable", "disable", "resilver" (docs/reference/http.md) of a target's
- * mountpath; path may be NULL for the last.  lost, with "detach": it is given up with every object
- * on it. document: the mountpaths afterwards. */
+/* action: "attach", "detach", "enable", "disable", "resilver" (docs/reference/http-api.md) of a
+ * target's mountpath; path may be NULL for the last. lost, with "detach": it is given up with
+ * every object on it. document: the mountpaths afterwards. */
 DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, const char *action,
                                const char *path, bool lost, char **document, struct dfc_error *err);
 
 /* A target's indexes, by which objects are listed: how they are, and having them rebuilt from the
- * files while it serves (docs/reference/http.md).  mountpath: its path or id, or NULL for all.  Returns at
- * once; document: the indexes, with "rebuilding" until it is done. */
+ * files while it serves (docs/reference/http-api.md). mountpath: its path or id, or NULL for all.
+ * Returns at once; document: the indexes, with "rebuilding" until it is done. */
 DFC_API int dfc_node_indexes(struct dfc_client *client, const char *node, char **document,
                              struct dfc_error *err);
 DFC_API int dfc_node_reindex(struct dfc_client *client, const char *node, const char *mountpath,

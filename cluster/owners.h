@@ -72,9 +72,9 @@ bool owners_is_good(const struct cluster_state *s, const struct bucket *b, const
 /* What it lacks in that bucket, as the map says it; LAG_NONE of one that is no owner. */
 enum node_lag owners_lag(const struct bucket *b, const struct owners *o, const char *id);
 /* Who may answer a read, the acting one first: it alone, or (`read_from: any`) each good owner,
- * too, but for what a write under way keeps from it, which it knows (docs/design/replication.md, "Any owner").
- * Not while a job makes objects of the bucket visible, which each owner does when it hears of that.
- * Room for OWNERS_MAX. */
+ * too, but for what a write under way keeps from it, which it knows (docs/design/replication.md,
+ * "Any owner"). Not while a job makes objects of the bucket visible, which each owner does when it
+ * hears of that. Room for OWNERS_MAX. */
 size_t owners_readers(const struct cluster_state *s, const struct bucket *b, const struct owners *o,
                       const struct node **out);
 /* Is it one of those that do not act? */

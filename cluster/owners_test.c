@@ -4,7 +4,8 @@
  * acknowledged, or ever seen, must never be gone, and what was deleted never be back.
  *
  * Who acts knows the map; each target knows the state that it heard of last, and has a lease or
- * not: by these it answers reads beside the one that acts (docs/design/replication.md, "Any owner"). */
+ * not: by these it answers reads beside the one that acts (docs/design/replication.md, "Any
+ * owner"). */
 #include "cluster/owners.h"
 
 #include <string.h>

@@ -3,8 +3,8 @@
 
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
                            dfcctl, http-api, parameters, metrics, errors, and the table of
-                           bucket properties in http.md; looks for dead links,
-                           and for parameters in docs/reference/http.md that no call has
+                           bucket properties in buckets.md; looks for dead links,
+                           and for parameters of calls there that no call has
 """
 
 import os
@@ -26,7 +26,8 @@ API = f"""# HTTP calls
 {GENERATED}
 
 Every call of this release. [http.md](http.md) has the conventions that all calls share, and
-[errors.md](errors.md) every error code. The errors that any call can give are not repeated here.
+[errors.md](errors.md) every error code, [buckets.md](buckets.md)
+the properties of buckets, [jobs.md](jobs.md) the background jobs. The errors that any call can give are not repeated here.
 A query parameter that a call does not list is refused.
 
 ## Proxies
@@ -91,11 +92,11 @@ def read(path):
 
 
 def with_bucket_properties(text):
-    """docs/reference/http.md with the table of cluster/bucket_props.def."""
+    """docs/reference/buckets.md with the table of cluster/bucket_props.def."""
     part = re.compile(r"(<!-- bucket properties -->\n).*?(<!-- end -->\n)", re.S)
     table = output_of("dfc-proxyd", "--bucket-props-markdown")
     if not part.search(text):
-        sys.exit("docs/reference/http.md: no place for the properties of buckets")
+        sys.exit("docs/reference/buckets.md: no place for the properties of buckets")
     return part.sub(lambda m: m.group(1) + table + m.group(2), text, count=1)
 
 
@@ -111,7 +112,7 @@ def generated():
         "parameters": both(PARAMETERS, "--params-markdown"),
         "metrics": METRICS.format(metrics=output_of("dfc-proxyd", "--metrics-markdown")),
         "errors": ERRORS.format(errors=output_of("dfc-proxyd", "--errors-markdown")),
-        "http": with_bucket_properties(read(os.path.join(REFERENCE, "http.md"))),
+        "buckets": with_bucket_properties(read(os.path.join(REFERENCE, "buckets.md"))),
     }
     return {os.path.join(REFERENCE, f"{name}.md"): text for name, text in pages.items()}
 
@@ -131,12 +132,13 @@ def dead_links():
 
 
 def unknown_parameters(api):
-    """What docs/reference/http.md has clients ask, and no call takes."""
+    """What pages of docs/reference/ have clients ask, and no call takes."""
     known = set(re.findall(r"`([a-z_]+)`=", api))
-    for code in CODE.findall(read(os.path.join(REFERENCE, "http.md"))):
-        if "://" not in code:
-            yield from (f"docs/reference/http.md: no call has the parameter of `{code}`"
-                        for name in ASKED.findall(code) if name not in known)
+    for page in ("http", "buckets", "jobs", "sort-spec"):
+        for code in CODE.findall(read(os.path.join(REFERENCE, f"{page}.md"))):
+            if "://" not in code:
+                yield from (f"docs/reference/{page}.md: no call has the parameter of `{code}`"
+                            for name in ASKED.findall(code) if name not in known)
 
 
 def main(args):

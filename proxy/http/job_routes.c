@@ -290,7 +290,7 @@ const struct http_route job_routes[] = {
                    "external key map (docs/reference/sort-spec.md), without intervals, of "
                    "256 bytes"}),
      .body = "",
-     .reply = "the document (docs/reference/http.md), or `{\"jobs\": [document, …]}`",
+     .reply = "the document (docs/reference/jobs.md), or `{\"jobs\": [document, …]}`",
      .errors = "job_not_found invalid_argument"},
     {.name = "sort_abort",
      .method = HTTP_DELETE,
@@ -346,7 +346,7 @@ const struct http_route job_routes[] = {
      .begin = job_get_begin,
      .summary = "One job's document.",
      .body = "",
-     .reply = "the document (docs/reference/http.md)",
+     .reply = "the document (docs/reference/jobs.md)",
      .errors = "job_not_found"},
     {.name = "job_abort",
      .method = HTTP_DELETE,

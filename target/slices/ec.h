@@ -1,4 +1,4 @@
-/* Objects in slices (docs in ec/README.md): what their writes, reads and cleaning up share on a
+/* Objects in slices (docs/design/erasure-coding.md): what their writes, reads and cleaning up share on a
  * target.
  *
  *   ec_manifest  what the name holds                ec_plan    which target has what: pure
