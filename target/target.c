@@ -56,7 +56,7 @@
 #include "target/store/renames.h"
 #include "target/sort/host.h"
 #include "target/jobs/rebalance_job.h"
-#include "target/jobs/mirror_job.h"
+#include "target/jobs/trim_copies_job.h"
 #include "target/jobs/repair_job.h"
 #include "target/jobs/resilver_job.h"
 #include "target/copies/settle.h"
@@ -82,9 +82,9 @@ const struct http_route *const target_routes[] = {
     ec_mend_routes, copy_shown_routes,  NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction,     &delete_xaction,  &copy_xaction,   &prefetch_xaction, &evict_xaction,
-    &download_xaction, &cleanup_xaction, &lru_xaction,    &resilver_xaction, &rebalance_xaction,
-    &validate_xaction, &scrub_xaction,   &repair_xaction, &mirror_xaction,   NULL};
+    &sort_xaction,     &delete_xaction,  &copy_xaction,   &prefetch_xaction,    &evict_xaction,
+    &download_xaction, &cleanup_xaction, &lru_xaction,    &resilver_xaction,    &rebalance_xaction,
+    &validate_xaction, &scrub_xaction,   &repair_xaction, &trim_copies_xaction, NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

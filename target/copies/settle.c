@@ -362,7 +362,7 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
     return 0;
 }
 
-/* What is said to be held is so under the sender's state: copies are removed for it (mirror.h). */
+/* What is said to be held is so under the sender's state: copies are removed for it (trim_copies.h). */
 static int check_not_behind(const struct asked *a, struct error *err)
 {
     bool ahead = false;

@@ -104,7 +104,7 @@ def test_a_target_and_the_primary_die_in_the_middle(c):
     create(c, "killed", 3)
     fill(c, "killed", NAMES)
     c.stop("t2")
-    c.start("t2", "--arg=--faults=mirror.remove=kill@3")
+    c.start("t2", "--arg=--faults=trim_copies.remove=kill@3")
     c.wait_node("t2", "active")
     wait_repaired(c)
     load = Load(c, "killed", clients=3)
@@ -145,7 +145,7 @@ def test_raised_again_before_the_others_are_removed(c):
     create(c, "again", 3)
     fill(c, "again", NAMES)
     c.stop("t3")
-    c.start("t3", "--arg=--faults=mirror.remove=EIO")
+    c.start("t3", "--arg=--faults=trim_copies.remove=EIO")
     c.wait_node("t3", "active")
     wait_repaired(c)
     known = {j["id"] for j in mirrors(c)}

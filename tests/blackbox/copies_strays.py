@@ -92,7 +92,7 @@ def test_what_is_said_by_an_old_map_does_not_count(c):
 
 def test_one_that_joins_leaves_them_to_the_job(c):
     fill(c, "more")
-    again(c, "t2", "mirror.remove=EIO")
+    again(c, "t2", "trim_copies.remove=EIO")
     set_copies(c, "more", 1)
     wait_failed(c, "were not removed")
     strays = strays_at(c, "t2", "more")

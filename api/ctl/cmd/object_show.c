@@ -24,7 +24,7 @@ static bool is_at(json_t *doc, const char *field)
 
 static const char *part_of(json_t *copy)
 {
-    return is_at(copy, "acting") ? "acts" : is_at(copy, "owner") ? "owner" : "-";
+    return is_at(copy, "acting") ? "leader" : is_at(copy, "owner") ? "owner" : "-";
 }
 
 static const char *what_is_there(json_t *copy)

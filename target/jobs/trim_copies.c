@@ -1,4 +1,4 @@
-#include "target/jobs/mirror.h"
+#include "target/jobs/trim_copies.h"
 
 #include "common/fault.h"
 #include "common/log.h"
@@ -7,11 +7,11 @@
 
 static int check_map(void *ctx, const struct cluster_state *s, struct error *err)
 {
-    const struct mirror *m = ctx;
+    const struct trim_copies *m = ctx;
     return lower_check_fence(s, &m->fence, err);
 }
 
-static int check_still(const struct mirror *m, struct error *err)
+static int check_still(const struct trim_copies *m, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
     if (m->stop->wanted)
@@ -19,7 +19,7 @@ static int check_still(const struct mirror *m, struct error *err)
     return check_map((void *)m, s, err);
 }
 
-static int look(const struct mirror *m, uint64_t bucket_id, const char *name,
+static int look(const struct trim_copies *m, uint64_t bucket_id, const char *name,
                 struct object_held *held, struct error *err)
 {
     int code = object_look(m->target->store, bucket_id, name, held, err);
@@ -28,11 +28,11 @@ static int look(const struct mirror *m, uint64_t bucket_id, const char *name,
     return code;
 }
 
-static int drop(const struct mirror *m, uint64_t bucket_id, const char *name,
+static int drop(const struct trim_copies *m, uint64_t bucket_id, const char *name,
                 const struct version *v, struct error *err)
 {
     struct object_held left;
-    int errnum = fault_errno("mirror.remove");
+    int errnum = fault_errno("trim_copies.remove");
     if (errnum != 0)
         return error_errno(err, errnum, "remove '%s'", name);
     int code = object_drop(m->target->store, bucket_id, name, v, err);
@@ -45,7 +45,7 @@ static int drop(const struct mirror *m, uint64_t bucket_id, const char *name,
 
 static void strange(void *ctx, uint64_t bucket_id, const char *name, const struct version *v)
 {
-    const struct mirror *m = ctx;
+    const struct trim_copies *m = ctx;
     struct object_held held;
     struct error err = ERROR_INIT;
     if (check_still(m, &err) != 0) { /* what the owners have said is overtaken */
@@ -66,7 +66,7 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     job_tally_fail(m->tally, name, &err);
 }
 
-int mirror_run(const struct mirror *m, struct error *err)
+int trim_copies_run(const struct trim_copies *m, struct error *err)
 {
     struct target *t = m->target;
     struct job_pace pace;

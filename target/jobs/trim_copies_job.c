@@ -1,11 +1,11 @@
-#include "target/jobs/mirror_job.h"
+#include "target/jobs/trim_copies_job.h"
 
 #include "common/mem.h"
-#include "target/jobs/mirror.h"
+#include "target/jobs/trim_copies.h"
 #include "target/jobs/tally_job.h"
 #include "target/node/target.h"
 
-struct mirror_job {
+struct trim_copies_job {
     struct tally_job base;
     struct lower_fence fence;
 };
@@ -15,7 +15,7 @@ static int job_open(void *host, const struct job *job, void **self, struct error
     struct lower_fence fence;
     if (lower_fence_from_json(job->spec, &fence, err) != 0)
         return error_wrap(err, "job '%s'", job->id);
-    struct mirror_job *made = xcalloc(1, sizeof *made);
+    struct trim_copies_job *made = xcalloc(1, sizeof *made);
     made->fence = fence;
     tally_job_init(&made->base, host, "removed");
     *self = made;
@@ -24,11 +24,11 @@ static int job_open(void *host, const struct job *job, void **self, struct error
 
 static int job_run(void *self, struct error *err)
 {
-    struct mirror_job *m = self;
-    const struct mirror run = {
+    struct trim_copies_job *m = self;
+    const struct trim_copies run = {
         .target = m->base.target, .fence = m->fence, .stop = &m->base.stop, .tally = m->base.tally};
-    return mirror_run(&run, err);
+    return trim_copies_run(&run, err);
 }
 
-const struct xaction_ops mirror_xaction =
+const struct xaction_ops trim_copies_xaction =
     XACTION_WORK("mirror", job_open, job_run, tally_job_stop, tally_job_status, tally_job_free);

@@ -11,7 +11,7 @@
 
 struct target;
 
-struct mirror {
+struct trim_copies {
     struct target *target;
     struct lower_fence fence;
     struct job_stop *stop;
@@ -19,4 +19,4 @@ struct mirror {
 };
 
 /* 0: nothing is left here of what the bucket had more. */
-int mirror_run(const struct mirror *m, struct error *err);
+int trim_copies_run(const struct trim_copies *m, struct error *err);
