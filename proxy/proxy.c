@@ -33,7 +33,7 @@
 #include "proxy/primary/publish.h"
 #include "proxy/primary/relay_waits.h"
 #include "proxy/primary/state_file.h"
-#include "proxy/primary/strangers.h"
+#include "proxy/primary/refused_nodes.h"
 
 /* Relays have a limit of their own: one that waits for the end of others would seem to stall. */
 enum { DIR_MODE = 0700 };
@@ -116,7 +116,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->started_fd = eventfd(0, EFD_CLOEXEC);
     assert(p->started_fd >= 0);
     random_id("", p->boot);
-    p->strangers = strangers_new();
+    p->refused_nodes = refused_nodes_new();
     *out = p;
     return 0;
 }
@@ -517,7 +517,7 @@ void proxy_free(struct proxy *p)
     if (p->lock_fd >= 0)
         close(p->lock_fd);
     close(p->started_fd);
-    strangers_free(p->strangers);
+    refused_nodes_free(p->refused_nodes);
     free(p->public_url);
     free(p->control_url);
     free(p->state_path);

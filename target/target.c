@@ -38,7 +38,7 @@
 #include "target/format/ec_manifest.h"
 #include "target/slices/mend.h"
 #include "target/slices/slices.h"
-#include "target/disk/entry.h"
+#include "target/disk/boot_id.h"
 #include "target/disk/health.h"
 #include "target/copies/hidden.h"
 #include "target/disk/job_files.h"
@@ -312,7 +312,7 @@ static int start_state(struct target *t, struct error *err)
     const struct keeper_hooks hooks = {.ctx = t, .changed = state_changed};
     int code = keeper_new(t->mountpaths, t->id, &hooks, &t->keeper, &t->state, err);
     if (code == 0 && !keeper_has_state(t->keeper))
-        entry_boot(t->mountpaths, t->boot);
+        boot_id_of(t->mountpaths, t->boot);
     return code;
 }
 

@@ -9,7 +9,7 @@
 #include "proxy/primary/follower.h"
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/primary/strangers.h"
+#include "proxy/primary/refused_nodes.h"
 
 static void reply_state(struct http_request *req)
 {
@@ -59,8 +59,8 @@ static int note_refused(struct proxy *p, const struct node *n, const struct node
     if (code == E_STALE_MAP)
         complain(p, n->id, err);
     if (code == E_STALE_MAP || code == E_WRONG_CLUSTER)
-        strangers_note(p->strangers, n->id, n->control_url, past->cluster, past->term,
-                       past->version, clock_ms());
+        refused_nodes_note(p->refused_nodes, n->id, n->control_url, past->cluster, past->term,
+                           past->version, clock_ms());
     return code;
 }
 

@@ -42,7 +42,7 @@ struct overtaken;
 struct pool;
 struct publisher;
 struct relay_waits;
-struct strangers;
+struct refused_nodes;
 
 struct proxy {
     struct proxy_params params;
@@ -55,8 +55,8 @@ struct proxy {
     char *state_path;            /* of one that is or may be a gateway: the last state it saw */
     struct metastore *metastore; /* NULL at a gateway of an embedded one */
     struct committer *committer;
-    struct pool *overhaul;       /* one thread: work on the documents as a whole, which waits */
-    struct strangers *strangers; /* nodes that this primary has refused, for recovery */
+    struct pool *overhaul; /* one thread: work on the documents as a whole, which waits */
+    struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
     struct loop *loop;          /* the control loop */

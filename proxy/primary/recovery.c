@@ -11,7 +11,7 @@
 #include "net/client/client.h"
 #include "proxy/primary/primary.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/primary/strangers.h"
+#include "proxy/primary/refused_nodes.h"
 
 enum { HEARD_WITHIN_MS = 10 * 60 * 1000, NEW_WITHIN_MS = 60 * 1000 };
 
@@ -32,7 +32,7 @@ int recovery_check_new(struct proxy *p, struct error *err)
     if (now->bmd.count > 0 || has_targets(&now->smap))
         return 0;
     _cleanup_free_ struct stranger *list = NULL;
-    size_t count = strangers_list(p->strangers, clock_ms(), NEW_WITHIN_MS, &list);
+    size_t count = refused_nodes_list(p->refused_nodes, clock_ms(), NEW_WITHIN_MS, &list);
     for (size_t i = 0; i < count; i++) {
         if (strcmp(list[i].cluster, now->cluster_id) != 0)
             return error_set(err, E_WRONG_CLUSTER,
@@ -47,7 +47,7 @@ int recovery_check_new(struct proxy *p, struct error *err)
 size_t recovery_refused(struct proxy *p)
 {
     _cleanup_free_ struct stranger *list = NULL;
-    return strangers_list(p->strangers, clock_ms(), HEARD_WITHIN_MS, &list);
+    return refused_nodes_list(p->refused_nodes, clock_ms(), HEARD_WITHIN_MS, &list);
 }
 
 /* --- the copies ------------------------------------------------------------------------------- */
@@ -94,7 +94,7 @@ static int fetch(struct proxy *p, const struct stranger *node, struct cluster_st
 
 static void fetch_copies(struct proxy *p, struct copies *c)
 {
-    c->count = strangers_list(p->strangers, clock_ms(), HEARD_WITHIN_MS, &c->nodes);
+    c->count = refused_nodes_list(p->refused_nodes, clock_ms(), HEARD_WITHIN_MS, &c->nodes);
     c->copies = xcalloc(c->count, sizeof c->copies[0]);
     c->errors = xcalloc(c->count, sizeof c->errors[0]);
     for (size_t i = 0; i < c->count; i++) {
@@ -216,7 +216,7 @@ static int adopt(struct proxy *p, const struct cluster_state *s, struct error *e
     if (r == 0) {
         log_warn("recovered from a node's copy", lstr("cluster", s->cluster_id),
                  lu64("term", s->term), lu64("version", s->version));
-        strangers_forget(p->strangers);
+        refused_nodes_forget(p->refused_nodes);
         return 0;
     }
     log_error("not recovered, and no primary any more: start this proxy again", lerr(err));

@@ -2,7 +2,7 @@
  * documents that the nodes have kept.
  *
  *   nodes that were refused ──▶ their copies ──▶ the one to believe ──▶ shown, or adopted
- *   (proxy/primary/strangers.h)                          (recovery_plan.h)
+ *   (proxy/primary/refused_nodes.h)                          (recovery_plan.h)
  *
  * To adopt: fence the commits, end being the primary, move the metastore's directory aside
  * (metastore.lost-…), begin upon the copy in a new one, in a new epoch.  After a crash in between

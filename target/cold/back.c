@@ -11,7 +11,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/thread.h"
-#include "target/cold/back_seen.h"
+#include "target/cold/scan_stamp.h"
 #include "target/cold/back_upload.h"
 #include "target/cold/backlog.h"
 #include "target/node/call.h"
@@ -39,7 +39,7 @@ struct back {
     bool looking;        /* through the indexes, just now */
     bool looks;          /* they are to be looked through … */
     uint64_t look_at_ms; /* … not before */
-    struct back_seen seen;
+    struct scan_stamp seen;
 };
 
 /* --- looking through the indexes -------------------------------------------------------------- */
@@ -99,11 +99,11 @@ static int look(struct back *k, struct error *err)
     return first;
 }
 
-static struct back_seen see(const struct target *t)
+static struct scan_stamp see(const struct target *t)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
-    return back_seen_of(s, set->roster->generation, set->settled);
+    return scan_stamp_of(s, set->roster->generation, set->settled);
 }
 
 /* --- uploading -------------------------------------------------------------------------------- */
@@ -182,9 +182,9 @@ static void look_where_due(struct back *k)
 {
     struct error err = ERROR_INIT;
     pthread_mutex_unlock(&k->lock);
-    struct back_seen now = see(k->target);
+    struct scan_stamp now = see(k->target);
     pthread_mutex_lock(&k->lock);
-    if (!back_seen_is_same(&now, &k->seen) || backlog_has_room(k->backlog))
+    if (!scan_stamp_is_same(&now, &k->seen) || backlog_has_room(k->backlog))
         k->looks = true;
     k->seen = now;
     if (!k->looks || clock_ms() < k->look_at_ms)

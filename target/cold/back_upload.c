@@ -12,7 +12,7 @@
 #include "target/cold/internal.h"
 #include "target/copies/earlier.h"
 #include "target/copies/object_copy.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 struct work {
     struct target *target;
@@ -171,7 +171,7 @@ static int upload(struct work *w, const struct cluster_state *s, struct error *e
     struct target *t = w->target;
     if (!t->object_env.owns(t->object_env.ctx, w->bucket->id, w->name))
         return 0; /* it is moved to who does, and goes from there */
-    if (turns_busy(t->cold->turns, w->bucket->id, w->name))
+    if (name_queue_busy(t->cold->turns, w->bucket->id, w->name))
         return error_set(err, E_NOT_READY, "'%s' is being written through to its backend", w->name);
     int code = check_reachable(w, s, err);
     if (code != 0)

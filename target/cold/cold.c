@@ -15,8 +15,8 @@
 #include "target/backend/google_token.h"
 #include "target/cold/list_pages.h"
 #include "target/node/miss.h"
-#include "target/store/turns.h"
 #include "target/node/thread_classes.h"
+#include "target/store/name_queue.h"
 
 enum { QUEUE_MAX = 65536, HURRY_MS = 2000, CONNECTIONS_PER_HOST = 256 };
 
@@ -206,7 +206,7 @@ int cold_new(struct target *t, struct cold **out, struct error *err)
     if (code == 0)
         code = thread_class_new(THREADS_WRITER, p, &c->writers, err);
     if (code == 0)
-        c->turns = turns_new(c->writers, QUEUE_MAX);
+        c->turns = name_queue_new(c->writers, QUEUE_MAX);
     if (code == 0)
         code = loop_new("backend", &c->loop, err);
     if (code == 0)
@@ -246,7 +246,7 @@ void cold_free(struct cold *c)
     threads_free(&c->fetchers);
     threads_free(&c->rangers);
     threads_free(&c->askers);
-    turns_free(c->turns);
+    name_queue_free(c->turns);
     list_pages_free(c->pages);
     http_client_free(c->client);
     http_client_free(c->asker);

@@ -20,7 +20,7 @@
 #include "target/cold/ranges.h"
 #include "target/copies/copies.h"
 #include "target/node/miss.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 struct waiter {
     struct object_call *call;
@@ -246,7 +246,7 @@ static int check_overtaken(void *ctx, const struct attr *current, struct error *
     if (has_other_owners(f))
         return error_set(err, E_PRECONDITION, "the owners have changed since '%s' was asked for",
                          f->name);
-    if (!atomic_load(&f->overtaken) && !turns_busy(f->cold->turns, f->bucket_id, f->name))
+    if (!atomic_load(&f->overtaken) && !name_queue_busy(f->cold->turns, f->bucket_id, f->name))
         return 0;
     return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
 }

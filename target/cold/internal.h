@@ -43,7 +43,7 @@ struct cold {
     struct cold_threads rangers;  /* the same, for the fetchers' own (cold/ranges.h) */
     atomic_uint_fast64_t range_memory;
     struct pool *writers;     /* each runs the writes to one name (cold/write.c) */
-    struct turns *turns;      /* of the writers */
+    struct name_queue *turns; /* of the writers */
     struct list_pages *pages; /* of lists, for jobs (cold/list.c) */
     pthread_mutex_t lock;     /* of what follows */
     pthread_cond_t changed;

@@ -11,7 +11,7 @@
 #include "target/copies/earlier.h"
 #include "target/copies/object_copy.h"
 #include "target/cold/rename_rule.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 enum { BODY_MAX = 16 << 10 };
 
@@ -76,8 +76,8 @@ static void serve_copy(struct object_call *call)
     struct source *src = call->rename.source;
     int code = bucket_refuse_write(call->bucket, "rename", &err);
     if (code == 0)
-        code = turns_enter(call->target->cold->turns, call->bucket->id, call->name, copy_run, src,
-                           &err);
+        code = name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, copy_run,
+                                src, &err);
     if (code != 0)
         object_call_fail(call, "copy to", &err);
 }
@@ -231,8 +231,8 @@ static int delete_old(struct object_call *call, const struct backend_facts *fact
 {
     struct deletion d = {.call = call, .etag = facts->etag, .watch = watch, .err = ERROR_INIT};
     sem_init(&d.over, 0, 0);
-    int code =
-        turns_enter(call->target->cold->turns, call->bucket->id, call->name, delete_run, &d, err);
+    int code = name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, delete_run,
+                                &d, err);
     while (code == 0 && sem_wait(&d.over) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&d.over);
@@ -287,7 +287,7 @@ static int rename_watched(struct object_call *call, const struct cold_watch *wat
 
 int cold_await_writes(const struct object_call *call, struct error *err)
 {
-    return turns_await(call->target->cold->turns, call->bucket->id, call->name, err);
+    return name_queue_await(call->target->cold->turns, call->bucket->id, call->name, err);
 }
 
 int cold_rename(struct object_call *call, struct error *err)

@@ -25,7 +25,7 @@
 #include "target/cold/back.h"
 #include "target/backend/upload.h"
 #include "target/node/reply.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 struct cold_write {
     struct object_call *call;
@@ -270,7 +270,8 @@ static void submit(struct object_call *call, struct object_put *put, void (*run)
     struct error err = ERROR_INIT;
     struct cold_write *w = xcalloc(1, sizeof *w);
     *w = (struct cold_write){.call = call, .put = put};
-    if (turns_enter(call->target->cold->turns, call->bucket->id, call->name, run, w, &err) == 0)
+    if (name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, run, w, &err) ==
+        0)
         return;
     free(w);
     object_put_abort(put);

@@ -9,7 +9,7 @@
 #include "target/copies/settlings.h"
 #include "target/copies/staged.h"
 #include "target/node/target.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 #include "target/copies/unsettled.h"
 #include "target/node/thread_classes.h"
 
@@ -45,7 +45,7 @@ int copies_new(struct target *t, struct copies **out, struct error *err)
     int code = thread_class_new(THREADS_COPIES, &t->params, &c->pool, err);
     if (code != 0)
         return code;
-    c->turns = turns_new(c->pool, TURNS_MAX);
+    c->turns = name_queue_new(c->pool, TURNS_MAX);
     c->settlings = settlings_new(c->turns, settlings_at_once(t), SETTLINGS_MAX, settle_now, t);
     code = settler_new(t, &c->settler, err);
     return code != 0 ? code : mender_new(t, &c->mender, err);
@@ -64,7 +64,7 @@ void copies_free(struct copies *c)
     mender_free(c->mender);
     pool_free(c->pool);
     settlings_free(c->settlings);
-    turns_free(c->turns);
+    name_queue_free(c->turns);
     staged_free(c->staged);
     unsettled_free(c->unsettled);
     job_stop_done(&c->stop);

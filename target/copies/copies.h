@@ -40,13 +40,13 @@ struct settler;
 struct settlings;
 struct staged;
 struct target;
-struct turns;
+struct name_queue;
 struct unsettled;
 
 struct copies {
     struct target *target;
     struct pool *pool;
-    struct turns *turns;
+    struct name_queue *turns;
     struct settlings *settlings;
     struct unsettled *unsettled;
     struct staged *staged;

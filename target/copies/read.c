@@ -14,7 +14,7 @@
 #include "target/copies/mend.h"
 #include "target/node/target.h"
 #include "target/copies/through.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 #include "target/copies/unsettled.h"
 
 static bool is_settled(const struct target *t, const struct bucket *b, const char *name)
@@ -174,8 +174,8 @@ void copies_read(struct object_call *call, void (*here)(struct object_call *call
     struct error err = ERROR_INIT;
     struct reading *r = xcalloc(1, sizeof *r);
     *r = (struct reading){.call = call, .here = here};
-    if (turns_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, r, &err) ==
-        0)
+    if (name_queue_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, r,
+                         &err) == 0)
         return;
     free(r);
     object_call_fail(call, "get", &err);
@@ -210,8 +210,8 @@ int copies_compare_wait(struct object_call *call, struct error *err)
     struct waiting w = {.call = call, .err = err};
     *err = ERROR_INIT;
     sem_init(&w.over, 0, 0);
-    int code = turns_enter(call->target->copies->turns, call->bucket->id, call->name, compare_run,
-                           &w, err);
+    int code = name_queue_enter(call->target->copies->turns, call->bucket->id, call->name,
+                                compare_run, &w, err);
     while (code == 0 && sem_wait(&w.over) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&w.over);

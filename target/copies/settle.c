@@ -16,8 +16,8 @@
 #include "target/copies/copies.h"
 #include "target/copies/acting.h"
 #include "target/copies/plan.h"
-#include "target/disk/floor.h"
-#include "target/disk/life.h"
+#include "target/disk/version_floor.h"
+#include "target/disk/crash_state.h"
 #include "target/node/member.h"
 #include "target/store/quarantine.h"
 #include "target/copies/repair_wanted.h"
@@ -394,8 +394,9 @@ static uint64_t quarantine_of(const struct target *t)
 
 static json_t *loss_of(const struct target *t)
 {
-    return json_pack("{sI sI}", "steps", (json_int_t)(floor_in_force(t->mountpaths) / LIFE_STEP),
-                     "quarantine", (json_int_t)quarantine_of(t));
+    return json_pack("{sI sI}", "steps",
+                     (json_int_t)(version_floor_in_force(t->mountpaths) / LIFE_STEP), "quarantine",
+                     (json_int_t)quarantine_of(t));
 }
 
 static void answer(void *arg)

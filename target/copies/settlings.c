@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 struct settling {
     struct settling *next;
@@ -16,7 +16,7 @@ struct settling {
 };
 
 struct settlings {
-    struct turns *turns;
+    struct name_queue *turns;
     size_t at_once, most;
     settlings_fn *fn;
     void *arg;
@@ -25,8 +25,8 @@ struct settlings {
     struct settling *first; /* as they came */
 };
 
-struct settlings *settlings_new(struct turns *turns, size_t at_once, size_t most, settlings_fn *fn,
-                                void *arg)
+struct settlings *settlings_new(struct name_queue *turns, size_t at_once, size_t most,
+                                settlings_fn *fn, void *arg)
 {
     struct settlings *s = xcalloc(1, sizeof *s);
     *s = (struct settlings){.turns = turns, .at_once = at_once, .most = most, .fn = fn, .arg = arg};
@@ -56,7 +56,7 @@ static void begin_more(struct settlings *s)
          g = g->next) {
         if (g->begun)
             continue;
-        code = turns_enter(s->turns, g->bucket_id, g->name, run, g, NULL);
+        code = name_queue_enter(s->turns, g->bucket_id, g->name, run, g, NULL);
         g->begun = code == 0;
         s->begun += g->begun;
     }

@@ -12,13 +12,13 @@
 #include "common/error.h"
 
 struct settlings;
-struct turns;
+struct name_queue;
 
 typedef void settlings_fn(void *arg, uint64_t bucket_id, const char *name);
 
 /* `most`: at once and in line. */
-struct settlings *settlings_new(struct turns *turns, size_t at_once, size_t most, settlings_fn *fn,
-                                void *arg);
+struct settlings *settlings_new(struct name_queue *turns, size_t at_once, size_t most,
+                                settlings_fn *fn, void *arg);
 void settlings_free(struct settlings *s); /* no turn waits or runs; NULL is fine */
 DEFINE_CLEANUP(struct settlings, settlings_free);
 

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "io/pool.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 enum { THREADS = 4, MOST = 4 };
 
@@ -53,7 +53,7 @@ static void test_each_name_once_and_only_so_many_at_once(void **state)
                              .changed = PTHREAD_COND_INITIALIZER};
     struct pool *pool = NULL;
     assert_int_equal(pool_new("turns", THREADS, MOST, &pool, NULL), 0);
-    struct turns *turns = turns_new(pool, MOST);
+    struct name_queue *turns = name_queue_new(pool, MOST);
     struct settlings *all = settlings_new(turns, 1, MOST, stands_still, &s);
     assert_int_equal(settlings_want(all, 1, "a", NULL), 0);
     await(&s, &s.running, 1);
@@ -72,7 +72,7 @@ static void test_each_name_once_and_only_so_many_at_once(void **state)
     assert_string_equal(s.order, "abbc");
     pool_free(pool);
     settlings_free(all);
-    turns_free(turns);
+    name_queue_free(turns);
 }
 
 static void test_what_has_ended_is_taken_again(void **state)
@@ -82,14 +82,14 @@ static void test_what_has_ended_is_taken_again(void **state)
         .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER, .open = true};
     struct pool *pool = NULL;
     assert_int_equal(pool_new("turns", 1, MOST, &pool, NULL), 0);
-    struct turns *turns = turns_new(pool, MOST);
+    struct name_queue *turns = name_queue_new(pool, MOST);
     struct settlings *all = settlings_new(turns, 1, 1, stands_still, &s);
     assert_int_equal(settlings_want(all, 1, "a", NULL), 0);
     while (settlings_want(all, 1, "b", NULL) != 0) /* "a" has not ended */
         sched_yield();
     pool_free(pool);
     settlings_free(all);
-    turns_free(turns);
+    name_queue_free(turns);
     assert_string_equal(s.order, "ab");
 }
 

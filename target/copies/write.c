@@ -14,10 +14,10 @@
 #include "target/copies/commit.h"
 #include "target/copies/compare.h"
 #include "target/copies/fan.h"
-#include "target/disk/floor.h"
+#include "target/disk/version_floor.h"
 #include "target/copies/hand_on.h"
 #include "target/node/target.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 #include "target/copies/unsettled.h"
 
 enum { REFUSAL_TRIES = 2 };
@@ -305,7 +305,7 @@ static void keep_version_apart(const struct write *w)
     struct error err = ERROR_INIT;
     struct target *t = w->target;
     const struct version *v = &w->order.as.version;
-    if (floor_cover(t->mountpaths, v->counter, &err) == 0)
+    if (version_floor_cover(t->mountpaths, v->counter, &err) == 0)
         return;
     log_error("version not covered", lstr("name", w->name), lerr(&err));
     unsettled_mark(t->copies->unsettled, w->bucket_id, w->name, v, clock_ms());
@@ -371,7 +371,7 @@ static void write_enter(void *arg)
 {
     struct write *w = arg;
     struct error err = ERROR_INIT;
-    if (turns_enter(w->target->copies->turns, w->bucket_id, w->name, write_run, w, &err) != 0)
+    if (name_queue_enter(w->target->copies->turns, w->bucket_id, w->name, write_run, w, &err) != 0)
         write_fails(w, &err);
 }
 

@@ -19,7 +19,7 @@
 #include "io/meter.h"
 #include "io/reader.h"
 #include "target/format/attr.h"
-#include "target/index/apart.h"
+#include "target/index/child.h"
 #include "target/disk/reindexer.h"
 
 enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20 };
@@ -287,7 +287,7 @@ static int open_life(struct mountpath *mp, struct error *err)
     size_t buckets;
     int code = mountpath_buckets(mp, &ids, &buckets, err);
     _cleanup_free_ char *root = xprintf("%s/.dfc", mp->path);
-    return code != 0 ? code : life_open(root, buckets > 0, &mp->life, err);
+    return code != 0 ? code : crash_state_open(root, buckets > 0, &mp->crash_state, err);
 }
 
 static int open_steps(struct mountpath *mp, const char *path, const char *target_id, bool moved_ok,
@@ -321,7 +321,7 @@ int mountpath_open(const char *path, const char *target_id, bool moved_ok, struc
 static void close_life(struct mountpath *mp)
 {
     struct error why = ERROR_INIT;
-    if (life_close(mp->life) || mp->index == NULL)
+    if (crash_state_close(mp->crash_state) || mp->index == NULL)
         return;
     error_set(&why, E_IO, "the last flush of '%s' failed", mp->path);
     index_set_stale(mp->index, &why);
@@ -330,7 +330,7 @@ static void close_life(struct mountpath *mp)
 static void cut_off(const struct mountpath *mp)
 {
     _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
-    index_cut_off(dir);
+    index_child_cut_off(dir);
 }
 
 void mountpath_close(struct mountpath *mp)

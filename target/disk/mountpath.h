@@ -29,7 +29,7 @@
 #include "target/disk/bucket_dirs.h"
 #include "target/format/format.h"
 #include "target/index/index.h"
-#include "target/disk/life.h"
+#include "target/disk/crash_state.h"
 #include "target/format/object_path.h"
 
 struct meter;
@@ -47,9 +47,9 @@ struct mountpath {
     int trash_fd;
     dev_t device;
     atomic_ullong next_tmp;
-    struct bucket_dirs *durable; /* directories that are known to be on the disk */
-    struct life *life;           /* begins when the index is whole: floor.h */
-    struct index *index;         /* mountpaths.h opens these four */
+    struct bucket_dirs *durable;     /* directories that are known to be on the disk */
+    struct crash_state *crash_state; /* begins when the index is whole: floor.h */
+    struct index *index;             /* mountpaths.h opens these four */
     struct reindexer *reindexer;
     struct disk *disk;
     struct reader *reader; /* reads what is not in memory */

@@ -6,8 +6,8 @@
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "target/disk/floor.h"
-#include "target/index/apart.h"
+#include "target/disk/version_floor.h"
+#include "target/index/child.h"
 
 /* A change that is being made, with `change` held. */
 struct change {
@@ -160,7 +160,7 @@ static int attach_opened(struct change *c, struct mountpath *mp, struct error *e
     int code;
     if ((code = check_cluster(c, mp, err)) != 0 || (code = check_empty(mp, err)) != 0 ||
         (code = mountpaths_bring_up(c->m, mp, err)) != 0 ||
-        (code = floor_join(c->m, mp, err)) != 0 || (code = join_roster(c, mp, err)) != 0)
+        (code = version_floor_join(c->m, mp, err)) != 0 || (code = join_roster(c, mp, err)) != 0)
         return code;
     c->open[c->count++] = mp;
     return change_commit(c, err);
@@ -246,7 +246,7 @@ static int reopen(const struct change *c, size_t i, struct mountpath **mp, struc
     if (code == 0)
         code = mountpaths_bring_up(c->m, *mp, err);
     if (code == 0)
-        code = floor_join(c->m, *mp, err);
+        code = version_floor_join(c->m, *mp, err);
     return code == 0 ? 0 : error_recode(err, E_MOUNTPATH_STATE, "enable '%s'", member->path);
 }
 
@@ -321,9 +321,9 @@ static int count_apart(const struct mountpath *mp, struct roster_member *member,
 {
     _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
     int code =
-        index_sum_apart(mp->index, dir, COUNT_SOON_MS, &member->objects, &member->bytes, err);
+        index_child_sum(mp->index, dir, COUNT_SOON_MS, &member->objects, &member->bytes, err);
     if (code == E_TIMEOUT)
-        code = index_sum_apart(mp->index, dir, COUNT_TIMEOUT_MS, &member->objects, &member->bytes,
+        code = index_child_sum(mp->index, dir, COUNT_TIMEOUT_MS, &member->objects, &member->bytes,
                                err);
     return code;
 }
@@ -386,7 +386,7 @@ static int give_up(struct change *c, size_t i, struct error *err)
         return error_set(err, E_MOUNTPATH_STATE,
                          "'%s' is the only mountpath that is not leaving: enable another one first",
                          path);
-    int code = floor_step(c->m, err); /* nobody knows its versions any more */
+    int code = version_floor_step(c->m, err); /* nobody knows its versions any more */
     if (code == 0)
         code = change_commit(c, err);
     if (code == 0)

@@ -16,7 +16,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "io/reader.h"
-#include "target/disk/floor.h"
+#include "target/disk/version_floor.h"
 #include "target/disk/reindexer.h"
 
 /* A directory that may be opened. */
@@ -277,12 +277,12 @@ static int start_index(const struct mountpaths *m, struct mountpath *mp, struct 
     _cleanup_free_ char *dir = xprintf("%s/.dfc/index", mp->path);
     /* With the marker everything was on the disk when power was lost. */
     bool marked = index_is_marked(dir);
-    bool anew = m->config.reindex || (life_power_lost(mp->life) && !marked);
+    bool anew = m->config.reindex || (crash_state_power_lost(mp->crash_state) && !marked);
     int code = index_open(dir, m->config.index_map_size, anew, &mp->index, &fresh, err);
     if (code != 0)
         return code;
     if (fresh == NULL && marked)
-        life_set_checked(mp->life);
+        crash_state_set_checked(mp->crash_state);
     struct reindex_report report = {0};
     code = fresh == NULL ? reindex_intents(mp, &report, err) : reindex(mp, &report, err);
     if (code == E_NO_SPACE) { /* objects can be read all the same; lists say what is wrong */
@@ -535,7 +535,7 @@ static bool any_lost_power(const struct mountpaths *m)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++) {
-        if (life_power_lost(set->all[i]->life))
+        if (crash_state_power_lost(set->all[i]->crash_state))
             return true;
     }
     return false;
@@ -549,7 +549,7 @@ int mountpaths_open(const struct mountpaths_config *config, struct mountpaths **
     o->config = config;
     int code = open_steps(o, err);
     if (code == 0) {
-        floor_begin(o->m, config->lost_ok || any_lost_power(o->m));
+        version_floor_begin(o->m, config->lost_ok || any_lost_power(o->m));
         *out = o->m;
         (*out)->config.reindex = false; /* of one that is enabled later only where it is needed */
     } else {

@@ -99,7 +99,7 @@ static int walk_check_place(const struct walk *w, const char *path, const struct
 static bool walk_is_torn(const struct walk *w, const char *path, const struct attr *a)
 {
     if ((a->flags & ATTR_DURABLE) != 0 || a->size == 0 ||
-        !life_suspects(w->mp->life, a->modified_ms))
+        !crash_state_suspects(w->mp->crash_state, a->modified_ms))
         return false;
     struct checksum_value got;
     if (a->checksum.type == CHECKSUM_NONE)
@@ -184,7 +184,7 @@ int reindex(struct mountpath *mp, struct reindex_report *report, struct error *e
     int code = walk_all(&w, err);
     if (code == 0) {
         index_set_complete(mp->index);
-        life_set_checked(mp->life);
+        crash_state_set_checked(mp->crash_state);
     }
     walk_end(&w);
     report->ms = clock_ms() - began;

@@ -5,7 +5,7 @@
  *   reindex_online()    every file, into a second index, while changes and lists go on
  *
  * A file whose bytes were never promised to be on the disk (no ATTR_DURABLE) was lost with power
- * where its length is not that of its attribute, or, when power was lost since (life.h), its
+ * where its length is not that of its attribute, or, when power was lost since (crash_state.h), its
  * checksum is another one, or there is none: it is removed and counted.  A durable one with
  * a wrong length, or a file without a readable attribute, is damage: it is left alone, logged and
  * counted, and reading it is an error.

@@ -37,7 +37,7 @@
 #include "target/cold/rename_rule.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 enum { BODY_MAX = 16 << 10, TRIES = 4, COMPARISONS = 4 };
 
@@ -273,7 +273,7 @@ static int await_deletions(const struct object_call *call, struct error *err)
 {
     struct object_held held;
     if (copies_are_several(call->bucket))
-        return turns_await(call->target->copies->turns, call->bucket->id, call->name, err);
+        return name_queue_await(call->target->copies->turns, call->bucket->id, call->name, err);
     if (call->bucket->props.backend != NULL) {
         int code = cold_await_writes(call, err);
         if (code != 0)

@@ -8,8 +8,8 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
-#include "target/disk/docs.h"
-#include "target/disk/entry.h"
+#include "target/disk/state_file.h"
+#include "target/disk/boot_id.h"
 
 struct keeper {
     struct mountpaths *mountpaths;
@@ -41,7 +41,7 @@ int keeper_new(struct mountpaths *m, const char *target_id, const struct keeper_
                struct keeper **out, struct state_holder **holder, struct error *err)
 {
     struct cluster_state *saved = NULL;
-    int code = docs_load(m, &saved, err);
+    int code = state_file_load(m, &saved, err);
     if (code != 0)
         return code;
     if (saved == NULL)
@@ -114,10 +114,10 @@ static int take_in_turn(struct keeper *k, const struct cluster_state *s, struct 
         return code;
     /* With full disks it is in force all the same: to go on with an older one would be worse, and
      * after a restart the newest is fetched again. */
-    if (docs_save(k->mountpaths, s) == 0)
+    if (state_file_save(k->mountpaths, s) == 0)
         log_error("cluster state saved nowhere", lu64("version", s->version));
     else if (old->version == 0)
-        entry_forget(k->mountpaths);
+        boot_id_forget(k->mountpaths);
     /* Before it is in force: nobody who has the new state still hears who knows the old owners. */
     if (owners_are_news(old, s, k->target_id))
         set_owners(k, s);

@@ -2,7 +2,7 @@
 #include "target/node/keeper.h"
 
 #include "common/jsonx.h"
-#include "target/disk/docs.h"
+#include "target/disk/state_file.h"
 #include "target/testing/store_fixture.h"
 
 static struct keeper *keeper;

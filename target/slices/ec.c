@@ -8,7 +8,7 @@
 #include "target/slices/mend.h"
 #include "target/slices/source.h"
 #include "target/slices/sweep.h"
-#include "target/slices/turn.h"
+#include "target/slices/sweep_timer.h"
 #include "target/node/target.h"
 #include "target/node/thread_classes.h"
 

@@ -4,7 +4,7 @@
  *   ec_manifest  what the name holds                ec_plan    which target has what: pure
  *   ec_slices    slices, as targets keep them       ec_find    those of other targets
  *   ec_write     PUT                                ec_read    GET
- *   ec_store     the same of a file that is here    ec_turn    when the sweep looks: pure
+ *   ec_store     the same of a file that is here    sweep_timer    when the sweep looks: pure
  *   ec_source    slices of others, read together    ec_sweep   slices that nobody knows go
  *   ec_repair    missing ones are made anew, and brought to their places
  *   ec_mend      the same, of names that somebody has found

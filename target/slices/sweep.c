@@ -14,7 +14,7 @@
 #include "target/index/walk.h"
 #include "target/slices/plan.h"
 #include "target/slices/slices.h"
-#include "target/slices/turn.h"
+#include "target/slices/sweep_timer.h"
 #include "target/copies/hear.h"
 #include "target/node/target.h"
 
@@ -208,19 +208,19 @@ void ec_sweep_soon(struct ec *e, int64_t since_ms)
     pthread_mutex_unlock(&e->lock);
 }
 
-static void take_wishes(struct ec *e, struct ec_turn *t)
+static void take_wishes(struct ec *e, struct sweep_timer *t)
 {
     pthread_mutex_lock(&e->lock);
     int64_t since_ms = e->sweep_since_ms;
     e->sweep_since_ms = EC_TURN_NONE;
     pthread_mutex_unlock(&e->lock);
     if (since_ms != EC_TURN_NONE)
-        ec_turn_ask(t, since_ms, clock_ms());
+        sweep_timer_ask(t, since_ms, clock_ms());
 }
 
-static bool await_turn(struct ec *e, struct ec_turn *t)
+static bool await_turn(struct ec *e, struct sweep_timer *t)
 {
-    for (uint64_t ms; (ms = ec_turn_wait(t, clock_ms())) > 0;) {
+    for (uint64_t ms; (ms = sweep_timer_wait(t, clock_ms())) > 0;) {
         if (!job_stop_pause(&e->stop, ms < t->grace_ms ? ms : t->grace_ms))
             return false;
         take_wishes(e, t);
@@ -232,12 +232,12 @@ static void *sweeper_main(void *arg)
 {
     struct ec *e = arg;
     const struct target_params *p = &e->target->params;
-    struct ec_turn t;
-    ec_turn_begin(&t, p->slices_sweep_interval, p->slices_grace, clock_ms());
+    struct sweep_timer t;
+    sweep_timer_begin(&t, p->slices_sweep_interval, p->slices_grace, clock_ms());
     while (await_turn(e, &t)) {
-        int64_t since_ms = ec_turn_since(&t, clock_ms());
+        int64_t since_ms = sweep_timer_since(&t, clock_ms());
         bool sure = sweep(e, since_ms);
-        ec_turn_done(&t, since_ms, sure, clock_ms());
+        sweep_timer_done(&t, since_ms, sure, clock_ms());
     }
     return NULL;
 }

@@ -7,7 +7,7 @@
 #include "common/buf.h"
 #include "common/log.h"
 #include "target/disk/job_files.h"
-#include "target/disk/life.h"
+#include "target/disk/crash_state.h"
 #include "target/disk/mountpaths.h"
 #include "target/copies/object_bytes.h"
 #include "target/sort/outputs.h"
@@ -99,7 +99,7 @@ static bool power_was_lost(const struct target *t)
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(t->mountpaths);
     bool lost = false;
     for (size_t i = 0; i < set->count && !lost; i++)
-        lost = set->all[i]->life != NULL && life_power_lost(set->all[i]->life);
+        lost = set->all[i]->crash_state != NULL && crash_state_power_lost(set->all[i]->crash_state);
     return lost;
 }
 

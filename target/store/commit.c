@@ -8,7 +8,7 @@
 #include "common/fault.h"
 #include "common/log.h"
 #include "io/file.h"
-#include "target/disk/floor.h"
+#include "target/disk/version_floor.h"
 #include "target/store/move.h"
 
 struct commit_step {
@@ -40,9 +40,9 @@ static int decide_version(struct commit *c, const struct stored *cur, struct err
     uint64_t term, map;
     if (c->moved) /* the rule has seen that it is greater */
         return 0;
-    int code = life_settle(c->place.mp->life, err);
+    int code = crash_state_settle(c->place.mp->crash_state, err);
     if (code == 0 && cur->unknown)
-        code = floor_step(all, err);
+        code = version_floor_step(all, err);
     if (code != 0)
         return code;
     env->map(env->ctx, &term, &map);
@@ -52,7 +52,7 @@ static int decide_version(struct commit *c, const struct stored *cur, struct err
         old = &lost;
     if (c->earlier.found && (old == NULL || version_compare(&c->earlier.version, old) > 0))
         old = &c->earlier.version;
-    c->attr.version = version_next(old, term, map, floor_in_force(all));
+    c->attr.version = version_next(old, term, map, version_floor_in_force(all));
     return 0;
 }
 
@@ -94,7 +94,7 @@ static int stamp_now(struct commit *c, const struct stored *cur, struct error *e
 {
     int code = decide_version(c, cur, err);
     if (!c->sync)
-        c->attr.modified_ms = life_time(c->place.mp->life, c->attr.modified_ms);
+        c->attr.modified_ms = crash_state_time(c->place.mp->crash_state, c->attr.modified_ms);
     if (code == 0)
         code = object_set_attr(c->place.mp, c->fd, &c->attr, err);
     if (code != 0 || !c->sync)
@@ -213,10 +213,10 @@ static int dir_of(const struct commit *c)
 
 static int step_publish_unsynced(struct commit *c, struct error *err)
 {
-    struct life *life = c->place.mp->life;
-    life_enter(life);
+    struct crash_state *life = c->place.mp->crash_state;
+    crash_state_enter(life);
     int code = step_publish(c, err);
-    life_leave(life);
+    crash_state_leave(life);
     return code;
 }
 
@@ -242,7 +242,7 @@ static const struct commit_step steps[] = {
 static void cover_version(const struct commit *c)
 {
     struct error err = ERROR_INIT;
-    if (floor_cover(c->place.store->config.mountpaths, c->attr.version.counter, &err) != 0)
+    if (version_floor_cover(c->place.store->config.mountpaths, c->attr.version.counter, &err) != 0)
         log_error("version not covered", lstr("name", c->place.name), lerr(&err));
 }
 

@@ -6,7 +6,7 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
-#include "target/disk/floor.h"
+#include "target/disk/version_floor.h"
 #include "target/store/commit.h"
 
 struct deletion {
@@ -181,7 +181,7 @@ static int forget_locked(struct object_place *p, int64_t older_than_ms, struct e
         attr_is_pending(&cur.attr) || cur.attr.modified_ms >= older_than_ms)
         return code;
     p->mp = cur.mp;
-    code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
+    code = version_floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
     return code != 0 ? code : object_remove_locked(p, err);
 }
 

@@ -4,7 +4,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "target/disk/floor.h"
+#include "target/disk/version_floor.h"
 #include "target/store/internal.h"
 
 static void touch(const struct object_place *p, int64_t used_s)
@@ -59,7 +59,7 @@ static int evict_locked(const struct object_place *p, const struct evicted *e, b
     if (code != 0 || cur.mp != p->mp || !stored_visible(p->store, &cur) ||
         attr_is_pending(&cur.attr) || !may_go(p, e, &cur))
         return code;
-    code = floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
+    code = version_floor_cover(p->store->config.mountpaths, cur.attr.version.counter, err);
     if (code == 0)
         code = object_remove_locked(p, err);
     *gone = code == 0;

@@ -8,10 +8,10 @@
 
 #include "common/buf.h"
 #include "common/mem.h"
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 struct renames {
-    struct turns *turns;
+    struct name_queue *turns;
     pthread_mutex_t lock; /* of what follows */
     XXH128_hash_t kept[RENAMES_KEPT];
     size_t count, next;
@@ -20,7 +20,7 @@ struct renames {
 struct renames *renames_new(struct pool *pool)
 {
     struct renames *r = xcalloc(1, sizeof *r);
-    r->turns = turns_new(pool, RENAMES_WAITING);
+    r->turns = name_queue_new(pool, RENAMES_WAITING);
     pthread_mutex_init(&r->lock, NULL);
     return r;
 }
@@ -29,7 +29,7 @@ void renames_free(struct renames *r)
 {
     if (r == NULL)
         return;
-    turns_free(r->turns);
+    name_queue_free(r->turns);
     pthread_mutex_destroy(&r->lock);
     free(r);
 }
@@ -37,12 +37,12 @@ void renames_free(struct renames *r)
 int renames_enter(struct renames *r, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
                   void *arg, struct error *err)
 {
-    return turns_enter(r->turns, bucket_id, name, fn, arg, err);
+    return name_queue_enter(r->turns, bucket_id, name, fn, arg, err);
 }
 
 bool renames_busy(struct renames *r, uint64_t bucket_id, const char *name)
 {
-    return turns_busy(r->turns, bucket_id, name);
+    return name_queue_busy(r->turns, bucket_id, name);
 }
 
 /* No name and no id has a NUL. */

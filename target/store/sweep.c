@@ -231,7 +231,7 @@ int sweep_abandoned(struct object_store *store, int64_t older_than_ms, const ato
 static int flush_one(const struct look *look, struct mountpath *mp, struct error *err)
 {
     (void)look;
-    return mountpath_failed(mp, life_flush(mp->life, err));
+    return mountpath_failed(mp, crash_state_flush(mp->crash_state, err));
 }
 
 int sweep_flush(struct object_store *store, const atomic_bool *stop, struct error *err)

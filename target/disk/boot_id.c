@@ -1,4 +1,4 @@
-#include "target/disk/entry.h"
+#include "target/disk/boot_id.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -48,7 +48,7 @@ static void write_down(struct mountpath *mp, const char *boot)
     log_warn("entry not written down", lstr("mountpath", mp->path), lerr(&err));
 }
 
-void entry_boot(struct mountpaths *m, char boot[static BOOT_SIZE])
+void boot_id_of(struct mountpaths *m, char boot[static BOOT_SIZE])
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++) {
@@ -63,7 +63,7 @@ void entry_boot(struct mountpaths *m, char boot[static BOOT_SIZE])
         write_down(set->all[i], boot);
 }
 
-void entry_forget(struct mountpaths *m)
+void boot_id_forget(struct mountpaths *m)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++) {

@@ -1,4 +1,4 @@
-#include "target/disk/life.h"
+#include "target/disk/crash_state.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ enum { FORMAT = 1, FILE_MODE = 0640, BYTES_MAX = 4096, BOOT_MAX = 128 };
 #define STATX_MNT_ID_UNIQUE 0x4000U /* Linux 6.8; before, an id may be used again after umount */
 #endif
 
-struct life {
+struct crash_state {
     char *path;
     int root_fd;
     char boot[BOOT_MAX]; /* this one */
@@ -64,13 +64,13 @@ static int read_boot(int fd, char out[static BOOT_MAX], struct error *err)
 }
 
 /* Is there something of which nobody knows whether it has reached the disk whole? */
-static bool is_suspect(const struct life *l)
+static bool is_suspect(const struct crash_state *l)
 {
     return l->flush_failed || (l->power_lost && !atomic_load(&l->checked));
 }
 
 /* A suspect one gets a boot that is nobody's, so that the next start looks again. */
-static int write_down(struct life *l, bool open, int64_t flushed_ms, struct error *err)
+static int write_down(struct crash_state *l, bool open, int64_t flushed_ms, struct error *err)
 {
     const char *boot = is_suspect(l) ? "suspect" : open ? l->boot : "";
     if (is_suspect(l))
@@ -87,7 +87,7 @@ static int write_down(struct life *l, bool open, int64_t flushed_ms, struct erro
 }
 
 /* What it says, with the boot that it has; nothing of it is known after E_NOT_FOUND and E_JSON. */
-static int read_down(struct life *l, char boot[static BOOT_MAX], struct error *err)
+static int read_down(struct crash_state *l, char boot[static BOOT_MAX], struct error *err)
 {
     uint64_t format, floor;
     const char *text_boot;
@@ -113,7 +113,7 @@ static int read_down(struct life *l, char boot[static BOOT_MAX], struct error *e
 }
 
 /* No floor is known: one that steps every minute is above all that rise when power is lost. */
-static void know_nothing(struct life *l)
+static void know_nothing(struct crash_state *l)
 {
     enum { MINUTE_MS = 60000 };
     l->power_lost = true;
@@ -121,7 +121,7 @@ static void know_nothing(struct life *l)
     atomic_store(&l->floor, (uint64_t)(clock_wall_ms() / MINUTE_MS) * LIFE_STEP);
 }
 
-static int take_in(struct life *l, bool has_objects, struct error *err)
+static int take_in(struct crash_state *l, bool has_objects, struct error *err)
 {
     char boot[BOOT_MAX];
     struct error why = ERROR_INIT;
@@ -137,9 +137,10 @@ static int take_in(struct life *l, bool has_objects, struct error *err)
     return 0;
 }
 
-int life_open(const char *root, bool has_objects, struct life **out, struct error *err)
+int crash_state_open(const char *root, bool has_objects, struct crash_state **out,
+                     struct error *err)
 {
-    struct life *l = xcalloc(1, sizeof *l);
+    struct crash_state *l = xcalloc(1, sizeof *l);
     l->path = xprintf("%s/life.json", root);
     pthread_mutex_init(&l->lock, NULL);
     pthread_rwlockattr_t attr;
@@ -153,43 +154,43 @@ int life_open(const char *root, bool has_objects, struct life **out, struct erro
     if (code == 0)
         code = take_in(l, has_objects, err);
     if (code != 0) {
-        life_close(l);
+        crash_state_close(l);
         return code;
     }
     *out = l;
     return 0;
 }
 
-bool life_power_lost(const struct life *l)
+bool crash_state_power_lost(const struct crash_state *l)
 {
     return l->power_lost;
 }
 
-void life_set_checked(struct life *l)
+void crash_state_set_checked(struct crash_state *l)
 {
     atomic_store(&l->checked, true);
 }
 
-bool life_suspects(const struct life *l, int64_t modified_ms)
+bool crash_state_suspects(const struct crash_state *l, int64_t modified_ms)
 {
     return l->power_lost && modified_ms >= l->flushed_ms;
 }
 
 /* --- the floor -------------------------------------------------------------------------------- */
 
-static void floor_raise_to(struct life *l, uint64_t floor)
+static void version_floor_raise_to(struct crash_state *l, uint64_t floor)
 {
     unsigned long long old = atomic_load(&l->floor);
     while (old < floor && !atomic_compare_exchange_weak(&l->floor, &old, floor))
         ;
 }
 
-static int settle_locked(struct life *l, struct error *err)
+static int settle_locked(struct crash_state *l, struct error *err)
 {
     return atomic_load(&l->settled) ? 0 : write_down(l, true, l->flushed_ms, err);
 }
 
-static void begin_locked(struct life *l)
+static void begin_locked(struct crash_state *l)
 {
     if (l->begun)
         return;
@@ -200,7 +201,7 @@ static void begin_locked(struct life *l)
     atomic_store(&l->unflushed, true); /* by a process before this one, perhaps */
 }
 
-int life_settle(struct life *l, struct error *err)
+int crash_state_settle(struct crash_state *l, struct error *err)
 {
     if (atomic_load(&l->settled))
         return 0;
@@ -211,29 +212,29 @@ int life_settle(struct life *l, struct error *err)
     return code;
 }
 
-int life_begin(struct life *l, uint64_t floor, struct error *err)
+int crash_state_begin(struct crash_state *l, uint64_t floor, struct error *err)
 {
     pthread_mutex_lock(&l->lock);
     begin_locked(l);
-    if (floor > life_floor(l))
+    if (floor > crash_state_floor(l))
         atomic_store(&l->settled, false);
-    floor_raise_to(l, floor);
+    version_floor_raise_to(l, floor);
     int code = settle_locked(l, err);
     pthread_mutex_unlock(&l->lock);
     return code;
 }
 
-uint64_t life_floor(const struct life *l)
+uint64_t crash_state_floor(const struct crash_state *l)
 {
     return atomic_load(&l->floor);
 }
 
-int life_raise(struct life *l, uint64_t floor, struct error *err)
+int crash_state_raise(struct crash_state *l, uint64_t floor, struct error *err)
 {
-    if (floor <= life_floor(l))
-        return life_settle(l, err);
+    if (floor <= crash_state_floor(l))
+        return crash_state_settle(l, err);
     pthread_mutex_lock(&l->lock);
-    floor_raise_to(l, floor);
+    version_floor_raise_to(l, floor);
     atomic_store(&l->settled, false);
     int code = settle_locked(l, err);
     pthread_mutex_unlock(&l->lock);
@@ -242,24 +243,24 @@ int life_raise(struct life *l, uint64_t floor, struct error *err)
 
 /* --- naming and flushing ---------------------------------------------------------------------- */
 
-void life_enter(struct life *l)
+void crash_state_enter(struct crash_state *l)
 {
     pthread_rwlock_rdlock(&l->naming);
     atomic_store(&l->unflushed, true);
 }
 
-int64_t life_time(const struct life *l, int64_t wall_ms)
+int64_t crash_state_time(const struct crash_state *l, int64_t wall_ms)
 {
     return wall_ms > l->time_ms ? wall_ms : l->time_ms;
 }
 
-void life_leave(struct life *l)
+void crash_state_leave(struct crash_state *l)
 {
     pthread_rwlock_unlock(&l->naming);
 }
 
 /* Nobody is inside at the time that it returns; who comes later gets this time or a later one. */
-static int64_t take_time(struct life *l)
+static int64_t take_time(struct crash_state *l)
 {
     pthread_rwlock_wrlock(&l->naming);
     int64_t next_ms = clock_wall_ms() + 1; /* what was named just now is before it */
@@ -270,7 +271,7 @@ static int64_t take_time(struct life *l)
     return time_ms;
 }
 
-static int sync_all(struct life *l, struct error *err)
+static int sync_all(struct crash_state *l, struct error *err)
 {
     int errnum = fault_errno("disk.sync");
     if (errnum == 0 && syncfs(l->root_fd) != 0)
@@ -281,7 +282,7 @@ static int sync_all(struct life *l, struct error *err)
     return error_errno(err, errnum, "flush the file system of '%s'", l->path);
 }
 
-static int flush_locked(struct life *l, int64_t time_ms, struct error *err)
+static int flush_locked(struct crash_state *l, int64_t time_ms, struct error *err)
 {
     if (is_suspect(l))
         return 0;
@@ -290,7 +291,7 @@ static int flush_locked(struct life *l, int64_t time_ms, struct error *err)
 }
 
 /* The time is taken before the lock, which those who are inside may want. */
-int life_flush(struct life *l, struct error *err)
+int crash_state_flush(struct crash_state *l, struct error *err)
 {
     if (!atomic_load(&l->unflushed))
         return 0;
@@ -305,7 +306,7 @@ int life_flush(struct life *l, struct error *err)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static bool end(struct life *l)
+static bool end(struct crash_state *l)
 {
     struct error err = ERROR_INIT;
     int64_t time_ms = take_time(l);
@@ -319,7 +320,7 @@ static bool end(struct life *l)
     return code == 0 && !is_suspect(l);
 }
 
-bool life_close(struct life *l)
+bool crash_state_close(struct crash_state *l)
 {
     if (l == NULL)
         return true;

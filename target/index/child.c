@@ -1,4 +1,4 @@
-#include "target/index/apart.h"
+#include "target/index/child.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -87,7 +87,7 @@ static void cut_off(const char *dir, bool or_empty)
     }
 }
 
-void index_cut_off(const char *dir)
+void index_child_cut_off(const char *dir)
 {
     cut_off(dir, true);
 }
@@ -123,7 +123,7 @@ static int take_answer(int from, uint64_t timeout_ms, struct answer *a, struct e
     return 0;
 }
 
-int index_sum_apart(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects,
+int index_child_sum(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects,
                     uint64_t *bytes, struct error *err)
 {
     int ends[2];

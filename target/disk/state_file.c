@@ -1,4 +1,4 @@
-#include "target/disk/docs.h"
+#include "target/disk/state_file.h"
 
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -8,12 +8,12 @@
 enum { FILE_MODE = 0600 };
 static const size_t state_bytes_max = (size_t)1 << 30;
 
-static char *docs_path(const struct mountpath *mp)
+static char *state_file_path(const struct mountpath *mp)
 {
     return xprintf("%s/.dfc/docs/state.json", mp->path);
 }
 
-size_t docs_save(struct mountpaths *m, const struct cluster_state *s)
+size_t state_file_save(struct mountpaths *m, const struct cluster_state *s)
 {
     _cleanup_json_ json_t *doc = state_to_json(s);
     _cleanup_free_ char *text = json_text(doc);
@@ -21,7 +21,7 @@ size_t docs_save(struct mountpaths *m, const struct cluster_state *s)
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);
     for (size_t i = 0; i < set->count; i++) {
         struct mountpath *mp = set->all[i];
-        _cleanup_free_ char *path = docs_path(mp);
+        _cleanup_free_ char *path = state_file_path(mp);
         struct error why = ERROR_INIT;
         if (file_replace(path, text, strlen(text), FILE_MODE, &why) == 0) {
             saved++;
@@ -35,7 +35,7 @@ size_t docs_save(struct mountpaths *m, const struct cluster_state *s)
 
 static int load_one(const struct mountpath *mp, struct cluster_state **out, struct error *err)
 {
-    _cleanup_free_ char *path = docs_path(mp);
+    _cleanup_free_ char *path = state_file_path(mp);
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
@@ -48,7 +48,7 @@ static int load_one(const struct mountpath *mp, struct cluster_state **out, stru
     return code == 0 ? 0 : error_recode(err, code, "'%s'", path);
 }
 
-int docs_load(struct mountpaths *m, struct cluster_state **out, struct error *err)
+int state_file_load(struct mountpaths *m, struct cluster_state **out, struct error *err)
 {
     *out = NULL;
     _cleanup_mountpath_set_ const struct mountpath_set *set = mountpaths_current(m);

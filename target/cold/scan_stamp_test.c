@@ -1,4 +1,4 @@
-#include "target/cold/back_seen.h"
+#include "target/cold/scan_stamp.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +25,8 @@ static struct cluster_state some_state(void)
 
 static bool is_same(const struct cluster_state *a, const struct cluster_state *b)
 {
-    struct back_seen before = back_seen_of(a, 3, true), after = back_seen_of(b, 3, true);
-    return back_seen_is_same(&before, &after);
+    struct scan_stamp before = scan_stamp_of(a, 3, true), after = scan_stamp_of(b, 3, true);
+    return scan_stamp_is_same(&before, &after);
 }
 
 static void other_buckets_and_other_properties_do_not_matter(void **unused)
@@ -63,11 +63,11 @@ static void owners_and_mountpaths_do(void **unused)
     struct cluster_state before = some_state(), after = some_state();
     after.smap.placed = 6;
     assert_false(is_same(&before, &after));
-    struct back_seen first = back_seen_of(&before, 3, true),
-                     roster = back_seen_of(&before, 4, true),
-                     settled = back_seen_of(&before, 3, false);
-    assert_false(back_seen_is_same(&first, &roster));
-    assert_false(back_seen_is_same(&first, &settled));
+    struct scan_stamp first = scan_stamp_of(&before, 3, true),
+                      roster = scan_stamp_of(&before, 4, true),
+                      settled = scan_stamp_of(&before, 3, false);
+    assert_false(scan_stamp_is_same(&first, &roster));
+    assert_false(scan_stamp_is_same(&first, &settled));
 }
 
 int main(void)

@@ -1,4 +1,4 @@
-#include "target/cold/back_seen.h"
+#include "target/cold/scan_stamp.h"
 
 #include "cluster/backend.h"
 #include "cluster/state.h"
@@ -16,16 +16,16 @@ static uint64_t hash_buckets(const struct bmd *bmd)
     return sum;
 }
 
-struct back_seen back_seen_of(const struct cluster_state *s, uint64_t roster, bool settled)
+struct scan_stamp scan_stamp_of(const struct cluster_state *s, uint64_t roster, bool settled)
 {
-    return (struct back_seen){.term = s->term,
-                              .buckets = hash_buckets(&s->bmd),
-                              .placed = s->smap.placed,
-                              .roster = roster,
-                              .settled = settled};
+    return (struct scan_stamp){.term = s->term,
+                               .buckets = hash_buckets(&s->bmd),
+                               .placed = s->smap.placed,
+                               .roster = roster,
+                               .settled = settled};
 }
 
-bool back_seen_is_same(const struct back_seen *a, const struct back_seen *b)
+bool scan_stamp_is_same(const struct scan_stamp *a, const struct scan_stamp *b)
 {
     return a->term == b->term && a->buckets == b->buckets && a->placed == b->placed &&
            a->roster == b->roster && a->settled == b->settled;

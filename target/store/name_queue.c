@@ -1,4 +1,4 @@
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -19,12 +19,12 @@ struct turn {
 /* Who has come for one name; there while any has. */
 struct line {
     struct name_entry entry;
-    struct turns *turns;
+    struct name_queue *turns;
     struct turn *first, **last;
     char name[];
 };
 
-struct turns {
+struct name_queue {
     struct pool *pool;
     size_t most;
     pthread_mutex_t lock; /* of what follows */
@@ -32,9 +32,9 @@ struct turns {
     struct name_table lines;
 };
 
-struct turns *turns_new(struct pool *pool, size_t most)
+struct name_queue *name_queue_new(struct pool *pool, size_t most)
 {
-    struct turns *t = xcalloc(1, sizeof *t);
+    struct name_queue *t = xcalloc(1, sizeof *t);
     t->pool = pool;
     t->most = most;
     name_table_init(&t->lines, SLOTS);
@@ -42,7 +42,7 @@ struct turns *turns_new(struct pool *pool, size_t most)
     return t;
 }
 
-void turns_free(struct turns *t)
+void name_queue_free(struct name_queue *t)
 {
     if (t == NULL)
         return;
@@ -51,7 +51,7 @@ void turns_free(struct turns *t)
     free(t);
 }
 
-static struct line *find(const struct turns *t, uint64_t bucket_id, const char *name)
+static struct line *find(const struct name_queue *t, uint64_t bucket_id, const char *name)
 {
     return (struct line *)name_table_find(&t->lines, bucket_id, name);
 }
@@ -59,7 +59,7 @@ static struct line *find(const struct turns *t, uint64_t bucket_id, const char *
 /* The next one's turn; NULL: nobody waits, and the line is gone. */
 static struct turn *take_first(struct line *l)
 {
-    struct turns *t = l->turns;
+    struct name_queue *t = l->turns;
     pthread_mutex_lock(&t->lock);
     struct turn *turn = l->first;
     if (turn != NULL) {
@@ -85,7 +85,7 @@ static void run(void *arg)
     }
 }
 
-static struct line *line_new(struct turns *t, const char *name)
+static struct line *line_new(struct name_queue *t, const char *name)
 {
     size_t len = strlen(name);
     struct line *l = xcalloc(1, sizeof *l + len + 1);
@@ -103,8 +103,8 @@ static void append(struct line *l, struct turn *turn)
 }
 
 /* With the lock held.  A new line is run by the pool. */
-static int enter_locked(struct turns *t, uint64_t bucket_id, const char *name, struct turn *turn,
-                        struct error *err)
+static int enter_locked(struct name_queue *t, uint64_t bucket_id, const char *name,
+                        struct turn *turn, struct error *err)
 {
     if (t->count >= t->most)
         return error_set(err, E_OVERLOAD, "%zu writes wait for their turn, the limit", t->count);
@@ -124,8 +124,8 @@ static int enter_locked(struct turns *t, uint64_t bucket_id, const char *name, s
     return 0;
 }
 
-int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
-                void *arg, struct error *err)
+int name_queue_enter(struct name_queue *t, uint64_t bucket_id, const char *name,
+                     void (*fn)(void *arg), void *arg, struct error *err)
 {
     struct turn *turn = xcalloc(1, sizeof *turn);
     *turn = (struct turn){.fn = fn, .arg = arg};
@@ -137,7 +137,7 @@ int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn
     return code;
 }
 
-bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name)
+bool name_queue_busy(struct name_queue *t, uint64_t bucket_id, const char *name)
 {
     pthread_mutex_lock(&t->lock);
     bool busy = find(t, bucket_id, name) != NULL;
@@ -150,11 +150,11 @@ static void has_turn(void *arg)
     sem_post(arg);
 }
 
-int turns_await(struct turns *t, uint64_t bucket_id, const char *name, struct error *err)
+int name_queue_await(struct name_queue *t, uint64_t bucket_id, const char *name, struct error *err)
 {
     sem_t turn;
     sem_init(&turn, 0, 0);
-    int code = turns_enter(t, bucket_id, name, has_turn, &turn, err);
+    int code = name_queue_enter(t, bucket_id, name, has_turn, &turn, err);
     while (code == 0 && sem_wait(&turn) != 0)
         ; /* EINTR is the only failure of an initialised semaphore */
     sem_destroy(&turn);

@@ -1,4 +1,4 @@
-#include "proxy/primary/strangers.h"
+#include "proxy/primary/refused_nodes.h"
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -8,20 +8,20 @@
 
 #include "common/mem.h"
 
-struct strangers {
+struct refused_nodes {
     pthread_mutex_t lock;
     size_t count;
     struct stranger all[STRANGERS_MAX];
 };
 
-struct strangers *strangers_new(void)
+struct refused_nodes *refused_nodes_new(void)
 {
-    struct strangers *s = xcalloc(1, sizeof *s);
+    struct refused_nodes *s = xcalloc(1, sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
     return s;
 }
 
-void strangers_free(struct strangers *s)
+void refused_nodes_free(struct refused_nodes *s)
 {
     if (s == NULL)
         return;
@@ -29,7 +29,7 @@ void strangers_free(struct strangers *s)
     free(s);
 }
 
-static struct stranger *place_for(struct strangers *s, const char *id)
+static struct stranger *place_for(struct refused_nodes *s, const char *id)
 {
     struct stranger *oldest = &s->all[0];
     for (size_t i = 0; i < s->count; i++) {
@@ -46,8 +46,8 @@ static bool fits(const char *text, size_t room)
     return strlen(text) < room;
 }
 
-void strangers_note(struct strangers *s, const char *id, const char *control_url,
-                    const char *cluster, uint64_t term, uint64_t version, uint64_t now_ms)
+void refused_nodes_note(struct refused_nodes *s, const char *id, const char *control_url,
+                        const char *cluster, uint64_t term, uint64_t version, uint64_t now_ms)
 {
     struct stranger one = {.term = term, .version = version, .heard_ms = now_ms};
     if (!fits(id, sizeof one.id) || !fits(cluster, sizeof one.cluster) ||
@@ -66,7 +66,8 @@ static int by_id(const void *a, const void *b)
     return strcmp(((const struct stranger *)a)->id, ((const struct stranger *)b)->id);
 }
 
-size_t strangers_list(struct strangers *s, uint64_t now_ms, uint64_t age_ms, struct stranger **out)
+size_t refused_nodes_list(struct refused_nodes *s, uint64_t now_ms, uint64_t age_ms,
+                          struct stranger **out)
 {
     size_t count = 0;
     *out = xcalloc(STRANGERS_MAX, sizeof **out);
@@ -80,7 +81,7 @@ size_t strangers_list(struct strangers *s, uint64_t now_ms, uint64_t age_ms, str
     return count;
 }
 
-void strangers_forget(struct strangers *s)
+void refused_nodes_forget(struct refused_nodes *s)
 {
     pthread_mutex_lock(&s->lock);
     s->count = 0;

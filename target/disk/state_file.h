@@ -7,6 +7,6 @@
 #include "target/disk/mountpaths.h"
 
 /* Durable on every mountpath that works; the others are logged.  On how many it is. */
-size_t docs_save(struct mountpaths *m, const struct cluster_state *s);
+size_t state_file_save(struct mountpaths *m, const struct cluster_state *s);
 /* The greatest of the copies that can be read; *out is NULL where there is none. */
-int docs_load(struct mountpaths *m, struct cluster_state **out, struct error *err);
+int state_file_load(struct mountpaths *m, struct cluster_state **out, struct error *err);

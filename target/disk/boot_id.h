@@ -11,6 +11,6 @@
 
 /* `boot`: as it was drawn for this run; overwritten by that of an earlier one that had no state
  * either.  What cannot be read or written is logged: then only that protection is missing. */
-void entry_boot(struct mountpaths *m, char boot[static 16]);
+void boot_id_of(struct mountpaths *m, char boot[static 16]);
 /* It has a state. */
-void entry_forget(struct mountpaths *m);
+void boot_id_forget(struct mountpaths *m);

@@ -1,4 +1,4 @@
-#include "target/disk/life.h"
+#include "target/disk/crash_state.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -40,103 +40,103 @@ static void arm(const char *spec)
     assert_int_equal(fault_configure(spec, NULL), 0);
 }
 
-static struct life *open_life(bool has_objects)
+static struct crash_state *open_life(bool has_objects)
 {
-    struct life *l;
+    struct crash_state *l;
     struct error err = ERROR_INIT;
-    if (life_open(dir, has_objects, &l, &err) != 0)
+    if (crash_state_open(dir, has_objects, &l, &err) != 0)
         fail_msg("%s", err.message);
     return l;
 }
 
-static struct life *begin(uint64_t floor)
+static struct crash_state *begin(uint64_t floor)
 {
-    struct life *l = open_life(false);
-    assert_int_equal(life_begin(l, floor, NULL), 0);
+    struct crash_state *l = open_life(false);
+    assert_int_equal(crash_state_begin(l, floor, NULL), 0);
     return l;
 }
 
 /* As a killed process leaves it: nothing is written down any more. */
-static void kill_life(struct life *l)
+static void kill_life(struct crash_state *l)
 {
     arm("disk.open=EIO");
-    assert_false(life_close(l));
+    assert_false(crash_state_close(l));
     arm(NULL);
 }
 
 /* The machine has been started anew since. */
-static struct life *open_after_power(void)
+static struct crash_state *open_after_power(void)
 {
     arm("life.boot=skip");
-    struct life *l = open_life(true);
+    struct crash_state *l = open_life(true);
     arm(NULL);
     return l;
 }
 
-static int64_t name_one(struct life *l)
+static int64_t name_one(struct crash_state *l)
 {
-    life_enter(l);
-    int64_t time_ms = life_time(l, clock_wall_ms());
-    life_leave(l);
+    crash_state_enter(l);
+    int64_t time_ms = crash_state_time(l, clock_wall_ms());
+    crash_state_leave(l);
     return time_ms;
 }
 
 static void test_a_new_one_has_lost_nothing(void **state)
 {
     (void)state;
-    struct life *l = open_life(false);
-    assert_false(life_power_lost(l));
-    assert_int_equal(life_floor(l), 0);
-    assert_true(life_close(l)); /* it never began: nothing is written */
-    assert_false(life_power_lost(l = open_life(false)));
-    life_close(l);
+    struct crash_state *l = open_life(false);
+    assert_false(crash_state_power_lost(l));
+    assert_int_equal(crash_state_floor(l), 0);
+    assert_true(crash_state_close(l)); /* it never began: nothing is written */
+    assert_false(crash_state_power_lost(l = open_life(false)));
+    crash_state_close(l);
 }
 
 static void test_an_orderly_end_leaves_nothing_suspect(void **state)
 {
     (void)state;
-    struct life *l = begin(7);
+    struct crash_state *l = begin(7);
     int64_t named_ms = name_one(l);
-    assert_true(life_close(l));
+    assert_true(crash_state_close(l));
     l = open_after_power();
-    assert_false(life_power_lost(l));
-    assert_false(life_suspects(l, named_ms));
-    assert_int_equal(life_floor(l), 7);
-    life_close(l);
+    assert_false(crash_state_power_lost(l));
+    assert_false(crash_state_suspects(l, named_ms));
+    assert_int_equal(crash_state_floor(l), 7);
+    crash_state_close(l);
 }
 
 static void test_a_killed_process_is_no_loss_of_power(void **state)
 {
     (void)state;
-    struct life *l = begin(7);
+    struct crash_state *l = begin(7);
     int64_t named_ms = name_one(l);
     kill_life(l);
     l = open_life(true);
-    assert_false(life_power_lost(l));
+    assert_false(crash_state_power_lost(l));
     /* But power may still go before anything was flushed. */
-    assert_int_equal(life_begin(l, 0, NULL), 0);
+    assert_int_equal(crash_state_begin(l, 0, NULL), 0);
     kill_life(l);
     l = open_after_power();
-    assert_true(life_power_lost(l));
-    assert_true(life_suspects(l, named_ms));
-    life_close(l);
+    assert_true(crash_state_power_lost(l));
+    assert_true(crash_state_suspects(l, named_ms));
+    crash_state_close(l);
 }
 
 /* A disk that was gone for a moment: what was only in memory is not on it. */
 static void test_another_mount_is_a_loss_of_power(void **state)
 {
     (void)state;
-    struct life *l = begin(0), *again;
+    struct crash_state *l = begin(0), *again;
     int64_t named_ms = name_one(l);
     kill_life(l);
     _cleanup_free_ char *other = xprintf("%s/other", dir);
     assert_int_equal(mkdir(other, 0700), 0);
     if (mount(dir, other, NULL, MS_BIND, NULL) != 0)
         skip(); /* not root */
-    int code = life_open(other, true, &again, NULL);
-    bool suspects = code == 0 && life_suspects(again, named_ms);
+    int code = crash_state_open(other, true, &again, NULL);
+    bool suspects = code == 0 && crash_state_suspects(again, named_ms);
     if (code == 0)
-        life_close(again);
+        crash_state_close(again);
     assert_int_equal(umount2(other, MNT_DETACH), 0);
     assert_int_equal(code, 0);
     assert_true(suspects);
@@ -145,110 +145,111 @@ static void test_another_mount_is_a_loss_of_power(void **state)
 static void test_a_flush_clears_what_was_before_it(void **state)
 {
     (void)state;
-    struct life *l = begin(0);
+    struct crash_state *l = begin(0);
     int64_t before_ms = name_one(l);
-    assert_int_equal(life_flush(l, NULL), 0);
+    assert_int_equal(crash_state_flush(l, NULL), 0);
     int64_t after_ms = name_one(l);
     assert_true(after_ms > before_ms); /* also within one millisecond */
     kill_life(l);
     l = open_after_power();
-    assert_false(life_suspects(l, before_ms));
-    assert_true(life_suspects(l, after_ms));
-    life_close(l);
+    assert_false(crash_state_suspects(l, before_ms));
+    assert_true(crash_state_suspects(l, after_ms));
+    crash_state_close(l);
 }
 
 static void test_what_was_not_checked_is_suspect_again(void **state)
 {
     (void)state;
-    struct life *l = begin(0);
+    struct crash_state *l = begin(0);
     int64_t named_ms = name_one(l);
     kill_life(l);
     l = open_after_power();
-    assert_int_equal(life_begin(l, 0, NULL), 0); /* the index could not be rebuilt */
-    assert_int_equal(life_flush(l, NULL), 0);
-    assert_false(life_close(l));
+    assert_int_equal(crash_state_begin(l, 0, NULL), 0); /* the index could not be rebuilt */
+    assert_int_equal(crash_state_flush(l, NULL), 0);
+    assert_false(crash_state_close(l));
     l = open_life(true);
-    assert_true(life_suspects(l, named_ms));
-    life_set_checked(l);
-    assert_int_equal(life_begin(l, 0, NULL), 0);
-    assert_true(life_close(l));
+    assert_true(crash_state_suspects(l, named_ms));
+    crash_state_set_checked(l);
+    assert_int_equal(crash_state_begin(l, 0, NULL), 0);
+    assert_true(crash_state_close(l));
     l = open_after_power();
-    assert_false(life_suspects(l, named_ms));
-    life_close(l);
+    assert_false(crash_state_suspects(l, named_ms));
+    crash_state_close(l);
 }
 
 static void test_after_a_flush_that_failed_nothing_is_sure(void **state)
 {
     (void)state;
-    struct life *l = begin(0);
+    struct crash_state *l = begin(0);
     int64_t named_ms = name_one(l);
     arm("disk.sync=EIO@1");
-    assert_int_equal(life_flush(l, NULL), E_IO);
-    assert_int_equal(life_flush(l, NULL), 0); /* a later one proves nothing, and is not made */
+    assert_int_equal(crash_state_flush(l, NULL), E_IO);
+    assert_int_equal(crash_state_flush(l, NULL),
+                     0); /* a later one proves nothing, and is not made */
     arm(NULL);
-    assert_false(life_close(l));
+    assert_false(crash_state_close(l));
     l = open_life(true); /* the machine is still the same */
-    assert_true(life_suspects(l, named_ms));
-    life_close(l);
+    assert_true(crash_state_suspects(l, named_ms));
+    crash_state_close(l);
 }
 
 static void test_the_floor_only_rises_and_stays(void **state)
 {
     (void)state;
-    struct life *l = begin(5);
-    assert_int_equal(life_raise(l, 9, NULL), 0);
-    assert_int_equal(life_raise(l, 3, NULL), 0);
-    assert_int_equal(life_floor(l), 9);
+    struct crash_state *l = begin(5);
+    assert_int_equal(crash_state_raise(l, 9, NULL), 0);
+    assert_int_equal(crash_state_raise(l, 3, NULL), 0);
+    assert_int_equal(crash_state_floor(l), 9);
     kill_life(l);
     l = open_life(true);
-    assert_int_equal(life_floor(l), 9);
-    life_close(l);
+    assert_int_equal(crash_state_floor(l), 9);
+    crash_state_close(l);
 }
 
 /* A full disk: it is in force at once, and writes wait until it stands on the disk. */
 static void test_what_is_not_written_down_is_tried_again(void **state)
 {
     (void)state;
-    struct life *l = open_life(false);
+    struct crash_state *l = open_life(false);
     arm("disk.write=ENOSPC");
-    assert_int_equal(life_begin(l, 5, NULL), E_NO_SPACE);
-    assert_int_equal(life_settle(l, NULL), E_NO_SPACE);
-    assert_int_equal(life_floor(l), 5);
+    assert_int_equal(crash_state_begin(l, 5, NULL), E_NO_SPACE);
+    assert_int_equal(crash_state_settle(l, NULL), E_NO_SPACE);
+    assert_int_equal(crash_state_floor(l), 5);
     arm(NULL);
-    assert_int_equal(life_settle(l, NULL), 0);
+    assert_int_equal(crash_state_settle(l, NULL), 0);
     kill_life(l);
-    assert_int_equal(life_floor(l = open_life(true)), 5);
-    life_close(l);
+    assert_int_equal(crash_state_floor(l = open_life(true)), 5);
+    crash_state_close(l);
 }
 
 static void test_a_lost_or_damaged_file_makes_all_suspect(void **state)
 {
     (void)state;
-    struct life *l = open_life(true); /* objects, but no file */
-    assert_true(life_suspects(l, 0));
-    uint64_t floor = life_floor(l);
+    struct crash_state *l = open_life(true); /* objects, but no file */
+    assert_true(crash_state_suspects(l, 0));
+    uint64_t floor = crash_state_floor(l);
     assert_true(floor > 1000 * LIFE_STEP);
     assert_int_equal(floor % LIFE_STEP, 0);
-    life_close(l);
+    crash_state_close(l);
     _cleanup_free_ char *path = xprintf("%s/life.json", dir);
     assert_int_equal(file_replace(path, "{", 1, 0600, NULL), 0);
     l = open_life(false);
-    assert_true(life_suspects(l, 0));
-    assert_true(life_floor(l) >= floor);
-    life_close(l);
+    assert_true(crash_state_suspects(l, 0));
+    assert_true(crash_state_floor(l) >= floor);
+    crash_state_close(l);
     static const char never[] = "{\"format\": 1, \"boot\": \"b\", \"floor\": 1, "
                                 "\"flushed\": 9223372036854775807}";
     assert_int_equal(file_replace(path, never, sizeof never - 1, 0600, NULL), 0);
     l = open_life(true);
-    assert_true(life_suspects(l, 0));
-    life_close(l);
+    assert_true(crash_state_suspects(l, 0));
+    crash_state_close(l);
     static const char newer[] = "{\"format\": 2}";
     assert_int_equal(file_replace(path, newer, sizeof newer - 1, 0600, NULL), 0);
-    assert_int_equal(life_open(dir, true, &l, NULL), E_UNSUPPORTED);
+    assert_int_equal(crash_state_open(dir, true, &l, NULL), E_UNSUPPORTED);
 }
 
 struct flusher {
-    struct life *life;
+    struct crash_state *crash_state;
     atomic_bool stop;
     int failed;
 };
@@ -257,7 +258,7 @@ static void *flush_often(void *arg)
 {
     struct flusher *f = arg;
     while (!f->stop)
-        f->failed |= life_flush(f->life, NULL);
+        f->failed |= crash_state_flush(f->crash_state, NULL);
     return NULL;
 }
 
@@ -266,21 +267,21 @@ static void *flush_often(void *arg)
 static void test_flushing_and_naming_do_not_lock_each_other_out(void **state)
 {
     (void)state;
-    struct life *l = begin(0);
+    struct crash_state *l = begin(0);
     pthread_t thread;
-    struct flusher flusher = {.life = l};
+    struct flusher flusher = {.crash_state = l};
     assert_int_equal(pthread_create(&thread, NULL, flush_often, &flusher), 0);
     for (uint64_t i = 1; i <= 300; i++) {
-        life_enter(l);
+        crash_state_enter(l);
         usleep(100); /* a name takes its time, in which a flush may come */
-        assert_int_equal(life_raise(l, i, NULL), 0);
-        life_leave(l);
+        assert_int_equal(crash_state_raise(l, i, NULL), 0);
+        crash_state_leave(l);
     }
     flusher.stop = true;
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(flusher.failed, 0);
-    assert_int_equal(life_floor(l), 300);
-    assert_true(life_close(l));
+    assert_int_equal(crash_state_floor(l), 300);
+    assert_true(crash_state_close(l));
 }
 
 #define life_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

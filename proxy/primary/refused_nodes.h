@@ -17,14 +17,15 @@ struct stranger {
     uint64_t heard_ms;
 };
 
-struct strangers;
+struct refused_nodes;
 
-struct strangers *strangers_new(void);
-void strangers_free(struct strangers *s);
+struct refused_nodes *refused_nodes_new(void);
+void refused_nodes_free(struct refused_nodes *s);
 /* A text that is longer than its field makes it no stranger. */
-void strangers_note(struct strangers *s, const char *id, const char *control_url,
-                    const char *cluster, uint64_t term, uint64_t version, uint64_t now_ms);
+void refused_nodes_note(struct refused_nodes *s, const char *id, const char *control_url,
+                        const char *cluster, uint64_t term, uint64_t version, uint64_t now_ms);
 /* Those heard within the last age_ms, in the order of their ids; how many.  The caller frees the
  * array. */
-size_t strangers_list(struct strangers *s, uint64_t now_ms, uint64_t age_ms, struct stranger **out);
-void strangers_forget(struct strangers *s); /* all */
+size_t refused_nodes_list(struct refused_nodes *s, uint64_t now_ms, uint64_t age_ms,
+                          struct stranger **out);
+void refused_nodes_forget(struct refused_nodes *s); /* all */

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ec_turn {
+struct sweep_timer {
     uint64_t interval_ms, grace_ms;
     uint64_t all_ms;   /* when all are looked at */
     uint64_t again_ms; /* when those of `since_ms` are, … */
@@ -21,12 +21,13 @@ struct ec_turn {
 #define EC_TURN_NONE INT64_MAX
 #define EC_TURN_ALL INT64_MIN
 
-void ec_turn_begin(struct ec_turn *t, uint64_t interval_ms, uint64_t grace_ms, uint64_t now_ms);
+void sweep_timer_begin(struct sweep_timer *t, uint64_t interval_ms, uint64_t grace_ms,
+                       uint64_t now_ms);
 /* Somebody has left slices, none of them made before that. */
-void ec_turn_ask(struct ec_turn *t, int64_t since_ms, uint64_t now_ms);
+void sweep_timer_ask(struct sweep_timer *t, int64_t since_ms, uint64_t now_ms);
 /* How long it is to the next look; 0: it is time. */
-uint64_t ec_turn_wait(const struct ec_turn *t, uint64_t now_ms);
+uint64_t sweep_timer_wait(const struct sweep_timer *t, uint64_t now_ms);
 /* It is: older ones are passed over. */
-int64_t ec_turn_since(const struct ec_turn *t, uint64_t now_ms);
-/* Those of ec_turn_since() were looked at, and each was known or nobody's, if `sure`. */
-void ec_turn_done(struct ec_turn *t, int64_t since_ms, bool sure, uint64_t now_ms);
+int64_t sweep_timer_since(const struct sweep_timer *t, uint64_t now_ms);
+/* Those of sweep_timer_since() were looked at, and each was known or nobody's, if `sure`. */
+void sweep_timer_done(struct sweep_timer *t, int64_t since_ms, bool sure, uint64_t now_ms);

@@ -1,4 +1,4 @@
-#include "target/store/turns.h"
+#include "target/store/name_queue.h"
 
 #include <pthread.h>
 #include <setjmp.h>
@@ -59,14 +59,14 @@ static void test_one_name_one_after_the_other_in_order(void **state)
     static struct job jobs[JOBS];
     struct pool *pool = NULL;
     assert_int_equal(pool_new("turns", THREADS, JOBS, &pool, NULL), 0);
-    struct turns *turns = turns_new(pool, MOST);
+    struct name_queue *turns = name_queue_new(pool, MOST);
     for (int i = 0; i < JOBS; i++) {
         jobs[i] = (struct job){.tally = &tally, .name = i % NAMES, .number = i};
-        assert_int_equal(turns_enter(turns, 1, names[i % NAMES], run, &jobs[i], NULL), 0);
+        assert_int_equal(name_queue_enter(turns, 1, names[i % NAMES], run, &jobs[i], NULL), 0);
     }
     await(&tally, JOBS);
     pool_free(pool);
-    turns_free(turns);
+    name_queue_free(turns);
     assert_false(tally.overlapped);
     assert_false(tally.disordered);
 }
@@ -95,22 +95,22 @@ static void test_a_limit_to_those_who_wait(void **state)
     struct pool *pool = NULL;
     struct error err = ERROR_INIT;
     assert_int_equal(pool_new("turns", 1, JOBS, &pool, NULL), 0);
-    struct turns *turns = turns_new(pool, 3);
+    struct name_queue *turns = name_queue_new(pool, 3);
     int entered = 0;
-    while (entered < JOBS && turns_enter(turns, 1, "a", wait_at_gate, &gate, &err) == 0)
+    while (entered < JOBS && name_queue_enter(turns, 1, "a", wait_at_gate, &gate, &err) == 0)
         entered++;
     assert_int_equal(err.code, E_OVERLOAD);
-    assert_true(turns_busy(turns, 1, "a"));
-    assert_false(turns_busy(turns, 2, "a"));
-    assert_false(turns_busy(turns, 1, "b"));
+    assert_true(name_queue_busy(turns, 1, "a"));
+    assert_false(name_queue_busy(turns, 2, "a"));
+    assert_false(name_queue_busy(turns, 1, "b"));
     assert_in_range(entered, 3, 4); /* the first may have been taken by the thread, or not yet */
     pthread_mutex_lock(&gate.lock);
     gate.open = true;
     pthread_cond_broadcast(&gate.changed);
     pthread_mutex_unlock(&gate.lock);
     pool_free(pool);
-    assert_false(turns_busy(turns, 1, "a"));
-    turns_free(turns);
+    assert_false(name_queue_busy(turns, 1, "a"));
+    name_queue_free(turns);
 }
 
 int main(void)

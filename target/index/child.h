@@ -7,8 +7,8 @@
 
 /* Cuts the index in `dir` off from its disk, before it is closed or read by a child: memory that
  * would be written to the files becomes this process's own.  Nobody else uses the index. */
-void index_cut_off(const char *dir);
+void index_child_cut_off(const char *dir);
 
 /* index_sum() over all buckets.  E_IO where the index cannot be read, E_TIMEOUT. */
-int index_sum_apart(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects,
+int index_child_sum(struct index *x, const char *dir, uint64_t timeout_ms, uint64_t *objects,
                     uint64_t *bytes, struct error *err);

@@ -1,5 +1,5 @@
 /* The boot id by which a target asks for the first time. */
-#include "target/disk/entry.h"
+#include "target/disk/boot_id.h"
 
 #include "target/testing/store_fixture.h"
 
@@ -13,7 +13,7 @@ static void assert_asks_as(const char *drawn, const char *expected)
 {
     char boot[16];
     snprintf(boot, sizeof boot, "%s", drawn);
-    entry_boot(fx.mountpaths, boot);
+    boot_id_of(fx.mountpaths, boot);
     assert_string_equal(boot, expected);
 }
 
@@ -38,8 +38,8 @@ static void test_who_has_a_state_forgets_it(void **state)
 {
     (void)state;
     assert_asks_as("first", "first");
-    entry_forget(fx.mountpaths);
-    entry_forget(fx.mountpaths);
+    boot_id_forget(fx.mountpaths);
+    boot_id_forget(fx.mountpaths);
     restart();
     assert_asks_as("second", "second");
 }

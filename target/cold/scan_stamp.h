@@ -9,7 +9,7 @@
 
 struct cluster_state;
 
-struct back_seen {
+struct scan_stamp {
     uint64_t term;    /* buckets may have been recovered */
     uint64_t buckets; /* which ones have a backend that is written to; that never changes of one */
     uint64_t placed;  /* owners */
@@ -17,5 +17,5 @@ struct back_seen {
     bool settled;
 };
 
-struct back_seen back_seen_of(const struct cluster_state *s, uint64_t roster, bool settled);
-bool back_seen_is_same(const struct back_seen *a, const struct back_seen *b);
+struct scan_stamp scan_stamp_of(const struct cluster_state *s, uint64_t roster, bool settled);
+bool scan_stamp_is_same(const struct scan_stamp *a, const struct scan_stamp *b);

@@ -14,18 +14,18 @@
 #include "common/error.h"
 
 struct pool;
-struct turns;
+struct name_queue;
 
 /* No more than `most` jobs wait, all names together. */
-struct turns *turns_new(struct pool *pool, size_t most);
-void turns_free(struct turns *t); /* none waits or runs; NULL is fine */
-DEFINE_CLEANUP(struct turns, turns_free);
+struct name_queue *name_queue_new(struct pool *pool, size_t most);
+void name_queue_free(struct name_queue *t); /* none waits or runs; NULL is fine */
+DEFINE_CLEANUP(struct name_queue, name_queue_free);
 
 /* Does anybody wait or run for this name? */
-bool turns_busy(struct turns *t, uint64_t bucket_id, const char *name);
+bool name_queue_busy(struct name_queue *t, uint64_t bucket_id, const char *name);
 /* E_OVERLOAD: fn() will not be called. */
-int turns_enter(struct turns *t, uint64_t bucket_id, const char *name, void (*fn)(void *arg),
-                void *arg, struct error *err);
+int name_queue_enter(struct name_queue *t, uint64_t bucket_id, const char *name,
+                     void (*fn)(void *arg), void *arg, struct error *err);
 /* Waits until all that entered for this name before is through.  Not from a turn of the same name.
  */
-int turns_await(struct turns *t, uint64_t bucket_id, const char *name, struct error *err);
+int name_queue_await(struct name_queue *t, uint64_t bucket_id, const char *name, struct error *err);
