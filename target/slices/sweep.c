@@ -33,7 +33,7 @@ struct pass {
     int64_t since_ms; /* of the wall clock: older ones are passed over */
     struct arena *arena;
     struct garbage *found;
-    bool unsure; /* of some slice, which may be garbage later: slices/turn.h */
+    bool unsure; /* of some slice, which may be garbage later: slices/sweep_timer.h */
 };
 
 /* --- one slice -------------------------------------------------------------------------------- */

@@ -15,6 +15,6 @@ struct ec;
 
 int ec_sweep_start(struct ec *e, struct error *err);
 /* Somebody has left some, none of them made before that time of the wall clock: looks for these
- * when they are old enough (slices/turn.h).  Any thread. */
+ * when they are old enough (slices/sweep_timer.h).  Any thread. */
 void ec_sweep_soon(struct ec *e, int64_t since_ms);
 void ec_sweep_end(struct ec *e); /* after e->stop */
