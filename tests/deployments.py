@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The settings in deploy/container and deploy/kubernetes are parameters of the daemons they are given
-to: a daemon does not look at other variables of its environment, so that a wrong name would do nothing.
+"""The settings in deploy/container and deploy/kubernetes are parameters of the daemons they are
+given
+to: a daemon does not look at other variables of its environment, so that a wrong name would do
+nothing.
 And the image's build is sent every folder that meson reads."""
 
 import pathlib
@@ -73,9 +75,11 @@ class Kubernetes(unittest.TestCase):
     def test_pods_may_do_little(self):
         for name in ("proxy", "target"):
             text = (ROOT / "deploy/kubernetes" / f"{name}.yaml").read_text()
-            for words in ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}", "drop: [ALL]",
-                          "allowPrivilegeEscalation: false", "readOnlyRootFilesystem: true", "limits: {memory:",
-                          "automountServiceAccountToken: false", "kind: PodDisruptionBudget", "topologySpreadConstraints"):
+            for words in ("runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}",
+                          "drop: [ALL]", "allowPrivilegeEscalation: false",
+                          "readOnlyRootFilesystem: true", "limits: {memory:",
+                          "automountServiceAccountToken: false", "kind: PodDisruptionBudget",
+                          "topologySpreadConstraints"):
                 self.assertIn(words, text, name)
 
     def test_the_metadata_service_is_cut_off(self):
@@ -85,8 +89,8 @@ class Kubernetes(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("kubectl"), "kubectl is not installed")
     def test_kustomize_builds_it(self):
-        text = subprocess.run(["kubectl", "kustomize", ROOT / "deploy/kubernetes"], check=True, stdout=subprocess.PIPE,
-                              text=True).stdout
+        text = subprocess.run(["kubectl", "kustomize", ROOT / "deploy/kubernetes"], check=True,
+                              stdout=subprocess.PIPE, text=True).stdout
         self.assertEqual(text.count("kind: StatefulSet"), 2)
 
 
@@ -94,7 +98,8 @@ class Systemd(unittest.TestCase):
     UNITS = ("dfc-proxyd", "dfc-targetd")
 
     def unit(self, directory, name):
-        text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text().replace("@bindir@", str(BUILD))
+        text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text().replace(
+            "@bindir@", str(BUILD))
         path = pathlib.Path(directory) / f"{name}.service"
         path.write_text(text)
         return path, text
@@ -102,8 +107,8 @@ class Systemd(unittest.TestCase):
     def test_units_come_back_and_wait_for_no_disk(self):
         for name in self.UNITS:
             text = (ROOT / "deploy/systemd" / f"{name}.service.in").read_text()
-            for words in ("StartLimitIntervalSec=0", "RestartSec=", "NoNewPrivileges=yes", "ProtectSystem=strict",
-                          "CapabilityBoundingSet=\n", "ExecReload="):
+            for words in ("StartLimitIntervalSec=0", "RestartSec=", "NoNewPrivileges=yes",
+                          "ProtectSystem=strict", "CapabilityBoundingSet=\n", "ExecReload="):
                 self.assertIn(words, text, name)
             self.assertNotIn("RequiresMountsFor", text, name)
 
@@ -112,8 +117,9 @@ class Systemd(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             for name in self.UNITS:
                 path, _ = self.unit(directory, name)
-                done = subprocess.run(["systemd-analyze", "security", "--offline=true", "--threshold=20", path],
-                                      stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+                done = subprocess.run(
+                    ["systemd-analyze", "security", "--offline=true", "--threshold=20", path],
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
                 self.assertEqual(done.returncode, 0, done.stdout)
 
 

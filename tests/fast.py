@@ -24,7 +24,8 @@ SIMULATED = {"membership_sim": ("cluster",), "sort_differential": ("common", "so
 def changed(base):
     """Paths that differ from BASE, and those that git does not know yet."""
     def lines(*command):
-        return subprocess.run(command, text=True, check=True, capture_output=True).stdout.split("\n")
+        return subprocess.run(command, text=True, check=True,
+                              capture_output=True).stdout.split("\n")
 
     return {f for f in lines("git", "diff", "--name-only", base)
             + lines("git", "ls-files", "--others", "--exclude-standard") if f}

@@ -38,7 +38,8 @@ Commands in `sh` are not run by the tests.
 class Pages(unittest.TestCase):
     def test_the_commands_of_a_page(self):
         steps = guide.steps_of(PAGE)
-        self.assertEqual([s.command for s in steps], ["echo one   two", "cat <<END\nthree\nEND", "false"])
+        self.assertEqual([s.command for s in steps],
+                         ["echo one   two", "cat <<END\nthree\nEND", "false"])
         self.assertEqual([s.expected for s in steps], [["one two"], ["three"], []])
         self.assertEqual([s.fails for s in steps], [False, False, True])
 
@@ -49,13 +50,15 @@ class Pages(unittest.TestCase):
 
 class Outputs(unittest.TestCase):
     def test_what_matches(self):
-        for expected, output in ((["a b"], "a    b\n"), (["srt-… is done"], "srt-1-x9 is done\n"), ([], ""),
-                                 (["…"], ""), (["first", "…", "last"], "first\n2\n3\nlast\n"), (["a."], "a.")):
+        for expected, output in ((["a b"], "a    b\n"), (["srt-… is done"], "srt-1-x9 is done\n"),
+                                 ([], ""), (["…"], ""), (["first", "…", "last"],
+                                                         "first\n2\n3\nlast\n"), (["a."], "a.")):
             self.assertTrue(guide.prints(expected, output), (expected, output))
 
     def test_what_does_not(self):
-        for expected, output in (([], "a\n"), (["a"], ""), (["a"], "a\nb\n"), (["a."], "ab\n"), (["a…c"], "a\nc\n"),
-                                 (["first", "…", "last"], "first\nlast\nmore\n"), (["ab"], "a b\n")):
+        for expected, output in (([], "a\n"), (["a"], ""), (["a"], "a\nb\n"), (["a."], "ab\n"), ([
+                "a…c"
+        ], "a\nc\n"), (["first", "…", "last"], "first\nlast\nmore\n"), (["ab"], "a b\n")):
             self.assertFalse(guide.prints(expected, output), (expected, output))
 
     def test_ports_and_the_directory_are_translated(self):
@@ -88,7 +91,9 @@ class Runs(unittest.TestCase):
         self.run_page(PAGE)
 
     def test_one_session(self):
-        self.run_page("```console\n$ X=1; cd deploy\n```\n```console\n$ echo $X $PWD\n1 /home/me/dfc/deploy\n```\n")
+        self.run_page(
+            "```console\n$ X=1; cd deploy\n```\n```console\n$ echo $X $PWD\n1 /home/me/dfc/deploy\n```\n"
+        )
 
     def test_a_wrong_output_fails(self):
         self.fails(PAGE.replace("one two", "one  three"), "line 4: $ echo one   two")

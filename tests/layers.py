@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""The layer rule of docs/design/architecture.md, read from its drawing and enforced on the includes.
+"""The layer rule of docs/design/architecture.md, read from its drawing and enforced on the
+includes.
 
     layers.py [ROOT]
 
 Each line of the drawing that names folders is a row.  A folder includes itself and what stands in
 lower rows; never a sibling in its row, never what is above.  Rows above the line "the HTTP
 contract" are clients: of what is below that line they see common/ only, and dfcctl the engine
-sort/, which sorts files without a daemon, and the tables of CLIENTS_TABLES.  tests/ may include everything, and nobody includes
+sort/, which sorts files without a daemon, and the tables of CLIENTS_TABLES.  tests/ may include
+everything, and nobody includes
 tests/.
 
 A folder whose drawing stands under '## Rooms' has rooms: the drawing begins with the folder, and a

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Every name that a Python script of the tree uses is somewhere made: a test that fails in a branch which is
+"""Every name that a Python script of the tree uses is somewhere made: a test that fails in a branch
+which is
 seldom taken must not be the one that finds a misspelt name.
 
     names.py [ROOT]
 
-A name counts as made if the file binds it anywhere, in whatever function, or imports it; an import from a
+A name counts as made if the file binds it anywhere, in whatever function, or imports it; an import
+from a
 script beside it needs the name to be bound there."""
 
 import ast
@@ -62,7 +64,8 @@ def objections(path, trees):
 
 
 def main():
-    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
+    root = sys.argv[1] if len(sys.argv) > 1 else os.path.dirname(
+        os.path.dirname(os.path.realpath(__file__)))
     trees, wrong = Trees(), 0
     for path in scripts(root):
         for line, what in sorted(objections(path, trees)):

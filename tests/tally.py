@@ -21,7 +21,8 @@ import re
 import sys
 
 PASSED = ("OK", "EXPECTEDFAIL")
-TOLD = ("not ok", "[  ERROR", "[   LINE", "FAIL", "ERROR: ", "WARNING: ThreadSanitizer", "SUMMARY: ")
+TOLD = ("not ok", "[  ERROR", "[   LINE", "FAIL", "ERROR: ", "WARNING: ThreadSanitizer",
+        "SUMMARY: ")
 LINES_MAX = 20
 FAILED_TEST = re.compile(r"^not ok .*?: (.*)$", re.M)
 WAITED = re.compile(r"not within [\d.]+ s\b")

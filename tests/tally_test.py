@@ -74,9 +74,11 @@ class Tally(unittest.TestCase):
                              (1, "1 passed, 1 failed, 0 skipped"))
 
     def test_skips_need_a_reason(self):
-        self.assertEqual(self.run_tally({"a": "OK", "b": "SKIP"}), (1, "1 passed, 1 failed, 0 skipped"))
-        self.assertEqual(self.run_tally({"a": "OK", "b": "SKIP"}, allowed="# x\nb  # no such disk\n"),
-                         (0, "1 passed, 0 failed, 1 skipped"))
+        self.assertEqual(self.run_tally({"a": "OK", "b": "SKIP"}),
+                         (1, "1 passed, 1 failed, 0 skipped"))
+        self.assertEqual(
+            self.run_tally({"a": "OK", "b": "SKIP"}, allowed="# x\nb  # no such disk\n"),
+            (0, "1 passed, 0 failed, 1 skipped"))
         with self.assertRaises(SystemExit):
             self.run_tally({"b": "SKIP"}, allowed="b\n")
 

@@ -1,11 +1,15 @@
 #!/usr/bin/env python3
-"""README and docs/guide/ are written for a reader in a hurry: short sentences, the words of the glossary.
+"""README and docs/guide/ are written for a reader in a hurry: short sentences, the words of the
+glossary.
 
     words.py [-v] [FILE…]      these files, else README.md and docs/guide/; -v: the figures of each
 
-A sentence has at most LONGEST words, and those of a page AVERAGE on average.  A sentence ends with a full stop,
-a question mark, an exclamation mark, or its paragraph, list item or cell of a table; cells do not count for the
-average.  A piece of `code` and a link are as many words as a reader sees.  Code blocks are not looked at.
+A sentence has at most LONGEST words, and those of a page AVERAGE on average.  A sentence ends with
+a full stop,
+a question mark, an exclamation mark, or its paragraph, list item or cell of a table; cells do not
+count for the
+average.  A piece of `code` and a link are as many words as a reader sees.  Code blocks are not
+looked at.
 INSTEAD has words that the glossary has others for."""
 
 import glob
@@ -16,8 +20,13 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 AVERAGE, LONGEST = 20, 35
 INSTEAD = {
-    "acting owner": "leader", "shall": "must, or may", "not to be": "cannot, or must not", "stranger": "client",
-    "that one": "the noun", "the other one": "the noun", "settle": "the verb for what is done",
+    "acting owner": "leader",
+    "shall": "must, or may",
+    "not to be": "cannot, or must not",
+    "stranger": "client",
+    "that one": "the noun",
+    "the other one": "the noun",
+    "settle": "the verb for what is done",
 }
 
 FENCE = re.compile(r"^ *```")
@@ -34,7 +43,8 @@ def units(text):
     lines = COMMENT.sub(lambda m: "\n" * m[0].count("\n"), text).splitlines()
     for number, line in enumerate([*lines, ""], 1):
         fence = FENCE.match(line)
-        apart = fence or fenced or not line.strip() or line.startswith(("#", "|", "    ")) or ITEM.match(line)
+        apart = fence or fenced or not line.strip() or line.startswith(
+            ("#", "|", "    ")) or ITEM.match(line)
         if paragraph and apart:
             yield first, " ".join(paragraph), False
             paragraph = []
@@ -43,7 +53,8 @@ def units(text):
         elif fenced or line.startswith(("    ", "#")) and not ITEM.match(line):
             continue
         elif line.startswith("|"):
-            yield from ((number, cell.strip(), True) for cell in ROW.split(line) if re.search(r"\w", cell))
+            yield from ((number, cell.strip(), True) for cell in ROW.split(line)
+                        if re.search(r"\w", cell))
         elif line.strip():
             if not paragraph:
                 first = number
@@ -93,7 +104,8 @@ def main(args):
         if "-v" in args:
             print(f"{name}: {average:.1f} words a sentence")
         failed = failed or bool(wrong)
-    print("some sentences are too long, or have other words" if failed else "the sentences are short enough")
+    print("some sentences are too long, or have other words"
+          if failed else "the sentences are short enough")
     return 1 if failed else 0
 
 

@@ -21,11 +21,15 @@ class Words(unittest.TestCase):
 
     def test_sentences_of_paragraphs_lists_and_tables(self):
         text = "# A title. Of two\n\nOne two.\nThree! (Four.) Five\n\n- six\n  seven\n2. eight\n| nine | ten \\| |\n|---|---|\n"
-        self.assertEqual(self.sentences(text), [(3, "One two."), (3, "Three!"), (3, "(Four."), (3, "Five"),
-                                                (6, "six seven"), (8, "eight"), (9, "nine"), (9, "ten \\|")])
+        self.assertEqual(self.sentences(text), [(3, "One two."), (3, "Three!"), (3, "(Four."),
+                                                (3, "Five"), (6, "six seven"), (8, "eight"),
+                                                (9, "nine"), (9, "ten \\|")])
 
     def test_code_is_not_looked_at(self):
-        self.assertEqual(self.sentences(f"```sh\n{many(50)}\n```\n\n    {many(50)}\n\n<!-- {many(50)}\n-->\nEnd."), [(9, "End.")])
+        self.assertEqual(
+            self.sentences(
+                f"```sh\n{many(50)}\n```\n\n    {many(50)}\n\n<!-- {many(50)}\n-->\nEnd."),
+            [(9, "End.")])
 
     def test_a_point_within_a_word_ends_nothing(self):
         self.assertEqual(len(self.sentences("See `a.b` in [the page. It](x.md) of 0.1.0 now.")), 2)

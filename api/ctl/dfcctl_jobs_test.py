@@ -126,21 +126,28 @@ extract_concurrency_max_limit: 0
             return t.getnames()
 
     def test_sort_flags_of_content_and_key_maps(self):
-        self.run_ctl("sort", "start", "--algorithm", "content", "--extension", ".cls", "--content-key-type", "int",
-                     "--missing-keys", "warn", "--unreadable-shards", "ignore", "--allow-empty",
-                     "--ekm-file", "dfc://b/keys", "--ekm-file-sep", " ", "--input-bucket", "b")
+        self.run_ctl("sort", "start", "--algorithm", "content", "--extension", ".cls",
+                     "--content-key-type", "int", "--missing-keys", "warn", "--unreadable-shards",
+                     "ignore", "--allow-empty", "--ekm-file", "dfc://b/keys", "--ekm-file-sep", " ",
+                     "--input-bucket", "b")
         spec = self.spec()
-        self.assertEqual(spec["algorithm"], {"kind": "content", "extension": ".cls", "content_key_type": "int"})
-        self.assertEqual([spec[f] for f in ("ekm_file", "ekm_file_sep", "missing_keys", "unreadable_shards",
-                                            "allow_empty")], ["dfc://b/keys", " ", "warn", "ignore", True])
+        self.assertEqual(spec["algorithm"],
+                         {"kind": "content", "extension": ".cls", "content_key_type": "int"})
+        self.assertEqual([
+            spec[f] for f in ("ekm_file", "ekm_file_sep", "missing_keys", "unreadable_shards",
+                              "allow_empty")
+        ], ["dfc://b/keys", " ", "warn", "ignore", True])
 
     def test_sort_local_below_links(self):
         os.makedirs(self.path("real/deep"))
         os.makedirs(self.path("in"))
         os.symlink(self.path("real"), self.path("in/link"))
         self.tar("real/deep/a.tar", "1.txt")
-        words = ["sort", "local", "--in", self.path("in"), "--out", self.path("out"), "--shard-size", "1MiB",
-                 "--output-format", "o-%d.tar"]
+        words = [
+            "sort", "local", "--in",
+            self.path("in"), "--out",
+            self.path("out"), "--shard-size", "1MiB", "--output-format", "o-%d.tar"
+        ]
         self.run_ctl(*words, "--prefix", "none", code=4)
         self.assertIn("prefix 'none' matches no '.tar' shard", self.err)
         self.run_ctl(*words, "--prefix", "link/deep/")
@@ -194,8 +201,9 @@ extract_concurrency_max_limit: 0
                        "bytes": {"local": 1024, "remote": 3 << 20}}}}}
         shown = self.text("sort", "status", ident)
         self.assertIn("3 shards, 60 records, 3 MiB", shown)
-        self.assertIn("1 MiB between targets (if owners built all shards: 2 MiB; if each were built "
-                      "where most of its bytes are: 5 MiB)", shown)
+        self.assertIn(
+            "1 MiB between targets (if owners built all shards: 2 MiB; if each were built "
+            "where most of its bytes are: 5 MiB)", shown)
         self.assertIn("creating: read 4/5 shards (77 records), built 1/2 (1 KiB local, 3 MiB "
                       "from other targets), 2 KiB in work files", shown)
 

@@ -62,7 +62,8 @@ class Objects(Case):
         self.run_ctl("put", "d/f", "b/x/")
         self.run_ctl("put", "d/f", "dfc://b/x/y")
         self.assertEqual(sorted(self.mock.objects("b")), ["f", "x/f", "x/y"])
-        for key in ("a b", "ü/ñ", "100%", "a?b#c&d=e", "..", "a/../b", "x//y", "t/", "+", "\\", "~"):
+        for key in ("a b", "ü/ñ", "100%", "a?b#c&d=e", "..", "a/../b", "x//y", "t/", "+", "\\",
+                    "~"):
             self.mock.buckets["b"][1].clear()
             with self.subTest(key):
                 self.run_ctl("put", "-", "b/" + key if not key.endswith("/") else "b/" + key + "z",
@@ -171,7 +172,8 @@ class Objects(Case):
         self.assertEqual(len(gets), 9)
         self.assertNotIn("range", gets[0]["headers"])
         for r in gets[1:]:
-            self.assertEqual(r["headers"]["if-match"], '"%s"' % self.mock.buckets["b"][1]["k"].version)
+            self.assertEqual(r["headers"]["if-match"],
+                             '"%s"' % self.mock.buckets["b"][1]["k"].version)
             self.assertRegex(r["headers"]["range"], r"^bytes=\d+-%d$" % (len(data) - 1))
         self.assertEqual(self.run_ctl("cat", "b/k", "--offset", "1000", "--length", "500000"),
                          data[1000:501000])
@@ -316,14 +318,16 @@ class Directories(Case):
 
     def test_cat_and_head_take_no_patterns(self):
         self.run_ctl("cat", "b/d/f*.bin", code=3)
-        self.assertIn("does not exist; this command takes no patterns (ls, get, rm and cp do)", self.err)
+        self.assertIn("does not exist; this command takes no patterns (ls, get, rm and cp do)",
+                      self.err)
         self.mock.create("b", {"f*": b"1"})
         self.assertEqual(self.run_ctl("cat", "b/f*"), b"1")
         self.run_ctl("cat", "none/f*", code=3)
         self.assertNotIn("pattern", self.err)
 
     def test_get_takes_patterns(self):
-        self.mock.create("b", {"d/f1": b"1", "d/f2": b"2", "d/g1": b"3", "d/f/x": b"4", "d/f*": b"5"})
+        self.mock.create("b",
+                         {"d/f1": b"1", "d/f2": b"2", "d/g1": b"3", "d/f/x": b"4", "d/f*": b"5"})
         self.run_ctl("get", "b/d/f*", "dst")
         self.assertIn("4 objects match 'b/d/f*'", self.err)
         self.assertEqual(self.files("dst"), ["f*", "f/x", "f1", "f2"])
@@ -389,7 +393,9 @@ class Directories(Case):
         os.mkdir(self.path("empt"))
         for words in (("put", "empt", "b"), ("put", "-r", "empt", "b/d/", "-q")):
             self.run_ctl(*words, code=4)
-            self.assertEqual(self.err, "dfcctl: put 'empt': there is no file in it (--allow-empty accepts that)\n")
+            self.assertEqual(
+                self.err,
+                "dfcctl: put 'empt': there is no file in it (--allow-empty accepts that)\n")
         doc = self.json("put", "empt", "b", code=4)
         self.assertEqual([f["code"] for f in doc["failed"]], ["nothing_matched"])
         self.assertEqual(self.text("put", "empt", "b", "--allow-empty"), "put: 0 done\n")
@@ -400,7 +406,8 @@ class Directories(Case):
         self.write("src/b", b"2")
         doc = self.json("put", "src", "b", "--if-absent")
         self.assertEqual((doc["done"], doc["existed"], doc["failed_count"]), (1, 1, 0))
-        self.assertEqual(self.text("put", "src", "b", "--if-absent"), "put: 0 done, 2 existed already\n")
+        self.assertEqual(self.text("put", "src", "b", "--if-absent"),
+                         "put: 0 done, 2 existed already\n")
         self.run_ctl("put", "src/a", "b/a", "--if-absent", code=1)
         self.assertEqual(self.err, "dfcctl: put 'b/a': the object exists already\n")
         self.assertEqual(self.run_ctl("put", "src", "b", "-q"), b"")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""dfcctl's command line, buckets, lists and completion, against a cluster of Python that follows the HTTP
+"""dfcctl's command line, buckets, lists and completion, against a cluster of Python that follows
+the HTTP
 contract and misbehaves on demand (api/testing).
 
 DFC_BUILD names the build directory.  Python's standard library only."""
@@ -57,12 +58,15 @@ class CommandLine(Case):
 
     def test_version(self):
         for words in (["version"], ["--version"]):
-            self.assertRegex(self.text(*words), r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?\n$")
+            self.assertRegex(self.text(*words),
+                             r"^dfcctl \d+\.\d+\.\d+( \([0-9a-f]+(\+changes)?\))?\n$")
 
     def test_documentation_is_made_from_the_table(self):
         with open(os.path.join(ROOT, "docs", "reference", "dfcctl.md"), "rb") as f:
-            self.assertEqual(f.read(), self.run_ctl("help", "--markdown"),
-                             "docs/reference/dfcctl.md is stale: dfcctl help --markdown > docs/reference/dfcctl.md")
+            self.assertEqual(
+                f.read(), self.run_ctl("help", "--markdown"),
+                "docs/reference/dfcctl.md is stale: dfcctl help --markdown > docs/reference/dfcctl.md"
+            )
 
     def test_full_standard_output_is_a_failure(self):
         with open("/dev/full", "wb") as full:
@@ -110,9 +114,11 @@ class Buckets(Case):
         self.assertNotIn("cached", buckets["own"])
         self.mock.summaries = [{"buckets": []}]
         self.assertRegex(self.text("bucket", "ls"), r"http://h/ +0 \(0 B\)")
-        self.mock.plan({"method": "GET", "path": "what=cached", "do": "status", "status": 400, "times": 3})
+        self.mock.plan(
+            {"method": "GET", "path": "what=cached", "do": "status", "status": 400, "times": 3})
         doc = self.json("bucket", "ls", code=6)
-        self.assertEqual(doc["buckets"][0]["cached"], {"objects": 0, "bytes": 0, "missing": ["t1", "t2"]})
+        self.assertEqual(doc["buckets"][0]["cached"],
+                         {"objects": 0, "bytes": 0, "missing": ["t1", "t2"]})
         self.run_ctl("bucket", "ls", code=6)
         self.assertIn("'t1' does not report its objects", self.err)
 
@@ -191,15 +197,16 @@ class Listing(Case):
         self.assertIn("--partial lists what the other targets have", self.err)
 
     def test_a_prefix_of_nothing(self):
-        for words in (["b/zzz"], ["b", "--prefix", "zzz"], ["b/zzz", "--delimiter", "/"], ["b/zzz", "-n", "3"]):
+        for words in (["b/zzz"], ["b", "--prefix", "zzz"], ["b/zzz", "--delimiter",
+                                                            "/"], ["b/zzz", "-n", "3"]):
             self.assertEqual(self.text("ls", *words, code=4), "")
             self.assertEqual(self.err, "dfcctl: no object has a name that begins with 'zzz' "
                                        "(--allow-empty accepts that)\n")
             self.assertEqual(self.json("ls", *words, "--allow-empty")["entries"], [])
         self.assertEqual(self.json("ls", "b/zzz", code=4)["entries"], [])
         self.assertEqual(json.loads(self.err)["error"]["code"], "nothing_matched")
-        for words in (["b/"], ["b", "--prefix", ""], ["b/a", "--start-after", "a/zzz"], ["b/zzz", "-n0"],
-                      ["b/zzz", "--partial"], ["b/a/", "--delimiter", "/"]):
+        for words in (["b/"], ["b", "--prefix", ""], ["b/a", "--start-after", "a/zzz"],
+                      ["b/zzz", "-n0"], ["b/zzz", "--partial"], ["b/a/", "--delimiter", "/"]):
             self.run_ctl("ls", *words)
 
     def test_failure_in_the_middle(self):
@@ -221,7 +228,8 @@ class Listing(Case):
         self.assertIn(p.wait(timeout=30 * SLOW), (0, 1))
 
     def test_wait_sees_what_moves_between_targets(self):
-        """Each look asks t1, then t2: nothing at the one, since it has not come yet, nothing at the other, which it has left."""
+        """Each look asks t1, then t2: nothing at the one, since it has not come yet, nothing at the
+        other, which it has left."""
         def at(mark, pending=0):
             return {"buckets": [{"name": "b", "pending": pending}], "pending_mark": mark}
 
@@ -303,8 +311,10 @@ printf '%%s\\n' "${COMPREPLY[@]}"
         self.assertEqual(replies("dfcctl put fi"), ["file-here"])
         evil = "e$(touch PWNED)"
         self.mock.create("evil", {evil: b""})
-        self.assertEqual(subprocess.run([bash, "-c", "echo " + replies("dfcctl cat evil/e")[0]], cwd=self.dir,
-                                        stdout=subprocess.PIPE, check=True).stdout.decode(), "evil/" + evil + "\n")
+        self.assertEqual(
+            subprocess.run([bash, "-c", "echo " + replies("dfcctl cat evil/e")[0]], cwd=self.dir,
+                           stdout=subprocess.PIPE, check=True).stdout.decode(),
+            "evil/" + evil + "\n")
         self.assertFalse(os.path.exists(self.path("PWNED")), "a completed name was run")
 
 

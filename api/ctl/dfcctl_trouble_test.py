@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""dfcctl and a cluster in trouble: what is asked again, what is not, silence, dead nodes, interrupts.
+"""dfcctl and a cluster in trouble: what is asked again, what is not, silence, dead nodes,
+interrupts.
 
 DFC_BUILD names the build directory.  Python's standard library only."""
 import os

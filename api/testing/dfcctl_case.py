@@ -1,6 +1,7 @@
 """A dfcctl that runs against a cluster which follows the HTTP contract and misbehaves on demand.
 
-DFC_BUILD names the build directory, DFC_TEST_SLOW how many times slower than usual this machine is."""
+DFC_BUILD names the build directory, DFC_TEST_SLOW how many times slower than usual this machine
+is."""
 import json
 import os
 import pty

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A cluster in one process, for tests of clients: a proxy and two targets that follow docs/reference/http.md
+"""A cluster in one process, for tests of clients: a proxy and two targets that follow
+docs/reference/http.md
 closely, and misbehave when they are told to.
 
 In Python:

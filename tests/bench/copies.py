@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""PUT and GET of objects with one, two and three copies, and in slices (ec 2+1, 4+2), interleaved, and what
+"""PUT and GET of objects with one, two and three copies, and in slices (ec 2+1, 4+2), interleaved,
+and what
 went over the network against the least that could.  See README.md for what each figure means."""
 
 import re
@@ -29,7 +30,8 @@ def props_of(side, durability):
 
 
 def least_put(side, size):
-    """Bytes that targets receive for each of an object's: from the client, and from each other.  (An owner's
+    """Bytes that targets receive for each of an object's: from the client, and from each other.
+    (An owner's
     own slice goes over the network, too; here it counts as what could be spared.)"""
     data, parity, copies = SIDES[side]
     return round(1 + (data + parity - 1) / data, 3) if data and size > MIN_SIZE else copies
@@ -57,7 +59,8 @@ class Bench:
         return total
 
     def run(self, pattern, each, **options):
-        """One run, by way of the proxy's redirects; with the bytes that targets moved for each of an
+        """One run, by way of the proxy's redirects; with the bytes that targets moved for each of
+        an
         object's."""
         before = self.bytes_of(pattern)
         result = benchlib.load(self.args.build, self.cluster.proxy["url"], redirect="follow",

@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Many clients before a bucket with a backend: what the first byte takes, and what the backend is asked.
+"""Many clients before a bucket with a backend: what the first byte takes, and what the backend is
+asked.
 
-One object of 64 MiB that is not here, for one client and for 64 at once, beside the backend's own answer to one and
-beside what 64 clients get of an object that is here; with a backend that answers at once, as fast as it can, and with
-a distant one that takes 20 ms, and gives 50 MB/s then.  Then 64 clients and 1,000 objects of 64 KiB, each
+One object of 64 MiB that is not here, for one client and for 64 at once, beside the backend's own
+answer to one and
+beside what 64 clients get of an object that is here; with a backend that answers at once, as fast
+as it can, and with
+a distant one that takes 20 ms, and gives 50 MB/s then.  Then 64 clients and 1,000 objects of 64
+KiB, each
 asked for eight times."""
 
 import random
@@ -28,11 +32,13 @@ BUFFER = bytearray(256 * KIB)
 
 
 class Client:
-    """A connection with its request sent, that waits for the first byte of the body and then for the last."""
+    """A connection with its request sent, that waits for the first byte of the body and then for
+    the last."""
 
     def __init__(self, at, path):
         self.socket = socket.create_connection((at.hostname, at.port), timeout=600)
-        self.request = f"GET {path} HTTP/1.1\r\nHost: {at.netloc}\r\nConnection: close\r\n\r\n".encode()
+        self.request = f"GET {path} HTTP/1.1\r\nHost: {at.netloc}\r\nConnection: close\r\n\r\n".encode(
+        )
         self.head, self.body, self.first_ms, self.ended = b"", 0, None, False
 
     def ask(self):
@@ -54,7 +60,8 @@ class Client:
 
 
 def ask_at_once(url, path, count, size):
-    """→ when the first, the median and the last client had its first byte, and the last its last."""
+    """→ when the first, the median and the last client had its first byte, and the last its
+    last."""
     at = urllib.parse.urlsplit(url)
     clients = [Client(at, path) for _ in range(count)]
     selector = selectors.DefaultSelector()
@@ -69,7 +76,8 @@ def ask_at_once(url, path, count, size):
                 selector.unregister(key.fileobj)
                 key.fileobj.close()
     if not all(c.is_right and c.body == size for c in clients):
-        raise RuntimeError(f"{url}{path}: {[(c.head[:80], c.body) for c in clients if c.body != size][:1]}")
+        raise RuntimeError(
+            f"{url}{path}: {[(c.head[:80], c.body) for c in clients if c.body != size][:1]}")
     first = sorted(c.first_ms for c in clients)
     return {"first": first[0], "median": benchlib.median(first), "last": first[-1],
             "whole": (time.monotonic() - begun) * 1000}
@@ -93,24 +101,37 @@ def one_object(args, cluster, s3, backend, delay_ms, rate):
 
     s3.make(f"{backend}0", size)
     straight, here = f"/data/{backend}0", f"/v1/objects/crowd/{backend}0"
-    runs = benchlib.interleave({"straight": lambda: ask_at_once(s3.where(), straight, 1, size),
-                                "1 client": lambda: cold(1), f"{CROWD} clients": lambda: cold(CROWD),
-                                f"{CROWD}, it is here": lambda: ask_at_once(cluster.url, here, CROWD, size)},
-                               args.rounds)
+    runs = benchlib.interleave(
+        {
+            "straight": lambda: ask_at_once(s3.where(), straight, 1, size),
+            "1 client": lambda: cold(1), f"{CROWD} clients": lambda: cold(CROWD),
+            f"{CROWD}, it is here": lambda: ask_at_once(cluster.url, here, CROWD, size)
+        }, args.rounds)
     s3.be(0, None)
-    ms = {side: {what: [round(r[what], 2) for r in of] for what in ("first", "median", "last", "whole")}
-          for side, of in runs.items()}
-    return {"size": size, "backend": backend, "delay_ms": delay_ms, "bytes_per_s": rate, "runs_ms": ms,
-            "ms": {side: {what: round(benchlib.median(v), 2) for what, v in of.items()} for side, of in ms.items()},
-            "first_to_straight": {side: benchlib.paired_ratio(ms[side]["median"], ms["straight"]["median"])
-                                  for side in ms if side != "straight"},
-            "backend_requests": max(r["asked"] for of in runs.values() for r in of if "asked" in r)}
+    ms = {
+        side:
+        {what: [round(r[what], 2) for r in of]
+         for what in ("first", "median", "last", "whole")}
+        for side, of in runs.items()
+    }
+    return {
+        "size": size, "backend": backend, "delay_ms": delay_ms, "bytes_per_s": rate, "runs_ms": ms,
+        "ms": {
+            side: {what: round(benchlib.median(v), 2)
+                   for what, v in of.items()}
+            for side, of in ms.items()
+        }, "first_to_straight": {
+            side: benchlib.paired_ratio(ms[side]["median"], ms["straight"]["median"])
+            for side in ms if side != "straight"
+        }, "backend_requests": max(r["asked"] for of in runs.values() for r in of if "asked" in r)
+    }
 
 
 def read_all(args, work, url, prefix, names):
     paths = work / "paths"
     paths.write_text("".join(f"{prefix}{n}\n" for n in names))
-    result = load(args.build, url, mode="get", paths=paths, requests=len(names), connections=CROWD, duration="1h")
+    result = load(args.build, url, mode="get", paths=paths, requests=len(names), connections=CROWD,
+                  duration="1h")
     if benchlib.failures(result) > 0 or result["requests"] != len(names):
         raise RuntimeError(f"{url}: {result['status']}, {result['errors']}")
     return result["requests_per_s"]
@@ -142,21 +163,26 @@ def main():
     args = benchlib.arguments(__doc__).parse_args()
     args.rounds = 1 if args.quick else args.rounds
     document = {"machine": benchlib.begin(args), "clients": CROWD}
-    with apart() as s3, benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
+    with apart() as s3, benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc",
+                                                                    args.build) as cluster:
         s3.make("straight", MIB)
         create(cluster, s3.where(), "crowd", "straight")
         document["one"] = [one_object(args, cluster, s3, *backend) for backend in BACKENDS]
         document["many"] = many_objects(args, cluster, s3, work)
-    benchlib.table(["first byte of 64 MiB, ms", "first", "median", "last", "times straight", "whole", "backend asked"],
-                   [[f"{row['backend']}: {side}", *(row["ms"][side][w] for w in
-                     ("first", "median", "last")), row["first_to_straight"].get(side, {}).get("median"),
-                     row["ms"][side]["whole"], row["backend_requests"]]
-                    for row in document["one"] for side in row["ms"]])
+    benchlib.table([
+        "first byte of 64 MiB, ms", "first", "median", "last", "times straight", "whole",
+        "backend asked"
+    ], [[
+        f"{row['backend']}: {side}",
+        *(row["ms"][side][w] for w in ("first", "median", "last")), row["first_to_straight"].get(
+            side, {}).get("median"), row["ms"][side]["whole"], row["backend_requests"]
+    ] for row in document["one"] for side in row["ms"]])
     m = document["many"]
-    benchlib.table([f"{m['objects']} x {benchlib.size_text(m['size'])}, each {m['times']} times", "requests/s",
-                    "backend asked"],
-                   [[side, rate, m["backend_requests"] if side == "cold" else None]
-                    for side, rate in m["requests_per_s"].items()])
+    benchlib.table([
+        f"{m['objects']} x {benchlib.size_text(m['size'])}, each {m['times']} times", "requests/s",
+        "backend asked"
+    ], [[side, rate, m["backend_requests"] if side == "cold" else None]
+        for side, rate in m["requests_per_s"].items()])
     benchlib.finish(args, "crowd", document)
     return 0
 

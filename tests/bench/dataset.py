@@ -30,7 +30,8 @@ def write_dataset(directory, shards, records, record_bytes, seed=1, compressible
     bytes of all.  What is compressible is letters of sixteen kinds, about half of which remains."""
     rng = random.Random(seed)
     pool = rng.randbytes(POOL_BYTES + record_bytes)
-    pool = memoryview(pool.translate(bytes(97 + i % 16 for i in range(256))) if compressible else pool)
+    pool = memoryview(
+        pool.translate(bytes(97 + i % 16 for i in range(256))) if compressible else pool)
     headers = Headers(record_bytes)
     padding = bytes(-record_bytes % BLOCK)
     total = 0

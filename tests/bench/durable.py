@@ -49,8 +49,12 @@ class Bench:
         place = self.work / f"bare{self.places}"
         place.mkdir()
         benchlib.flush_disk(self.args.dir)
-        done = subprocess.run([self.args.build / "tests/bench/dfc-bare", place, str(size), str(count),
-                               str(self.args.connections), what], stdout=subprocess.PIPE, check=True)
+        done = subprocess.run([
+            self.args.build / "tests/bench/dfc-bare", place,
+            str(size),
+            str(count),
+            str(self.args.connections), what
+        ], stdout=subprocess.PIPE, check=True)
         shutil.rmtree(place)
         return json.loads(done.stdout)
 

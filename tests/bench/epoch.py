@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""Epochs over a bucket with a backend: 2,000 objects of 1 MiB behind a backend that gives 50 MB/s in all.
+"""Epochs over a bucket with a backend: 2,000 objects of 1 MiB behind a backend that gives 50 MB/s
+in all.
 
-Straight from the backend, the first epoch (everything is fetched) and the second (everything is here), by the
-same clients; and 1 MiB at the end of a cold object of 4 GiB, beside the backend's own answer.  The backend is the
+Straight from the backend, the first epoch (everything is fetched) and the second (everything is
+here), by the
+same clients; and 1 MiB at the end of a cold object of 4 GiB, beside the backend's own answer.  The
+backend is the
 tests' S3 server, with a rate."""
 
 import random
@@ -45,9 +48,13 @@ def epochs(args, cluster, s3, work):
         for epoch in ("epoch 1", "epoch 2"):
             runs[epoch].append(read_all(args, cluster.url, f"/v1/objects/{bucket}/", names, work))
         cluster.call("DELETE", f"/v1/buckets/{bucket}")
-    return {"objects": count, "size": size, "limit_mb_per_s": RATE / 1e6, "runs": runs,
-            "mb_per_s": {side: round(benchlib.median(v), 1) for side, v in runs.items()},
-            "to_limit": {side: round(benchlib.median(v) / (RATE / 1e6), 3) for side, v in runs.items()}}
+    return {
+        "objects": count, "size": size, "limit_mb_per_s": RATE / 1e6, "runs": runs,
+        "mb_per_s": {side: round(benchlib.median(v), 1)
+                     for side, v in runs.items()},
+        "to_limit": {side: round(benchlib.median(v) / (RATE / 1e6), 3)
+                     for side, v in runs.items()}
+    }
 
 
 def range_ms(url):
@@ -68,22 +75,27 @@ def ranges(args, cluster, s3):
         before = s3.sent
         runs["cold"].append(range_ms(f"{cluster.proxy['url']}/v1/objects/ranges/large"))
         fetched.append(s3.sent - before)
-    return {"runs": runs, "ms": {side: round(benchlib.median(v), 1) for side, v in runs.items()},
-            "bytes_fetched": max(fetched), "times_straight": benchlib.paired_ratio(runs["cold"], runs["straight"])}
+    return {
+        "runs": runs, "ms": {side: round(benchlib.median(v), 1)
+                             for side, v in runs.items()}, "bytes_fetched": max(fetched),
+        "times_straight": benchlib.paired_ratio(runs["cold"], runs["straight"])
+    }
 
 
 def main():
     args = benchlib.arguments(__doc__).parse_args()
     args.rounds = 1 if args.quick else args.rounds
     document = {"machine": benchlib.begin(args), "clients": CLIENTS}
-    with SlowS3(rate=RATE) as s3, benchlib.WorkDir(args.dir) as work, Cluster(work / "dfc", args.build) as cluster:
+    with SlowS3(rate=RATE) as s3, benchlib.WorkDir(args.dir) as work, Cluster(
+            work / "dfc", args.build) as cluster:
         document["epochs"] = epochs(args, cluster, s3, work)
         document["range"] = ranges(args, cluster, s3)
     e, r = document["epochs"], document["range"]
     benchlib.table([f"{e['objects']} x {benchlib.size_text(e['size'])}", "MB/s", "of the limit"],
                    [[side, e["mb_per_s"][side], e["to_limit"][side]] for side in e["mb_per_s"]])
-    benchlib.table(["1 MiB at the end of 4 GiB", "ms", "bytes fetched"],
-                   [["straight", r["ms"]["straight"], MIB], ["cold", r["ms"]["cold"], r["bytes_fetched"]]])
+    benchlib.table(
+        ["1 MiB at the end of 4 GiB", "ms", "bytes fetched"],
+        [["straight", r["ms"]["straight"], MIB], ["cold", r["ms"]["cold"], r["bytes_fetched"]]])
     benchlib.finish(args, "epoch", document)
     return 0
 

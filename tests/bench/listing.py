@@ -108,11 +108,12 @@ def fill(args, cluster, bucket_id, names):
 def seek_rows(pager):
     """Milliseconds of one page each."""
     rows = {}
-    for name, query in {"prefix in the middle": {"prefix": "train/part-00500/", "limit": 1000},
-                        "start_after near the end": {"start_after": "train/part-00999", "limit": 1000},
-                        "delimiter, 1000 folders": {"prefix": "train/", "delimiter": "/",
-                                                    "limit": 10000},
-                        "a prefix that is not there": {"prefix": "zzz", "limit": 1000}}.items():
+    for name, query in {
+            "prefix in the middle": {"prefix": "train/part-00500/", "limit": 1000},
+            "start_after near the end": {"start_after": "train/part-00999", "limit": 1000},
+            "delimiter, 1000 folders": {"prefix": "train/", "delimiter": "/", "limit": 10000},
+            "a prefix that is not there": {"prefix": "zzz", "limit": 1000}
+    }.items():
         times = []
         for _ in range(7):
             start = time.monotonic()

@@ -101,7 +101,8 @@ class Cluster:
     def tool(self, verb, *more):
         command = [str(ROOT / "deploy/local/cluster"), verb, "--dir", str(self.dir), *more]
         env = {**os.environ, "DFC_BUILD": str(self.build)}
-        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=env).stdout
+        return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True,
+                              env=env).stdout
 
     def __enter__(self):
         options = [f"--{name}={count}" for name, count in self.counts.items()]

@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
-"""One large cold object from a backend that gives each connection so much: in one piece, and in ranges (`cold_ranges`).
+"""One large cold object from a backend that gives each connection so much: in one piece, and in
+ranges (`cold_ranges`).
 
-Three targets that differ in that one parameter, interleaved, beside the backend's own answer to one connection; and
-the first byte of each, which no range may delay.  The backend is the tests' S3 server, in a process of its own."""
+Three targets that differ in that one parameter, interleaved, beside the backend's own answer to one
+connection; and
+the first byte of each, which no range may delay.  The backend is the tests' S3 server, in a process
+of its own."""
 
 import contextlib
 import sys
@@ -49,20 +52,29 @@ def main():
             more = [f"--target-arg=--cold-ranges={width}", "--target-arg=--cold-ranges-from=1MiB"]
             cluster = stack.enter_context(Cluster(work / f"dfc{width}", args.build, more=more))
             create(cluster, s3.where(), "ranges", "seed")
-            sides[f"{width} at once"] = lambda cluster=cluster, width=width: cold(cluster, f"large{width}")
+            sides[f"{width} at once"] = lambda cluster=cluster, width=width: cold(
+                cluster, f"large{width}")
         for number in (0, *WIDTHS):
             s3.make(f"large{number}", size)
         s3.limit(RATE)
         runs = benchlib.interleave(sides, args.rounds)
         s3.limit(None)
-    document["runs_ms"] = {side: [[round(x, 1) for x in run] for run in of] for side, of in runs.items()}
+    document["runs_ms"] = {
+        side: [[round(x, 1) for x in run] for run in of]
+        for side, of in runs.items()
+    }
     first, whole = ({side: [r[i] for r in of] for side, of in runs.items()} for i in (0, 1))
     document["ms"] = {side: {"first": round(benchlib.median(first[side]), 1),
                              "whole": round(benchlib.median(whole[side]), 1)} for side in runs}
-    document["of_one_piece"] = {side: benchlib.paired_ratio(whole[side], whole["1 at once"]) for side in runs}
-    benchlib.table([f"{benchlib.size_text(size)}, {RATE // 1_000_000} MB/s a connection", "first byte, ms", "whole, ms",
-                    "of one piece"],
-                   [[side, *document["ms"][side].values(), document["of_one_piece"][side]["median"]] for side in runs])
+    document["of_one_piece"] = {
+        side: benchlib.paired_ratio(whole[side], whole["1 at once"])
+        for side in runs
+    }
+    benchlib.table([
+        f"{benchlib.size_text(size)}, {RATE // 1_000_000} MB/s a connection", "first byte, ms",
+        "whole, ms", "of one piece"
+    ], [[side, *document["ms"][side].values(), document["of_one_piece"][side]["median"]]
+        for side in runs])
     benchlib.finish(args, "ranges", document)
     return 0
 

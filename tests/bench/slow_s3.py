@@ -1,7 +1,9 @@
 """The backend of the benchmarks: the tests' S3 service, slowed down to what a distant one gives.
 
-SlowS3 runs in threads of this process, for clients that are processes of their own.  A client in Python
-takes apart(): the service in another process, so that the two do not wait for one another's interpreter."""
+SlowS3 runs in threads of this process, for clients that are processes of their own.  A client in
+Python
+takes apart(): the service in another process, so that the two do not wait for one another's
+interpreter."""
 
 import contextlib
 import multiprocessing.managers
@@ -24,7 +26,8 @@ PIECE = 64 << 10
 
 
 class SlowHandler(Handler):
-    """Each object waits for its delay; all answers together are no faster than the rate, each for itself than the limit."""
+    """Each object waits for its delay; all answers together are no faster than the rate, each for
+    itself than the limit."""
 
     def send_object(self, data, fault):
         time.sleep(self.server.service.delay_s)
@@ -95,8 +98,9 @@ class Manager(multiprocessing.managers.BaseManager):
     pass
 
 
-Manager.register("Apart", Apart, exposed=("start", "stop", "where", "be", "limit", "make", "remove", "count",
-                                          "asked"))
+Manager.register(
+    "Apart", Apart,
+    exposed=("start", "stop", "where", "be", "limit", "make", "remove", "count", "asked"))
 
 
 @contextlib.contextmanager
@@ -111,7 +115,8 @@ def apart():
 
 
 def create(cluster, url, bucket, first):
-    """A bucket of the backend's bucket `data`.  The first read goes by the proxy: from then on the target knows it."""
+    """A bucket of the backend's bucket `data`.  The first read goes by the proxy: from then on the
+    target knows it."""
     value = {"backend": f"s3://data?endpoint={url}&auth=none"}
     cluster.call("POST", f"/v1/buckets/{bucket}", {"action": "create", "value": value})
     urllib.request.urlopen(f"{cluster.proxy['url']}/v1/objects/{bucket}/{first}").read()

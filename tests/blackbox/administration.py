@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Administration is on the control listener alone, and signed: on the public one it is not there, and
+"""Administration is on the control listener alone, and signed: on the public one it is not there,
+and
 dfcctl makes it with the cluster's key."""
 
 import json
@@ -15,7 +16,8 @@ DENIED = 7
 # (who has it, method, path, body)
 MOVED = (
     ("p1", "GET", "/v1/cluster/documents", None),
-    ("p1", "POST", "/v1/cluster/documents", {"action": "migrate", "value": {"to": "etcd://127.0.0.1:1"}}),
+    ("p1", "POST", "/v1/cluster/documents",
+     {"action": "migrate", "value": {"to": "etcd://127.0.0.1:1"}}),
     ("p1", "PUT", "/v1/cluster", {"action": "setconfig", "name": "jobs_max", "value": 7}),
     ("p1", "PUT", "/v1/daemon", {"action": "setparam", "name": "log_level", "value": "off"}),
     ("t1", "PUT", "/v1/daemon", {"action": "setparam", "name": "log_level", "value": "off"}),
@@ -23,8 +25,9 @@ MOVED = (
     ("t1", "GET", "/v1/daemon/indexes", None),
     ("t1", "PUT", "/v1/daemon/indexes", {"action": "reindex"}),
 )
-STAYS = (("p1", "/v1/cluster"), ("p1", "/v1/cluster?what=settings"), ("p1", "/v1/daemon"), ("t1", "/v1/daemon"),
-         ("t1", "/v1/daemon?what=mountpaths"), ("p1", "/metrics"), ("t1", "/metrics"))
+STAYS = (("p1", "/v1/cluster"), ("p1", "/v1/cluster?what=settings"), ("p1", "/v1/daemon"),
+         ("t1", "/v1/daemon"), ("t1", "/v1/daemon?what=mountpaths"), ("p1", "/metrics"),
+         ("t1", "/metrics"))
 
 
 def body_of(document):
@@ -52,7 +55,8 @@ def test_on_the_control_listener_it_needs_a_signature(c):
         equal(reply.headers["WWW-Authenticate"], 'Dfc error="missing"', "challenge")
     c.administer("GET", "/v1/cluster/documents").expect(200)
     c.administer("GET", "/v1/daemon/indexes", node="t1").expect(200)
-    c.administer("PUT", "/v1/cluster", {"action": "setconfig", "name": "jobs_max", "value": 50}).expect(200)
+    c.administer("PUT", "/v1/cluster",
+                 {"action": "setconfig", "name": "jobs_max", "value": 50}).expect(200)
 
 
 def test_what_everybody_may_look_at_stays(c):
@@ -74,13 +78,17 @@ def test_every_change_leaves_a_line(c):
     check(all(w in line for w in ("peer=127.0.0.1:", "method=POST", "status=201", "req=")), line)
     check(any("status=409" in x for x in lines_of(c, "p1", "change")), "the one that was refused")
     text = c.log("p1")
-    check("bucket made" in text and "bucket destroyed" in text and "bucket=logged" in text, "buckets by name")
+    check("bucket made" in text and "bucket destroyed" in text and "bucket=logged" in text,
+          "buckets by name")
     for node in ("p1", "t1"):
         for level in ("off", "info"):
             body = {"action": "setparam", "name": "log_level", "value": level}
-            c.administer("PUT", "/v1/daemon", body, node, {"X-Request-Id": f"by-{level}"}).expect(200)
-        wait_for(lambda n=node: all(any(f"req=by-{level}" in x for x in lines_of(c, n, "administration"))
-                                    for level in ("off", "info")), f"lines of {node}")
+            c.administer("PUT", "/v1/daemon", body, node,
+                         {"X-Request-Id": f"by-{level}"}).expect(200)
+        wait_for(
+            lambda n=node: all(
+                any(f"req=by-{level}" in x for x in lines_of(c, n, "administration"))
+                for level in ("off", "info")), f"lines of {node}")
     before = len(lines_of(c, "p1", "change"))
     c.get_json("/v1/jobs")
     equal(len(lines_of(c, "p1", "change")), before, "looking leaves none")
@@ -88,12 +96,16 @@ def test_every_change_leaves_a_line(c):
 
 def test_secrets_are_not_for_everybody(c):
     c.create("web")
-    spec = {"action": "download", "value": {"list": ["http://127.0.0.1:1/a?sig=SECRET"], "prepend": "x/"}}
+    spec = {
+        "action": "download",
+        "value": {"list": ["http://127.0.0.1:1/a?sig=SECRET"], "prepend": "x/"}
+    }
     job = c.call("POST", "/v1/buckets/web", spec).expect(202).json()["id"]
     for path in ("/v1/cluster?what=state", "/v1/cluster?what=jobs", f"/v1/jobs/{job}", "/v1/jobs"):
         text = c.call("GET", path).expect(200).body.decode()
         check("SECRET" not in text, f"{path}: {text[:2000]}")
-    check("/a?…" in json.dumps(c.get_json("/v1/cluster?what=jobs"), ensure_ascii=False), "a query is shown as such")
+    check("/a?…" in json.dumps(c.get_json("/v1/cluster?what=jobs"), ensure_ascii=False),
+          "a query is shown as such")
     whole = c.administer("GET", "/v1/cluster?what=state").expect(200).body.decode()
     check("sig=SECRET" in whole, "an operator's backup has it")
     check("sig=SECRET" in c.dfcctl("cluster", "backup", "-").stdout, "dfcctl cluster backup")
@@ -101,9 +113,11 @@ def test_secrets_are_not_for_everybody(c):
         for what in ("config", "params"):
             text = c.call("GET", f"/v1/daemon?what={what}", node=node).expect(200).body.decode()
             check(c.key_file not in text, f"{node} {what}: {text[:500]}")
-            whole = c.administer("GET", f"/v1/daemon?what={what}", node=node).expect(200).body.decode()
+            whole = c.administer("GET", f"/v1/daemon?what={what}",
+                                 node=node).expect(200).body.decode()
             check(c.key_file in whole, f"{node} {what} on the control listener")
-    wait_for(lambda: c.get_json(f"/v1/jobs/{job}")["state"] in ("finished", "failed", "aborted"), "the job's end")
+    wait_for(lambda: c.get_json(f"/v1/jobs/{job}")["state"] in ("finished", "failed", "aborted"),
+             "the job's end")
     c.destroy("web")
 
 
@@ -145,8 +159,9 @@ COMMANDS = (
 
 def dfcctl(c, *args, cwd=None, **env):
     clean = {k: v for k, v in os.environ.items() if not k.startswith("DFC_")}
-    return subprocess.run([os.path.join(BUILD, "dfcctl"), *args], cwd=cwd, capture_output=True, text=True,
-                          env={**clean, "DFC_ENDPOINT": c.endpoint, **env}, check=False, timeout=60)
+    return subprocess.run([os.path.join(BUILD, "dfcctl"), *args], cwd=cwd, capture_output=True,
+                          text=True, env={**clean, "DFC_ENDPOINT": c.endpoint,
+                                          **env}, check=False, timeout=60)
 
 
 def test_dfcctl_signs(c):
@@ -157,7 +172,8 @@ def test_dfcctl_signs(c):
             # Nobody is to be recovered, and t2 is in maintenance already the second time.
             check("unauthorized" not in done.stderr, f"{args}: {done.stderr}")
         if args[1] != "recover":
-            equal([by_flag.returncode, by_env.returncode], [0, 0], f"{args}: {by_flag.stderr}{by_env.stderr}")
+            equal([by_flag.returncode, by_env.returncode], [0, 0],
+                  f"{args}: {by_flag.stderr}{by_env.stderr}")
 
 
 def test_dfcctl_finds_the_key_of_the_cluster_here(c):
@@ -166,14 +182,17 @@ def test_dfcctl_finds_the_key_of_the_cluster_here(c):
         shutil.copy(c.key_file, os.path.join(here, ".dfc-cluster", "cluster.key"))
         done = dfcctl(c, "config", "set", "jobs_max", "61", cwd=here)
         equal(done.returncode, 0, done.stderr)
-    equal(dfcctl(c, "config", "set", "jobs_max", "62", cwd="/").returncode, DENIED, "without the file")
+    equal(
+        dfcctl(c, "config", "set", "jobs_max", "62", cwd="/").returncode, DENIED,
+        "without the file")
 
 
 def test_without_the_key_dfcctl_says_what_is_missing(c):
     for args in COMMANDS:
         done = dfcctl(c, *args, cwd="/")
         equal(done.returncode, DENIED, f"{args}: {done.stderr}")
-        check("needs the cluster key: give --cluster-key-file" in done.stderr, f"{args}: {done.stderr}")
+        check("needs the cluster key: give --cluster-key-file" in done.stderr,
+              f"{args}: {done.stderr}")
     done = dfcctl(c, "cluster", "status", cwd="/")
     equal(done.returncode, 0, f"looking needs no key: {done.stderr}")
     equal(dfcctl(c, "cluster", "health", cwd="/").returncode, 0, "health")
@@ -195,11 +214,13 @@ def test_another_key_is_refused(c):
 
 def test_a_restarted_node_gets_a_new_session(c):
     for node in ("p1", "t1"):
-        c.administer("PUT", "/v1/daemon", {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
+        c.administer("PUT", "/v1/daemon",
+                     {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
         c.stop(node)
         c.start(node)
         c.wait_node(node, "active")
-        c.administer("PUT", "/v1/daemon", {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
+        c.administer("PUT", "/v1/daemon",
+                     {"action": "setparam", "name": "log_level", "value": "info"}, node).expect(200)
         done = c.dfcctl("config", "set", "log_level", "info", "--node", node)
         equal(done.returncode, 0, done.stderr)
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What clients that name hosts cannot get: the cluster's credentials sent there, and bytes from where
+"""What clients that name hosts cannot get: the cluster's credentials sent there, and bytes from
+where
 only the cluster may ask (loopback, link-local, its own networks).
 
 A server of the test stands for one that a client names: it writes down each request."""
@@ -64,9 +65,13 @@ def bucket_call(c, bucket, action, backend):
 
 def secrets_of(server):
     """What of the credentials a server was shown."""
-    named = [line for _, path, headers in server.seen for line in [path, *map(str, headers.items())]]
-    return [line for line in named if "authorization" in line.lower() or "x-amz-security" in line.lower()
-            or KEYS["AWS_ACCESS_KEY_ID"] in line or TOKEN in line]
+    named = [
+        line for _, path, headers in server.seen for line in [path, *map(str, headers.items())]
+    ]
+    return [
+        line for line in named if "authorization" in line.lower() or
+        "x-amz-security" in line.lower() or KEYS["AWS_ACCESS_KEY_ID"] in line or TOKEN in line
+    ]
 
 
 # --- credentials ---------------------------------------------------------------------------------
@@ -83,7 +88,8 @@ class Metadata(http.server.BaseHTTPRequestHandler):
         pass
 
     def do_GET(self):
-        body = json.dumps({"access_token": TOKEN, "expires_in": 3600, "token_type": "Bearer"}).encode()
+        body = json.dumps({"access_token": TOKEN, "expires_in": 3600,
+                           "token_type": "Bearer"}).encode()
         self.send_response(200)
         self.send_header("Metadata-Flavor", "Google")
         self.send_header("Content-Length", str(len(body)))
@@ -117,7 +123,8 @@ def test_an_endpoint_that_is_not_listed_is_refused(c):
 def test_listed_ones_are_given_theirs(c):
     """Else the tests that nothing is sent could not fail."""
     with listener() as listed:
-        for bucket, url, secret in (("s3listed", f"s3://v?endpoint={listed.url}", KEYS["AWS_ACCESS_KEY_ID"]),
+        for bucket, url, secret in (("s3listed", f"s3://v?endpoint={listed.url}",
+                                     KEYS["AWS_ACCESS_KEY_ID"]),
                                     ("gslisted", f"gs://v?endpoint={listed.url}", TOKEN)):
             c.create(bucket, backend=url)
             c.get(bucket, "obj").expect(200)
@@ -127,14 +134,16 @@ def test_listed_ones_are_given_theirs(c):
 def test_a_document_from_before_leaks_nothing(c):
     """The proxies' list is longer than the targets' here, as if the bucket were older than both."""
     with listener("127.0.0.3") as foreign:
-        for bucket, url in (("olds3", f"s3://v?endpoint={foreign.url}"), ("oldgs", f"gs://v?endpoint={foreign.url}")):
+        for bucket, url in (("olds3", f"s3://v?endpoint={foreign.url}"),
+                            ("oldgs", f"gs://v?endpoint={foreign.url}")):
             c.create(bucket, backend=url, write_policy="through")
-            for method, name, body in (("GET", "obj", None), ("HEAD", "obj", None), ("PUT", "obj", b"new"),
-                                       ("DELETE", "obj", None)):
+            for method, name, body in (("GET", "obj", None), ("HEAD", "obj", None),
+                                       ("PUT", "obj", b"new"), ("DELETE", "obj", None)):
                 reply = c.object(method, bucket, name, body)
                 check(reply.status == 403, f"{method} {bucket}: {reply!r}")
             c.get(bucket, "obj").expect(403, "backend_denied", "--backend-endpoints")
-            c.call("POST", f"/v1/buckets/{bucket}", {"action": "listobjects"}).expect(403, "backend_denied")
+            c.call("POST", f"/v1/buckets/{bucket}",
+                   {"action": "listobjects"}).expect(403, "backend_denied")
         equal(foreign.seen, [], "what the foreign server was asked")
 
 
@@ -146,7 +155,8 @@ def test_health_names_buckets_from_before(c):
         c.start("p1", "--arg=--backend-endpoints=s3 http://127.0.0.1:*")
         c.wait_node("t1", "active")
         done = c.dfcctl("cluster", "health")
-        check("'named'" in done.stdout and f"s3 {foreign.url}" in done.stdout, done.stdout + done.stderr)
+        check("'named'" in done.stdout and f"s3 {foreign.url}" in done.stdout,
+              done.stdout + done.stderr)
         c.stop("p1")
         c.start("p1")
         c.wait_node("t1", "active")
@@ -172,21 +182,31 @@ def refused(c, bucket, backend, name="obj"):
 
 def test_addresses_that_are_not_allowed_are_not_told_apart(c):
     with listener(LOCAL + "1") as open_one, listener(LOCAL + "2", status=401) as denying:
-        urls = [open_one.url, denying.url, f"http://{LOCAL}1:{closed_port(LOCAL + '1')}",
-                "http://169.254.169.254", "http://[fe80::1]", "http://[fd00:ec2::254]:80", "http://10.1.2.3:22",
-                "http://192.168.0.1", "http://172.16.0.1", "http://100.64.0.1", "http://0.0.0.0:80",
-                "http://[::]:80", "http://224.0.0.1", f"http://[::ffff:{LOCAL}1]:{open_one.server_address[1]}"]
-        messages = {refused(c, f"not{i}", url).replace(f"not{i}", "B") for i, url in enumerate(urls)}
+        urls = [
+            open_one.url, denying.url, f"http://{LOCAL}1:{closed_port(LOCAL + '1')}",
+            "http://169.254.169.254", "http://[fe80::1]", "http://[fd00:ec2::254]:80",
+            "http://10.1.2.3:22", "http://192.168.0.1", "http://172.16.0.1", "http://100.64.0.1",
+            "http://0.0.0.0:80", "http://[::]:80", "http://224.0.0.1",
+            f"http://[::ffff:{LOCAL}1]:{open_one.server_address[1]}"
+        ]
+        messages = {
+            refused(c, f"not{i}", url).replace(f"not{i}", "B")
+            for i, url in enumerate(urls)
+        }
         for provider in ("s3", "gs"):
-            messages.add(refused(c, "not", f"{provider}://v?endpoint={open_one.url}&auth=none").replace("not", "B"))
+            messages.add(
+                refused(c, "not",
+                        f"{provider}://v?endpoint={open_one.url}&auth=none").replace("not", "B"))
         equal(len({m[m.index("the address"):] for m in messages}), 1, f"sentences {messages}")
         equal((open_one.seen, denying.seen), ([], []), "requests that came through")
 
 
 def test_redirects_lead_to_none_of_them(c):
     with listener(body=b"public") as public, listener(LOCAL + "1", body=b"secret") as internal:
-        public.redirects = {"/loopback": internal.url + "/keys", "/linklocal": "http://169.254.169.254/latest/",
-                            "/mapped": internal.url.replace(LOCAL + "1", f"[::ffff:{LOCAL}1]") + "/keys"}
+        public.redirects = {
+            "/loopback": internal.url + "/keys", "/linklocal": "http://169.254.169.254/latest/",
+            "/mapped": internal.url.replace(LOCAL + "1", f"[::ffff:{LOCAL}1]") + "/keys"
+        }
         c.create("redirected", backend=public.url)
         c.get("redirected", "plain").expect(200)
         for name in ("loopback", "linklocal", "mapped"):
@@ -198,12 +218,18 @@ def test_redirects_lead_to_none_of_them(c):
 def test_downloads_and_key_maps_lead_to_none_of_them(c):
     with listener(LOCAL + "1", body=b"secret") as internal:
         c.create("down")
-        body = {"action": "download", "value": {"list": [{"url": internal.url + "/keys", "name": "creds"}]}}
+        body = {
+            "action": "download",
+            "value": {"list": [{"url": internal.url + "/keys", "name": "creds"}]}
+        }
         job = c.wait_job(c.call("POST", "/v1/buckets/down", body).expect(202).json()["id"])
         check(SENTENCE in json.dumps(job), f"the job says {job['errors']}")
         c.get("down", "creds").expect(404)
-        spec = {"input_extension": ".tar", "input_bck": {"name": "down"}, "input_format": {"prefix": "in-"},
-                "output_shard_size": "10KB", "ekm_file": internal.url + "/map", "ekm_file_sep": " "}
+        spec = {
+            "input_extension": ".tar", "input_bck": {"name": "down"},
+            "input_format": {"prefix": "in-"}, "output_shard_size": "10KB",
+            "ekm_file": internal.url + "/map", "ekm_file_sep": " "
+        }
         c.put("down", "in-0.tar", b"\0" * 10240)
         job = c.wait_job(c.call("POST", "/v1/sort", spec).expect(202).json()["id"])
         equal(job["state"], "failed", f"the sort: {job}")
@@ -214,7 +240,9 @@ def test_downloads_and_key_maps_lead_to_none_of_them(c):
 def test_a_session_leads_to_none_of_them(c):
     """GCS's upload goes to the URL that the endpoint gives."""
     with listener() as public, listener(LOCAL + "1") as internal:
-        public.redirects = {"/upload/storage/v1/b/v/o?uploadType=resumable": internal.url + "/session"}
+        public.redirects = {
+            "/upload/storage/v1/b/v/o?uploadType=resumable": internal.url + "/session"
+        }
         c.create("sessions", backend=f"gs://v?endpoint={public.url}", write_policy="through")
         c.object("PUT", "sessions", "obj", b"payload").expect(403, "address_refused", SENTENCE)
         equal(internal.seen, [], "requests that came through")
@@ -233,7 +261,8 @@ def test_nodes_own_ports_are_refused_though_their_network_is_allowed(c):
 def test_a_parameter_that_is_none_keeps_a_target_from_starting(c):
     c.stop("t1")
     for arg, words in (("--backend-allow=10.0.0.1/8", "--backend-allow: '10.0.0.1/8'"),
-                       ("--backend-endpoints=s3 minio:9000", "--backend-endpoints: 's3 minio:9000'")):
+                       ("--backend-endpoints=s3 minio:9000",
+                        "--backend-endpoints: 's3 minio:9000'")):
         done = c.run("start", "t1", f"--arg={arg}", ok=False)
         check(done.returncode != 0 and words in done.stderr, done.stderr)
     c.start("t1")

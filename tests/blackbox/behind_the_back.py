@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Somebody removes files of a target that runs, gives two daemons one directory, puts a mountpath inside
+"""Somebody removes files of a target that runs, gives two daemons one directory, puts a mountpath
+inside
 another: it is said, and nothing else is touched."""
 
 import os
@@ -93,7 +94,8 @@ def test_a_sort_says_that_its_shard_is_lost(c):
 def test_mountpaths_inside_one_another(c):
     for inside in (os.path.join(path(c, 1), "sub"), os.path.join(path(c, 1), ".dfc")):
         body = {"action": "attach", "value": inside}
-        c.call("PUT", "/v1/daemon/mountpaths", body, node=T).expect(409, "mountpath_state", "inside")
+        c.call("PUT", "/v1/daemon/mountpaths", body, node=T).expect(409, "mountpath_state",
+                                                                    "inside")
     body = {"action": "attach", "value": c.node_dir(T)}  # the directory of all of them
     c.call("PUT", "/v1/daemon/mountpaths", body, node=T).expect(400, None, "--mountpath-roots")
     c.stop(T)

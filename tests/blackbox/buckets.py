@@ -17,7 +17,8 @@ def test_make_and_remove(c):
     c.create("one")
     c.create("two")
     equal(names(c), ["one", "two"], "buckets")
-    equal([b["name"] for b in c.get_json("/v1/buckets/*")["buckets"]], ["one", "two"], "as DFC asks")
+    equal([b["name"] for b in c.get_json("/v1/buckets/*")["buckets"]], ["one", "two"],
+          "as DFC asks")
     c.call("HEAD", "/v1/buckets/one").expect(200)
     c.destroy("one")
     equal(names(c), ["two"], "buckets")

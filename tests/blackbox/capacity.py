@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Full disks by the watermarks: PUT is refused in time and with a way out, all else goes on, and who
+"""Full disks by the watermarks: PUT is refused in time and with a way out, all else goes on, and
+who
 looks is told."""
 
 import os

@@ -106,13 +106,13 @@ def test_down_keeps_data_and_up_brings_it_back(c):
 def test_its_directory_has_a_variable_of_its_own(c):
     """DFC_DIR is a daemon's `--dir`: whoever sets it for one does not mean the script."""
     env = {**os.environ, "DFC_DIR": "/nowhere/daemon", "DFC_CLUSTER_DIR": c.dir}
-    shown = subprocess.run([sys.executable, CLUSTER, "status", "--json"], env=env, capture_output=True,
-                           text=True, check=False)
+    shown = subprocess.run([sys.executable, CLUSTER, "status", "--json"], env=env,
+                           capture_output=True, text=True, check=False)
     equal(shown.returncode, 0, f"status: {shown.stderr}")
     equal(json.loads(shown.stdout)["nodes"], c.status(), "the nodes of DFC_CLUSTER_DIR")
     del env["DFC_CLUSTER_DIR"]
-    lost = subprocess.run([sys.executable, CLUSTER, "status"], env=env, capture_output=True, text=True,
-                          cwd=c.node_dir("t1"), check=False)
+    lost = subprocess.run([sys.executable, CLUSTER, "status"], env=env, capture_output=True,
+                          text=True, cwd=c.node_dir("t1"), check=False)
     check(".dfc-cluster" in lost.stderr and "/nowhere" not in lost.stderr, lost.stderr)
 
 

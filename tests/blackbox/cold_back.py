@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes to buckets with a backend, write_policy back: answered when they are durable here, served from here, and
+"""Writes to buckets with a backend, write_policy back: answered when they are durable here, served
+from here, and
 uploaded later, in order, whatever dies in between.
 
 DFC_ROUNDS (2) says how often a target is killed, DFC_SEED repeats the choices."""
@@ -62,7 +63,8 @@ def test_the_property(c):
     equal(c.get_json("/v1/buckets/back")["props"]["write_policy"], "back", "write_policy")
     c.call("POST", "/v1/buckets/web", {"action": "create", "value": {
         "backend": "http://h/", "write_policy": "back"}}).expect(501, "not_supported", "s3 and gs")
-    c.call("POST", "/v1/buckets/own", {"action": "create", "value": {"write_policy": "back"}}).expect(400)
+    c.call("POST", "/v1/buckets/own",
+           {"action": "create", "value": {"write_policy": "back"}}).expect(400)
 
 
 def health_says_it(c, said):
@@ -118,10 +120,12 @@ def test_delete(c):
         equal(S3.has("data", "gone/cached"), b"cached", "what the backend has")
     delete(c, "gone/cold").expect(204)
     wait_uploaded(c)
-    equal([S3.has("data", n) for n in ("gone/cold", "gone/cached")], [None, None], "what the backend has")
+    equal([S3.has("data", n) for n in ("gone/cold", "gone/cached")], [None, None],
+          "what the backend has")
     equal(c.names("back", prefix="gone/"), [], "the list")
     S3.put("data", "gone/cold", b"again")  # behind our back
-    equal(c.get("back", "gone/cold").expect(200).body, b"again", "a deleted name is asked for again")
+    equal(
+        c.get("back", "gone/cold").expect(200).body, b"again", "a deleted name is asked for again")
 
 
 # --- while it waits ------------------------------------------------------------------------------
@@ -135,18 +139,22 @@ def test_what_waits_is_what_is_there(c):
         put(c, "wait/new", b"newer").expect(200)
         equal(c.get("back", "wait/over").expect(200).body, b"ours, and longer", "what is read")
         page = c.get_json("/v1/objects/back?prefix=wait/")
-        equal([(e["name"], e["size"]) for e in page["entries"]], [("wait/new", 5), ("wait/over", 16)], "list")
+        equal([(e["name"], e["size"]) for e in page["entries"]], [("wait/new", 5),
+                                                                  ("wait/over", 16)], "list")
         equal(S3.has("data", "wait/over"), b"theirs", "what the backend has")
-        job = c.call("POST", "/v1/buckets/back", {"action": "evict", "value": {"prefix": "wait/"}}).expect(202)
+        job = c.call("POST", "/v1/buckets/back",
+                     {"action": "evict", "value": {"prefix": "wait/"}}).expect(202)
         c.wait_job(job.json()["id"], "finished")
-        equal(sorted(c.names("back", prefix="wait/", cached="true")), ["wait/new", "wait/over"], "not evicted")
+        equal(sorted(c.names("back", prefix="wait/", cached="true")), ["wait/new", "wait/over"],
+              "not evicted")
         check(pending(c) >= 2, "both wait")
         done = c.dfcctl("bucket", "wait", "back", "--timeout", "1ms")
         equal(done.returncode, 5, "the wait, in vain")
         check("2 writes wait" in done.stderr, done.stderr)
     wait_uploaded(c)
     equal(S3.written("wait/new")[-1], b"newer", "the last write")
-    job = c.call("POST", "/v1/buckets/back", {"action": "evict", "value": {"prefix": "wait/"}}).expect(202)
+    job = c.call("POST", "/v1/buckets/back",
+                 {"action": "evict", "value": {"prefix": "wait/"}}).expect(202)
     c.wait_job(job.json()["id"], "finished")
     equal(c.names("back", prefix="wait/", cached="true"), [], "evicted")
     equal(c.get("back", "wait/new").expect(200).body, b"newer", "read again from the backend")
@@ -159,7 +167,8 @@ def test_conditions(c):
     put(c, "cond", b"2", {"If-Match": '"0"'}).expect(412)
     delete(c, "cond", {"If-Match": '"0"'}).expect(412)
     with Refusing("cond"):
-        put(c, "cond", b"2", {"If-Match": tag}).expect(503)  # the backend has the last word, and does not say it
+        put(c, "cond", b"2",
+            {"If-Match": tag}).expect(503)  # the backend has the last word, and does not say it
     put(c, "cond", b"2", {"If-Match": tag}).expect(200)
     with Refusing("cond"):
         waiting = put(c, "cond", b"3").expect(200).headers["ETag"]
@@ -214,7 +223,8 @@ def test_prefetch_passes_over_what_waits(c):
     with Refusing("pre/deleted", "pre/written"):
         delete(c, "pre/deleted").expect(204)
         put(c, "pre/written", b"new").expect(200)
-        job = c.call("POST", "/v1/buckets/back", {"action": "prefetch", "value": {"prefix": "pre/"}}).expect(202)
+        job = c.call("POST", "/v1/buckets/back",
+                     {"action": "prefetch", "value": {"prefix": "pre/"}}).expect(202)
         done = c.wait_job(job.json()["id"], *ENDED)
         equal(done["state"], "finished", "the prefetch")
         c.get("back", "pre/deleted").expect(404)
@@ -223,16 +233,20 @@ def test_prefetch_passes_over_what_waits(c):
 
 
 def test_another_policy(c):
-    """What waits is not lost: who writes through has to wait for it, and it gets there under any policy."""
+    """What waits is not lost: who writes through has to wait for it, and it gets there under any
+    policy."""
     with Refusing("policy"):
         put(c, "policy", b"back").expect(200)
-        c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": "through"}}).expect(200)
+        c.call("PUT", "/v1/buckets/back",
+               {"action": "setprops", "value": {"write_policy": "through"}}).expect(200)
         put(c, "policy", b"through").expect(503, "not_ready", "try again")
         equal(c.get("back", "policy").expect(200).body, b"back", "what is read")
-        c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": "none"}}).expect(200)
+        c.call("PUT", "/v1/buckets/back",
+               {"action": "setprops", "value": {"write_policy": "none"}}).expect(200)
     wait_uploaded(c)
     equal(S3.written("policy"), [b"back"], "what was written there")
-    c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": "back"}}).expect(200)
+    c.call("PUT", "/v1/buckets/back",
+           {"action": "setprops", "value": {"write_policy": "back"}}).expect(200)
 
 
 def same_owner(c, name):
@@ -242,10 +256,12 @@ def same_owner(c, name):
 
 
 def test_policies_that_change_during_an_upload(c):
-    """A write through and one back, side by side: they get to the backend one after the other, and what is there
+    """A write through and one back, side by side: they get to the backend one after the other, and
+    what is there
     in the end is what is here."""
     def policy(value):
-        c.call("PUT", "/v1/buckets/back", {"action": "setprops", "value": {"write_policy": value}}).expect(200)
+        c.call("PUT", "/v1/buckets/back",
+               {"action": "setprops", "value": {"write_policy": value}}).expect(200)
 
     first, second, replies = threading.Event(), threading.Event(), []
     policy("through")
@@ -265,7 +281,8 @@ def test_policies_that_change_during_an_upload(c):
     second.set()
     S3.calm()
     wait_uploaded(c)
-    equal(S3.has("data", "both"), c.get("back", "both").expect(200).body, "what the backend has is what is here")
+    equal(S3.has("data", "both"),
+          c.get("back", "both").expect(200).body, "what the backend has is what is here")
 
 
 # --- kills and moves -----------------------------------------------------------------------------
@@ -279,7 +296,8 @@ def write_some(c, prefix, count):
             delete(c, name).expect(204)
             wanted[name] = None
         else:
-            wanted[name] = b"%s %d" % (name.encode(), i) + RANDOM.randbytes(RANDOM.choice((0, 20_000)))
+            wanted[name] = b"%s %d" % (name.encode(), i) + RANDOM.randbytes(
+                RANDOM.choice((0, 20_000)))
             put(c, name, wanted[name]).expect(200)
     return wanted
 
@@ -292,7 +310,8 @@ def check_all(c, wanted, prefix, **query):
               (200, data) if data is not None else (404, None), name)
 
     in_parallel(one, wanted.items())
-    equal(c.names("back", prefix=prefix, **query), sorted(n for n, data in wanted.items() if data is not None), "the list")
+    equal(c.names("back", prefix=prefix, **query),
+          sorted(n for n, data in wanted.items() if data is not None), "the list")
 
 
 def check_backend(wanted):
@@ -304,7 +323,8 @@ def check_backend(wanted):
 
 
 def test_kill(c):
-    """Killed when some has been uploaded and some answers stand still: the rest goes after the restart."""
+    """Killed when some has been uploaded and some answers stand still: the rest goes after the
+    restart."""
     for number in range(ROUNDS):
         prefix, go = f"kill/{number}", threading.Event()
         for i in range(0, 20, 3):
@@ -325,7 +345,8 @@ def test_kill(c):
 
 
 def test_damaged_bytes_never_go(c):
-    """Not either where a sound write comes between the opening of the damaged one and the look at its bytes."""
+    """Not either where a sound write comes between the opening of the damaged one and the look at
+    its bytes."""
     with Refusing("damaged"):
         put(c, "damaged", b"first").expect(200)
         owner = next(n for n in c.targets() if metric(c, "dfc_back_waiting", node=n) > 0)
@@ -345,13 +366,15 @@ def test_damaged_bytes_never_go(c):
 
 
 def test_a_read_over_two_changes_of_owners(c):
-    """It began at the first owner; the second one deleted the object; what is read is not kept by the
+    """It began at the first owner; the second one deleted the object; what is read is not kept by
+    the
     first, who owns it again."""
     go = threading.Event()
     name = next(f"twice/{i}" for i in range(100) if c.owner("back", f"twice/{i}") == "t1")
     S3.put("data", name, LARGE)
     S3.fail(name, method="GET", hold=go, held_bytes=200_000)
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    c.call("PUT", "/v1/cluster",
+           {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
     got, before = [], everywhere(c, "dfc_cold_fetch_bytes_total")
     reader = threading.Thread(target=lambda: got.append(c.get("back", name)))
     reader.start()
@@ -381,10 +404,14 @@ def test_owners_change(c):
     for name, data in first.items():
         put(c, name, data).expect(200)
     wait_for(lambda: any(S3.count(name) for name in names[1::2]), "uploads are under way")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    c.call("PUT", "/v1/cluster",
+           {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
     node = c.add_target()
     c.wait_node(node, "active")
-    wanted = {name: b"second " + name.encode() if i % 3 == 0 else first[name] for i, name in enumerate(names)}
+    wanted = {
+        name: b"second " + name.encode() if i % 3 == 0 else first[name]
+        for i, name in enumerate(names)
+    }
     for name in names[::3]:
         put(c, name, wanted[name]).expect(200)
     check_all(c, wanted, "move/", cached="true")  # the backend stands still
@@ -399,5 +426,8 @@ def test_owners_change(c):
 
 if __name__ == "__main__":
     with S3:
-        main(targets=2, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-timeout=10m",
-                              "--target-arg=--back-late=100ms"])
+        main(
+            targets=2, args=[
+                *QUICK, "--target-arg=--backend-part-size=5MiB",
+                "--target-arg=--backend-timeout=10m", "--target-arg=--back-late=100ms"
+            ])

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """A bucket whose backend is Ceph's S3 service: the protocol as somebody else has understood it.
 
-Ceph is that of Debian's packages, and runs for this test alone (tests/reference/ceph_rgw.py). What it has is seen through
-a client of the tests' own, past our cluster. Faults are not tried here: cold_faults.py and cold_writes.py do that with a
+Ceph is that of Debian's packages, and runs for this test alone (tests/reference/ceph_rgw.py). What
+it has is seen through
+a client of the tests' own, past our cluster. Faults are not tried here: cold_faults.py and
+cold_writes.py do that with a
 service that can be told to fail."""
 
 import hashlib
@@ -25,8 +27,9 @@ aws_secret_access_key = {WRONG}
 aws_access_key_id = AKIDOFNOBODY
 aws_secret_access_key = {WRONG}
 """
-NAMES = ("a b", "ä/ö", "猫/犬", "🦊", "e\u0301té", "p+q", "p%q", "%41", "x//y", "t/", "q?x=y", "h#i", "~(')*!", "a&b=c",
-         "a;b:c,d", '"<>', "a\\b", ".", "..", "a/../b", "/lead", "n" * 1024, "é" * 512)
+NAMES = ("a b", "ä/ö", "猫/犬", "🦊", "e\u0301té", "p+q", "p%q", "%41", "x//y", "t/", "q?x=y", "h#i",
+         "~(')*!", "a&b=c", "a;b:c,d", '"<>', "a\\b", ".", "..", "a/../b", "/lead", "n" * 1024,
+         "é" * 512)
 RANDOM = random.Random(12)
 PART = 5 << 20
 LARGE = RANDOM.randbytes(2 * PART + 12345)
@@ -38,7 +41,8 @@ def tag(data):
 
 
 def backend(bucket="data", **query):
-    return f"s3://{bucket}?" + "&".join(f"{k}={v}" for k, v in {"endpoint": CEPH.url, **query}.items())
+    return f"s3://{bucket}?" + "&".join(f"{k}={v}"
+                                        for k, v in {"endpoint": CEPH.url, **query}.items())
 
 
 def listed(c, bucket, **query):
@@ -71,11 +75,14 @@ def test_cold_get(c):
     for size in (0, 1, 65536, 65537, len(LARGE)):
         name, data = f"size/{size}", LARGE[:size]
         wanted = S3.put("data", name, data, content_type="text/x-mine")
-        equal(c.object("HEAD", "cold", name).headers["Content-Length"], str(size), "HEAD of what is not here")
+        equal(
+            c.object("HEAD", "cold", name).headers["Content-Length"], str(size),
+            "HEAD of what is not here")
         for _ in range(2):
             reply = c.get("cold", name).expect(200)
             check(reply.body == data, f"{size} bytes changed")
-            equal((reply.headers["ETag"], reply.headers["Content-Type"]), (wanted, "text/x-mine"), "head")
+            equal((reply.headers["ETag"], reply.headers["Content-Type"]), (wanted, "text/x-mine"),
+                  "head")
         S3.remove("data", name)
         check(c.get("cold", name).expect(200).body == data, "it is read from here")
     c.get("cold", "nothing").expect(404, "object_not_found")
@@ -85,19 +92,22 @@ def test_cold_get(c):
 def test_one_fetch_for_all(c):
     S3.put("data", "hot", LARGE)
     before = metric(c, "dfc_cold_fetch_total")
-    in_parallel(lambda _: check(c.get("cold", "hot").expect(200).body == LARGE, "bytes"), range(16), workers=16)
+    in_parallel(lambda _: check(c.get("cold", "hot").expect(200).body == LARGE, "bytes"), range(16),
+                workers=16)
     equal(metric(c, "dfc_cold_fetch_total") - before, 1, "fetches")
 
 
 def test_ranges(c):
     wanted = S3.put("data", "ranges", LARGE)
     c.create("pieces", backend=backend(), range_fetch="never")
-    for asked, first, last in (("0-99", 0, 100), ("5-9", 5, 10), ("-1000", len(LARGE) - 1000, len(LARGE)),
+    for asked, first, last in (("0-99", 0, 100), ("5-9", 5, 10), ("-1000", len(LARGE) - 1000,
+                                                                  len(LARGE)),
                                (f"{PART}-", PART, len(LARGE)), ("0-0", 0, 1)):
         for condition in ({}, {"If-Match": wanted}):
             reply = c.get("pieces", "ranges", {"Range": f"bytes={asked}", **condition}).expect(206)
             check(reply.body == LARGE[first:last], f"range {asked}: bytes")
-            equal(reply.headers["Content-Range"], f"bytes {first}-{last - 1}/{len(LARGE)}", "Content-Range")
+            equal(reply.headers["Content-Range"], f"bytes {first}-{last - 1}/{len(LARGE)}",
+                  "Content-Range")
     c.get("pieces", "ranges", {"Range": f"bytes={len(LARGE)}-"}).expect(416)
     c.get("pieces", "ranges", {"Range": "bytes=0-9", "If-Match": tag(b"other")}).expect(412)
     equal(c.names("pieces", cached="true"), [], "nothing is kept")
@@ -138,27 +148,32 @@ def test_names(c):
         for name in names[1::2]:
             c.object("PUT", bucket, name, data[name]).expect(200)
             equal(S3.get("names", prefix + name), data[name], f"object '{name}', written")
-        in_parallel(lambda n: equal(c.get(bucket, n).expect(200).body, data[n], f"object '{n}'"), names)
+        in_parallel(lambda n: equal(c.get(bucket, n).expect(200).body, data[n], f"object '{n}'"),
+                    names)
         equal(c.names(bucket), in_order(names), "list of what is here")
         equal(run_job(c, bucket, "evict", {"prefix": ""})[0], len(names), "evicted")
         for limit in (None, 1, 5):
-            equal(c.names(bucket, limit=limit), in_order(names), f"list of what is only there, limit {limit}")
+            equal(c.names(bucket, limit=limit), in_order(names),
+                  f"list of what is only there, limit {limit}")
         in_parallel(lambda n: c.object("DELETE", bucket, n).expect(204), names)
         equal([S3.get("names", prefix + n) for n in names], [None] * len(names), "deleted")
         equal(c.names(bucket), [], "list of nothing")
 
 
 def test_lists(c):
-    names = [f"{d}/{i:03d}" for d in ("a", "a b", "ä", "b%2F") for i in range(40)] + ["top", "a+", "a "]
+    names = [f"{d}/{i:03d}" for d in ("a", "a b", "ä", "b%2F")
+             for i in range(40)] + ["top", "a+", "a "]
     in_parallel(lambda n: S3.put("listed", n, n.encode()), names)
     for name in names[::3]:
         c.get("listed", name).expect(200)
-    for query in ({}, {"limit": 7}, {"prefix": "a"}, {"prefix": "a b/00"}, {"prefix": "ä/", "limit": 3}):
+    for query in ({}, {"limit": 7}, {"prefix": "a"}, {"prefix": "a b/00"},
+                  {"prefix": "ä/", "limit": 3}):
         wanted = [n for n in in_order(names) if n.startswith(query.get("prefix", ""))]
         equal(listed(c, "listed", **query), (wanted, []), f"list of {query}")
     folders = (in_order(["top", "a+", "a "]), in_order(["a/", "a b/", "ä/", "b%2F/"]))
     for limit in (None, 2):
-        equal(listed(c, "listed", delimiter="/", limit=limit), folders, f"as folders, limit {limit}")
+        equal(listed(c, "listed", delimiter="/", limit=limit), folders,
+              f"as folders, limit {limit}")
     equal(c.names("listed", cached="true"), in_order(names[::3]), "what is here")
 
 
@@ -169,9 +184,11 @@ def test_write_through(c):
         name, data = f"size/{size}", LARGE[:size]
         reply = c.object("PUT", "written", name, data, {"Content-Type": "text/x-mine"}).expect(200)
         check(S3.get("written", name) == data, f"{size} bytes changed")
-        equal((reply.headers["ETag"], S3.head("written", name)["ETag"]), (tag(data), tag(data)), "entity tags")
+        equal((reply.headers["ETag"], S3.head("written", name)["ETag"]), (tag(data), tag(data)),
+              "entity tags")
         equal(S3.head("written", name)["Content-Type"], "text/x-mine", "content type")
-    c.object("PUT", "written", "size/1", b"other", {"If-None-Match": "*"}).expect(412, "precondition_failed")
+    c.object("PUT", "written", "size/1", b"other",
+             {"If-None-Match": "*"}).expect(412, "precondition_failed")
     c.object("PUT", "written", "size/1", b"other", {"If-Match": tag(LARGE[:1])}).expect(200)
     equal(S3.get("written", "size/1"), b"other", "what Ceph has")
 
@@ -179,7 +196,8 @@ def test_write_through(c):
 def test_write_through_in_parts(c):
     parts = [LARGE[at:at + PART] for at in range(0, len(LARGE), PART)]
     whole = hashlib.md5(b"".join(hashlib.md5(p).digest() for p in parts)).hexdigest()
-    reply = c.object("PUT", "written", "large ä+%", LARGE, {"Content-Type": "text/x-large"}).expect(200)
+    reply = c.object("PUT", "written", "large ä+%", LARGE,
+                     {"Content-Type": "text/x-large"}).expect(200)
     equal(reply.headers["ETag"], f'"{whole}-{len(parts)}"', "entity tag")
     check(S3.get("written", "large ä+%") == LARGE, "what Ceph has")
     equal(S3.head("written", "large ä+%")["Content-Type"], "text/x-large", "content type")
@@ -212,14 +230,18 @@ def test_delete(c):
 
 def test_rename(c):
     """What is here and what is not, in one piece and in parts (of 5 MiB here)."""
-    sent = {"Content-Type": "text/x-mine", "Content-Encoding": "x-mine", "Dfc-Meta-Colour": "dark blue"}
+    sent = {
+        "Content-Type": "text/x-mine", "Content-Encoding": "x-mine", "Dfc-Meta-Colour": "dark blue"
+    }
     for i, name in enumerate((*NAMES[:-2], "n" * 1000, "large")):
         data, new_name = LARGE if name == "large" else name.encode() * 3, f"renamed {name}"
         c.object("PUT", "written", name, data, sent).expect(200)
         if i % 2 == 0:
             equal(run_job(c, "written", "evict", {"list": [name]})[0], 1, "evicted")
-        c.object("POST", "written", name, json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
-        check((S3.get("written", name), S3.get("written", new_name)) == (None, data), f"what Ceph has of '{name}'")
+        c.object("POST", "written", name,
+                 json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
+        check((S3.get("written", name), S3.get("written", new_name)) == (None, data),
+              f"what Ceph has of '{name}'")
         head = {n.lower(): v for n, v in S3.head("written", new_name).items()}
         equal((head["content-type"], head["content-encoding"], head["x-amz-meta-colour"]),
               ("text/x-mine", "x-mine", "dark blue"), f"head of '{new_name}'")
@@ -228,8 +250,10 @@ def test_rename(c):
     equal(S3.uploads("written"), [], "uploads that are open")
     S3.put("written", "taken", b"taken")
     c.object("POST", "written", "taken", b'{"action": "rename", "name": "size/1"}').expect(204)
-    equal((S3.get("written", "taken"), c.get("written", "size/1").expect(200).body), (None, b"taken"), "over what was there")
-    c.object("POST", "written", "taken", b'{"action": "rename", "name": "x"}').expect(404, "object_not_found")
+    equal((S3.get("written", "taken"), c.get("written", "size/1").expect(200).body),
+          (None, b"taken"), "over what was there")
+    c.object("POST", "written", "taken",
+             b'{"action": "rename", "name": "x"}').expect(404, "object_not_found")
 
 
 # --- jobs ----------------------------------------------------------------------------------------
@@ -239,7 +263,8 @@ def test_prefetch_and_evict(c):
     in_parallel(lambda n: S3.put("data", n, n.encode() * 500), names)
     c.get("cold", names[7]).expect(200)
     equal(run_job(c, "cold", "prefetch", {"prefix": "epoch/"}), (49, 1, 0, 0), "by prefix")
-    equal(run_job(c, "cold", "prefetch", {"list": [*names[:5], "epoch/none"]}), (0, 5, 1, 0), "by list")
+    equal(run_job(c, "cold", "prefetch", {"list": [*names[:5], "epoch/none"]}), (0, 5, 1, 0),
+          "by list")
     before = metric(c, "dfc_cold_fetch_total")
     in_parallel(lambda n: equal(c.get("cold", n).expect(200).body, n.encode() * 500, n), names)
     equal(metric(c, "dfc_cold_fetch_total"), before, "fetches of what is here")

@@ -31,7 +31,8 @@ def test_what_is_cached_here(c):
         WEB.put("", "base/" + name, name.encode() * 100)
     c.create("cold", backend=WEB.url + "/base")
     c.create("kept", backend=WEB.url + "/base", lru=False)
-    done = c.dfcctl("bucket", "create", "young", "--backend", WEB.url + "/base", "--lru-min-age", "1h")
+    done = c.dfcctl("bucket", "create", "young", "--backend", WEB.url + "/base", "--lru-min-age",
+                    "1h")
     equal(done.returncode, 0, done.stderr)
     equal(c.get_json("/v1/buckets/young")["props"]["lru_min_age"], 3_600_000, "lru_min_age")
     c.call("POST", "/v1/buckets/never", {"action": "create", "value": {"lru": False}}
@@ -53,7 +54,8 @@ def test_the_job(c):
     jobs = c.get_json("/v1/jobs?kind=lru")["jobs"]
     equal([j["state"] for j in jobs], ["finished"], "the job")
     job = c.get_json("/v1/jobs/" + jobs[0]["id"])
-    equal(job["targets"]["t1"]["status"]["objects"]["done"], len(NAMES), "objects that it has evicted")
+    equal(job["targets"]["t1"]["status"]["objects"]["done"], len(NAMES),
+          "objects that it has evicted")
 
 
 def test_it_is_read_again(c):

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A campaign of faults of a backend: whatever it does, nothing wrong or partial is served as whole, or kept;
+"""A campaign of faults of a backend: whatever it does, nothing wrong or partial is served as whole,
+or kept;
 tries are bounded; connections, files and memory come back to where they were.
 
 DFC_ROUNDS (1) says how many campaigns are run, DFC_SEED repeats one."""
@@ -20,8 +21,10 @@ S3, WEB = FakeS3(KEYS), FakeS3(plain=True)
 NOISE = random.Random(5).randbytes(400_000)
 SIZES = (0, 1, 1000, 65_535, 65_537, 131_073, 400_000)
 RETRIES = 2
-# A range, and the whole where the range is not to be had; what breaks off within the body is carried on so many
-# times, each time with tries of its own; and libcurl repeats by itself what a kept connection dies under.
+# A range, and the whole where the range is not to be had; what breaks off within the body is
+# carried on so many
+# times, each time with tries of its own; and libcurl repeats by itself what a kept connection dies
+# under.
 REQUESTS_MAX = 2 * (1 + RETRIES + (1 + RETRIES) * (1 + RETRIES))
 CONNECTIONS_SPARE = 8  # kept for the next request, also by the test
 FAILURES, MEMORY_SPARE_KIB = 150, 24 << 10  # a fetch has a pipe of 1 MiB
@@ -41,15 +44,29 @@ def fault(place, size):
     """One that breaks an answer."""
     stall = threading.Event()
     return RANDOM.choice((
-        {"short": RANDOM.randint(1, max(1, size))}, {"cut_at": RANDOM.randint(0, size)},
-        {"raw_cut": RANDOM.randint(1, 500)}, {"raw_cut": RANDOM.randint(1, size + 500)},
-        wrong_bytes(place, size), wrong_bytes(place, size), {"etag": '"%032x"' % RANDOM.getrandbits(128)},
-        {"stall": stall}, {"hold": stall, "held_bytes": RANDOM.randint(0, size)},
-        {"status": 429}, {"status": 503}, {"status": 503, "retry_after": "0"},
-        {"status": 429, "retry_after": "1"}, {"status": 503, "retry_after": "3600"},
-        {"status": 502}, {"status": 403, "code": "ExpiredToken"}, {"status": 400, "code": "ExpiredToken"},
-        {"redirect": "/nowhere"}, {"redirect": "http://127.0.0.1:1/"}, {"status": 416}, {"status": 304},
-        {"status": 504}, {"short": 1, "chunked": True},
+        {"short": RANDOM.randint(1, max(1, size))},
+        {"cut_at": RANDOM.randint(0, size)},
+        {"raw_cut": RANDOM.randint(1, 500)},
+        {"raw_cut": RANDOM.randint(1, size + 500)},
+        wrong_bytes(place, size),
+        wrong_bytes(place, size),
+        {"etag": '"%032x"' % RANDOM.getrandbits(128)},
+        {"stall": stall},
+        {"hold": stall, "held_bytes": RANDOM.randint(0, size)},
+        {"status": 429},
+        {"status": 503},
+        {"status": 503, "retry_after": "0"},
+        {"status": 429, "retry_after": "1"},
+        {"status": 503, "retry_after": "3600"},
+        {"status": 502},
+        {"status": 403, "code": "ExpiredToken"},
+        {"status": 400, "code": "ExpiredToken"},
+        {"redirect": "/nowhere"},
+        {"redirect": "http://127.0.0.1:1/"},
+        {"status": 416},
+        {"status": 304},
+        {"status": 504},
+        {"short": 1, "chunked": True},
     ))
 
 
@@ -66,7 +83,8 @@ class Place:
 
     def disturb(self, name):
         key, size = self.prefix + name, len(self.bodies[name])
-        self.server.is_so(key, **RANDOM.choice(list(WHOLE.values())) if RANDOM.random() < 0.3 else {})
+        self.server.is_so(key,
+                          **RANDOM.choice(list(WHOLE.values())) if RANDOM.random() < 0.3 else {})
         for _ in range(RANDOM.choice((1, 1, 2, 3, 9))):
             self.server.fail(key, **fault(self, size))
 
@@ -90,7 +108,8 @@ def start(c):
 def read_whole(c, place, name):
     reply = get_or_none(c, place.bucket, name)
     if reply is not None and reply.status == 200:
-        check(reply.body == place.bodies[name], f"{name}: {len(reply.body)} wrong bytes served as whole")
+        check(reply.body == place.bodies[name],
+              f"{name}: {len(reply.body)} wrong bytes served as whole")
 
 
 def read_range(c, place, name):
@@ -153,8 +172,9 @@ def test_reads(c):
 
 def test_what_cannot_be_right_is_not_kept(c):
     """Every answer is wrong: it is said, every time, and nothing is here in the end."""
-    for i, wrong in enumerate(({"flip": True}, {"short": 1}, {"etag": '"%032x"' % 7}, {"raw_cut": 300},
-                               {"status": 403, "code": "ExpiredToken"}, {"redirect": "/nowhere"})):
+    for i, wrong in enumerate(
+        ({"flip": True}, {"short": 1}, {"etag": '"%032x"' % 7}, {"raw_cut": 300},
+         {"status": 403, "code": "ExpiredToken"}, {"redirect": "/nowhere"})):
         name = f"wrong/{i}"
         PLACES[0].put(name, NOISE)
         S3.is_so(name, **wrong)
@@ -172,18 +192,24 @@ def write(c, task):
     for data in bodies:
         reply = c.object("PUT", "s3", name, data)
         if reply.status == 200:
-            check(S3.has("data", name) == data, f"{name}: a write was acknowledged that the backend has not")
+            check(
+                S3.has("data", name) == data,
+                f"{name}: a write was acknowledged that the backend has not")
 
 
 def test_writes(c):
     tasks = []
     for i in range(24):
-        name, bodies = f"w/{i}", [RANDOM.randbytes(RANDOM.choice((0, 10, 70_000))) for _ in range(3)]
+        name, bodies = f"w/{i}", [
+            RANDOM.randbytes(RANDOM.choice((0, 10, 70_000))) for _ in range(3)
+        ]
         for _ in range(RANDOM.choice((1, 2, 4))):
-            S3.fail(name, method="PUT", **RANDOM.choice((
-                {"read_at": RANDOM.randrange(70_000)}, {"deaf": True}, {"status": 503}, {"status": 429},
-                {"status": 500}, {"raw_cut": RANDOM.randint(1, 100)}, {"status": 403, "code": "ExpiredToken"},
-                {"stall": threading.Event()})))
+            S3.fail(
+                name, method="PUT",
+                **RANDOM.choice(
+                    ({"read_at": RANDOM.randrange(70_000)}, {"deaf": True}, {"status": 503},
+                     {"status": 429}, {"status": 500}, {"raw_cut": RANDOM.randint(1, 100)},
+                     {"status": 403, "code": "ExpiredToken"}, {"stall": threading.Event()})))
         tasks.append((name, bodies))
     in_parallel(lambda t: write(c, t), tasks)
     S3.calm()
@@ -192,7 +218,8 @@ def test_writes(c):
         if held is None:
             reply.expect(404)
         else:
-            check(held in bodies and reply.expect(200).body == held, f"{name}: not what the backend has")
+            check(held in bodies and reply.expect(200).body == held,
+                  f"{name}: not what the backend has")
 
 
 # --- the end -------------------------------------------------------------------------------------
@@ -238,7 +265,11 @@ def test_memory_comes_back(c):
 
 
 if __name__ == "__main__":
-    os.environ.update({"AWS_ACCESS_KEY_ID": "AKIDFAULTS", "AWS_SECRET_ACCESS_KEY": KEYS["AKIDFAULTS"]})
+    os.environ.update(
+        {"AWS_ACCESS_KEY_ID": "AKIDFAULTS", "AWS_SECRET_ACCESS_KEY": KEYS["AKIDFAULTS"]})
     os.environ.pop("AWS_SESSION_TOKEN", None)
     with S3, WEB:
-        main(targets=1, args=[*QUICK, "--target-arg=--backend-timeout=1s", "--target-arg=--cold-range-fetch=64KiB"])
+        main(
+            targets=1, args=[
+                *QUICK, "--target-arg=--backend-timeout=1s", "--target-arg=--cold-range-fetch=64KiB"
+            ])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Freshness: is what is kept still what the backend has?  Asked by `validate`, answered by 304 where it
+"""Freshness: is what is kept still what the backend has?  Asked by `validate`, answered by 304
+where it
 is; what has changed is read anew, what is gone goes here, too, and a backend that does not answer
 stops nobody unless `stale` is false."""
 
@@ -44,12 +45,14 @@ def test_the_properties(c):
     equal(c.get_json("/v1/buckets/never")["props"]["validate"], "never", "the default")
     equal(c.get_json("/v1/buckets/hourly")["props"]["validate_interval"], 3_600_000, "the interval")
     for props in ({"validate": "sometimes"}, {"validate": "interval"}, {"range_fetch": "x"}):
-        c.call("POST", "/v1/buckets/bad", {"action": "create", "value": {"backend": WEB.url, **props}}
-               ).expect(400, "invalid_argument")
+        c.call("POST", "/v1/buckets/bad",
+               {"action": "create", "value": {"backend": WEB.url, **props}}).expect(
+                   400, "invalid_argument")
     c.call("POST", "/v1/buckets/bad", {"action": "create", "value": {"validate": "open"}}
            ).expect(400, "invalid_argument", "backend")
-    done = c.dfcctl("bucket", "create", "ctl", "--backend", WEB.url + "/base", "--validate", "interval",
-                    "--validate-interval", "2m", "--stale", "false", "--range-fetch", "never")
+    done = c.dfcctl("bucket", "create", "ctl", "--backend", WEB.url + "/base", "--validate",
+                    "interval", "--validate-interval", "2m", "--stale", "false", "--range-fetch",
+                    "never")
     equal(done.returncode, 0, done.stderr)
     props = c.get_json("/v1/buckets/ctl")["props"]
     equal((props["validate"], props["validate_interval"], props["stale"], props["range_fetch"]),
@@ -63,7 +66,9 @@ def test_an_unchanged_object_costs_a_304(c):
     equal(methods("base/same"), ["GET", "HEAD", "HEAD"], "requests")
     with WEB.lock:
         asked = [h for m, k, h in WEB.requests if k == "base/same" and m == "HEAD"]
-    equal([{n.lower(): v for n, v in h.items()}["if-none-match"] for h in asked], [tag(b"same")] * 2, "the question")
+    equal([{n.lower(): v
+            for n, v in h.items()}["if-none-match"]
+           for h in asked], [tag(b"same")] * 2, "the question")
     equal(metric(c, 'dfc_cold_ask_total{outcome="fresh"}'), 2, "answers")
     c.get("always", "same", {"Range": "bytes=1-2"}).expect(206)
     c.object("HEAD", "always", "same").expect(200)
@@ -90,9 +95,11 @@ def test_what_has_changed_is_replaced(c):
         put(name, b"newer")
         now_gives(c, bucket, name, b"newe", {"Range": "bytes=0-3"}).expect(206)
         put(name, b"newest")
-        # The range has the whole fetched in the background: who comes meanwhile waits for that fetch.
-        wait_for(lambda b=bucket, n=name: c.object("HEAD", b, n).expect(200).headers["Content-Length"] == "6",
-                 "HEAD tells of the newest")
+        # The range has the whole fetched in the background: who comes meanwhile waits for that
+        # fetch.
+        wait_for(
+            lambda b=bucket, n=name: c.object("HEAD", b, n).expect(200).headers["Content-Length"] ==
+            "6", "HEAD tells of the newest")
         wait_for(lambda b=bucket, n=name: c.get(b, n).expect(200).body == b"newest", "the newest")
         c.get(bucket, name, {"If-None-Match": tag(b"newest")}).expect(304)
         c.get(bucket, name, {"If-Match": tag(b"newer")}).expect(412)
@@ -138,12 +145,15 @@ def test_servers_without_tags_or_conditions(c):
 def test_one_question_for_all(c):
     put("wanted", BIG)
     c.get("hourly", "wanted").expect(200)
-    in_parallel(lambda _: check(c.get("hourly", "wanted").expect(200).body == BIG, "bytes"), range(64), 16)
+    in_parallel(lambda _: check(c.get("hourly", "wanted").expect(200).body == BIG, "bytes"),
+                range(64), 16)
     equal(methods("base/wanted"), ["GET"], "within the interval")
-    in_parallel(lambda _: check(c.get("always", "wanted").expect(200).body == BIG, "bytes"), range(64), 16)
+    in_parallel(lambda _: check(c.get("always", "wanted").expect(200).body == BIG, "bytes"),
+                range(64), 16)
     equal(methods("base/wanted").count("GET"), 2, "one fetch for the other bucket")
     put("wanted", BIG[::-1])
-    in_parallel(lambda _: check(c.get("always", "wanted").expect(200).body == BIG[::-1], "bytes"), range(64), 16)
+    in_parallel(lambda _: check(c.get("always", "wanted").expect(200).body == BIG[::-1], "bytes"),
+                range(64), 16)
     equal(methods("base/wanted").count("GET"), 3, "one fetch of what has changed")
 
 
@@ -156,10 +166,14 @@ def test_encodings_are_kept(c):
             reply = c.get(bucket, "packed").expect(200)
             check(reply.body == packed, "bytes as they are stored there")
             equal(reply.headers["Content-Encoding"], "gzip", "Content-Encoding")
-        equal(c.object("HEAD", bucket, "packed").expect(200).headers["Content-Encoding"], "gzip", "of HEAD")
+        equal(
+            c.object("HEAD", bucket, "packed").expect(200).headers["Content-Encoding"], "gzip",
+            "of HEAD")
     put("part", gzip.compress(os.urandom(300_000)))
     WEB.is_so("base/part", encoding="gzip")
-    equal(c.get("never", "part", {"Range": "bytes=0-9"}).expect(206).headers["Content-Encoding"], "gzip", "of a range")
+    equal(
+        c.get("never", "part", {"Range": "bytes=0-9"}).expect(206).headers["Content-Encoding"],
+        "gzip", "of a range")
     WEB.calm()
 
 
@@ -180,7 +194,9 @@ def test_a_backend_that_does_not_answer(c):
             reply = c.get("dark", "x").expect(200)
             equal((reply.body, reply.headers["Dfc-Stale"]), (b"x", "true"), "a stale object")
         c.get("strict", "x").expect(502, "backend_error")
-        check(metric(c, 'dfc_cold_ask_total{outcome="unanswered"}') >= 2, "unanswered questions count")
+        check(
+            metric(c, 'dfc_cold_ask_total{outcome="unanswered"}') >= 2,
+            "unanswered questions count")
 
 
 if __name__ == "__main__":

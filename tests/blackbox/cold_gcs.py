@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Google Cloud Storage by its own API: reads, ranges, lists, writes, tokens.
 
-The service is tests/reference/fake_gcs.py, which verifies what the service account's key has signed."""
+The service is tests/reference/fake_gcs.py, which verifies what the service account's key has
+signed."""
 
 import gzip
 import json
@@ -30,9 +31,13 @@ def tag(key):
 def test_buckets(c):
     GCS.put("data", "seed", b"seed")
     c.create("gs", backend=f"gs://data?endpoint={GCS.url}", write_policy="through")
-    c.create("asks", backend={"provider": "gcs", "bucket": "data", "prefix": "pre", "endpoint": GCS.url}, validate="open")
+    c.create("asks",
+             backend={"provider": "gcs", "bucket": "data", "prefix": "pre",
+                      "endpoint": GCS.url}, validate="open")
     c.create("public", backend=f"gs://open?endpoint={PUBLIC.url}&auth=none")
-    equal(c.get_json("/v1/buckets/asks")["props"]["backend"], f"gs://data/pre?endpoint={GCS.url}", "backend as a URL")
+    equal(
+        c.get_json("/v1/buckets/asks")["props"]["backend"], f"gs://data/pre?endpoint={GCS.url}",
+        "backend as a URL")
 
 
 # --- reads ---------------------------------------------------------------------------------------
@@ -65,7 +70,8 @@ def test_names(c):
 
 def test_ranges(c):
     GCS.put("data", "large", BIG)
-    for headers, first, last in (({"Range": "bytes=0-99"}, 0, 100), ({"Range": "bytes=-1000"}, len(BIG) - 1000, len(BIG)),
+    for headers, first, last in (({"Range": "bytes=0-99"}, 0, 100), ({"Range": "bytes=-1000"},
+                                                                     len(BIG) - 1000, len(BIG)),
                                  ({"Range": "bytes=5-9", "If-Match": tag("large")}, 5, 10)):
         reply = c.get("gs", "large", headers).expect(206)
         check(reply.body == BIG[first:last], f"{headers}: bytes")
@@ -127,7 +133,9 @@ def test_lists(c):
     equal(c.names("asks", prefix="l/"), names, "by pages of 7")
     equal(c.names("asks", prefix="l/", limit=2), names, "by pages of 2")
     equal(c.names("asks", prefix="l/", start_after=names[4]), names[5:], "behind a name")
-    prefixes = [p for page in c.pages("asks", prefix="l/", delimiter="/", limit=2) for p in page["prefixes"]]
+    prefixes = [
+        p for page in c.pages("asks", prefix="l/", delimiter="/", limit=2) for p in page["prefixes"]
+    ]
     equal(prefixes, [f"l/{i:02d}/" for i in range(4)], "common prefixes")
     equal(c.names("asks", prefix="l/", cached="true"), [names[3]], "what is here")
 
@@ -142,8 +150,10 @@ def test_rename(c):
             new_name = f"new/{name}"
             GCS.put("data", name, data)
             before = tag(name)
-            c.object("POST", "gs", name, json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
-            check((GCS.has("data", name), GCS.has("data", new_name)) == (None, data), "what the backend has")
+            c.object("POST", "gs", name,
+                     json.dumps({"action": "rename", "name": new_name}).encode()).expect(204)
+            check((GCS.has("data", name), GCS.has("data", new_name)) == (None, data),
+                  "what the backend has")
             c.get("gs", name).expect(404)
             check(c.get("gs", new_name).expect(200).body == data, "bytes read")
             check(tag(new_name) != before, "a generation of its own")
@@ -154,7 +164,8 @@ def test_rename(c):
     GCS.calm()
     go, replies = threading.Event(), []
     GCS.fail("moved", stall=go)
-    renamer = threading.Thread(target=lambda: replies.append(c.object("POST", "gs", "moves", rename)))
+    renamer = threading.Thread(
+        target=lambda: replies.append(c.object("POST", "gs", "moves", rename)))
     before = GCS.count("moved")
     renamer.start()
     wait_for(lambda: GCS.count("moved") > before, "the copy is under way")
@@ -162,7 +173,8 @@ def test_rename(c):
     go.set()
     renamer.join()
     replies[0].expect(204)
-    equal((GCS.has("data", "moves"), GCS.has("data", "moved")), (None, b"later"), "what the backend has")
+    equal((GCS.has("data", "moves"), GCS.has("data", "moved")), (None, b"later"),
+          "what the backend has")
 
 
 def test_writes(c):
@@ -192,7 +204,10 @@ def test_copies_are_uploaded(c):
 
 
 def test_user_metadata(c):
-    sent = {"Content-Type": "text/x-mine", "Content-Encoding": "gzip", "Dfc-Meta-Colour": "dark blue", "Dfc-Meta-A.b": 'x="1"; y'}
+    sent = {
+        "Content-Type": "text/x-mine", "Content-Encoding": "gzip", "Dfc-Meta-Colour": "dark blue",
+        "Dfc-Meta-A.b": 'x="1"; y'
+    }
     wanted = {"colour": "dark blue", "a.b": 'x="1"; y'}
     c.object("PUT", "gs", "meta/mine", BIG, sent).expect(200)
     equal(GCS.meta("data", "meta/mine"), wanted, "what the backend has")
@@ -201,10 +216,16 @@ def test_user_metadata(c):
     rename = json.dumps({"action": "rename", "name": "meta/renamed"}).encode()
     c.object("POST", "gs", "meta/mine", rename).expect(204)
     for name in ("meta/renamed", "meta/theirs"):
-        for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {}), ("HEAD", {})):
-            got = {n.lower(): v for n, v in c.object(method, "gs", name, headers=headers).headers.items()}
-            equal({n: got.get(f"dfc-meta-{n}") for n in wanted}, wanted, f"what {method} {headers} gives of {name}")
-            equal(got.get("content-encoding"), "gzip" if name == "meta/renamed" else None, "the encoding")
+        for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}),
+                                ("GET", {}), ("HEAD", {})):
+            got = {
+                n.lower(): v
+                for n, v in c.object(method, "gs", name, headers=headers).headers.items()
+            }
+            equal({n: got.get(f"dfc-meta-{n}")
+                   for n in wanted}, wanted, f"what {method} {headers} gives of {name}")
+            equal(got.get("content-encoding"), "gzip" if name == "meta/renamed" else None,
+                  "the encoding")
 
 
 def test_sessions_that_break_off_go_on(c):
@@ -224,8 +245,8 @@ def test_sessions_that_break_off_go_on(c):
 
 def test_sessions_that_fail(c):
     GCS.put("data", "half", b"before")
-    for fault, status in (({"status": 403}, 403), ({"status": 400}, 502), ({"status": 503, "times": 20}, 503),
-                          ({"read_at": 10, "times": 20}, 502)):
+    for fault, status in (({"status": 403}, 403), ({"status": 400}, 502),
+                          ({"status": 503, "times": 20}, 503), ({"read_at": 10, "times": 20}, 502)):
         c.get("gs", "half").expect(200)
         GCS.fail("half", method="PUT", **fault)
         c.object("PUT", "gs", "half", BIG).expect(status)
@@ -260,7 +281,10 @@ def test_many_wait_for_one_token(c):
     GCS.fail(TOKEN, stall=go)
     for i in range(12):
         GCS.put("data", f"wait/{i}", b"x")
-    threads = [threading.Thread(target=lambda i=i: got.append(c.get("gs", f"wait/{i}").status)) for i in range(12)]
+    threads = [
+        threading.Thread(target=lambda i=i: got.append(c.get("gs", f"wait/{i}").status))
+        for i in range(12)
+    ]
     got = []
     for thread in threads:
         thread.start()
@@ -272,9 +296,10 @@ def test_many_wait_for_one_token(c):
 
 
 def test_tokens_that_are_not_to_be_had(c):
-    for fault, status, code in (({"status": 503, "times": 9}, 503, "backend_unavailable"),
-                                ({"status": 400}, 403, "backend_denied"), ({"text": b"no json"}, 502, "backend_error"),
-                                ({"status": 404}, 502, "backend_error")):
+    for fault, status, code in (({"status": 503, "times": 9}, 503, "backend_unavailable"), ({
+            "status": 400
+    }, 403, "backend_denied"), ({"text": b"no json"}, 502, "backend_error"), ({"status": 404}, 502,
+                                                                              "backend_error")):
         GCS.revoke()
         GCS.fail(TOKEN, **fault)
         fresh(c, "denied").expect(status, code)
@@ -285,16 +310,18 @@ def test_tokens_that_are_not_to_be_had(c):
 
 def test_wrong_keys_are_said_without_them(c):
     other = os.path.join(HOME.name, "other.pem")
-    subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", other],
-                   check=True, capture_output=True)
+    subprocess.run([
+        "openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out", other
+    ], check=True, capture_output=True)
     broken, good = os.path.join(HOME.name, "broken.pem"), GCS.key_file + ".good"
     os.rename(GCS.key_file, good)
     with open(broken, "w", encoding="ascii") as f:
         f.write("thisIsNoKeyAtAll")
     for path, text in ((GCS.write_key("foreign.json", other), "Invalid JWT Signature"),
-                       (GCS.write_key("broken.json", broken), "no key in PEM"),
-                       (GCS.write_key("user.json", other, type="authorized_user"), "no client_id"),
-                       (GCS.write_key("else.json", other, type="external_account"), "service account")):
+                       (GCS.write_key("broken.json", broken), "no key in PEM"), (GCS.write_key(
+                           "user.json", other,
+                           type="authorized_user"), "no client_id"), (GCS.write_key(
+                               "else.json", other, type="external_account"), "service account")):
         os.rename(path, GCS.key_file)  # it is read for the next token
         GCS.revoke()
         fresh(c, "keys").expect(403, "backend_denied", text)

@@ -28,7 +28,8 @@ def test_the_machine_is_let_in(c):
     equal(fresh(c, "first").expect(200).body, b"first", "object")
     c.object("PUT", "gs", "written", b"written").expect(200)
     equal(GCS.has("data", "written"), b"written", "what was written")
-    equal((GCS.count(METADATA), GCS.count(TOKEN)), (1, 0), "one token for all, from the metadata server")
+    equal((GCS.count(METADATA), GCS.count(TOKEN)), (1, 0),
+          "one token for all, from the metadata server")
 
 
 def test_tokens_end(c):
@@ -38,7 +39,8 @@ def test_tokens_end(c):
     number = iter(range(1_000_000))
     try:
         def three_are_through():
-            in_parallel(lambda i: fresh(c, f"short/{i}").expect(200), [next(number) for _ in range(4)], 4)
+            in_parallel(lambda i: fresh(c, f"short/{i}").expect(200),
+                        [next(number) for _ in range(4)], 4)
             return GCS.count(METADATA) >= before + 3
         wait_for(three_are_through, "three tokens, one after the other")
     finally:
@@ -54,7 +56,10 @@ def test_many_wait_for_one_token(c):
     for i in range(8):
         GCS.put("data", f"wait/{i}", b"x")
     got = []
-    threads = [threading.Thread(target=lambda i=i: got.append(c.get("gs", f"wait/{i}").status)) for i in range(8)]
+    threads = [
+        threading.Thread(target=lambda i=i: got.append(c.get("gs", f"wait/{i}").status))
+        for i in range(8)
+    ]
     for thread in threads:
         thread.start()
     wait_for(lambda: GCS.count(METADATA) == before + 1, "one asks")
@@ -65,12 +70,16 @@ def test_many_wait_for_one_token(c):
 
 
 def test_what_fails_is_named(c):
-    for fault, status, code, words in (
-            ({"status": 404}, 403, "backend_denied", "no service account for this machine"),
-            ({"foreign": True}, 403, "backend_denied", "no Metadata-Flavor"),
-            ({"text": b"<html>"}, 403, "backend_denied", "no Metadata-Flavor"),
-            ({"status": 503, "times": MANY}, 503, "backend_unavailable", "metadata server"),
-            ({"read_at": 0, "times": MANY}, 502, "backend_error", "GOOGLE_APPLICATION_CREDENTIALS")):
+    for fault, status, code, words in (({"status": 404}, 403,
+                                        "backend_denied", "no service account for this machine"), ({
+                                            "foreign": True
+                                        }, 403, "backend_denied", "no Metadata-Flavor"), ({
+                                            "text": b"<html>"
+                                        }, 403, "backend_denied", "no Metadata-Flavor"), ({
+                                            "status": 503, "times": MANY
+                                        }, 503, "backend_unavailable", "metadata server"), ({
+                                            "read_at": 0, "times": MANY
+                                        }, 502, "backend_error", "GOOGLE_APPLICATION_CREDENTIALS")):
         GCS.revoke()
         GCS.fail(METADATA, **fault)
         reply = fresh(c, "named").expect(status, code, words)

@@ -25,7 +25,8 @@ def document(c, job_id):
 
 
 def ended(c, job_id, state="finished"):
-    job = wait_for(lambda: (lambda j: j["state"] in ENDED and j)(document(c, job_id)), f"end of {job_id}")
+    job = wait_for(lambda: (lambda j: j["state"] in ENDED and j)(document(c, job_id)),
+                   f"end of {job_id}")
     equal(job["state"], state, f"state of {job_id}: {job['errors']}")
     return job
 
@@ -67,15 +68,20 @@ def test_prefetch_of_what_the_backend_lists(c):
         S3.put("data", "pre/" + name, name.encode() * 10)
     S3.put("data", "other", b"x")
     c.create("listed", backend=f"s3://data/pre?endpoint={S3.url}&auth=none")
-    equal(c.get("listed", names[5]).expect(200).body, names[5].encode() * 10, "one that is read before")
+    equal(
+        c.get("listed", names[5]).expect(200).body, names[5].encode() * 10,
+        "one that is read before")
     equal(run(c, "listed", "prefetch", {"prefix": "l/"})[:5], (39, 1, 0, 0, 40), "by prefix")
     equal(c.names("listed", cached="true"), names[:40], "what is here")
     equal(run(c, "listed", "prefetch", {})[:5], (2, 40, 0, 0, 42), "the whole bucket")
     equal(c.names("listed", cached="true"), names, "what is here")
     equal({S3.count("pre/" + n) for n in names}, {1}, "requests for each")
-    equal(run(c, "listed", "prefetch", {"prefix": "none/", "allow_empty": True})[:5], (0, 0, 0, 0, 0), "nothing of that name")
+    equal(
+        run(c, "listed", "prefetch", {"prefix": "none/", "allow_empty": True})[:5], (0, 0, 0, 0, 0),
+        "nothing of that name")
     in_parallel(lambda n: equal(c.get("listed", n).expect(200).body, n.encode() * 10, n), names)
-    c.call("POST", "/v1/buckets/cold", {"action": "prefetch", "value": {"prefix": ""}}).expect(501, "not_supported")
+    c.call("POST", "/v1/buckets/cold",
+           {"action": "prefetch", "value": {"prefix": ""}}).expect(501, "not_supported")
     S3.is_so("", status=403)
     job = ended(c, start(c, "listed", "prefetch", {"prefix": "l/"}), "failed")
     equal(job["errors"][0]["code"], "backend_denied", "a list that is refused")
@@ -146,7 +152,8 @@ def test_prefetch_goes_on_after_a_kill(c):
 def test_evict(c):
     run(c, "cold", "prefetch", {"list": NAMES})
     before = asked()
-    equal(run(c, "cold", "evict", {"template": "s-{000..009}.tar"}), (10, 0, 0, 0, 10, size(NAMES[:10])), "by template")
+    equal(run(c, "cold", "evict", {"template": "s-{000..009}.tar"}),
+          (10, 0, 0, 0, 10, size(NAMES[:10])), "by template")
     equal(run(c, "cold", "evict", {"list": [NAMES[10], NAMES[9]]})[:5], (1, 0, 1, 0, 2), "by list")
     equal(run(c, "cold", "evict", {"prefix": "s-02"})[0], 10, "by prefix")
     left = [n for n in NAMES[11:] if not n.startswith("s-02")]
@@ -174,13 +181,17 @@ def test_download(c):
     WEB.put("", "one", b"one")
     WEB.fail("moved", redirect="/one")
     WEB.fail("set/d-03", cut_at=1000)
-    equal(run(c, "own", "download", {"template": WEB.url + "/set/d-{00..19}?key=secret", "prepend": "d/"})[:5],
-          (20, 0, 0, 0, 20), "by template")
+    equal(
+        run(c, "own", "download",
+            {"template": WEB.url + "/set/d-{00..19}?key=secret", "prepend": "d/"})[:5],
+        (20, 0, 0, 0, 20), "by template")
     for i in range(20):
         reply = c.get("own", f"d/d-{i:02d}").expect(200)
         check(reply.body == b"%d" % i * 5000, "bytes")
-        equal(reply.headers["Dfc-Meta-source"], f"{WEB.url}/set/d-{i:02d}", "where it is from, without the query")
-    got = run(c, "own", "download", {"list": [WEB.url + "/none", {"url": WEB.url + "/moved", "name": "x/y"}]})
+        equal(reply.headers["Dfc-Meta-source"], f"{WEB.url}/set/d-{i:02d}",
+              "where it is from, without the query")
+    got = run(c, "own", "download",
+              {"list": [WEB.url + "/none", {"url": WEB.url + "/moved", "name": "x/y"}]})
     equal(got[:5], (1, 0, 1, 0, 2), "by list")
     equal(c.get("own", "x/y").expect(200).body, b"one", "a redirect is followed")
 
@@ -193,7 +204,9 @@ def test_a_download_again(c):
     equal(asked("set/") - before, 21, "questions, and one fetch")
     equal(c.get("own", "d/d-07").expect(200).body, b"changed", "what has")
     c.put("own", "d/d-08", b"somebody's own")
-    equal(run(c, "own", "download", {"list": [WEB.url + "/set/d-08"], "prepend": "d/"})[0], 1, "replaced")
+    equal(
+        run(c, "own", "download", {"list": [WEB.url + "/set/d-08"], "prepend": "d/"})[0], 1,
+        "replaced")
 
 
 def on_targets(c, body):
@@ -215,21 +228,28 @@ def test_a_download_into_several_copies(c):
         equal(reply.headers["Dfc-Meta-source"], f"{WEB.url}/many/d-{i}", "where it is from")
     WEB.put("", "many/d-7", b"changed")
     c.object("DELETE", "two", "d-1").expect(204)
-    equal(run(c, "two", "download", value)[:5], (2, 8, 0, 0, 10), "what has not changed is passed over")
+    equal(
+        run(c, "two", "download", value)[:5], (2, 8, 0, 0, 10),
+        "what has not changed is passed over")
     equal(c.get("two", "d-7").expect(200).body, b"changed", "what has")
     equal(on_targets(c, b"changed"), 2, "copies of it")
     equal(c.get("two", "d-1").expect(200).body, b"1" * 3000, "what was deleted")
 
 
 def test_a_download_of_which_some_is_not_found(c):
-    """It ends with a warning that counts, and the exit code of a partial success; nothing at all is a failure."""
+    """It ends with a warning that counts, and the exit code of a partial success; nothing at all is
+    a failure."""
     for i in range(3):
         WEB.put("", f"some/e-{i}", b"%d" % i)
-    job = ended(c, start(c, "own", "download", {"template": WEB.url + "/some/e-{0..4}", "prepend": "some/"}))
+    job = ended(
+        c, start(c, "own", "download",
+                 {"template": WEB.url + "/some/e-{0..4}", "prepend": "some/"}))
     equal((job["state"], job.get("partial")), ("finished", True), f"some of it came: {job}")
     equal(job["warnings"][0], "2 of 5 objects were not found", "the warning")
-    check(any("'some/e-4': its URL is not found (404)" in w for w in job["warnings"]), f"which: {job['warnings']}")
-    words = ("bucket", "download", "own", "--template", WEB.url + "/some/e-{0..4}", "--prepend", "some/", "--wait")
+    check(any("'some/e-4': its URL is not found (404)" in w for w in job["warnings"]),
+          f"which: {job['warnings']}")
+    words = ("bucket", "download", "own", "--template", WEB.url + "/some/e-{0..4}", "--prepend",
+             "some/", "--wait")
     done = c.dfcctl(*words)
     equal(done.returncode, 6, f"status: {done.stdout}{done.stderr}")
     check("2 of 5 objects were not found" in done.stderr, done.stderr)
@@ -239,30 +259,37 @@ def test_a_download_of_which_some_is_not_found(c):
     done = c.dfcctl("bucket", "download", "own", WEB.url + "/some/e-9", "--wait")
     equal(done.returncode, 4, f"status: {done.stdout}{done.stderr}")
     check("none of 1 URLs was found (404)" in done.stderr, done.stderr)
-    equal(c.dfcctl("bucket", "download", "own", WEB.url + "/some/e-9", "--wait", "--allow-empty").returncode, 0,
-          "status with --allow-empty")
+    equal(
+        c.dfcctl("bucket", "download", "own", WEB.url + "/some/e-9", "--wait",
+                 "--allow-empty").returncode, 0, "status with --allow-empty")
     WEB.fail("some/e-1", status=500, times=1000)
     mixed = [WEB.url + "/some/e-1", WEB.url + "/some/e-0"]
     job = ended(c, start(c, "own", "download", {"list": mixed, "prepend": "mixed/"}))
     equal(job["warnings"][0], "1 of 2 objects failed", f"the warning: {job['warnings']}")
     job = ended(c, start(c, "own", "download", {"list": mixed[:1], "prepend": "none/"}), "failed")
-    check("nothing was downloaded: 1 URLs failed" in job["errors"][0]["message"], f"why: {job['errors']}")
+    check("nothing was downloaded: 1 URLs failed" in job["errors"][0]["message"],
+          f"why: {job['errors']}")
 
 
 def test_names_that_the_backend_does_not_have(c):
     done = c.dfcctl("bucket", "prefetch", "cold", "--template", "s-{028..091}.tar", "--wait")
     equal(done.returncode, 6, f"status: {done.stdout}{done.stderr}")
-    for words in (("prefetch", "cold", "--template", "none-{0..3}"), ("prefetch", "listed", "--prefix", "none/"),
-                  ("evict", "cold", "--prefix", "none/")):
+    for words in (("prefetch", "cold", "--template", "none-{0..3}"),
+                  ("prefetch", "listed", "--prefix", "none/"), ("evict", "cold", "--prefix",
+                                                                "none/")):
         done = c.dfcctl("bucket", *words, "--wait")
         equal(done.returncode, 4, f"status of {words}: {done.stdout}{done.stderr}")
-        equal(c.dfcctl("bucket", *words, "--wait", "--allow-empty").returncode, 0, f"{words} --allow-empty")
+        equal(
+            c.dfcctl("bucket", *words, "--wait", "--allow-empty").returncode, 0,
+            f"{words} --allow-empty")
 
 
 def test_dfcctl(c):
-    for words, kind in ((("bucket", "prefetch", "cold", "--template", "s-{000..003}.tar", "-j", "2", "--wait"), "prefetch"),
-                        (("bucket", "evict", "cold", "--prefix", "", "--wait"), "evict"),
-                        (("bucket", "download", "own", WEB.url + "/one", "--prepend", "c/", "--rate", "1GiB", "--wait"), "download")):
+    for words, kind in ((("bucket", "prefetch", "cold", "--template", "s-{000..003}.tar", "-j", "2",
+                          "--wait"), "prefetch"), (("bucket", "evict", "cold", "--prefix", "",
+                                                    "--wait"), "evict"),
+                        (("bucket", "download", "own", WEB.url + "/one", "--prepend", "c/",
+                          "--rate", "1GiB", "--wait"), "download")):
         done = c.dfcctl(*words)
         equal(done.returncode, 0, f"{words}: {done.stderr}")
         check(c.get_json(f"/v1/jobs?kind={kind}")["jobs"], f"a job of kind {kind}")
@@ -276,4 +303,5 @@ def test_dfcctl(c):
 
 if __name__ == "__main__":
     with WEB, S3:
-        main(targets=2, args=[f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-retries=2")])
+        main(targets=2,
+             args=[f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-retries=2")])

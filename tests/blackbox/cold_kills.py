@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 of a target in the middle of cold reads, a prefetch and writes through: whatever it was doing, nothing
+"""kill -9 of a target in the middle of cold reads, a prefetch and writes through: whatever it was
+doing, nothing
 wrong is served afterwards, and the job ends well.
 
 DFC_ROUNDS (3) says how often it is killed, DFC_SEED repeats the choices."""
@@ -33,7 +34,9 @@ class Clients:
         self.tried = {f"w/{number}/{i}": [] for i in range(WRITES)}
         self.known = {}  # of an acknowledged write: since then it is this, or a later one
         seeds = [RANDOM.random() for _ in range(6)]
-        self.threads = [threading.Thread(target=self.run, args=(self.read, random.Random(s))) for s in seeds[:3]]
+        self.threads = [
+            threading.Thread(target=self.run, args=(self.read, random.Random(s))) for s in seeds[:3]
+        ]
         self.threads += [threading.Thread(target=self.run, args=(self.write, random.Random(s), i))
                          for i, s in enumerate(seeds[3:])]
 
@@ -65,10 +68,12 @@ class Clients:
             check(reply.body == body_of(name), f"{name}: {len(reply.body)} wrong bytes")
 
     def write(self, rng, own):
-        """Each writer has names of its own: what it reads is its last write, or a later one that it does not
+        """Each writer has names of its own: what it reads is its last write, or a later one that it
+        does not
         know the end of."""
         name = f"w/{self.number}/{rng.randrange(own, WRITES, 3)}"
-        data = b"%s %d " % (name.encode(), len(self.tried[name])) + rng.randbytes(rng.choice((10, 90_000)))
+        data = b"%s %d " % (name.encode(), len(self.tried[name])) + rng.randbytes(
+            rng.choice((10, 90_000)))
         self.tried[name].append(data)
         reply = self.c.object("PUT", "s3", name, data, node="t1")
         if reply.status == 200:
@@ -83,7 +88,8 @@ class Clients:
         if reply.status == 404:
             check(known is None, f"{name}: not there, and it was written")
         else:
-            check(reply.body in self.tried[name][known or 0:], f"{name}: not one of the writes that may be there")
+            check(reply.body in self.tried[name][known or 0:],
+                  f"{name}: not one of the writes that may be there")
 
 
 def fetched(number, prefix):
@@ -106,7 +112,8 @@ def strike(c, number):
         S3.put("data", name, body_of(name))
         if RANDOM.random() < 0.03:
             S3.fail(name, hold=go, held_bytes=RANDOM.randrange(200))
-    job = c.call("POST", "/v1/buckets/s3", {"action": "prefetch", "value": {"list": names}}).expect(202).json()["id"]
+    job = c.call("POST", "/v1/buckets/s3",
+                 {"action": "prefetch", "value": {"list": names}}).expect(202).json()["id"]
     with Clients(c, number) as clients:
         some = RANDOM.randrange(5, 30)
         wait_for(lambda: all(fetched(number, p) >= some for p in "prw"), "all of them work")
@@ -135,8 +142,9 @@ def test_kills(c):
         equal(c.get_json(f"/v1/jobs/{job}")["state"], "finished", "the prefetch")
         here = set(c.names("s3", prefix=f"p/{number}/", cached="true"))
         equal(here, set(names), "what it has brought")
-        in_parallel(lambda n: check(c.get("s3", n).expect(200).body == body_of(n), f"{n}: wrong bytes"),
-                    [*names, *(f"r/{number}/{i}" for i in range(READS))])
+        in_parallel(
+            lambda n: check(c.get("s3", n).expect(200).body == body_of(n), f"{n}: wrong bytes"),
+            [*names, *(f"r/{number}/{i}" for i in range(READS))])
         for name in clients.tried:
             equal(backend_or_none(c, name), S3.has("data", name), f"{name}: what the backend has")
 

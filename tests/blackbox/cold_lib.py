@@ -1,4 +1,5 @@
-"""What the tests of buckets with a backend share: the backend of the tests, and what a target says of itself."""
+"""What the tests of buckets with a backend share: the backend of the tests, and what a target says
+of itself."""
 
 import http.client
 import os
@@ -10,9 +11,13 @@ sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3, Noughts  # noqa: E402,F401
 
 # A backend's failures are over quickly, and few tries are made.
-QUICK = [f"--target-arg={a}" for a in ("--backend-backoff=5ms", "--backend-backoff-max=1s", "--backend-retries=2")]
+QUICK = [
+    f"--target-arg={a}"
+    for a in ("--backend-backoff=5ms", "--backend-backoff-max=1s", "--backend-retries=2")
+]
 NO_PAUSE = "--target-arg=--backend-pause=0"  # what failed is asked for anew at once
-MANY = 99  # failures: more than there are tries, each of which may be several where kept connections are reset
+# failures: more than there are tries, each of which may be several where kept connections are reset
+MANY = 99
 
 
 def metric(c, name, node="t1"):
@@ -23,7 +28,8 @@ def metric(c, name, node="t1"):
 
 def run_job(c, bucket, action, value, counts=("done", "skipped", "missing", "failed")):
     """A job over objects, to its end → these counts of its objects."""
-    job_id = c.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": value}).expect(202).json()["id"]
+    job_id = c.call("POST", f"/v1/buckets/{bucket}",
+                    {"action": action, "value": value}).expect(202).json()["id"]
     job = c.wait_job(job_id)
     equal(job["state"], "finished", f"state of {job_id}: {job['errors']}")
     return tuple(job["progress"]["objects"][k] for k in counts)

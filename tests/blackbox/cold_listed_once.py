@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Jobs whose targets all go through the list of a backend: it is asked for each page once, by one of them; what
+"""Jobs whose targets all go through the list of a backend: it is asked for each page once, by one
+of them; what
 becomes of the job when that one is refused by the backend, or dies."""
 
 import io
@@ -25,7 +26,8 @@ def shard(name):
 
 
 def start(c, bucket, action, value):
-    return c.call("POST", f"/v1/buckets/{bucket}", {"action": action, "value": value}).expect(202).json()["id"]
+    return c.call("POST", f"/v1/buckets/{bucket}",
+                  {"action": action, "value": value}).expect(202).json()["id"]
 
 
 def document(c, job_id):
@@ -33,7 +35,8 @@ def document(c, job_id):
 
 
 def ended(c, job_id, state="finished"):
-    job = wait_for(lambda: (lambda j: j["state"] in ENDED and j)(document(c, job_id)), f"end of {job_id}")
+    job = wait_for(lambda: (lambda j: j["state"] in ENDED and j)(document(c, job_id)),
+                   f"end of {job_id}")
     equal(job["state"], state, f"state of {job_id}: {job['errors']}")
     return job
 
@@ -43,7 +46,8 @@ def lists():
 
 
 def check_lists(before, what):
-    """A target that takes another for away for a moment may have asked by itself; but not each of them."""
+    """A target that takes another for away for a moment may have asked by itself; but not each of
+    them."""
     asked = lists() - before
     check(PAGES <= asked < 2 * PAGES, f"{what}: {asked} requests for {PAGES} pages")
 
@@ -57,7 +61,8 @@ def test_a_prefetch(c):
     before = lists()
     objects = ended(c, start(c, "cold", "prefetch", {"prefix": "l/"}))["progress"]["objects"]
     check_lists(before, "prefetch")
-    equal([objects[k] for k in ("done", "skipped", "missing", "failed", "total")], [69, 1, 0, 0, 70], "objects")
+    equal([objects[k] for k in ("done", "skipped", "missing", "failed", "total")],
+          [69, 1, 0, 0, 70], "objects")
     equal(c.names("cold", cached="true"), NAMES, "what is here")
 
 
@@ -67,7 +72,8 @@ def test_the_next_job_asks_anew(c):
     before = lists()
     objects = ended(c, start(c, "cold", "prefetch", {"prefix": "l/"}))["progress"]["objects"]
     check_lists(before, "prefetch")
-    equal([objects[k] for k in ("done", "skipped", "missing", "failed", "total")], [1, 69, 0, 0, 70], "objects")
+    equal([objects[k] for k in ("done", "skipped", "missing", "failed", "total")],
+          [1, 69, 0, 0, 70], "objects")
     S3.remove("data", "l/071.tar")
     S3.put("data", NAMES[0], shard(NAMES[0]))
     ended(c, start(c, "cold", "evict", {"list": ["l/071.tar"]}))
@@ -75,7 +81,8 @@ def test_the_next_job_asks_anew(c):
 
 def test_a_copy(c):
     before = lists()
-    objects = ended(c, start(c, "cold", "copy", {"prefix": "l/", "to": "to"}))["progress"]["objects"]
+    objects = ended(c, start(c, "cold", "copy",
+                             {"prefix": "l/", "to": "to"}))["progress"]["objects"]
     check_lists(before, "copy")
     equal([objects[k] for k in ("done", "missing", "failed", "total")], [70, 0, 0, 70], "objects")
     equal(c.names("to"), NAMES, "what was copied")
@@ -107,14 +114,16 @@ def test_what_the_backend_says_is_said(c):
 
 
 def test_the_one_that_lists_is_killed(c):
-    """In the middle, while the others wait for its page: they turn to another one, and nothing is missing."""
+    """In the middle, while the others wait for its page: they turn to another one, and nothing is
+    missing."""
     ended(c, start(c, "cold", "evict", {"prefix": ""}))
     go = threading.Event()
     S3.fail("", times=3)
     S3.fail("", stall=go)
     before = lists()
     job_id = start(c, "cold", "prefetch", {"prefix": "l/"})
-    owner = c.owner("cold", f"{job_id}/l/")  # the list has the owner that an object of this name would have
+    owner = c.owner("cold",
+                    f"{job_id}/l/")  # the list has the owner that an object of this name would have
     wait_for(lambda: lists() - before >= 4, "the page that does not come")
     c.kill(owner)
     go.set()

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Lists of buckets with a backend: its names and what is here as one, in order, page by page, complete or
+"""Lists of buckets with a backend: its names and what is here as one, in order, page by page,
+complete or
 refused.
 
 DFC_NAMES=10000000 lists so many names at the end (default: 20000), and says how memory grew."""
@@ -17,8 +18,13 @@ from fake_s3 import FakeS3  # noqa: E402
 
 S3 = FakeS3(page_max=7)
 RANDOM = random.Random(5)
-NAMES = sorted({"".join(RANDOM.choice(("a", "b", "ab", "/", " ", "ä", "+", "%", "&", "0")) for _ in range(length))
-                for length in range(1, 12) for _ in range(6)}, key=str.encode)
+NAMES = sorted(
+    {
+        "".join(
+            RANDOM.choice(("a", "b", "ab", "/", " ", "ä", "+", "%", "&", "0"))
+            for _ in range(length))
+        for length in range(1, 12) for _ in range(6)
+    }, key=str.encode)
 MANY = int(os.environ.get("DFC_NAMES", 20000))
 
 
@@ -59,9 +65,12 @@ def test_names_that_are_not_here(c):
     equal(listed(c), (NAMES, []), "all names")
     equal(c.names("s3", cached="true"), [], "what is here")
     got = entry(c, NAMES[0])
-    equal(got, {"name": NAMES[0], "size": len(NAMES[0].encode()), "version": "0.0.0", "cached": False,
-                "etag": f'"{hashlib.md5(NAMES[0].encode()).hexdigest()}"', "modified_ms": 1_700_000_000_000},
-          "what is said of one")
+    equal(
+        got, {
+            "name": NAMES[0], "size": len(NAMES[0].encode()), "version": "0.0.0", "cached": False,
+            "etag": f'"{hashlib.md5(NAMES[0].encode()).hexdigest()}"',
+            "modified_ms": 1_700_000_000_000
+        }, "what is said of one")
 
 
 def test_merged_with_what_is_here(c):
@@ -73,7 +82,8 @@ def test_merged_with_what_is_here(c):
     S3.remove("data", "pre/only-here")
     names = sorted(NAMES + ["only-here"], key=str.encode)
     equal(listed(c), (names, []), "all names, each once")
-    equal(c.names("s3", cached="true"), sorted(here + ["only-here"], key=str.encode), "what is here")
+    equal(c.names("s3", cached="true"), sorted(here + ["only-here"], key=str.encode),
+          "what is here")
     check("cached" not in entry(c, here[0]), "it is here")
     c.object("DELETE", "s3", "only-here").expect(204)
     equal(listed(c), (NAMES, []), "without what was deleted")
@@ -108,13 +118,13 @@ def test_failures_that_pass(c):
 
 
 def test_complete_or_refused(c):
-    for fault, status, code in (({"status": 403}, 403, "backend_denied"),
-                                ({"status": 404}, 502, "backend_error"),
-                                ({"text": b"<html>"}, 502, "backend_error"),
-                                ({"text": b"<ListBucketResult><Contents><Key>a</Key>"}, 502, "backend_error"),
-                                ({"text": b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"},
-                                 502, "backend_error"),
-                                ({"status": 503, "times": 5}, 503, "backend_unavailable")):
+    for fault, status, code in (({"status": 403}, 403, "backend_denied"), ({
+            "status": 404
+    }, 502, "backend_error"), ({"text": b"<html>"}, 502, "backend_error"), ({
+            "text": b"<ListBucketResult><Contents><Key>a</Key>"
+    }, 502, "backend_error"), ({
+            "text": b"<ListBucketResult><IsTruncated>true</IsTruncated></ListBucketResult>"
+    }, 502, "backend_error"), ({"status": 503, "times": 5}, 503, "backend_unavailable")):
         S3.fail("", **fault)
         c.call("GET", "/v1/objects/s3").expect(status, code)
         S3.calm()
@@ -147,7 +157,10 @@ def shown(c, *words, code=0):
 def test_how_much_is_here(c):
     c.create("plain")
     c.create("web", backend=f"{S3.url}/data/pre/")
-    here = {"objects": 30, "bytes": sum(e["size"] for p in c.pages("s3", cached="true") for e in p["entries"])}
+    here = {
+        "objects": 30,
+        "bytes": sum(e["size"] for p in c.pages("s3", cached="true") for e in p["entries"])
+    }
     before = S3.count("")
     check(before > 0, "lists of the backend are counted")
     equal(shown(c)["s3"]["cached"], here, "by the indexes")

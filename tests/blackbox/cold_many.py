@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""64 clients and a backend: one request for what they all want, and one for each object; and of the end of a huge
+"""64 clients and a backend: one request for what they all want, and one for each object; and of the
+end of a huge
 object no more than that end.
 
-What the first byte takes beside the backend's own is printed, not asserted.  DFC_COLD_MIB (64; 16 under
+What the first byte takes beside the backend's own is printed, not asserted.  DFC_COLD_MIB (64; 16
+under
 sanitizers) is the size of the one object."""
 
 import http.client
@@ -62,9 +64,11 @@ def test_one_object(c):
     S3.put("data", "wanted", BIG)
     go = threading.Event()
     S3.fail("wanted", hold=go, held_bytes=MIB)
-    before, fetched = metric(c, 'dfc_http_connections{listener="public"}'), metric(c, "dfc_cold_fetch_bytes_total")
+    before, fetched = metric(c, 'dfc_http_connections{listener="public"}'), metric(
+        c, "dfc_cold_fetch_bytes_total")
     clients = [ask(c.url("t1"), "/v1/objects/s3/wanted") for _ in range(CLIENTS)]
-    wait_for(lambda: metric(c, 'dfc_http_connections{listener="public"}') >= before + CLIENTS, "all are there")
+    wait_for(lambda: metric(c, 'dfc_http_connections{listener="public"}') >= before + CLIENTS,
+             "all are there")
     got = []
     threads = [threading.Thread(target=lambda s=s: got.append(is_right(s))) for s in clients]
     for thread in threads:
@@ -87,7 +91,8 @@ def test_many_objects(c):
     before = metric(c, "dfc_backend_requests_total")
     asked = NAMES * 8
     RANDOM.shuffle(asked)
-    in_parallel(lambda n: check(c.get("s3", n, node="t1").expect(200).body == body_of(n), n), asked, CLIENTS)
+    in_parallel(lambda n: check(c.get("s3", n, node="t1").expect(200).body == body_of(n), n), asked,
+                CLIENTS)
     equal(metric(c, "dfc_backend_requests_total") - before, len(NAMES), "requests to the backend")
     equal({S3.count(n) for n in NAMES}, {1}, "requests for each")
 
@@ -112,7 +117,9 @@ def test_first_bytes(c):
         cold.append(first_byte_ms(c.url("t1"), "/v1/objects/s3/" + escape(f"first/{i}")))
         straight.append(first_byte_ms(S3.url, f"/data/first/{i}"))
     own, ours = sorted(straight)[7], sorted(cold)[7]
-    print(f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)")
+    print(
+        f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)"
+    )
 
 
 def test_the_end_of_a_huge_object(c):
@@ -124,7 +131,8 @@ def test_the_end_of_a_huge_object(c):
     reply = c.get("s3", "huge", {"Range": wanted}, node="t1").expect(206)
     equal(reply.body, bytes(MIB), "bytes")
     equal(reply.headers["Content-Range"], f"bytes {size - MIB}-{size - 1}/{size}", "Content-Range")
-    equal([h.get("range") for h in S3.headers_of("huge")], [wanted], "what the backend was asked for")
+    equal([h.get("range") for h in S3.headers_of("huge")], [wanted],
+          "what the backend was asked for")
     equal(metric(c, "dfc_cold_fetch_bytes_total"), fetched, "bytes that were fetched to be kept")
 
 
@@ -138,11 +146,14 @@ def test_an_overloaded_backend_is_asked_less(c):
     for name in names:
         S3.put("data", name, name.encode())
         S3.fail(name, stall=go)
-    threads = [threading.Thread(target=lambda n=n: got.append(c.get("s3", n).status)) for n in names]
+    threads = [
+        threading.Thread(target=lambda n=n: got.append(c.get("s3", n).status)) for n in names
+    ]
     for thread in threads:
         thread.start()
-    wait_for(lambda: metric(c, "dfc_backend_waiting") == len(names) - 1 and sum(map(S3.count, names)) == 1,
-             "one is asked for, and the others wait")
+    wait_for(
+        lambda: metric(c, "dfc_backend_waiting") == len(names) - 1 and sum(map(S3.count, names)) ==
+        1, "one is asked for, and the others wait")
     go.set()
     for thread in threads:
         thread.join()

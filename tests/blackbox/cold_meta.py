@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""User metadata of objects in buckets with a backend: it goes there with the object, and comes back with it.
+"""User metadata of objects in buckets with a backend: it goes there with the object, and comes back
+with it.
 
 What is not kept here is asked for again: so each object is let go before it is read."""
 
@@ -25,7 +26,8 @@ def meta_of(reply):
 
 def evict(c, bucket):
     """All that is here."""
-    job_id = c.call("POST", f"/v1/buckets/{bucket}", {"action": "evict", "value": {"prefix": ""}}).expect(202).json()["id"]
+    job_id = c.call("POST", f"/v1/buckets/{bucket}",
+                    {"action": "evict", "value": {"prefix": ""}}).expect(202).json()["id"]
     wait_for(lambda: c.get_json(f"/v1/jobs/{job_id}")["state"] in ENDED, f"end of {job_id}")
     equal(c.names(bucket, cached="true"), [], "what is here")
 
@@ -33,7 +35,8 @@ def evict(c, bucket):
 def check_cold(c, bucket, name, data, meta=None, content_type="text/x-mine"):
     """As it comes from the backend: the head alone, a range, the whole; and then from here."""
     meta = THERE if meta is None else meta
-    for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {}), ("HEAD", {})):
+    for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {}),
+                            ("HEAD", {})):
         reply = c.object(method, bucket, name, headers=headers)
         check(reply.status in (200, 206), f"{method} {headers}: {reply!r}")
         equal(meta_of(reply), meta, f"metadata of {method} {headers}")
@@ -44,7 +47,8 @@ def check_cold(c, bucket, name, data, meta=None, content_type="text/x-mine"):
 def test_buckets(c):
     S3.put("data", "seed", b"seed")
     for policy in ("through", "back"):
-        c.create(policy, backend=f"s3://data/{policy}?endpoint={S3.url}", write_policy=policy, range_fetch="never")
+        c.create(policy, backend=f"s3://data/{policy}?endpoint={S3.url}", write_policy=policy,
+                 range_fetch="never")
 
 
 def test_so_many_pairs_and_no_more(c):
@@ -53,7 +57,8 @@ def test_so_many_pairs_and_no_more(c):
         most = {f"Dfc-Meta-{name}": value for name, value in pairs.items()}
         c.object("PUT", policy, "most", b"m", most).expect(200)
         equal(meta_of(c.get(policy, "most").expect(200)), pairs, "64 pairs")
-        c.object("PUT", policy, "more", b"m", {**most, "Dfc-Meta-K64": "v"}).expect(400, "invalid_argument", "65 headers")
+        c.object("PUT", policy, "more", b"m",
+                 {**most, "Dfc-Meta-K64": "v"}).expect(400, "invalid_argument", "65 headers")
     wait_for(lambda: metric(c, "dfc_back_waiting") == 0, "everything is uploaded")
     for policy in ("through", "back"):
         evict(c, policy)
@@ -64,7 +69,8 @@ def test_what_is_written_comes_back(c):
     for policy in ("through", "back"):
         for name, data in (("small", b"small"), ("large", LARGE)):
             c.object("PUT", policy, name, data, {"Content-Type": "text/x-mine", **META}).expect(200)
-            equal(meta_of(c.get(policy, name).expect(200)), THERE, "metadata of what was written here")
+            equal(meta_of(c.get(policy, name).expect(200)), THERE,
+                  "metadata of what was written here")
         wait_for(lambda: metric(c, "dfc_back_waiting") == 0, "everything is uploaded")
         for name, data in (("small", b"small"), ("large", LARGE)):
             equal(S3.meta("data", f"{policy}/{name}"), THERE, "what the backend has")
@@ -73,14 +79,17 @@ def test_what_is_written_comes_back(c):
 
 
 def test_what_others_wrote(c):
-    S3.put("data", "through/foreign", b"foreign", {"Mine": "x  y", "Backend-ETag": "no", "source": "s"})
-    check_cold(c, "through", "foreign", b"foreign", {"mine": "x  y", "source": "s"}, "application/x-test")
+    S3.put("data", "through/foreign", b"foreign",
+           {"Mine": "x  y", "Backend-ETag": "no", "source": "s"})
+    check_cold(c, "through", "foreign", b"foreign", {"mine": "x  y", "source": "s"},
+               "application/x-test")
     S3.put("data", "through/plain", b"plain")
     check_cold(c, "through", "plain", b"plain", {}, "application/x-test")
 
 
 def test_a_write_replaces_it(c):
-    for headers, there in (({"Dfc-Meta-One": "1"}, {"one": "1"}), ({}, {}), ({"Dfc-Meta-Two": "2"}, {"two": "2"})):
+    for headers, there in (({"Dfc-Meta-One": "1"}, {"one": "1"}), ({}, {}), ({"Dfc-Meta-Two": "2"},
+                                                                             {"two": "2"})):
         c.object("PUT", "through", "again", b"again", headers).expect(200)
         equal(S3.meta("data", "through/again"), there, "what the backend has")
         equal(meta_of(c.get("through", "again").expect(200)), there, "what is here")
@@ -94,18 +103,22 @@ def test_more_than_is_kept(c):
 
 
 def test_what_is_refused(c):
-    for headers, status, text in (({"Dfc-Meta-A": ""}, 400, "not empty"), ({"Dfc-Meta-A": "x  y"}, 400, "single spaces"),
-                                  ({"Dfc-Meta-A": "\u00e4"}, 400, "printable ASCII"),
-                                  ({"Dfc-Meta-Backend-ETag": "x"}, 400, "own"), ({"Dfc-Meta-a_b": "x"}, 400, "a_b"),
-                                  ({"Dfc-Meta-A": "x" * 800, "Dfc-Meta-B": "x" * 800}, 400, "1536")):
+    for headers, status, text in (({"Dfc-Meta-A": ""}, 400, "not empty"), ({
+            "Dfc-Meta-A": "x  y"
+    }, 400, "single spaces"), ({"Dfc-Meta-A": "\u00e4"}, 400, "printable ASCII"), ({
+            "Dfc-Meta-Backend-ETag": "x"
+    }, 400, "own"), ({"Dfc-Meta-a_b": "x"}, 400,
+                     "a_b"), ({"Dfc-Meta-A": "x" * 800, "Dfc-Meta-B": "x" * 800}, 400, "1536")):
         for policy in ("through", "back"):
-            c.object("PUT", policy, "refused", b"x", headers).expect(status, "invalid_argument", text)
+            c.object("PUT", policy, "refused", b"x", headers).expect(status, "invalid_argument",
+                                                                     text)
     for policy in ("through", "back"):
         equal(S3.count(f"{policy}/refused"), 0, "requests")
 
 
 def test_content_encoding(c):
-    """Kept, here and there, in parts, too; bytes, length and checksum are of what was sent. So in a bucket of our own."""
+    """Kept, here and there, in parts, too; bytes, length and checksum are of what was sent. So in a
+    bucket of our own."""
     packed, large = gzip.compress(b"packed" * 1000), LARGE
     c.create("plain")
     for bucket in ("through", "back", "plain"):
@@ -118,19 +131,26 @@ def test_content_encoding(c):
                 equal(S3.meta("data", f"{bucket}/{name}"), THERE, "metadata there")
             evict(c, bucket)
         for name, data in (("packed", packed), ("packed-large", large)):
-            for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}), ("GET", {})):
+            for method, headers in (("HEAD", {}), ("GET", {"Range": "bytes=0-1"}), ("GET", {}),
+                                    ("GET", {})):
                 reply = c.object(method, bucket, name, headers=headers)
-                equal(reply.headers["Content-Encoding"], "gzip", f"{method} {headers} of {bucket}/{name}")
+                equal(reply.headers["Content-Encoding"], "gzip",
+                      f"{method} {headers} of {bucket}/{name}")
             check(reply.body == data, "bytes")
             equal(reply.headers["Content-Length"], str(len(data)), "length")
-    c.call("POST", "/v1/objects/through/packed-large", {"action": "rename", "name": "packed-new"}).expect(204)
+    c.call("POST", "/v1/objects/through/packed-large",
+           {"action": "rename", "name": "packed-new"}).expect(204)
     equal(S3.encoding_of("data", "through/packed-new"), "gzip", "after a rename in parts")
-    equal(c.get("through", "packed-new").expect(200).headers["Content-Encoding"], "gzip", "after a rename in parts")
+    equal(
+        c.get("through", "packed-new").expect(200).headers["Content-Encoding"], "gzip",
+        "after a rename in parts")
     c.object("PUT", "through", "packed", b"plain", {"Content-Encoding": "identity"}).expect(200)
     equal(c.get("through", "packed").expect(200).headers.get("Content-Encoding"), None, "none")
-    for headers in ({"Content-Encoding": "x" * 64}, {"Content-Encoding": "gzip", "Dfc-Meta-Backend-Encoding": "br"}):
+    for headers in ({"Content-Encoding": "x" * 64},
+                    {"Content-Encoding": "gzip", "Dfc-Meta-Backend-Encoding": "br"}):
         for bucket in ("through", "back", "plain"):
-            c.object("PUT", bucket, "refused", b"x", headers).expect(400, "invalid_argument", "Content-Encoding")
+            c.object("PUT", bucket, "refused", b"x", headers).expect(400, "invalid_argument",
+                                                                     "Content-Encoding")
 
 
 def test_another_cluster(c):
@@ -143,6 +163,13 @@ def test_another_cluster(c):
 
 
 if __name__ == "__main__":
-    os.environ.update({"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_SESSION_TOKEN": "ofASession"})
+    os.environ.update({
+        "AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_SESSION_TOKEN": "ofASession"
+    })
     with S3:
-        main(targets=1, args=[*QUICK, "--target-arg=--backend-part-size=5MiB", "--target-arg=--backend-copy-size=5MiB"])
+        main(
+            targets=1, args=[
+                *QUICK, "--target-arg=--backend-part-size=5MiB",
+                "--target-arg=--backend-copy-size=5MiB"
+            ])

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Large objects that are fetched from their backend in ranges, several at once: nothing is read twice, nothing wrong
+"""Large objects that are fetched from their backend in ranges, several at once: nothing is read
+twice, nothing wrong
 or partial is served as whole or kept, and what ranges cannot give comes in one piece."""
 
 import random
@@ -71,7 +72,8 @@ def test_small_objects_come_whole(c):
 
 
 def test_so_many_at_once(c):
-    """While the first range stands still, those beside it are asked for, and no more; those who read get what has come."""
+    """While the first range stands still, those beside it are asked for, and no more; those who
+    read get what has come."""
     reader = Reader(c, "width")
     wait_for(lambda: S3.count("width") == AT_ONCE, "the others are asked for")
     equal(sorted(f for f in firsts("width") if f is not None), FIRSTS[:AT_ONCE - 1], "ranges")
@@ -93,8 +95,10 @@ def test_memory_has_a_limit(c):
 
 
 def test_one_range_fails_and_is_asked_for_alone(c):
-    """Before its head, within its bytes, at its end; and a backend that is overloaded for a while."""
-    for i, fault in enumerate(({"status": 503}, {"raw_cut": 100}, {"cut_at": 300_000}, {"short": 1}, {"status": 429})):
+    """Before its head, within its bytes, at its end; and a backend that is overloaded for a
+    while."""
+    faults = ({"status": 503}, {"raw_cut": 100}, {"cut_at": 300_000}, {"short": 1}, {"status": 429})
+    for i, fault in enumerate(faults):
         name = f"again/{i}"
         put(name)
         S3.fail(name, first=FIRSTS[2], **fault)
@@ -102,7 +106,8 @@ def test_one_range_fails_and_is_asked_for_alone(c):
         again = [f for f in firsts(name) if f is not None and FIRSTS[2] <= f < FIRSTS[3]]
         check(len(again) >= 2, f"{fault}: it was asked for again: {again}")
         others = [f for f in firsts(name) if f not in again]
-        equal(sorted(others, key=lambda f: f or 0), [None] + FIRSTS[:2] + FIRSTS[3:], f"{fault}: the others")
+        equal(sorted(others, key=lambda f: f or 0), [None] + FIRSTS[:2] + FIRSTS[3:],
+              f"{fault}: the others")
 
 
 def test_the_first_range_breaks_off(c):
@@ -159,6 +164,9 @@ def test_nothing_is_left_behind(c):
 
 if __name__ == "__main__":
     with S3:
-        main(targets=1, args=[*QUICK, f"--target-arg=--cold-ranges={AT_ONCE}", "--target-arg=--cold-ranges-from=2MiB",
-                              "--target-arg=--cold-range-size=1MiB",
-                              f"--target-arg=--cold-range-memory={FITS * AT_ONCE}MiB"])
+        main(
+            targets=1, args=[
+                *QUICK, f"--target-arg=--cold-ranges={AT_ONCE}",
+                "--target-arg=--cold-ranges-from=2MiB", "--target-arg=--cold-range-size=1MiB",
+                f"--target-arg=--cold-range-memory={FITS * AT_ONCE}MiB"
+            ])

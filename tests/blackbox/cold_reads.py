@@ -57,7 +57,8 @@ def test_buckets(c):
                                 "endpoint": PUBLIC.url, "auth": "none"})
     c.create("web", backend={"provider": "http", "url": PLAIN.url + "/base/"})
     props = c.get_json("/v1/buckets/public")["props"]
-    equal(props["backend"], f"s3://open/set/one?endpoint={PUBLIC.url}&auth=none", "backend as a URL")
+    equal(props["backend"], f"s3://open/set/one?endpoint={PUBLIC.url}&auth=none",
+          "backend as a URL")
     equal(props["durability"], "async", "durability of what can be read again")
     done = c.dfcctl("bucket", "create", "ctl", "--backend", f"s3://data/p?endpoint={S3.url}")
     equal(done.returncode, 0, done.stderr)
@@ -65,16 +66,18 @@ def test_buckets(c):
 
 
 def test_backends_that_are_none(c):
-    for backend, status in (("s3://", 400), ("ftp://x", 400), ("gs://b?profile=x", 400), ("s3://b?x=y", 400),
-                            ("http://me:secret@h/", 400), ({"provider": "s3"}, 400),
-                            ({"provider": "gcs"}, 400), (7, 400)):
-        reply = c.call("POST", "/v1/buckets/never", {"action": "create", "value": {"backend": backend}})
+    for backend, status in (("s3://", 400), ("ftp://x", 400), ("gs://b?profile=x", 400),
+                            ("s3://b?x=y", 400), ("http://me:secret@h/", 400),
+                            ({"provider": "s3"}, 400), ({"provider": "gcs"}, 400), (7, 400)):
+        reply = c.call("POST", "/v1/buckets/never",
+                       {"action": "create", "value": {"backend": backend}})
         equal(reply.status, status, f"{backend}: {reply!r}")
 
 
 def test_the_backend_stays(c):
     def set_to(bucket, backend):
-        return c.call("PUT", f"/v1/buckets/{bucket}", {"action": "setprops", "value": {"backend": backend}})
+        return c.call("PUT", f"/v1/buckets/{bucket}",
+                      {"action": "setprops", "value": {"backend": backend}})
 
     c.create("own")
     set_to("own", "s3://data").expect(400, "invalid_argument")
@@ -84,9 +87,11 @@ def test_the_backend_stays(c):
 
 def test_it_is_only_read(c):
     S3.put("data", "w", b"w")
-    for method, body in (("PUT", b"x"), ("DELETE", None), ("POST", b'{"action": "rename", "name": "n"}')):
+    for method, body in (("PUT", b"x"), ("DELETE", None), ("POST",
+                                                           b'{"action": "rename", "name": "n"}')):
         c.object(method, "s3", "w", body).expect(501, "not_supported")
-    c.call("POST", "/v1/buckets/s3", {"action": "delete", "value": {"prefix": ""}}).expect(501, "not_supported")
+    c.call("POST", "/v1/buckets/s3",
+           {"action": "delete", "value": {"prefix": ""}}).expect(501, "not_supported")
     equal(S3.count("w"), 0, "requests")
 
 
@@ -109,11 +114,13 @@ def test_a_miss_is_read_once(c):
 
 
 def test_names(c):
-    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!", "../up"):
+    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!",
+                 "../up"):
         S3.put("data", name, name.encode())
         equal(c.get("s3", name).expect(200).body, name.encode(), f"object '{name}'")
         PUBLIC.put("open", "set/one/" + name, name.encode())
-        equal(c.get("public", name).expect(200).body, name.encode(), f"object '{name}' with a prefix")
+        equal(
+            c.get("public", name).expect(200).body, name.encode(), f"object '{name}' with a prefix")
 
 
 def test_what_is_not_there(c):
@@ -155,7 +162,8 @@ def test_many_clients_one_request(c):
     threads = [threading.Thread(target=ask) for _ in range(CLIENTS)]
     for thread in threads:
         thread.start()
-    wait_for(lambda: metric(c, 'dfc_http_connections{listener="public"}') > CLIENTS, "all of them are here")
+    wait_for(lambda: metric(c, 'dfc_http_connections{listener="public"}') > CLIENTS,
+             "all of them are here")
     hold.set()
     for thread in threads:
         thread.join()
@@ -177,7 +185,8 @@ def open_get(c, bucket, name):
     """A connection to the target with the request sent; its file for reading."""
     host, port = c.address(target_of(c))
     s = socket.create_connection((host, port), timeout=60)
-    s.sendall(f"GET /v1/objects/{bucket}/{escape(name)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    s.sendall(
+        f"GET /v1/objects/{bucket}/{escape(name)} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
     response = http.client.HTTPResponse(s, method="GET")
     response.begin()
     equal(response.status, 200, "status")
@@ -226,7 +235,8 @@ def test_conditions(c):
 def test_head_asks_the_backend(c):
     S3.put("data", "head", BIG)
     head = c.object("HEAD", "s3", "head").expect(200)
-    equal((head.headers["Content-Length"], head.headers["ETag"]), (str(len(BIG)), etag_of(BIG)), "HEAD")
+    equal((head.headers["Content-Length"], head.headers["ETag"]), (str(len(BIG)), etag_of(BIG)),
+          "HEAD")
     check("head" not in c.names("s3", cached="true"), "HEAD reads nothing")
 
 
@@ -245,7 +255,8 @@ def test_what_is_wrong_is_not_kept(c):
 
 
 def test_what_breaks_off_goes_on(c):
-    for i, fault in enumerate(({"cut_at": 0}, {"cut_at": 70_000}, {"short": 1}, {"short": 200_000})):
+    faults = ({"cut_at": 0}, {"cut_at": 70_000}, {"short": 1}, {"short": 200_000})
+    for i, fault in enumerate(faults):
         name = f"cut/{i}"
         S3.put("data", name, BIG)
         S3.fail(name, **fault)
@@ -284,10 +295,11 @@ def test_failures_that_pass(c):
 
 
 def test_failures_that_stay(c):
-    for status, fault, code in ((503, {"status": 503}, "backend_unavailable"),
-                                (502, {"status": 500}, "backend_error"),
-                                (504, {"status": 504}, "backend_timeout"),
-                                (503, {"status": 503, "retry_after": "3600"}, "backend_unavailable")):
+    for status, fault, code in ((503, {"status": 503}, "backend_unavailable"), (502, {
+            "status": 500
+    }, "backend_error"), (504, {"status": 504}, "backend_timeout"),
+                                (503, {"status": 503,
+                                       "retry_after": "3600"}, "backend_unavailable")):
         name = f"stays/{len(S3.requests)}"
         S3.put("data", name, b"x")
         S3.fail(name, times=10, **fault)
@@ -364,7 +376,8 @@ def test_http(c):
 
 
 def test_another_cluster(c):
-    c.create("mirror", backend={"provider": "dfc", "bucket": "own", "prefix": "set", "endpoint": c.endpoint})
+    c.create("mirror",
+             backend={"provider": "dfc", "bucket": "own", "prefix": "set", "endpoint": c.endpoint})
     for name, data in (("a b/ä", b"over there"), ("large", BIG)):
         tag = c.put("own", "set/" + name, data).headers["ETag"]
         for _ in range(2):
@@ -385,7 +398,8 @@ def restart(c, *args):
 
 
 def test_a_length_that_is_none(c):
-    for server, bucket, where in ((PUBLIC, "public", ("open", "set/one/")), (PLAIN, "web", ("", "base/"))):
+    for server, bucket, where in ((PUBLIC, "public", ("open", "set/one/")), (PLAIN, "web",
+                                                                             ("", "base/"))):
         server.put(where[0], where[1] + "lengthless", BIG)
         server.fail(where[1] + "lengthless", times=20, part=1000, method="HEAD")
         head = c.object("HEAD", bucket, "lengthless").expect(200)

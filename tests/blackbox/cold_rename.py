@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Rename in buckets with a backend: under the new name there with the same bytes and metadata, the old one gone, and
+"""Rename in buckets with a backend: under the new name there with the same bytes and metadata, the
+old one gone, and
 whatever fails on the way leaves at least one of them.
 
-The backend is tests/reference/fake_s3.py, which verifies signatures, conditions and parts of copies."""
+The backend is tests/reference/fake_s3.py, which verifies signatures, conditions and parts of
+copies."""
 
 import os
 import pathlib
@@ -20,7 +22,8 @@ META = {"colour": "dark blue"}
 
 
 def rename(c, bucket, name, new_name, headers=None):
-    return c.object("POST", bucket, name, f'{{"action": "rename", "name": "{new_name}"}}'.encode(), headers)
+    return c.object("POST", bucket, name, f'{{"action": "rename", "name": "{new_name}"}}'.encode(),
+                    headers)
 
 
 def there(*names):
@@ -30,7 +33,8 @@ def there(*names):
 def another_owner(c, name, same, bucket="s3"):
     """A name that the same target has, or the other one."""
     owner = c.owner(bucket, name)
-    return next(n for n in (f"{name}-{i}" for i in range(100)) if (c.owner(bucket, n) == owner) == same)
+    return next(n for n in (f"{name}-{i}" for i in range(100))
+                if (c.owner(bucket, n) == owner) == same)
 
 
 def check_renamed(c, name, new_name, data, meta=None):
@@ -73,7 +77,8 @@ def test_what_is_here_and_what_is_not(c):
 
 
 def test_names(c):
-    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!", "a&b=c", "z=?v"):
+    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!",
+                 "a&b=c", "z=?v"):
         S3.put("data", f"pre/{name}", name.encode())
         rename(c, "s3", name, f"new {name}").expect(204)
         check_renamed(c, name, f"new {name}", name.encode())
@@ -87,7 +92,9 @@ def test_in_parts(c):
     rename(c, "s3", "large", "large-new").expect(204)
     check_renamed(c, "large", "large-new", LARGE, META)
     equal(S3.type_of("data", "pre/large-new"), "application/x-test", "content type")
-    for fault in ({"part": 3, "status": 403}, {"part": 1, "late_error": True}, {"method": "POST", "status": 400}):
+    for fault in ({"part": 3,
+                   "status": 403}, {"part": 1,
+                                    "late_error": True}, {"method": "POST", "status": 400}):
         S3.fail("pre/larger", **fault)
         reply = rename(c, "s3", "large-new", "larger")
         check(reply.status in (403, 502), f"{fault}: {reply!r}")
@@ -117,8 +124,9 @@ def test_a_copy_that_fails_for_a_while(c):
 
 
 def test_a_copy_that_fails(c):
-    for fault, status, code in (({"status": 403}, 403, "backend_denied"), ({"late_error": True}, 502, "backend_error"),
-                                ({"text": b"<html>"}, 502, "backend_error"),
+    for fault, status, code in (({"status": 403}, 403, "backend_denied"), ({
+            "late_error": True
+    }, 502, "backend_error"), ({"text": b"<html>"}, 502, "backend_error"),
                                 ({"status": 503, "times": 9}, 503, "backend_unavailable")):
         S3.put("data", "pre/fails", b"fails")
         c.get("s3", "fails").expect(200)
@@ -131,7 +139,8 @@ def test_a_copy_that_fails(c):
 
 
 def test_a_deletion_that_fails(c):
-    for fault, status, code in (({"status": 403}, 403, "backend_denied"), ({"status": 503, "times": 9}, 503, "backend_unavailable")):
+    for fault, status, code in (({"status": 403}, 403, "backend_denied"),
+                                ({"status": 503, "times": 9}, 503, "backend_unavailable")):
         S3.put("data", "pre/stays", b"stays")
         S3.fail("pre/stays", method="DELETE", **fault)
         rename(c, "s3", "stays", "stays-new").expect(status, code, "'stays-new' now")
@@ -143,18 +152,21 @@ def test_a_deletion_that_fails(c):
 
 
 def test_written_meanwhile(c):
-    """Between the copy and the deletion: the new object is copied, too; with the old one's tag, but through the cluster,
+    """Between the copy and the deletion: the new object is copied, too; with the old one's tag, but
+    through the cluster,
     that is seen as well."""
     for data, meta in ((b"second", {}), (b"first", META)):
         go = threading.Event()
         S3.put("data", "pre/busy", b"first")
         S3.fail("pre/busy-new", method="PUT", stall=go)
         replies = []
-        renamer = threading.Thread(target=lambda: replies.append(rename(c, "s3", "busy", "busy-new")))
+        renamer = threading.Thread(
+            target=lambda: replies.append(rename(c, "s3", "busy", "busy-new")))
         before = S3.count("pre/busy-new")
         renamer.start()
         wait_for(lambda: S3.count("pre/busy-new") > before, "the copy is under way")
-        c.object("PUT", "s3", "busy", data, {f"Dfc-Meta-{k}": v for k, v in meta.items()}).expect(200)
+        c.object("PUT", "s3", "busy", data, {f"Dfc-Meta-{k}": v
+                                             for k, v in meta.items()}).expect(200)
         go.set()
         renamer.join()
         replies[0].expect(204)
@@ -162,13 +174,15 @@ def test_written_meanwhile(c):
 
 
 def test_condition_that_held_once(c):
-    """The object is written between its copy and its deletion: then the condition does not hold any more, or it is deleted,
+    """The object is written between its copy and its deletion: then the condition does not hold any
+    more, or it is deleted,
     too, and the error says that the new name has it."""
     for again, status, code in ((None, 412, "precondition_failed"), (404, 404, "object_not_found")):
         name = f"once/{status}"
         S3.put("data", f"pre/{name}", b"first")
         tag = S3.etag("data", f"pre/{name}")
-        for fault in ({}, {"change": b"second"}, {"status": again} if again else {}):  # of three questions
+        for fault in ({}, {"change": b"second"},
+                      {"status": again} if again else {}):  # of three questions
             S3.fail(f"pre/{name}", method="HEAD", **fault)
         reply = rename(c, "s3", name, f"{name}-new", {} if again else {"If-Match": tag})
         reply.expect(status, code, f"copied to '{name}-new'")
@@ -176,19 +190,24 @@ def test_condition_that_held_once(c):
 
 
 def test_an_owner_that_does_not_answer(c):
-    """The new name's hangs in the middle of the copy: the old one's gives up, and says that it may still be made."""
+    """The new name's hangs in the middle of the copy: the old one's gives up, and says that it may
+    still be made."""
     go, name, data = threading.Event(), "hangs", b"hangs" * 100
     new_name = another_owner(c, name, False)
     owner = c.owner("s3", name)
     S3.put("data", f"pre/{name}", data)
     c.kill(owner)
-    c.start(owner, *(f"--arg=--{a}" for a in ("backend-timeout=1s", "backend-retries=0", "backend-backoff-max=5ms", "call-timeout=1s")))
+    c.start(
+        owner,
+        *(f"--arg=--{a}" for a in ("backend-timeout=1s", "backend-retries=0",
+                                   "backend-backoff-max=5ms", "call-timeout=1s")))
     c.wait_node(owner, "active")
     S3.fail(f"pre/{new_name}", method="PUT", stall=go)
     reply = rename(c, "s3", name, new_name)
     equal(there(name, new_name), [data, None], "what the backend has")
     go.set()
-    reply.expect(504, "timeout", f"the object is '{name}' still, and may be '{new_name}', too, now or later")
+    reply.expect(504, "timeout",
+                 f"the object is '{name}' still, and may be '{new_name}', too, now or later")
     wait_for(lambda: there(name, new_name) == [data, data], "the copy is made later")
     c.kill(owner)
     c.start(owner)
@@ -198,7 +217,8 @@ def test_an_owner_that_does_not_answer(c):
 
 
 def test_there_and_back(c):
-    """The copy is there, its answer is not, and the new name is renamed to the old one: which then has the same tag."""
+    """The copy is there, its answer is not, and the new name is renamed to the old one: which then
+    has the same tag."""
     S3.put("data", "pre/there", b"there")
     done, go, store, replies = threading.Event(), threading.Event(), S3.store, []
 
@@ -234,7 +254,8 @@ def test_round_and_round(c):
     for i in range(6):
         data = S3.has("data", f"pre/ring/{i}")
         reply = c.get("s3", f"ring/{i}")
-        equal((reply.status, reply.body if data is not None else None), (200, data) if data is not None else (404, None), f"ring/{i}")
+        equal((reply.status, reply.body if data is not None else None),
+              (200, data) if data is not None else (404, None), f"ring/{i}")
 
 
 def rename_or_none(c, name, new_name, replies):
@@ -245,7 +266,8 @@ def rename_or_none(c, name, new_name, replies):
 
 
 def test_killed(c):
-    """In the copy, between copy and deletion, in the deletion: what the backend has is under one name at least, and the
+    """In the copy, between copy and deletion, in the deletion: what the backend has is under one
+    name at least, and the
     same request again does the rest."""
     for step, method in (("copy", "PUT"), ("between", "HEAD"), ("deletion", "DELETE")):
         name, go, replies = f"killed/{step}", threading.Event(), []
@@ -279,7 +301,8 @@ def back_there(*names):
 
 
 def wait_uploaded(c):
-    wait_for(lambda: sum(metric(c, "dfc_back_waiting", node=n) for n in c.targets()) == 0, "everything is uploaded")
+    wait_for(lambda: sum(metric(c, "dfc_back_waiting", node=n) for n in c.targets()) == 0,
+             "everything is uploaded")
 
 
 def refuse(*names):
@@ -292,7 +315,8 @@ def check_back(c, name, new_name, data):
     """As clients see it at once, wherever the backend is."""
     c.get("back", name).expect(404, "object_not_found")
     reply = c.get("back", new_name).expect(200)
-    equal((reply.body, reply.headers["Dfc-Meta-Colour"]), (data, "dark blue"), f"object '{new_name}'")
+    equal((reply.body, reply.headers["Dfc-Meta-Colour"]), (data, "dark blue"),
+          f"object '{new_name}'")
 
 
 def check_order(name, new_name, data):
@@ -300,7 +324,9 @@ def check_order(name, new_name, data):
     equal(back_there(name, new_name), [None, data], "what the backend has")
     equal(S3.meta("data", f"back/{new_name}"), META, "metadata there")
     writes = [(key, what) for _, key, what in S3.puts]
-    check(writes.index((f"back/{new_name}", data)) < writes.index((f"back/{name}", None)), "the order of the writes")
+    check(
+        writes.index((f"back/{new_name}", data)) < writes.index((f"back/{name}", None)),
+        "the order of the writes")
 
 
 def write_back(c, name, data):
@@ -313,7 +339,8 @@ def test_back(c):
     for how in ("uploaded", "waits", "read", "cold"):
         for same in (True, False):
             name, data = f"{how}/{same}", f"{how} {same}".encode() * 100
-            cases.append((name, another_owner(c, name, same) if how != "waits" else f"{name}-\u00e4".ljust(900, "+"), data))
+            cases.append((name, another_owner(c, name, same)
+                          if how != "waits" else f"{name}-\u00e4".ljust(900, "+"), data))
             if how == "waits":
                 refuse(*cases[-1][:2])
             if how in ("waits", "uploaded"):
@@ -354,7 +381,8 @@ def test_back_conditions(c):
 
 
 def test_back_odd_metadata(c):
-    """An object that others gave metadata that is refused here: it is renamed all the same, and keeps it."""
+    """An object that others gave metadata that is refused here: it is renamed all the same, and
+    keeps it."""
     for same in (True, False):
         name, odd = f"odd/{same}", {"odd_name": "x"}
         new_name = another_owner(c, name, same, "back")
@@ -364,7 +392,9 @@ def test_back_odd_metadata(c):
         rename(c, "back", name, new_name).expect(204)
         equal(back_there(name, new_name), [None, b"odd"], "what the backend has")
         equal(S3.meta("data", f"back/{new_name}"), odd, "metadata there")
-        equal(c.get("back", new_name).expect(200).headers["Dfc-Meta-odd_name"], "x", "metadata under the new name")
+        equal(
+            c.get("back", new_name).expect(200).headers["Dfc-Meta-odd_name"], "x",
+            "metadata under the new name")
 
 
 def test_back_in_a_row(c):
@@ -401,7 +431,8 @@ def test_back_lost_before_its_upload(c):
     c.wait_node(owner, "active")
     S3.calm()
     before = len(S3.requests)
-    wait_for(lambda: ("HEAD", f"back/{new_name}") in [r[:2] for r in S3.requests[before:]], "the backend is asked")
+    wait_for(lambda: ("HEAD", f"back/{new_name}") in [r[:2] for r in S3.requests[before:]],
+             "the backend is asked")
     equal(back_there(name, new_name), [data, None], "what the backend has")
     write_back(c, new_name, data)
     wait_uploaded(c)
@@ -420,7 +451,8 @@ def asked_since(before, method, key):
 
 
 def test_back_lost_over_an_older_one(c):
-    """The backend has an object under the new name which is not the one that was renamed, whether that has been read from
+    """The backend has an object under the new name which is not the one that was renamed, whether
+    that has been read from
     there meanwhile or not."""
     for how in ("asked", "read", "same length"):
         name, data = f"over/{how}", f"over {how} ".encode() * 100
@@ -440,11 +472,13 @@ def test_back_lost_over_an_older_one(c):
         if how == "read":
             c.dfcctl("storage", "reindex", owner, "--wait")
             equal(c.get("back", new_name).expect(200).body, older, "what is read")
-        wait_for(lambda name=name, key=key, before=before: back_there(name) == [None] or asked_since(before, "HEAD", key) > 2,
-                 "the old name has been asked for more than once")
+        wait_for(
+            lambda name=name, key=key, before=before: back_there(name) == [None] or asked_since(
+                before, "HEAD", key) > 2, "the old name has been asked for more than once")
         equal(back_there(name, new_name), [data, older], f"what the backend has, {how}")
         if how == "same length":
-            equal(asked_since(before, "GET", key), 1, "reads of what the backend has: once is enough")
+            equal(asked_since(before, "GET", key), 1,
+                  "reads of what the backend has: once is enough")
         S3.calm()
         write_back(c, new_name, data)
         wait_uploaded(c)
@@ -452,7 +486,8 @@ def test_back_lost_over_an_older_one(c):
 
 
 def test_back_gone_after_its_upload(c):
-    """Nothing is here under the new name when the old one's turn comes, as after an eviction: the bytes tell."""
+    """Nothing is here under the new name when the old one's turn comes, as after an eviction: the
+    bytes tell."""
     name, data = "evicted", b"evicted before" * 100
     write_back(c, name, data)
     wait_uploaded(c)
@@ -501,7 +536,8 @@ def test_back_killed_and_moved(c):
         c.start(node)
         c.wait_node(node, "active")
     equal(back_there(*(n for n, _ in names)), [n.encode() for n, _ in names], "the old names there")
-    c.call("PUT", "/v1/cluster", {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
+    c.call("PUT", "/v1/cluster",
+           {"action": "setconfig", "name": "rebalance_delay", "value": "100ms"}).expect(200)
     c.wait_node(c.add_target(), "active")
     wait_for(lambda: not c.get_json("/v1/cluster?what=smap").get("earlier"), "all has moved")
     for name, new_name in names:

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Keys for S3 that end: from the metadata service of an instance, from a container's agent, for a web identity.
+"""Keys for S3 that end: from the metadata service of an instance, from a container's agent, for a
+web identity.
 
-All of them, and the S3 that they let in to, are tests/reference/fake_aws.py.  Each part begins with a restart of the
+All of them, and the S3 that they let in to, are tests/reference/fake_aws.py.  Each part begins with
+a restart of the
 target, whose environment says whom to ask."""
 
 import contextlib
@@ -15,7 +17,9 @@ from lib import check, equal, in_parallel, main, wait_for
 from fake_aws import CONTAINER, CONTAINER_PATH, KEYS, ROLE, ROLE_ARN, SESSION, STS, FakeAWS
 
 HOME = tempfile.TemporaryDirectory()
-IN_FILE = {"AKIDINFILE": "theFile'sSecretThatNobodyMaySee", "AKIDAGAIN": "anotherSecretThatNobodyMaySee"}
+IN_FILE = {
+    "AKIDINFILE": "theFile'sSecretThatNobodyMaySee", "AKIDAGAIN": "anotherSecretThatNobodyMaySee"
+}
 AWS = FakeAWS(IN_FILE)
 OPEN = FakeS3()  # where nothing is signed
 INSTANCE = {"AWS_EC2_METADATA_SERVICE_ENDPOINT": AWS.url + "/"}
@@ -36,7 +40,8 @@ def write_file(name, text):
 
 
 def write_keys(access):
-    write_file("credentials", f"[default]\naws_access_key_id={access}\naws_secret_access_key={IN_FILE[access]}\n")
+    write_file("credentials",
+               f"[default]\naws_access_key_id={access}\naws_secret_access_key={IN_FILE[access]}\n")
 
 
 def begin(**variables):
@@ -86,10 +91,12 @@ def asked(times, *keys):
 
 @contextlib.contextmanager
 def renewed():
-    """Within it keys are given by the instance, to one who asks.  (On a machine that is slow it asks again.)"""
+    """Within it keys are given by the instance, to one who asks.  (On a machine that is slow it
+    asks again.)"""
     before = AWS.count(KEYS)
     yield
-    check(1 <= AWS.count(KEYS) - before <= TRIES, f"keys were given {AWS.count(KEYS) - before} times")
+    check(1 <= AWS.count(KEYS) - before <= TRIES,
+          f"keys were given {AWS.count(KEYS) - before} times")
 
 
 # --- an instance
@@ -97,7 +104,8 @@ def renewed():
 
 def test_an_instance(c):
     with renewed():
-        c.create("s3", backend=f"s3://data?endpoint={AWS.url}", write_policy="through", range_fetch="never")
+        c.create("s3", backend=f"s3://data?endpoint={AWS.url}", write_policy="through",
+                 range_fetch="never")
         for _ in range(3):
             equal(fresh(c).expect(200).body[:7], b"object/", "object")
         c.object("PUT", "s3", "written", b"written").expect(200)
@@ -150,7 +158,9 @@ def test_keys_are_renewed_before_they_end(c):
 def test_many_wait_for_one_answer(c):
     go, sessions = threading.Event(), AWS.count(SESSION)
     names, got = [new_object() for _ in range(8)], []
-    threads = [threading.Thread(target=lambda n=n: got.append(c.get("s3", n).status)) for n in names]
+    threads = [
+        threading.Thread(target=lambda n=n: got.append(c.get("s3", n).status)) for n in names
+    ]
     with renewed():
         AWS.end_keys()
         AWS.fail(SESSION, stall=go)
@@ -164,24 +174,35 @@ def test_many_wait_for_one_answer(c):
 
 
 def test_what_an_instance_answers_is_named(c):
-    document = {"AccessKeyId": "ASIAX", "SecretAccessKey": "aNobodyMaySee", "Token": "aNobodyMaySee"}
+    document = {
+        "AccessKeyId": "ASIAX", "SecretAccessKey": "aNobodyMaySee", "Token": "aNobodyMaySee"
+    }
     text = str(document).replace("'", '"')
-    for key, fault, expected in (
-            (SESSION, {"status": 403}, (403, "backend_denied", "status 403")),
-            (SESSION, {"text": b""}, (502, "backend_error", "no token")),
-            (SESSION, {"text": b"aNobodyMaySee\r\nX: y z"}, None),
-            (SESSION, {"text": b"aNobody MaySee"}, (502, "backend_error", "no token")),
-            (SESSION, {"status": 503, "times": MANY}, (503, "backend_unavailable", "status 503")),
-            (SESSION, {"read_at": 0, "times": MANY}, (502, "backend_error", "could not be asked")),
-            (ROLE, {"status": 404}, (403, "backend_denied", "no role")),
-            (ROLE, {"text": b""}, (403, "backend_denied", "no role")),
-            (ROLE, {"text": b"../../user-data"}, (502, "backend_error", "no name of a role")),
-            (KEYS, {"text": b'{"Code": "Failed", "Message": "as it is"}'}, (403, "backend_denied", "Failed: as it is")),
-            (KEYS, {"text": b"<html>NobodyMaySee"}, (502, "backend_error", "no JSON")),
-            (KEYS, {"text": b'"' + b"NobodyMaySee" * 10_000 + b'"'}, (502, "backend_error", "too long")),
-            (KEYS, {"text": text.encode()}, (502, "backend_error", "no Expiration")),
-            (KEYS, {"text": text.replace("}", ', "Expiration": "2001-01-01T00:00:00Z"}').encode()},
-             (502, "backend_error", "2001-01-01T00:00:00Z"))):
+    for key, fault, expected in ((SESSION, {"status": 403}, (403, "backend_denied", "status 403")),
+                                 (SESSION, {"text": b""}, (502, "backend_error", "no token")),
+                                 (SESSION, {"text": b"aNobodyMaySee\r\nX: y z"}, None), (SESSION, {
+                                     "text": b"aNobody MaySee"
+                                 }, (502, "backend_error", "no token")), (SESSION, {
+                                     "status": 503, "times": MANY
+                                 }, (503, "backend_unavailable", "status 503")), (SESSION, {
+                                     "read_at": 0, "times": MANY
+                                 }, (502, "backend_error", "could not be asked")), (ROLE, {
+                                     "status": 404
+                                 }, (403, "backend_denied", "no role")),
+                                 (ROLE, {"text": b""}, (403, "backend_denied", "no role")), (ROLE, {
+                                     "text": b"../../user-data"
+                                 }, (502, "backend_error", "no name of a role")), (KEYS, {
+                                     "text": b'{"Code": "Failed", "Message": "as it is"}'
+                                 }, (403, "backend_denied", "Failed: as it is")), (KEYS, {
+                                     "text": b"<html>NobodyMaySee"
+                                 }, (502, "backend_error", "no JSON")), (KEYS, {
+                                     "text": b'"' + b"NobodyMaySee" * 10_000 + b'"'
+                                 }, (502, "backend_error", "too long")), (KEYS, {
+                                     "text": text.encode()
+                                 }, (502, "backend_error", "no Expiration")), (KEYS, {
+                                     "text": text.replace(
+                                         "}", ', "Expiration": "2001-01-01T00:00:00Z"}').encode()
+                                 }, (502, "backend_error", "2001-01-01T00:00:00Z"))):
         AWS.fail(key, **fault)
         if expected is None:  # its first line is a token, and not the one that was given
             expected = (403, "backend_denied", "status 401")
@@ -198,7 +219,8 @@ def test_an_instance_that_hangs(c):
     go = threading.Event()
     AWS.fail(SESSION, times=MANY, stall=go)
     try:
-        refused(c, 504, "backend_timeout", "HttpPutResponseHopLimit 2: the instance's metadata service")
+        refused(c, 504, "backend_timeout",
+                "HttpPutResponseHopLimit 2: the instance's metadata service")
     finally:
         AWS.calm()
         go.set()
@@ -223,7 +245,8 @@ def test_the_file_comes_before_the_instance(c):
         go.set()
         thread.join()
         equal(got, [200], "with what the file has then")
-        equal(["AKIDAGAIN" in h["authorization"] for h in AWS.headers_of(name)], [False, True], "whose keys")
+        equal(["AKIDAGAIN" in h["authorization"] for h in AWS.headers_of(name)], [False, True],
+              "whose keys")
     os.unlink(path_of("credentials"))
     with asked(0, SESSION):
         fresh(c).expect(200)  # with the keys that are kept
@@ -243,8 +266,10 @@ def test_nobody_may_be_asked(c):
 def test_a_container(c):
     """The file of the section before is there still, and comes before it."""
     AWS.authorization = "Bearer first/NobodyMaySee"
-    restart(c, **INSTANCE, AWS_CONTAINER_CREDENTIALS_FULL_URI=AWS.url + CONTAINER_PATH,
-            AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=write_file("authorization", AWS.authorization + "\n"))
+    restart(
+        c, **INSTANCE, AWS_CONTAINER_CREDENTIALS_FULL_URI=AWS.url + CONTAINER_PATH,
+        AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE=write_file("authorization",
+                                                          AWS.authorization + "\n"))
     with asked(0, CONTAINER):
         fresh(c).expect(200)
     os.unlink(path_of("credentials"))
@@ -294,12 +319,16 @@ def test_a_web_identity(c):
 
 
 def test_what_sts_answers_is_named(c):
-    for fault, expected in (
-            ({"status": 400, "code": "ExpiredTokenException"}, (403, "backend_denied", "ExpiredTokenException")),
-            ({"status": 503, "times": MANY}, (503, "backend_unavailable", "status 503")),
-            ({"status": 302, "redirect": AWS.url + "/elsewhere"}, (502, "backend_error", "status 302")),
-            ({"text": b"<html/>"}, (502, "backend_error", "no AssumeRoleWithWebIdentityResponse")),
-            ({"read_at": 0, "times": MANY}, (502, "backend_error", "could not be asked"))):
+    for fault, expected in (({"status": 400, "code": "ExpiredTokenException"},
+                             (403, "backend_denied", "ExpiredTokenException")),
+                            ({"status": 503,
+                              "times": MANY}, (503, "backend_unavailable", "status 503")), ({
+                                  "status": 302, "redirect": AWS.url + "/elsewhere"
+                              }, (502, "backend_error", "status 302")), ({
+                                  "text": b"<html/>"
+                              }, (502, "backend_error", "no AssumeRoleWithWebIdentityResponse")), ({
+                                  "read_at": 0, "times": MANY
+                              }, (502, "backend_error", "could not be asked"))):
         AWS.fail(STS, **fault)
         reply = refused(c, *expected)
         check(AWS.host in reply.body.decode(), f"{fault}: who was asked: {reply.body}")
@@ -339,7 +368,8 @@ def test_one_who_is_refused_takes_nothing_from_others(c):
 
 
 def test_keys_that_do_not_come_hold_nobody_up(c):
-    """Once they could not be had one asks for them, and has to wait; more than there are threads do not."""
+    """Once they could not be had one asks for them, and has to wait; more than there are threads do
+    not."""
     restart(c, **identity())
     c.create("open", backend=f"s3://open?endpoint={OPEN.url}&auth=none")
     AWS.fail(STS, status=403, code="AccessDenied")
@@ -373,7 +403,8 @@ def test_who_comes_soon_after_has_the_same_error(c):
     AWS.is_so(name, status=400, code="ExpiredToken")
     with asked(1, STS):
         fresh(c).expect(200)
-        SAID.append(c.get("s3", name).expect(502, "backend_error", "ExpiredToken").body.decode())  # and new ones, too
+        SAID.append(c.get("s3", name).expect(502, "backend_error",
+                                             "ExpiredToken").body.decode())  # and new ones, too
     AWS.calm()
 
 

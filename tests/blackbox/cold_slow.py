@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A backend that drips takes neither all the threads nor holds those that it has: reads of another one go
+"""A backend that drips takes neither all the threads nor holds those that it has: reads of another
+one go
 on beside it, a least rate is asked of it, and what nobody waits for any more is dropped.
 
 A server of the test's sends so many bytes of each object as it is told, a piece at a time."""
@@ -18,7 +19,8 @@ SIZE = 1 << 20
 
 
 class Dripper(http.server.ThreadingHTTPServer):
-    """Bytes of one object come piece by piece, as fast as `pause` lets them, until the test ends it."""
+    """Bytes of one object come piece by piece, as fast as `pause` lets them, until the test ends
+    it."""
 
     daemon_threads = True
 
@@ -34,7 +36,8 @@ class Dripper(http.server.ThreadingHTTPServer):
             self.most = max(self.most, self.running)
 
     def __enter__(self):
-        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+        threading.Thread(target=self.serve_forever, kwargs={"poll_interval": 0.05},
+                         daemon=True).start()
         return self
 
     def __exit__(self, *_):
@@ -88,7 +91,8 @@ class Quick(http.server.BaseHTTPRequestHandler):
 def healthy():
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quick)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05},
+                     daemon=True).start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
@@ -144,7 +148,8 @@ def test_a_least_rate_is_asked(c):
 
 
 def test_what_nobody_waits_for_is_dropped_where_it_is_slow(c):
-    with Dripper(200, 0.02) as slow:  # 10 KB a second: enough for who waits, 64 KiB are asked otherwise
+    with Dripper(200,
+                 0.02) as slow:  # 10 KB a second: enough for who waits, 64 KiB are asked otherwise
         c.create("left", backend=slow.url)
         client = begin_get(c, "left", "o")
         wait_for(lambda: slow.running == 1, "it has begun")

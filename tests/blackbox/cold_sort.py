@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sorts and copies whose input is a bucket with a backend: what is not here is brought first, once, and nothing
+"""Sorts and copies whose input is a bucket with a backend: what is not here is brought first, once,
+and nothing
 is missing for that."""
 
 import io
@@ -43,8 +44,11 @@ def sorted_records(c, bucket, prefix):
 
 def sort(c, bucket, output, **changes):
     """Its job's document, ended."""
-    spec = {"input_bck": {"name": bucket}, "output_bck": {"name": "out"}, "input_format": {"prefix": "set/"},
-            "output_format": output + "-%03d", "output_shard_size": "8KiB", **changes}
+    spec = {
+        "input_bck": {"name": bucket}, "output_bck": {"name": "out"},
+        "input_format": {"prefix": "set/"}, "output_format": output + "-%03d",
+        "output_shard_size": "8KiB", **changes
+    }
     return c.wait_job(c.sort(spec))
 
 
@@ -88,17 +92,22 @@ def test_what_is_only_here_belongs_to_it(c):
 
 def test_a_sort_by_template_and_list(c):
     run_job(c, "cold", "evict", {"prefix": ""})
-    equal(must_sort(c, "cold", "template", input_format="set/{00..39}"), RECORDS, "records, by template")
+    equal(must_sort(c, "cold", "template", input_format="set/{00..39}"), RECORDS,
+          "records, by template")
     run_job(c, "cold", "evict", {"prefix": ""})
-    equal(must_sort(c, "cold", "list", input_format={"objnames": SHARDS}), RECORDS, "records, by list")
-    equal(must_sort(c, "web", "web", input_format="set/{00..39}"), RECORDS, "records of a web server")
+    equal(must_sort(c, "cold", "list", input_format={"objnames": SHARDS}), RECORDS,
+          "records, by list")
+    equal(must_sort(c, "web", "web", input_format="set/{00..39}"), RECORDS,
+          "records of a web server")
 
 
 def test_what_the_backend_does_not_have_is_missing(c):
     job = sort(c, "cold", "missing", input_format="set/{00..41}")
     equal(job["state"], "failed", "state")
-    check("set/40.tar" in str(job["errors"]) or "set/41.tar" in str(job["errors"]), f"which: {job['errors']}")
-    equal(must_sort(c, "cold", "ignored", input_format="set/{00..41}", missing_shards="ignore"), RECORDS, "records")
+    check("set/40.tar" in str(job["errors"]) or "set/41.tar" in str(job["errors"]),
+          f"which: {job['errors']}")
+    equal(must_sort(c, "cold", "ignored", input_format="set/{00..41}", missing_shards="ignore"),
+          RECORDS, "records")
 
 
 def test_what_has_changed_is_read_anew(c):
@@ -125,27 +134,34 @@ def test_copies(c):
     run_job(c, "cold", "evict", {"prefix": ""})
     names = [*SHARDS, "set/readme.txt"]
     c.get("cold", SHARDS[0]).expect(200)
-    equal(run_job(c, "cold", "copy", {"to": "copied", "prefix": "set/"}, COUNTS), (41, 0, 0, 0, 41), "by prefix")
+    equal(run_job(c, "cold", "copy", {"to": "copied", "prefix": "set/"}, COUNTS), (41, 0, 0, 0, 41),
+          "by prefix")
     equal(c.names("copied"), names, "what was copied")
     in_parallel(lambda n: equal(c.get("copied", n).expect(200).body, S3.has("data", n), n), names)
     equal(run_job(c, "cold", "copy", {"to": "copied", "prefix": "set/"})[:2], (0, 41), "again")
     equal(run_job(c, "cold", "copy", {"to": "copied"})[0], 1, "all")
-    equal(run_job(c, "web", "copy", {"to": "copied", "prepend": "w/", "template": "set/{38..41}.tar"}, COUNTS), (2, 0, 2, 0, 4),
-          "by template")
+    equal(
+        run_job(c, "web", "copy", {"to": "copied", "prepend": "w/", "template": "set/{38..41}.tar"},
+                COUNTS), (2, 0, 2, 0, 4), "by template")
     equal(c.names("copied", prefix="w/"), ["w/set/38.tar", "w/set/39.tar"], "what was copied")
 
 
 def test_what_is_refused(c):
-    spec = {"input_bck": {"name": "web"}, "output_bck": {"name": "out"}, "input_format": {"prefix": ""},
-            "output_format": "o-%03d", "output_shard_size": "8KiB"}
+    spec = {
+        "input_bck": {"name": "web"}, "output_bck": {"name": "out"}, "input_format": {"prefix": ""},
+        "output_format": "o-%03d", "output_shard_size": "8KiB"
+    }
     c.call("POST", "/v1/sort", spec).expect(501, "not_supported", "listed")
-    c.call("POST", "/v1/sort", {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "cold"}}
-           ).expect(501, "not_supported", "backend")
+    c.call("POST", "/v1/sort",
+           {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "cold"}}).expect(
+               501, "not_supported", "backend")
     c.create("through", backend=f"s3://data?endpoint={S3.url}&auth=none", write_policy="through")
-    c.call("POST", "/v1/sort", {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "through"}}
-           ).expect(501, "not_supported", "write_policy")
+    c.call("POST", "/v1/sort",
+           {**spec, "input_bck": {"name": "out"}, "output_bck": {"name": "through"}}).expect(
+               501, "not_supported", "write_policy")
     for bucket, to in (("web", "copied"), ("copied", "cold"), ("copied", "through")):
-        c.call("POST", f"/v1/buckets/{bucket}", {"action": "copy", "value": {"to": to}}).expect(501, "not_supported")
+        c.call("POST", f"/v1/buckets/{bucket}",
+               {"action": "copy", "value": {"to": to}}).expect(501, "not_supported")
 
 
 if __name__ == "__main__":

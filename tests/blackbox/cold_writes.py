@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes to buckets with a backend, write_policy through: 2xx when the backend has it, and nothing old is
+"""Writes to buckets with a backend, write_policy through: 2xx when the backend has it, and nothing
+old is
 served afterwards, whatever fails on the way.
 
 The backend is tests/reference/fake_s3.py, which verifies signatures, MD5s and parts."""
@@ -85,7 +86,8 @@ def test_put(c):
 
 
 def test_names(c):
-    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!", "a&b=c"):
+    for name in ("a b", "ä/ö", "p+q", "p%q", "x//y", "t/", "q?x=y", "h#i", "n" * 900, "~(')*!",
+                 "a&b=c"):
         put(c, "s3", name, name.encode()).expect(200)
         equal(S3.has("data", "pre/" + name), name.encode(), f"object '{name}'")
         c.object("DELETE", "s3", name).expect(204)
@@ -300,8 +302,9 @@ def test_killed_within_an_upload(c):
     got = []
     writer = threading.Thread(target=write)
     writer.start()
-    wait_for(lambda: any(u["key"] == "pre/killed" and 1 in u["parts"] for u in S3.uploads().values()),
-             "parts are there")
+    wait_for(
+        lambda: any(u["key"] == "pre/killed" and 1 in u["parts"] for u in S3.uploads().values()),
+        "parts are there")
     c.kill(node)
     go.set()
     writer.join()

@@ -19,8 +19,9 @@ OK, FAILED, USAGE, NOT_FOUND, NOTHING, UNREACHABLE, PARTIAL = 0, 1, 2, 3, 4, 5, 
 def run(c, *args, status=OK, **options):
     done = c.dfcctl(*args, **options)
     if done.returncode != status:
-        check(False, f"dfcctl {' '.join(map(str, args))}: status {done.returncode}, wanted {status}: "
-                     f"{done.stdout}{done.stderr}")
+        check(
+            False, f"dfcctl {' '.join(map(str, args))}: status {done.returncode}, wanted {status}: "
+            f"{done.stdout}{done.stderr}")
     return done
 
 
@@ -71,51 +72,62 @@ def test_sort_verify(c):
     c.create("shards")
     c.put("shards", "s-0.tar", tar_of(c="3", a="1"))
     c.put("shards", "s-1.tar", tar_of(b="2"))
-    job = run(c, "sort", "start", "--input-bucket", "shards", "--template", "s-{0..1}.tar", "--output-format",
-              "o-%d.tar", "--shard-size", "1MiB", "--wait").stdout.split()[0]
-    equal(run(c, "sort", "verify", job).stdout, "OK: 1 shard, 3 records compared, all equal\n", "what is right")
+    job = run(c, "sort", "start", "--input-bucket", "shards", "--template", "s-{0..1}.tar",
+              "--output-format", "o-%d.tar", "--shard-size", "1MiB", "--wait").stdout.split()[0]
+    equal(
+        run(c, "sort", "verify", job).stdout, "OK: 1 shard, 3 records compared, all equal\n",
+        "what is right")
     doc = run_json(c, "sort", "verify", job)
-    equal((doc["ok"], doc["compared"], doc["of"], doc["same_records"]), (True, 3, 3, True), f"what is right: {doc}")
+    equal((doc["ok"], doc["compared"], doc["of"], doc["same_records"]), (True, 3, 3, True),
+          f"what is right: {doc}")
     right = c.get("shards", "o-0.tar").expect(200).body
     c.put("shards", "o-0.tar", right[:1024] + right[2048:3072] + right[1024:2048] + right[3072:])
     doc = run_json(c, "sort", "verify", job, status=FAILED)
     equal((doc["same_records"], doc["same_order"]), (True, False), f"of another order: {doc}")
-    equal(doc["difference"], "output shard 'o-0.tar' has 'c.txt' where record 'b' belongs", "difference")
+    equal(doc["difference"], "output shard 'o-0.tar' has 'c.txt' where record 'b' belongs",
+          "difference")
     c.put("shards", "o-0.tar", right)
     c.put("shards", "o-7.tar", right)
     done = run(c, "sort", "verify", job, status=FAILED)
-    check("FAILED: 3 of 3 records compared\n1 shard beside the output matches its template; the first: 'o-7.tar'"
-          in done.stdout, done.stdout)
+    check(
+        "FAILED: 3 of 3 records compared\n1 shard beside the output matches its template; the first: 'o-7.tar'"
+        in done.stdout, done.stdout)
     run(c, "rm", "shards/o-7.tar")
     second = c.get_json(f"/v1/jobs/{job}")["created_ms"] // 1000
-    wait_for(lambda: time.time() >= second + 1, "another second: times of objects are told in seconds")
+    wait_for(lambda: time.time() >= second + 1,
+             "another second: times of objects are told in seconds")
     c.put("shards", "s-1.tar", tar_of(b="other"))
     done = run(c, "sort", "verify", job, status=FAILED)
-    equal(done.stdout, "NOT COMPARABLE: 1 input shard was overwritten after the sort; the first: 's-1.tar'\n",
+    equal(done.stdout,
+          "NOT COMPARABLE: 1 input shard was overwritten after the sort; the first: 's-1.tar'\n",
           "an input is another")
     run(c, "rm", "shards/s-0.tar", "shards/s-1.tar")
     done = run(c, "sort", "verify", job, status=FAILED)
-    equal((done.stdout, done.stderr), ("NOT COMPARABLE: 2 input shards do not exist any more; the first: 's-0.tar'\n", ""),
+    equal((done.stdout, done.stderr),
+          ("NOT COMPARABLE: 2 input shards do not exist any more; the first: 's-0.tar'\n", ""),
           "the input is gone")
     doc = run_json(c, "sort", "verify", job, status=FAILED)
-    equal((doc["ok"], doc["comparable"], doc["of"], doc["shards"], doc["records"], doc["missing_inputs"]),
-          (False, False, 3, 1, None, 2), f"the input is gone: {doc}")
+    equal((doc["ok"], doc["comparable"], doc["of"], doc["shards"], doc["records"],
+           doc["missing_inputs"]), (False, False, 3, 1, None, 2), f"the input is gone: {doc}")
     run(c, "sort", "verify", "srt-none", status=NOT_FOUND)
 
 
 def test_sort_verify_says_what_it_could_not_compare(c):
-    """An input by prefix that was put again, or is gone, leaves nothing to compare: that is no success."""
+    """An input by prefix that was put again, or is gone, leaves nothing to compare: that is no
+    success."""
     c.create("in")
     c.create("out")
     shards = {"raw/0.tar": tar_of(c="3", a="1"), "raw/1.tar": tar_of(b="2")}
     for name, body in shards.items():
         c.put("in", name, body)
-    job = run(c, "sort", "start", "--input-bucket", "in", "--prefix", "raw/", "--output-bucket", "out",
-              "--output-format", "o-%d.tar", "--shard-size", "1MiB", "--wait").stdout.split()[0]
+    job = run(c, "sort", "start", "--input-bucket", "in", "--prefix", "raw/", "--output-bucket",
+              "out", "--output-format", "o-%d.tar", "--shard-size", "1MiB",
+              "--wait").stdout.split()[0]
     run(c, "sort", "verify", job)
     run(c, "rm", "in/raw/1.tar")
     doc = run_json(c, "sort", "verify", job, status=FAILED)
-    equal((doc["of"], doc["same_records"], doc["ok"]), (3, False, False), f"an input shard is gone: {doc}")
+    equal((doc["of"], doc["same_records"], doc["ok"]), (3, False, False),
+          f"an input shard is gone: {doc}")
     check("the sort read 2 input shards with 3 records; 2 of these records are still there"
           in run(c, "sort", "verify", job, status=FAILED).stdout, "why not")
     second = c.get_json(f"/v1/jobs/{job}")["created_ms"] // 1000
@@ -124,11 +136,14 @@ def test_sort_verify_says_what_it_could_not_compare(c):
         c.put("in", name, body)
     run(c, "rm", "out/o-0.tar")
     done = run(c, "sort", "verify", job, status=FAILED)
-    check(done.stdout.startswith("NOT COMPARABLE: 2 input shards were overwritten or added after the sort"),
-          f"nothing was compared: {done.stdout}{done.stderr}")
+    check(
+        done.stdout.startswith(
+            "NOT COMPARABLE: 2 input shards were overwritten or added after the sort"),
+        f"nothing was compared: {done.stdout}{done.stderr}")
     doc = run_json(c, "sort", "verify", job, status=FAILED)
-    equal((doc["compared"], doc["of"], doc["same_records"], doc["same_order"], doc["younger_inputs"]),
-          (0, 3, False, False, 2), f"nothing was compared: {doc}")
+    equal(
+        (doc["compared"], doc["of"], doc["same_records"], doc["same_order"], doc["younger_inputs"]),
+        (0, 3, False, False, 2), f"nothing was compared: {doc}")
 
 
 def test_sort_verify_calls_no_output_stray_where_inputs_changed(c):
@@ -137,22 +152,27 @@ def test_sort_verify_calls_no_output_stray_where_inputs_changed(c):
     c.create("sorted")
     for i in range(4):
         c.put("some", f"raw/{i}.tar", tar_of(**{f"r{i}": "x" * 900}))
-    job = run(c, "sort", "start", "--input-bucket", "some", "--prefix", "raw/", "--output-bucket", "sorted",
-              "--output-format", "out-{000000..000009}.tar", "--shard-size", "1KiB", "--wait").stdout.split()[0]
+    job = run(c, "sort", "start", "--input-bucket", "some", "--prefix", "raw/", "--output-bucket",
+              "sorted", "--output-format", "out-{000000..000009}.tar", "--shard-size", "1KiB",
+              "--wait").stdout.split()[0]
     equal(len(c.names("sorted")), 4, "output shards")
     run(c, "sort", "verify", job)
     second = c.get_json(f"/v1/jobs/{job}")["created_ms"] // 1000
-    wait_for(lambda: time.time() >= second + 1, "another second: times of objects are told in seconds")
+    wait_for(lambda: time.time() >= second + 1,
+             "another second: times of objects are told in seconds")
     c.put("some", "raw/9.tar", tar_of(later="1"))
     run(c, "sort", "verify", job)  # what was added takes nothing from what was sorted
     c.put("some", "raw/0.tar", tar_of(other="1"))
     done = run(c, "sort", "verify", job, status=FAILED)
-    equal(done.stdout, "NOT COMPARABLE: 2 input shards were overwritten or added after the sort; the first: "
-                       "'raw/0.tar'\nthe sort read 4 input shards with 4 records; 3 of these records are still "
-                       "there to compare with\n", "one input is another")
+    equal(
+        done.stdout,
+        "NOT COMPARABLE: 2 input shards were overwritten or added after the sort; the first: "
+        "'raw/0.tar'\nthe sort read 4 input shards with 4 records; 3 of these records are still "
+        "there to compare with\n", "one input is another")
     doc = run_json(c, "sort", "verify", job, status=FAILED)
-    equal((doc["ok"], doc["comparable"], doc["shards"], doc["records"], doc["stray_shards"], doc["first_stray"],
-           doc["difference"]), (False, False, 4, 3, None, "", ""), f"one input is another: {doc}")
+    equal((doc["ok"], doc["comparable"], doc["shards"], doc["records"], doc["stray_shards"],
+           doc["first_stray"], doc["difference"]), (False, False, 4, 3, None, "", ""),
+          f"one input is another: {doc}")
 
 
 def test_what_matches_nothing_is_an_error(c):
@@ -160,28 +180,27 @@ def test_what_matches_nothing_is_an_error(c):
     c.create("there")
     c.create("copies")
     c.put("there", "a-1.tar", tar_of(a="1"))
-    sort = ("--input-bucket", "there", "--output-bucket", "copies", "--output-format", "o-%d.tar", "--shard-size",
-            "1MiB")
-    for words in (("sort", "start", *sort, "--prefix", "zzz", "--wait"),
-                  ("sort", "plan", *sort, "--prefix", "zzz"),
-                  ("sort", "start", *sort, "--template", "zzz-{0..3}.tar", "--missing-shards", "ignore", "--wait"),
-                  ("bucket", "cp", "there", "copies", "--prefix", "zzz", "--wait"),
-                  ("cp", "there/zzz", "copies", "--wait"),
-                  ("cp", "there", "copies", "--template", "zzz-{0..3}", "--wait"),
-                  ("rm", "there", "--prefix", "zzz", "--yes", "--wait"),
-                  ("rm", "there", "--template", "zzz-{0..3}", "--yes", "--wait"),
-                  ("rm", "-r", "there/zzz/", "--yes"),
-                  ("get", "-r", "there/zzz/", "/nonexistent"),
-                  ("get", "there/zzz*", "/nonexistent"),
-                  ("rm", "there/zzz*", "--yes"),
-                  ("cp", "there/zzz*", "copies"),
-                  ("cp", "there/zzz?", "copies"),
-                  ("ls", "there/zzz*"),
-                  ("ls", "there/zzz"),
-                  ("ls", "there", "--prefix", "zzz")):
+    sort = ("--input-bucket", "there", "--output-bucket", "copies", "--output-format", "o-%d.tar",
+            "--shard-size", "1MiB")
+    for words in (("sort", "start", *sort, "--prefix", "zzz", "--wait"), ("sort", "plan", *sort,
+                                                                          "--prefix", "zzz"),
+                  ("sort", "start", *sort, "--template", "zzz-{0..3}.tar", "--missing-shards",
+                   "ignore", "--wait"), ("bucket", "cp", "there", "copies", "--prefix", "zzz",
+                                         "--wait"), ("cp", "there/zzz", "copies", "--wait"),
+                  ("cp", "there", "copies", "--template", "zzz-{0..3}",
+                   "--wait"), ("rm", "there", "--prefix", "zzz", "--yes",
+                               "--wait"), ("rm", "there", "--template", "zzz-{0..3}", "--yes",
+                                           "--wait"), ("rm", "-r", "there/zzz/", "--yes"),
+                  ("get", "-r", "there/zzz/", "/nonexistent"), ("get", "there/zzz*",
+                                                                "/nonexistent"),
+                  ("rm", "there/zzz*", "--yes"), ("cp", "there/zzz*",
+                                                  "copies"), ("cp", "there/zzz?", "copies"),
+                  ("ls", "there/zzz*"), ("ls", "there/zzz"), ("ls", "there", "--prefix", "zzz")):
         done = run(c, *words, status=NOTHING)
-        check("zzz" in done.stderr or "listed" in done.stderr, f"{words}: it is said: {done.stderr}")
-        check("(--allow-empty accepts that" in done.stderr and "allow_empty" not in done.stderr, done.stderr)
+        check("zzz" in done.stderr or "listed" in done.stderr,
+              f"{words}: it is said: {done.stderr}")
+        check("(--allow-empty accepts that" in done.stderr and "allow_empty" not in done.stderr,
+              done.stderr)
         run(c, *words, "--allow-empty")
     job = next(j for j in c.get_json("/v1/jobs?kind=copy")["jobs"] if j["state"] == "failed")
     equal(job["errors"][0]["code"], "nothing_matched", f"the job: {job}")
@@ -196,7 +215,8 @@ def test_what_matches_nothing_is_an_error(c):
 def test_exit_codes_tell_a_wrong_request_from_a_failed_job(c):
     c.create("codes")
     c.put("codes", "s-0.tar", b"no tar at all")
-    words = ("sort", "start", "--input-bucket", "codes", "--output-format", "o-%d.tar", "--shard-size", "1MiB")
+    words = ("sort", "start", "--input-bucket", "codes", "--output-format", "o-%d.tar",
+             "--shard-size", "1MiB")
     run(c, *words, "--prefix", "s-", "--wait", status=FAILED)
     done = run(c, *words, "--prefix", "s-", "--algorithm", "content", status=USAGE)
     check("algorithm.extension" in done.stderr and "--extension" in done.stderr, done.stderr)
@@ -207,7 +227,8 @@ def test_exit_codes_tell_a_wrong_request_from_a_failed_job(c):
 def test_slices_decide_the_copies(c):
     done = run(c, "bucket", "create", "both", "--copies", "3", "--ec", "2+1", status=USAGE)
     check("with ec 2+1 it is 2" in done.stderr and "leave" in done.stderr, done.stderr)
-    equal([b["name"] for b in c.get_json("/v1/buckets")["buckets"] if b["name"] == "both"], [], "the bucket")
+    equal([b["name"] for b in c.get_json("/v1/buckets")["buckets"] if b["name"] == "both"], [],
+          "the bucket")
 
 
 def test_one_object(c):
@@ -325,7 +346,8 @@ def test_sort(c):
     flags = ("--input-bucket", "shuffled", "--prefix", "shard-", "--shard-size", "100KiB")
     run(c, "sort", "start", *flags, "--output-format", "o-%03d.tar", "--wait")
     check(len(c.names("shuffled", prefix="o-")) > 5, "output shards")
-    failed = run(c, "sort", "start", *flags, "--output-format", "o-%03d.tar", "--wait", status=FAILED)
+    failed = run(c, "sort", "start", *flags, "--output-format", "o-%03d.tar", "--wait",
+                 status=FAILED)
     check("o-00" in failed.stderr and "dfcctl rm shuffled --prefix 'o-' --wait" in failed.stderr,
           f"the reason, and what to do: {failed.stderr}")
     job = run(c, "sort", "start", *flags, "--output-format", "p-%03d.tar", "--algorithm", "shuffle",

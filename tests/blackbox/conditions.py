@@ -39,8 +39,10 @@ def test_reading(c):
 def test_a_list_in_several_lines(c):
     owner, mine = c.owner("b", "x"), etag(c)
     for header, status in (("If-None-Match", 304), ("If-Match", 200)):
-        reply = raw_exchange(c.address(owner), (f"GET /v1/objects/b/x HTTP/1.1\r\nHost: localhost\r\n{header}: \"a\"\r\n"
-                                                f"{header}: {mine}\r\nConnection: close\r\n\r\n").encode())
+        reply = raw_exchange(
+            c.address(owner),
+            (f"GET /v1/objects/b/x HTTP/1.1\r\nHost: localhost\r\n{header}: \"a\"\r\n"
+             f"{header}: {mine}\r\nConnection: close\r\n\r\n").encode())
         equal(reply.status, status, f"{header} in two lines")
 
 

@@ -30,14 +30,16 @@ def test_settings_of_the_cluster(c):
     shown = c.dfcctl("config", "show", "jobs_max").stdout
     check("77" in shown and "remembers" in shown, shown)
     for name, value, words in (("jobs_max", "0", "at least 1"), ("jobs_max", "many", "many"),
-                               ("nothing", "1", "nothing"), ("job_max", "1", "did you mean 'jobs_max'?"),
-                               ("sort_memory", "1GiB", "--node NAME")):
+                               ("nothing", "1", "nothing"),
+                               ("job_max", "1", "did you mean 'jobs_max'?"), ("sort_memory", "1GiB",
+                                                                              "--node NAME")):
         done = c.dfcctl("config", "set", name, value)
         check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
     change(c, "jobs_max")
     equal(rows(c)["jobs_max"]["value"], 1000, "back to the default")
     change(c, "jobs_max")
-    check("did you mean 'jobs_max'?" in change(c, "job_max", code=3).stderr, "no such setting to put back")
+    check("did you mean 'jobs_max'?" in change(c, "job_max", code=3).stderr,
+          "no such setting to put back")
     for words, meant in ((("jobs_max=2000",), "jobs_max 2000"),
                          (("--node", "t1", "sort_memory=1GiB"), "--node t1 sort_memory 1GiB")):
         equal(change(c, *words, code=2).stderr,
@@ -53,22 +55,26 @@ def test_parameters_of_a_node(c):
         check("until" in done.stderr, f"it says for how long: {done.stderr}")
         row = rows(c, "--node", node)[name]
         equal((row["value"], row["live"]), (number, True), f"{name} of {node}")
-        check(value in c.dfcctl("config", "show", "--node", node, name).stdout, f"{name} has a unit")
+        check(value in c.dfcctl("config", "show", "--node", node, name).stdout,
+              f"{name} has a unit")
     equal(rows(c, "--node", "t2")["sort_memory"]["value"], 96 << 20, "t2's own")
 
 
 def test_what_needs_a_restart_says_so(c):
-    for node, name, value, words in (("t1", "disk_readers", "4", "start it again with --disk-readers="),
+    for node, name, value, words in (("t1", "disk_readers", "4",
+                                      "start it again with --disk-readers="),
                                      ("p1", "dir", "/x", "start it again with"),
-                                     ("t1", "nonsense", "4", "nonsense"),
-                                     ("t1", "jobs_max", "4", "without --node"),
+                                     ("t1", "nonsense", "4", "nonsense"), ("t1", "jobs_max", "4",
+                                                                           "without --node"),
                                      ("t1", "sort_memry", "64MiB", "did you mean 'sort_memory'?"),
-                                     ("t1", "sort_memory", "1KiB", "at least 1MiB"),
-                                     ("t1", "sort_memory", "much", "much")):
+                                     ("t1", "sort_memory", "1KiB",
+                                      "at least 1MiB"), ("t1", "sort_memory", "much", "much")):
         done = c.dfcctl("config", "set", "--node", node, name, value)
         check(done.returncode != 0 and words in done.stderr, f"{name}={value}: {done}")
     equal(rows(c, "--node", "t1")["disk_readers"]["value"], 8, "disk_readers")
-    equal(c.dfcctl("config", "set", "--node", "t1", "sort_memory").returncode, 2, "a value is missing")
+    equal(
+        c.dfcctl("config", "set", "--node", "t1", "sort_memory").returncode, 2,
+        "a value is missing")
     check(c.dfcctl("config", "show", "--node", "t9").returncode == 3, "there is no t9")
     check(c.dfcctl("config", "show", "--node", "t1", "nonsense").returncode == 3, "no such name")
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Buckets with several copies (docs/design/replication.md): what is stored is on all owners before it is
+"""Buckets with several copies (docs/design/replication.md): what is stored is on all owners before
+it is
 acknowledged; what was acknowledged stays, and nobody reads anything older, while an owner is killed
 under a mixed load and comes back, while steps of a write fail, and while owners change; a repair
 brings all copies to where they belong.

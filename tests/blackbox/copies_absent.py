@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Targets that buckets with copies go without, though the map does not call them unreachable: one with a disabled
-mountpath, which is enabled again or given up as lost while the target runs; and one in maintenance that
+"""Targets that buckets with copies go without, though the map does not call them unreachable: one
+with a disabled
+mountpath, which is enabled again or given up as lost while the target runs; and one in maintenance
+that
 does not answer."""
 
 import os
@@ -40,7 +42,8 @@ def mountpaths(c, action, path, **value):
 
 
 def maintenance(c, verb, **value):
-    c.call("PUT", "/v1/cluster", {"action": f"{verb}maintenance", "name": "t2", "value": value}).expect(200)
+    c.call("PUT", "/v1/cluster",
+           {"action": f"{verb}maintenance", "name": "t2", "value": value}).expect(200)
 
 
 def health_says(c, *words):
@@ -58,7 +61,8 @@ def test_others_stand_in_for_a_disabled_mountpath(c):
     all_are_read(c)
     store(c, NAMES[:12], "second")
     all_are_read(c)
-    health_says(c, "Health: yellow", "1 mountpath of 't1' is disabled", "bucket 'b' is degraded: target 't1'")
+    health_says(c, "Health: yellow", "1 mountpath of 't1' is disabled",
+                "bucket 'b' is degraded: target 't1'")
     mountpaths(c, "enable", path).expect(200)
     wait_for(lambda: not is_absent(c, "t1"), "t1 to be there again", PATIENCE)
     wait_repaired(c)
@@ -67,12 +71,14 @@ def test_others_stand_in_for_a_disabled_mountpath(c):
 
 
 def stage(c, name, body):
-    """What another owner does whose word for the rest never comes; False: t1 does not own the name."""
+    """What another owner does whose word for the rest never comes; False: t1 does not own the
+    name."""
     state = c.get_json("/v1/cluster?what=state")
     number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "b")
     url = c.get_json("/v1/daemon", "t1")["data_url"] + f"/v1/objects/b/{name}" \
         f"?dfcb={number}&dfcv={state['term']}.{state['version']}"
-    return c.member.request("PUT", url, body, {"Dfc-Copy": "stage", "Dfc-Stage": f"s-{name}"}).status == 200
+    return c.member.request("PUT", url, body,
+                            {"Dfc-Copy": "stage", "Dfc-Stage": f"s-{name}"}).status == 200
 
 
 def test_what_is_staged_keeps_no_mountpath(c):
@@ -80,7 +86,8 @@ def test_what_is_staged_keeps_no_mountpath(c):
     path = os.path.join(c.node_dir("t1"), "mp1")
     mountpaths(c, "disable", path).expect(200)
     wait_for(lambda: is_absent(c, "t1"), "t1 to be absent", PATIENCE)
-    wait_for(lambda: mountpaths(c, "enable", path).status == 200, "nobody holds it any more", PATIENCE)
+    wait_for(lambda: mountpaths(c, "enable", path).status == 200, "nobody holds it any more",
+             PATIENCE)
     wait_for(lambda: not is_absent(c, "t1"), "t1 to be there again", PATIENCE)
     wait_repaired(c)
     all_are_whole(c)
@@ -107,7 +114,8 @@ def test_others_stand_in_for_one_in_maintenance_that_does_not_answer(c):
     store(c, NAMES[:8], "fourth")
     patient(c, "DELETE", "b", NAMES.pop())
     all_are_read(c)
-    health_says(c, "Health: yellow", "'t2' is in state maintenance, and does not answer: a rebalance waits")
+    health_says(c, "Health: yellow",
+                "'t2' is in state maintenance, and does not answer: a rebalance waits")
     check("the rebalance waits" in c.get_json("/v1/buckets/b")["why"], "why")
     c.start("t2")
     wait_for(lambda: not is_absent(c, "t2"), "t2 to answer", PATIENCE)

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Damage to one of two copies: a flipped byte, a truncated file, a deleted file, a swapped pair of files, a
-lost attribute are found by a read that checks and by a scrub, never served, and mended from the other
-copy; the bad file stays in quarantine.  Where both copies are damaged nothing older comes back, and the
+"""Damage to one of two copies: a flipped byte, a truncated file, a deleted file, a swapped pair of
+files, a
+lost attribute are found by a read that checks and by a scrub, never served, and mended from the
+other
+copy; the bad file stays in quarantine.  Where both copies are damaged nothing older comes back, and
+the
 name can be written and deleted."""
 
 import http.client
@@ -177,7 +180,8 @@ def test_a_scrub_finds_it_and_has_it_mended(c):
 def test_a_copy_job_reads_what_another_owner_has(c):
     """What is damaged at the target that works on the name is mended in passing."""
     c.create("to")
-    for kind in sorted(set(DAMAGES) - {"swap"}):  # docs/project/known-issues.md: a copy job may wait for a read
+    for kind in sorted(set(DAMAGES) -
+                       {"swap"}):  # docs/project/known-issues.md: a copy job may wait for a read
         put(c, f"job/{kind}")
         damage(c, kind, f"job/{kind}", acting(c, f"job/{kind}"))
     names = sorted(n for n in BODIES if n.startswith("job/"))
@@ -185,9 +189,12 @@ def test_a_copy_job_reads_what_another_owner_has(c):
     job_id = c.call("POST", "/v1/buckets/d", body).expect(202).json()["id"]
     wait_for(lambda: document(c, job_id)["state"] in ENDED, "the end of the copy", PATIENCE)
     job = document(c, job_id)
-    equal((job["state"], job["progress"]["objects"]["done"]), ("finished", len(names)), f"{job['errors']}")
+    equal((job["state"], job["progress"]["objects"]["done"]), ("finished", len(names)),
+          f"{job['errors']}")
     for name in names:
-        check(patient(c, "GET", "to", name)[0].expect(200).body == BODIES[name], f"{name}: other bytes")
+        check(
+            patient(c, "GET", "to", name)[0].expect(200).body == BODIES[name],
+            f"{name}: other bytes")
         wait_whole(name)
 
 
@@ -222,7 +229,8 @@ def lost(c, bucket):
 
 def wait_lost(c, bucket, names):
     """And health is red for it, or is not."""
-    wait_for(lambda: lost(c, bucket) == names, f"{names or 'nothing'} to be shown as lost", PATIENCE)
+    wait_for(lambda: lost(c, bucket) == names, f"{names or 'nothing'} to be shown as lost",
+             PATIENCE)
 
     def is_told():
         return ("no target has the bytes" in c.dfcctl("cluster", "health").stdout) == bool(names)
@@ -266,13 +274,17 @@ def test_what_one_copy_was_all_of_is_shown_as_lost(c):
 
 
 def test_what_was_missed_does_not_come_back_for_one_that_cannot_be_read(c):
-    """One owner missed a write and is back; the attribute of the other one's copy is gone. A repair does not
+    """One owner missed a write and is back; the attribute of the other one's copy is gone. A repair
+    does not
     take the first one's for the newest: nobody has the write any more, and that is said."""
     setting(c, "repair_delay", "1h")
     c.create("missed", copies=2)
     patient(c, "PUT", "missed", "a", b"older")[0].expect(200)
     acts = get(c, "missed", "a").expect(200).headers["Dfc-Node"]
-    paths = {node: path for node in c.targets() for path in c.object_files(node) if contents(path) == b"older"}
+    paths = {
+        node: path
+        for node in c.targets() for path in c.object_files(node) if contents(path) == b"older"
+    }
     other = next(node for node in paths if node != acts)
     c.kill(other)
     c.wait_node(other, "unreachable")
@@ -301,8 +313,11 @@ def send_other(c, name, node, status):
     url = c.get_json("/v1/daemon", node)["data_url"] + f"/v1/objects/d/{name}" \
         f"?dfcb={number}&dfcv={state['term']}.{state['version']}"
     version = c.object("HEAD", "d", name).expect(200).headers["Dfc-Version"]
-    c.member.request("PUT", url, b"", {"Dfc-Copy": "move", "Dfc-Version": version, "Dfc-Meta-More": "pairs",
-                                       "Dfc-Modified": "1700000000000"}).expect(status)
+    c.member.request(
+        "PUT", url, b"", {
+            "Dfc-Copy": "move", "Dfc-Version": version, "Dfc-Meta-More": "pairs",
+            "Dfc-Modified": "1700000000000"
+        }).expect(status)
 
 
 def test_more_metadata_do_not_make_another_content_pass(c):

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
-"""An owner without room takes nothing away that other owners have (docs/design/replication.md, "No room"): objects are
+"""An owner without room takes nothing away that other owners have (docs/design/replication.md, "No
+room"): objects are
 read, and can be deleted, and only the repair waits for room.
 
-A target comes back full after all was written again without it; one joins full; disks fill while objects move;
-a copy is damaged where there is no room for a good one.  With two and three copies, where all or a majority of
+A target comes back full after all was written again without it; one joins full; disks fill while
+objects move;
+a copy is damaged where there is no room for a good one.  With two and three copies, where all or a
+majority of
 the owners have a write, and in slices.  And nothing older is read, whoever dies then.
 
-Full is what is above space_out, and a fault point (disk.room); copies_full_disk.py has a file system without
+Full is what is above space_out, and a fault point (disk.room); copies_full_disk.py has a file
+system without
 a free block."""
 
 import os
@@ -118,7 +122,8 @@ def come_back_full(c, node, *args, again=True):
 
 
 def has(c, node, bucket, name):
-    number = next(b["id"] for b in c.get_json("/v1/cluster?what=state")["bmd"]["buckets"] if b["name"] == bucket)
+    number = next(b["id"] for b in c.get_json("/v1/cluster?what=state")["bmd"]["buckets"]
+                  if b["name"] == bucket)
     url = f"{c.get_json('/v1/daemon', node)['data_url']}/v1/held/{number}/{name}?dfcv=0.0"
     return c.member.request("GET", url).expect(200).json()
 
@@ -126,7 +131,8 @@ def has(c, node, bucket, name):
 # --- the scenes ----------------------------------------------------------------------------------
 
 def test_who_was_not_offered_the_bytes_keeps_what_it_has(c):
-    """The owner that acts is full, one has what is newer, and the third, which has room, what is older."""
+    """The owner that acts is full, one has what is newer, and the third, which has room, what is
+    older."""
     setting(c, "repair_delay", "0s")
     c.create("older", copies=3)
     name = next(f"o{i}" for i in range(1000) if c.owner("older", f"o{i}") == "t1")
@@ -164,14 +170,17 @@ def test_a_copy_job_leaves_out_what_has_no_room_where_it_works(c):
     term, state, counter = version.split(".")
     other = next(n for n in ("t2", "t3") if has(c, n, "from", names[0])["found"])
     send_as_it_is(c, other, "from", names[0], f"{term}.{state}.{int(counter) + 1}", b"newer")
-    wait_for(lambda: has(c, "t1", "from", names[0])["version"] != version, f"t1 to know what {other} has")
+    wait_for(lambda: has(c, "t1", "from", names[0])["version"] != version,
+             f"t1 to know what {other} has")
     equal(wait_200(c, "from", names[0]).body, b"newer", "what is read")
     body = {"action": "copy", "value": {"list": names, "to": "to"}}
     job_id = c.call("POST", "/v1/buckets/from", body).expect(202).json()["id"]
-    job = wait_for(lambda: document(c, job_id)["state"] in ENDED and document(c, job_id), "the end of the copy", 30)
+    job = wait_for(lambda: document(c, job_id)["state"] in ENDED and document(c, job_id),
+                   "the end of the copy", 30)
     objects = job["progress"]["objects"]
     equal((objects["done"], objects["failed"]), (len(names) - 1, 1), f"objects: {job['errors']}")
-    check(any(e["code"] == "no_space" and names[0] in e["message"] for e in job["errors"]), job["errors"])
+    check(any(e["code"] == "no_space" and names[0] in e["message"] for e in job["errors"]),
+          job["errors"])
     c.stop("t1")
     c.start("t1")
     c.wait_node("t1", "active")
@@ -262,7 +271,8 @@ def test_with_room_all_is_repaired(c):
 def test_a_damaged_copy_where_there_is_no_room(c):
     """The owner that acts cannot keep the good one, and answers with it."""
     for bucket in [b for b in BUCKETS if "ec" not in b]:
-        name = next(n for n in (f"damaged{i}/5000" for i in range(1000)) if c.owner(bucket, n) == "t3")
+        name = next(n for n in (f"damaged{i}/5000" for i in range(1000))
+                    if c.owner(bucket, n) == "t3")
         c.wanted[(bucket, name)] = 1
         put(c, bucket, name, body_of(bucket, name, 1))
         body = body_of(bucket, name, c.wanted[(bucket, name)])
@@ -278,8 +288,8 @@ def test_a_damaged_copy_where_there_is_no_room(c):
         c.start("t3")
         c.wait_node("t3", "active")
         wait_whole(c)
-        wait_for(lambda p=path, b=body: os.path.exists(p) and open(p, "rb").read() == b, f"a good copy of {name}",
-                 60)
+        wait_for(lambda p=path, b=body: os.path.exists(p) and open(p, "rb").read() == b,
+                 f"a good copy of {name}", 60)
 
 
 def wait_200(c, bucket, name):

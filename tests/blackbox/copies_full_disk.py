@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""copies_full.py where a file system has no free block: there is no room for what an owner is to know, either.
+"""copies_full.py where a file system has no free block: there is no room for what an owner is to
+know, either.
 
-Targets on small file systems of their own on loop devices; one comes back with a full one after all was written
+Targets on small file systems of their own on loop devices; one comes back with a full one after all
+was written
 again without it.  What it has no room to know it does not answer: the others do.
 
 Skipped (77) without root, loop devices or the programs that make the file systems."""

@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""kill -9 of as many targets as the copies bear (copies 2: one of four; copies 3: two of five, --targets=5)
-under a mixed load, and their return with what they had, and with empty disks: no streamed read fails, no
-other one fails for good or goes back, nothing acknowledged is lost or undone, and a repair brings all copies back.  Prints how long it
+"""kill -9 of as many targets as the copies bear (copies 2: one of four; copies 3: two of five,
+--targets=5)
+under a mixed load, and their return with what they had, and with empty disks: no streamed read
+fails, no
+other one fails for good or goes back, nothing acknowledged is lost or undone, and a repair brings
+all copies back.  Prints how long it
 took, and what was received for it, beside the least that had to be.
 
-DFC_ROUNDS (1), DFC_OBJECTS (40) and DFC_SIZE (30000, bytes of each), DFC_SECONDS (1): of load at each stage."""
+DFC_ROUNDS (1), DFC_OBJECTS (40) and DFC_SIZE (30000, bytes of each), DFC_SECONDS (1): of load at
+each stage."""
 
 import os
 import random
@@ -76,8 +80,9 @@ def kill_and_return(c, load, empty):
     for node in victims:
         c.wait_node(node, "active")
     wait_repaired(c)
-    print(f"back and repaired in {time.monotonic() - began:.1f} s; {bytes_received(c, victims)} bytes received"
-          f" by them, {bytes_on(c, victims)} are on their disks")
+    print(
+        f"back and repaired in {time.monotonic() - began:.1f} s; {bytes_received(c, victims)} bytes received"
+        f" by them, {bytes_on(c, victims)} are on their disks")
     load.run_for(SECONDS)
 
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""`copies` of a bucket is lowered while it is in use (cluster/lower.h): what targets do not own any more is
-not read, not listed and not brought back, and goes, and the room on the disks is there again; under a mixed load
-with judged reads, over the end of a target and of the primary in the middle of it, with a target that was away,
+"""`copies` of a bucket is lowered while it is in use (cluster/lower.h): what targets do not own any
+more is
+not read, not listed and not brought back, and goes, and the room on the disks is there again; under
+a mixed load
+with judged reads, over the end of a target and of the primary in the middle of it, with a target
+that was away,
 deletions whose tombstones are forgotten, and copies that are raised again.
 
 DFC_SECONDS (1): how long the load runs at each stage."""
@@ -66,7 +69,8 @@ def all_are(c, bucket, bodies, copies):
     for name, body in bodies.items():
         check(get(c, bucket, name).expect(200).body == body, f"{name}: other bytes")
     found = on_disks(c)
-    equal({name: found[body] for name, body in bodies.items()}, dict.fromkeys(bodies, copies), "copies")
+    equal({name: found[body]
+           for name, body in bodies.items()}, dict.fromkeys(bodies, copies), "copies")
 
 
 def test_room_comes_back_under_load(c):
@@ -84,10 +88,12 @@ def test_room_comes_back_under_load(c):
     load.check_all()
     last = mirrors(c)[-1]["id"]
     done = c.dfcctl("job", "ls", "--kind", "trim_copies")
-    check(last in done.stdout and " mirror " not in done.stdout and done.stderr == "", f"its kind: {done.stdout}")
+    check(last in done.stdout and " mirror " not in done.stdout and done.stderr == "",
+          f"its kind: {done.stdout}")
     equal(done.stdout.split("\n")[0].split()[3:5], ["PERCENT", "DONE"], "columns")
     done = c.dfcctl("job", "ls", "--kind", "mirror")
-    check(last in done.stdout and "now called 'trim_copies'" in done.stderr, f"the old name: {done.stderr}")
+    check(last in done.stdout and "now called 'trim_copies'" in done.stderr,
+          f"the old name: {done.stderr}")
     check(last in json.dumps(c.get_json("/v1/jobs?kind=trim_copies")), "a list of the kind's jobs")
     shown = json.loads(c.dfcctl("job", "show", last, "-o", "json").stdout)
     check(shown["progress"]["objects"]["done"] >= len(NAMES), f"removed: {shown}")
@@ -131,7 +137,9 @@ def test_a_target_and_the_primary_die_in_the_middle(c):
     load.end()
     load.check_all()
     all_are(c, "killed", bodies, 1)
-    job = ended(c, c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}).expect(202).json()["id"])
+    job = ended(
+        c,
+        c.call("POST", "/v1/jobs", {"action": "start", "name": "cleanup"}).expect(202).json()["id"])
     equal(job["state"], "finished", "the cleanup")
     set_copies(c, "killed", 2)
     wait_for(lambda: "raised" not in why(c, "killed"), "the copies that were raised", LONG)
@@ -141,7 +149,8 @@ def test_a_target_and_the_primary_die_in_the_middle(c):
 
 
 def test_raised_again_before_the_others_are_removed(c):
-    """t3 cannot remove anything: its copies are neither listed nor read, and become copies again."""
+    """t3 cannot remove anything: its copies are neither listed nor read, and become copies
+    again."""
     create(c, "again", 3)
     fill(c, "again", NAMES)
     c.stop("t3")
@@ -153,7 +162,10 @@ def test_raised_again_before_the_others_are_removed(c):
     for name in NAMES[:10]:
         patient(c, "DELETE", "again", name)
     fill(c, "again", NAMES[10:20], "second")
-    bodies = {name: body_of("again", name, "second" if name in NAMES[:20] else "first") for name in NAMES[10:]}
+    bodies = {
+        name: body_of("again", name, "second" if name in NAMES[:20] else "first")
+        for name in NAMES[10:]
+    }
     wait_for(lambda: any(j["id"] not in known and j["state"] == "failed" for j in mirrors(c)),
              "a job that t3 fails", LONG)
     check(LOWERED in why(c, "again"), f"why: {why(c, 'again')}")

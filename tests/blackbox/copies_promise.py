@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What docs/design/replication.md promises, scene by scene: each makes the events happen against which one of its steps
-stands (a lease's end, marks, comparisons, the order of a commit, fences, lags, tombstones), and what clients
-saw must be what one register would have shown them.  copies_mutants.py leaves the steps out, one by one, and
+"""What docs/design/replication.md promises, scene by scene: each makes the events happen against
+which one of its steps
+stands (a lease's end, marks, comparisons, the order of a commit, fences, lags, tombstones), and
+what clients
+saw must be what one register would have shown them.  copies_mutants.py leaves the steps out, one by
+one, and
 says which scene finds it."""
 
 import os
@@ -26,7 +29,8 @@ def test_who_is_passed_over_does_not_answer_from_what_it_had(c):
 
 
 def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
-    """A condition that does not hold, or a deletion of nothing, is a read: t1 has no lease for it."""
+    """A condition that does not hold, or a deletion of nothing, is a read: t1 has no lease for
+    it."""
     s = Scene(c, "refusals", copies=2)
     s.freeze("t1")
     s.cut_off("t1")
@@ -39,7 +43,8 @@ def test_who_is_passed_over_refuses_nothing_by_what_it_had(c):
 
 
 def test_who_is_passed_over_renames_nothing_that_it_had(c):
-    """t1 has one thread for renames: the second waits for the first, which t2 holds up, and t1 is passed
+    """t1 has one thread for renames: the second waits for the first, which t2 holds up, and t1 is
+    passed
     over meanwhile.  What it had must not come to the new name."""
     s = Scene(c, "renames", copies=2)
     other, (first, second) = s.names("t1", "t2")[1], s.names("t2", "t1")
@@ -69,7 +74,8 @@ def test_who_is_passed_over_renames_nothing_that_it_had(c):
 
 
 def test_a_comparison_hears_nobody_who_knows_later_owners(c):
-    """t1 compares, but by a map whose owners are t2 and itself; by a later one t3 acts, and t2 has not
+    """t1 compares, but by a map whose owners are t2 and itself; by a later one t3 acts, and t2 has
+    not
     what is written there."""
     s = Scene(c, "later", copies=2)
     s.put("one")
@@ -120,7 +126,8 @@ def test_nobody_sees_what_others_have_not(c):
 
 
 def test_a_write_in_doubt_is_on_all_owners_before_it_is_seen(c):
-    """t3 does not commit, t2 has: t2 acts when t1 is dead, and cannot reach t3; then t2 dies, too."""
+    """t3 does not commit, t2 has: t2 acts when t1 is dead, and cannot reach t3; then t2 dies,
+    too."""
     s = Scene(c, "marks", copies=3)
     s.arm(t3="copies.commit=EIO@2+")
     s.put("one")
@@ -147,7 +154,8 @@ def test_a_write_in_doubt_that_is_seen_is_brought_to_all(c):
 
 
 def test_what_is_seen_is_known_where_there_is_no_room(c):
-    """The same, but t3 has no room for it: it is told what it lacks, and shows nothing older when t2 dies."""
+    """The same, but t3 has no room for it: it is told what it lacks, and shows nothing older when
+    t2 dies."""
     s = Scene(c, "no-room", copies=3)
     s.arm(t3="copies.commit=EIO@2+,disk.room=ENOSPC@3+")
     s.put("one")
@@ -222,7 +230,8 @@ def test_who_may_alone_have_the_newest_is_waited_for(c):
 
 
 def test_empty_disks_prove_nothing(c):
-    """t1 comes back without its disks, before anybody has missed it; then the other owner is away."""
+    """t1 comes back without its disks, before anybody has missed it; then the other owner is
+    away."""
     s = Scene(c, "disks", copies=2)
     s.put("one")
     s.repairs(False)
@@ -247,7 +256,8 @@ def test_what_was_deleted_while_somebody_was_away_stays_deleted(c):
 
 
 def test_a_commit_that_was_decided_by_an_earlier_map_is_refused(c):
-    """t1 has decided to write, and is passed over before it tells t2, which writes meanwhile: only over
+    """t1 has decided to write, and is passed over before it tells t2, which writes meanwhile: only
+    over
     what it knows."""
     s = Scene(c, "fence", copies=2)
     s.arm(t1="copies.decided=delay:2s@2", t2="copies.own=delay:2s@1")
@@ -264,7 +274,8 @@ def test_a_commit_that_was_decided_by_an_earlier_map_is_refused(c):
 
 
 def test_a_commit_that_was_refused_leaves_nothing_behind(c):
-    """The same, and nobody writes meanwhile: t2, which acts, has nothing that it would have to wait for."""
+    """The same, and nobody writes meanwhile: t2, which acts, has nothing that it would have to wait
+    for."""
     s = Scene(c, "refused", copies=2)
     s.arm(t1="copies.decided=delay:2s@2")
     s.put("one")
@@ -283,7 +294,8 @@ def test_a_commit_that_was_refused_leaves_nothing_behind(c):
 
 
 def test_who_owns_no_more_does_not_commit(c):
-    """t1 alone has decided to write when the map sends it into maintenance; t3, which acts from then on,
+    """t1 alone has decided to write when the map sends it into maintenance; t3, which acts from
+    then on,
     asks it what it has, and writes: only over that."""
     s = Scene(c, "own", copies=2)
     s.arm(t1="copies.own=delay:4s@2")
@@ -294,12 +306,14 @@ def test_who_owns_no_more_does_not_commit(c):
     s.cut_off("t1", PROXIES)
     s.act("startmaintenance", "t1", force=True)
     c.wait_node("t1", "maintenance")
-    wait_for(lambda: s.try_put("three", over=one) or s.background[-1].done(), "a write by the next owner")
+    wait_for(lambda: s.try_put("three", over=one) or s.background[-1].done(),
+             "a write by the next owner")
     s.end()
 
 
 def test_what_was_seen_is_not_taken_back(c):
-    """t1 shows a write, and then its disk does not keep the name: t2 has it, and clients have read it."""
+    """t1 shows a write, and then its disk does not keep the name: t2 has it, and clients have read
+    it."""
     s = Scene(c, "taken", copies=2)
     s.arm(t1="disk.sync=delay:200,sync.name=EIO@2")
     s.put("one")
@@ -311,7 +325,8 @@ def test_what_was_seen_is_not_taken_back(c):
 
 
 def test_a_write_over_one_in_doubt_is_more_than_that(c):
-    """The others have a write that the acting owner has not, and the next one comes at once: two writes
+    """The others have a write that the acting owner has not, and the next one comes at once: two
+    writes
     have never the same version."""
     s = Scene(c, "twice", copies=2)
     s.arm(t1="copies.own=EIO@2")
@@ -324,7 +339,8 @@ def test_a_write_over_one_in_doubt_is_more_than_that(c):
 
 
 def test_who_was_not_waited_for_hears_a_majority_before_it_answers(c):
-    """t2 is cut off from the other owners and lacks what they have, of which the map knows nothing: it acts
+    """t2 is cut off from the other owners and lacks what they have, of which the map knows nothing:
+    it acts
     when t1 is dead."""
     s = Scene(c, "majority", copies=3, write_quorum="majority")
     s.put("one")
@@ -339,7 +355,8 @@ def test_who_was_not_waited_for_hears_a_majority_before_it_answers(c):
 
 
 def test_who_cannot_read_what_it_has_is_not_of_the_majority(c):
-    """t3 has the last write, whose attribute is damaged: it says of nothing what it may have, and t2, which
+    """t3 has the last write, whose attribute is damaged: it says of nothing what it may have, and
+    t2, which
     lacks the write, does not answer before t1 is back."""
     s = Scene(c, "unreadable", copies=3, write_quorum="majority")
     s.put("one")
@@ -365,7 +382,8 @@ def test_what_a_majority_has_comes_to_the_others(c):
 
 
 def test_a_deletion_that_an_owner_lacks_is_not_forgotten(c):
-    """t3 answers keepalives, and data on its way to it is lost: it still has the object when the tombstones of
+    """t3 answers keepalives, and data on its way to it is lost: it still has the object when the
+    tombstones of
     the others have outlived their time."""
     s = Scene(c, "lacking", copies=3, write_quorum="majority")
     s.put("one")

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""`read_from: any`: each owner answers reads of what all owners have, the same bytes, ranges and entity
-tags; a name that is being written, or that is damaged or missing there, is sent on to the owner that acts;
-a gateway follows that by itself; proxies spread reads; `read_from: acting` has one owner answer alone."""
+"""`read_from: any`: each owner answers reads of what all owners have, the same bytes, ranges and
+entity
+tags; a name that is being written, or that is damaged or missing there, is sent on to the owner
+that acts;
+a gateway follows that by itself; proxies spread reads; `read_from: acting` has one owner answer
+alone."""
 
 import random
 import re
@@ -27,8 +30,9 @@ def at(c, node, bucket, name, method="GET", headers=None):
 def own(c, node, bucket, name, *more, **options):
     """Its own answer: without a lease, for a moment, it sends everything on."""
     replies = []
-    wait_for(lambda: replies.append(at(c, node, bucket, name, *more, **options)) or replies[-1].status != 307,
-             f"{node} to answer by itself", PATIENCE)
+    wait_for(
+        lambda: replies.append(at(c, node, bucket, name, *more, **options)) or replies[-1].status !=
+        307, f"{node} to answer by itself", PATIENCE)
     return replies[-1]
 
 
@@ -56,7 +60,8 @@ def test_each_owner_answers_what_all_have(c):
     for node in [first] + beside(c, "any", "o"):
         whole = own(c, node, "any", "o")
         equal((whole.status, whole.body, whole.headers["Dfc-Node"]), (200, BODY, node), node)
-        equal([whole.headers[h] for h in ("ETag", "Content-Type", "Dfc-Meta-A")], [etag, "text/x", "b"], node)
+        equal([whole.headers[h] for h in ("ETag", "Content-Type", "Dfc-Meta-A")],
+              [etag, "text/x", "b"], node)
         part = own(c, node, "any", "o", headers={"Range": "bytes=7-99", "If-Range": etag})
         equal((part.status, part.body), (206, BODY[7:100]), node)
         equal(own(c, node, "any", "o", headers={"If-None-Match": etag}).status, 304, node)
@@ -81,7 +86,8 @@ def test_what_is_not_there_or_being_written_is_sent_on(c):
         return metric(c, node, "reads_sent_on_total") > before
 
     for node in others:
-        wait_for(lambda node=node: is_sent_on(node), f"{node} sends on what was just written", PATIENCE)
+        wait_for(lambda node=node: is_sent_on(node), f"{node} sends on what was just written",
+                 PATIENCE)
     c.object("DELETE", "any", "o").expect(204)
     for node in others:
         equal(at(c, node, "any", "o").status, 307, node)
@@ -99,14 +105,17 @@ def test_proxies_spread_reads_and_follow(c):
     before = [metric(c, node, "reads_beside_total") for node in others]
 
     def all_stream():
-        equal(c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, BODY, "what is streamed")
+        equal(
+            c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, BODY, "what is streamed")
         return all(metric(c, node, "reads_beside_total") > n for node, n in zip(others, before))
 
     wait_for(all_stream, "a gateway streams from all owners", PATIENCE)
     for i in range(9):
         body = BODY + bytes([i])
         c.put("any", "o", body).expect(200)  # unsettled: the others send on
-        equal(c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, body, "what was written last")
+        equal(
+            c.get("any", "o", {"Dfc-Redirect": "never"}).expect(200).body, body,
+            "what was written last")
     c.put("any", "o", BODY).expect(200)
 
 
@@ -114,9 +123,10 @@ def test_one_alone_answers_where_it_is_told_to(c):
     c.dfcctl("bucket", "props", "any", "--read-from", "acting")
     first = c.owner("any", "o")
     for node in c.targets():
-        wait_for(lambda n=node: at(c, n, "any", "o").status == (200 if n == first else 307), f"{node} knows",
-                 PATIENCE)
-    equal({c.get("any", "o").expect(200).headers["Dfc-Node"] for _ in range(9)}, {first}, "who answers")
+        wait_for(lambda n=node: at(c, n, "any", "o").status == (200 if n == first else 307),
+                 f"{node} knows", PATIENCE)
+    equal({c.get("any", "o").expect(200).headers["Dfc-Node"]
+           for _ in range(9)}, {first}, "who answers")
     c.dfcctl("bucket", "props", "any", "--read-from", "any")
     beside(c, "any", "o")
 
@@ -129,7 +139,9 @@ def test_a_damaged_copy_is_sent_on_and_mended(c):
     flip(path, None)
 
     def is_mended():
-        check(at(c, node, "checked", "o").status == 307 or holds(path, BODY[:9000]), "damaged bytes were served")
+        check(
+            at(c, node, "checked", "o").status == 307 or holds(path, BODY[:9000]),
+            "damaged bytes were served")
         return holds(path, BODY[:9000])
 
     wait_for(is_mended, "a good copy", PATIENCE)

@@ -39,7 +39,8 @@ def test_copies_lie_on_their_owners(c):
 
 def test_nothing_is_shown_of_what_never_was(c):
     equal(those(shown(c, "never", status=3), "found"), [], "who has it")
-    check("object 'b/never' does not exist" in c.dfcctl("object", "show", "b/never").stderr, "of no object")
+    check("object 'b/never' does not exist" in c.dfcctl("object", "show", "b/never").stderr,
+          "of no object")
     check("bucket 'no' does not exist" in c.dfcctl("object", "show", "no/a").stderr, "of no bucket")
 
 

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""What targets do not own any more since `copies` was lowered (cluster/lower.h), where its removal is held
-up: by a file whose attribute cannot be read, by a disk; beside a resilver; what is said by an old map does not
-count; a target that joins meanwhile is given what is its own, and strays stay the job's to remove."""
+"""What targets do not own any more since `copies` was lowered (cluster/lower.h), where its removal
+is held
+up: by a file whose attribute cannot be read, by a disk; beside a resilver; what is said by an old
+map does not
+count; a target that joins meanwhile is given what is its own, and strays stay the job's to
+remove."""
 
 import os
 import random
@@ -58,7 +61,8 @@ def test_one_that_cannot_be_read_stays(c):
     fill(c, "even")
     fill(c, "odd")
     name, acting = NAMES[0], c.owner("odd", NAMES[0])
-    other = next(t for t in c.targets() if t != acting and any(named(p, name) for p in c.object_files(t)))
+    other = next(t for t in c.targets()
+                 if t != acting and any(named(p, name) for p in c.object_files(t)))
     path = next(p for p in c.object_files(other) if named(p, name))
     os.setxattr(path, ATTRIBUTE, b"\x01nonsense")
     set_copies(c, "odd", 1)
@@ -84,7 +88,8 @@ def test_what_is_said_by_an_old_map_does_not_count(c):
     url = c.get_json("/v1/daemon", target)["data_url"] + "/v1/settled?question=held&dfcv="
 
     def ask(version):
-        return c.member.request("POST", f"{url}{state['term']}.{version}", str(asked).replace("'", '"').encode())
+        return c.member.request("POST", f"{url}{state['term']}.{version}",
+                                str(asked).replace("'", '"').encode())
 
     equal(ask(state["version"]).expect(200).json()["settled"], [0], "held")
     ask(state["version"] + 1000).expect(503, "not_ready")
@@ -113,7 +118,8 @@ def test_it_goes_on_beside_a_resilver(c):
     fill(c, "third")
     again(c, "t1", "resilver.publish=EIO")
     mountpath = os.path.join(c.node_dir("t1"), "mp3")
-    c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": mountpath}, node="t1").expect(200)
+    c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": mountpath},
+           node="t1").expect(200)
     set_copies(c, "third", 1)
     wait_lowered(c, "third")
     all_are(c, "third")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What is done to objects of buckets with several copies beside reading and writing them: other names,
+"""What is done to objects of buckets with several copies beside reading and writing them: other
+names,
 jobs that delete and copy, buckets with another name; over the end of an owner, too."""
 
 import json
@@ -42,7 +43,8 @@ def test_an_object_gets_another_name(c):
         get(c, "names", f"old{i}").expect(404, "object_not_found")
         reply = get(c, "names", f"new{i}").expect(200)
         check(reply.body == body, "other bytes")
-        equal((reply.headers["Dfc-Meta-A"], reply.headers["Content-Type"]), ("b", "x/y"), "metadata")
+        equal((reply.headers["Dfc-Meta-A"], reply.headers["Content-Type"]), ("b", "x/y"),
+              "metadata")
         equal(len(set(holders(c, body))), 2, "targets that have it")
     rename(c, "names", "old0", "other").expect(404, "object_not_found")
     etag = get(c, "names", "new0").headers["ETag"]
@@ -144,13 +146,16 @@ def test_a_majority_of_the_owners_is_enough(c):
         put(c, "most", name, b"two")
     c.kill("t3")
     put(c, "most", "b", b"three")
-    equal([get(c, "most", name).expect(200).body for name in ("a", "b")], [b"two", b"three"], "bytes")
+    equal([get(c, "most", name).expect(200).body for name in ("a", "b")], [b"two", b"three"],
+          "bytes")
     get(c, "most", "gone").expect(404, "object_not_found")
     c.start("t3")
     c.wait_node("t3", "active")
     wait_for(lambda: names_of(c, "most") == ["a", "b"], "the whole list")
-    for action, value in (("delete", {"list": ["a"]}), ("copy", {"list": ["a"], "to": "most", "prepend": "c"})):
-        c.call("POST", "/v1/buckets/most", {"action": action, "value": value}).expect(501, "not_supported")
+    for action, value in (("delete", {"list": ["a"]}),
+                          ("copy", {"list": ["a"], "to": "most", "prepend": "c"})):
+        c.call("POST", "/v1/buckets/most",
+               {"action": action, "value": value}).expect(501, "not_supported")
     spec = {"input_bck": "most", "output_bck": "most", "input_format": "n-{00..01}",
             "output_format": "o-{0..9}", "extension": ".tar", "output_shard_size": "1MB"}
     c.call("POST", "/v1/sort", spec).expect(501, "not_supported")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A daemon as a process: what it says and makes before it serves, whom its files may be read by, what signals do."""
+"""A daemon as a process: what it says and makes before it serves, whom its files may be read by,
+what signals do."""
 
 import json
 import os
@@ -18,7 +19,10 @@ def mode_of(path):
 
 def proxy_arguments(c, directory, **changed):
     given = {"id": "p9", "dir": directory, "public-port": 0, "control-port": 0, **changed}
-    return [os.path.join(BUILD, "dfc-proxyd"), *(f"--{name.replace('_', '-')}={value}" for name, value in given.items())]
+    return [
+        os.path.join(BUILD, "dfc-proxyd"),
+        *(f"--{name.replace('_', '-')}={value}" for name, value in given.items())
+    ]
 
 
 def refused_start(arguments):
@@ -30,12 +34,14 @@ def refused_start(arguments):
 
 def test_no_cluster_begins_where_the_start_fails(c):
     key = os.path.join(c.dir, "short.key")
-    with open(key, "w", encoding="ascii", opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
+    with open(key, "w", encoding="ascii",
+              opener=lambda path, flags: os.open(path, flags, 0o600)) as f:
         f.write("short\n")
     taken = c.url("p1").rpartition(":")[2]
     directory = os.path.join(c.dir, "never")
-    for wrong in ({"cluster-key-file": key}, {"address": "192.0.2.1", "cluster-key-file": c.key_file},
-                  {"public-port": taken}, {"control-port": taken}):
+    for wrong in ({"cluster-key-file": key}, {
+            "address": "192.0.2.1", "cluster-key-file": c.key_file
+    }, {"public-port": taken}, {"control-port": taken}):
         log = refused_start(proxy_arguments(c, directory, **wrong))
         check("dfc-proxyd ends" in log and "a new cluster" not in log, f"{wrong}: {log}")
         made = [name for _, _, files in os.walk(directory) for name in files if name != "lock"]
@@ -45,7 +51,9 @@ def test_no_cluster_begins_where_the_start_fails(c):
 def test_documents_are_for_the_daemon_alone(c):
     proxy = c.node_dir("p1")
     private = [os.path.join(proxy, "metastore", name) for name in ("log", "snapshot")]
-    copies = [os.path.join(c.node_dir("t1"), mp, ".dfc", "docs", "state.json") for mp in ("mp1", "mp2")]
+    copies = [
+        os.path.join(c.node_dir("t1"), mp, ".dfc", "docs", "state.json") for mp in ("mp1", "mp2")
+    ]
     for path in private + copies:
         equal(oct(mode_of(path)), "0o600", path)
     equal(oct(mode_of(os.path.join(proxy, "metastore"))), "0o700", "the metastore's directory")
@@ -83,12 +91,15 @@ def test_a_backup_is_for_its_owner(c):
 def metrics(c, node):
     """By name, labels included."""
     lines = c.call("GET", "/metrics", node=node).expect(200).body.decode().splitlines()
-    return {name: float(value) for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")}
+    return {
+        name: float(value)
+        for name, _, value in (line.rpartition(" ") for line in lines if line[0] != "#")
+    }
 
 
 def built(program):
-    text = subprocess.run([os.path.join(BUILD, program), "--version"], capture_output=True, text=True,
-                          check=True).stdout
+    text = subprocess.run([os.path.join(BUILD, program), "--version"], capture_output=True,
+                          text=True, check=True).stdout
     found = re.fullmatch(rf"{program} (\S+)(?: \((\S+)\))?\n", text)
     check(found, f"--version of {program}: {text!r}")
     return found.group(1), found.group(2) or ""
@@ -106,14 +117,19 @@ def test_which_build_it_is_is_said_everywhere(c):
     nodes = wait_for(told, "every node's build")
     equal({(n["release"], n["commit"]) for n in nodes}, {(release, commit)}, "node ls")
     status = c.dfcctl("cluster", "status").stdout
-    equal(status.count(f"{release} ({commit})" if commit else release), len(nodes), f"cluster status:\n{status}")
+    equal(status.count(f"{release} ({commit})" if commit else release), len(nodes),
+          f"cluster status:\n{status}")
     check("different builds" not in status, status)
     for node in ("p1", "p2", "t1"):
         info = c.get_json("/v1/daemon", node)
         equal((info["release"], info["commit"]), (release, commit), f"/v1/daemon of {node}")
-        equal(metrics(c, node).get(f'dfc_build_info{{version="{release}",commit="{commit}"}}'), 1, f"{node}: build")
+        equal(
+            metrics(c, node).get(f'dfc_build_info{{version="{release}",commit="{commit}"}}'), 1,
+            f"{node}: build")
         first = c.log(node).splitlines()[0]
-        check(f"starting program=dfc-{'targetd' if node == 't1' else 'proxyd'} release={release}" in first, first)
+        check(
+            f"starting program=dfc-{'targetd' if node == 't1' else 'proxyd'} release={release}"
+            in first, first)
 
 
 def test_a_process_says_what_it_takes(c):
@@ -123,11 +139,13 @@ def test_a_process_says_what_it_takes(c):
         check(1 << 20 < seen["process_resident_memory_bytes"] < 4 << 30, f"{node}: memory")
         check(10 < seen["process_open_fds"] < seen["process_max_fds"], f"{node}: descriptors")
         check(0 <= time.time() - seen["process_start_time_seconds"] < 3600, f"{node}: start")
-        check(not [name for name in seen if name.startswith("dfc_process")], f"{node}: names of all programs")
+        check(not [name for name in seen if name.startswith("dfc_process")],
+              f"{node}: names of all programs")
 
 
 def test_what_is_worth_an_alarm_is_in_the_metrics(c):
-    equal([metrics(c, n)["dfc_cluster_primary"] for n in ("p1", "p2")], [1, 0], "which proxy is the primary")
+    equal([metrics(c, n)["dfc_cluster_primary"] for n in ("p1", "p2")], [1, 0],
+          "which proxy is the primary")
     c.create("b")
     for name in ("dfc_cluster_lagging_targets", "dfc_scrub_age_seconds"):
         check(metrics(c, "p1")[name] >= 0, name)
@@ -152,7 +170,10 @@ def test_what_is_worth_an_alarm_is_in_the_metrics(c):
 def test_the_colour_of_the_health_is_a_metric(c):
     def colours(node):
         seen = metrics(c, node)
-        return {colour: seen[f'dfc_cluster_health{{colour="{colour}"}}'] for colour in ("green", "yellow", "red")}
+        return {
+            colour: seen[f'dfc_cluster_health{{colour="{colour}"}}']
+            for colour in ("green", "yellow", "red")
+        }
 
     def is_only(colour):
         said = json.loads(c.dfcctl("cluster", "health", "-o", "json").stdout)["health"]
@@ -180,26 +201,32 @@ def test_a_node_that_is_killed_is_late_before_it_is_given_up(c):
         check("late" not in node(name), f"{name} at first: {node(name)}")
         version = c.get_json("/v1/cluster")["version"]
         c.kill(name, "-9")
-        late = wait_for(lambda n=name: node(n) if "late" in node(n) or node(n)["state"] != "active" else None,
-                        f"{name} is late")
+        late = wait_for(
+            lambda n=name: node(n)
+            if "late" in node(n) or node(n)["state"] != "active" else None, f"{name} is late")
         equal((late["state"], late.get("late")), ("active", True), f"{name} before it is given up")
         said = c.dfcctl("cluster", "health").stdout
         check(f"yellow  '{name}' has not reported to the primary for " in said, f"health: {said}")
-        listed = next(line for line in c.dfcctl("node", "ls").stdout.splitlines() if line.startswith(name))
+        listed = next(line for line in c.dfcctl("node", "ls").stdout.splitlines()
+                      if line.startswith(name))
         check("active (late 2." in listed or "active (late 3." in listed, f"node ls: {listed}")
         equal(c.get_json("/v1/cluster")["version"], version, "nothing has been decided yet")
         c.wait_node(name, "unreachable")
         check("late" not in node(name), f"{name} in the end: {node(name)}")
         c.start(name)
-        wait_for(lambda n=name: node(n)["state"] == "active" and node(n).get("silent_ms", 9999) < 1500,
-                 f"{name} is back")
+        wait_for(
+            lambda n=name: node(n)["state"] == "active" and node(n).get("silent_ms", 9999) < 1500,
+            f"{name} is back")
 
 
 def test_jobs_that_fail_are_counted(c):
     c.create("d")
     c.put("d", "a.tar", b"this is no tar").expect(200)
-    spec = {"input_bck": {"name": "d"}, "output_bck": {"name": "d"}, "input_format": {"objnames": ["a.tar"]},
-            "output_format": "out-%d.tar", "output_shard_size": "1MiB", "algorithm": {"kind": "alphanumeric"}}
+    spec = {
+        "input_bck": {"name": "d"}, "output_bck": {"name": "d"},
+        "input_format": {"objnames": ["a.tar"]}, "output_format": "out-%d.tar",
+        "output_shard_size": "1MiB", "algorithm": {"kind": "alphanumeric"}
+    }
     for failures in (1, 2):
         equal(c.wait_job(c.sort(spec))["state"], "failed", "a sort of what is no shard")
         equal(metrics(c, "p1").get('dfc_jobs_failed_total{kind="sort"}'), failures, "failed sorts")
@@ -269,11 +296,13 @@ def test_a_hangup_opens_the_log_anew_and_reads_the_file(c):
     with open(config, "w", encoding="ascii") as f:
         f.write("{")
     signal(c, "t1", "HUP")
-    wait_for(lambda: "configuration not taken" in open(log, encoding="utf-8").read(), "a broken file is told of")
+    wait_for(lambda: "configuration not taken" in open(log, encoding="utf-8").read(),
+             "a broken file is told of")
     write(copy_parallel=9, log_level="info", workers=7)
     signal(c, "t1", "HUP")
     wait_for(lambda: value("log_level") == "info", "the next one is taken")
-    equal(value("copy_parallel"), 11, "what config set has changed stays, for the file says the same as before")
+    equal(value("copy_parallel"), 11,
+          "what config set has changed stays, for the file says the same as before")
     c.stop("t1")
     c.start("t1")
 
@@ -298,7 +327,8 @@ def test_the_key_is_changed_without_a_restart(c):
     for step, lines in enumerate(((old, new), (new, old), (new,))):
         key(*lines)
         c.put("k", f"o{step}", b"x").expect(200)
-        wait_for(lambda: c.dfcctl("cluster", "status").stdout.count(" active ") == 3, "all nodes are active")
+        wait_for(lambda: c.dfcctl("cluster", "status").stdout.count(" active ") == 3,
+                 "all nodes are active")
     equal([c.pid(n) for n in ("p1", "p2", "t1")], pids, "processes")
     refused = c.http.request("GET", url, headers=stranger.sign("GET", url), follow=False)
     refused.expect(401, "unauthorized")  # its session went with its key
@@ -315,8 +345,9 @@ def test_the_key_is_changed_without_a_restart(c):
 
 def test_low_limits_are_warned_of(c):
     c.stop("t1")
-    with_limit = subprocess.run(["sh", "-c", f"ulimit -n 300 && exec {sys.executable} {CLUSTER} start t1 --dir {c.dir}"],
-                                env={**os.environ, "DFC_BUILD": BUILD}, capture_output=True, text=True, check=False)
+    with_limit = subprocess.run(
+        ["sh", "-c", f"ulimit -n 300 && exec {sys.executable} {CLUSTER} start t1 --dir {c.dir}"],
+        env={**os.environ, "DFC_BUILD": BUILD}, capture_output=True, text=True, check=False)
     equal(with_limit.returncode, 0, with_limit.stderr)
     says(c, "t1", "limit of open files is low")
     line = [x for x in c.log("t1").splitlines() if "limit of open files is low" in x][-1]

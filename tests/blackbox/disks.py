@@ -69,7 +69,8 @@ class Disk:
 
     def unmounted(self):
         """Tries; nobody may have a file of it open."""
-        return subprocess.run(["umount", self.path], capture_output=True, check=False).returncode == 0
+        return subprocess.run(["umount", self.path], capture_output=True,
+                              check=False).returncode == 0
 
     def remove(self):
         with open("/proc/mounts", encoding="utf-8") as f:  # a dead one cannot be looked at

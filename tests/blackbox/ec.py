@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Buckets whose large objects are in slices (ec/README.md): what is stored is on k + m targets; it is
+"""Buckets whose large objects are in slices (ec/README.md): what is stored is on k + m targets; it
+is
 read whole and in ranges whichever m of them are dead; what is written over or deleted stays so, and
 its slices go; a repair makes anew what was lost, on a target that is empty, too.
 
-DFC_SHAPE (2+1): data and parity; the cluster has as many targets and one more (4+2: eight).  DFC_KILLS
+DFC_SHAPE (2+1): data and parity; the cluster has as many targets and one more (4+2: eight).
+DFC_KILLS
 (1): how many sets of m targets are killed."""
 
 import itertools
@@ -156,7 +158,8 @@ def test_conditions_and_checksums(c):
     bad = {"Dfc-Checksum-Type": "crc32c", "Dfc-Checksum-Value": "00000000"}
     c.object("PUT", "b", "cond", two, bad).expect(422, "checksum_mismatch")
     check_object(c, "b", "cond", one)
-    c.object("PUT", "b", "cond", two, {"If-Match": first.headers["ETag"], **METAS["b", "cond"].headers}).expect(200)
+    c.object("PUT", "b", "cond", two,
+             {"If-Match": first.headers["ETag"], **METAS["b", "cond"].headers}).expect(200)
     check_object(c, "b", "cond", two)
 
 

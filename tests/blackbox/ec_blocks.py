@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""An object of which more than m slices are damaged, in different blocks, so that each stripe has k good ones: it
-is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/slices/repair.h), also when a scrub has
+"""An object of which more than m slices are damaged, in different blocks, so that each stripe has k
+good ones: it
+is read, whole and in ranges, and its slices are made anew (ec/choice.h, target/slices/repair.h),
+also when a scrub has
 moved all that are damaged aside (target/store/aside.c)."""
 
 import os
@@ -93,7 +95,8 @@ def test_one_stripe_too_many_is_not_read_and_others_are(c):
     stripe = 65536 * DATA
     c.get("few", "a", {"Range": f"bytes={5 * stripe}-{5 * stripe + 9}"}).expect(500)
     for at in (0, 4, 6, 11):
-        part = c.get("few", "a", {"Range": f"bytes={at * stripe}-{at * stripe + 70000}"}).expect(206)
+        part = c.get("few", "a",
+                     {"Range": f"bytes={at * stripe}-{at * stripe + 70000}"}).expect(206)
         check(part.body == body[at * stripe:at * stripe + 70001], f"other bytes of stripe {at}")
     c.object("DELETE", "few", "a").expect(204)
 

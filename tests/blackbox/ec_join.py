@@ -1,10 +1,14 @@
 #!/usr/bin/env python3
-"""Targets join a cluster whose objects are in slices (ec/README.md): the slices that they would have by
-a write of today move to them, and only these, while clients read and write; of each slice there is one
-all the time, and also where a target is killed meanwhile.  Every object is readable then with any one
+"""Targets join a cluster whose objects are in slices (ec/README.md): the slices that they would
+have by
+a write of today move to them, and only these, while clients read and write; of each slice there is
+one
+all the time, and also where a target is killed meanwhile.  Every object is readable then with any
+one
 target dead.
 
-Two slices of data and one of parity on three targets, to which two more come.  DFC_KILLS (1): how many
+Two slices of data and one of parity on three targets, to which two more come.  DFC_KILLS (1): how
+many
 of the old targets are dead, each alone, at the end."""
 
 import os
@@ -21,7 +25,8 @@ ATTRIBUTE = "user.dfc"
 
 
 def slices_of(c, bucket):
-    """{slice's name: {target: its bytes}}.  One that is about to join is looked at, too, and last: moves
+    """{slice's name: {target: its bytes}}.  One that is about to join is looked at, too, and last:
+    moves
     are to it alone, so that each slice is seen."""
     number = c.get_json(f"/v1/buckets/{bucket}")["id"] | 1 << 62
     found = {}
@@ -30,7 +35,8 @@ def slices_of(c, bucket):
             if f"/obj/{number}/" not in path:
                 continue
             try:
-                name = re.search(rb"[0-9a-f]{16}\.\d+", os.getxattr(path, ATTRIBUTE)).group().decode()
+                name = re.search(rb"[0-9a-f]{16}\.\d+", os.getxattr(path,
+                                                                    ATTRIBUTE)).group().decode()
             except OSError:  # it has gone meanwhile
                 continue
             data = contents(path)
@@ -54,8 +60,10 @@ def fill(c, bucket, count=OBJECTS):
 
 
 def check_levelled(c, bucket, before, joined):
-    """One of each, as it was; those that have moved are on one of `joined`, one of each object at the most.
-    A slice may be there twice where a read met it on its way, and had it made anew: until a repair."""
+    """One of each, as it was; those that have moved are on one of `joined`, one of each object at
+    the most.
+    A slice may be there twice where a read met it on its way, and had it made anew: until a
+    repair."""
     repair(c)
     after = slices_of(c, bucket)
     equal(sorted(after), sorted(before), "slices")
@@ -96,7 +104,8 @@ def test_slices_move_to_a_target_that_joins(c):
     def read():
         name = random.choice(sorted(bodies))
         check_object(c, "b", name, bodies[name], ranges=1)
-        all_are_looked_at = len(c.targets()) > len(old)  # its directory is there before who joins is one of them
+        all_are_looked_at = len(c.targets()) > len(
+            old)  # its directory is there before who joins is one of them
         there = slices_of(c, "b")
         check(len(there) == len(before) or not all_are_looked_at,
               f"{len(before) - len(there)} slices are nowhere")

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""kill -9 of a target at each step of a PUT that writes an object in slices over another one: what was there, or
-what was written, is read afterwards, whole; what was acknowledged is; and it can be written again.  A mountpath
+"""kill -9 of a target at each step of a PUT that writes an object in slices over another one: what
+was there, or
+what was written, is read afterwards, whole; what was acknowledged is; and it can be written again.
+A mountpath
 that is lost is made up for.
 
 DFC_POINTS (2; 0: all): at how many of the steps."""
@@ -9,7 +11,8 @@ import os
 import random
 import shutil
 
-from ec import (METAS, SIZES, SLICES, check_all, check_object, create, fill, get, put, slices_of_bucket, wait_repaired)
+from ec import (METAS, SIZES, SLICES, check_all, check_object, create, fill, get, put,
+                slices_of_bucket, wait_repaired)
 from lib import check, equal, main, wait_for
 
 SECONDS = 120

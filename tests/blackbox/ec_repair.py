@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Slices that are missing or damaged are made anew (target/slices/mend.h, ec_repair.h): by a read that met them, by
-a scrub, and before a target goes for good, which it does not while nobody can take what it has; what two
+"""Slices that are missing or damaged are made anew (target/slices/mend.h, ec_repair.h): by a read
+that met them, by
+a scrub, and before a target goes for good, which it does not while nobody can take what it has;
+what two
 targets have is removed from one.
 
 The cluster has one target more than 2+1 needs."""
@@ -11,8 +13,8 @@ import random
 import re
 
 from copies_damage import wait_lost
-from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair, setting,
-                slices_of_bucket, wait_repaired)
+from ec import (DATA, PARITY, SIZES, SLICES, check_all, check_object, create, fill, put, repair,
+                setting, slices_of_bucket, wait_repaired)
 from lib import check, contents, equal, main, size_of, wait_for
 
 ATTRIBUTE = "user.dfc"
@@ -65,12 +67,14 @@ def test_a_read_mends_what_is_damaged(c):
 
 def test_a_read_has_what_is_gone_made_anew(c):
     body = one_object(c, "gone")
-    for change in (os.unlink, lambda path: os.truncate(path, 100), lambda path: os.removexattr(path, ATTRIBUTE)):
+    for change in (os.unlink, lambda path: os.truncate(path, 100),
+                   lambda path: os.removexattr(path, ATTRIBUTE)):
         _, path = of_data(c, "gone")
         before = contents(path)
         change(path)
         check_object(c, "gone", "a", body, ranges=0)
-        wait_for(lambda b=before: b in [contents(p) for _, p in slice_files(c, "gone")], "the slice", SECONDS)
+        wait_for(lambda b=before: b in [contents(p) for _, p in slice_files(c, "gone")],
+                 "the slice", SECONDS)
     check_object(c, "gone", "a", body)
 
 
@@ -80,7 +84,8 @@ def test_a_scrub_has_what_it_finds_made_anew(c):
     before = flip(path)
     done = c.dfcctl("storage", "scrub", "--wait")
     check(done.returncode in (0, 1), f"the scrub: {done.stderr}")
-    wait_for(lambda: before in [contents(p) for _, p in slice_files(c, "scrubbed")], "the slice", SECONDS)
+    wait_for(lambda: before in [contents(p) for _, p in slice_files(c, "scrubbed")], "the slice",
+             SECONDS)
     check_object(c, "scrubbed", "a", body)
 
 
@@ -89,8 +94,10 @@ def give_again(c, bucket, files, path):
     without = next(t for t in c.targets() if t not in [t for t, _ in files])
     tag, index = slice_name(path)
     number = c.get_json(f"/v1/buckets/{bucket}")["id"]
-    data_url = next(n["data_url"] for n in c.get_json("/v1/cluster?what=smap")["nodes"] if n["id"] == without)
-    c.member.request("PUT", f"{data_url}/v1/slices/{number}/{tag}.{index}?object=a", contents(path)).expect(204)
+    data_url = next(n["data_url"] for n in c.get_json("/v1/cluster?what=smap")["nodes"]
+                    if n["id"] == without)
+    c.member.request("PUT", f"{data_url}/v1/slices/{number}/{tag}.{index}?object=a",
+                     contents(path)).expect(204)
     equal(slices_of_bucket(c, bucket), SLICES + 1, "slices")
 
 
@@ -147,8 +154,10 @@ def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
     reply = connection.getresponse()
     equal(reply.status, 409, f"the PUT: {reply.read()}")
     put(c, "late", "a", body)
-    check(leaves not in [t for t, p in slice_files(c, "late") if slice_name(p)[0] == tag_of(c, owners, number)],
-          f"a slice on {leaves}")
+    check(
+        leaves not in [
+            t for t, p in slice_files(c, "late") if slice_name(p)[0] == tag_of(c, owners, number)
+        ], f"a slice on {leaves}")
     equal(c.dfcctl("node", "maintenance", "stop", leaves).returncode, 0, "the end of it")
     c.wait_node(leaves, "active")
     check_object(c, "late", "a", body)
@@ -170,11 +179,13 @@ def test_a_target_goes_when_its_slices_are_elsewhere(c):
     create(c, "left")
     bodies = fill(c, "left", SIZES[:4])
     wait_repaired(c)
-    wait_for(lambda: slices_of_bucket(c, "left") == len(bodies) * SLICES, "one of each slice", SECONDS)
+    wait_for(lambda: slices_of_bucket(c, "left") == len(bodies) * SLICES, "one of each slice",
+             SECONDS)
     goes = "t2"
     decommission(c, goes)
     wait_for(lambda: not is_there(c, goes), f"{goes} gone", SECONDS)
-    equal(len([t for t, _ in slice_files(c, "left") if t != goes]), len(bodies) * SLICES, "slices on the others")
+    equal(len([t for t, _ in slice_files(c, "left") if t != goes]),
+          len(bodies) * SLICES, "slices on the others")
     c.stop(goes)
     check_all(c, "left", bodies)
     for dead in random.sample([t for t in c.targets() if t != goes], PARITY):

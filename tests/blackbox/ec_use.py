@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What users do with buckets whose large objects are in slices (ec/README.md): renames, jobs that copy
+"""What users do with buckets whose large objects are in slices (ec/README.md): renames, jobs that
+copy
 from and to them, and what is shown of them."""
 
 import json
@@ -105,8 +106,9 @@ def test_missing_and_damaged_slices_are_named(c):
     equal(slices_at(document)[damaged]["intact"], False, "the damaged one")
     text = c.dfcctl("object", "show", "shown/dir/large", "--checksums").stdout
     check(f"slice {damaged}, DAMAGED" in text, text)
-    check(f"{SLICES - 1} of {SLICES} slices are there, {DATA} are needed; missing: {damaged}" in text,
-          text)
+    check(
+        f"{SLICES - 1} of {SLICES} slices are there, {DATA} are needed; missing: {damaged}" in text,
+        text)
 
 
 def summary(c, bucket):

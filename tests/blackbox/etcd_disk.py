@@ -53,7 +53,8 @@ class SmallDisks(Cluster):
 
 
 def write_until(c, over, what):
-    """Changes that take room, at all proxies in turn, until it is over; names that were acknowledged."""
+    """Changes that take room, at all proxies in turn, until it is over; names that were
+    acknowledged."""
     made = []
 
     def one():
@@ -117,7 +118,8 @@ def test_a_quota_that_is_used_up_and_the_way_out(c):
     """The three steps of docs/operations.md."""
     for member in MEMBERS:
         c.kill(member)
-        c.start(member, "--arg=--quota-backend-bytes=131072", "--arg=--auto-compaction-retention=100000")
+        c.start(member, "--arg=--quota-backend-bytes=131072",
+                "--arg=--auto-compaction-retention=100000")
     wait_for(lambda: all(c.state(m) == "active" for m in MEMBERS), "etcd is back")
     made, refusal = [], None
 

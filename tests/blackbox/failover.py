@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Three proxies that share etcd: the primary dies, freezes, hands over; members of etcd come and go.
+"""Three proxies that share etcd: the primary dies, freezes, hands over; members of etcd come and
+go.
 Changes that were acknowledged are never lost, what was refused was not made, and objects are served
 throughout.
 
@@ -94,7 +95,8 @@ def test_a_primary_that_is_killed_is_replaced(c):
     began = time.monotonic()
     objects_are_served(c, others(first))
     change_in_the_end(c, "POST", "after-kill", others(first)[0])
-    print(f"        a change was taken {time.monotonic() - began:.2f} s after kill -9 (lease_ttl 2s)")
+    print(
+        f"        a change was taken {time.monotonic() - began:.2f} s after kill -9 (lease_ttl 2s)")
     second = primary(c, others(first))
     check(second, "another one is primary")
     check(c.get_json("/v1/cluster", second)["term"] > term, "its term is greater")

@@ -4,8 +4,10 @@
     guide.py [PAGE…]        these pages only (quickstart.md), else all
     guide.py --show PAGE    prints what the commands of a page print
 
-A page's fenced blocks of the language `console` are one session of bash, in a directory of its own that
-looks like a clone: build/, deploy/ and quickstart.sh are there, and dfcctl and cluster are in the PATH.
+A page's fenced blocks of the language `console` are one session of bash, in a directory of its own
+that
+looks like a clone: build/, deploy/ and quickstart.sh are there, and dfcctl and cluster are in the
+PATH.
 In such a block
 
     $ COMMAND     is run; lines that begin with "> " continue it
@@ -13,12 +15,16 @@ In such a block
 
     …             stands for any characters of one line; as a line of its own, for any lines
     spaces        one or several are the same
-    ports         the cluster of the page has 127.0.0.1:8080 and the following; the test has others, and
-                  translates them.  `<!-- guide: s3 BUCKET -->` on a page is an S3 server at 127.0.0.1:9000
+    ports         the cluster of the page has 127.0.0.1:8080 and the following; the test has others,
+    and
+                  translates them.  `<!-- guide: s3 BUCKET -->` on a page is an S3 server at
+                  127.0.0.1:9000
     /home/me/dfc  is the directory
 
-A command ends with 0; the last one of a block `console fails` does not.  Blocks of other languages are not
-run.  Those of the language `sh` are commands that need more than a cluster on one machine; a page that
+A command ends with 0; the last one of a block `console fails` does not.  Blocks of other languages
+are not
+run.  Those of the language `sh` are commands that need more than a cluster on one machine; a page
+that
 has some says NOT_RUN.  Skipped without etcd, which three proxies need."""
 
 import contextlib
@@ -47,7 +53,8 @@ S3_WANTED = re.compile(r"^<!-- guide: s3 (\S+) -->$", re.M)
 FENCE = re.compile(r"^```(.*)$")
 
 
-# --- pages -----------------------------------------------------------------------------------------
+# --- pages
+# -----------------------------------------------------------------------------------------
 
 @dataclass
 class Step:
@@ -114,11 +121,15 @@ def prints(expected, output):
 
 def difference(step, output):
     """A sentence, the expected lines and the printed ones."""
-    return "\n".join([f"line {step.line}: $ {step.command}", "  the page says", *("    " + e for e in step.expected),
-                      "  it prints", *("    " + line for line in output.splitlines())])
+    return "\n".join([
+        f"line {step.line}: $ {step.command}", "  the page says",
+        *("    " + e for e in step.expected), "  it prints",
+        *("    " + line for line in output.splitlines())
+    ])
 
 
-# --- sessions --------------------------------------------------------------------------------------
+# --- sessions
+# --------------------------------------------------------------------------------------
 
 class Translation:
     """Between the ports and the directory that a page names, and those of the test."""
@@ -161,11 +172,15 @@ class Session:
             os.symlink(path, os.path.join(self.directory, name))
         self.translation = Translation(self.directory, ports.base, s3_port)
         path = [os.path.join(self.directory, "build"), os.path.join(self.directory, "deploy/local")]
-        env = {**os.environ, "DFC_BUILD": BUILD, "DFC_BASE_PORT": str(ports.base), "LC_ALL": "C.UTF-8",
-               "DFC_CLUSTER_DIR": os.path.join(self.directory, ".dfc-cluster"), "no_proxy": "127.0.0.1",
-               "DFC_ENDPOINT": f"http://127.0.0.1:{ports.base}", "PATH": ":".join([*path, os.environ["PATH"]])}
-        self.bash = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=self.directory, env=env, text=True,
-                                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True)
+        env = {
+            **os.environ, "DFC_BUILD": BUILD, "DFC_BASE_PORT": str(ports.base), "LC_ALL": "C.UTF-8",
+            "DFC_CLUSTER_DIR": os.path.join(self.directory, ".dfc-cluster"),
+            "no_proxy": "127.0.0.1", "DFC_ENDPOINT": f"http://127.0.0.1:{ports.base}",
+            "PATH": ":".join([*path, os.environ["PATH"]])
+        }
+        self.bash = subprocess.Popen(["bash", "--norc", "--noprofile"], cwd=self.directory, env=env,
+                                     text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                     start_new_session=True)
 
     def run(self, command):
         """(status, output)"""
@@ -191,8 +206,10 @@ class Session:
         try:
             for layout in glob.glob(os.path.join(self.directory, "**/cluster.json"), recursive=True) + \
                     glob.glob(os.path.join(self.directory, ".dfc-cluster*/cluster.json")):
-                done = subprocess.run([os.path.join(ROOT, "deploy/local/cluster"), "down", "--purge", "--dir",
-                                       os.path.dirname(layout)], capture_output=True, text=True, check=False)
+                done = subprocess.run([
+                    os.path.join(ROOT, "deploy/local/cluster"), "down", "--purge", "--dir",
+                    os.path.dirname(layout)
+                ], capture_output=True, text=True, check=False)
                 check(done.returncode == 0, f"the cluster did not end: {done.stderr}")
         finally:
             shutil.rmtree(self.top, ignore_errors=True)
@@ -202,7 +219,8 @@ def run_page(path, ports, show=False):
     with open(path, encoding="utf-8") as f:
         text = f.read()
     if any(language == "sh" for language, _, _ in blocks(text)):
-        check(NOT_RUN in " ".join(text.split()), f"the page has commands in 'sh' blocks, and does not say '{NOT_RUN}'")
+        check(NOT_RUN in " ".join(text.split()),
+              f"the page has commands in 'sh' blocks, and does not say '{NOT_RUN}'")
     with contextlib.ExitStack() as end:
         s3_port = None
         bucket = S3_WANTED.search(text)
@@ -219,7 +237,8 @@ def run_page(path, ports, show=False):
 def run_step(session, step, show):
     status, output = session.run(step.command)
     if show:
-        print(f"$ {step.command}\n{output}", end="" if status == 0 else f"[exit {status}]\n", flush=True)
+        print(f"$ {step.command}\n{output}", end="" if status == 0 else f"[exit {status}]\n",
+              flush=True)
         return
     check(prints(step.expected, output), difference(step, output))
     check((status != 0) == step.fails, f"line {step.line}: '{step.command}' ends with {status}")

@@ -1,21 +1,28 @@
 #!/usr/bin/env python3
-"""What clients see of each object is what one register would have shown them (linearizable), while nodes
+"""What clients see of each object is what one register would have shown them (linearizable), while
+nodes
 are killed, frozen, cut off from one another in one direction or both, wiped, join and leave.
 
-Each seed is a round on a new bucket: a plan of faults is drawn (nemesis.py), clients act until it is
-through (history_clients.py), everybody comes back, all objects are read once more through every proxy, and
-each object's history is judged (reference/linear.py).  A failure prints the shortest part of the history
+Each seed is a round on a new bucket: a plan of faults is drawn (nemesis.py), clients act until it
+is
+through (history_clients.py), everybody comes back, all objects are read once more through every
+proxy, and
+each object's history is judged (reference/linear.py).  A failure prints the shortest part of the
+history
 that no order explains, and what had been done to whom.
 
     DFC_SEEDS=1-500 tests/blackbox/history.py       a campaign; 17 alone repeats that plan
-    DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority; "ec": slices)
+    DFC_COPIES=2,3                                  only buckets of so many copies ("2m": majority;
+    "ec": slices)
     DFC_TARGETS=5                                   in place of four
     DFC_TROUBLE=cuts,moves                          only such faults
-    DFC_READ_FROM=acting                            reads by the acting owner alone; else by any, as many by each
+    DFC_READ_FROM=acting                            reads by the acting owner alone; else by any, as
+    many by each
     DFC_METASTORE=etcd                              three proxies, one of which is elected
     DFC_MUTANT=copies.others                        targets that leave this out (history_mutants.py)
 
-What `copies: 1` does not promise is left out (docs/project/known-issues.md, "Rebalance"): where owners change
+What `copies: 1` does not promise is left out (docs/project/known-issues.md, "Rebalance"): where
+owners change
 while a target that is away, cut off or stands still goes on by what it knew."""
 
 import collections
@@ -51,8 +58,9 @@ for props in CASES.values():
 BY_ITSELF = "1,2,3,ec"  # where two owners of three are away much of a round no majority answers
 ALONE = (("kills", "freezes", "cuts"), ("moves",))  # with one copy
 TOGETHER = (("kills", "freezes", "cuts"), ("kills", "cuts", "moves"), ("kills", "freezes", "moves"),
-            ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes", "cuts"),
-            ("disks", "kills", "cuts"), ("full",), ("full", "moves"), ("full", "kills", "cuts"))
+            ("kills", "freezes", "cuts", "moves"), ("wipes", "moves"), ("wipes", "kills", "freezes",
+                                                                        "cuts"),
+            ("disks", "kills", "cuts"), ("full", ), ("full", "moves"), ("full", "kills", "cuts"))
 HASTE = ["--proxy-arg=--keepalive-timeout=1500ms", "--target-arg=--keepalive-interval=100ms",
          "--proxy-arg=--keepalive-interval=100ms", "--proxy-arg=--read-spread=0"]
 HASTE += [f"--{role}-arg=--{name}" for role in ("proxy", "target")
@@ -72,7 +80,8 @@ class Round:
     def __init__(self, c, seed, props):
         self.c, self.seed, self.bucket = c, seed, f"r{seed}-{len(c.rounds)}"
         self.keys = [f"k/{i}" for i in range(KEYS)]
-        self.over, self.troubles, self.began = threading.Event(), collections.Counter(), time.monotonic()
+        self.over, self.troubles, self.began = threading.Event(), collections.Counter(
+        ), time.monotonic()
         self.rng = random.Random(f"pauses {seed}")
         self.calm = props["copies"] > 1 and self.rng.random() < CALM
         self.next_write = 0
@@ -153,8 +162,10 @@ class Round:
                 return None
             said[:] = [repr(reply)]
             if reply.status == 200:
-                return read(value_of_head(reply, f"{key} at the end"), begin, self.now(), who="end", note=proxy)
-            return missing(begin, self.now(), who="end", note=proxy) if reply.status == 404 else None
+                return read(value_of_head(reply, f"{key} at the end"), begin, self.now(), who="end",
+                            note=proxy)
+            return missing(begin, self.now(), who="end",
+                           note=proxy) if reply.status == 404 else None
 
         try:
             return wait_for(answer, f"{key} can be read through {proxy}", 120)
@@ -169,7 +180,8 @@ def cases(c):
     wanted = os.environ.get("DFC_COPIES", BY_ITSELF).split(",")
     taken = []
     for name in wanted:
-        reply = c.call("POST", f"/v1/buckets/case-{name}", {"action": "create", "value": CASES[name]})
+        reply = c.call("POST", f"/v1/buckets/case-{name}",
+                       {"action": "create", "value": CASES[name]})
         if reply.status in (400, 501):
             print(f"        copies {name}: left out ({reply.json()['message']})")
         else:
@@ -193,17 +205,22 @@ def may_be_lost(props):
 
 
 def judge_refusals(round_, nemesis):
-    """Where every target is there, and one merely full, every name can be read; how many reads say so."""
+    """Where every target is there, and one merely full, every name can be read; how many reads say
+    so."""
     def full_then(begin, end):
         return nemesis.is_merely_full(round_.began + begin, round_.began + end)
 
     for client in round_.clients:
         for begin, end, said in client.unread:
             status = int(re.search(r" (\d{3}) ", said).group(1))
-            check(status < 500 or not full_then(begin, end),
-                  f"{begin:.2f} s to {end:.2f} s: refused, with a full target alone in the way: {said}")
-    return sum(full_then(o.begin, o.end) for client in round_.clients for operations in client.operations.values()
-               for o in operations if o.note.startswith(("GET", "HEAD")))
+            check(
+                status < 500 or not full_then(begin, end),
+                f"{begin:.2f} s to {end:.2f} s: refused, with a full target alone in the way: {said}"
+            )
+    return sum(
+        full_then(o.begin, o.end) for client in round_.clients
+        for operations in client.operations.values() for o in operations
+        if o.note.startswith(("GET", "HEAD")))
 
 
 def judge_all(histories, what):
@@ -219,7 +236,8 @@ def judge_all(histories, what):
 def beside(c):
     """How many reads were answered by owners that do not act, since the targets were started."""
     texts = (c.call("GET", "/metrics", node=target).body.decode() for target in c.targets())
-    return sum(int(n) for text in texts for n in re.findall(r"^dfc_reads_beside_total (\d+)", text, re.M))
+    return sum(
+        int(n) for text in texts for n in re.findall(r"^dfc_reads_beside_total (\d+)", text, re.M))
 
 
 def one_round(c, seed, case):
@@ -243,9 +261,10 @@ def one_round(c, seed, case):
     except Failed as e:
         raise Failed("\n".join([f"{what}: {e}", *nemesis.said])) from e
     operations = [o for history in histories.values() for o in history]
-    print(f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} in doubt, "
-          f"{beside(c)} reads by other owners, {merely_full} while a target was merely full, "
-          f"{dict(round_.troubles)}", flush=True)
+    print(
+        f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} in doubt, "
+        f"{beside(c)} reads by other owners, {merely_full} while a target was merely full, "
+        f"{dict(round_.troubles)}", flush=True)
     c.destroy(round_.bucket)
     return unknown
 

@@ -1,5 +1,7 @@
-"""Clients whose histories are judged: they PUT, GET, HEAD and DELETE a few objects of one bucket at once,
-through every proxy (redirected, and streamed), at targets directly, and by redirects that they were given
+"""Clients whose histories are judged: they PUT, GET, HEAD and DELETE a few objects of one bucket at
+once,
+through every proxy (redirected, and streamed), at targets directly, and by redirects that they were
+given
 long ago; each writes down what it asked, when, and what it was told.
 
 What a reply says is what docs/reference/http.md says of it.  Nothing is ever sent twice:
@@ -8,7 +10,8 @@ What a reply says is what docs/reference/http.md says of it.  Nothing is ever se
     REFUSED              it was not done, and never will be
     all else             unknown: it was done, or will be, or not
 
-A body begins with its number and is made from it, so that who reads it knows which PUT it came from, and
+A body begins with its number and is made from it, so that who reads it knows which PUT it came
+from, and
 whether it is whole.  So are user metadata and content type."""
 
 import dataclasses
@@ -75,7 +78,8 @@ def value_of_head(reply, what):
 
 def value_of(body):
     value = body.split(b"\n", 1)[0].decode("ascii", "replace")
-    check(body == body_of(value), f"a body of {len(body)} bytes that begins as {value} is not its own")
+    check(body == body_of(value),
+          f"a body of {len(body)} bytes that begins as {value} is not its own")
     return value
 
 
@@ -92,7 +96,8 @@ class Reply:
 
 
 class Wire:
-    """One client's connections: kept, looked at before they are used again, and never used twice for one
+    """One client's connections: kept, looked at before they are used again, and never used twice
+    for one
     request."""
 
     def __init__(self, timeout):
@@ -104,7 +109,8 @@ class Wire:
             c.close()  # the other side has closed it, or says what nobody asked for
             c = None
         if c is None:
-            port = int(netloc.rpartition(":")[2])  # past the wires, which would take it for a dead node
+            port = int(
+                netloc.rpartition(":")[2])  # past the wires, which would take it for a dead node
             c = http.client.HTTPConnection(SERVER, port, timeout=self.timeout)
             try:
                 c.connect()
@@ -117,7 +123,8 @@ class Wire:
         parts = urllib.parse.urlsplit(url)
         c = self.connection(parts.netloc)
         try:
-            c.request(method, parts.path + ("?" + parts.query if parts.query else ""), body, headers)
+            c.request(method, parts.path + ("?" + parts.query if parts.query else ""), body,
+                      headers)
             response = c.getresponse()
             reply = Reply(response, response.read())
         except CUT as e:
@@ -145,7 +152,8 @@ class Wire:
 
 
 class Client(threading.Thread):
-    """Acts at random until it is told to stop; `operations` and `seen` are what it has written down."""
+    """Acts at random until it is told to stop; `operations` and `seen` are what it has written
+    down."""
 
     def __init__(self, round_, number, seed):
         super().__init__(name=f"c{number}", daemon=True)
@@ -210,7 +218,8 @@ class Client(threading.Thread):
         if last != url:
             self.redirects[key] = last
         node = reply.headers.get("Dfc-Node", "?")
-        return reply, begin, self.round.now(), f"{note}>{node} {reply.status} {reply.headers.get('X-Request-Id', '')}"
+        return reply, begin, self.round.now(
+        ), f"{note}>{node} {reply.status} {reply.headers.get('X-Request-Id', '')}"
 
     def note(self, key, operation):
         operation.who = self.name
@@ -260,14 +269,16 @@ class Client(threading.Thread):
         length = int(reply.headers["Content-Length"])
         check(length == len(body_of(value)), f"{key}: {value} with {length} bytes; {note}")
         if method == "GET":
-            check(value_of(reply.body) == value, f"{key}: the head of {value}, another body; {note}")
+            check(
+                value_of(reply.body) == value, f"{key}: the head of {value}, another body; {note}")
         return value
 
     def put(self, key):
         self.count += 1
         value = f"{self.name}-{self.count}"
         need, headers = self.condition(key)
-        self.write("PUT", key, body_of(value), {**headers, **meta_of(value).headers}, need, lambda *times: put(value, *times, need=need))
+        self.write("PUT", key, body_of(value), {**headers, **meta_of(value).headers}, need,
+                   lambda *times: put(value, *times, need=need))
 
     def delete(self, key):
         need, headers = self.condition(key)
@@ -316,7 +327,8 @@ class Client(threading.Thread):
 
 
 def check_versions(seen):
-    """Each value has one version, and versions only grow: what was heard of before something began is not
+    """Each value has one version, and versions only grow: what was heard of before something began
+    is not
     greater than what that was told."""
     by_value, by_version = {}, {}
     for s in seen:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Does history.py find anything?  Each row is a target that leaves out a step on which the promise rests
-(a fault point that can be skipped, common/fault.def), and the rounds in which that has to be found.  By
+"""Does history.py find anything?  Each row is a target that leaves out a step on which the promise
+rests
+(a fault point that can be skipped, common/fault.def), and the rounds in which that has to be found.
+ By
 hand: it takes minutes.
 
     tests/blackbox/history_mutants.py [POINT...]     # all rows, or these"""
@@ -45,7 +47,9 @@ def main():
             continue
         found = run(point, copies, faults)
         wrong += (found is None) == (point != "none")
-        print(f"{point:<16} copies {copies:<4} {faults:<12} {found or f'not by {SEEDS_MOST} seeds'}", flush=True)
+        print(
+            f"{point:<16} copies {copies:<4} {faults:<12} {found or f'not by {SEEDS_MOST} seeds'}",
+            flush=True)
     return 1 if wrong else 0
 
 

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 """The container image builds, and deploy/container's cluster of such containers keeps objects.
 
-Docker is that of Debian's packages, run for this test alone: files and socket in a directory of its own, no bridge, no
-rules in the machine's firewall, and namespaces that take all of it along when the test ends.  There need be no registry: the
+Docker is that of Debian's packages, run for this test alone: files and socket in a directory of its
+own, no bridge, no
+rules in the machine's firewall, and namespaces that take all of it along when the test ends.  There
+need be no registry: the
 base image is made by debootstrap, from where this machine's apt has its packages."""
 
 import atexit
@@ -26,7 +28,8 @@ NODES = ("p1", "t1", "t2", "t3")
 
 def run(*argv, env=None, **options):
     """Its output; what it says otherwise is shown where it fails."""
-    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, env=env, **options)
+    done = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          check=False, env=env, **options)
     if done.returncode != 0:
         raise Failed(f"{' '.join(argv)}: status {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout
@@ -34,10 +37,10 @@ def run(*argv, env=None, **options):
 
 def apt_sources():
     """The lines of this machine's sources that are Debian's, and the first of their mirrors."""
-    text = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages",
-               "Label: Debian")
-    text += run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)", "Identifier: Packages",
-                "Label: Debian-Security")
+    text = run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+               "Identifier: Packages", "Label: Debian")
+    text += run("apt-get", "indextargets", "--format", "$(REPO_URI) $(RELEASE) $(COMPONENT)",
+                "Identifier: Packages", "Label: Debian-Security")
     rows = [row.split() for row in text.splitlines() if row.split()[1].startswith(RELEASE)]
     if not rows:
         skip(f"apt has no list of Debian's {RELEASE}")
@@ -50,13 +53,21 @@ class Docker:
     def __init__(self, directory):
         self.dir = directory
         socket = os.path.join(directory, "docker.sock")
-        self.env = {**os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0",
-                    "DOCKER_CONFIG": os.path.join(directory, "config"), "PATH": f"/usr/bin:{os.environ['PATH']}"}
+        self.env = {
+            **os.environ, "DOCKER_HOST": f"unix://{socket}", "DOCKER_BUILDKIT": "0",
+            "DOCKER_CONFIG": os.path.join(directory,
+                                          "config"), "PATH": f"/usr/bin:{os.environ['PATH']}"
+        }
         self.log = open(os.path.join(directory, "dockerd.log"), "wb")
-        argv = ["/usr/sbin/dockerd", "--data-root", os.path.join(directory, "data"), "--exec-root",
-                os.path.join(directory, "exec"), "--pidfile", os.path.join(directory, "pid"), "--host", f"unix://{socket}",
-                "--bridge=none", "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"]
-        self.daemon = subprocess.Popen(argv, stdout=self.log, stderr=self.log, start_new_session=True)
+        argv = [
+            "/usr/sbin/dockerd", "--data-root",
+            os.path.join(directory, "data"), "--exec-root",
+            os.path.join(directory, "exec"), "--pidfile",
+            os.path.join(directory, "pid"), "--host", f"unix://{socket}", "--bridge=none",
+            "--iptables=false", "--ip6tables=false", "--ip-forward=false", "--ip-masq=false"
+        ]
+        self.daemon = subprocess.Popen(argv, stdout=self.log, stderr=self.log,
+                                       start_new_session=True)
         try:
             wait_for(self.answers, "dockerd")
         except Failed:
@@ -64,13 +75,15 @@ class Docker:
                 skip(f"dockerd does not run here: {f.read()[-600:]}")
 
     def answers(self):
-        return subprocess.run(["docker", "version"], env=self.env, capture_output=True, check=False).returncode == 0
+        return subprocess.run(["docker", "version"], env=self.env, capture_output=True,
+                              check=False).returncode == 0
 
     def run(self, *arguments, **options):
         return run("docker", *arguments, env=self.env, **options)
 
     def compose(self, *arguments, ports, image="dfc-test"):
-        return run("docker-compose", "-f", COMPOSE, *arguments, env={**self.env, "DFC_PORTS": ports, "DFC_IMAGE": image})
+        return run("docker-compose", "-f", COMPOSE, *arguments,
+                   env={**self.env, "DFC_PORTS": ports, "DFC_IMAGE": image})
 
     def end(self):
         self.daemon.terminate()
@@ -129,7 +142,8 @@ def test_a_base_without_a_registry(lab):
         f.writelines(lines)
     for name in os.listdir("/etc/apt/apt.conf.d"):  # a proxy, and what a mirror of the past needs
         if not name.startswith("docker"):
-            shutil.copy(os.path.join("/etc/apt/apt.conf.d", name), os.path.join(rootfs, "etc/apt/apt.conf.d"))
+            shutil.copy(os.path.join("/etc/apt/apt.conf.d", name),
+                        os.path.join(rootfs, "etc/apt/apt.conf.d"))
     tar = subprocess.Popen(["tar", "-C", rootfs, "-c", "."], stdout=subprocess.PIPE)
     lab.docker.run("import", "-", "dfc-test-base", stdin=tar.stdout)
     equal(tar.wait(), 0, "tar")
@@ -137,8 +151,9 @@ def test_a_base_without_a_registry(lab):
 
 
 def test_the_image_builds(lab):
-    lab.docker.run("build", "--network=host", "-f", "deploy/container/Dockerfile", "-t", "dfc-test", "--build-arg",
-                   "BASE=dfc-test-base", "--build-arg", f"COMMIT={COMMIT}", ".", cwd=ROOT)
+    lab.docker.run("build", "--network=host", "-f", "deploy/container/Dockerfile", "-t", "dfc-test",
+                   "--build-arg", "BASE=dfc-test-base", "--build-arg", f"COMMIT={COMMIT}", ".",
+                   cwd=ROOT)
     for program in ("dfc-proxyd", "dfc-targetd", "dfcctl"):
         said = lab.docker.run("run", "--rm", "--network=none", "dfc-test", program, "--version")
         check(f"({COMMIT})" in said, f"{program} --version: {said}")
@@ -147,26 +162,31 @@ def test_the_image_builds(lab):
 def test_the_cluster_comes_up_green(lab):
     lab.began = True
     lab.docker.compose("up", "-d", "--no-build", ports=lab.ports)
-    wait_for(lambda: all(lab.container(n)["State"]["Health"]["Status"] == "healthy" for n in NODES), "healthy containers")
+    wait_for(lambda: all(lab.container(n)["State"]["Health"]["Status"] == "healthy" for n in NODES),
+             "healthy containers")
 
     def green():
         with contextlib.suppress(Failed):
-            return "green" in lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "cluster", "health")
+            return "green" in lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "cluster",
+                                               "health")
         return False
 
     wait_for(green, "a green cluster")
 
 
 def test_it_keeps_objects_over_a_second_up(lab):
-    lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "bucket", "create", "b", "--copies", "2")
+    lab.in_container("p1", "dfcctl", "--endpoint", lab.url(80), "bucket", "create", "b", "--copies",
+                     "2")
     data = os.urandom(3 << 20)
-    request = urllib.request.Request(lab.url(80) + "/v1/objects/b/photo?redirect=never", data, method="PUT")
+    request = urllib.request.Request(
+        lab.url(80) + "/v1/objects/b/photo?redirect=never", data, method="PUT")
     equal(urllib.request.urlopen(request, timeout=60).status, 200, "PUT")
     lab.docker.compose("down", ports=lab.ports)
     lab.docker.compose("up", "-d", "--no-build", ports=lab.ports)
 
     def read():
-        with contextlib.suppress(OSError), urllib.request.urlopen(lab.url(80) + "/v1/objects/b/photo", timeout=60) as reply:
+        with contextlib.suppress(OSError), urllib.request.urlopen(
+                lab.url(80) + "/v1/objects/b/photo", timeout=60) as reply:
             return reply.read()
         return None
 
@@ -177,10 +197,14 @@ def test_containers_may_do_little(lab):
     for name in NODES:
         host = lab.container(name)["HostConfig"]
         check(host["ReadonlyRootfs"] and host["CapDrop"] == ["ALL"], f"{name}: {host}")
-        check(any(o.startswith("no-new-privileges") for o in host["SecurityOpt"]), f"{name}: {host['SecurityOpt']}")
+        check(any(o.startswith("no-new-privileges") for o in host["SecurityOpt"]),
+              f"{name}: {host['SecurityOpt']}")
         equal(host["LogConfig"]["Config"], {"max-size": "20m", "max-file": "5"}, f"{name}: its log")
-        check(lab.container(name)["Name"].startswith("/dfc_"), f"{name}: {lab.container(name)['Name']}")
-    said = lab.in_container("t1", "bash", "-c", "stat -c '%a %U' /etc/dfc/cluster.key; wc -c </etc/dfc/cluster.key")
+        check(
+            lab.container(name)["Name"].startswith("/dfc_"),
+            f"{name}: {lab.container(name)['Name']}")
+    said = lab.in_container("t1", "bash", "-c",
+                            "stat -c '%a %U' /etc/dfc/cluster.key; wc -c </etc/dfc/cluster.key")
     equal(said.split(), ["600", "dfc", "64"], "the key that the first start made")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Between nodes nobody is heard who does not prove that it is one: every call of the route tables,
-asked without a signature, with wrong ones and with used ones; nodes without the key, or with another;
+asked without a signature, with wrong ones and with used ones; nodes without the key, or with
+another;
 bodies and headers that are not those that were signed; and a key that is changed under way."""
 
 import contextlib
@@ -13,10 +14,13 @@ import subprocess
 from lib import BUILD, Failed, authref, check, equal, main, wait_for
 
 NETS = ("control", "data")
-OPEN = {"health", "health_get", "metrics", "metrics_get", "session_open"}  # what anybody may call: look twice before adding
+OPEN = {"health", "health_get", "metrics", "metrics_get",
+        "session_open"}  # what anybody may call: look twice before adding
 
 # Which clusters these let in is their own business: joining, recovery, and the first state.
-ANY_CLUSTER = {"node_register", "node_keepalive", "state_get", "state_put", "state_push", "node_stop"}
+ANY_CLUSTER = {
+    "node_register", "node_keepalive", "state_get", "state_put", "state_push", "node_stop"
+}
 
 
 def listeners(c, node):
@@ -245,8 +249,8 @@ def test_who_has_no_key_cannot_join(c):
 
 def test_a_key_file_must_be_a_secret(c):
     good = secrets.token_hex(32)
-    for name, text, mode, words in (("wide", good, 0o644, "mode is 644"), ("short", "abc", 0o600, "32"),
-                                    ("empty", "", 0o600, "no key")):
+    for name, text, mode, words in (("wide", good, 0o644, "mode is 644"),
+                                    ("short", "abc", 0o600, "32"), ("empty", "", 0o600, "no key")):
         path = write_key(c, name + ".key", text, mode)
         for program in ("dfc-proxyd", "dfc-targetd"):
             with running(c, program, "x-" + name, "--cluster-key-file", path,

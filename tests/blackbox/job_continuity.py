@@ -120,8 +120,8 @@ def test_a_delete_goes_on_and_counts_right(c):
     fill(c)
     slow_targets(c, "disk.rename=delay:60")
     names = [f"n{i:04d}" for i in range(OBJECTS)] + ["nobody"]
-    job_id = ask(c, "POST", "/v1/buckets/many", {"action": "delete", "value": {"list": names}}, "p3",
-                 202)["id"]
+    job_id = ask(c, "POST", "/v1/buckets/many", {"action": "delete", "value": {"list": names}},
+                 "p3", 202)["id"]
     first, left = kill_the_primary_under(c, job_id)
     for proxy in left:
         done = dfcctl(c, proxy, "job", "wait", job_id)
@@ -136,8 +136,8 @@ def test_what_is_aborted_after_a_failover_is_aborted(c):
     slow_targets(c, None)
     fill(c)
     slow_targets(c, "disk.rename=delay:150")
-    job_id = ask(c, "POST", "/v1/buckets/many", {"action": "delete", "value": {"prefix": "n"}}, "p1",
-                 202)["id"]
+    job_id = ask(c, "POST", "/v1/buckets/many", {"action": "delete", "value": {"prefix": "n"}},
+                 "p1", 202)["id"]
     first, left = kill_the_primary_under(c, job_id)
     gateway = next(p for p in left if p != primary_in_the_end(c))
     done = dfcctl(c, gateway, "job", "abort", job_id)

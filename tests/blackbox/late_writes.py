@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""Writes that come too late: begun when a target owned a name, ended when it owns the name again, and
-another one has owned and written it meanwhile.  What they rest on holds no longer, so they are refused."""
+"""Writes that come too late: begun when a target owned a name, ended when it owns the name again,
+and
+another one has owned and written it meanwhile.  What they rest on holds no longer, so they are
+refused."""
 
 import http.client
 import os
@@ -49,7 +51,8 @@ def settle(c):
 
 
 def move(c, known, version, body):
-    """(URL, signed headers) of what an earlier owner, who knows the state `known`, sends `second`."""
+    """(URL, signed headers) of what an earlier owner, who knows the state `known`, sends
+    `second`."""
     bucket = next(b["id"] for b in known["bmd"]["buckets"] if b["name"] == "b")
     url = c.get_json("/v1/daemon", c.second)["data_url"] + f"/v1/objects/b/{c.name}" \
         f"?dfcb={bucket}&dfcv={known['term']}.{known['version']}"
@@ -106,7 +109,8 @@ def unfinished(c):
 
 
 def while_under_way(c, begin, meanwhile):
-    """What the write gets that `second` begins, and ends when `first` has been the owner meanwhile."""
+    """What the write gets that `second` begins, and ends when `first` has been the owner
+    meanwhile."""
     away_and_known(c)
     slow = begin()
     c.back()

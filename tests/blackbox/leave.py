@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Targets leave: for maintenance, and come back; for good; and one that is dead.  What they have is moved
-off first while clients read, list and write, also over a kill -9; and what would be lost is refused."""
+"""Targets leave: for maintenance, and come back; for good; and one that is dead.  What they have is
+moved
+off first while clients read, list and write, also over a kill -9; and what would be lost is
+refused."""
 
 import json
 
 from lib import check, equal, in_parallel, main, wait_for
-from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_object, check_whole, files, moving,
-                       setting, store, wait_settled, COUNT, SECONDS)
+from rebalance import (NAMES, Lister, Loop, Reader, Writer, check_object, check_whole, files,
+                       moving, setting, store, wait_settled, COUNT, SECONDS)
 
 
 def ctl(c, *args, code=0):

@@ -136,7 +136,8 @@ def test_an_empty_bucket(c):
 
 
 def test_the_longest_texts(c):
-    """Each has as many bytes as it may, and each byte is escaped in a URL: by GET, by POST, from page to page, and
+    """Each has as many bytes as it may, and each byte is escaped in a URL: by GET, by POST, from
+    page to page, and
     from the proxy to the targets."""
     prefix, delimiter = "é" * 509, "ü" * 512
     names = sorted((prefix + f"{i:06d}" for i in range(1, 8)), key=str.encode)
@@ -149,7 +150,8 @@ def test_the_longest_texts(c):
     found, token = [], ""
     while True:
         value = {**query, **({"token": token} if token else {})}
-        page = c.call("POST", "/v1/buckets/long", {"action": "listobjects", "value": value}).expect(200).json()
+        page = c.call("POST", "/v1/buckets/long",
+                      {"action": "listobjects", "value": value}).expect(200).json()
         found += [e["name"] for e in page["entries"]]
         token = page["next"]
         if not token:
@@ -157,8 +159,10 @@ def test_the_longest_texts(c):
     equal(found, names[1:], "names by POST")
     state = c.get_json("/v1/cluster?what=state")
     number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "long")
-    asked = urllib.parse.urlencode({**query, "prefix": "é" * 512, "from": names[1], "dfcv": f"{state['term']}.{state['version']}",
-                                    "tombstones": "true"})
+    asked = urllib.parse.urlencode({
+        **query, "prefix": "é" * 512, "from": names[1],
+        "dfcv": f"{state['term']}.{state['version']}", "tombstones": "true"
+    })
     for target in c.targets():  # a page that ended early goes on with `from`, too
         url = c.get_json("/v1/daemon", target)["data_url"]
         c.member.request("GET", f"{url}/v1/list/{number}?{asked}").expect(200)

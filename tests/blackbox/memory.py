@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Memory seen from outside: a target that serves 256 clients of 16 MiB objects stays below 300 MiB;
-one that takes 64 large uploads at once, below 512 MiB (DFC_UPLOAD_MIB=1023 makes each nearly a gigabyte)."""
+one that takes 64 large uploads at once, below 512 MiB (DFC_UPLOAD_MIB=1023 makes each nearly a
+gigabyte)."""
 
 import os
 import select
@@ -34,7 +35,9 @@ def test_readers(c):
     def read(i):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
             ready.wait()
-            s.sendall(b"GET /v1/objects/b/o%d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" % (i % 4))
+            s.sendall(
+                b"GET /v1/objects/b/o%d HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n" %
+                (i % 4))
             total, first = 0, b""
             buffer = bytearray(1 << 20)
             while n := s.recv_into(buffer):
@@ -55,8 +58,9 @@ def test_writers(c):
 
     def write(i):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
-            s.sendall(b"PUT /v1/objects/b/w%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
-                      % (i, 2 * len(half)))
+            s.sendall(
+                b"PUT /v1/objects/b/w%d HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" %
+                (i, 2 * len(half)))
             s.sendall(half)
             ready.wait()
             s.sendall(half)

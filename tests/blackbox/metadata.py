@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""User metadata and content type: how much is taken, and that all of it stays, whatever way an object goes: to
+"""User metadata and content type: how much is taken, and that all of it stays, whatever way an
+object goes: to
 other owners, to another name, to another target, into slices, and back after a repair."""
 
 import http.client
@@ -13,7 +14,10 @@ from user_meta import PAIRS_MAX, Meta, random_meta, seen
 
 http.client._MAXHEADERS = 2000  # of a reply
 EC = {"ec": {"data": 1, "parity": 1, "min_size": 1000}}
-BUCKETS = {"one": {}, "two": {"copies": 2, "read_from": "any"}, "major": {"copies": 3, "write_quorum": "majority"}, "sliced": EC}
+BUCKETS = {
+    "one": {}, "two": {"copies": 2, "read_from": "any"},
+    "major": {"copies": 3, "write_quorum": "majority"}, "sliced": EC
+}
 BODY = b"b" * 3000
 EMPTY = Meta((("Empty", ""), ("Blank", " \t "), ("Full", "x")), "")
 WAYS = ({}, {"query": "redirect=never", "follow": False})
@@ -48,7 +52,9 @@ def test_so_many_pairs_and_no_more(c):
             most = pairs(PAIRS_MAX)
             c.object("PUT", bucket, f"most{way}", BODY, most.headers, **options).expect(200)
             for method in ("GET", "HEAD"):
-                most.check(c.object(method, bucket, f"most{way}", **options).expect(200), f"{bucket}/most{way}")
+                most.check(
+                    c.object(method, bucket, f"most{way}", **options).expect(200),
+                    f"{bucket}/most{way}")
             for count in (65, 80, 200):
                 reply = c.object("PUT", bucket, "more", BODY, pairs(count).headers, **options)
                 reply.expect(400, "invalid_argument", f"{count} headers of user metadata")
@@ -57,8 +63,11 @@ def test_so_many_pairs_and_no_more(c):
 
 
 def test_names_that_mean_something_with_a_backend(c):
-    """Here they are the user's: nothing is lost by a rename or a copy, and nothing becomes a header of the reply."""
-    meta = Meta(tuple((f"Backend-{name}", name) for name in ("etag", "modified", "sent")) + (("Source", "s"),), "a/b")
+    """Here they are the user's: nothing is lost by a rename or a copy, and nothing becomes a header
+    of the reply."""
+    meta = Meta(
+        tuple((f"Backend-{name}", name)
+              for name in ("etag", "modified", "sent")) + (("Source", "s"), ), "a/b")
     for bucket in BUCKETS:
         c.put(bucket, "names", BODY, meta.headers)
         for i in range(4):
@@ -73,7 +82,8 @@ def test_names_that_mean_something_with_a_backend(c):
             for options in WAYS:
                 reply = c.object("HEAD", bucket, name, **options).expect(200)
                 EMPTY.check(reply, f"{bucket}/{name}")
-                equal(reply.headers["Content-Encoding"], "gzip", f"Content-Encoding of {bucket}/{name}")
+                equal(reply.headers["Content-Encoding"], "gzip",
+                      f"Content-Encoding of {bucket}/{name}")
             if step < 2:
                 rename(c, bucket, name, ("coded/r", "coded/s")[step]).expect(204)
         c.encoded.append((bucket, "coded/s"))
@@ -87,7 +97,8 @@ def test_names_that_mean_something_with_a_backend(c):
 def data_url(c, node, bucket, name):
     state = c.get_json("/v1/cluster?what=state")
     number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == bucket)
-    return (c.get_json("/v1/daemon", node)["data_url"] + f"/v1/objects/{bucket}/{name}?dfcb={number}"
+    return (c.get_json("/v1/daemon", node)["data_url"] +
+            f"/v1/objects/{bucket}/{name}?dfcb={number}"
             f"&dfcv={state['term']}.{state['version']}")
 
 
@@ -112,7 +123,8 @@ def test_objects_with_more_pairs_are_read_renamed_copied_and_deleted(c):
         for name, meta in OLD.items():
             put_as_before(c, bucket, name, meta)
             for options in WAYS:
-                meta.check(c.object("HEAD", bucket, name, **options).expect(200), f"HEAD {bucket}/{name}")
+                meta.check(
+                    c.object("HEAD", bucket, name, **options).expect(200), f"HEAD {bucket}/{name}")
             for i in range(4):  # to one's own target, and to others
                 rename(c, bucket, name if i == 0 else f"{name}-{i - 1}", f"{name}-{i}").expect(204)
                 meta.check(c.get(bucket, f"{name}-{i}").expect(200), f"{bucket}/{name}-{i}")
@@ -127,17 +139,20 @@ def test_objects_with_more_pairs_are_read_renamed_copied_and_deleted(c):
             c.get(bucket, "copied/" + name).expect(404)
 
 
-# --- everything everywhere -------------------------------------------------------------------------
+# --- everything everywhere
+# -------------------------------------------------------------------------
 
 def check_all(c, objects, when):
     for (bucket, name), meta in objects.items():
         for options in WAYS:
             meta.check(patient(c, "GET", bucket, name)[0].expect(200), f"{bucket}/{name} {when}")
-            meta.check(c.object("HEAD", bucket, name, **options).expect(200), f"{bucket}/{name} {when}")
+            meta.check(
+                c.object("HEAD", bucket, name, **options).expect(200), f"{bucket}/{name} {when}")
 
     for bucket, name in c.encoded:
         reply = patient(c, "GET", bucket, name)[0].expect(200)
-        equal(reply.headers["Content-Encoding"], "gzip", f"Content-Encoding of {bucket}/{name} {when}")
+        equal(reply.headers["Content-Encoding"], "gzip",
+              f"Content-Encoding of {bucket}/{name} {when}")
         EMPTY.check(reply, f"{bucket}/{name} {when}")
 
 
@@ -192,7 +207,8 @@ def test_after_a_repair(c):
     check_owners(c, c.objects, "after a repair")
 
 
-# --- owners that differ under one version, as an earlier build has left them -------------------------
+# --- owners that differ under one version, as an earlier build has left them
+# -------------------------
 
 FULL = Meta((("Empty", ""), ("Full", "x")), "")
 LESS = Meta((("Full", "x"),), None)
@@ -206,8 +222,10 @@ def make_differ(c, names):
     for i, name in enumerate(names):
         term, map_version, counter = c.put("three", name, BODY).json()["version"].split(".")
         for k, target in enumerate(everywhere(c, "three", name)):
-            headers = {"Dfc-Copy": "move", "Dfc-Version": f"{term}.{map_version}.{int(counter) + 1}",
-                       "Dfc-Modified": "1700000000000", **given[(i + k) % 3].headers}
+            headers = {
+                "Dfc-Copy": "move", "Dfc-Version": f"{term}.{map_version}.{int(counter) + 1}",
+                "Dfc-Modified": "1700000000000", **given[(i + k) % 3].headers
+            }
             c.member.request("PUT", data_url(c, target, "three", name), BODY, headers).expect(200)
 
 
@@ -216,7 +234,8 @@ def owners_agree(c, names):
 
 
 def test_owners_that_differ_are_evened_out(c):
-    """The one with most metadata wins: by a comparison of what is marked, and by a repair that knows of nothing."""
+    """The one with most metadata wins: by a comparison of what is marked, and by a repair that
+    knows of nothing."""
     c.create("three", copies=3)
     marked, forgotten = ([f"{word}{i}" for i in range(6)] for word in ("marked", "forgotten"))
     make_differ(c, marked)

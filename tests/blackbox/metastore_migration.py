@@ -58,8 +58,9 @@ def shared(etcd, prefix):
 
 
 def change_in_the_end(c, bucket, node="p1"):
-    wait_for(lambda: c.call("POST", f"/v1/buckets/{bucket}", CREATE, node=node).status in (201, 409),
-             f"bucket {bucket} at {node}")
+    wait_for(
+        lambda: c.call("POST", f"/v1/buckets/{bucket}", CREATE, node=node).status in (201, 409),
+        f"bucket {bucket} at {node}")
 
 
 class Creator(threading.Thread):

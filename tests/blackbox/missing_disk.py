@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""A target starts with the disks that work.  One that is missing is red, and named, until an operator decides: it is
-enabled, or given up.  An empty directory in its place is never a new disk; without any disk nothing starts."""
+"""A target starts with the disks that work.  One that is missing is red, and named, until an
+operator decides: it is
+enabled, or given up.  An empty directory in its place is never a new disk; without any disk nothing
+starts."""
 
 import json
 import os
@@ -64,12 +66,15 @@ def test_the_target_starts_with_the_other_disk(c):
     check(f"'{path_of(c)}'" in reason["text"] and "--lost" in reason["text"], reason["text"])
     equal(c.dfcctl("cluster", "health").returncode, 1, "exit status of health")
     for name in NAMES:  # as soon as the map passes its copies over
-        reply = wait_for(lambda n=name: next((r for r in [c.get("two", n)] if r.status == 200), None), f"two/{name}")
+        reply = wait_for(
+            lambda n=name: next((r for r in [c.get("two", n)] if r.status == 200), None),
+            f"two/{name}")
         equal(reply.body, name.encode(), name)
     answers = {c.get("one", name).status for name in NAMES}
     equal(answers, {200, 503}, "of objects with one copy")
     seen = c.call("GET", "/metrics", node="t1").body.decode()
-    check(f'dfc_mountpath_state{{mountpath="{path_of(c)}",state="missing"}} 1\n' in seen, "metric of the missing disk")
+    check(f'dfc_mountpath_state{{mountpath="{path_of(c)}",state="missing"}} 1\n' in seen,
+          "metric of the missing disk")
 
 
 def test_it_stays_so_until_somebody_decides(c):
@@ -94,8 +99,9 @@ def test_an_empty_directory_is_not_the_disk(c):
     check(f"mountpath enable t1 {path_of(c)}'" in reason["text"], reason["text"])
     for action in ("enable", "attach"):
         done = c.dfcctl("storage", "mountpath", action, "t1", path_of(c))
-        check(done.returncode == 1 and "missing, or an empty directory" in done.stderr and "--lost" in done.stderr,
-              f"{action}: {done}")
+        check(
+            done.returncode == 1 and "missing, or an empty directory" in done.stderr and
+            "--lost" in done.stderr, f"{action}: {done}")
     equal(os.listdir(path_of(c)), [], "what was made in the place of the missing disk")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Mountpaths of a target come and go while clients read and write: nothing is lost, nothing old is
-read, nothing that is there is said not to exist; a kill at any point leaves a state to go on from."""
+read, nothing that is there is said not to exist; a kill at any point leaves a state to go on
+from."""
 
 import http.client
 import json
@@ -264,26 +265,33 @@ def test_only_below_the_roots(c):
     link = os.path.join(c.node_dir(T), "link")
     os.symlink(away, link)
     try:
-        for new in (os.path.join(away, "mp"), os.path.join(away, "a", "mp"), os.path.join(link, "mp"), link,
-                    os.path.join(c.node_dir(T), "..", "mp"), "/"):
-            reply = c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": new}, node=T)
+        for new in (os.path.join(away, "mp"), os.path.join(away, "a", "mp"), os.path.join(
+                link, "mp"), link, os.path.join(c.node_dir(T), "..", "mp"), "/"):
+            reply = c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": new},
+                           node=T)
             check(reply.status in (400, 404), f"{new}: {reply!r}")
         outside = {"action": "attach", "value": os.path.join(away, "mp")}
-        c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(400, "invalid_argument", "--mountpath-roots")
+        c.call("PUT", "/v1/daemon/mountpaths", outside,
+               node=T).expect(400, "invalid_argument", "--mountpath-roots")
         deep = {"action": "attach", "value": os.path.join(c.node_dir(T), "a", "b")}
-        c.call("PUT", "/v1/daemon/mountpaths", deep, node=T).expect(404, "not_found", "make its parent")
+        c.call("PUT", "/v1/daemon/mountpaths", deep, node=T).expect(404, "not_found",
+                                                                    "make its parent")
         line = {"action": "attach", "value": path(c, 7) + "\nx"}
-        c.call("PUT", "/v1/daemon/mountpaths", line, node=T).expect(400, "invalid_argument", "control character")
+        c.call("PUT", "/v1/daemon/mountpaths", line, node=T).expect(400, "invalid_argument",
+                                                                    "control character")
         equal(os.listdir(away), [], "what was made there")
         check(not os.path.exists(os.path.join(c.node_dir(T), "a")), "no parent is made")
-        equal([m["path"] for m in view(c)["mountpaths"] if c.node_dir(T) + "/mp" not in m["path"]], [], "strangers")
+        equal([m["path"] for m in view(c)["mountpaths"] if c.node_dir(T) + "/mp" not in m["path"]],
+              [], "strangers")
         c.stop(T)
         c.start(T, f"--arg=--mountpath-roots={away}")
         c.wait_node(T, "active")
         c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(200)
         settled(c)
-        c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": outside["value"]}, node=T).expect(200)
-        wait_for(lambda: not any(away in m["path"] for m in view(c)["mountpaths"]), "it is released")
+        c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": outside["value"]},
+               node=T).expect(200)
+        wait_for(lambda: not any(away in m["path"] for m in view(c)["mountpaths"]),
+                 "it is released")
         settled(c)
         c.stop(T)
         c.start(T)

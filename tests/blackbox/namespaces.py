@@ -1,4 +1,5 @@
-"""Several hosts on one machine: network namespaces on a switch, in a namespace of the test's own that
+"""Several hosts on one machine: network namespaces on a switch, in a namespace of the test's own
+that
 ends with it.  Root alone can make them; a test that cannot have them is skipped."""
 
 import atexit
@@ -30,12 +31,16 @@ def mount_namespace(process="self"):
 
 
 def enter(*kinds):
-    """Begins the script anew in a mount namespace of its own, and of these `kinds` ("--net"); returns
-    there.  What is mounted then nobody else sees, nor copies when he makes a namespace (a copy would
-    keep a file system alive when it is unmounted here), and it ends with the test, however that ends."""
+    """Begins the script anew in a mount namespace of its own, and of these `kinds` ("--net");
+    returns
+    there.  What is mounted then nobody else sees, nor copies when he makes a namespace (a copy
+    would
+    keep a file system alive when it is unmounted here), and it ends with the test, however that
+    ends."""
     outside = os.environ.pop(MARK, None)
     if outside is not None:
-        check(mount_namespace() != outside, f"{MARK} is set, and this is no namespace of the test's")
+        check(mount_namespace() != outside,
+              f"{MARK} is set, and this is no namespace of the test's")
         end_with_the_test()
         return
     if os.geteuid() != 0:
@@ -49,7 +54,8 @@ def enter(*kinds):
 
 
 def end_with_the_test():
-    """Whoever is left in the namespace when the test is over, killed or not, is killed: daemons hold
+    """Whoever is left in the namespace when the test is over, killed or not, is killed: daemons
+    hold
     it, and with it the mounts and their loop devices."""
     watched, held = os.pipe()  # `held` is closed by the end of this process, which alone has it
     if os.fork() != 0:
@@ -97,7 +103,8 @@ class Hosts:
 
     def add(self, name):
         run("ip", "netns", "add", name)
-        run("ip", "link", "add", "to-" + name, "type", "veth", "peer", "name", "eth0", "netns", name)
+        run("ip", "link", "add", "to-" + name, "type", "veth", "peer", "name", "eth0", "netns",
+            name)
         run("ip", "link", "set", "to-" + name, "master", "switch", "up")
         for command in (("addr", "add", self.address(name) + "/24", "dev", "eth0"),
                         ("link", "set", "lo", "up"), ("link", "set", "eth0", "up")):

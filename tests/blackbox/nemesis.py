@@ -1,11 +1,14 @@
 """What befalls a cluster: a plan of faults, drawn from a seed before anything happens.
 
-    plan = draw(rng, kinds, copies)  # steps, each begun `at` seconds after the start, for `hold` seconds
+    plan = draw(rng, kinds, copies)  # steps, each begun `at` seconds after the start, for `hold`
+    seconds
     Nemesis(c, plan).run()           # does them, and mends everything at the end
 
-A fault is a row of nemesis_faults.py: how it begins, how it ends, and how many may lose something by it.
+A fault is a row of nemesis_faults.py: how it begins, how it ends, and how many may lose something
+by it.
 
-Victims are drawn as numbers, and picked among those that are there when the step begins, so that a plan
+Victims are drawn as numbers, and picked among those that are there when the step begins, so that a
+plan
 repeats on a cluster that has grown."""
 
 import contextlib
@@ -46,7 +49,8 @@ class Step:
 
 
 def draw(rng, kinds, copies=1):
-    """A plan of faults of these kinds.  Where disks are lost there are fewer victims than copies."""
+    """A plan of faults of these kinds.  Where disks are lost there are fewer victims than
+    copies."""
     left = copies - 1 if "wipes" in kinds else STEPS * 9
     plan = []
     for _ in range(rng.randrange(1, STEPS + 1)):
@@ -63,7 +67,8 @@ def draw(rng, kinds, copies=1):
 # --- doing it ------------------------------------------------------------------------------------
 
 class Nemesis:
-    """Does a plan, each step in a thread of its own; what a node's end or start takes keeps nobody waiting."""
+    """Does a plan, each step in a thread of its own; what a node's end or start takes keeps nobody
+    waiting."""
 
     def __init__(self, c, plan, names=(), targets_max=6):
         """names: (bucket, object), of which acting owners are victims."""
@@ -101,8 +106,8 @@ class Nemesis:
         bucket, name = pick(self.names, draw_)
         for proxy in self.proxies():
             with contextlib.suppress(*CUT):
-                reply = self.c.call("GET", f"/v1/objects/{bucket}/{escape(name)}", node=proxy, follow=False,
-                                    timeout=1)
+                reply = self.c.call("GET", f"/v1/objects/{bucket}/{escape(name)}", node=proxy,
+                                    follow=False, timeout=1)
                 there = reply.headers.get("Location", "")
                 for target in self.c.targets():
                     if there.startswith(self.c.url(target) + "/"):
@@ -122,7 +127,8 @@ class Nemesis:
                 return next((n["state"] for n in nodes if n["id"] == node), None)
         return None
 
-    # Processes.  One that another step has ended already is left alone; a pid alone would be taken for
+    # Processes.  One that another step has ended already is left alone; a pid alone would be taken
+    # for
     # another's, or for a thread's, that has the number now.
 
     def process(self, node):
@@ -171,7 +177,8 @@ class Nemesis:
 
     @staticmethod
     def begin(function, *args):
-        """A start that does not insist on being through soon: it may need what another step has ended, and
+        """A start that does not insist on being through soon: it may need what another step has
+        ended, and
         keeps others from starting that."""
         with contextlib.suppress(Failed):
             function(*args, "--ready-seconds=3")
@@ -207,7 +214,8 @@ class Nemesis:
         return None
 
     def insist(self, target, path, body):
-        """What is refused for the moment is asked for again; not of one that another step has ended."""
+        """What is refused for the moment is asked for again; not of one that another step has
+        ended."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while self.ask_node(target, path, body) == 409 and time.monotonic() < deadline:
             time.sleep(0.05)

@@ -1,16 +1,21 @@
-"""What can befall a cluster: the rows of FAULTS, each how it begins and what ends it (nemesis.py does them).
+"""What can befall a cluster: the rows of FAULTS, each how it begins and what ends it (nemesis.py
+does them).
 
 `what` is one of
 
-    kills     a process ends, and is started again; in the middle of a commit, with the primary, or after long
+    kills     a process ends, and is started again; in the middle of a commit, with the primary, or
+    after long
     freezes   a process stands still
     cuts      links are cut (wires.py), in both directions or in one
     moves     objects change owners: targets join, are in maintenance, come back
     disks     a target's mountpath is taken from it, and given back
-    wipes     a target comes back without what one or all of its disks had: only where another copy is
-    full      a target's disks take no more bytes, from its start or a while later, and then do again
+    wipes     a target comes back without what one or all of its disks had: only where another copy
+    is
+    full      a target's disks take no more bytes, from its start or a while later, and then do
+    again
 
-`victims` is of how many targets a row may take away what only they have, or the time to take part: a plan
+`victims` is of how many targets a row may take away what only they have, or the time to take part:
+a plan
 with wipes has fewer than there are copies."""
 
 import dataclasses
@@ -51,7 +56,8 @@ def kill_proxy(n, step):
 def kill_two(n, step):
     first = kill(n, step)
     left = [t for t in n.c.targets() if n.process(t) is not None]
-    second = kill(n, dataclasses.replace(step, draws=step.draws[1:]), left) if left else lambda: None
+    second = kill(n, dataclasses.replace(step, draws=step.draws[1:]),
+                  left) if left else lambda: None
     return lambda: (first(), second())
 
 
@@ -62,7 +68,8 @@ def kill_with_primary(n, step):
 
 
 # Of a commit: between the other owners' and the acting one's own, and around it.
-COMMIT_POINTS = ("copies.own", "copies.own", "copies.answer", "copies.decided", "copies.committed", "copies.commit")
+COMMIT_POINTS = ("copies.own", "copies.own", "copies.answer", "copies.decided", "copies.committed",
+                 "copies.commit")
 
 
 def kill_in_commit(n, step):
@@ -105,7 +112,8 @@ def freeze(n, step):
 
 
 def freeze_acting(n, step):
-    """An acting owner, until the map has passed it over: then it goes on, as if nothing had been."""
+    """An acting owner, until the map has passed it over: then it goes on, as if nothing had
+    been."""
     victim = n.acting(step.draws[0])
     go_on = stand_still(n, step, victim)
     return lambda: (n.await_state(victim, "unreachable"), go_on())
@@ -216,8 +224,10 @@ def cut_off(n, step, victims=None):
     victim = pick(victims or n.members(), step.draws[0])
     others = [m for m in n.members() if m != victim]
     way = int(step.draws[1] * 4)
-    links = [link for o in others for link in ([(victim, o)] if way == 0 else [(o, victim)] if way == 1
-                                               else both(victim, o))]
+    links = [
+        link for o in others
+        for link in ([(victim, o)] if way == 0 else [(o, victim)] if way == 1 else both(victim, o))
+    ]
     return cut(n, step, links, f"cut off {victim} ({('out', 'in', 'both ways', 'both ways')[way]})")
 
 
@@ -228,8 +238,10 @@ def cut_off_acting(n, step):
 def cut_from_primary(n, step):
     """In both directions, or in one."""
     victim, way = pick(n.c.targets(), step.draws[0]), int(step.draws[1] * 4)
-    links = [x for p in n.proxies()
-             for x in ([(victim, p)] if way == 0 else [(p, victim)] if way == 1 else both(victim, p))]
+    links = [
+        x for p in n.proxies()
+        for x in ([(victim, p)] if way == 0 else [(p, victim)] if way == 1 else both(victim, p))
+    ]
     return cut(n, step, links, f"cut {victim} {('->', '<-', '--', '--')[way]} proxies")
 
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A node comes back under its old name at a new address, as a pod does: the others reach it within
-seconds, also where its old machine has gone without a word.  Names are in an /etc/hosts of the test's
+seconds, also where its old machine has gone without a word.  Names are in an /etc/hosts of the
+test's
 own; all addresses are of a loopback network of its own."""
 
 import contextlib
@@ -32,7 +33,8 @@ class NamedCluster(Cluster):
         return names + [f"--target-arg=--join={join}"]
 
     def write_hosts(self):
-        rows = ["127.0.0.1 localhost"] + [f"{self.addresses[n]} {name}" for n, name in NAMES.items()]
+        rows = ["127.0.0.1 localhost"
+                ] + [f"{self.addresses[n]} {name}" for n, name in NAMES.items()]
         with open(self.hosts, "w", encoding="ascii") as f:  # in place: the mount is of this file
             f.write("\n".join(rows) + "\n")
 

@@ -74,10 +74,12 @@ def test_delete_by_list_and_prefix(c):
 
 
 def test_nothing_to_do(c):
-    """Where a request names something that is not there, that is an error, unless it says that it may be so."""
+    """Where a request names something that is not there, that is an error, unless it says that it
+    may be so."""
     for value in ({"prefix": "nothing/"}, {"list": ["nobody"]}, {"template": "none-{0..9}"}):
         job = ended(c, start(c, "b", "delete", value))
-        equal((job["state"], job["errors"][0]["code"]), ("failed", "nothing_matched"), f"delete of {value}")
+        equal((job["state"], job["errors"][0]["code"]), ("failed", "nothing_matched"),
+              f"delete of {value}")
         got = run(c, "b", "delete", {**value, "allow_empty": True})
         equal(got["done"], 0, f"deleted by {value}")
     equal(run(c, "b", "delete", {"list": []})["done"], 0, "deleted by an empty list")
@@ -89,7 +91,8 @@ def test_nothing_to_do(c):
 
 
 def test_what_is_put_afterwards_stays(c):
-    """Each object is put as soon as the job's request is answered, whatever the job does meanwhile."""
+    """Each object is put as soon as the job's request is answered, whatever the job does
+    meanwhile."""
     names = [f"late/{i}" for i in range(40)]
     in_parallel(lambda name: c.put("b", name, b"old"), names)
     job_id = start(c, "b", "delete", {"prefix": "late/"})
@@ -320,12 +323,14 @@ def test_dfcctl(c):
     equal(c.names("ctl", prefix="one/"), ["one/big"], "names")
     done = ctl("cp", "src/s-00[0-4].tar", "ctl", "--prepend", "pat/", "--wait")
     check("5 objects match 's-00[0-4].tar'" in done.stderr, f"how many: {done.stderr}")
-    equal(c.names("ctl", prefix="pat/"), [f"pat/s-00{i}.tar" for i in range(5)], "names of a pattern")
+    equal(c.names("ctl", prefix="pat/"), [f"pat/s-00{i}.tar" for i in range(5)],
+          "names of a pattern")
     done = ctl("cp", "src/s-01*", "ctl", "--prepend", "pre/")
     job_id = done.stdout.strip()
     check(f"dfcctl job wait {job_id}" in done.stderr, f"what goes on: {done.stderr}")
     ctl("job", "wait", job_id)
-    equal(c.names("ctl", prefix="pre/"), [f"pre/s-01{i}.tar" for i in range(10)], "names of a prefix")
+    equal(c.names("ctl", prefix="pre/"), [f"pre/s-01{i}.tar" for i in range(10)],
+          "names of a prefix")
     ctl("rm", "ctl/p*/s-0*", "--yes")
     ctl("rm", "ctl", "--template", "s-{000..029}.tar", "--yes", "--wait")
     equal(len(c.names("ctl", prefix="s-")), 30, "names left")

@@ -133,8 +133,9 @@ def test_checksums_that_are_sent_are_verified(c):
 
 def test_a_refused_overwrite_keeps_the_old_object(c):
     c.put("b", "kept", b"old")
-    c.object("PUT", "b", "kept", b"new", {"Dfc-Checksum-Type": "md5", "Dfc-Checksum-Value": "0" * 32}
-             ).expect(422, "checksum_mismatch")
+    c.object("PUT", "b", "kept", b"new",
+             {"Dfc-Checksum-Type": "md5", "Dfc-Checksum-Value": "0" * 32}).expect(
+                 422, "checksum_mismatch")
     equal(c.get("b", "kept").expect(200).body, b"old", "the object after a refused PUT")
 
 

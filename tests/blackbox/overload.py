@@ -41,14 +41,18 @@ def test_idle_connections(c):
     c.create("b")
     count = connections_possible()
     check(count >= 1000, f"only {count} connections are possible here")
-    with open_connections(c.address("t1"), count // 2), open_connections(c.address("p1"), count // 2):
+    with open_connections(c.address("t1"),
+                          count // 2), open_connections(c.address("p1"), count // 2):
         everybody_is_served(c, "idle")
 
 
 def test_unfinished_requests(c):
     """Half a request each: the server must not wait for any of them in a thread."""
-    halves = (b"GET /v1/hea", b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nx",
-              b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab")
+    halves = (
+        b"GET /v1/hea",
+        b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nx",
+        b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
+    )
     with open_connections(c.address("t1"), 600) as connections:
         for i, s in enumerate(connections):
             with contextlib.suppress(ConnectionError):
@@ -78,7 +82,8 @@ def test_slow_readers_through_the_proxy(c):
 
 
 def test_requests_on_all_connections_at_once(c):
-    """2,000 clients ask at once: everybody gets the object, or a 503 that says when to come back."""
+    """2,000 clients ask at once: everybody gets the object, or a 503 that says when to come
+    back."""
     c.put("b", "small", b"s" * 1000)
     request = b"GET /v1/objects/b/small HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
     statuses = []

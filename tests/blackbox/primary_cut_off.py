@@ -3,7 +3,8 @@
 others, but not from its clients.  Another one is elected and takes changes; the old one makes none,
 and tells its clients to repeat: 503 with Retry-After.  When the network is back it follows.
 
-DFC_CUTS names what is cut: both (ways), in, out, etcd (nothing but etcd's ports); default: both,etcd."""
+DFC_CUTS names what is cut: both (ways), in, out, etcd (nothing but etcd's ports); default:
+both,etcd."""
 
 import os
 import shutil
@@ -11,8 +12,8 @@ import threading
 import time
 
 import namespaces
-from failover import (CREATE, PROXIES, REPEAT, all_know, buckets, change_in_the_end, others, primary,
-                      primary_in_the_end)
+from failover import (CREATE, PROXIES, REPEAT, all_know, buckets, change_in_the_end, others,
+                      primary, primary_in_the_end)
 from lib import check, equal, main, skip, wait_for
 
 CUTS = os.environ.get("DFC_CUTS", "both,etcd").split(",")
@@ -108,7 +109,8 @@ def a_primary_is_cut_off(c, kind):
         wait_for(lambda: any(at > healed and s == 201 for _, at, s, _ in client.asked),
                  f"{old} passes changes on")
     if primary(c, [old]):
-        check(term_of(c, old) > next_term, f"{old} came back as a primary, and was not elected anew")
+        check(
+            term_of(c, old) > next_term, f"{old} came back as a primary, and was not elected anew")
     certain = client.names(201) | {f"{kind}-new", f"{kind}-new2"}
     never = client.names(503, "not_primary", "not_ready")
     for proxy in PROXIES:

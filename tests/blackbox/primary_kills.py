@@ -5,7 +5,8 @@ objects, and objects are moved.  No acknowledged change and no acknowledged obje
 reads of objects through the proxies that are left are answered with their bytes, always.
 
 DFC_ROUNDS (2) says how often the primary is killed, DFC_ALL_ROUNDS (1) how often all proxies are,
-DFC_RESTART_ROUNDS (1) how often each node is restarted; DFC_SEED repeats what is chosen.  Prints how
+DFC_RESTART_ROUNDS (1) how often each node is restarted; DFC_SEED repeats what is chosen.  Prints
+how
 long it took until a change was taken again, with the default lease_ttl of 2s."""
 
 import http.client
@@ -31,7 +32,8 @@ REST = 0.01
 CLIENTS = itertools.count()  # each has buckets of its own
 
 
-# --- requests on connections of their own ----------------------------------------------------------
+# --- requests on connections of their own
+# ----------------------------------------------------------
 
 def exchange(url, method, body=None):
     """One request; status, Location and body.  Nothing is repeated behind our back."""
@@ -56,7 +58,8 @@ def object_call(c, proxy, method, name, body=None):
     raise Failed(f"{method} {name}: redirected without end")
 
 
-# --- who dies --------------------------------------------------------------------------------------
+# --- who dies
+# --------------------------------------------------------------------------------------
 
 class Down:
     """Which proxies are not to be expected to answer, and how often each was taken down."""
@@ -99,7 +102,8 @@ def kill_now(c, proxy):
     return began
 
 
-# --- the load --------------------------------------------------------------------------------------
+# --- the load
+# --------------------------------------------------------------------------------------
 
 class Objects:
     """One client's objects: each is written again and again with a greater number, and what is read
@@ -181,7 +185,8 @@ class Moves:
             return
         action = ("start" if self.turns % 2 == 0 else "stop") + "maintenance"
         try:
-            reply = self.c.call("PUT", "/v1/cluster", {"action": action, "name": "t3"}, node=left[0][0])
+            reply = self.c.call("PUT", "/v1/cluster", {"action": action, "name": "t3"},
+                                node=left[0][0])
             check(reply.status in (200, 503), f"{action}: {reply!r}")
             if reply.status == 200:
                 self.turns += 1
@@ -330,7 +335,8 @@ def test_all_proxies_are_killed_at_once(c):
     print(f"        the last time {said}")
 
 
-# --- restarted node by node ------------------------------------------------------------------------
+# --- restarted node by node
+# ------------------------------------------------------------------------
 
 class Patient:
     """A client that tries another proxy, or the same target again, where nobody listens or the

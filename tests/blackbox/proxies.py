@@ -45,9 +45,11 @@ def test_any_lists(c):
 
 
 def test_any_starts_and_shows_a_sort(c):
-    job = c.call("POST", "/v1/sort", {
-        "input_bck": {"name": "by-p3"}, "input_format": {"prefix": ""},
-        "output_format": "o-%d", "output_shard_size": "1M", "allow_empty": True}, node="p2").expect(202).json()["id"]
+    job = c.call(
+        "POST", "/v1/sort", {
+            "input_bck": {"name": "by-p3"}, "input_format": {"prefix": ""}, "output_format": "o-%d",
+            "output_shard_size": "1M", "allow_empty": True
+        }, node="p2").expect(202).json()["id"]
     wait_for(lambda: c.get_json(f"/v1/sort?id={job}", "p3")["state"] == "finished", "the sort ends")
 
 
@@ -63,7 +65,8 @@ def test_without_the_primary_objects_are_served_and_changes_are_not(c):
 
 
 def test_one_that_has_not_heard_of_the_primary_denies_no_bucket(c):
-    """It began from what it had seen in its last life; what was made since is there all the same."""
+    """It began from what it had seen in its last life; what was made since is there all the
+    same."""
     seen = os.path.join(c.node_dir("p2"), "state.json")
     wait_for(lambda: b"by-p1" in (contents(seen) or b""), "p2 has saved what it has seen")
     c.kill("p2")  # so that the map still has it when it comes back

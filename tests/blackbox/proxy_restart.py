@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The proxy dies and comes back: what it had acknowledged stays, and targets go on by themselves."""
+"""The proxy dies and comes back: what it had acknowledged stays, and targets go on by
+themselves."""
 
 from lib import check, equal, main, wait_for
 
@@ -69,7 +70,8 @@ def test_the_whole_cluster_at_once(c):
 
 
 def test_a_redirect_of_an_old_map(c):
-    """A client that kept a redirect over a change of the map is served; over one of its bucket it is
+    """A client that kept a redirect over a change of the map is served; over one of its bucket it
+    is
     told to ask again."""
     c.create("remade")
     c.put("remade", "x", b"old")

@@ -90,8 +90,9 @@ def test_expect_continue_is_refused_before_the_body(c):
     for address, path, status in ((c.address("p1"), "b/x", b"307"),
                                   (c.address("t1"), "nobucket/x", b"404")):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
-            s.sendall(f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n"
-                      "Expect: 100-continue\r\n\r\n".encode())
+            s.sendall(
+                f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n"
+                "Expect: 100-continue\r\n\r\n".encode())
             head = read_head(s)
             check(head.startswith(b"HTTP/1.1 " + status), f"wanted {status}, got {head!r}")
 
@@ -120,7 +121,8 @@ def test_readers_see_the_old_or_the_new(c):
             body = c.get("b", "race").expect(200).body
             check(len(body) == size and body.count(body[:1]) == size, "an object of two versions")
 
-    in_parallel(lambda job: job[0](job[1]), [(write, 1), (write, 2)] + [(read, i) for i in range(4)])
+    in_parallel(lambda job: job[0](job[1]), [(write, 1),
+                                             (write, 2)] + [(read, i) for i in range(4)])
     read(None)
 
 

@@ -34,7 +34,9 @@ def test_a_range_of_what_the_client_has(c):
     part(c.get("b", "x", {"Range": "bytes=5-9", "If-Range": head["ETag"]}), 5, 9)
     # A date cannot tell two versions of one second apart.
     for other in ('"1.1.1"', "W/" + head["ETag"], head["Last-Modified"]):
-        equal(c.get("b", "x", {"Range": "bytes=5-9", "If-Range": other}).expect(200).body, DATA, other)
+        equal(
+            c.get("b", "x", {"Range": "bytes=5-9", "If-Range": other}).expect(200).body, DATA,
+            other)
 
 
 def test_ranges_that_cannot_be_satisfied(c):

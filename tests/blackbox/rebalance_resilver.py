@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A resilver moves an object from one mountpath to another while a rebalance looks through both for what
+"""A resilver moves an object from one mountpath to another while a rebalance looks through both for
+what
 another target owns by now: the object gets to its owner all the same."""
 
 import os
@@ -56,14 +57,18 @@ def test_what_a_resilver_moves_is_found(c):
     goes = fill(c)
     names = c.names("b")
     c.stop(T)
-    c.start(T, "--arg=--faults=rebalance.look=delay:8000@2")  # a look at the second mountpath, if it is one
+    c.start(T, "--arg=--faults=rebalance.look=delay:8000@2"
+            )  # a look at the second mountpath, if it is one
     c.wait_node(T, "active")
     equal(c.add_target(), NEW, "who joins")
-    wait_for(lambda: any(j["state"] == "running" for j in jobs(c)) or settled(c), "a rebalance", SECONDS)
+    wait_for(lambda: any(j["state"] == "running" for j in jobs(c)) or settled(c), "a rebalance",
+             SECONDS)
     path = os.path.join(c.node_dir(T), "mp2")
-    c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": {"path": path}}, node=T).expect(200)
+    c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": {"path": path}},
+           node=T).expect(200)
     wait_for(lambda: mountpaths(c)["settled"] and settled(c), "the end of both", SECONDS)
-    equal([m["path"] for m in mountpaths(c)["mountpaths"]], [os.path.join(c.node_dir(T), "mp1")], "mountpaths")
+    equal([m["path"] for m in mountpaths(c)["mountpaths"]], [os.path.join(c.node_dir(T), "mp1")],
+          "mountpaths")
     equal(c.owner("b", goes), NEW, "its owner")
     for name in names:
         equal(c.get("b", name).expect(200).body, BYTES, name)
@@ -72,4 +77,5 @@ def test_what_a_resilver_moves_is_found(c):
 
 
 if __name__ == "__main__":
-    main(targets=1, mountpaths=2, args=("--proxy-arg=--keepalive-interval=100ms", "--target-arg=--keepalive-interval=100ms"))
+    main(targets=1, mountpaths=2,
+         args=("--proxy-arg=--keepalive-interval=100ms", "--target-arg=--keepalive-interval=100ms"))

@@ -129,8 +129,10 @@ def test_health_has_a_colour_and_reasons(c):
     c.stop("t2")
     c.wait_node("t2", "unreachable")
     said = health(c, 1)
-    equal((said["health"], [r["node"] for r in said["reasons"] if "node" in r]), ("red", ["t2"]), "health")
-    check(all("t2" in r["text"] for r in said["reasons"] if "node" not in r), f"of buckets: {said['reasons']}")
+    equal((said["health"], [r["node"] for r in said["reasons"] if "node" in r]), ("red", ["t2"]),
+          "health")
+    check(all("t2" in r["text"] for r in said["reasons"] if "node" not in r),
+          f"of buckets: {said['reasons']}")
     c.start("t2")
     targets_are_back(c)
     wait_for(lambda: health(c, 0)["health"] == "green", "green again")

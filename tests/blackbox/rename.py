@@ -206,8 +206,8 @@ def test_a_bucket_with_a_job_keeps_its_name(c):
     for target in c.targets():
         restart(c, target, "--arg=--faults=disk.rename=delay:50")
     c.create("copies")
-    job_id = c.call("POST", "/v1/buckets/two", {"action": "copy", "value": {"to": "copies"}}).expect(
-        202).json()["id"]
+    job_id = c.call("POST", "/v1/buckets/two",
+                    {"action": "copy", "value": {"to": "copies"}}).expect(202).json()["id"]
     rename_bucket(c, "two", "x").expect(409, "job_state", job_id)
     rename_bucket(c, "copies", "x").expect(409, "job_state", job_id)
     c.call("DELETE", f"/v1/jobs/{job_id}").expect(202)

@@ -61,9 +61,11 @@ def race_renames(c, bucket, i):
     name = f"work-{i}"
     c.put(bucket, name, DATA)
     news = [f"claim-{i}-{who}" for who in "xy"]
-    replies = at_once(*(lambda new=new: rename(c, bucket, name, new, {"If-Match": "*"}) for new in news))
+    replies = at_once(*(lambda new=new: rename(c, bucket, name, new, {"If-Match": "*"})
+                        for new in news))
     statuses = [r.status for r in replies]
-    check(sorted(statuses) in ([204, 404], [204, 412]), f"{bucket}, round {i}: {statuses}, {replies}")
+    check(
+        sorted(statuses) in ([204, 404], [204, 412]), f"{bucket}, round {i}: {statuses}, {replies}")
     equal([exists(c, bucket, n) for n in [name, *news]], [False, *(s == 204 for s in statuses)],
           f"{bucket}, round {i}: which names there are")
     equal(c.get(bucket, news[statuses.index(204)]).expect(200).body, DATA, "bytes")
@@ -81,7 +83,8 @@ def race_delete(c, bucket, i):
     renamed, deleted = at_once(lambda: rename(c, bucket, name, new, {"If-Match": "*"}),
                                lambda: c.object("DELETE", bucket, name))
     statuses = (renamed.status, deleted.status)
-    check(statuses in ((204, 404), (404, 204), (412, 204)), f"{bucket}, round {i}: {statuses}, {renamed}, {deleted}")
+    check(statuses in ((204, 404), (404, 204), (412, 204)),
+          f"{bucket}, round {i}: {statuses}, {renamed}, {deleted}")
     equal([exists(c, bucket, n) for n in (name, new)], [False, renamed.status == 204],
           f"{bucket}, round {i}: which names there are after {statuses}")
 
@@ -100,7 +103,8 @@ def test_many_at_once(c):
         calls = [lambda new=new: rename(c, bucket, "prize", new) for new in news]
         replies = at_once(*calls, *[lambda: c.object("DELETE", bucket, "prize")] * 2)
         equal(sorted(r.status for r in replies), [204] + [404] * 9, f"{bucket}: answers")
-        equal([exists(c, bucket, n) for n in news], [r.status == 204 for r in replies[:8]], f"{bucket}: names")
+        equal([exists(c, bucket, n) for n in news], [r.status == 204 for r in replies[:8]],
+              f"{bucket}: names")
 
 
 def refused(ask):
@@ -129,13 +133,16 @@ def test_a_lost_answer(c):
     for bucket in KINDS:
         for node in ("p1", c.owner(bucket, "sent")):
             c.put(bucket, "sent", DATA)
-            head = (f"POST /v1/objects/{bucket}/sent?{'redirect=never' if node == 'p1' else ''} HTTP/1.1\r\n"
-                    f"Host: localhost\r\nX-Request-Id: lost-{bucket}-{node}\r\nContent-Length: {len(body)}\r\n\r\n")
+            head = (
+                f"POST /v1/objects/{bucket}/sent?{'redirect=never' if node == 'p1' else ''} HTTP/1.1\r\n"
+                f"Host: localhost\r\nX-Request-Id: lost-{bucket}-{node}\r\nContent-Length: {len(body)}\r\n\r\n"
+            )
             with socket.create_connection(c.address(node)) as s:
                 s.sendall(head.encode() + body)
             wait_for(lambda: not exists(c, bucket, "sent"), "the rename is carried out")
             headers = {"X-Request-Id": f"lost-{bucket}-{node}"}
-            wait_for(lambda: rename(c, bucket, "sent", "arrived", headers).status == 204, "the same answer")
+            wait_for(lambda: rename(c, bucket, "sent", "arrived", headers).status == 204,
+                     "the same answer")
             equal(c.get(bucket, "arrived").expect(200).body, DATA, "bytes")
 
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at a
-rate of a byte a second each target has one object brought, and goes on when the rate is raised.  One
+"""A repair goes by danger and by a rate: what is left once only comes first, whatever its name; at
+a
+rate of a byte a second each target has one object brought, and goes on when the rate is raised.
+One
 that nobody can bring holds up no other.  However long the names are, they are asked about."""
 
 import os
@@ -54,7 +56,9 @@ def test_names_that_grow_in_json(c):
     wait_repaired(c)
     state = c.get_json("/v1/cluster?what=state")
     number = next(b["id"] for b in state["bmd"]["buckets"] if b["name"] == "long")
-    url = c.get_json("/v1/daemon", "t3")["data_url"] + f"/v1/list/{number}?dfcv={state['term']}.{state['version']}"
+    url = c.get_json(
+        "/v1/daemon",
+        "t3")["data_url"] + f"/v1/list/{number}?dfcv={state['term']}.{state['version']}"
     there = c.member.request("GET", url).expect(200).json()["entries"]
     equal([e["name"] for e in there], names, "names at t3")
     c.destroy("long")

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""A repair goes on where it was: after kill -9 of the primary in the same job, after kill -9 of a target, and its
-return, in the next one; what was written while the target was away is compared again.  And it gets through while a
+"""A repair goes on where it was: after kill -9 of the primary in the same job, after kill -9 of a
+target, and its
+return, in the next one; what was written while the target was away is compared again.  And it gets
+through while a
 target's mountpaths are not settled."""
 
 import glob
@@ -42,7 +44,8 @@ def come_back_empty(c, target):
     c.wait_node(target, "active")
 
 
-# --- where it is -----------------------------------------------------------------------------------
+# --- where it is
+# -----------------------------------------------------------------------------------
 
 
 def names_at(c, bucket, target):
@@ -78,7 +81,8 @@ def stick(c, small, large):
 
     def through_the_small_ones():
         job = repairs(c)[-1]["id"] if repairs(c) else None
-        return job not in before and all(has_passed(c, job, t, bucket_id, max(there[t])) for t in there) and job
+        return job not in before and all(
+            has_passed(c, job, t, bucket_id, max(there[t])) for t in there) and job
 
     job = wait_for(through_the_small_ones, "the small ones", PATIENCE)
     setting(c, "repair_delay", "1h")  # none begins while one is away
@@ -88,7 +92,8 @@ def stick(c, small, large):
 def next_repair(c, job):
     """Lets the one after this begin, and end."""
     setting(c, "repair_delay", "0s")
-    found = wait_for(lambda: repairs(c)[-1]["id"] != job and repairs(c)[-1], "the next repair", PATIENCE)
+    found = wait_for(lambda: repairs(c)[-1]["id"] != job and repairs(c)[-1], "the next repair",
+                     PATIENCE)
     setting(c, "repair_rate", 0)
     return c.wait_job(found["id"], "finished", seconds=PATIENCE)["progress"]["names"]
 
@@ -107,12 +112,15 @@ def test_what_was_done_is_not_done_again(c):
     are_whole(c, "s", NAMES)
     are_whole(c, "l", FEW, LARGE)
     for bucket in ("s", "l"):
-        c.destroy(bucket)  # a repair goes by the buckets' ids, and the next one is to come to the next small one
+        c.destroy(
+            bucket
+        )  # a repair goes by the buckets' ids, and the next one is to come to the next small one
 
 
 def test_what_was_written_without_a_target_is_compared(c):
     job, compared = stick(c, "s2", "l2")
-    both = set(names_at(c, "s2", "t1")) & set(names_at(c, "s2", "t2"))  # whom t3, which lags, is no owner of
+    both = set(names_at(c, "s2", "t1")) & set(names_at(c, "s2",
+                                                       "t2"))  # whom t3, which lags, is no owner of
     half = len(both) // 2
     changed, gone = sorted(both)[:half], sorted(both)[half:]
     c.kill("t2")
@@ -135,7 +143,8 @@ def test_what_was_written_without_a_target_is_compared(c):
         c.destroy(bucket)
 
 
-# --- beside a resilver -----------------------------------------------------------------------------
+# --- beside a resilver
+# -----------------------------------------------------------------------------
 
 
 def leave_unsettled(c, target):
@@ -144,9 +153,10 @@ def leave_unsettled(c, target):
     c.start(target, "--arg=--faults=resilver.rename=delay:300")
     c.wait_node(target, "active")
     value = {"path": os.path.join(c.node_dir(target), "mp3")}
-    c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": value}, node=target).expect(200)
-    job = wait_for(lambda: c.get_json("/v1/jobs?kind=resilver&state=running")["jobs"], "the resilver",
-                   PATIENCE)[0]["id"]
+    c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": value},
+           node=target).expect(200)
+    job = wait_for(lambda: c.get_json("/v1/jobs?kind=resilver&state=running")["jobs"],
+                   "the resilver", PATIENCE)[0]["id"]
     c.call("DELETE", f"/v1/jobs/{job}").expect(202)
     c.wait_job(job, "aborted", seconds=PATIENCE)
     equal(c.get_json("/v1/daemon?what=mountpaths", node=target)["settled"], False, "settled")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A target loses all its disks in the midst of the repair that follows their first loss.  It looks then as it did when
+"""A target loses all its disks in the midst of the repair that follows their first loss.  It looks
+then as it did when
 others were compared with it, but for the ids of its disks: nothing of that may count."""
 
 from copies import wait_repaired

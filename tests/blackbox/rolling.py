@@ -1,8 +1,12 @@
 #!/usr/bin/env python3
-"""Targets are restarted one after the other, under load, in buckets with two copies and with three: no read
-fails, and no write; with three, a write that the stopping target itself has begun to commit may be in doubt,
-and is repeated.  Clients follow redirects, also those that they were given a second ago, or have a proxy
-stream.  A gateway is restarted, too, under clients that repeat nothing but a refused connection.  DFC_ROUNDS (1) says how often each target is restarted."""
+"""Targets are restarted one after the other, under load, in buckets with two copies and with three:
+no read
+fails, and no write; with three, a write that the stopping target itself has begun to commit may be
+in doubt,
+and is repeated.  Clients follow redirects, also those that they were given a second ago, or have a
+proxy
+stream.  A gateway is restarted, too, under clients that repeat nothing but a refused connection.
+DFC_ROUNDS (1) says how often each target is restarted."""
 
 import hashlib
 import os
@@ -97,12 +101,14 @@ class Client(threading.Thread):
             self.there[name] = body
         elif kind < 0.55 and name in self.there:
             reply = self.ask("DELETE", name)
-            check(reply.status == 204 or (self.repeated and reply.status == 404), f"DELETE {name}: {reply!r}")
+            check(reply.status == 204 or (self.repeated and reply.status == 404),
+                  f"DELETE {name}: {reply!r}")
             del self.there[name]
         else:
             reply = self.ask("GET", name)
             equal(reply.status, 200 if name in self.there else 404, f"GET {name}: {reply!r}")
-            check(name not in self.there or reply.body == self.there[name], f"GET {name}: not the last")
+            check(name not in self.there or reply.body == self.there[name],
+                  f"GET {name}: not the last")
 
     def run(self):
         turn = 0
@@ -162,7 +168,8 @@ def roll(c, bucket, clients, restarts):
 
 
 def roll_targets(c, bucket):
-    return roll(c, bucket, [Client(c, bucket, i) for i in range(CLIENTS)], [(t, is_synced) for t in c.targets()])
+    return roll(c, bucket, [Client(c, bucket, i) for i in range(CLIENTS)],
+                [(t, is_synced) for t in c.targets()])
 
 
 def test_copies(c):
@@ -175,7 +182,8 @@ def test_copies(c):
 def test_three_copies(c):
     c.create("three", copies=3)
     doubts = roll_targets(c, "three")
-    check(doubts <= ROUNDS * len(c.targets()), f"{doubts} writes in doubt: more than one for each stop")
+    check(doubts <= ROUNDS * len(c.targets()),
+          f"{doubts} writes in doubt: more than one for each stop")
 
 
 def test_slices(c):
@@ -185,7 +193,8 @@ def test_slices(c):
 
 
 def is_active(c, node):
-    return next(n["state"] for n in c.get_json("/v1/cluster")["nodes"] if n["id"] == node) == "active"
+    return next(n["state"] for n in c.get_json("/v1/cluster")["nodes"]
+                if n["id"] == node) == "active"
 
 
 def test_a_gateway(c):

@@ -1,12 +1,17 @@
-"""One object of a bucket with several copies, whose owners are known beforehand: what each of a row of
-events does to it is told step by step, and what clients saw is judged at the end (reference/linear.py).
+"""One object of a bucket with several copies, whose owners are known beforehand: what each of a row
+of
+events does to it is told step by step, and what clients saw is judged at the end
+(reference/linear.py).
 
     s = Scene(c, "lease", copies=2)     # owned by t1 (which acts), t2, and with more copies t3, …
     s.put("one"); s.kill("t1"); s.get()
-    s.end()                             # everybody comes back, the object is read, and all is judged
+    s.end()                             # everybody comes back, the object is read, and all is
+    judged
 
-Nothing here asserts who is quicker: a machine that stands still for a while makes other things happen, and
-what clients see is right all the same.  So a scene that goes well shows little by itself: copies_mutants.py
+Nothing here asserts who is quicker: a machine that stands still for a while makes other things
+happen, and
+what clients see is right all the same.  So a scene that goes well shows little by itself:
+copies_mutants.py
 shows what each of them finds."""
 
 import concurrent.futures
@@ -25,7 +30,8 @@ from wires import WiredCluster
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "reference"))
 import hrwref  # noqa: E402
-from linear import ANY, MATCH, NEVER, check as judge, delete, missing, put, read, refused  # noqa: E402
+from linear import (  # noqa: E402
+    ANY, MATCH, NEVER, check as judge, delete, missing, put, read, refused)
 
 CUT = (OSError, http.client.HTTPException)
 # Codes of errors that are said before anything is done.
@@ -39,7 +45,10 @@ HASTE = {"proxy": ["keepalive-timeout=1500ms", "keepalive-interval=100ms"],
 
 def make(**shape):
     """A cluster in which little time passes until somebody is given up."""
-    args = [f"--{role}-arg=--{arg}" for role in ("proxy", "target") for arg in HASTE[role] + HASTE["node"]]
+    args = [
+        f"--{role}-arg=--{arg}" for role in ("proxy", "target")
+        for arg in HASTE[role] + HASTE["node"]
+    ]
     return WiredCluster(args=args, **shape)
 
 
@@ -70,7 +79,8 @@ class Scene:
 
     def names(self, *owners):
         """Two that these own first."""
-        return list(itertools.islice(names_owned_by(self.id, list(owners), sorted(self.c.targets())), 2))
+        return list(
+            itertools.islice(names_owned_by(self.id, list(owners), sorted(self.c.targets())), 2))
 
     # --- what clients do ---
 
@@ -84,7 +94,8 @@ class Scene:
         """(reply or None, when it began, when it was known)."""
         begin = self.now()
         try:
-            reply = self.c.http.request(method, self.url(node), body, headers, timeout=REQUEST_SECONDS)
+            reply = self.c.http.request(method, self.url(node), body, headers,
+                                        timeout=REQUEST_SECONDS)
         except CUT:
             return None, begin, NEVER
         return reply, begin, self.now()
@@ -118,7 +129,8 @@ class Scene:
         done = reply is not None and reply.status in (200, 204)
         if reply is not None and reply.status == 412:
             operation = refused(operation.need, operation.begin, end)
-        elif reply is not None and reply.status == 404 and reply.json()["code"] == "object_not_found":
+        elif reply is not None and reply.status == 404 and reply.json(
+        )["code"] == "object_not_found":
             operation = missing(operation.begin, end)
         elif reply is not None and not done and reply.json()["code"] in REFUSED:
             return False
@@ -133,8 +145,8 @@ class Scene:
     def try_put(self, value, node="p1", over=None):
         """over: only if that is what is there."""
         headers = {} if over is None else {"If-Match": self.etags[over]}
-        return self.write("PUT", node, put(value, 0, need=ANY if over is None else MATCH(over)), value.encode(),
-                          headers)
+        return self.write("PUT", node, put(value, 0, need=ANY if over is None else MATCH(over)),
+                          value.encode(), headers)
 
     def put(self, value, node="p1"):
         """Until one is done; the value that is."""
@@ -176,8 +188,11 @@ class Scene:
         """Until the bytes of the last write in the background are there (or it is over)."""
         def staged():
             top = self.c.node_dir(target)
-            dirs = [os.path.join(top, m, ".dfc", "tmp") for m in os.listdir(top) if m.startswith("mp")]
-            return any(os.listdir(d) for d in dirs if os.path.isdir(d)) or self.background[-1].done()
+            dirs = [
+                os.path.join(top, m, ".dfc", "tmp") for m in os.listdir(top) if m.startswith("mp")
+            ]
+            return any(os.listdir(d)
+                       for d in dirs if os.path.isdir(d)) or self.background[-1].done()
 
         wait_for(staged, f"a write at {target}")
 
@@ -240,16 +255,19 @@ class Scene:
         self.back(target, "--arg=--mountpath-lost-ok=true")
 
     def act(self, action, target, **value):
-        self.c.call("PUT", "/v1/cluster", {"action": action, "name": target, "value": value}).expect(200)
+        self.c.call("PUT", "/v1/cluster",
+                    {"action": action, "name": target, "value": value}).expect(200)
 
     def let_tombstones_go(self, target):
         """They are as old as targets keep them (make()): until it has none, or for so long."""
         with contextlib.suppress(Failed):
-            wait_for(lambda: self.held(target) is None, "the end of a tombstone", 3 * TOMBSTONE_SECONDS)
+            wait_for(lambda: self.held(target) is None, "the end of a tombstone",
+                     3 * TOMBSTONE_SECONDS)
 
     def held(self, target):
         """The version that it has."""
-        there = next(n for n in self.c.get_json("/v1/cluster?what=smap")["nodes"] if n["id"] == target)
+        there = next(n for n in self.c.get_json("/v1/cluster?what=smap")["nodes"]
+                     if n["id"] == target)
         url = f"{there['data_url']}/v1/held/{self.id}/{escape(self.name)}?dfcv=0.0"
         return self.c.member.request("GET", url).expect(200).json().get("version")
 
@@ -263,13 +281,15 @@ class Scene:
             if self.c.pid(target) is None:
                 self.c.start(target)
         self.repairs(True)
-        wait_for(lambda: self.is_whole(self.c.get_json("/v1/cluster?what=smap")), "a whole cluster", 120)
+        wait_for(lambda: self.is_whole(self.c.get_json("/v1/cluster?what=smap")), "a whole cluster",
+                 120)
 
     def is_whole(self, smap):
         for n in smap["nodes"]:
             if n["state"] == "maintenance":
                 self.c.call("PUT", "/v1/cluster", {"action": "stopmaintenance", "name": n["id"]})
-        return not smap.get("earlier") and all(n["state"] == "active" and not n.get("lag") for n in smap["nodes"])
+        return not smap.get("earlier") and all(n["state"] == "active" and not n.get("lag")
+                                               for n in smap["nodes"])
 
     def end(self):
         for done in self.background:

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The scrub: a flipped byte, a truncated file, a deleted file, a swapped pair of files on the disk are found by
-name, moved aside, and never served; it goes on after a restart; it begins by itself; it lets others be."""
+"""The scrub: a flipped byte, a truncated file, a deleted file, a swapped pair of files on the disk
+are found by
+name, moved aside, and never served; it goes on after a restart; it begins by itself; it lets others
+be."""
 
 import ctypes
 import json
@@ -29,7 +31,8 @@ def file_of(c, name):
 def exchange(a, b):
     libc = ctypes.CDLL(None, use_errno=True)
     at_cwd, exchanging = -100, 2
-    equal(libc.renameat2(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchanging), 0, "renameat2")
+    equal(libc.renameat2(at_cwd, os.fsencode(a), at_cwd, os.fsencode(b), exchanging), 0,
+          "renameat2")
 
 
 def quarantine(c):

@@ -8,14 +8,16 @@ import threading
 
 from lib import equal, in_parallel, main, wait_for
 
-SIZES = [1, 4096, 32768, 32769, 300_000, 5_000_000]  # read with the headers, sent from the file, in pieces
+SIZES = [1, 4096, 32768, 32769, 300_000,
+         5_000_000]  # read with the headers, sent from the file, in pieces
 WAITING = 20  # more than there are HTTP threads, and readers of one disk
 SLOW, FAST = "mp1", "mp2"
 RANDOM = random.Random(4711)
 
 
 def contents():
-    """{(bucket, name): bytes}, some of each size, in a bucket that is verified and in one that is not."""
+    """{(bucket, name): bytes}, some of each size, in a bucket that is verified and in one that is
+    not."""
     return {(bucket, f"object-{i:04d}-of-{bucket}"): RANDOM.randbytes(SIZES[i % len(SIZES)])
             for bucket in ("plain", "checked") for i in range(48)}
 
@@ -48,7 +50,8 @@ def test_objects_on_both_disks(c):
     c.create("checked", verify_on_read=True)
     in_parallel(lambda key: c.put(*key, OBJECTS[key]), OBJECTS)
     for mountpath in (SLOW, FAST):
-        equal({len(OBJECTS[k]) for k in lies_on(c, mountpath)}, set(SIZES), f"sizes of what lies on {mountpath}")
+        equal({len(OBJECTS[k])
+               for k in lies_on(c, mountpath)}, set(SIZES), f"sizes of what lies on {mountpath}")
 
 
 def hang(c, faults):
@@ -71,7 +74,8 @@ def hang(c, faults):
 
     def all_are_there():
         metrics = c.call("GET", "/metrics", node="t1").expect(200).body.decode()
-        return int(re.search(r'http_connections\{listener="public"\} ([0-9]+)', metrics).group(1)) > WAITING
+        return int(re.search(r'http_connections\{listener="public"\} ([0-9]+)',
+                             metrics).group(1)) > WAITING
 
     wait_for(all_are_there, "as many connections")
     for _ in range(3):
@@ -109,7 +113,8 @@ def test_nothing_is_in_memory(c):
 def test_a_disk_that_fails(c):
     restart(c, f"disk.cold[/{SLOW}]=EAGAIN,disk.read[/{SLOW}]=EIO")
     for key in lies_on(c, SLOW):
-        if key[0] == "plain" or len(OBJECTS[key]) <= 262144:  # a checked stream begins before it is read
+        if key[0] == "plain" or len(
+                OBJECTS[key]) <= 262144:  # a checked stream begins before it is read
             c.get(*key).expect(500, "io_error")
     for key in lies_on(c, FAST):
         read(c, key)

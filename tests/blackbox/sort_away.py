@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Sorts over buckets with copies that lose targets for good: they go on without them, come to the same bytes, do
+"""Sorts over buckets with copies that lose targets for good: they go on without them, come to the
+same bytes, do
 about the lost share again, and leave nothing, on those that come back neither.
 
-DFC_COPIES (2): copies of the buckets; DFC_LOST (1): how many of the targets (--targets) die; DFC_POINTS
-(sort.extract sort.finish): where, out of sort.extract, sort.merge, sort.plan, sort.create, sort.finish, commit."""
+DFC_COPIES (2): copies of the buckets; DFC_LOST (1): how many of the targets (--targets) die;
+DFC_POINTS
+(sort.extract sort.finish): where, out of sort.extract, sort.merge, sort.plan, sort.create,
+sort.finish, commit."""
 
 import os
 import time
@@ -42,9 +45,12 @@ def test_what_it_comes_to(c):
 
 
 def empty(c):
-    """Deleted, so that the next outputs take the places of tombstones: who is left out has those under its own, and
+    """Deleted, so that the next outputs take the places of tombstones: who is left out has those
+    under its own, and
     must not bury with them what the others have committed."""
-    equal(run_job(c, "out", "delete", {"prefix": NAME})[2:], (0, 0), "outputs that could not be deleted")
+    equal(
+        run_job(c, "out", "delete", {"prefix": NAME})[2:], (0, 0),
+        "outputs that could not be deleted")
     equal(c.names("out"), [], "outputs that are left")
 
 
@@ -63,7 +69,8 @@ def arm(c, point, lost):
 def die(c, point, job_id, lost):
     """Who dies first takes the others along.  True when that was before the job was through."""
     def reached():
-        return len(alive(c, lost)) < len(lost) if point != "commit" else c.names("out", partial="true")
+        return len(alive(c, lost)) < len(lost) if point != "commit" else c.names(
+            "out", partial="true")
 
     wait_for(lambda: reached() or c.job(job_id)["state"] == "finished", f"{point} is reached", LONG)
     if not reached():
@@ -100,7 +107,8 @@ def lose(c, point):
     if died:
         job = c.wait_job(job_id, seconds=LONG)
         equal(job["state"], "finished", f"state; {job['errors']}")
-        gone = [] if point == "commit" else lost  # then they have a part, and make it seen when they are back
+        # then they have a part, and make it seen when they are back
+        gone = [] if point == "commit" else lost
         equal(sorted(job["without"]), gone, "targets that it went on without")
         equal(contents(c, "out", NAME), c.wanted, "output without them")
         print(f"        {point}: {cost(job, len(c.wanted), LOST, len(c.targets()))}, "
@@ -138,8 +146,10 @@ def test_it_begins_without_them(c):
 
 
 def test_who_comes_back_meanwhile_is_left_out(c):
-    """It is repaired before the job is through, and then lacks what it owns of the output: it does not act before
-    it has been repaired again, which may be while the others have not taken the job's mark off all they have."""
+    """It is repaired before the job is through, and then lacks what it owns of the output: it does
+    not act before
+    it has been repaired again, which may be while the others have not taken the job's mark off all
+    they have."""
     lost = lost_of(c)
     with_faults(c, "sort.create=delay:2000,disk.xattr=delay:1000")
     arm(c, "sort.create", lost)

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The cluster changes under a sort, in each phase: a target comes, a mountpath goes, comes back, is new.  The
-job finishes with the same bytes, or fails with its reason and leaves nothing; the next one is whole."""
+"""The cluster changes under a sort, in each phase: a target comes, a mountpath goes, comes back, is
+new.  The
+job finishes with the same bytes, or fails with its reason and leaves nothing; the next one is
+whole."""
 
 import functools
 import hashlib
@@ -116,7 +118,8 @@ def test_a_mountpath_comes(c):
 
 
 def test_old_pins_are_not_read(c):
-    """A target that dies before it has a list of what it has pinned pins everything anew; what an earlier pin of
+    """A target that dies before it has a list of what it has pinned pins everything anew; what an
+    earlier pin of
     that name is on another mountpath (the object has moved since) is of no interest."""
     wanted = reference(c)
     c.stop("t2")

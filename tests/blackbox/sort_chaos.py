@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Sorts under trouble that a seed chooses: crashes at any point where a disk, an index or a stream is
-touched, nodes killed and frozen, jobs aborted, outputs written or their bucket destroyed by others, at
-any time.  Whatever happens, the job ends when all are back; then its output is whole or not there, was
+"""Sorts under trouble that a seed chooses: crashes at any point where a disk, an index or a stream
+is
+touched, nodes killed and frozen, jobs aborted, outputs written or their bucket destroyed by others,
+at
+any time.  Whatever happens, the job ends when all are back; then its output is whole or not there,
+was
 never seen unless it is there, and nothing is left; and what others were told is written is there.
 
 DFC_SEEDS names the seeds: "1-6" (default), "17", "1-500".  A failure prints its seed."""
@@ -141,7 +144,8 @@ def error_at_a_point(c, rng, bucket):
 def slow_down(c, rng):
     """So that what comes at a random time meets all phases."""
     for target in c.targets():
-        point = rng.choice(("sort.extract", "sort.create", "sort.finish", "sort.merge", "disk.sync"))
+        point = rng.choice(
+            ("sort.extract", "sort.create", "sort.finish", "sort.merge", "disk.sync"))
         restart(c, target, f"--arg=--faults={point}=delay:{rng.choice((30, 100, 300))}")
 
 

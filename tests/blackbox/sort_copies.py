@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sorts over buckets with several copies: the same bytes as with one; every output on all its owners at
+"""Sorts over buckets with several copies: the same bytes as with one; every output on all its
+owners at
 the commit, and seen by nobody before; nothing left anywhere after an abort; targets that die in any
 phase and come back.
 
@@ -135,10 +136,12 @@ def bring_back(c, job_id):
 
 
 def cost(job, outputs, lost, targets):
-    """What was done twice, as shares of all there was to do, beside the share of targets that died."""
+    """What was done twice, as shares of all there was to do, beside the share of targets that
+    died."""
     redone = job["redone"]
-    return (f"{redone['inputs'] / SHARDS:.2f} of the inputs, {redone['shards'] / outputs:.2f} of the outputs, "
-            f"{lost / targets:.2f} of the targets, {redone['attempts']} attempts more")
+    return (
+        f"{redone['inputs'] / SHARDS:.2f} of the inputs, {redone['shards'] / outputs:.2f} of the outputs, "
+        f"{lost / targets:.2f} of the targets, {redone['attempts']} attempts more")
 
 
 def test_the_primary_dies(c):
@@ -163,7 +166,8 @@ def test_targets_that_die_and_come_back(c):
         repaired(c)
         c.ended_by_test.update(lost)
         job = bring_back(c, c.sort(spec_of("killed")))
-        print(f"        {point}: {cost(job, len(c.wanted), len(lost), len(c.targets()))}", flush=True)
+        print(f"        {point}: {cost(job, len(c.wanted), len(lost), len(c.targets()))}",
+              flush=True)
         whole(c, "killed", job, c.wanted)
         for target in lost:
             restart(c, target)  # it may not have passed the point

@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
-"""Sorts over buckets whose large objects are in slices (ec/README.md): the same bytes as of whole objects, out of such
-a bucket and into one, also where a target is lost for good; outputs are in slices, and read with any of them missing;
-slices of outputs that nobody sees yet stay, or are made anew where a disk loses them, and those of an abort go; who
+"""Sorts over buckets whose large objects are in slices (ec/README.md): the same bytes as of whole
+objects, out of such
+a bucket and into one, also where a target is lost for good; outputs are in slices, and read with
+any of them missing;
+slices of outputs that nobody sees yet stay, or are made anew where a disk loses them, and those of
+an abort go; who
 restarts reads no input again.
 
 DFC_SHAPE (2+1): data and parity, and thereby the number of targets (ec.py)."""
@@ -27,8 +30,10 @@ SHUFFLED = {"algorithm": {"kind": "shuffle", "seed": "7"}}
 
 
 def spec_of(name, source="in", to="out", **more):
-    return {"input_bck": {"name": source}, "output_bck": {"name": to}, "input_format": {"prefix": "s"},
-            "output_format": name + "-%04d", "output_shard_size": "40KiB", **more}
+    return {
+        "input_bck": {"name": source}, "output_bck": {"name": to}, "input_format": {"prefix": "s"},
+        "output_format": name + "-%04d", "output_shard_size": "40KiB", **more
+    }
 
 
 def small_tar():
@@ -68,7 +73,8 @@ def shown(c, name, bucket="out"):
 
 def in_slices(c, name):
     document = shown(c, name)
-    equal((document["ec"]["data"], document["ec"]["parity"]), (DATA, PARITY), f"the shape of {name}")
+    equal((document["ec"]["data"], document["ec"]["parity"]), (DATA, PARITY),
+          f"the shape of {name}")
     equal(document["slices_missing"], [], f"missing slices of {name}")
 
 
@@ -101,15 +107,20 @@ def stored_as_slices(c):
     """(k + m) / k of the bytes, and no file with a whole one."""
     sizes = [e["size"] for page in c.pages("out") for e in page["entries"] if e["size"] > MIN_SIZE]
     number = c.get_json("/v1/buckets/out")["id"] | 1 << 62
-    stored = sum(os.path.getsize(p) for t in c.targets() for p in slice_files(c, t) if f"/obj/{number}/" in p)
+    stored = sum(
+        os.path.getsize(p) for t in c.targets() for p in slice_files(c, t)
+        if f"/obj/{number}/" in p)
     least = sum(sizes) * SLICES / DATA
-    check(least <= stored <= 1.01 * least + 200 * SLICES * len(sizes), f"bytes of slices: {stored} of {sum(sizes)}")
-    equal([p for p in copies_on_disk(c, "out") if os.path.getsize(p) > MIN_SIZE], [], "whole copies")
+    check(least <= stored <= 1.01 * least + 200 * SLICES * len(sizes),
+          f"bytes of slices: {stored} of {sum(sizes)}")
+    equal([p for p in copies_on_disk(c, "out") if os.path.getsize(p) > MIN_SIZE], [],
+          "whole copies")
 
 
 def test_outputs_are_sorted_once_more(c):
     """Out of the bucket into it."""
-    job = c.wait_job(c.sort(spec_of("twice", "plain", "plain", input_format={"prefix": "works-"}, **SHUFFLED)))
+    job = c.wait_job(
+        c.sort(spec_of("twice", "plain", "plain", input_format={"prefix": "works-"}, **SHUFFLED)))
     equal(job["state"], "finished", f"state of whole objects; {job['errors']}")
     finished(c, spec_of("twice", "out", "out", input_format={"prefix": "works-"}, **SHUFFLED))
     wanted = contents(c, "plain", "twice")
@@ -142,7 +153,8 @@ def test_indexes_beside_them(c):
     """Outputs as the shards are: those above the limit are in slices, too."""
     of = {"input_format": {"template": "s{00..11}.tar"}, "dali_indexes": True}
     for to, bucket in (("plain", "plain"), ("out", "out")):
-        job = c.wait_job(c.sort(spec_of("index", "whole", to, wids_index="index.json", **of)), seconds=LONG)
+        job = c.wait_job(c.sort(spec_of("index", "whole", to, wids_index="index.json", **of)),
+                         seconds=LONG)
         equal(job["state"], "finished", f"state into {bucket}; {job['errors']}")
     names = c.names("out")
     check("index.json" in names and any(n.endswith(".idx") for n in names), "indexes")
@@ -217,14 +229,16 @@ def test_a_target_is_killed_over_its_slices(c):
     c.ended_by_test.add("t3")
     repaired(c)
     job_id = c.sort(spec_of("killed"))
-    wait_for(lambda: c.pid("t3") is None, "t3 dies with the slices of its second output stored", LONG)
+    wait_for(lambda: c.pid("t3") is None, "t3 dies with the slices of its second output stored",
+             LONG)
     c.start("t3")
     job = c.wait_job(job_id, seconds=LONG)
     equal(job["state"], "finished", f"state; {job['errors']}")
     equal(contents(c, "out", "killed"), c.wanted, "the output")
     check(slices_of_bucket(c, "out") > SLICES * len(sliced(c)), "slices that t3 has left")
     restart_all(c, "--slices-grace=1s", "--slices-sweep-interval=500ms")
-    wait_for(lambda: slices_of_bucket(c, "out") == SLICES * len(sliced(c)), "slices that nobody knows go", LONG)
+    wait_for(lambda: slices_of_bucket(c, "out") == SLICES * len(sliced(c)),
+             "slices that nobody knows go", LONG)
     restart_all(c)
     repaired(c)
     equal(contents(c, "out", "killed"), c.wanted, "the output, when they are gone")
@@ -267,7 +281,9 @@ def test_slices_of_what_is_hidden_stay(c):
              "the others have removed what nobody knows", LONG)
     outputs = len(hidden(c))
     check(outputs >= 3, "hidden outputs stay")
-    check(slices_of_bucket(c, "out") >= SLICES * (outputs - 1), "so do their slices (the last output may be whole)")
+    check(
+        slices_of_bucket(c, "out") >= SLICES * (outputs - 1),
+        "so do their slices (the last output may be whole)")
     for t in c.targets():
         c.kill(t)
         c.start(t)
@@ -311,7 +327,8 @@ def lose_slices(c, target, bucket="out"):
 
 
 def test_slices_of_what_is_hidden_are_lost(c):
-    """One target after the other loses its own, more than m in all, before anybody could see the outputs."""
+    """One target after the other loses its own, more than m in all, before anybody could see the
+    outputs."""
     restart(c, "t1", "--arg=--faults=sort.create=delay:600000")
     repaired(c)
     job_id = c.sort(spec_of("losses"))
@@ -324,7 +341,8 @@ def test_slices_of_what_is_hidden_are_lost(c):
     equal(job["state"], "finished", f"state; {job['errors']}")
     equal(contents(c, "out", "losses"), c.wanted, "the output")
     repaired(c)  # one that was slow to come back was left out
-    wait_for(lambda: not any(shown(c, name)["slices_missing"] for name in sliced(c)), "all slices", LONG)
+    wait_for(lambda: not any(shown(c, name)["slices_missing"] for name in sliced(c)), "all slices",
+             LONG)
     wait_for(lambda: not job_files(c), "the job's files are removed", LONG)
     empty(c)
 
@@ -339,7 +357,8 @@ def test_targets_die_over_the_commit(c):
     """All outputs are there, whenever that was."""
     repaired(c)
     job_id = c.sort(spec_of("commit"))
-    wait_for(lambda: c.names("out", partial="true") or c.job(job_id)["state"] in ENDED, "outputs are seen", LONG)
+    wait_for(lambda: c.names("out", partial="true") or c.job(job_id)["state"] in ENDED,
+             "outputs are seen", LONG)
     dead = random.sample(c.targets(), PARITY)
     for t in dead:
         c.kill(t)
@@ -398,7 +417,8 @@ def test_too_few_targets_for_slices(c):
     wait_for(lambda: len(copies_on_disk(c, "wide")) == 2 * len(c.wanted), "all copies", LONG)
     finished(c, spec_of("all", to="wide"))
     equal(contents(c, "wide", "all"), c.wanted, "the output, with all targets")
-    equal(slices_of_bucket(c, "wide"), TARGETS * len([n for n in sliced(c, "wide") if n.startswith("all-")]), "slices")
+    equal(slices_of_bucket(c, "wide"),
+          TARGETS * len([n for n in sliced(c, "wide") if n.startswith("all-")]), "slices")
     c.destroy("wide")
 
 

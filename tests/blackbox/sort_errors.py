@@ -35,7 +35,9 @@ def job_files(c):
         for mountpath in (d for d in os.listdir(c.node_dir(target)) if d.startswith("mp")):
             for sub in ("jobs", "tmp"):
                 at = os.path.join(c.node_dir(target), mountpath, ".dfc", sub)
-                found += [os.path.join(at, n) for n in (os.listdir(at) if os.path.isdir(at) else ())]
+                found += [
+                    os.path.join(at, n) for n in (os.listdir(at) if os.path.isdir(at) else ())
+                ]
     return found
 
 
@@ -98,9 +100,11 @@ def sort_local(directory, files, *args):
     for name, data in files.items():
         with open(os.path.join(directory, name), "wb") as f:
             f.write(data)
-    return subprocess.run([os.path.join(BUILD, "dfcctl"), "sort", "local", "--in", directory, "--out", os.path.join(directory, "out"),
-                           "--prefix", "x", "--output-format", "o-%d", "--shard-size", "1MiB", *args],
-                          capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run([
+        os.path.join(BUILD, "dfcctl"), "sort", "local", "--in", directory, "--out",
+        os.path.join(directory, "out"), "--prefix", "x", "--output-format", "o-%d", "--shard-size",
+        "1MiB", *args
+    ], capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_shards_without_a_byte(c):
@@ -109,23 +113,34 @@ def test_shards_without_a_byte(c):
     c.put("in", "none/b.tar", tar_of("a.txt"))
     job = c.wait_job(c.sort(spec_of(input_format={"prefix": "none/"}, output_format="none-%d")))
     equal(job["state"], "finished", f"state; {job['errors']}")
-    check(any("'none/a.tar' has no bytes" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
+    check(any("'none/a.tar' has no bytes" in w for w in job["warnings"]),
+          f"warnings: {job['warnings']}")
     shown = c.dfcctl("job", "show", job["id"])
     check("'none/a.tar' has no bytes" in shown.stdout, f"job show: {shown.stdout}")
     with tempfile.TemporaryDirectory() as directory:
         done = sort_local(directory, {"x1.tar": b"", "x2.tar": tar_of("a.txt")})
         equal(done.returncode, 0, f"sort local: {done.stderr}")
-        check("'x1.tar' has no bytes" in done.stdout + done.stderr, f"sort local: {done.stdout} {done.stderr}")
+        check("'x1.tar' has no bytes" in done.stdout + done.stderr,
+              f"sort local: {done.stdout} {done.stderr}")
     for i, extension in enumerate((".zip", ".tar.gz", ".tar.zst", ".tar.lz4")):
         c.put("in", f"cut{i}/a{extension}", b"")
-        changes = {"input_format": {"prefix": f"cut{i}/"}, "input_extension": extension, "output_extension": ".tar"}
-        must_fail(c, "shard_corrupt", f"'cut{i}/a{extension}' has no bytes: it was cut short", **changes)
-        job = c.wait_job(c.sort(spec_of(unreadable_shards="warn", output_format=f"cut{i}-%d", allow_empty=True, **changes)))
+        changes = {
+            "input_format": {"prefix": f"cut{i}/"}, "input_extension": extension,
+            "output_extension": ".tar"
+        }
+        must_fail(c, "shard_corrupt", f"'cut{i}/a{extension}' has no bytes: it was cut short",
+                  **changes)
+        job = c.wait_job(
+            c.sort(
+                spec_of(unreadable_shards="warn", output_format=f"cut{i}-%d", allow_empty=True,
+                        **changes)))
         equal(job["state"], "finished", f"state; {job['errors']}")
-        check(any("the shard is left out" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
+        check(any("the shard is left out" in w for w in job["warnings"]),
+              f"warnings: {job['warnings']}")
     with tempfile.TemporaryDirectory() as directory:
         done = sort_local(directory, {"x1.zip": b""}, "--input-extension", ".zip")
-        check(done.returncode != 0 and "'x1.zip' has no bytes" in done.stderr, f"sort local: {done}")
+        check(done.returncode != 0 and "'x1.zip' has no bytes" in done.stderr,
+              f"sort local: {done}")
 
 
 def test_duplicates(c):
@@ -258,8 +273,10 @@ def test_jobs_are_listed_and_forgotten(c):
 
 
 def test_several_at_once(c):
-    jobs = [c.sort(spec_of(output_format=f"par{i}-%04d", algorithm={"kind": "shuffle", "seed": "7"}))
-            for i in range(5)]
+    jobs = [
+        c.sort(spec_of(output_format=f"par{i}-%04d", algorithm={"kind": "shuffle", "seed": "7"}))
+        for i in range(5)
+    ]
     for job_id in jobs:
         job = c.wait_job(job_id)
         equal(job["state"], "finished", f"state; {job['errors']}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sorts that are aborted or fail in each phase leave nothing; one that loses a target, or the primary, in
+"""Sorts that are aborted or fail in each phase leave nothing; one that loses a target, or the
+primary, in
 any of them goes on when it is back, and makes what it would have made."""
 
 import hashlib
@@ -147,7 +148,8 @@ def test_one_of_three_redoes_its_own(c):
                for name in c.names("out", prefix="works-"))
     restart(c, "t2", f"--arg=--faults=sort.finish=kill@{max(mine, 1)}")
     c.ended_by_test.add("t2")
-    job_id = c.sort({**spec_of("redo"), "create_concurrency_max_limit": 1})  # 2 threads: it has 2 disks
+    job_id = c.sort({**spec_of("redo"), "create_concurrency_max_limit": 1
+                     })  # 2 threads: it has 2 disks
     wait_for(lambda: c.pid("t2") is None, "t2 dies over its last output")
     for target in ("t1", "t3"):
         wait_for(lambda: c.job(job_id)["targets"][target]["state"] == "failed"

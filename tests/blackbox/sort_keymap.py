@@ -14,7 +14,8 @@ from sort_errors import job_files
 SHARDS = 10
 NAMES = [f"{kind}_{i}" for i in range(SHARDS) for kind in ("cat", "dog", "car")]
 
-# As AIStore's documentation (docs/dsort.md, docs/cli/dsort.md) has them, but for the sizes of names.
+# As AIStore's documentation (docs/dsort.md, docs/cli/dsort.md) has them, but for the sizes of
+# names.
 SORT = {"extension": ".tar", "bck": {"name": "dsort-testing"}, "input_format": "shard-{0..9}",
         "output_format": "new-shard-{0000..1000}", "output_shard_size": "10KB",
         "description": "sort shards from 0 to 9", "algorithm": {"kind": "alphanumeric"},
@@ -120,7 +121,8 @@ def test_a_map_from_an_object(c):
 
 def test_a_map_by_http(c):
     """JSON, patterns, several shards for a format, several templates."""
-    text = json.dumps({"http-cat-{00..20}.tar": ["^cat_"], "http-rest-%03d.tar": ["^dog_\\d$", "car_.*"]})
+    text = json.dumps(
+        {"http-cat-{00..20}.tar": ["^cat_"], "http-rest-%03d.tar": ["^dog_\\d$", "car_.*"]})
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):  # pylint: disable=invalid-name
@@ -155,7 +157,8 @@ def test_policies(c):
     c.put("maps", "part.txt", b"cat_.* p-%d\nno separator here\n")
     spec = {"ekm_file": "dfc://maps/part.txt"}
     failed(c, "invalid_spec", "line 2", **spec)
-    failed(c, "key_missing", "(2 of the shard's 3 records)", **spec, config={"ekm_malformed_line": "ignore"})
+    failed(c, "key_missing", "(2 of the shard's 3 records)", **spec,
+           config={"ekm_malformed_line": "ignore"})
     job = finished(c, {**PACK, **spec, "ekm_malformed_line": "warn", "ekm_missing_key": "warn"})
     equal(list(records(c, "p-").values()), [[f"cat_{i}" for i in range(SHARDS)]], "records")
     check(any("line 2" in w for w in job["warnings"]), f"warnings: {job['warnings']}")
@@ -170,7 +173,8 @@ def test_refusals(c):
     c.put("maps", "small.json", json.dumps({"small-{0..1}": ["_"]}).encode())
     failed(c, "template_too_small", "small-", ekm_file="dfc://maps/small.json", ekm_keys="regex",
            output_shard_size="1KiB")
-    c.put("maps", "same.json", json.dumps({"same-%d": ["cat_.*"], "same-{0..9}": ["car.*", "dog.*"]}).encode())
+    c.put("maps", "same.json",
+          json.dumps({"same-%d": ["cat_.*"], "same-{0..9}": ["car.*", "dog.*"]}).encode())
     failed(c, "invalid_spec", "same-0.tar", ekm_file="dfc://maps/same.json")
     c.put("maps", "there.json", json.dumps({"shard-%d": ["_."]}).encode())
     failed(c, "object_exists", "shard-0.tar", ekm_file="dfc://maps/there.json", ekm_keys="regex")

@@ -90,7 +90,8 @@ def compare(c, seed, directory):
     if job["state"] == "finished":
         done = c.dfcctl("sort", "verify", job["id"])
         status = 0 if wanted else 1  # nothing could be compared
-        equal(done.returncode, status, f"status of 'sort verify': {done.stdout}{done.stderr}; the spec: {spec}")
+        equal(done.returncode, status,
+              f"status of 'sort verify': {done.stdout}{done.stderr}; the spec: {spec}")
     equal(c.names(source), sorted(shards + maps), "the input shards after the sort")
     c.destroy(source)
     c.destroy(result)

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Rows of AIStore's list for dSort (docs/project/checklist.md) that no other script shows: sorts of what sorts have made,
+"""Rows of AIStore's list for dSort (docs/project/checklist.md) that no other script shows: sorts of
+what sorts have made,
 little memory, missing shards that are compressed, an abort as of any job."""
 
 import io
@@ -25,8 +26,11 @@ def tar_of(names):
 
 
 def spec_of(output, **changes):
-    return {"input_bck": {"name": "in"}, "output_bck": {"name": "out"}, "input_format": {"prefix": "s-"},
-            "output_format": output + "-%03d", "output_shard_size": "4MiB", **changes}
+    return {
+        "input_bck": {"name": "in"}, "output_bck": {"name": "out"},
+        "input_format": {"prefix": "s-"}, "output_format": output + "-%03d",
+        "output_shard_size": "4MiB", **changes
+    }
 
 
 def finished(c, spec):
@@ -38,7 +42,8 @@ def finished(c, spec):
 
 def failed(c, code, spec):
     job = c.wait_job(c.sort(spec), seconds=300)
-    equal((job["state"], [e["code"] for e in job["errors"]][:1]), ("failed", [code]), f"{job['errors']}")
+    equal((job["state"], [e["code"] for e in job["errors"]][:1]), ("failed", [code]),
+          f"{job['errors']}")
     wait_for(lambda: not job_files(c), "the job's files are removed")
 
 
@@ -83,14 +88,19 @@ def test_a_chain_of_sorts(c):
     finished(c, {**spec_of("up", input_format={"prefix": "kept-"}, input_extension=".tar.gz",
                            output_extension=".tar"), "input_bck": {"name": "out"}})
     shards = [c.get("out", n).expect(200).body for n in c.names("out", prefix="plain-")]
-    equal([c.get("out", n).expect(200).body == shards[i]
-           for i, n in enumerate(c.names("out", prefix="up-"))], [True] * len(shards), "the same shards")
+    equal([
+        c.get("out", n).expect(200).body == shards[i]
+        for i, n in enumerate(c.names("out", prefix="up-"))
+    ], [True] * len(shards), "the same shards")
 
 
 def test_compressed_shards_that_are_missing(c):
     there = c.names("out", prefix="down-")
-    spec = {**spec_of("partly", input_format={"objnames": there + ["down-999.tar.lz4"]},
-                      input_extension=".tar.lz4", output_extension=".tar"), "input_bck": {"name": "out"}}
+    spec = {
+        **spec_of("partly", input_format={
+            "objnames": there + ["down-999.tar.lz4"]
+        }, input_extension=".tar.lz4", output_extension=".tar"), "input_bck": {"name": "out"}
+    }
     failed(c, "shard_missing", spec)
     job = finished(c, {**spec, "missing_shards": "warn"})
     check(any("down-999.tar.lz4" in w for w in job["warnings"]), f"warnings: {job['warnings']}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A sort keeps within the connections that targets take: threads that create shards read from all others at once, and
+"""A sort keeps within the connections that targets take: threads that create shards read from all
+others at once, and
 one connection too many is refused."""
 
 import io
@@ -33,7 +34,8 @@ def test_many_threads_with_few_connections(c):
                              "output_shard_size": "100KiB", "create_concurrency_max_limit": 64,
                              "algorithm": {"kind": "shuffle", "seed": "1"}}))
     equal(job["state"], "finished", f"state; {job['errors']}")
-    equal(sum(t["status"]["create"]["records"] for t in job["targets"].values()), SHARDS * RECORDS, "records")
+    equal(sum(t["status"]["create"]["records"] for t in job["targets"].values()), SHARDS * RECORDS,
+          "records")
     equal(job["redone"]["attempts"], 0, "attempts")
 
 

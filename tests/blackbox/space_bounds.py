@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""space_out and space_reserve hold, whatever is written and whoever says how much it will be: bodies and
-answers of backends without a length, work files of sorts.  And a client that announces bytes, or sends a
+"""space_out and space_reserve hold, whatever is written and whoever says how much it will be:
+bodies and
+answers of backends without a length, work files of sorts.  And a client that announces bytes, or
+sends a
 byte now and then, holds next to nothing.
 
 On a small ext4 on a loop device."""
@@ -63,7 +65,8 @@ class Lowest:
 
 
 def check_floor(c, lowest):
-    check(lowest >= floor(c) - SLACK, f"{lowest >> 20} MiB were left, space_out leaves {floor(c) >> 20}")
+    check(lowest >= floor(c) - SLACK,
+          f"{lowest >> 20} MiB were left, space_out leaves {floor(c) >> 20}")
 
 
 @contextlib.contextmanager
@@ -100,8 +103,9 @@ class Upload:
         self.chunked = length is None
         self.socket = socket.create_connection((parts.hostname, parts.port), timeout=60)
         framing = "Transfer-Encoding: chunked" if self.chunked else f"Content-Length: {length}"
-        self.socket.sendall(f"PUT {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n{framing}\r\n\r\n"
-                            .encode())
+        self.socket.sendall(
+            f"PUT {parts.path}?{parts.query} HTTP/1.1\r\nHost: {parts.netloc}\r\n{framing}\r\n\r\n".
+            encode())
 
     def send(self, data):
         """False: the server has answered, or takes no more."""
@@ -132,7 +136,8 @@ def refused_in_the_middle(c, upload, most):
         sent += len(PIECE)
     status, text = upload.reply()
     upload.close()
-    equal((status, "delete objects, or add a mountpath" in text), (507, True), f"after {sent >> 20} MiB: {text}")
+    equal((status, "delete objects, or add a mountpath" in text), (507, True),
+          f"after {sent >> 20} MiB: {text}")
     wait_for(lambda: not unfinished(c), "what was cut is gone")
 
 
@@ -149,8 +154,10 @@ def test_a_body_of_unknown_length_ends_at_space_out(c):
 
 def test_many_at_once_end_there_too(c):
     with room_left(c, 40 * MIB), Lowest(c) as lowest:
-        threads = [threading.Thread(target=refused_in_the_middle, args=(c, Upload(c, f"many{i}"), 100 * MIB))
-                   for i in range(8)]
+        threads = [
+            threading.Thread(target=refused_in_the_middle,
+                             args=(c, Upload(c, f"many{i}"), 100 * MIB)) for i in range(8)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -169,7 +176,8 @@ def test_what_fits_is_stored_and_takes_no_more_than_that(c):
         equal(c.get("b", f"fits{i}").expect(200).body, data, "bytes")
     for path in c.object_files("t1"):
         st = os.stat(path)
-        check(st.st_blocks * 512 <= st.st_size + 64 * 1024, f"{path}: {st.st_size} bytes take {st.st_blocks * 512}")
+        check(st.st_blocks * 512 <= st.st_size + 64 * 1024,
+              f"{path}: {st.st_size} bytes take {st.st_blocks * 512}")
 
 
 def test_an_answer_of_unknown_length_ends_there(c):
@@ -188,7 +196,8 @@ def test_an_answer_of_unknown_length_ends_there(c):
                     self.wfile.write(b"%x\r\n%b\r\n" % (MIB, PIECE))
                 self.wfile.write(b"0\r\n\r\n")
 
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Endless) as server, room_left(c, 60 * MIB):
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                         Endless) as server, room_left(c, 60 * MIB):
         server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
         c.create("cold", backend=f"http://127.0.0.1:{server.server_address[1]}")
@@ -217,13 +226,17 @@ def test_decoded_shards_end_there(c):
     c.create("shards", durability="async")
     c.put("shards", "in-0.tgz", tgz_of(120 * MIB))
     with room_left(c, 60 * MIB), Lowest(c) as lowest:
-        spec = {"input_extension": ".tgz", "input_bck": {"name": "shards"}, "input_format": {"prefix": "in-"},
-                "output_format": "out-{000..999}", "output_shard_size": "10MB", "output_extension": ".tgz",
-                "algorithm": {"kind": "shuffle"}}
+        spec = {
+            "input_extension": ".tgz", "input_bck": {"name": "shards"},
+            "input_format": {"prefix": "in-"}, "output_format": "out-{000..999}",
+            "output_shard_size": "10MB", "output_extension": ".tgz",
+            "algorithm": {"kind": "shuffle"}
+        }
         job = c.wait_job(c.call("POST", "/v1/sort", spec).expect(202).json()["id"])
         equal((job["state"], "no_space" in json.dumps(job)), ("failed", True), f"the sort {job}")
     check_floor(c, lowest.bytes)
-    wait_for(lambda: available(c) > floor(c) + 60 * MIB, "the room of the work files is there again")
+    wait_for(lambda: available(c) > floor(c) + 60 * MIB,
+             "the room of the work files is there again")
 
 
 # --- bytes that are announced, or come slowly ----------------------------------------------------
@@ -232,7 +245,8 @@ def test_announced_bytes_take_room_as_they_come(c):
     size = 100 * MIB
     upload = Upload(c, "announced", size)
     check(upload.send(PIECE), "taken")
-    wait_for(lambda: any(written > 0 for written, _ in unfinished(c)), "the first bytes are written")
+    wait_for(lambda: any(written > 0 for written, _ in unfinished(c)),
+             "the first bytes are written")
     check(unfinished(c)[0][1] <= FIRST, f"size, allocated: {unfinished(c)}")
     for _ in range(size // MIB - 1):
         check(upload.send(PIECE), "taken")
@@ -267,7 +281,8 @@ def drip(upload, piece):
 
 
 def test_a_body_that_drips_is_given_up(c):
-    for name, length, query in (("drips", None, ""), ("announced-drips", 50 * MIB, ""), ("streamed", None, "redirect=never")):
+    for name, length, query in (("drips", None, ""), ("announced-drips", 50 * MIB, ""),
+                                ("streamed", None, "redirect=never")):
         status, text = drip(Upload(c, name, length, query), b"x")
         equal((status, "too slowly" in text), (408, True), f"{name}: {text}")
         wait_for(lambda: not unfinished(c), "its room is free again")
@@ -287,10 +302,13 @@ def test_a_slow_body_that_is_fast_enough_is_taken(c):
 class SmallDisk(Cluster):
     def __init__(self, **shape):
         self.disk = Disk("ext4")
-        super().__init__(args=[f"--target-arg=--{a}" for a in (
-            "space-low=1%", "space-high=2%", f"space-out={OUT_PERCENT}%", f"allocate-first={FIRST >> 20}MiB",
-            "sort-memory=1MiB", "min-body-rate=1KiB", "min-body-time=300ms", "backend-retries=0")]
-            + ["--proxy-arg=--min-body-rate=0"], **shape)
+        super().__init__(
+            args=[
+                f"--target-arg=--{a}"
+                for a in ("space-low=1%", "space-high=2%", f"space-out={OUT_PERCENT}%",
+                          f"allocate-first={FIRST >> 20}MiB", "sort-memory=1MiB",
+                          "min-body-rate=1KiB", "min-body-time=300ms", "backend-retries=0")
+            ] + ["--proxy-arg=--min-body-rate=0"], **shape)
 
     def run(self, command, *args, ok=True):
         if command == "up":

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""A page that somebody has stored does nothing in the browser of its reader: object replies say so themselves."""
+"""A page that somebody has stored does nothing in the browser of its reader: object replies say so
+themselves."""
 
 from cold_lib import QUICK, FakeS3
 from lib import equal, main
@@ -12,7 +13,10 @@ KINDS = {"b": {}, "checked": {"verify_on_read": True}, "two": {"copies": 2},
 
 
 def guards(reply):
-    return [reply.headers.get_all(name) for name in ("X-Content-Type-Options", "Content-Security-Policy")]
+    return [
+        reply.headers.get_all(name)
+        for name in ("X-Content-Type-Options", "Content-Security-Policy")
+    ]
 
 
 def check_guarded(reply, status, what):
@@ -28,7 +32,8 @@ def check_object(c, bucket, what):
         equal((reply.body == PAGE, reply.headers["Content-Type"]), (True, "text/html"), label)
         check_guarded(c.object("HEAD", bucket, "page", **options), 200, label)
         check_guarded(c.get(bucket, "page", {"Range": "bytes=1-9"}, **options), 206, label)
-        check_guarded(c.get(bucket, "page", {"If-None-Match": reply.headers["ETag"]}, **options), 304, label)
+        check_guarded(c.get(bucket, "page", {"If-None-Match": reply.headers["ETag"]}, **options),
+                      304, label)
         check_guarded(c.get(bucket, "page", {"If-Match": '"no"'}, **options), 412, label)
         check_guarded(c.get(bucket, "<script>", **options), 404, label)
 

@@ -49,8 +49,9 @@ def test_python_s_urllib(c):
         with refused:
             equal(refused.code, 307, "a PUT without the parameter")
     c.get("b", "urllib").expect(404, "object_not_found")
-    with urllib.request.urlopen(urllib.request.Request(url + "?redirect=never", b"kept", method="PUT"),
-                                timeout=30) as reply:
+    with urllib.request.urlopen(
+            urllib.request.Request(url + "?redirect=never", b"kept", method="PUT"),
+            timeout=30) as reply:
         equal(reply.status, 200, "a PUT with the parameter")
     with urllib.request.urlopen(url, timeout=30) as reply:
         equal(reply.read(), b"kept", "a GET that is redirected")
@@ -74,7 +75,10 @@ def test_errors_pass_unchanged(c):
 
 
 def chunked_put(c, name, *headers, body=b"5\r\nwhole\r\n0\r\n\r\n"):
-    head = "\r\n".join([f"PUT /v1/objects/b/{name} HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked", *headers])
+    head = "\r\n".join([
+        f"PUT /v1/objects/b/{name} HTTP/1.1", "Host: localhost", "Transfer-Encoding: chunked",
+        *headers
+    ])
     return raw_exchange(c.address(), f"{head}\r\n\r\n".encode() + body)
 
 

@@ -1,4 +1,5 @@
-"""User metadata as clients give it: 0 to 64 pairs, empty values, blanks, long ones; and the content type.
+"""User metadata as clients give it: 0 to 64 pairs, empty values, blanks, long ones; and the content
+type.
 
     meta = random_meta(rng)
     c.put(bucket, name, body, meta.headers)

@@ -39,15 +39,17 @@ def test_a_page_of_another_site_changes_nothing(c):
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         for node in ("p1", "t1"):
             for method in ("PUT", "DELETE"):
-                c.http.request(method, f"{c.url(node)}/v1/objects/b/kept", b"x" if method == "PUT" else None,
-                               named, follow=False).expect(403, "foreign_origin")
+                c.http.request(method, f"{c.url(node)}/v1/objects/b/kept",
+                               b"x" if method == "PUT" else None, named,
+                               follow=False).expect(403, "foreign_origin")
     equal(buckets(c), ["b"], "buckets")
     equal(c.get("b", "kept").expect(200).body, b"as it was", "the object")
 
 
 def test_a_page_of_another_site_reads_nothing(c):
     for node, path in (("p1", "/v1/cluster"), ("t1", "/v1/daemon"), ("p1", "/v1/objects/b")):
-        c.http.request("GET", c.url(node) + path, None, {"Origin": EVIL}).expect(403, "foreign_origin")
+        c.http.request("GET",
+                       c.url(node) + path, None, {"Origin": EVIL}).expect(403, "foreign_origin")
 
 
 def test_a_name_that_leads_here_is_not_ours(c):
@@ -59,8 +61,10 @@ def test_a_name_that_leads_here_is_not_ours(c):
                             f"Origin: http://{host}\r\n\r\n"):
                 reply = raw_exchange(c.address(node), request.encode(), shut=True)
                 reply.expect(421, "unknown_host", "--allowed-hosts")
-        for host in ("127.0.0.1", f"127.0.0.1:{port}", f"localhost:{port}", "LOCALHOST", f"[::1]:{port}"):
-            raw_exchange(c.address(node), f"GET /v1/daemon HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
+        for host in ("127.0.0.1", f"127.0.0.1:{port}", f"localhost:{port}", "LOCALHOST",
+                     f"[::1]:{port}"):
+            raw_exchange(c.address(node),
+                         f"GET /v1/daemon HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
                          shut=True).expect(200)
 
 
@@ -76,7 +80,8 @@ def test_probes_come_with_any_name(c):
 def test_the_cluster_s_own_pages_send_json_alone(c):
     here = {"Origin": own(c), "Sec_Fetch_Site": "same-origin"}
     for kind in ("text/plain", "multipart/form-data; boundary=x", FORM["Content-Type"]):
-        post(c, "/v1/buckets/form", CREATE, Content_Type=kind, **here).expect(415, "unsupported_media_type")
+        post(c, "/v1/buckets/form", CREATE, Content_Type=kind,
+             **here).expect(415, "unsupported_media_type")
     post(c, "/v1/buckets/form", CREATE, **here).expect(415, "unsupported_media_type")
     post(c, "/v1/buckets/own", CREATE, Content_Type="application/json", **here).expect(201)
     # The bytes of an object may be of any type.
@@ -92,8 +97,11 @@ def test_clients_that_are_no_browsers_go_on(c):
     request = urllib.request.Request(c.url() + "/v1/buckets/urllib", CREATE)  # says form by itself
     with urllib.request.urlopen(request, timeout=30) as reply:
         equal(reply.status, 201, "urllib")
-    done = subprocess.run(["curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-d", CREATE.decode(),
-                           c.url() + "/v1/buckets/curl"], capture_output=True, text=True, check=False)
+    done = subprocess.run([
+        "curl", "-sS", "-o", "/dev/null", "-w", "%{http_code}", "-d",
+        CREATE.decode(),
+        c.url() + "/v1/buckets/curl"
+    ], capture_output=True, text=True, check=False)
     equal(done.stdout, "201", f"curl -d {done.stderr}")
     for name in ("plain", "urllib", "curl"):
         c.destroy(name)
@@ -102,13 +110,15 @@ def test_clients_that_are_no_browsers_go_on(c):
 def test_names_and_pages_that_the_operator_allows(c):
     port = c.address("p1")[1]
     c.stop("p1")
-    c.start("p1", "--arg=--allowed-hosts=dfc,*.svc.local", "--arg=--allowed-origins=https://console.example")
+    c.start("p1", "--arg=--allowed-hosts=dfc,*.svc.local",
+            "--arg=--allowed-origins=https://console.example")
     for host in (f"dfc:{port}", "DFC", f"a.b.svc.local:{port}"):
         raw_exchange(c.address(), f"GET /v1/cluster HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
                      shut=True).expect(200)
     for host in ("svc.local", "dfc.evil", "xdfc"):
         raw_exchange(c.address(), f"GET /v1/cluster HTTP/1.1\r\nHost: {host}\r\n\r\n".encode(),
-                     shut=True).expect(421, "unknown_host", f"start every node with --allowed-hosts={host}")
+                     shut=True).expect(421, "unknown_host",
+                                       f"start every node with --allowed-hosts={host}")
     allowed = {"Origin": "https://console.example", "Sec_Fetch_Site": "cross-site"}
     post(c, "/v1/buckets/console", CREATE, Content_Type="application/json", **allowed).expect(201)
     post(c, "/v1/buckets/form", CREATE, Content_Type="text/plain", **allowed).expect(415)

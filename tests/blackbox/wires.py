@@ -1,15 +1,19 @@
 """Wires between nodes that can be cut, in either direction, without root.
 
-Each node of a WiredCluster listens on 127.0.0.1, as always, and tells the others that it is at an address
+Each node of a WiredCluster listens on 127.0.0.1, as always, and tells the others that it is at an
+address
 of its own, 127.0.1.N, with the same ports.  There this program listens and passes bytes on:
 
     t1 ──▶ 127.0.1.4:control of t2 ─ wires ─▶ 127.0.0.1:control of t2
            who is it?  the kernel's sock_diag has the socket, /proc/PID/fd its process
 
-A cut link (from, to) swallows what is sent that way, on the connections of either side, as a network
-does that loses packets in one direction: a request does not arrive, or its answer does not; nobody is
+A cut link (from, to) swallows what is sent that way, on the connections of either side, as a
+network
+does that loses packets in one direction: a request does not arrive, or its answer does not; nobody
+is
 told.  A new connection needs both directions.  When the link is healed, what was swallowed arrives
-late, though who sent it has given up long ago (as TCP repeats what was not confirmed); or, where the heal
+late, though who sent it has given up long ago (as TCP repeats what was not confirmed); or, where
+the heal
 says so, the connections that were struck are reset.
 
 Clients go past the wires: a node's own address has the same ports.
@@ -54,7 +58,8 @@ class Processes:
             self.stamp, self.pids = stamp, {n["name"]: n["pid"] for n in nodes if n["pid"]}
 
     def owner(self, inside, outside):
-        """The node whose socket goes from address `inside` to address `outside`; None: none of ours."""
+        """The node whose socket goes from address `inside` to address `outside`; None: none of
+        ours."""
         inode = inode_of(inside, outside)
         if inode is None:
             return None
@@ -75,7 +80,8 @@ def inode_of(inside, outside):
         outside[1].to_bytes(2, "big"), socket.inet_aton(inside[0]), socket.inet_aton(outside[0]), 0,
         NO_COOKIE, NO_COOKIE)
     with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as s:
-        s.send(HEADER.pack(HEADER.size + len(question), SOCK_DIAG_BY_FAMILY, REQUEST, 1, 0) + question)
+        s.send(
+            HEADER.pack(HEADER.size + len(question), SOCK_DIAG_BY_FAMILY, REQUEST, 1, 0) + question)
         answer = s.recv(4096)
     if HEADER.unpack_from(answer)[1] != SOCK_DIAG_BY_FAMILY:
         return None  # an error: it has gone already

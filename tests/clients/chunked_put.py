@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""A PUT of a body of unknown length is stored whole, or fails: Python's HTTP clients cannot send it twice.
+"""A PUT of a body of unknown length is stored whole, or fails: Python's HTTP clients cannot send it
+twice.
 
-They follow a redirect with an empty body, and call that a success.  So a proxy redirects only a client that waits
+They follow a redirect with an empty body, and call that a success.  So a proxy redirects only a
+client that waits
 to be told to go on (Expect: 100-continue), as curl does."""
 
 import http.client
@@ -80,8 +82,9 @@ def test_http_client(c):
 def curl(c, name, *args):
     """What it printed, and the statuses of its answers."""
     with tempfile.NamedTemporaryFile() as head:
-        done = subprocess.run(["curl", "-sS", "-D", head.name, *args, "-T", "-", url(c, name)], input=DATA, check=False,
-                              capture_output=True, timeout=60)
+        done = subprocess.run(["curl", "-sS", "-D", head.name, *args, "-T", "-",
+                               url(c, name)], input=DATA, check=False, capture_output=True,
+                              timeout=60)
         equal(done.returncode, 0, f"curl: {done.stderr}")
         return [line.split()[1] for line in head.read().split(b"\r\n") if line.startswith(b"HTTP/")]
 

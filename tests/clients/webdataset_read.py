@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""The real WebDataset reads as README and docs/guide/sorting.md say, and a target that is killed for 4 s does not end the epoch.
+"""The real WebDataset reads as README and docs/guide/sorting.md say, and a target that is killed
+for 4 s does not end the epoch.
 
-The programs are the pages' own, with this cluster's address.  Each sample is read when the test says so: a kill
+The programs are the pages' own, with this cluster's address.  Each sample is read when the test
+says so: a kill
 comes where it is meant to come.  Skipped where the package is not there and cannot be installed."""
 
 import io
@@ -38,7 +40,8 @@ exec(code, {"__name__": "__main__", "print": step})
 # --- the package ----------------------------------------------------------------------------------
 
 def imports(python):
-    return subprocess.run([python, "-W", "ignore", "-c", "import webdataset"], capture_output=True, check=False).returncode == 0
+    return subprocess.run([python, "-W", "ignore", "-c", "import webdataset"], capture_output=True,
+                          check=False).returncode == 0
 
 
 def python_with_webdataset(scratch):
@@ -51,7 +54,9 @@ def python_with_webdataset(scratch):
             venv.create(directory, with_pip=True)
         except (OSError, subprocess.CalledProcessError) as e:
             skip(f"no virtual environment (Debian: python3-venv): {e}")
-        done = subprocess.run([python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "30", PACKAGE], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [python, "-m", "pip", "install", "-q", "--retries", "1", "--timeout", "30", PACKAGE],
+            capture_output=True, text=True, check=False)
         if done.returncode != 0:
             skip(f"{PACKAGE} cannot be installed: {done.stderr.strip().splitlines()[-1:]}")
     check(imports(python), f"{PACKAGE} is installed and cannot be imported")
@@ -76,8 +81,10 @@ def examples():
 
 def example(c, marker):
     code = next(e for e in examples() if marker in e)
-    check("/quickstart/shard-{00000..00007}.tar" in code or "quickstart/shard-{00000..00007}.tar" in code,
-          "the example reads the shards that the quickstart makes")
+    check(
+        "/quickstart/shard-{00000..00007}.tar" in code or
+        "quickstart/shard-{00000..00007}.tar" in code,
+        "the example reads the shards that the quickstart makes")
     return code.replace("http://127.0.0.1:8080", c.endpoint)
 
 
@@ -88,9 +95,11 @@ class Epoch:
         self.file = tempfile.NamedTemporaryFile("w", suffix=".py")
         self.file.write(code)
         self.file.flush()
-        env = dict(os.environ, DFC_ENDPOINT=c.endpoint, PATH=BUILD + os.pathsep + os.environ["PATH"], no_proxy="127.0.0.1")
-        self.process = subprocess.Popen([PYTHON, "-W", "ignore", "-c", STEPPED, self.file.name], env=env, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        env = dict(os.environ, DFC_ENDPOINT=c.endpoint,
+                   PATH=BUILD + os.pathsep + os.environ["PATH"], no_proxy="127.0.0.1")
+        self.process = subprocess.Popen([PYTHON, "-W", "ignore", "-c", STEPPED, self.file.name],
+                                        env=env, text=True, stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         self.read = []
 
     def step(self):
@@ -121,7 +130,8 @@ def shard(i, size):
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w") as tar:
         for n in range(SAMPLES):
-            for extension, data in (("jpg", random.Random(i * 1000 + n).randbytes(size)), ("cls", b"%d" % (n % 10))):
+            for extension, data in (("jpg", random.Random(i * 1000 + n).randbytes(size)),
+                                    ("cls", b"%d" % (n % 10))):
                 member = tarfile.TarInfo(f"{i:05d}-{n:03d}.{extension}")
                 member.size = len(data)
                 tar.addfile(member, io.BytesIO(data))
@@ -145,7 +155,8 @@ def away_for_a_while(c, node):
 
 
 def read_over_a_kill(c, code, size, before):
-    """The owner of the shard after the one in which the kill comes is away; each sample comes once, in order."""
+    """The owner of the shard after the one in which the kill comes is away; each sample comes once,
+    in order."""
     epoch = Epoch(c, code)
     for _ in range(before):
         check(epoch.step() is not None, "the epoch has begun")
@@ -171,7 +182,8 @@ def test_the_epoch(c):
 
 
 def test_http_over_a_target_that_is_away(c):
-    """Its curl repeats a request that is refused (502, 503): the shards that begin meanwhile are read."""
+    """Its curl repeats a request that is refused (502, 503): the shards that begin meanwhile are
+    read."""
     read_over_a_kill(c, example(c, "redirect=never"), SMALL, before=2 * SAMPLES)
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Which tests ./test.sh --long runs: reads `meson introspect --tests`, prints "NAME MINUTES" a line.
+"""Which tests ./test.sh --long runs: reads `meson introspect --tests`, prints "NAME MINUTES" a
+line.
 
 The minutes are what a test takes about, by tests/long/meson.build."""
 

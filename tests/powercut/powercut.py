@@ -56,7 +56,8 @@ FILE_SYSTEMS = {
 
 # Each sync of the write path (the points sync.* of common/fault.def), and the file systems on which
 # its absence must show.  Of the last three it does not: these file systems keep the order of what
-# they write in their journals or trees, so that the sync of the directory, which comes after each of
+# they write in their journals or trees, so that the sync of the directory, which comes after each
+# of
 # them, brings along what they are for.  POSIX promises no such order; that the three are made, and
 # that their errors count, object_fault_test.c and mountpath_test.c see.
 MUTATIONS = [
@@ -458,7 +459,9 @@ def main():
     try:
         available = file_systems()
         if options.fs and options.fs not in available:
-            raise Skipped(f"the kernel has no {options.fs}, or there is no {FILE_SYSTEMS[options.fs].make[0]}")
+            raise Skipped(
+                f"the kernel has no {options.fs}, or there is no {FILE_SYSTEMS[options.fs].make[0]}"
+            )
         namespaces.enter()
         if not options.keep:  # what is in memory ends with the test, too
             run("mount", "-t", "tmpfs", "tmpfs", "/dev/shm")

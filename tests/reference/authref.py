@@ -89,7 +89,10 @@ class Session:
              "client_boot": boot, "client_nonce": secrets.token_hex(32)}
         if challenge is not None:
             g.update(server_node=challenge["node"], server_nonce=challenge["challenge"])
-        body = {"key": g["key_id"], "node": node, "boot": boot, "nonce": g["client_nonce"], "proof": hello_proof(secret, g)}
+        body = {
+            "key": g["key_id"], "node": node, "boot": boot, "nonce": g["client_nonce"],
+            "proof": hello_proof(secret, g)
+        }
         if challenge is not None:
             body["challenge"] = challenge["challenge"]
         return json.dumps(body).encode(), g
@@ -98,8 +101,8 @@ class Session:
     def opened(cls, key_text, g, answer):
         """Of the answer to a greeting, whose proof is checked."""
         secret = secret_of(key_text)
-        g = dict(g, server_node=answer["node"], server_boot=answer["boot"], server_nonce=answer["nonce"],
-                 session=answer["session"])
+        g = dict(g, server_node=answer["node"], server_boot=answer["boot"],
+                 server_nonce=answer["nonce"], session=answer["session"])
         if not hmac.compare_digest(welcome_proof(secret, g), answer["proof"]):
             raise ValueError(f"{answer['node']} does not have the key")
         return cls(g["session"], session_key(secret, g))

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The vectors of the C code's test are those of the independent computation, and that is RFC 5869."""
+"""The vectors of the C code's test are those of the independent computation, and that is RFC
+5869."""
 
 import os
 import sys

@@ -1,4 +1,5 @@
-"""Ceph's S3 service (RGW), of Debian's packages, for as long as a test runs: an S3 that no one here wrote.
+"""Ceph's S3 service (RGW), of Debian's packages, for as long as a test runs: an S3 that no one here
+wrote.
 
     with Ceph(base_port, keys={"AKID": "secret"}).start() as ceph:
         s3 = ceph.client("AKID")
@@ -6,12 +7,16 @@
         s3.put("bucket", "a/b", b"bytes")
         s3.get("bucket", "a/b")
 
-One monitor, one OSD that keeps its objects in memory (or, with disk_bytes, in a file of that size at most), and one
-gateway, on 127.0.0.1 and on ports from base_port on (20 of them), without Ceph's own authentication between
-them. Everything they write is in a temporary directory, which goes with them; none outlives this process.
+One monitor, one OSD that keeps its objects in memory (or, with disk_bytes, in a file of that size
+at most), and one
+gateway, on 127.0.0.1 and on ports from base_port on (20 of them), without Ceph's own authentication
+between
+them. Everything they write is in a temporary directory, which goes with them; none outlives this
+process.
 Together they take some 140 MB of memory, and 5 to 20 s to start.
 
-missing() says which programs are not installed, and how they would be. Client is the little of S3's API that tests ask
+missing() says which programs are not installed, and how they would be. Client is the little of S3's
+API that tests ask
 of a service; it signs with sigv4's signature()."""
 
 import contextlib
@@ -99,9 +104,11 @@ class Ceph:
         self.dir = tempfile.mkdtemp(prefix="dfc-ceph-")
         self.conf = os.path.join(self.dir, "ceph.conf")
         with open(self.conf, "w", encoding="utf-8") as f:
-            f.write(CONF.format(fsid=FSID, dir=self.dir, mon_port=base_port, rgw_port=base_port + 1,
-                                osd_port=base_port + 2, last_port=base_port + PORTS - 1,
-                                store="bluestore" if disk_bytes else "memstore", bytes=disk_bytes or 4 << 30))
+            f.write(
+                CONF.format(fsid=FSID, dir=self.dir, mon_port=base_port, rgw_port=base_port + 1,
+                            osd_port=base_port + 2, last_port=base_port + PORTS - 1,
+                            store="bluestore" if disk_bytes else "memstore", bytes=disk_bytes or
+                            4 << 30))
 
     def start(self):
         self.deadline = time.monotonic() + START_SECONDS
@@ -133,8 +140,9 @@ class Ceph:
 
     def run(self, *argv):
         try:
-            done = subprocess.run(argv, env=self.env(), stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  check=False, timeout=max(1, self.deadline - time.monotonic()))
+            done = subprocess.run(argv, env=self.env(), stdin=subprocess.DEVNULL,
+                                  capture_output=True, text=True, check=False,
+                                  timeout=max(1, self.deadline - time.monotonic()))
         except subprocess.TimeoutExpired as e:
             raise CephError(f"{argv}: not within {START_SECONDS} s; {self.logs()}") from e
         if done.returncode != 0:
@@ -143,9 +151,9 @@ class Ceph:
     def daemon(self, *argv):
         """It ends with this process, however that does."""
         with open(os.path.join(self.dir, f"{argv[0]}.out"), "wb") as out:
-            self.daemons.append(subprocess.Popen(
-                ["setpriv", "--pdeathsig", "KILL", *argv, "-f"], env=self.env(), stdin=subprocess.DEVNULL,
-                stdout=out, stderr=out))
+            self.daemons.append(
+                subprocess.Popen(["setpriv", "--pdeathsig", "KILL", *argv, "-f"], env=self.env(),
+                                 stdin=subprocess.DEVNULL, stdout=out, stderr=out))
 
     def env(self):
         return {**os.environ, "CEPH_CONF": self.conf}
@@ -162,7 +170,8 @@ class Ceph:
     def start_monitor(self):
         monmap = os.path.join(self.dir, "monmap")
         os.mkdir(os.path.join(self.dir, "mon"))
-        self.run("monmaptool", "--create", "--fsid", FSID, "--addv", "a", f"[v2:127.0.0.1:{self.port}/0]", monmap)
+        self.run("monmaptool", "--create", "--fsid", FSID, "--addv", "a",
+                 f"[v2:127.0.0.1:{self.port}/0]", monmap)
         self.run("ceph-mon", "--no-mon-config", "--mkfs", "-i", "a", "--monmap", monmap)
         self.daemon("ceph-mon", "-i", "a")
 
@@ -175,8 +184,8 @@ class Ceph:
     def start_gateway(self):
         """Its users first: what radosgw-admin does waits for the OSD."""
         for access, secret in self.keys.items():
-            self.run("radosgw-admin", "user", "create", f"--uid={access.lower()}", "--display-name=test",
-                     f"--access-key={access}", f"--secret-key={secret}")
+            self.run("radosgw-admin", "user", "create", f"--uid={access.lower()}",
+                     "--display-name=test", f"--access-key={access}", f"--secret-key={secret}")
         self.daemon("radosgw", "-n", "client.rgw")
         while not self.answers():
             ended = [d.args for d in self.daemons if d.poll() is not None]
@@ -197,22 +206,27 @@ class Answer:
 
 class Client:
     def __init__(self, url, access, secret, region="us-east-1"):
-        self.host, self.access, self.secret, self.region = url.split("//")[1], access, secret, region
+        self.host, self.access, self.secret, self.region = url.split(
+            "//")[1], access, secret, region
 
     def request(self, method, path, query="", body=b"", headers=None):
         """`path` is escaped already; without an access key it is not signed."""
         date = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        headers = {"host": self.host, "x-amz-date": date, "x-amz-content-sha256": hashlib.sha256(body).hexdigest(),
-                   **(headers or {})}
+        headers = {
+            "host": self.host, "x-amz-date": date,
+            "x-amz-content-sha256": hashlib.sha256(body).hexdigest(), **(headers or {})
+        }
         if self.access:
             signed = sorted(headers)
-            sign = signature(self.secret, method, path, query, headers, signed, date, self.region, "s3")
+            sign = signature(self.secret, method, path, query, headers, signed, date, self.region,
+                             "s3")
             scope = f"{date[:8]}/{self.region}/s3/aws4_request"
             headers["authorization"] = (f"AWS4-HMAC-SHA256 Credential={self.access}/{scope}, "
                                         f"SignedHeaders={';'.join(signed)}, Signature={sign}")
         connection = http.client.HTTPConnection(self.host, timeout=60)
         with contextlib.closing(connection):
-            connection.request(method, path + ("?" + query if query else ""), body=body, headers=headers)
+            connection.request(method, path + ("?" + query if query else ""), body=body,
+                               headers=headers)
             return Answer(connection.getresponse())
 
     def ask(self, status, method, path, **how):
@@ -230,7 +244,8 @@ class Client:
 
     def put(self, bucket, key, data, **headers):
         return self.ask(200, "PUT", self.path(bucket, key), body=data,
-                        headers={k.replace("_", "-"): v for k, v in headers.items()}).headers["ETag"]
+                        headers={k.replace("_", "-"): v
+                                 for k, v in headers.items()}).headers["ETag"]
 
     def get(self, bucket, key):
         """None where there is no such object."""
@@ -247,5 +262,6 @@ class Client:
 
     def uploads(self, bucket):
         """Keys of uploads in parts that are open."""
-        tree = xml.etree.ElementTree.fromstring(self.ask(200, "GET", f"/{bucket}", query="uploads=").body)
+        tree = xml.etree.ElementTree.fromstring(
+            self.ask(200, "GET", f"/{bucket}", query="uploads=").body)
         return [e.text for e in tree.iter() if e.tag.endswith("}Key") or e.tag == "Key"]

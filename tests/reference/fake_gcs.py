@@ -1,14 +1,19 @@
-"""Google Cloud Storage's JSON API, and the token service before it, as far as the tests need them: fake_s3.py's
+"""Google Cloud Storage's JSON API, and the token service before it, as far as the tests need them:
+fake_s3.py's
 faults, and its words for tests (put, fail, has, written, count).
 
     with FakeGCS(directory) as gcs:
         os.environ["GOOGLE_APPLICATION_CREDENTIALS"] = gcs.key_file
         gcs.put("bucket", "a/b", b"bytes")
 
-Written from Google's description of the API and not from the code that is tested.  The service account's key is
-made by `openssl`, which also verifies what is signed with it.  Objects have generations; uploads are resumable
-sessions; small objects have a crc32c, larger ones an MD5 (this here has to compute them).  Faults of a session
-stand under the key of its object; those of its beginning under BEGIN, those of the token service under TOKEN.
+Written from Google's description of the API and not from the code that is tested.  The service
+account's key is
+made by `openssl`, which also verifies what is signed with it.  Objects have generations; uploads
+are resumable
+sessions; small objects have a crc32c, larger ones an MD5 (this here has to compute them).  Faults
+of a session
+stand under the key of its object; those of its beginning under BEGIN, those of the token service
+under TOKEN.
 
 More faults: of a PUT to a session
 
@@ -17,8 +22,10 @@ More faults: of a PUT to a session
 
 A rewrite takes rewrite_steps steps.
 
-It is the metadata server of a machine, too (GCE_METADATA_HOST=gcs.host), whose faults stand under METADATA
-(foreign=True: without the header that says it is Google's), and gives tokens for the refresh token that write_user() writes.
+It is the metadata server of a machine, too (GCE_METADATA_HOST=gcs.host), whose faults stand under
+METADATA
+(foreign=True: without the header that says it is Google's), and gives tokens for the refresh token
+that write_user() writes.
 """
 
 import base64
@@ -35,7 +42,10 @@ from fake_s3 import FakeS3, Handler, Refused
 
 BEGIN, TOKEN, METADATA = "(begin)", "(token)", "(metadata)"
 METADATA_PATH = "/computeMetadata/v1/instance/service-accounts/default/token"
-USER = {"client_id": "id+1", "client_secret": "aSecret/NobodyMaySee", "refresh_token": "1//aRefresh&NobodyMaySee"}
+USER = {
+    "client_id": "id+1", "client_secret": "aSecret/NobodyMaySee",
+    "refresh_token": "1//aRefresh&NobodyMaySee"
+}
 PIECE, CRC_MAX = 256 << 10, 64 << 10
 SCOPE = "https://www.googleapis.com/auth/devstorage.read_write"
 GRANT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
@@ -70,7 +80,9 @@ def unbase64url(text):
 
 class GcsHandler(Handler):
     def send_json(self, document, status=200, headers=None):
-        self.send_whole(status, json.dumps(document).encode(), {"Content-Type": "application/json", **(headers or {})})
+        self.send_whole(status,
+                        json.dumps(document).encode(),
+                        {"Content-Type": "application/json", **(headers or {})})
 
     def send_error_document(self, status, code, message, headers):
         if self.path == "/token":
@@ -87,14 +99,16 @@ class GcsHandler(Handler):
         """False: it is the one that is not wanted."""
         wanted = self.query.get("ifGenerationMatch")
         if wanted is not None and wanted != generation:
-            raise Refused(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+            raise Refused(412, "conditionNotMet",
+                          "At least one of the pre-conditions you specified did not hold.")
         return self.query.get("ifGenerationNotMatch") != generation
 
     def send_object(self, data, fault):
         service = self.server.service
         bucket, key = service.locate(self)
         if key == METADATA:
-            self.send_json(service.new_token(), 200, {} if "foreign" in fault else {"Metadata-Flavor": "Google"})
+            self.send_json(service.new_token(), 200,
+                           {} if "foreign" in fault else {"Metadata-Flavor": "Google"})
             return
         generation = service.etag(bucket, key)
         if self.query.get("alt") != "media":
@@ -135,7 +149,8 @@ class GcsHandler(Handler):
         token = query.get("pageToken")
         start = query.get("startOffset", "") if token is None else ""
         after = base64.b64decode(token).decode() if token else ""
-        page, more = service.page_from(bucket, prefix, delimiter, start, after, token is not None, limit)
+        page, more = service.page_from(bucket, prefix, delimiter, start, after, token is not None,
+                                       limit)
         document = {"kind": "storage#objects"}
         if items := [service.document(bucket, name) for name, is_prefix in page if not is_prefix]:
             document["items"] = items
@@ -165,7 +180,8 @@ class GcsHandler(Handler):
         elif "/rewriteTo/" in self.path:
             self.done(200, json.dumps(self.rewrite(service, bucket, key)).encode(), {}, fault)
         elif self.command == "POST":
-            url = service.begin_session(bucket, json.loads(self.body), int(self.headers["X-Upload-Content-Length"]))
+            url = service.begin_session(bucket, json.loads(self.body),
+                                        int(self.headers["X-Upload-Content-Length"]))
             self.send_whole(200, b"", {"Location": url})
         else:
             service.get(bucket, key)
@@ -173,15 +189,21 @@ class GcsHandler(Handler):
             self.done(204, b"", {}, fault)
 
     def rewrite(self, service, bucket, key):
-        source = urllib.parse.unquote(re.fullmatch(r"/storage/v1/b/[^/]+/o/([^/]+)/rewriteTo/.*", self.path)[1])
+        source = urllib.parse.unquote(
+            re.fullmatch(r"/storage/v1/b/[^/]+/o/([^/]+)/rewriteTo/.*", self.path)[1])
         data, generation = service.get(bucket, source), service.etag(bucket, source)
         if self.query["ifSourceGenerationMatch"] != generation:
-            raise Refused(412, "conditionNotMet", "At least one of the pre-conditions you specified did not hold.")
+            raise Refused(412, "conditionNotMet",
+                          "At least one of the pre-conditions you specified did not hold.")
         done = int(self.query.get("rewriteToken", "step+/0")[6:]) + 1
-        document = {"kind": "storage#rewriteResponse", "objectSize": str(len(data)), "done": done == service.rewrite_steps}
+        document = {
+            "kind": "storage#rewriteResponse", "objectSize": str(len(data)),
+            "done": done == service.rewrite_steps
+        }
         if not document["done"]:
             return {**document, "rewriteToken": f"step+/{done}"}
-        service.store(bucket, key, data, service.type_of(bucket, source), meta=service.meta(bucket, source),
+        service.store(bucket, key, data, service.type_of(bucket,
+                                                         source), meta=service.meta(bucket, source),
                       encoding=service.encoding_of(bucket, source))
         service.next_generation(bucket, key)
         return {**document, "resource": service.document(bucket, key)}
@@ -196,17 +218,21 @@ class GcsHandler(Handler):
             session["aborted"] = True
             self.send_whole(499, b"", {})
             return
-        first, total = re.fullmatch(r"bytes (?:\*|(\d+)-\d+)/(\d+)", self.headers["Content-Range"]).groups()
+        first, total = re.fullmatch(r"bytes (?:\*|(\d+)-\d+)/(\d+)",
+                                    self.headers["Content-Range"]).groups()
         if int(total) != session["size"] or session["aborted"]:
             raise Refused(410, "gone", "this session has ended")
         if first is not None and session["done"] is None:
             if int(first) != len(session["data"]):
-                raise Refused(400, "invalid", f"bytes from {first} on, and {len(session['data'])} are there")
+                raise Refused(400, "invalid",
+                              f"bytes from {first} on, and {len(session['data'])} are there")
             session["data"] += self.body[:fault.get("keep", len(self.body))]
         if len(session["data"]) == session["size"] and session["done"] is None:
             session["done"] = service.end_session(session)
         if session["done"] is not None:
-            self.done(200, json.dumps(session["done"]).encode(), {"Content-Type": "application/json"}, fault)
+            self.done(200,
+                      json.dumps(session["done"]).encode(), {"Content-Type": "application/json"},
+                      fault)
             return
         have = len(session["data"])
         self.done(308, b"", {"Range": f"bytes=0-{have - 1}"} if have else {}, fault)
@@ -221,24 +247,33 @@ class FakeGCS(FakeS3):
         self.directory, self.public = tempfile.mkdtemp(dir=directory), public
         self.sessions, self.tokens, self.generation, self.token_life = {}, {}, 1_700_000_000_000_000, 3600
         self.said_life = None  # seconds that a token is said to be good for, where it is for longer
-        self.private_file, self.public_file = (os.path.join(self.directory, n) for n in ("key.pem", "public.pem"))
-        subprocess.run(["openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
-                        "-out", self.private_file], check=True, capture_output=True)
-        subprocess.run(["openssl", "pkey", "-in", self.private_file, "-pubout", "-out", self.public_file],
-                       check=True, capture_output=True)
+        self.private_file, self.public_file = (os.path.join(self.directory, n)
+                                               for n in ("key.pem", "public.pem"))
+        subprocess.run([
+            "openssl", "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048", "-out",
+            self.private_file
+        ], check=True, capture_output=True)
+        subprocess.run(
+            ["openssl", "pkey", "-in", self.private_file, "-pubout", "-out", self.public_file],
+            check=True, capture_output=True)
         self.key_file = self.write_key("key.json", self.private_file)
         self.host = self.url.removeprefix("http://")
 
     def write_key(self, name, private_file, **fields):
         path = os.path.join(self.directory, name)
         with open(private_file, encoding="ascii") as pem, open(path, "w", encoding="ascii") as f:
-            json.dump({"type": "service_account", "client_email": "tests@example.iam", "private_key_id": "k1",
-                       "private_key": pem.read(), "token_uri": self.url + "/token", **fields}, f)
+            json.dump(
+                {
+                    "type": "service_account", "client_email": "tests@example.iam",
+                    "private_key_id": "k1", "private_key": pem.read(),
+                    "token_uri": self.url + "/token", **fields
+                }, f)
         return path
 
     def write_user(self, path, **fields):
         with open(path + ".new", "w", encoding="ascii") as f:
-            json.dump({"type": "authorized_user", **USER, "token_uri": self.url + "/token", **fields}, f)
+            json.dump(
+                {"type": "authorized_user", **USER, "token_uri": self.url + "/token", **fields}, f)
         os.rename(path + ".new", path)
 
     # --- tokens
@@ -250,8 +285,10 @@ class FakeGCS(FakeS3):
             for path, data in zip(paths, (signed.encode(), unbase64url(signature))):
                 with open(path, "wb") as f:
                     f.write(data)
-            done = subprocess.run(["openssl", "dgst", "-sha256", "-verify", self.public_file, "-signature", paths[1],
-                                   paths[0]], check=False, capture_output=True)
+            done = subprocess.run([
+                "openssl", "dgst", "-sha256", "-verify", self.public_file, "-signature", paths[1],
+                paths[0]
+            ], check=False, capture_output=True)
         header, claims = (json.loads(unbase64url(part)) for part in signed.split("."))
         return (done.returncode == 0 and header == {"alg": "RS256", "typ": "JWT", "kid": "k1"} and
                 claims["iss"] == "tests@example.iam" and claims["aud"] == self.url + "/token" and
@@ -271,7 +308,10 @@ class FakeGCS(FakeS3):
         with self.lock:
             token = f"ya29.aTokenThatNobodyMaySee{len(self.tokens)}"
             self.tokens[token] = time.time() + self.token_life
-        return {"access_token": token, "expires_in": self.said_life or self.token_life, "token_type": "Bearer"}
+        return {
+            "access_token": token, "expires_in": self.said_life or self.token_life,
+            "token_type": "Bearer"
+        }
 
     def revoke(self):
         with self.lock:
@@ -299,7 +339,8 @@ class FakeGCS(FakeS3):
         session = self.session_of(request)
         if session is not None:
             return session["bucket"], session["key"]
-        found = re.fullmatch(r"(/upload)?/storage/v1/b/([^/]+)/o(?:/[^/]*/rewriteTo/b/[^/]*/o)?(?:/([^/]*))?", path)
+        found = re.fullmatch(
+            r"(/upload)?/storage/v1/b/([^/]+)/o(?:/[^/]*/rewriteTo/b/[^/]*/o)?(?:/([^/]*))?", path)
         if found is None:
             raise Refused(404, "notFound", "Not Found")
         upload, bucket, key = found.groups()
@@ -328,8 +369,11 @@ class FakeGCS(FakeS3):
 
     def document(self, bucket, key):
         data = self.get(bucket, key)
-        return {"kind": "storage#object", "name": key, "bucket": bucket, "size": str(len(data)),
-                "generation": self.etag(bucket, key), "md5Hash": md5(data), "updated": "2023-11-14T22:13:20.000Z"}
+        return {
+            "kind": "storage#object", "name": key, "bucket": bucket, "size": str(len(data)),
+            "generation": self.etag(bucket, key), "md5Hash": md5(data),
+            "updated": "2023-11-14T22:13:20.000Z"
+        }
 
     def page_from(self, bucket, prefix, delimiter, start, after, from_token, limit):
         """startOffset is the first name that counts."""
@@ -337,7 +381,9 @@ class FakeGCS(FakeS3):
             raise Refused(404, "notFound", "The specified bucket does not exist.")
         with self.lock:
             names = self.objects[bucket]
-            self.objects[bucket, "cut"] = {n: d for n, d in names.items() if n.encode() >= start.encode()}
+            self.objects[bucket,
+                         "cut"] = {n: d
+                                   for n, d in names.items() if n.encode() >= start.encode()}
         page = self.page((bucket, "cut"), prefix, delimiter, after, from_token, limit)
         with self.lock:
             self.objects.pop((bucket, "cut"), None)
@@ -346,7 +392,8 @@ class FakeGCS(FakeS3):
     # --- sessions
 
     def session_of(self, request):
-        name = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(request.path).query)).get("upload_id")
+        name = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(
+            request.path).query)).get("upload_id")
         with self.lock:
             return self.sessions.get(name)
 
@@ -356,10 +403,12 @@ class FakeGCS(FakeS3):
                 raise Refused(404, "notFound", "The specified bucket does not exist.")
             self.last += 1
             name = f"aSessionThatNobodyMaySee{self.last}"
-            self.sessions[name] = {"bucket": bucket, "key": document["name"], "md5": document.get("md5Hash"),
-                                   "type": document.get("contentType"), "meta": document.get("metadata"), "size": size,
-                                   "encoding": document.get("contentEncoding"), "data": b"", "done": None,
-                                   "aborted": False}
+            self.sessions[name] = {
+                "bucket": bucket, "key": document["name"], "md5": document.get("md5Hash"),
+                "type": document.get("contentType"), "meta": document.get("metadata"), "size": size,
+                "encoding": document.get("contentEncoding"), "data": b"", "done": None,
+                "aborted": False
+            }
         return f"{self.url}/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={name}"
 
     def end_session(self, session):
@@ -373,4 +422,7 @@ class FakeGCS(FakeS3):
 
     def uploads(self):
         with self.lock:
-            return {n: s for n, s in self.sessions.items() if s["done"] is None and not s["aborted"]}
+            return {
+                n: s
+                for n, s in self.sessions.items() if s["done"] is None and not s["aborted"]
+            }

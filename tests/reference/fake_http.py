@@ -1,4 +1,5 @@
-"""What fake services of HTTP have in common: connections that can be cut, answers that break off, objects of any size."""
+"""What fake services of HTTP have in common: connections that can be cut, answers that break off,
+objects of any size."""
 
 import contextlib
 import http.server
@@ -31,7 +32,8 @@ class Cutter:
 
 
 class Noughts:
-    """An object of any size that is nowhere: of which a test asks for pieces only.  store() takes it with an etag."""
+    """An object of any size that is nowhere: of which a test asks for pieces only.  store() takes
+    it with an etag."""
 
     def __init__(self, size):
         self.size = size

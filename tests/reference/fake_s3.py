@@ -6,23 +6,29 @@ writes.
         s3.fail("a/b", cut_at=100)            # the next answer for this key breaks off there
         s3.count("a/b")                       # requests for the key so far
 
-It runs in threads of the test's own process, on a free port of 127.0.0.1.  Signatures (Version 4) are
+It runs in threads of the test's own process, on a free port of 127.0.0.1.  Signatures (Version 4)
+are
 computed here once more, from Amazon's description and not from the code that is tested; a request
 without a right one is 403.  Without keys nothing is signed.  With plain=True it is an HTTP server:
 the path is the name.
 
-Objects are written, deleted, written in parts and listed as S3 has it; Content-MD5 is compared, and what
-was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in parts
-are open.  With page_max a list's pages have no more names than that.  Objects larger than copy_max are copied in
+Objects are written, deleted, written in parts and listed as S3 has it; Content-MD5 is compared, and
+what
+was signed of a body, too.  written() says what has been put, in order; uploads() which uploads in
+parts
+are open.  With page_max a list's pages have no more names than that.  Objects larger than copy_max
+are copied in
 parts alone.
 
-Faults of one answer, in the order of fail() calls, each once; `method`, `part` and `first` (where its range begins)
+Faults of one answer, in the order of fail() calls, each once; `method`, `part` and `first` (where
+its range begins)
 say of which request (default: the next one for the key):
 
     status=503, retry_after="1"   an error document, and that header
     code="ExpiredToken"           the document's code
     raw_cut=N         the connection is reset after N bytes of the answer, its head counted
-    cut_at=N          the connection is reset after N bytes of the body; who has not read them, or the
+    cut_at=N          the connection is reset after N bytes of the body; who has not read them, or
+    the
                       head, by then does not get them
     short=N           N bytes too few, and a clean end of the connection
     flip=True         one bit of the body is another one
@@ -41,7 +47,8 @@ say of which request (default: the next one for the key):
     late_error=True   of the end of an upload in parts, and of a copy: 200, and an error in the body
     trickle=SECONDS   each KiB of the body takes so long
     encoding="gzip"   that is its Content-Encoding, whatever the bytes
-    no_tag=True       no entity tag; Last-Modified alone tells versions apart.  Of the end of an upload in parts: an
+    no_tag=True       no entity tag; Last-Modified alone tells versions apart.  Of the end of an
+    upload in parts: an
                       empty one, as Ceph's
     modified=SECONDS  Last-Modified
     no_conditions=True  If-None-Match and If-Modified-Since are passed over
@@ -164,8 +171,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers.get("x-amz-copy-source") is not None:
             body = late if "late_error" in fault else self.copy(service, bucket, key, upload)
         elif self.command == "POST" and "uploads" in self.query:
-            name = service.begin(bucket, key, self.headers.get("Content-Type"), meta_of(self.headers),
-                                 self.headers.get("Content-Encoding"))
+            name = service.begin(bucket, key, self.headers.get("Content-Type"),
+                                 meta_of(self.headers), self.headers.get("Content-Encoding"))
             body = (f"<InitiateMultipartUploadResult><Bucket>{bucket}</Bucket>"
                     f"<UploadId>{name}</UploadId></InitiateMultipartUploadResult>").encode()
         elif self.command == "POST":
@@ -185,8 +192,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif upload is not None:
             headers["ETag"] = service.part(upload, int(self.query["partNumber"]), self.body)
         else:
-            headers["ETag"] = service.store(bucket, key, self.body, self.headers.get("Content-Type"),
-                                            meta=meta_of(self.headers), encoding=self.headers.get("Content-Encoding"))
+            headers["ETag"] = service.store(bucket, key, self.body,
+                                            self.headers.get("Content-Type"),
+                                            meta=meta_of(self.headers),
+                                            encoding=self.headers.get("Content-Encoding"))
         if "deaf" in fault:
             self.reset()
         self.send_whole(status, body, headers)
@@ -199,17 +208,22 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if self.headers["x-amz-copy-source-if-match"] != service.etag(*source):
             raise Refused(412, "PreconditionFailed", "At least one condition did not hold")
         if upload is None and len(data) > service.copy_max:
-            raise Refused(400, "InvalidRequest", "The specified copy source is larger than the maximum")
+            raise Refused(400, "InvalidRequest",
+                          "The specified copy source is larger than the maximum")
         if upload is None:
-            tag, root = service.store(bucket, key, data, service.type_of(*source), None, service.meta(*source),
-                                      service.encoding_of(*source)), "Object"
+            tag, root = service.store(bucket, key, data, service.type_of(*source), None,
+                                      service.meta(*source), service.encoding_of(*source)), "Object"
         else:
-            first, last = re.fullmatch(r"bytes=(\d+)-(\d+)", self.headers["x-amz-copy-source-range"]).groups()
+            first, last = re.fullmatch(r"bytes=(\d+)-(\d+)",
+                                       self.headers["x-amz-copy-source-range"]).groups()
             if int(last) >= len(data):
-                raise Refused(400, "InvalidArgument", "Range specified is not valid for source object")
-            tag, root = service.part(upload, int(self.query["partNumber"]), data[int(first):int(last) + 1]), "Part"
-        return (f"<?xml version=\"1.0\"?>\n<Copy{root}Result><LastModified>2009-10-28T22:32:00.000Z</LastModified>"
-                f"<ETag>{xml.sax.saxutils.escape(tag)}</ETag></Copy{root}Result>").encode()
+                raise Refused(400, "InvalidArgument",
+                              "Range specified is not valid for source object")
+            tag, root = service.part(upload, int(self.query["partNumber"]),
+                                     data[int(first):int(last) + 1]), "Part"
+        return (
+            f"<?xml version=\"1.0\"?>\n<Copy{root}Result><LastModified>2009-10-28T22:32:00.000Z</LastModified>"
+            f"<ETag>{xml.sax.saxutils.escape(tag)}</ETag></Copy{root}Result>").encode()
 
     # Replies.
 
@@ -264,14 +278,16 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "0")
             self.end_headers()
             return
-        status, start, end = (206, 0, fault["part"]) if "part" in fault else self.range_of(len(data), fault)
+        status, start, end = (206, 0, fault["part"]) if "part" in fault else self.range_of(
+            len(data), fault)
         body = data[start:end]
         self.send_response(status)
         if status == 206:
             self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(data)}")
         if "no_tag" not in fault:
             self.send_header("ETag", etag)
-        encoding = fault.get("encoding") or self.server.service.encoding_of(*self.server.service.locate(self))
+        encoding = fault.get("encoding") or self.server.service.encoding_of(
+            *self.server.service.locate(self))
         if encoding:
             self.send_header("Content-Encoding", encoding)
         self.send_header("Content-Type",
@@ -343,9 +359,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 body += f"<CommonPrefixes><Prefix>{quote(name)}</Prefix></CommonPrefixes>"
                 continue
             etag = xml.sax.saxutils.escape(service.etag(bucket, name), {'"': "&quot;"})
-            body += (f"<Contents><Key>{quote(name)}</Key><LastModified>2023-11-14T22:13:20.000Z"
-                     f"</LastModified><ETag>{etag}</ETag><Size>{len(service.get(bucket, name))}</Size>"
-                     f"<Owner><ID>x</ID></Owner></Contents>")
+            body += (
+                f"<Contents><Key>{quote(name)}</Key><LastModified>2023-11-14T22:13:20.000Z"
+                f"</LastModified><ETag>{etag}</ETag><Size>{len(service.get(bucket, name))}</Size>"
+                f"<Owner><ID>x</ID></Owner></Contents>")
         body += f"<IsTruncated>{'true' if more else 'false'}</IsTruncated>"
         if more:
             last = xml.sax.saxutils.escape(page[-1][0])
@@ -362,7 +379,8 @@ class FakeS3:
         self.lock = threading.Lock()
         self.page_max, self.copy_max = page_max, 5 << 30
         self.objects, self.faults, self.seen = {}, {}, {}
-        self.etags, self.types, self.metas = {}, {}, {}  # (bucket, key): of objects that came in parts; …
+        self.etags, self.types, self.metas = {}, {}, {
+        }  # (bucket, key): of objects that came in parts; …
         self.encodings = {}
         self.open, self.puts, self.last, self.counted = {}, [], 0, {}
         self.requests = []  # (method, key, headers)
@@ -372,7 +390,8 @@ class FakeS3:
         self.server = Server(("127.0.0.1", 0), self.handler)
         self.server.service = self
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
-        self.thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05})
+        self.thread = threading.Thread(target=self.server.serve_forever,
+                                       kwargs={"poll_interval": 0.05})
 
     def __enter__(self):
         self.thread.start()
@@ -462,8 +481,8 @@ class FakeS3:
             found = re.match(r"bytes=(\d+)-", request.headers.get("Range") or "")
             first = int(found.group(1)) if found else None
             for i, f in enumerate(faults):
-                if (f.get("method", request.command) == request.command and f.get("part", part) == part and
-                        f.get("first", first) == first):
+                if (f.get("method", request.command) == request.command and
+                        f.get("part", part) == part and f.get("first", first) == first):
                     return {**always, **faults.pop(i)}
             return always
 
@@ -487,7 +506,8 @@ class FakeS3:
         return names, first + limit < count
 
     def page(self, bucket, prefix, delimiter, after, from_token, limit):
-        """Items (name, is it a common prefix) greater than `after`; with a token, behind that item."""
+        """Items (name, is it a common prefix) greater than `after`; with a token, behind that
+        item."""
         if bucket in self.counted:
             return self.page_of_many(self.counted[bucket], after, limit)
         with self.lock:
@@ -547,8 +567,10 @@ class FakeS3:
         with self.lock:
             self.last += 1
             name = f"up/load+{self.last}=="
-            self.open[name] = {"bucket": bucket, "key": key, "type": content_type, "meta": meta, "parts": {},
-                               "encoding": encoding}
+            self.open[name] = {
+                "bucket": bucket, "key": key, "type": content_type, "meta": meta, "parts": {},
+                "encoding": encoding
+            }
             return name
 
     def upload(self, name):
@@ -568,7 +590,8 @@ class FakeS3:
 
     def end(self, bucket, key, name, document):
         upload = self.upload(name)
-        said = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>&quot;([0-9a-f]{32})&quot;</ETag>", document)
+        said = re.findall(r"<PartNumber>(\d+)</PartNumber><ETag>&quot;([0-9a-f]{32})&quot;</ETag>",
+                          document)
         parts = [upload["parts"].get(int(number)) for number, _ in said]
         if not parts or [int(n) for n, _ in said] != sorted(upload["parts"]) or any(
                 p is None or hashlib.md5(p).hexdigest() != tag for p, (_, tag) in zip(parts, said)):
@@ -576,8 +599,8 @@ class FakeS3:
         if any(len(p) < 5 << 20 for p in parts[:-1]):
             raise Refused(400, "EntityTooSmall", "Your proposed upload is smaller than the minimum")
         digest_of_all = hashlib.md5(b"".join(hashlib.md5(p).digest() for p in parts)).hexdigest()
-        etag = self.store(bucket, key, b"".join(parts), upload["type"], f'"{digest_of_all}-{len(parts)}"',
-                          upload["meta"], upload["encoding"])
+        etag = self.store(bucket, key, b"".join(parts), upload["type"],
+                          f'"{digest_of_all}-{len(parts)}"', upload["meta"], upload["encoding"])
         with self.lock:
             del self.open[name]
         return etag

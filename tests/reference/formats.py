@@ -1,6 +1,7 @@
 """Shard formats, plainly: files to tars, records to files, and what is to be compared of files.
 
-Written from sort/README.md on Python's standard library.  Zstandard and LZ4, which it does not have,
+Written from sort/README.md on Python's standard library.  Zstandard and LZ4, which it does not
+have,
 are called in the libraries that the engine uses, too: what is compared there is what stands around
 them, not their codecs.
 """
@@ -527,8 +528,8 @@ def encode(extension, records):
     if extension == ".zip":
         return zip_archive([zip_entry(info, path, bytes(contents)) for _, members in records
                             for info, path, _, contents in members])
-    packed = [(key, [(field(info, path, key), bytes(contents)) for info, path, _, contents in members])
-              for key, members in records]
+    packed = [(key, [(field(info, path, key), bytes(contents))
+                     for info, path, _, contents in members]) for key, members in records]
     if extension == ".msgpack":
         return b"".join(msgpack_map([(KEY, msgpack_text(key))] +
                                     [(k, msgpack_bytes(v)) for k, v in fields])

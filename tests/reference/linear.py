@@ -1,6 +1,8 @@
-"""Is a history of operations on one register linearizable?  An independent judge of what clients saw.
+"""Is a history of operations on one register linearizable?  An independent judge of what clients
+saw.
 
-An operation was begun, and answered, at two instants of one clock; it must seem to have been done at one
+An operation was begun, and answered, at two instants of one clock; it must seem to have been done
+at one
 instant between.  What it found then is its `need`, what it left is its `effect`:
 
     read(7)                 it was 7                      nothing changed
@@ -10,17 +12,24 @@ instant between.  What it found then is its `need`, what it left is its `effect`
     delete()                there was something           nothing is there
     read(None), missing()   nothing was there             nothing changed (404)
 
-Every PUT stores a value of its own.  An operation of unknown outcome has no end: it was done at some
+Every PUT stores a value of its own.  An operation of unknown outcome has no end: it was done at
+some
 instant after its beginning, if its need held then, or never.
 
-The search is Wing and Gong's ("Testing and verifying concurrent objects", 1993) with Lowe's memory of what
-was tried ("Testing for linearizability", 2016): choose what may have been first among those that began
-before any other ended, and go on; a set of what is done, with the value that it left, is never tried
-twice.  Operations of unknown outcome are not steps of that search, for any set of them could be done at
-any time.  They are put in where an operation's need does not hold without them: since they may be late as
+The search is Wing and Gong's ("Testing and verifying concurrent objects", 1993) with Lowe's memory
+of what
+was tried ("Testing for linearizability", 2016): choose what may have been first among those that
+began
+before any other ended, and go on; a set of what is done, with the value that it left, is never
+tried
+twice.  Operations of unknown outcome are not steps of that search, for any set of them could be
+done at
+any time.  They are put in where an operation's need does not hold without them: since they may be
+late as
 they like, each that mattered can be moved to right before the first operation that noticed.
 
-Objects are independent of one another: check one at a time (Herlihy and Wing: linearizability is local).
+Objects are independent of one another: check one at a time (Herlihy and Wing: linearizability is
+local).
 
     verdict = check(operations)      # verdict.ok is True, False, or None: the limits were reached
     print(verdict.story)             # where not ok: the shortest window that cannot be explained
@@ -114,7 +123,8 @@ class _Limit(Exception):
 
 
 class _Search:
-    """One history: `sure` operations in the order of their beginnings, `loose` ones of unknown end."""
+    """One history: `sure` operations in the order of their beginnings, `loose` ones of unknown
+    end."""
 
     def __init__(self, operations, budget):
         self.budget = budget
@@ -148,7 +158,8 @@ class _Search:
         """Whether all sure operations can be put in an order that begins with `state`."""
         n = len(self.sure)
         tried = set()
-        # What is done: all before `low`, and those of the bits of `done` from there on; loose ones: `used`.
+        # What is done: all before `low`, and those of the bits of `done` from there on; loose ones:
+        # `used`.
         stack = [self.options(0, 0, state, 0)]
         while stack:
             following = next(stack[-1], None)
@@ -215,7 +226,8 @@ class _Search:
                     loose is not None and not used >> loose & 1)
 
     def reach(self, need, path, used, horizon, wanted=()):
-        """Ways to where the need holds, by way of loose operations begun before `horizon`: the values on
+        """Ways to where the need holds, by way of loose operations begun before `horizon`: the
+        values on
         the way, and all that are used then."""
         if need.holds(path[-1]):
             yield path, used
@@ -274,8 +286,10 @@ def _explained(operations, initials, budget):
     return any(search.run(state) for state in initials)
 
 
-# A history that cannot be explained is cut down, as long as what is left cannot be explained either: at
-# its end, at its beginning, and between.  Each step only makes it easier to explain, so that the window
+# A history that cannot be explained is cut down, as long as what is left cannot be explained
+# either: at
+# its end, at its beginning, and between.  Each step only makes it easier to explain, so that the
+# window
 # that remains is wrong by itself.
 
 def _until(operations, instant):
@@ -288,7 +302,8 @@ def _until(operations, instant):
 
 
 def _since(operations, instant):
-    """Without what was answered before: it was done before all that began later, and left any value; over
+    """Without what was answered before: it was done before all that began later, and left any
+    value; over
     what was under way with it, it may have been done later than it was answered, or not."""
     late = [o for o in operations if o.end >= instant]
     first = min((o.begin for o in late if o.end != NEVER), default=instant)

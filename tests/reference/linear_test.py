@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The judge of histories is judged: by hand, by every order of small histories, by histories of a real
+"""The judge of histories is judged: by hand, by every order of small histories, by histories of a
+real
 register (all must pass), and by the same with one answer changed (of which most are wrong).
 
 DFC_HISTORIES (80) says how many are drawn; DFC_SEED repeats them."""
@@ -14,7 +15,8 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 
 import linear  # noqa: E402
-from linear import ABSENT, ANY, KEEP, MATCH, NEVER, delete, missing, put, read, refused  # noqa: E402
+from linear import (  # noqa: E402
+    ABSENT, ANY, KEEP, MATCH, NEVER, delete, missing, put, read, refused)
 
 HISTORIES = int(os.environ.get("DFC_HISTORIES", 80))
 SEED = int(os.environ.get("DFC_SEED", 4))
@@ -47,7 +49,8 @@ class ByHand(unittest.TestCase):
         self.good(put(1, 0, 10), put(2, 0, 10), read(1, 3, 4), read(2, 5, 6))
 
     def test_a_stale_read(self):
-        self.bad(put(1, 0, 1, who="a"), put(2, 2, 3, who="b"), read(1, 4, 5, who="c"), window=["b", "c"])
+        self.bad(put(1, 0, 1, who="a"), put(2, 2, 3, who="b"), read(1, 4, 5, who="c"),
+                 window=["b", "c"])
 
     def test_an_older_value_after_a_newer_one(self):
         self.bad(put(1, 0, 1), put(2, 2, 20), read(2, 3, 4), read(1, 5, 6))
@@ -72,7 +75,8 @@ class ByHand(unittest.TestCase):
         self.bad(put(1, 4, 10, ABSENT), refused(ABSENT, 0, 3))
 
     def test_what_was_deleted_comes_back(self):
-        self.bad(put(1, 0, 1, who="a"), delete(2, 3, who="b"), read(1, 4, 5, who="c"), window=["b", "c"])
+        self.bad(put(1, 0, 1, who="a"), delete(2, 3, who="b"), read(1, 4, 5, who="c"),
+                 window=["b", "c"])
         self.bad(put(1, 0, 1), delete(2, 3), delete(4, 5))
         self.bad(put(1, 0, 1), delete(2, 3), missing(4, 5), read(1, 6, 7))
 
@@ -222,9 +226,12 @@ def mixed(rng, count, clients, unknown=0.1):
         free[client] = end
         lost = rng.random() < unknown
         if lost:
-            done += rng.choice((0, 0, 3, 10))  # late, behind operations that began after it ended for its client
+            done += rng.choice(
+                (0, 0, 3, 10))  # late, behind operations that began after it ended for its client
         events.append((done, number, begin, NEVER if lost else end))
-    operations = [register.act(rng, number, begin, end) for done, number, begin, end in sorted(events)]
+    operations = [
+        register.act(rng, number, begin, end) for done, number, begin, end in sorted(events)
+    ]
     return [o for o in operations if o.end != NEVER or o.effect is not KEEP]
 
 
@@ -265,7 +272,8 @@ class Drawn(unittest.TestCase):
             if other is not None:
                 changed += 1
                 found += linear.check(other).ok is False
-        print(f"{found} of {changed} histories with one answer changed are found wrong", file=sys.stderr)
+        print(f"{found} of {changed} histories with one answer changed are found wrong",
+              file=sys.stderr)
         self.assertGreater(changed, HISTORIES / 2)
         self.assertGreater(found, changed * 0.6)
 

@@ -8,8 +8,10 @@ members, members of a record apart from each other, names beyond 100 and 256 byt
 bytes that are no unicode, contents of no bytes and around the block size, directories, links,
 devices, large owners, times with fractions and before 1970, extended attributes, extended headers
 that hold for all that follows; as ustar, GNU, PAX and all of them in one file.  Other formats hold
-what they can: zips with times, permissions and links, stored, deflated and streamed, with ZIP64 forms;
-maps and Examples whose values are bytes, texts and numbers, with the key anywhere or (TFRecord) absent.
+what they can: zips with times, permissions and links, stored, deflated and streamed, with ZIP64
+forms;
+maps and Examples whose values are bytes, texts and numbers, with the key anywhere or (TFRecord)
+absent.
 Some shards are cut short.
 """
 
@@ -74,8 +76,8 @@ def contents(rng):
 
 def key_contents(rng):
     """What can be ordered by, in many forms; some are none."""
-    return rng.choice((b"7", b"7\n", b" -12 ", b"+0", b"-0.0", b"10", b"9", b"3.5e2", b".5", b"1e400",
-                       b"9223372036854775807", b"9223372036854775808", b"abc", b"ab", b"",
+    return rng.choice((b"7", b"7\n", b" -12 ", b"+0", b"-0.0", b"10", b"9", b"3.5e2", b".5",
+                       b"1e400", b"9223372036854775807", b"9223372036854775808", b"abc", b"ab", b"",
                        b"a\0b", "é".encode(), b"nan", b"0x10", b"x" * 4096, b"x" * 4097,
                        b"%d" % rng.randrange(-1000, 1000), b"%d" % rng.randrange(-1000, 1000)))
 
@@ -310,8 +312,9 @@ def msgpack_shard(rng, keys):
             elif kind < 0.85:
                 value = formats.msgpack_text(rng.randbytes(rng.choice((0, 5, 31, 32, 300))))
             else:
-                value = rng.choice((b"\x07", b"\xff", b"\xcc\xff", b"\xd1\x80\x00", b"\xcf" + b"\xff" * 8,
-                                    b"\xd3" + b"\x80" + bytes(7), b"\xd2\xff\xff\xff\xfe"))
+                value = rng.choice(
+                    (b"\x07", b"\xff", b"\xcc\xff", b"\xd1\x80\x00", b"\xcf" + b"\xff" * 8,
+                     b"\xd3" + b"\x80" + bytes(7), b"\xd2\xff\xff\xff\xfe"))
             fields.append((name, value))
         out += formats.msgpack_map(shuffled_with_key(rng, formats.msgpack_text(key), fields))
     return out

@@ -38,7 +38,9 @@ def random_output(rng, total, extension):
     size = rng.choice((1, 1024, 10240, 65536, total // 3 + 1, 2 * total + 1))
     text = rng.choice(("out-%06d" + extension, "out-%d", "deep/er/out-%03d"))
     if rng.random() < 0.5:
-        return {"output_format": text, "output_shard_size": rng.choice((size, f"{size // 1024 + 1}KiB"))}
+        return {
+            "output_format": text, "output_shard_size": rng.choice((size, f"{size // 1024 + 1}KiB"))
+        }
     bounded = rng.choice(("o-{0..%d}" % (count - 1), "o-{00..03}-{0..%d}" % (count - 1),
                           "o-@%d" % (count - 1) + extension, "é-{%04d..%04d}" % (7, 6 + count)))
     fields = {"output_format": bounded}
@@ -80,8 +82,9 @@ def random_keys(rng, names, separator):
     keys = [n for n in names if rng.random() < 0.95]
     keys = [re.escape(n) + rng.choice((b"$", b"")) if rng.random() < 0.05 else n for n in keys]
     if rng.random() < 0.3:
-        keys += rng.choice(((b"^[a-m].*", b"^[^a-m]"), (rb"^\w", rb"^\W"), (b"(?:a|b)+?", b"[0-5]{2,}"),
-                            (b".*",), (b"^", b"x?$"), (b"((", b"a**", b"[z-a]")))
+        keys += rng.choice(
+            ((b"^[a-m].*", b"^[^a-m]"), (rb"^\w", rb"^\W"), (b"(?:a|b)+?", b"[0-5]{2,}"), (b".*", ),
+             (b"^", b"x?$"), (b"((", b"a**", b"[z-a]")))
     return keys
 
 
@@ -89,7 +92,8 @@ def random_map(rng, directory, shards, spec):
     """Writes an external key map beside the shards; the fields for it."""
     separator = rng.choice((b"\t", b"\t", b" ", b"::"))
     texts = rng.choice((["all-%04d"], ["a-%d", "b-{000..999}", "c/d-@2000"], ["a-%d", "b-{0..0}"],
-                        ["x-%d", "x-{2..9}"], ["k%d-%%03d" % i for i in range(20)], ["é-%d", "bad"]))
+                        ["x-%d", "x-{2..9}"], ["k%d-%%03d" % i for i in range(20)], ["é-%d",
+                                                                                     "bad"]))
     keys = random_keys(rng, known_names(directory, shards, {**spec, "missing_keys": "ignore"}),
                        separator)
     pairs = [(k, rng.choice(texts)) for k in keys]

@@ -34,7 +34,8 @@ def signature(secret, method, path, query, headers, signed, date, region, servic
 
 
 def authorize(request, keys, token, region):
-    """Refused unless the request is signed by one of the keys, and has the session's token, if there is one."""
+    """Refused unless the request is signed by one of the keys, and has the session's token, if
+    there is one."""
     headers = {n.lower(): v for n, v in request.headers.items()}
     found = re.fullmatch(r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, "
                          r"SignedHeaders=([^ ,]+), Signature=([0-9a-f]{64})",
@@ -53,5 +54,6 @@ def authorize(request, keys, token, region):
     if token is not None and headers.get("x-amz-security-token") != token:
         raise Refused(403, "InvalidToken", "The provided token is malformed")
     path, _, query = request.path.partition("?")
-    if got != signature(keys[access], request.command, path, query, headers, signed, date, region, "s3"):
+    if got != signature(keys[access], request.command, path, query, headers, signed, date, region,
+                        "s3"):
         raise Refused(403, "SignatureDoesNotMatch", "The request signature does not match")

@@ -3,8 +3,10 @@
 
     sort_differential.py [--harness PROGRAM] [--jobs N] [--keep] [SEED | FIRST-LAST]...
 
-For every seed (where none is given those of DFC_SORT_SEEDS, else 1-100): makes a data set and a request, sorts with 1 target
-(dfcctl sort local) to 7 (build/sort-harness) in one process with a memory that sometimes is too small for the tables, and
+For every seed (where none is given those of DFC_SORT_SEEDS, else 1-100): makes a data set and a
+request, sorts with 1 target
+(dfcctl sort local) to 7 (build/sort-harness) in one process with a memory that sometimes is too
+small for the tables, and
 with the reference.  Names, order, bytes and every member's metadata must agree; and where the
 reference fails, the engine must, with the same code and nothing left behind.
 """

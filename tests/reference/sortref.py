@@ -4,7 +4,8 @@
     sortref.py SPEC.json INPUT_DIR OUTPUT_DIR
     sortref.py --verify SPEC.json INPUT_DIR OUTPUT_DIR    compares instead of writing
 
-Written from docs/reference/sort-spec.md and sort/README.md, on Python's tarfile; it shares no line and no idea of
+Written from docs/reference/sort-spec.md and sort/README.md, on Python's tarfile; it shares no line
+and no idea of
 data structure with the C code: every record is in one list, sorted by one call of sorted(), its
 bytes being where the input file is mapped.
 
@@ -130,7 +131,8 @@ def headers(data):
 
 
 def update_globals(held, gap):
-    """The global records after the headers in `gap`: {key: record}, in the order of their setting."""
+    """The global records after the headers in `gap`: {key: record}, in the order of their
+    setting."""
     for kind, _, payload in headers(gap):
         if kind == b"g":
             for key, record in pax_records(payload):
@@ -430,8 +432,10 @@ def natural_key(name):
             for t in re.findall(rb"[0-9]+|[^0-9]", name, re.S)]
 
 
-NUMBERS = {"int": (rb"[+-]?[0-9]+", int), "float": (rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?",
-                                                    float)}
+NUMBERS = {
+    "int": (rb"[+-]?[0-9]+", int),
+    "float": (rb"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", float)
+}
 
 
 def content_key(record, algorithm):
@@ -568,7 +572,8 @@ def dali_components(name, data):
             path = raw_name(info.name)
             dot = path.find(b".", path.rfind(b"/") + 1)
             base, extension = (path[:dot], path[dot + 1:]) if dot >= 0 else (path, path)
-            if info.type not in (tarfile.REGTYPE, tarfile.AREGTYPE) or not base or base.endswith(b"/"):
+            if info.type not in (tarfile.REGTYPE,
+                                 tarfile.AREGTYPE) or not base or base.endswith(b"/"):
                 continue
             if not extension or re.search(rb"\s", path):
                 raise SortError("shard_unsupported", f"{name}: an index cannot hold {path}")

@@ -1,6 +1,7 @@
 """A dfc cluster on one machine: what stands behind the script `cluster`.
 
-process.py     a process that is known beyond doubt (pid and start time), started, signalled, awaited
+process.py     a process that is known beyond doubt (pid and start time), started, signalled,
+awaited
 layout.py      what a cluster consists of, kept in DIR/cluster.json
 probe.py       what the daemons say of themselves
 operations.py  up, start, stop, kill, down, status

@@ -209,7 +209,8 @@ def load(directory):
                   Process(n["pid"], n["start_time"]) if n["pid"] else None, n["wanted"])
              for n in document["nodes"]]
     return Layout(directory, document["build"], document["address"], document["mountpaths"],
-                  document.get("metastore", "embedded"), document["wrapper"], document["proxy_args"], document["target_args"], nodes,
+                  document.get("metastore", "embedded"), document["wrapper"],
+                  document["proxy_args"], document["target_args"], nodes,
                   document.get("keyed", False))
 
 

@@ -84,7 +84,8 @@ def running(layout, role=None):
 
 
 def inactive(layout, nodes):
-    """Names of the nodes that the map does not call active (or what an operator has decided of them);
+    """Names of the nodes that the map does not call active (or what an operator has decided of
+    them);
     all where no proxy answers."""
     known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy")) or {}
     return [n.name for n in nodes if known.get(n.name, {}).get("state") not in
@@ -127,8 +128,8 @@ def make_layout(options):
         raise ClusterError(f"--base-port {base}: the nodes' ports {base} to {last} are no ports")
     nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
-                            options.metastore, options.wrapper, options.proxy_arg, options.target_arg, nodes,
-                            not options.without_key)
+                            options.metastore, options.wrapper, options.proxy_arg,
+                            options.target_arg, nodes, not options.without_key)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout

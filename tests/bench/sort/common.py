@@ -24,7 +24,8 @@ def chart(args, script, tables):
     if not args.save:
         return
     if shutil.which("gnuplot") is None:
-        log("no chart: there is no gnuplot (Debian: apt-get install --no-install-recommends gnuplot-nox)")
+        log("no chart: there is no gnuplot (Debian: apt-get install --no-install-recommends gnuplot-nox)"
+            )
         return
     RESULTS.mkdir(exist_ok=True)
     parts = [CHART_HEAD, f"set output '{RESULTS / args.save}.svg'\n"]
@@ -35,7 +36,8 @@ def chart(args, script, tables):
 
 
 def spec(program, shards, output="out", **more):
-    """The request for a sort by name of the shards of bucket `in`; `more` are fields that differ."""
+    """The request for a sort by name of the shards of bucket `in`; `more` are fields that
+    differ."""
     return {
         "description": f"tests/bench/sort/{program}.py",
         "input_bck": {"name": "in"},

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Sorting compressed shards (`dfcctl sort local`) against GNU tar with zstd -T, and with pigz (gzip where that is not
+"""Sorting compressed shards (`dfcctl sort local`) against GNU tar with zstd -T, and with pigz (gzip
+where that is not
 installed), with the same CPUs, interleaved.  See README.md for what each figure means."""
 
 import json
@@ -18,7 +19,8 @@ SHARDS, RECORDS, RECORD_BYTES = 20, 500, 20 * KIB
 CPUS = len(os.sched_getaffinity(0))
 PIGZ = f"pigz -6 -p {CPUS}" if shutil.which("pigz") else "gzip -6"
 # extension, the program that packs (at the level that the engine has), the one that unpacks
-FORMATS = [(".tar.zst", f"zstd -q -3 -T{CPUS} -c", "zstd -q -dc"), (".tar.gz", f"{PIGZ} -c", f"{PIGZ} -dc")]
+FORMATS = [(".tar.zst", f"zstd -q -3 -T{CPUS} -c", "zstd -q -dc"),
+           (".tar.gz", f"{PIGZ} -c", f"{PIGZ} -dc")]
 
 # $1 input, $2 output, $3 scratch, $4 records per shard, $5 extension, $6 packs, $7 unpacks.
 PIPELINE = """
@@ -39,7 +41,8 @@ class Bench:
         self.shards, self.records = (4, 50) if args.quick else (SHARDS, RECORDS)
 
     def make(self):
-        self.bytes = write_dataset(self.input, self.shards, self.records, RECORD_BYTES, compressible=True)
+        self.bytes = write_dataset(self.input, self.shards, self.records, RECORD_BYTES,
+                                   compressible=True)
         for path in sorted(self.input.iterdir()):
             packed = path.with_name(path.stem + self.extension)
             with open(packed, "wb") as out:
@@ -57,8 +60,13 @@ class Bench:
                        output_shard_size=str(OUTPUT_SHARD_BYTES))
         path = self.work / "spec.json"
         path.write_text(json.dumps(request))
-        return run_measured([str(self.args.build / "dfcctl"), "-q", "sort", "local", str(path), "--in",
-                             str(self.input), "--out", str(self.output), "--threads", str(CPUS)])
+        return run_measured([
+            str(self.args.build / "dfcctl"), "-q", "sort", "local",
+            str(path), "--in",
+            str(self.input), "--out",
+            str(self.output), "--threads",
+            str(CPUS)
+        ])
 
     def pipeline(self):
         self.settle()
@@ -66,8 +74,13 @@ class Bench:
         scratch.mkdir()
         lines = -(-OUTPUT_SHARD_BYTES // (512 + RECORD_BYTES))
         try:
-            return run_measured(["sh", "-c", PIPELINE, "sh", str(self.input), str(self.output), str(scratch),
-                                 str(lines), self.extension, self.pack, self.unpack])
+            return run_measured([
+                "sh", "-c", PIPELINE, "sh",
+                str(self.input),
+                str(self.output),
+                str(scratch),
+                str(lines), self.extension, self.pack, self.unpack
+            ])
         finally:
             shutil.rmtree(scratch)
 
@@ -76,8 +89,9 @@ class Bench:
         found = []
         for path in sorted(self.output.iterdir()):
             command = f'{self.unpack} "$1" | tar -tf -'
-            found += subprocess.run(["sh", "-c", command, "sh", str(path)], capture_output=True, text=True,
-                                    check=True).stdout.split()
+            found += subprocess.run(
+                ["sh", "-c", command, "sh", str(path)], capture_output=True, text=True,
+                check=True).stdout.split()
         return found
 
     def check(self):
@@ -91,8 +105,8 @@ class Bench:
     def run(self):
         self.make()
         self.check()
-        results = benchlib.interleave({"sort local": self.engine, "tar": self.pipeline}, self.args.rounds,
-                                      warm_up=False)
+        results = benchlib.interleave({"sort local": self.engine, "tar": self.pipeline},
+                                      self.args.rounds, warm_up=False)
         self.settle()
         shutil.rmtree(self.input)
         tar = [r["seconds"] for r in results["tar"]]
@@ -114,20 +128,26 @@ def main():
     if not shutil.which("zstd"):
         log("zstd is not installed: nothing to compare with")
         return 77
-    document = {"machine": benchlib.begin(args), "settings": {"rounds": args.rounds, "cpus": CPUS}, "rows": []}
+    document = {
+        "machine": benchlib.begin(args), "settings": {"rounds": args.rounds, "cpus": CPUS},
+        "rows": []
+    }
     with benchlib.WorkDir(args.dir) as work:
         for extension, pack, unpack in FORMATS:
             if args.only not in extension:
                 continue
             bench = Bench(args, work, extension, pack, unpack)
-            log(f"{extension} ({pack}): {size_text(bench.shards * bench.records * RECORD_BYTES)} of contents")
+            log(f"{extension} ({pack}): {size_text(bench.shards * bench.records * RECORD_BYTES)} of contents"
+                )
             document["rows"].append(bench.run())
     lines = []
     for row in document["rows"]:
         for side in ("sort local", "tar"):
             r = row[side]
-            lines.append([row["name"], side, r["seconds"], r["mb_per_s"], r["cpu_s"], r["times_tar"]["median"],
-                          f"{r['times_tar']['min']}-{r['times_tar']['max']}"])
+            lines.append([
+                row["name"], side, r["seconds"], r["mb_per_s"], r["cpu_s"],
+                r["times_tar"]["median"], f"{r['times_tar']['min']}-{r['times_tar']['max']}"
+            ])
     benchlib.table(["", "", "s", "MB/s of tar", "CPU s", "times tar", "(rounds)"], lines)
     benchlib.finish(args, "sort_compressed", document)
     return 0

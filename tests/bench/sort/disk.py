@@ -201,7 +201,10 @@ class Bench:
             results["tar"] = [self.tar() for _ in range(min(self.args.rounds, tar_rounds))]
         self.settle()
         self.unmake()
-        row = {"name": name, "bytes": self.bytes, "goal_times_cp": goal, "bound_mib": MEMORY_BOUND // MIB}
+        row = {
+            "name": name, "bytes": self.bytes, "goal_times_cp": goal,
+            "bound_mib": MEMORY_BOUND // MIB
+        }
         cp = [r["seconds"] for r in results["cp"]]
         cp_sync = [r["seconds"] for r in results["cp_sync"]]
         for side, runs in results.items():

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The paper's experiment, scaled down: a dataset spread over 1, 2, 4, 8, 10 targets, each with a disk and a link of a
+"""The paper's experiment, scaled down: a dataset spread over 1, 2, 4, 8, 10 targets, each with a
+disk and a link of a
 few MB/s, sorted by the cluster and by single clients.  See README.md for what each figure means."""
 
 import hashlib
@@ -25,7 +26,10 @@ DISK, LINK = 4_000_000, 8_000_000  # bytes/s; the paper's: 1.2 GB/s of 12 disks,
 RECORDS, RECORD_BYTES = 10, 16 * KIB  # ten records a shard, in and out, as the paper's
 SHARDS = 720
 MEMORY_SHARE = 4  # the paper's single client: 256 GB of memory for 1 TB
-NEEDED = {"mkfs.ext4": "e2fsprogs", "fio": "fio", "iperf3": "iperf3", "tc": "iproute2", "fusermount3": "fuse3"}
+NEEDED = {
+    "mkfs.ext4": "e2fsprogs", "fio": "fio", "iperf3": "iperf3", "tc": "iproute2",
+    "fusermount3": "fuse3"
+}
 
 
 def request(shards):
@@ -63,28 +67,34 @@ class Bench:
     # The limits, as fio and iperf3 see them.
 
     def disk_speed(self, kind):
-        done = lab_module.run("fio", "--name=disk", f"--filename={self.lab.disks['h1'].path}/fio", "--size=16M",
-                              "--bs=256k", f"--rw={kind}", "--direct=1", "--ioengine=psync", "--output-format=json")
+        done = lab_module.run("fio", "--name=disk", f"--filename={self.lab.disks['h1'].path}/fio",
+                              "--size=16M", "--bs=256k", f"--rw={kind}", "--direct=1",
+                              "--ioengine=psync", "--output-format=json")
         os.unlink(self.lab.disks["h1"].path / "fio")
         return json.loads(done)["jobs"][0][kind]["bw_bytes"]
 
     def link_speed(self):
         inside, server = self.lab.hosts.inside, self.lab.hosts.address("h2")
-        listener = subprocess.Popen(inside("h2", "iperf3", "-s", "-1", "-p", "5999"), stdout=subprocess.DEVNULL)
+        listener = subprocess.Popen(inside("h2", "iperf3", "-s", "-1", "-p", "5999"),
+                                    stdout=subprocess.DEVNULL)
 
         def measured():
-            done = subprocess.run(inside("h1", "iperf3", "-c", server, "-p", "5999", "-t", "3", "-J"),
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                inside("h1", "iperf3", "-c", server, "-p", "5999", "-t", "3", "-J"),
+                capture_output=True, text=True, check=False)
             report = json.loads(done.stdout)
-            return None if "error" in report else report["end"]["sum_received"]["bits_per_second"] / 8
+            return None if "error" in report else report["end"]["sum_received"][
+                "bits_per_second"] / 8
 
         speed = lab_module.wait_for(measured, "iperf3")
         listener.wait(60)
         return round(speed)
 
     def limits(self):
-        return {"disk": DISK, "link": LINK, "fio_read": self.disk_speed("read"), "fio_write": self.disk_speed("write"),
-                "iperf3": self.link_speed()}
+        return {
+            "disk": DISK, "link": LINK, "fio_read": self.disk_speed("read"),
+            "fio_write": self.disk_speed("write"), "iperf3": self.link_speed()
+        }
 
     # The sides.
 
@@ -104,12 +114,17 @@ class Bench:
         return self.result(begin)
 
     def paper_client(self, c):
-        """On the host of t1, whose disk it shares with nobody: the others read theirs, and it writes to its own."""
+        """On the host of t1, whose disk it shares with nobody: the others read theirs, and it
+        writes to its own."""
         out = c.disk("t1").path / "client"
         out.mkdir()
         begin = self.begin()
-        self.at_client([sys.executable, "single_client.py", c.endpoint + "/v1/objects/in", str(out), str(RECORDS),
-                        str(self.bytes // MEMORY_SHARE)])
+        self.at_client([
+            sys.executable, "single_client.py", c.endpoint + "/v1/objects/in",
+            str(out),
+            str(RECORDS),
+            str(self.bytes // MEMORY_SHARE)
+        ])
         result = self.result(begin)
         self.check_names(out)
         shutil.rmtree(out)
@@ -122,9 +137,16 @@ class Bench:
         path = self.work / "spec.json"
         path.write_text(json.dumps(request(self.shards)))
         begin = self.begin()
-        self.at_client([sys.executable, "single_client.py", "--fetch", c.endpoint + "/v1/objects/in", str(self.memory)])
-        self.at_client([str(self.args.build / "dfcctl"), "-q", "sort", "local", str(path), "--in", str(self.memory),
-                        "--out", str(out)])
+        self.at_client([
+            sys.executable, "single_client.py", "--fetch", c.endpoint + "/v1/objects/in",
+            str(self.memory)
+        ])
+        self.at_client([
+            str(self.args.build / "dfcctl"), "-q", "sort", "local",
+            str(path), "--in",
+            str(self.memory), "--out",
+            str(out)
+        ])
         result = self.result(begin)
         self.made = checksums(out.iterdir())
         shutil.rmtree(out)
@@ -133,8 +155,9 @@ class Bench:
 
     def at_client(self, command):
         names = "\n".join(p.name for p in self.input.iterdir())
-        done = subprocess.run(self.lab.hosts.inside("h1", *command), input=names, text=True, check=False,
-                              stdout=subprocess.DEVNULL, cwd=os.path.dirname(os.path.realpath(__file__)))
+        done = subprocess.run(self.lab.hosts.inside("h1", *command), input=names, text=True,
+                              check=False, stdout=subprocess.DEVNULL,
+                              cwd=os.path.dirname(os.path.realpath(__file__)))
         if done.returncode != 0:
             raise Failed(f"{command[1]}: status {done.returncode}")
 
@@ -142,7 +165,8 @@ class Bench:
 
     def check_names(self, directory):
         found = [n for p in sorted(directory.glob("*.tar")) for n in member_names(p)]
-        check(found == sorted(found) and len(found) == self.shards * RECORDS, "the paper's client has not sorted")
+        check(found == sorted(found) and len(found) == self.shards * RECORDS,
+              "the paper's client has not sorted")
 
     def check_output(self, c):
         names = c.names("out")
@@ -182,8 +206,11 @@ class Bench:
         """Of the cluster of the most targets alone, as in the paper."""
         fetch_s = max((self.bytes - own) / LINK, own / DISK)
         spilled = self.bytes - self.bytes // MEMORY_SHARE
-        sides = {"paper": (self.paper_client, max(fetch_s, (own + spilled) / DISK) + (spilled + self.bytes) / DISK),
-                 "local": (self.local_client, fetch_s + self.bytes / DISK)}
+        sides = {
+            "paper": (self.paper_client,
+                      max(fetch_s, (own + spilled) / DISK) + (spilled + self.bytes) / DISK),
+            "local": (self.local_client, fetch_s + self.bytes / DISK)
+        }
         found = {}
         for name, (run, bound_s) in sides.items():
             log(f"the {name} client")
@@ -202,7 +229,8 @@ def finish_rows(rows):
 
 
 def draw(args, rows):
-    chart(args, f"""
+    chart(
+        args, f"""
 set title 'A sort of {rows[0]['bytes'] / 1e6:.0f} MB: targets with disks of {DISK / 1e6:g} MB/s, links of {LINK / 1e6:g} MB/s'
 set xlabel 'targets'
 set ylabel 'times as fast as the single client'
@@ -212,8 +240,10 @@ plot $rows using 1:2 with linespoints lw 2 pt 7 lc rgb '#1f77b4' title "the pape
      $rows using 1:3 with lines dt 2 lc rgb '#1f77b4' title 'as the limits allow', \\
      $rows using 1:4 with linespoints lw 2 pt 5 lc rgb '#d62728' title 'dfcctl sort local', \\
      $rows using 1:5 with lines dt 2 lc rgb '#d62728' title 'as the limits allow'
-""", {"rows": [(r["targets"], r["times_paper"], r["bound_times_paper"], r["times_local"], r["bound_times_local"])
-               for r in rows]})
+""", {
+            "rows": [(r["targets"], r["times_paper"], r["bound_times_paper"], r["times_local"],
+                      r["bound_times_local"]) for r in rows]
+        })
 
 
 def main():
@@ -223,7 +253,8 @@ def main():
     args = p.parse_args()
     missing = {program: package for program, package in NEEDED.items() if not shutil.which(program)}
     if missing:
-        log(f"there is no {', '.join(missing)} (Debian: apt-get install {' '.join(missing.values())})")
+        log(f"there is no {', '.join(missing)} (Debian: apt-get install {' '.join(missing.values())})"
+            )
         return 77
     if not (args.build / "tests/bench/sort/dfc-slow-disk").exists():
         log("dfc-slow-disk was not built (it needs libfuse3-dev)")
@@ -236,10 +267,15 @@ def main():
         document["limits"] = bench.found_limits
     finish_rows(bench.rows)
     document["rows"] = bench.rows
-    lines = [[r["targets"], r["cluster"]["seconds"], r["cluster"]["bound_s"], r["of_bound"], r["cluster"]["apart_s"],
-              r["of_apart"], r["times_paper"], r["bound_times_paper"], r["times_local"], r["bound_times_local"]]
-             for r in bench.rows]
-    benchlib.table(["targets", "s", "bound s", "of bound", "apart s", "of that", "times paper's", "bound", "times local", "bound"], lines)
+    lines = [[
+        r["targets"], r["cluster"]["seconds"], r["cluster"]["bound_s"], r["of_bound"],
+        r["cluster"]["apart_s"], r["of_apart"], r["times_paper"], r["bound_times_paper"],
+        r["times_local"], r["bound_times_local"]
+    ] for r in bench.rows]
+    benchlib.table([
+        "targets", "s", "bound s", "of bound", "apart s", "of that", "times paper's", "bound",
+        "times local", "bound"
+    ], lines)
     benchlib.finish(args, "sort/experiment", document)
     draw(args, bench.rows)
     return 0

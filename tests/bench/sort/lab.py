@@ -1,7 +1,10 @@
-"""A lab of hosts with a disk and a link of given speeds: h1, h2, … each with one target on its disk, and one more
-host without limits for the proxy.  Namespaces and daemons are those of tests/blackbox; root alone can have them.
+"""A lab of hosts with a disk and a link of given speeds: h1, h2, … each with one target on its
+disk, and one more
+host without limits for the proxy.  Namespaces and daemons are those of tests/blackbox; root alone
+can have them.
 
-Disks are dfc-slow-disk under a loop device with ext4; links are held by tc at both ends.  Both limits can be lifted
+Disks are dfc-slow-disk under a loop device with ext4; links are held by tc at both ends.  Both
+limits can be lifted
 while nothing is measured."""
 
 import os
@@ -45,8 +48,9 @@ class Disk:
     def end(self):
         run("umount", str(self.path))
         device = self.process.args[-1]  # which the loop device lets go of a moment later
-        wait_for(lambda: subprocess.run(["umount", device], capture_output=True, check=False).returncode == 0,
-                 f"{device} is unmounted")
+        wait_for(
+            lambda: subprocess.run(["umount", device], capture_output=True, check=False).returncode
+            == 0, f"{device} is unmounted")
         self.process.wait()
 
     def moved(self):
@@ -71,7 +75,10 @@ class Lab:
         self.link_speed = link_speed
         self.hosts = Hosts(count + 1)
         self.names = self.hosts.names[:count]
-        self.disks = {name: Disk(slow_disk, directory, name, disk_size, disk_speed) for name in self.names}
+        self.disks = {
+            name: Disk(slow_disk, directory, name, disk_size, disk_speed)
+            for name in self.names
+        }
 
     def __enter__(self):
         return self
@@ -84,7 +91,8 @@ class Lab:
     def limit(self, on):
         for name in self.names:
             self.disks[name].limit(on)
-            for command, device in ((self.hosts.inside(name, "tc"), "eth0"), (["tc"], "to-" + name)):
+            for command, device in ((self.hosts.inside(name,
+                                                       "tc"), "eth0"), (["tc"], "to-" + name)):
                 if on:
                     run(*command, "qdisc", "replace", "dev", device, "root", "tbf",
                         "rate", f"{self.link_speed * 8}bit", *TBF)
@@ -108,7 +116,8 @@ class LabCluster(HostCluster):
         self.http = Http()
         self.ended_by_test, self.children = set(), {}
         self.key_file = os.path.join(self.dir, "cluster.key")
-        with open(os.open(self.key_file, os.O_WRONLY | os.O_CREAT, 0o600), "w", encoding="ascii") as f:
+        with open(os.open(self.key_file, os.O_WRONLY | os.O_CREAT, 0o600), "w",
+                  encoding="ascii") as f:
             f.write(secrets.token_hex(32) + "\n")
         self.member = Member(self.http, self.key_file)
         names = lab.names[:targets]
@@ -134,18 +143,26 @@ class LabCluster(HostCluster):
         return self.lab.disks[self.host(node)]
 
     def node_dir(self, node):
-        return str(self.disk(node).path / "node") if node in self.targets() else super().node_dir(node)
+        return str(self.disk(node).path /
+                   "node") if node in self.targets() else super().node_dir(node)
 
     def command(self, node):
         role, host = self.nodes[node]["role"], self.host(node)
-        argv = [str(self.build / ("dfc-proxyd" if role == "proxy" else "dfc-targetd")), "--id", node,
-                "--dir", self.node_dir(node), "--address", self.hosts.address(host),
-                "--cluster-key-file", self.key_file, "--public-port", str(self.PORTS[role]),
-                "--control-port", str(self.PORTS[role] + 1)]
+        argv = [
+            str(self.build / ("dfc-proxyd" if role == "proxy" else "dfc-targetd")), "--id", node,
+            "--dir",
+            self.node_dir(node), "--address",
+            self.hosts.address(host), "--cluster-key-file", self.key_file, "--public-port",
+            str(self.PORTS[role]), "--control-port",
+            str(self.PORTS[role] + 1)
+        ]
         if role == "proxy":
             return argv
-        return [*argv, "--data-port", str(self.PORTS[role] + 2), f"--mountpaths={self.node_dir(node)}/mp1",
-                "--join=" + self.base(self.host("p1"), "proxy", 1)]
+        return [
+            *argv, "--data-port",
+            str(self.PORTS[role] + 2), f"--mountpaths={self.node_dir(node)}/mp1",
+            "--join=" + self.base(self.host("p1"), "proxy", 1)
+        ]
 
     def sizes(self, node):
         return sum(os.path.getsize(path) for path in Cluster.object_files(self, node))

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""The metadata of 1, 10 and 100 million records through a whole dry run (headers read, tables sorted, merged over
-targets, cut into output shards), with resident memory over time beside its budget.  See README.md."""
+"""The metadata of 1, 10 and 100 million records through a whole dry run (headers read, tables
+sorted, merged over
+targets, cut into output shards), with resident memory over time beside its budget.  See
+README.md."""
 
 import json
 import os
@@ -19,13 +21,15 @@ RECORDS = 10_000  # in a shard
 FILES = 64  # that differ; the shards are hard links to them
 TARGETS = 4
 BUDGET = 64 * MIB  # of each target
-FIXED = 64 * MIB  # what does not grow with the records: programs, stacks, buffers of streams, runs that are read
+# what does not grow with the records: programs, stacks, buffers of streams, runs that are read
+FIXED = 64 * MIB
 POINTS = 60  # of a curve
 BYTES_IN_WORK_FILES = 100  # of a record, at most: what has to be free
 
 
 def request(shards):
-    return spec("metadata", shards, input_format={"template": f"shard-{{000000..{shards - 1:06d}}}"},
+    return spec("metadata", shards,
+                input_format={"template": f"shard-{{000000..{shards - 1:06d}}}"},
                 output_format="out-%09d", output_shard_size="10MiB",
                 algorithm={"kind": "shuffle", "seed": "42"}, dry_run=True)
 
@@ -79,8 +83,11 @@ class Bench:
             os.link(files[i % FILES], directory / f"shard-{i:06d}.tar")
         path, status = self.work / "spec.json", self.work / "status.json"
         path.write_text(json.dumps(request(shards)))
-        done = Watched([str(self.args.build / "sort-harness"), f"--targets={TARGETS}", f"--memory={BUDGET}",
-                        f"--spec={path}", f"--in={directory}", f"--out={self.work / 'out'}", f"--status={status}"])
+        done = Watched([
+            str(self.args.build / "sort-harness"), f"--targets={TARGETS}", f"--memory={BUDGET}",
+            f"--spec={path}", f"--in={directory}", f"--out={self.work / 'out'}",
+            f"--status={status}"
+        ])
         targets = json.loads(status.read_text()).values()
         shutil.rmtree(directory)
         shutil.rmtree(self.work / "out")
@@ -91,13 +98,18 @@ class Bench:
         merged = max(t["merge"]["rows_out"] for t in targets)
         if found != records or merged != records:
             raise RuntimeError(f"{name}: {found} found and {merged} merged of {records}")
-        seconds = {phase: round(max(t["seconds"][phase] for t in targets), 2) for phase in ("extract", "merge")}
-        return {"name": name, "records": records, "seconds": round(done.seconds, 2), "cpu_s": round(done.cpu_s, 2),
-                "phase_s": seconds, "records_per_s": round(records / done.seconds),
-                "merged_per_s": round(records / max(seconds["merge"], 0.01)),
-                "spilled_mib": round(sum(t["extract"]["spilled_bytes"] for t in targets) / MIB, 1),
-                "peak_mib": round(done.peak / MIB, 1), "budget_mib": TARGETS * BUDGET // MIB,
-                "within_bound": done.peak <= TARGETS * BUDGET + FIXED, "rss_mib": done.points()}
+        seconds = {
+            phase: round(max(t["seconds"][phase] for t in targets), 2)
+            for phase in ("extract", "merge")
+        }
+        return {
+            "name": name, "records": records, "seconds": round(done.seconds, 2), "cpu_s": round(
+                done.cpu_s, 2), "phase_s": seconds, "records_per_s": round(records / done.seconds),
+            "merged_per_s": round(records / max(seconds["merge"], 0.01)), "spilled_mib": round(
+                sum(t["extract"]["spilled_bytes"] for t in targets) / MIB,
+                1), "peak_mib": round(done.peak / MIB, 1), "budget_mib": TARGETS * BUDGET // MIB,
+            "within_bound": done.peak <= TARGETS * BUDGET + FIXED, "rss_mib": done.points()
+        }
 
 
 def draw(args, rows):
@@ -123,15 +135,22 @@ def main():
     millions = (1,) if args.quick else args.millions
     room = shutil.disk_usage(args.dir).free
     if room < max(millions) * 1_000_000 * BYTES_IN_WORK_FILES:
-        log(f"{args.dir} has {room / GIB:.0f} GiB of room: too little for {max(millions)} million records")
+        log(f"{args.dir} has {room / GIB:.0f} GiB of room: too little for {max(millions)} million records"
+            )
         return 77
-    document = {"machine": benchlib.begin(args), "settings": {"targets": TARGETS, "budget_of_each": BUDGET}}
+    document = {
+        "machine": benchlib.begin(args), "settings": {"targets": TARGETS, "budget_of_each": BUDGET}
+    }
     with benchlib.WorkDir(args.dir) as work:
         bench = Bench(args, work)
         document["rows"] = [bench.run(m) for m in millions if args.only in f"{m} million records"]
-    benchlib.table(["", "s", "CPU s", "extract s", "merge s", "records/s", "spilled MiB", "peak MiB", "budget MiB"],
-                   [[r["name"], r["seconds"], r["cpu_s"], r["phase_s"]["extract"], r["phase_s"]["merge"],
-                     r["records_per_s"], r["spilled_mib"], r["peak_mib"], r["budget_mib"]] for r in document["rows"]])
+    benchlib.table([
+        "", "s", "CPU s", "extract s", "merge s", "records/s", "spilled MiB", "peak MiB",
+        "budget MiB"
+    ], [[
+        r["name"], r["seconds"], r["cpu_s"], r["phase_s"]["extract"], r["phase_s"]["merge"],
+        r["records_per_s"], r["spilled_mib"], r["peak_mib"], r["budget_mib"]
+    ] for r in document["rows"]])
     benchlib.finish(args, "sort/metadata", document)
     draw(args, document["rows"])
     over = [r["name"] for r in document["rows"] if not r["within_bound"]]

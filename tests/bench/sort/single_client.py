@@ -1,11 +1,16 @@
 #!/usr/bin/env python3
-"""A sort by one client of the cluster, as the paper's experiment has it: every shard is fetched, its records are kept
-in memory and, when that is full, in a work file; then they are sorted, and new shards are written to the client's own disk.
+"""A sort by one client of the cluster, as the paper's experiment has it: every shard is fetched,
+its records are kept
+in memory and, when that is full, in a work file; then they are sorted, and new shards are written
+to the client's own disk.
 
-    single_client.py URL OUT RECORDS_PER_SHARD MEMORY < names of the shards      (URL: that of the bucket's objects)
-    single_client.py --fetch URL OUT < names                                     fetches them, and nothing else
+    single_client.py URL OUT RECORDS_PER_SHARD MEMORY < names of the shards      (URL: that of the
+    bucket's objects)
+    single_client.py --fetch URL OUT < names                                     fetches them, and
+    nothing else
 
-What is in the work file is not in memory as well: it is written out and dropped, as a dataset of several times the memory
+What is in the work file is not in memory as well: it is written out and dropped, as a dataset of
+several times the memory
 would be."""
 
 import concurrent.futures
