@@ -4,7 +4,8 @@
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
                            dfcctl, http-api, parameters, metrics, errors, and the table of
                            bucket properties in buckets.md; looks for dead links,
-                           and for parameters of calls there that no call has
+                           for parameters of calls there that no call has, and
+                           at the form of CHANGELOG.md
 """
 
 import os
@@ -141,6 +142,23 @@ def unknown_parameters(api):
                             for name in ASKED.findall(code) if name not in known)
 
 
+def changelog():
+    """An entry of CHANGELOG.md is a line below Added, Changed or Fixed."""
+    section = ""
+    for number, line in enumerate(read(os.path.join(ROOT, "CHANGELOG.md")).splitlines(), 1):
+        at = f"CHANGELOG.md:{number}:"
+        if line.startswith("##"):
+            section = line.lstrip("# ")
+            if line.startswith("###") and section not in ("Added", "Changed", "Fixed"):
+                yield f"{at} a part is Added, Changed or Fixed"
+        elif line.startswith("- ") and section not in ("Added", "Changed", "Fixed"):
+            yield f"{at} an entry is below Added, Changed or Fixed"
+        elif line and not line.startswith("- ") and section in ("Added", "Changed", "Fixed"):
+            yield f"{at} an entry has one line"
+        if len(line) > 100:
+            yield f"{at} {len(line)} columns, at most 100"
+
+
 def main(args):
     pages = generated()
     if args == ["--write"]:
@@ -151,6 +169,9 @@ def main(args):
     wrong = [f"{os.path.relpath(path, ROOT)} is not what the programs say; tests/docs.py --write"
              for path, text in pages.items() if not os.path.exists(path) or read(path) != text]
     wrong += dead_links()
+    log = list(changelog())
+    wrong += log[:5] + (["a rebase may have mixed two versions of CHANGELOG.md: take that of main, "
+                         "and add your entry at the end of its list"] if len(log) > 5 else [])
     wrong += unknown_parameters(pages[os.path.join(REFERENCE, "http-api.md")])
     print("\n".join(wrong) or "the documents are right")
     return 1 if wrong else 0
