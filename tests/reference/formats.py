@@ -1,8 +1,7 @@
 """Shard formats, plainly: files to tars, records to files, and what is to be compared of files.
 
-Written from sort/README.md on Python's standard library.  Zstandard and LZ4, which it does not
-have,
-are called in the libraries that the engine uses, too: what is compared there is what stands around
+Written from docs/reference/sort-definitions.md on Python's standard library.  Zstandard and LZ4, which it does
+not have, are called in the libraries that the engine uses, too: what is compared there is what stands around
 them, not their codecs.
 """
 

@@ -4,9 +4,8 @@
     sortref.py SPEC.json INPUT_DIR OUTPUT_DIR
     sortref.py --verify SPEC.json INPUT_DIR OUTPUT_DIR    compares instead of writing
 
-Written from docs/reference/sort-spec.md and sort/README.md, on Python's tarfile; it shares no line
-and no idea of
-data structure with the C code: every record is in one list, sorted by one call of sorted(), its
+Written from docs/reference/sort-spec.md and sort-definitions.md, on Python's tarfile; it shares
+no line and no idea of data structure with the C code: every record is in one list, sorted by one call of sorted(), its
 bytes being where the input file is mapped.
 
 The spec is the body of POST /v1/sort.  Buckets do not matter here: INPUT_DIR holds the shards,
