@@ -96,7 +96,7 @@ int moved_refuse(const char *dir, struct error *err)
     if (r == 0)
         r = error_set(err, E_EXISTS,
                       "the documents in '%s' have moved to %s (prefix '%s'): start this proxy with "
-                      "--metastore=%s. The way back is told in docs/operations.md, 'Growing'",
+                      "--metastore=%s. The way back is told in docs/guide/install.md, 'Growing'",
                       dir, m.metastore, m.prefix, m.metastore);
     moved_done(&m);
     return r;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What clients get, and what is lost, when a disk is full, dies or becomes read-only, and when it
-comes back: the table of docs/operations.md, printed as it was found.
+comes back: the table of docs/guide/troubleshooting.md, printed as it was found.
 
-    disks.py [--write]      also writes the table into docs/operations.md
+    disks.py [--write]      also writes the table into docs/guide/troubleshooting.md
 
 One target with two mountpaths, file systems of one size on loop devices: with the one it is done,
 the other must not mind.  Held to in every case:
@@ -26,7 +26,7 @@ import namespaces
 from lib import Cluster, Failed, check, end_on_signals, equal, run_one, skip, wait_for
 
 DOCUMENT = os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "docs",
-                        "operations.md")
+                        "guide", "troubleshooting.md")
 MAKE = {"ext4": ["mkfs.ext4", "-q", "-F", "-m", "0"], "xfs": ["mkfs.xfs", "-q", "-f"]}
 IMAGE_BYTES = 320 << 20
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, uint32_t): ext4 and XFS drop dead

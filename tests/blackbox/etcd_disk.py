@@ -115,7 +115,7 @@ def member_call(c, member, path, body):
 
 
 def test_a_quota_that_is_used_up_and_the_way_out(c):
-    """The three steps of docs/operations.md."""
+    """The three steps of docs/guide/troubleshooting.md."""
     for member in MEMBERS:
         c.kill(member)
         c.start(member, "--arg=--quota-backend-bytes=131072",

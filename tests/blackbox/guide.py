@@ -32,6 +32,7 @@ import glob
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -212,6 +213,8 @@ class Session:
                 ], capture_output=True, text=True, check=False)
                 check(done.returncode == 0, f"the cluster did not end: {done.stderr}")
         finally:
+            with contextlib.suppress(ProcessLookupError):  # what the page has left in the background
+                os.killpg(self.bash.pid, signal.SIGKILL)
             shutil.rmtree(self.top, ignore_errors=True)
 
 

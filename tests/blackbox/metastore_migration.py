@@ -150,7 +150,7 @@ def test_under_load_nothing_is_lost_or_made_twice(c, etcd):
 
 
 def back_to_embedded(c):
-    """The way back, as docs/operations.md tells it."""
+    """The way back, as docs/guide/install.md tells it."""
     backup = os.path.join(c.dir, "back.json")
     equal(c.dfcctl("cluster", "backup", backup).returncode, 0, "backup")
     before, old = term(c), names(c)
