@@ -3,7 +3,7 @@
 
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
                            dfcctl, http-api, parameters, metrics, errors, and the table of
-                           bucket properties in buckets.md; looks for dead links,
+                           bucket properties in buckets.md; looks for dead links and headings,
                            for parameters of calls there that no call has, and
                            at the form of CHANGELOG.md
 """
@@ -18,7 +18,10 @@ BUILD = os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build")
 REFERENCE = os.path.join(ROOT, "docs", "reference")
 CODE = re.compile(r"`([^`]*)`")
 ASKED = re.compile(r"[?&]([A-Za-z_-]+)=")
-LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
+LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+FENCED = re.compile(r"^ *```.*?^ *```", re.S | re.M)
+HEADING = re.compile(r"^#+ (.+)$", re.M)
 
 GENERATED = "<!-- Written by tests/docs.py from the tables of the programs; change those. -->"
 
@@ -124,12 +127,26 @@ def markdown_files():
         yield from (os.path.join(at, name) for name in files if name.endswith(".md"))
 
 
+def anchor(heading):
+    """The name under which a heading can be linked to."""
+    plain = LINKED.sub(r"\1", heading.strip().lower())
+    return re.sub(r"[^\w\- ]", "", plain).replace(" ", "-")
+
+
+def anchors(page):
+    return {anchor(found) for found in HEADING.findall(FENCED.sub("", read(page)))}
+
+
 def dead_links():
     for path in markdown_files():
-        for target in LINK.findall(read(path)):
-            if "://" not in target and not os.path.exists(
-                    os.path.join(os.path.dirname(path), target)):
+        for target, place in LINK.findall(read(path)):
+            page = os.path.join(os.path.dirname(path), target) if target else path
+            if "://" in target:
+                continue
+            if not os.path.exists(page):
                 yield f"{os.path.relpath(path, ROOT)}: there is no {target}"
+            elif place and page.endswith(".md") and place not in anchors(page):
+                yield f"{os.path.relpath(path, ROOT)}: {target} has no heading '#{place}'"
 
 
 def unknown_parameters(api):
