@@ -79,7 +79,7 @@ ERRORS = f"""# Errors
 
 A reply with an error is JSON: `{{{{"status", "code", "message", "node", "request_id"}}}}`. Programs
 should match on `code`, which never changes. The message is for people and may change. Replies with
-429 or 503 carry `Retry-After` in seconds.
+503 carry `Retry-After` in seconds.
 
 {{errors}}"""
 
