@@ -49,7 +49,7 @@ static const char *proof_of(const struct http_route *r)
     if ((r->nets & (NET_CONTROL | NET_DATA)) == 0)
         return NULL;
     if (r->open)
-        return "open: nobody has to prove who it is";
+        return "open: no signature is needed";
     return r->fenced ? "signed by a node (Dfc-Auth), of a term that is not over"
                      : "signed by a node (Dfc-Auth)";
 }

@@ -243,8 +243,8 @@ const struct http_route cluster_routes[] = {
      .begin = put_begin,
      .summary = "setconfig changes a cluster-wide setting (without a value, or with null, sets it "
                 "back); startmaintenance moves a target's objects off, and stopmaintenance back; "
-                "decommission moves them off and lets the target leave; removenode takes an "
-                "unreachable node out of the map for good, with what only it has.",
+                "decommission moves them off and lets the target leave; removenode removes an "
+                "unreachable node from the map, and gives up what only that node has.",
      .body = "`{\"action\": \"setconfig\", \"name\": …, \"value\": …}`, `{\"action\": "
              "\"removenode\", \"name\": id}`, `{\"action\": \"startmaintenance\", \"name\": id, "
              "\"value\": {\"force\": false}}` (also stopmaintenance and decommission)",

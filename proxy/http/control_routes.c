@@ -309,10 +309,9 @@ const struct http_route control_routes[] = {
      .nets = NET_CONTROL,
      .any_cluster = true,
      .begin = register_begin,
-     .summary = "A node joins, or has begun anew.",
-     .body =
-         "the smap's entry of the node; `cluster`, `term`, `version` of the state that it holds "
-         "from earlier, if it does; `lost`: a target that was known comes without what it had",
+     .summary = "A node joins, or has restarted.",
+     .body = "the smap's entry of the node; `cluster`, `term`, `version` of an earlier state, if "
+             "the node has one; `lost`: a known target joins without its objects",
      .reply = "200 and the state document",
      .errors = "exists wrong_cluster stale_map not_supported mountpath_unusable invalid_json"},
     {.name = "node_keepalive",
@@ -321,7 +320,7 @@ const struct http_route control_routes[] = {
      .nets = NET_CONTROL,
      .any_cluster = true,
      .begin = keepalive_begin,
-     .summary = "A node says that it lives.",
+     .summary = "A node reports that it is alive.",
      .body = "`{\"id\", \"boot\", \"term\", \"version\", \"capacity\": {\"total_bytes\", "
              "\"available_bytes\"}}`",
      .reply =
@@ -334,7 +333,7 @@ const struct http_route control_routes[] = {
      .nets = NET_CONTROL,
      .any_cluster = true,
      .begin = stop_begin,
-     .summary = "A node says that it stops: the map passes it over from now on.",
+     .summary = "A node reports that it stops; the map passes it over from then on.",
      .body = "`{\"id\", \"boot\"}`: of a node that answers no read by its lease any more",
      .reply = "`{\"term\", \"version\"}`, when every active proxy has that state, or "
               "settle_timeout is over",

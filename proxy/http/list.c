@@ -489,16 +489,17 @@ const struct http_route list_routes[] = {
      .nets = NET_PUBLIC,
      .begin = list_begin,
      .summary = "A page of a bucket's objects, in bytewise order of names.",
-     .query = HTTP_PARAMETERS({"prefix", "text"},
-                              {"delimiter", "text: what lies behind it is one entry of prefixes"},
-                              {"start_after", "name"}, {"token", "next of the page before"},
-                              {"limit", "1 to 10000 (default 1000)"},
-                              {"partial", "true: without targets that cannot be asked"},
-                              {"cached", "true: of a bucket with a backend what is here, alone"}),
+     .query =
+         HTTP_PARAMETERS({"prefix", "text"},
+                         {"delimiter", "text: names are shown up to it, as one entry of prefixes"},
+                         {"start_after", "name"}, {"token", "next of the page before"},
+                         {"limit", "1 to 10000 (default 1000)"},
+                         {"partial", "true: without targets that cannot be asked"},
+                         {"cached", "true: only stored objects of a bucket with a backend"}),
      .body = "",
      .reply = "`{\"entries\": [{\"name\", \"size\", \"version\", \"checksum\", "
               "\"modified_ms\"}], \"prefixes\": [\"a/\"], \"next\": \"\", \"incomplete\": "
-              "false}`; what only the backend has comes as `{\"name\", \"size\", \"version\": "
+              "false}`; a name that only the backend has is `{\"name\", \"size\", \"version\": "
               "\"0.0.0\", "
               "\"etag\", \"modified_ms\", \"cached\": false}`",
      .errors = "bucket_not_found invalid_name node_unreachable no_targets backend_denied "

@@ -243,7 +243,7 @@ const struct http_route object_copies_routes[] = {
          "\"found\", \"version\", \"tombstone\", \"size\", \"modified_ms\", \"checksum\", "
          "\"intact\"; or \"error\": {\"code\", \"message\"}}]}`; of an object in slices also "
          "\"ec\": "
-         "{\"data\", \"parity\", \"tag\"}, \"slices_missing\": [those that nobody has], and of "
+         "{\"data\", \"parity\", \"tag\"}, \"slices_missing\": [those that no target has], and of "
          "each "
          "target \"slices\": [{\"slice\", \"size\", \"intact\" or \"error\"}]",
      .errors = "invalid_name bucket_not_found no_targets"},

@@ -202,7 +202,7 @@ const struct http_route hidden_routes[] = {
      .pattern = "/v1/hidden/{bucket_id}/{object...}",
      .nets = NET_DATA,
      .begin = drop_begin,
-     .summary = "What a job has hidden here of a name, whose maker makes it anew, goes.",
+     .summary = "Drops a job's hidden output, which its builder builds again.",
      .query = HTTP_PARAMETERS({"job", "its id"}, {"attempt", "of the job, from 0"},
                               {"dfcv", "the sender's state version"}),
      .body = "",

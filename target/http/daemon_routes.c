@@ -329,7 +329,7 @@ const struct http_route daemon_routes[] = {
      .pattern = "/v1/daemon",
      .nets = NET_PUBLIC | NET_CONTROL,
      .begin = daemon_begin,
-     .summary = "This target: who it is, its parameters, its mountpaths, its counters.",
+     .summary = "This target: its id, parameters, mountpaths and counters.",
      .query = HTTP_PARAMETERS(
          {"what",
           "info (default), config, params, smap, bmd, mountpaths, stats, summary or cached"}),
@@ -345,8 +345,8 @@ const struct http_route daemon_routes[] = {
      .begin = health_begin,
      .summary = "Is this target ready to serve?",
      .query = HTTP_PARAMETERS({"live", "true: 200 as soon as the process answers"},
-                              {"synced", "true: and has it what it missed?  Also 200, with `why`, "
-                                         "where the repair cannot end by itself"}),
+                              {"synced", "true: 200 when the target also has what it missed, or "
+                                         "the repair cannot end by itself (`why`)"}),
      .body = "",
      .reply = "`{\"status\": \"ready\", \"id\", \"role\", \"term\", \"version\"}`; `why`",
      .errors = "not_ready"},

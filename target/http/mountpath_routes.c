@@ -223,13 +223,11 @@ const struct http_route mountpath_routes[] = {
      .changes = true,
      .admin = true,
      .begin = change_begin,
-     .summary =
-         "Mountpaths come and go: attach takes a new one, detach moves all objects off one "
-         "and releases it, disable takes one out at once (its objects give 503, but for those "
-         "that other targets have copies of), enable "
-         "takes it back; resilver asks for objects to be moved to where they belong.",
+     .summary = "attach adds a mountpath, detach moves all objects off and releases it, disable "
+                "takes it out at once (its objects give 503 unless other targets have copies), "
+                "enable takes it back, resilver moves objects to where they belong.",
      .body = "`{\"action\": \"attach\\|detach\\|enable\\|disable\\|resilver\", \"value\": path or "
-             "id}`; to give one up with what it holds: `{\"action\": \"detach\", \"value\": "
+             "id}`; to give up a mountpath with its objects: `{\"action\": \"detach\", \"value\": "
              "{\"path\": …, \"lost\": true}}`",
      .reply = "200 and the mountpaths, as GET /v1/daemon?what=mountpaths gives them",
      .errors = "invalid_argument not_found exists mountpath_state no_space io_error not_ready"},
