@@ -10,6 +10,8 @@
     "A KEY with *, ? or [ is a pattern (glob) of whole names, as 'ls' takes it.\n" \
     "* matches any text, also slashes; ? one character; [0-9] one of several.\n"   \
     "A \\ before a sign takes it as it is: 'b/a\\*' names the object 'a*'.\n"      \
+    "If an object has the pattern's very text as its name, the command refuses\n"  \
+    "(exit code 2): escape the signs for the object, or add --pattern.\n"          \
     "A pattern that matches nothing is an error (exit code 4); --allow-empty\n"    \
     "accepts that."
 

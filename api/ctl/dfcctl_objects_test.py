@@ -328,7 +328,7 @@ class Directories(Case):
     def test_get_takes_patterns(self):
         self.mock.create("b",
                          {"d/f1": b"1", "d/f2": b"2", "d/g1": b"3", "d/f/x": b"4", "d/f*": b"5"})
-        self.run_ctl("get", "b/d/f*", "dst")
+        self.run_ctl("get", "b/d/f*", "dst", "--pattern")
         self.assertIn("4 objects match 'b/d/f*'", self.err)
         self.assertEqual(self.files("dst"), ["f*", "f/x", "f1", "f2"])
         self.run_ctl("get", "b/*1", "all")
@@ -340,7 +340,7 @@ class Directories(Case):
         self.run_ctl("get", "b/f[89]", "none", "--allow-empty")
         self.assertFalse(os.path.exists(self.path("none")), "a directory was made for nothing")
         self.run_ctl("get", "-r", "b/d/f*", "dst", code=2)
-        self.run_ctl("get", "b/d/f*", "-", code=2)
+        self.run_ctl("get", "b/d/f*", "-", "--pattern", code=2)
         self.run_ctl("get", "nobucket/f*", "dst", code=3)
 
     def test_rm_takes_patterns(self):
@@ -356,6 +356,42 @@ class Directories(Case):
         self.run_ctl("rm", "b/x*", "--yes", "--allow-empty")
         self.run_ctl("rm", "-r", "b/f*", "--yes", code=2)
         self.assertEqual(sorted(self.mock.objects("b")), ["f3", "g1"])
+
+    def test_the_name_of_an_object_is_not_taken_for_a_pattern(self):
+        objects = {"*": b"1", "img[1].jpg": b"2", "img1.jpg": b"3", "a\\?": b"4", "a?": b"5"}
+        self.mock.create("b", objects)
+        for key, escaped in (("*", "\\*"), ("img[1].jpg", "img\\[1].jpg"), ("a?", "a\\?")):
+            for words in (("rm", "b/" + key, "--yes"), ("rm", "b/img?.jpg", "b/" + key, "--yes"),
+                          ("get", "b/" + key, "dst"), ("cp", "b/" + key, "c")):
+                with self.subTest(words):
+                    self.run_ctl(*words, code=2)
+                    self.assertIn("'b/%s' is the name of an object, and a pattern: write 'b/%s' "
+                                  "for the object, or add --pattern" % (key, escaped), self.err)
+                    self.assertEqual(self.mock.objects("b"), objects)
+        self.assertEqual(self.files(), [])
+        self.run_ctl("rm", "b/img\\[1].jpg")
+        self.assertEqual(sorted(self.mock.objects("b")), ["*", "a?", "a\\?", "img1.jpg"])
+        self.run_ctl("rm", "b/img[1].jpg", "--yes")  # no such object any more: a pattern
+        self.assertEqual(sorted(self.mock.objects("b")), ["*", "a?", "a\\?"])
+        self.run_ctl("rm", "b/a\\\\\\?")
+        self.assertEqual(sorted(self.mock.objects("b")), ["*", "a?"])
+        self.run_ctl("rm", "b/*", "--pattern", "--yes")
+        self.assertEqual(self.mock.objects("b"), {})
+
+    def test_a_pattern_needs_to_know_whether_an_object_has_the_name(self):
+        self.mock.create("b", {"f*": b"1", "f1": b"2"})
+        self.mock.plan({"at": "target", "method": "HEAD", "do": "status", "status": 500,
+                        "times": 10})
+        self.run_ctl("rm", "b/f*", "--yes", code=1)
+        self.assertEqual(sorted(self.mock.objects("b")), ["f*", "f1"])
+
+    def test_pattern_goes_with_a_pattern(self):
+        self.mock.create("b", {"f": b"1"})
+        for words in (("rm", "b/f"), ("get", "b/f"), ("cp", "b/f", "c"),
+                      ("rm", "b", "--prefix", "f", "--yes"), ("cp", "b", "c", "--prefix", "f")):
+            self.run_ctl(*words, "--pattern", code=2)
+            self.assertIn("--pattern", self.err)
+        self.assertEqual(sorted(self.mock.objects("b")), ["f"])
 
     def test_cp_of_a_pattern_that_matches_nothing(self):
         self.mock.create("b", {"f1": b""})

@@ -52,6 +52,18 @@ char *glob_name(const char *key)
     return has_escapes(key) ? glob_prefix(key) : xstrdup(key);
 }
 
+char *glob_escape(const char *name)
+{
+    struct buf key = BUF_INIT;
+    buf_puts(&key, "");
+    for (; *name != '\0'; name++) {
+        if (strchr(SIGNS "\\", *name) != NULL)
+            buf_putc(&key, '\\');
+        buf_putc(&key, *name);
+    }
+    return buf_steal(&key);
+}
+
 bool glob_only_prefix(const char *pattern)
 {
     _cleanup_(buf_done)

@@ -25,6 +25,7 @@ bool glob_is(const char *key);                            /* has a sign without 
 char *glob_prefix(const char *pattern);                   /* of all names that match */
 bool glob_matches(const char *pattern, const char *name); /* the whole name */
 char *glob_name(const char *key);                         /* of no pattern: without escapes */
+char *glob_escape(const char *name);                      /* the key that names it; has a sign */
 bool glob_only_prefix(const char *pattern);               /* one '*', at its end */
 
 /* ---- listing: one page in memory ---- */

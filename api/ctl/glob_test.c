@@ -37,6 +37,18 @@ static void what_is_a_pattern(void **state)
     }
 }
 
+static void an_escaped_name_is_no_pattern(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"*", "img[1].jpg", "a\\?", "\\*\\", "é[ü]"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        _cleanup_free_ char *key = glob_escape(names[i]);
+        _cleanup_free_ char *name = glob_name(key);
+        assert_false(glob_is(key));
+        assert_string_equal(name, names[i]);
+    }
+}
+
 static void what_matches(void **state)
 {
     (void)state;
@@ -57,6 +69,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_a_pattern),
+        cmocka_unit_test(an_escaped_name_is_no_pattern),
         cmocka_unit_test(what_matches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

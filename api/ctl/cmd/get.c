@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/ctl/ambiguous.h"
 #include "api/ctl/get_flags.h"
 #include "api/ctl/glob.h"
 #include "api/ctl/interrupt.h"
@@ -274,6 +275,9 @@ int object_get(struct ctl *ctl, const struct args *args)
         return code;
     if (is_glob && args->given[F_recursive])
         return ctl_usage(ctl, PATTERN_NOT_RECURSIVE, args->words[0]);
+    code = ambiguous_check(ctl, args, args->words[0], &from);
+    if (code != EXIT_OK)
+        return code;
     if (!all)
         return get_named(ctl, &from, args->words[1], &flags);
     if (args->given[F_offset] || args->given[F_length] || args->given[F_if_match])

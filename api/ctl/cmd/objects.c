@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "api/ctl/ambiguous.h"
 #include "api/ctl/glob.h"
 #include "api/ctl/job_wait.h"
 #include "api/ctl/name.h"
@@ -195,6 +196,9 @@ int object_cp(struct ctl *ctl, const struct args *args)
     if (chosen == (n.key[0] != '\0'))
         return ctl_usage(ctl, "name one object, or a bucket with --template, --prefix or --list "
                               "('bucket cp' copies all of one)");
+    int code = ambiguous_check(ctl, args, args->words[0], &n);
+    if (code != EXIT_OK)
+        return code;
     if (chosen)
         return copy(ctl, args, n.bucket, value);
     return glob_is(n.key) ? copy_matching(ctl, args, &n, value) : copy_one(ctl, args, &n, value);

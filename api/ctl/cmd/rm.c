@@ -1,6 +1,7 @@
 /* object rm: objects by name, by a pattern, or everything below a prefix. */
 #include "api/ctl/commands.h"
 
+#include "api/ctl/ambiguous.h"
 #include "api/ctl/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/name.h"
@@ -104,6 +105,9 @@ static int check_words(struct ctl *ctl, const struct args *args, struct object_n
         if (names[i].key[0] == '\0' && !args->given[F_recursive])
             return ctl_usage(ctl, "'%s' names no object; for all of a bucket, add --recursive",
                              args->words[i]);
+        int code = ambiguous_check(ctl, args, args->words[i], &names[i]);
+        if (code != EXIT_OK)
+            return code;
     }
     return EXIT_OK;
 }
@@ -150,7 +154,10 @@ static int remove_all(struct ctl *ctl, const struct args *args, const struct obj
 
 int object_rm(struct ctl *ctl, const struct args *args)
 {
-    if (args->given[F_template] || args->given[F_prefix] || args->given[F_list])
+    bool by_job = args->given[F_template] || args->given[F_prefix] || args->given[F_list];
+    if (by_job && args->given[F_pattern])
+        return ctl_usage(ctl, "--pattern does not go with --template, --prefix and --list");
+    if (by_job)
         return object_rm_by_job(ctl, args);
     if (args->given[F_wait] || args->given[F_timeout] || args->given[F_description])
         return ctl_usage(ctl, "--wait, --timeout and --description are for the jobs that "
