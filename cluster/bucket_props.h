@@ -58,4 +58,4 @@ bool bucket_props_equal(const struct bucket_props *a, const struct bucket_props 
 /* May `setprops` change them so?  E_INVALID for what is set when a bucket is created. */
 int bucket_props_check_change(const struct bucket_props *old, const struct bucket_props *now,
                               struct error *err);
-void bucket_props_markdown(struct buf *out); /* the table of docs/http.md */
+void bucket_props_markdown(struct buf *out); /* the table of docs/reference/buckets.md */

@@ -4,8 +4,8 @@
     docs.py [--write]      compares (or writes) the pages of docs/reference/ that programs print:
                            dfcctl, http-api, parameters, metrics, errors, and the table of
                            bucket properties in buckets.md; looks for dead links and headings,
-                           for parameters of calls there that no call has, and
-                           at the form of CHANGELOG.md
+                           for pages that sources name and that are not there, for parameters
+                           of calls there that no call has, and at the form of CHANGELOG.md
 """
 
 import os
@@ -21,6 +21,8 @@ ASKED = re.compile(r"[?&]([A-Za-z_-]+)=")
 LINK = re.compile(r"\]\(([^)#\s]*)#?([^)\s]*)\)")
 LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 FENCED = re.compile(r"^ *```.*?^ *```", re.S | re.M)
+SOURCES = (".c", ".h", ".def", ".py", ".sh", ".build", ".in", ".yaml", ".md")
+PAGE = re.compile(r"(?<![\w/.-])docs/[\w/-]+\.md\b")
 HEADING = re.compile(r"^#+ (.+)$", re.M)
 
 GENERATED = "<!-- Written by tests/docs.py from the tables of the programs; change those. -->"
@@ -149,6 +151,18 @@ def dead_links():
                 yield f"{os.path.relpath(path, ROOT)}: {target} has no heading '#{place}'"
 
 
+def lost_pages():
+    """Pages that sources and messages name, and that are not there."""
+    for at, directories, files in os.walk(ROOT):
+        directories[:] = [d for d in directories if not d.startswith((".", "build"))]
+        for name in files:
+            path = os.path.join(at, name)
+            if name.endswith(SOURCES):
+                yield from (f"{os.path.relpath(path, ROOT)}: there is no {page}"
+                            for page in PAGE.findall(read(path))
+                            if not os.path.exists(os.path.join(ROOT, page)))
+
+
 def unknown_parameters(api):
     """What pages of docs/reference/ have clients ask, and no call takes."""
     known = set(re.findall(r"`([a-z_]+)`=", api))
@@ -185,7 +199,7 @@ def main(args):
         return 0
     wrong = [f"{os.path.relpath(path, ROOT)} is not what the programs say; tests/docs.py --write"
              for path, text in pages.items() if not os.path.exists(path) or read(path) != text]
-    wrong += dead_links()
+    wrong += [*dead_links(), *lost_pages()]
     log = list(changelog())
     wrong += log[:5] + (["a rebase may have mixed two versions of CHANGELOG.md: take that of main, "
                          "and add your entry at the end of its list"] if len(log) > 5 else [])

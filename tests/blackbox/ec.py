@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Buckets whose large objects are in slices (ec/README.md): what is stored is on k + m targets; it
+"""Buckets whose large objects are in slices (docs/design/erasure-coding.md): what is stored is on k + m targets; it
 is
 read whole and in ranges whichever m of them are dead; what is written over or deleted stays so, and
 its slices go; a repair makes anew what was lost, on a target that is empty, too.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Targets join a cluster whose objects are in slices (ec/README.md): the slices that they would
+"""Targets join a cluster whose objects are in slices (docs/design/erasure-coding.md): the slices that they would
 have by
 a write of today move to them, and only these, while clients read and write; of each slice there is
 one

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Sorts over buckets whose large objects are in slices (ec/README.md): the same bytes as of whole
+"""Sorts over buckets whose large objects are in slices (docs/design/erasure-coding.md): the same bytes as of whole
 objects, out of such
 a bucket and into one, also where a target is lost for good; outputs are in slices, and read with
 any of them missing;

@@ -14,7 +14,7 @@ from sort_errors import job_files
 SHARDS = 10
 NAMES = [f"{kind}_{i}" for i in range(SHARDS) for kind in ("cat", "dog", "car")]
 
-# As AIStore's documentation (docs/dsort.md, docs/cli/dsort.md) has them, but for the sizes of
+# As AIStore's documentation (dsort.md, cli/dsort.md) has them, but for the sizes of
 # names.
 SORT = {"extension": ".tar", "bck": {"name": "dsort-testing"}, "input_format": "shard-{0..9}",
         "output_format": "new-shard-{0000..1000}", "output_shard_size": "10KB",
