@@ -39,6 +39,17 @@ size_t utf8_sequence(const char *text, size_t len)
     return 0;
 }
 
+uint32_t utf8_character(const char *text, size_t sequence)
+{
+    const unsigned char *at = (const unsigned char *)text;
+    if (sequence == 1)
+        return at[0];
+    uint32_t c = at[0] & (0xffu >> (sequence + 1));
+    for (size_t i = 1; i < sequence; i++)
+        c = c << 6 | (at[i] & 0x3fu);
+    return c;
+}
+
 bool utf8_valid(const char *text, size_t len)
 {
     for (size_t at = 0; at < len;) {

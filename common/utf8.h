@@ -3,8 +3,10 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 /* Bytes of the character that `text` begins with, or 0 where it begins with none.  NUL is a
  * character here. */
 size_t utf8_sequence(const char *text, size_t len);
-bool utf8_valid(const char *text, size_t len); /* NUL counts as invalid */
+uint32_t utf8_character(const char *text, size_t sequence); /* of so many bytes, above 0 */
+bool utf8_valid(const char *text, size_t len);              /* NUL counts as invalid */

@@ -26,6 +26,8 @@ static void every_code_point_is_valid_but_the_surrogates(void **state)
         bool good = point < 0x110000 && (point < 0xd800 || point > 0xdfff);
         if (utf8_sequence(text, len) != (good ? len : 0))
             fail_msg("U+%04X", point);
+        if (good && utf8_character(text, len) != point)
+            fail_msg("U+%04X, back", point);
         if (utf8_valid(text, len) != (good && point != 0))
             fail_msg("U+%04X", point);
         if (len > 1 && utf8_sequence(text, len - 1) != 0)

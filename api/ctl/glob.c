@@ -1,11 +1,12 @@
 #include "api/ctl/glob.h"
 
-#include <fnmatch.h>
+#include <ctype.h>
 #include <string.h>
 
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
+#include "common/utf8.h"
 
 #define SIGNS "*?["
 
@@ -42,10 +43,109 @@ char *glob_prefix(const char *pattern)
     return xstrdup(buf_str(&plain));
 }
 
+/* ---- matching, by characters whatever the locale is ---- */
+
+/* The next character.  A byte that is no UTF-8 is one, and equals no other. */
+static uint32_t take(const char **at)
+{
+    static const uint32_t above_unicode = 0x110000;
+    const char *text = *at;
+    size_t n = utf8_sequence(text, strnlen(text, 4));
+    *at += n > 0 ? n : 1;
+    return n > 0 ? utf8_character(text, n) : above_unicode + (unsigned char)*text;
+}
+
+/* With the escape before it, if there is one. */
+static uint32_t take_escaped(const char **at)
+{
+    if (**at == '\\' && (*at)[1] != '\0')
+        ++*at;
+    return take(at);
+}
+
+/* "[:digit:]" within a set, of ASCII: *at moves behind it. */
+static bool take_class(const char **at, uint32_t c, bool *has)
+{
+    static const struct {
+        const char *name;
+        int (*holds)(int);
+    } rows[] = {
+        {"[:alnum:]", isalnum}, {"[:alpha:]", isalpha}, {"[:blank:]", isblank},
+        {"[:cntrl:]", iscntrl}, {"[:digit:]", isdigit}, {"[:graph:]", isgraph},
+        {"[:lower:]", islower}, {"[:print:]", isprint}, {"[:punct:]", ispunct},
+        {"[:space:]", isspace}, {"[:upper:]", isupper}, {"[:xdigit:]", isxdigit},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        size_t n = strlen(rows[i].name);
+        if (strncmp(*at, rows[i].name, n) != 0)
+            continue;
+        *has = *has || (c < 0x80 && rows[i].holds((int)c) != 0);
+        *at += n;
+        return true;
+    }
+    return false;
+}
+
+/* Of the set behind a '[': where it ends, and whether it has c; NULL where no ']' ends it. */
+static const char *take_set(const char *at, uint32_t c, bool *matches)
+{
+    bool others = *at == '!' || *at == '^', has = false;
+    at += others;
+    for (const char *first = at; *at != ']' || at == first;) {
+        if (*at == '\0')
+            return NULL;
+        if (take_class(&at, c, &has))
+            continue;
+        uint32_t low = take_escaped(&at), high = low;
+        if (at[0] == '-' && at[1] != ']' && at[1] != '\0') {
+            at++;
+            high = take_escaped(&at);
+        }
+        has = has || (low <= c && c <= high);
+    }
+    *matches = has != others;
+    return at + 1;
+}
+
+/* One character c of the name against the pattern's next sign or character, which is no '*'. */
+static bool take_one(const char **pattern, uint32_t c)
+{
+    const char *at = *pattern, *end;
+    bool matches = true;
+    if (*at == '\0')
+        return false;
+    if (*at == '?')
+        at++;
+    else if (*at == '[' && (end = take_set(at + 1, c, &matches)) != NULL)
+        at = end;
+    else
+        matches = take_escaped(&at) == c;
+    *pattern = at;
+    return matches;
+}
+
+/* Only the last '*' is tried again with one character more: an earlier one gains nothing by it. */
 bool glob_matches(const char *pattern, const char *name)
 {
-    return fnmatch(pattern, name, 0) == 0;
+    const char *behind_star = NULL, *star_end = NULL;
+    while (*name != '\0') {
+        if (*pattern == '*') {
+            behind_star = ++pattern;
+            star_end = name;
+            continue;
+        }
+        if (take_one(&pattern, take(&name)))
+            continue;
+        if (behind_star == NULL)
+            return false;
+        take(&star_end);
+        name = star_end;
+        pattern = behind_star;
+    }
+    return pattern[strspn(pattern, "*")] == '\0';
 }
+
+/* ---- names ---- */
 
 char *glob_name(const char *key)
 {

@@ -1,8 +1,8 @@
 /* Patterns of names (globs): one rule for ls, get, rm and cp.
  *
  *   *      any text, also with slashes; the name before it narrows what is listed
- *   ?      one character
- *   [0-9]  one character of several; [!0-9] one of the others
+ *   ?      one character, of UTF-8
+ *   [0-9]  one character of several; [!0-9] one of the others; [[:digit:]] one of ASCII's
  *   \      before a sign takes the sign as it is
  *
  * A key without '*', '?' and '[' is a name: a backslash in it is one of its characters. */

@@ -8,18 +8,6 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 
-/* The character of a whole sequence of n bytes. */
-static uint32_t character(const char *text, size_t n)
-{
-    const unsigned char *at = (const unsigned char *)text;
-    if (n == 1)
-        return at[0];
-    uint32_t c = at[0] & (0xffu >> (n + 1));
-    for (size_t i = 1; i < n; i++)
-        c = c << 6 | (at[i] & 0x3fu);
-    return c;
-}
-
 /* Unicode 15: general categories Cc, and of Cf and Zl, Zp those that change how others are shown.
  */
 static bool deceives(uint32_t c)
@@ -46,7 +34,7 @@ char *text_clean(const char *text)
     while (left > 0) {
         size_t n = utf8_sequence(text, left);
         size_t took = n > 0 ? n : 1;
-        if (n > 0 && !deceives(character(text, n)))
+        if (n > 0 && !deceives(utf8_character(text, n)))
             buf_append(&out, text, n);
         else
             for (size_t i = 0; i < took; i++)
