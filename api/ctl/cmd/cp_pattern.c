@@ -6,11 +6,10 @@
 #include "api/ctl/glob.h"
 #include "api/ctl/interrupt.h"
 #include "api/ctl/job_wait.h"
+#include "api/ctl/name_batch.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
-
-enum { BATCH_NAMES = 10000 }; /* of one job; what is in memory at once */
 
 struct copying {
     struct ctl *ctl;
@@ -39,21 +38,12 @@ static int begin(const struct copying *c, const char *matched)
     return job_started(c->ctl, c->args, id);
 }
 
-/* 1 where more names follow: *first of them is kept for the next batch. */
-static int read_batch(struct glob_list *g, char **first, json_t *names, struct dfc_error *err)
+static int next_match(void *context, const char **name, struct dfc_error *err)
 {
     const struct dfc_entry *entry;
-    int rc = 0;
-    if (*first != NULL)
-        json_array_append_new(names, json_string(*first));
-    free(steal(*first));
-    while (!interrupted() && (rc = glob_next(g, &entry, err)) > 0) {
-        if (json_array_size(names) == BATCH_NAMES) {
-            *first = xstrdup(entry->name);
-            return 1;
-        }
-        json_array_append_new(names, json_string(entry->name));
-    }
+    int rc = glob_next(context, &entry, err);
+    if (rc > 0)
+        *name = entry->name;
     return rc;
 }
 
@@ -73,21 +63,22 @@ static int copy_batch(const struct copying *c, json_t *names)
 
 static int copy_listed(const struct copying *c, struct glob_list *g)
 {
-    _cleanup_free_ char *first = NULL;
+    _cleanup_(name_batch_done)
+    struct name_batch batch = NAME_BATCH_INIT;
     int more = 1, code = EXIT_OK;
     while (more > 0 && code == EXIT_OK && !interrupted()) {
         struct dfc_error err;
-        _cleanup_json_ json_t *names = json_array();
-        more = read_batch(g, &first, names, &err);
+        more = name_batch_read(&batch, next_match, g, &err);
         if (more < 0)
             return fail(c, &err);
         if (more > 0 && !may_be_several(c))
             return ctl_usage(c->ctl,
-                             "more than %d objects match '%s'; several jobs copy them, one after "
-                             "another, only with --wait, without -o json, and to another bucket",
-                             BATCH_NAMES, c->pattern);
-        if (json_array_size(names) > 0)
-            code = copy_batch(c, names);
+                             "the objects that match '%s' are too many for one job (%d names, %d "
+                             "KiB of names); several jobs copy them, one after another, only with "
+                             "--wait, without -o json, and to another bucket",
+                             c->pattern, NAME_BATCH_NAMES, NAME_BATCH_BYTES >> 10);
+        if (json_array_size(batch.names) > 0)
+            code = copy_batch(c, batch.names);
     }
     return interrupted() ? EXIT_INTERRUPTED : code;
 }
