@@ -73,6 +73,16 @@ def test_names_that_are_not_here(c):
         }, "what is said of one")
 
 
+def test_a_show_of_what_is_not_here_leaves_the_backend_open(c):
+    for flags in ((), ("-o", "json")):
+        done = c.dfcctl("object", "show", "s3/" + NAMES[0], *flags)
+        equal(done.returncode, 0, f"the exit code: {done.stderr}")
+        check("does not exist" not in done.stderr, done.stderr)
+        if not flags:
+            check("no target has it; the backend was not asked" in done.stderr, done.stderr)
+    equal(c.names("s3", cached="true"), [], "what is here")
+
+
 def test_merged_with_what_is_here(c):
     here = RANDOM.sample(NAMES, 30)
     for name in here:

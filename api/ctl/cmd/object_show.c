@@ -151,6 +151,27 @@ static bool nobody_has_it(json_t *doc)
     return true;
 }
 
+/* A read asks the backend of such a bucket. */
+static int find_backend(struct ctl *ctl, const char *bucket, bool *has_backend)
+{
+    struct dfc_error err;
+    _cleanup_free_ char *text = NULL;
+    _cleanup_json_ json_t *doc = NULL;
+    if (dfc_bucket_show(ctl->client, bucket, &text, &err) != DFC_OK)
+        return ctl_fail(ctl, &err, "show");
+    int code = ctl_parse(ctl, text, &doc);
+    *has_backend = json_is_string(json_object_get(json_object_get(doc, "props"), "backend"));
+    return code;
+}
+
+static int fail_missing(struct ctl *ctl, const struct object_name *n)
+{
+    struct error e = ERROR_INIT;
+    error_set(&e, E_OBJECT_NOT_FOUND, "object '%s/%s' does not exist: no target has it", n->bucket,
+              n->key);
+    return ctl->json ? EXIT_NOT_FOUND : ctl_fail_common(ctl, &e, EXIT_NOT_FOUND);
+}
+
 int object_show(struct ctl *ctl, const struct args *args)
 {
     struct dfc_error err;
@@ -169,14 +190,15 @@ int object_show(struct ctl *ctl, const struct args *args)
     int code = ctl_parse(ctl, text, &doc);
     if (code != EXIT_OK)
         return code;
-    bool missing = nobody_has_it(doc);
+    bool missing = nobody_has_it(doc), has_backend = false;
+    if (missing && (code = find_backend(ctl, n.bucket, &has_backend)) != EXIT_OK)
+        return code;
     if (ctl->json)
         ctl_print_json(ctl, steal(doc));
-    else if (!missing)
+    else if (!missing || has_backend)
         print_copies(ctl, doc);
-    if (!missing)
-        return EXIT_OK;
-    error_set(&e, E_OBJECT_NOT_FOUND, "object '%s/%s' does not exist: no target has it", n.bucket,
-              n.key);
-    return ctl->json ? EXIT_NOT_FOUND : ctl_fail_common(ctl, &e, EXIT_NOT_FOUND);
+    if (missing && has_backend)
+        ctl_remark(ctl, "dfcctl: '%s/%s': no target has it; the backend was not asked", n.bucket,
+                   n.key);
+    return missing && !has_backend ? fail_missing(ctl, &n) : EXIT_OK;
 }
