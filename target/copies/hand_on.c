@@ -9,30 +9,29 @@
 #include "cluster/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
-#include "common/parse.h"
 #include "io/bpipe.h"
 #include "io/file.h"
 #include "io/reader.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
 #include "target/copies/commit.h"
+#include "target/copies/hand_next.h"
 #include "target/node/target.h"
 
-#define HOPS_HEADER "Dfc-Handed-On"
+#define HANDED_HEADER "Dfc-Handed-On"
 
-enum { HOPS_MAX = 4, AGAIN_MAX = 2, TRIES_MAX = 20, PAUSE_MS = 50, PIECE = 256 << 10 };
+enum { TRIES_MAX = 20, PAUSE_MS = 50, PIECE = 256 << 10 };
 
 /* Of one connection, or made by the client library. */
 static const char *const not_passed[] = {
     "Connection", "Keep-Alive", "Proxy-Connection", "TE",     "Trailer",      "Transfer-Encoding",
-    "Upgrade",    "Host",       "Content-Length",   "Expect", "X-Request-Id", HOPS_HEADER,
+    "Upgrade",    "Host",       "Content-Length",   "Expect", "X-Request-Id", HANDED_HEADER,
     NULL};
 
 struct handing {
     struct object_call *call;
     struct handed h;
     struct error why;
-    uint64_t hops;
     struct bpipe *pipe; /* of the try under way, or NULL */
     sem_t over;
     struct http_result result; /* of the try */
@@ -88,21 +87,36 @@ static void add_header(void *ctx, const char *name, const char *value)
                                : arena_printf(l->arena, "%s;", name)); /* curl's notation */
 }
 
-/* Where the owner is that acts by the state in force; NULL: nowhere. */
-static char *where_now(const struct handing *x)
+/* What an attempt is decided by. */
+struct attempt {
+    bool first;
+    uint64_t map; /* in: of the attempt before, out: of this one */
+    int failure;  /* of the one before */
+    char *url;    /* out, of HAND_SEND */
+};
+
+/* By the state in force. */
+static enum hand_next attempt_decide(const struct object_call *call, struct attempt *a)
 {
-    const struct object_call *call = x->call;
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, call->bucket->id);
-    struct owners o;
+    struct owners o = {.acting = NULL};
     struct buf url = BUF_INIT;
-    if (b == NULL)
-        return NULL;
-    owners_of(s, b, call->name, &o);
-    if (o.acting == NULL || o.awaited != NULL)
-        return NULL;
+    if (b != NULL)
+        owners_of(s, b, call->name, &o);
+    const struct hand_view v = {.has_leader = o.acting != NULL && o.awaited == NULL,
+                                .leader_is_self =
+                                    o.acting != NULL && strcmp(o.acting->id, call->target->id) == 0,
+                                .first = a->first,
+                                .map_changed = s->smap.version != a->map,
+                                .failure = a->failure};
+    enum hand_next next = hand_next(&v);
+    if (next != HAND_SEND)
+        return next;
     location_put_target(&url, o.acting, s, b, call->name, http_raw_query(call->req));
-    return buf_steal(&url);
+    a->url = buf_steal(&url);
+    a->map = s->smap.version;
+    return next;
 }
 
 static void answered(void *arg, struct http_result *r)
@@ -159,11 +173,12 @@ static int send_to(struct handing *x, const char *url, const char *const *lines)
     return http_result_error(&x->result, url, &x->err);
 }
 
-/* Was it refused for certain, by one who does not act (yet)? */
-static bool may_be_tried_again(const struct handing *x)
+/* What the next attempt is decided by. */
+static int failure_of(const struct handing *x)
 {
-    return x->result.not_sent || x->result.status == 307 || x->err.code == E_STALE_MAP ||
-           x->err.code == E_NOT_READY;
+    if (x->result.not_sent || x->result.status == 307)
+        return E_STALE_MAP;
+    return x->in_doubt ? E_IN_DOUBT : x->err.code;
 }
 
 static void reply(const struct handing *x)
@@ -189,22 +204,34 @@ static void handing_free(struct handing *x)
     free(x);
 }
 
-static void hand_on_run(void *arg)
+static void send_until_over(struct handing *x, const char *const *lines)
 {
-    struct handing *x = arg;
     struct target *t = x->call->target;
-    struct lines l = {.arena = arena_new(1024)};
-    log_set_request(http_request_id(x->call->req));
-    http_each_header(x->call->req, add_header, &l);
-    add_line(&l, arena_printf(l.arena, HOPS_HEADER ": %llu", (unsigned long long)x->hops + 1));
+    struct attempt a = {.first = true, .map = x->call->state->smap.version, .failure = x->why.code};
     for (unsigned i = 0; i < TRIES_MAX; i++) {
         copies_refresh(t);
-        _cleanup_free_ char *url = where_now(x);
-        if (url == NULL || send_to(x, url, l.lines) == 0 || !may_be_tried_again(x))
+        a.url = NULL;
+        enum hand_next next = attempt_decide(x->call, &a);
+        _cleanup_free_ char *url = a.url;
+        if (next == HAND_STOP || (next == HAND_SEND && send_to(x, url, lines) == 0))
             break;
+        if (next == HAND_SEND) {
+            a.first = false;
+            a.failure = failure_of(x);
+        }
         if (!job_stop_pause(&t->copies->stop, PAUSE_MS))
             break;
     }
+}
+
+static void hand_on_run(void *arg)
+{
+    struct handing *x = arg;
+    struct lines l = {.arena = arena_new(1024)};
+    log_set_request(http_request_id(x->call->req));
+    http_each_header(x->call->req, add_header, &l);
+    add_line(&l, HANDED_HEADER ": 1");
+    send_until_over(x, l.lines);
     free(l.lines);
     arena_free(l.arena);
     reply(x);
@@ -212,17 +239,30 @@ static void hand_on_run(void *arg)
     handing_free(x);
 }
 
+static bool was_handed_on(const struct object_call *call)
+{
+    return http_header(call->req, HANDED_HEADER) != NULL;
+}
+
+bool hand_on_is_of_use(const struct object_call *call, const struct error *why)
+{
+    struct attempt a = {.first = true, .map = call->state->smap.version, .failure = why->code};
+    if (was_handed_on(call))
+        return false;
+    copies_refresh(call->target);
+    bool of_use = attempt_decide(call, &a) != HAND_STOP;
+    free(a.url);
+    return of_use;
+}
+
 void hand_on(struct object_call *call, struct handed *h, const struct error *why)
 {
-    const char *hops = http_header(call->req, HOPS_HEADER);
     struct handing *x = xcalloc(1, sizeof *x);
     struct error err = *why;
     *x = (struct handing){.call = call, .h = *h, .why = *why};
     *h = (struct handed){.fd = -1};
     sem_init(&x->over, 0, 0);
-    uint64_t max = why->code == E_STALE_MAP ? HOPS_MAX : AGAIN_MAX;
-    bool few = hops == NULL || (parse_u64(hops, &x->hops, NULL) == 0 && x->hops < max);
-    if (few && pool_submit(call->target->handers, hand_on_run, x, &err) == 0)
+    if (!was_handed_on(call) && pool_submit(call->target->handers, hand_on_run, x, &err) == 0)
         return;
     object_call_fail(call, "put", &err);
     handing_free(x);

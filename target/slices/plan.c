@@ -33,6 +33,16 @@ int ec_plan_write(const struct node *const *ranked, size_t count, unsigned k, un
                      k, m, k + 1, found);
 }
 
+int ec_plan_failure(int slice_code, bool *send_on)
+{
+    bool unreached =
+        slice_code == E_NET || slice_code == E_TIMEOUT || slice_code == E_NODE_UNREACHABLE;
+    bool later = slice_code == E_STALE_MAP || slice_code == E_NOT_READY;
+    *send_on = unreached || later;
+    return later || slice_code == E_NO_SPACE || slice_code == E_OVERLOAD ? slice_code
+                                                                         : E_NODE_UNREACHABLE;
+}
+
 void ec_plan_guess(const struct node *const *ranked, size_t count, unsigned slices,
                    struct ec_homes *out)
 {

@@ -39,6 +39,10 @@ int ec_plan_write(const struct node *const *ranked, size_t count, unsigned k, un
 void ec_plan_guess(const struct node *const *ranked, size_t count, unsigned slices,
                    struct ec_homes *out);
 
+/* What a PUT fails with where a target has not taken its slice for this reason.  *send_on: is set
+ * where another attempt may do better: the target was not reached, restarts, or has another map. */
+int ec_plan_failure(int slice_code, bool *send_on);
+
 /* What a target has said that it has. */
 struct ec_found {
     const struct node *node;

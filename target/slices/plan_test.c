@@ -512,6 +512,30 @@ static void only_what_nobody_knows_is_garbage(void **unused)
     assert_false(ec_plan_is_garbage(5, others, 0, true));
 }
 
+static void only_what_may_pass_is_sent_on(void **unused)
+{
+    (void)unused;
+    static const struct {
+        int slice, put;
+        bool send_on;
+    } rows[] = {
+        {E_NET, E_NODE_UNREACHABLE, true},
+        {E_TIMEOUT, E_NODE_UNREACHABLE, true},
+        {E_NODE_UNREACHABLE, E_NODE_UNREACHABLE, true},
+        {E_STALE_MAP, E_STALE_MAP, true},
+        {E_NOT_READY, E_NOT_READY, true},
+        {E_IO, E_NODE_UNREACHABLE, false},
+        {E_CORRUPT, E_NODE_UNREACHABLE, false},
+        {E_NO_SPACE, E_NO_SPACE, false},
+        {E_OVERLOAD, E_OVERLOAD, false},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        bool send_on = !rows[i].send_on;
+        assert_int_equal(ec_plan_failure(rows[i].slice, &send_on), rows[i].put);
+        assert_int_equal(send_on, rows[i].send_on);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -532,6 +556,7 @@ int main(void)
         cmocka_unit_test(what_one_more_loss_takes_away_does_not_wait),
         cmocka_unit_test(what_is_hidden_stands_with_as_many_slices_as_a_write_gives),
         cmocka_unit_test(only_what_nobody_knows_is_garbage),
+        cmocka_unit_test(only_what_may_pass_is_sent_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -52,7 +52,8 @@ struct ec_upload {
     uint64_t taken;
     unsigned count;
     struct branch branches[EC_SLICES_MAX];
-    bool blocks; /* the sink may wait */
+    bool blocks;  /* the sink may wait */
+    bool sent_on; /* where it fails */
     /* of the commit */
     struct object_call *call;
     object_done_fn *done;
@@ -335,15 +336,14 @@ static void await_calls(struct ec_upload *u)
     pthread_mutex_unlock(&u->lock);
 }
 
-static int check_branches(const struct ec_upload *u, struct error *err)
+static int check_branches(struct ec_upload *u, struct error *err)
 {
     for (unsigned i = 0; i < u->count; i++) {
         const struct branch *b = &u->branches[i];
-        int code = b->err.code;
-        if (b->node != NULL && code != 0)
-            return error_set(
-                err, code == E_NO_SPACE || code == E_OVERLOAD ? code : E_NODE_UNREACHABLE,
-                "target '%s' could not take slice %u: %s", b->node->id, i, b->err.message);
+        if (b->node != NULL && b->err.code != 0)
+            return error_set(err, ec_plan_failure(b->err.code, &u->sent_on),
+                             "target '%s' could not take slice %u: %s", b->node->id, i,
+                             b->err.message);
     }
     return 0;
 }
@@ -449,6 +449,7 @@ static int gather(const struct ec_upload *u, struct handed *out, struct error *e
     const struct object_put_spec spec = {.bucket_id = u->bucket_id,
                                          .name = u->name,
                                          .size = u->manifest.layout.length,
+                                         .unnamed = true,
                                          .checksum = u->manifest.checksum.type,
                                          .expect = &u->manifest.checksum};
     struct object_put *put = NULL;
@@ -470,7 +471,9 @@ static void hand_on_run(void *arg)
     struct handed h = {.fd = -1};
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(u->call->req));
-    if (gather(u, &h, &err) == 0) {
+    if (!hand_on_is_of_use(u->call, &u->why)) {
+        object_call_fail(u->call, "put", &u->why);
+    } else if (gather(u, &h, &err) == 0) {
         hand_on(u->call, &h, &u->why);
     } else {
         log_warn("upload not sent on", lstr("name", u->name), lerr(&err));
@@ -518,7 +521,7 @@ static void commit_run(void *arg)
     if (code == 0) {
         copies_put(u->target, u->bucket_id, call->name, put, fan, &condition, written, displaced,
                    u);
-    } else if (code == E_STALE_MAP || code == E_NODE_UNREACHABLE) {
+    } else if (code == E_STALE_MAP || u->sent_on) {
         hand_on_run(u);
     } else {
         object_call_fail(call, "put", &err);

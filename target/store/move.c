@@ -60,12 +60,12 @@ static int copy_bytes(struct move *m, int in, uint64_t size, struct checksum *su
     return 0;
 }
 
-/* Also that its bytes have found no room, where so (hollow.h). */
-static int copy_attribute(struct move *m, bool no_room, struct error *err)
+/* Of a file without bytes the mark, too: where they are (quarantine.h). */
+static int copy_attribute(struct move *m, int in, bool marked, struct error *err)
 {
     int code = object_set_attr(m->place.mp, m->fd, &m->cur.attr, err);
-    if (code == 0 && no_room)
-        code = quarantine_mark_no_room(m->place.mp, NULL, m->fd, err);
+    if (code == 0 && marked)
+        code = quarantine_copy_mark(m->place.mp, in, m->fd, err);
     if (code != 0)
         return mountpath_failed(m->place.mp, code);
     int errnum = fault_errno("disk.sync");
@@ -85,13 +85,13 @@ static int copy_checked(struct move *m, int in, struct error *err)
     int code = copy_bytes(m, in, (uint64_t)st.st_size, sum, err);
     checksum_final(sum, &got);
     checksum_free(sum);
-    if (code == 0 && !checksum_equal(&got, &m->cur.attr.checksum)) {
+    bool marked = st.st_size == 0 && quarantine_fd_is_stub(in);
+    if (code == 0 && !marked && !checksum_equal(&got, &m->cur.attr.checksum)) {
         metric_add(metric_get(M_checksum_errors_total, NULL), 1);
         log_error("object does not have its checksum any more", lstr("mountpath", m->from->path),
                   lstr("name", m->place.name));
     }
-    return code != 0 ? code
-                     : copy_attribute(m, st.st_size == 0 && quarantine_fd_is_no_room(in), err);
+    return code != 0 ? code : copy_attribute(m, in, marked, err);
 }
 
 static int make_copy(struct move *m, struct error *err)

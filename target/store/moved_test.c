@@ -1,6 +1,10 @@
 /* What the store does for objects that change owners: earlier.h, rebalance.h. */
 #include "target/testing/store_fixture.h"
 
+#include "target/format/object_path.h"
+#include "target/store/move.h"
+#include "target/store/quarantine.h"
+
 static struct object_held look(const char *name)
 {
     struct object_held held;
@@ -159,6 +163,13 @@ static void who_has_lost_a_name_writes_it_no_more(void **unused)
     assert_int_equal(put_text_as("a", "late", DURABILITY_SYNC, &err), E_STALE_MAP);
     assert_int_equal(delete_name("a"), E_STALE_MAP);
     assert_text("a", "mine");
+    struct object_put_spec spec = spec_of("a", DURABILITY_SYNC);
+    struct object_put *put = NULL;
+    spec.size = 1 << 20; /* so much that it is asked before the bytes come */
+    assert_int_equal(object_put_begin(fx.store, &spec, &put, &err), E_STALE_MAP);
+    spec.unnamed = true;
+    assert_int_equal(object_put_begin(fx.store, &spec, &put, &err), 0);
+    object_put_abort(put);
     assert_no_leftovers();
 }
 
@@ -326,6 +337,50 @@ static void what_is_kept_can_be_given_up(void **unused)
     assert_no_leftovers();
 }
 
+/* A copy between mountpaths of two file systems keeps the mark, and is no damage. */
+static void a_hollow_object_keeps_its_mark_on_another_mountpath(void **unused)
+{
+    (void)unused;
+    static const char mark[] = "rpr-1 7-0123-45";
+    struct mountpath *from[30];
+    struct error err = ERROR_INIT;
+    char name[16], mp3[80];
+    unsigned moved = 0;
+    for (unsigned i = 0; i < 30; i++) {
+        struct object_path place;
+        snprintf(name, sizeof name, "o%u", i);
+        assert_int_equal(put_hollow(name, 1, 5, &err), 0);
+        from[i] = fixture_pick(name);
+        object_path_set(&place, BUCKET, name);
+        _cleanup_free_ char *path = xprintf("%s/.dfc/obj/%s", from[i]->path, place.text);
+        if (i % 2 == 0)
+            assert_int_equal(setxattr(path, QUARANTINE_XATTR, mark, strlen(mark), 0), 0);
+    }
+    snprintf(mp3, sizeof mp3, "%s/mp3", fx.dir);
+    assert_int_equal(mountpaths_attach(fx.mountpaths, mp3, NULL), 0);
+    const uint64_t damaged = metric_value(metric_get(M_checksum_errors_total, NULL));
+    assert_int_equal(fault_configure("resilver.rename=EXDEV", NULL), 0);
+    for (unsigned i = 0; i < 30; i++) {
+        enum object_move_result result;
+        uint64_t bytes;
+        struct object_path place;
+        char got[64] = "";
+        snprintf(name, sizeof name, "o%u", i);
+        if (fixture_pick(name) == from[i])
+            continue;
+        moved |= 1U << i % 2;
+        assert_int_equal(object_move(fx.store, BUCKET, name, from[i], &result, &bytes, &err), 0);
+        assert_int_equal(result, MOVE_DONE);
+        object_path_set(&place, BUCKET, name);
+        _cleanup_free_ char *path = xprintf("%s/.dfc/obj/%s", fixture_pick(name)->path, place.text);
+        assert_true(getxattr(path, QUARANTINE_XATTR, got, sizeof got - 1) > 0);
+        assert_string_equal(got, i % 2 == 0 ? mark : QUARANTINE_NO_ROOM);
+    }
+    fault_configure(NULL, NULL);
+    assert_int_equal(moved, 3); /* of both kinds */
+    assert_int_equal(metric_value(metric_get(M_checksum_errors_total, NULL)), damaged);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -341,6 +396,7 @@ int main(void)
         store_test(what_is_kept_can_be_given_up),
         store_test(an_object_is_known_without_its_bytes),
         store_test(known_objects_leave_room_for_tombstones),
+        store_test(a_hollow_object_keeps_its_mark_on_another_mountpath),
         store_test(a_tombstone_is_taken_where_objects_find_no_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -218,6 +218,7 @@ struct object_put_spec {
     const char *slices; /* NULL, or a manifest (ec_manifest.h): then no bytes come */
     bool pending;       /* the bucket's backend gets it later (back.h) */
     bool yields;        /* E_PRECONDITION over what is pending: it comes from the backend */
+    bool unnamed;       /* a temporary file: it is never committed, and no rule is asked */
     bool unread;        /* nobody reads it soon: past the page cache (io/direct.h) */
 };
 

@@ -42,6 +42,7 @@ struct object_put {
     bool finished; /* all bytes have come, and are what they should be */
     bool decided;  /* a write of our own, whose version other owners have */
     bool ranks;    /* of the same version the greater rank stays */
+    bool unnamed;  /* it gets no name */
     bool yields;   /* it takes the place of nothing that is pending */
     object_done_fn *done;
     void *arg;
@@ -195,6 +196,7 @@ static void put_copy_spec(struct object_put *p, const struct object_put_spec *sp
     if (spec->pending || (spec->moved != NULL && spec->moved->pending))
         a->flags |= ATTR_PENDING;
     p->yields = spec->yields;
+    p->unnamed = spec->unnamed;
     p->unread = spec->unread;
     p->condition = spec->condition;
     p->size = spec->size;
@@ -262,8 +264,8 @@ static int put_check_texts(const struct object_put *p, struct error *err)
  * twice. */
 static bool put_is_worth_asking(const struct object_put *p)
 {
-    return p->condition.check != NULL || p->commit.attr.job != NULL || p->commit.moved ||
-           p->size > ASK_FIRST_MIN;
+    return !p->unnamed && (p->condition.check != NULL || p->commit.attr.job != NULL ||
+                           p->commit.moved || p->size > ASK_FIRST_MIN);
 }
 
 static bool put_is_tombstone(const struct object_put *p)

@@ -204,6 +204,20 @@ bool quarantine_is_no_room(const char *path)
     return read_mark(path, mark) && strcmp(mark, QUARANTINE_NO_ROOM) == 0;
 }
 
+bool quarantine_fd_is_stub(int fd)
+{
+    return fgetxattr(fd, QUARANTINE_XATTR, NULL, 0) >= 0;
+}
+
+int quarantine_copy_mark(const struct mountpath *mp, int from, int to, struct error *err)
+{
+    char mark[MARK_MAX];
+    ssize_t len = fgetxattr(from, QUARANTINE_XATTR, mark, sizeof mark);
+    if (len >= 0 && fsetxattr(to, QUARANTINE_XATTR, mark, (size_t)len, 0) == 0)
+        return 0;
+    return error_errno(err, errno, "copy the mark of a stub to '%s'", mp->path);
+}
+
 bool quarantine_fd_is_no_room(int fd)
 {
     char mark[sizeof QUARANTINE_NO_ROOM];

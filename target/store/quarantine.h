@@ -58,7 +58,11 @@ enum quarantine_look quarantine_look(const char *path, char job[static ATTR_JOB_
  * `stub` is not NULL and a stub, as what that is marked. */
 int quarantine_mark_no_room(const struct mountpath *mp, const char *stub, int fd,
                             struct error *err);
-/* Is the file at `path`, or this open one, such a stub? */
+/* Is this open file a stub of either kind? */
+bool quarantine_fd_is_stub(int fd);
+/* Marks the file `to` of mp as the stub `from` is marked, which may lie on another mountpath. */
+int quarantine_copy_mark(const struct mountpath *mp, int from, int to, struct error *err);
+/* Is the file at `path`, or this open one, one whose bytes have found no room? */
 bool quarantine_is_no_room(const char *path);
 bool quarantine_fd_is_no_room(int fd);
 

@@ -216,6 +216,29 @@ def test_any_m_can_be_dead(c):
     check_all(c, "dead", bodies)
 
 
+def test_a_killed_target_that_is_still_active(c):
+    """Each target has one thread that sends PUTs on: none of them may wait for another."""
+    create(c, "unmarked", parity=TARGETS - DATA)
+    restart(c, "--copies-parallel=1")
+    c.stop("p1")
+    c.start("p1", "--arg=--keepalive-timeout=10m")
+    for t in c.targets():
+        c.wait_node(t, "active")
+    wait_repaired(c)
+    body, victim = random.randbytes(600000), c.targets()[0]
+    name = next(n for n in map(str, itertools.count()) if c.owner("unmarked", n) != victim)
+    c.kill(victim)
+    reply = c.object("PUT", "unmarked", name, body, timeout=100)
+    equal((reply.status, reply.json()["code"]), (503, "node_unreachable"), "the PUT")
+    c.start(victim)
+    c.stop("p1")
+    c.start("p1")
+    restart(c)
+    wait_repaired(c)
+    put(c, "unmarked", name, body)
+    check_object(c, "unmarked", name, body)
+
+
 def smap(c):
     return c.get_json("/v1/cluster?what=smap")
 
