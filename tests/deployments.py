@@ -133,7 +133,8 @@ class Deployments(unittest.TestCase):
             self.assertLessEqual(used, known, name)
 
     def test_settings_are_found(self):
-        text = "a: {DFC_ID: t1, DFC_X: ${DFC_Y:-z}}\n- {name: DFC_Z, value: 1}\nENV DFC_DIR=/x\n# DFC_NO: 1\n"
+        text = ("a: {DFC_ID: t1, DFC_X: ${DFC_Y:-z}}\n- {name: DFC_Z, value: 1}\n"
+                "ENV DFC_DIR=/x\n# DFC_NO: 1\n")
         self.assertEqual(settings(text), {"DFC_ID", "DFC_X", "DFC_Z", "DFC_DIR"})
 
     def test_every_file_is_looked_at(self):

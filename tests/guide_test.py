@@ -92,7 +92,8 @@ class Runs(unittest.TestCase):
 
     def test_one_session(self):
         self.run_page(
-            "```console\n$ X=1; cd deploy\n```\n```console\n$ echo $X $PWD\n1 /home/me/dfc/deploy\n```\n"
+            "```console\n$ X=1; cd deploy\n```\n```console\n$ echo $X $PWD\n1 /home/me/dfc/deploy\n"
+            "```\n"
         )
 
     def test_a_wrong_output_fails(self):

@@ -109,7 +109,7 @@ def judge(path, allowed):
             print(f"skipped: {path}: {name}: {allowed[name]}")
         else:
             failed += 1
-            what = "skipped, which tests/allowed-skips does not allow" if result == "SKIP" else result
+            what = result if result != "SKIP" else "skipped, not in tests/allowed-skips"
             print(f"failed: {path}: {name}: {what} ({seconds:.1f} s)")
             for line in told(text):
                 print(f"    {line[:300]}")

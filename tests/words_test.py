@@ -20,7 +20,8 @@ class Words(unittest.TestCase):
         return [(line, sentence) for line, sentence, _ in words.sentences(text)]
 
     def test_sentences_of_paragraphs_lists_and_tables(self):
-        text = "# A title. Of two\n\nOne two.\nThree! (Four.) Five\n\n- six\n  seven\n2. eight\n| nine | ten \\| |\n|---|---|\n"
+        text = ("# A title. Of two\n\nOne two.\nThree! (Four.) Five\n\n- six\n  seven\n2. eight\n"
+                "| nine | ten \\| |\n|---|---|\n")
         self.assertEqual(self.sentences(text), [(3, "One two."), (3, "Three!"), (3, "(Four."),
                                                 (3, "Five"), (6, "six seven"), (8, "eight"),
                                                 (9, "nine"), (9, "ten \\|")])

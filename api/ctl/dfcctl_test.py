@@ -65,7 +65,8 @@ class CommandLine(Case):
         with open(os.path.join(ROOT, "docs", "reference", "dfcctl.md"), "rb") as f:
             self.assertEqual(
                 f.read(), self.run_ctl("help", "--markdown"),
-                "docs/reference/dfcctl.md is stale: dfcctl help --markdown > docs/reference/dfcctl.md"
+                "docs/reference/dfcctl.md is stale: dfcctl help --markdown > "
+                "docs/reference/dfcctl.md"
             )
 
     def test_full_standard_output_is_a_failure(self):

@@ -37,8 +37,8 @@ class Client:
 
     def __init__(self, at, path):
         self.socket = socket.create_connection((at.hostname, at.port), timeout=600)
-        self.request = f"GET {path} HTTP/1.1\r\nHost: {at.netloc}\r\nConnection: close\r\n\r\n".encode(
-        )
+        lines = (f"GET {path} HTTP/1.1", f"Host: {at.netloc}", "Connection: close", "", "")
+        self.request = "\r\n".join(lines).encode()
         self.head, self.body, self.first_ms, self.ended = b"", 0, None, False
 
     def ask(self):

@@ -16,7 +16,8 @@ import threading
 from lib import Cluster, check, equal, main
 
 HOME = tempfile.TemporaryDirectory()
-SENTENCE = "the address is private, local or the cluster's own; start targets with --backend-allow=CIDR"
+SENTENCE = ("the address is private, local or the cluster's own; "
+            "start targets with --backend-allow=CIDR")
 LOCAL = "127.9.9."  # of loopback, and not in --backend-allow here
 
 

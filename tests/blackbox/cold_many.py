@@ -118,7 +118,8 @@ def test_first_bytes(c):
         straight.append(first_byte_ms(S3.url, f"/data/first/{i}"))
     own, ours = sorted(straight)[7], sorted(cold)[7]
     print(
-        f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms ({ours / own:.2f}x)"
+        f"        first byte: the backend's own {own:.2f} ms, a cold one here {ours:.2f} ms "
+        f"({ours / own:.2f}x)"
     )
 
 

@@ -18,7 +18,8 @@ from lib import ROOT, check, equal, escape, in_parallel, main, wait_for
 sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
 from fake_s3 import FakeS3  # noqa: E402
 
-ACCESS, SECRET, TOKEN = "AKIDCOLDREADS", "theSecretThatNobodyMaySee/+0123", "aSessionTokenThatNobodyMaySee"
+ACCESS, SECRET = "AKIDCOLDREADS", "theSecretThatNobodyMaySee/+0123"
+TOKEN = "aSessionTokenThatNobodyMaySee"
 S3, PUBLIC, PLAIN = FakeS3({ACCESS: SECRET}, TOKEN), FakeS3(), FakeS3(plain=True)
 RANDOM = random.Random(7)
 BIG = RANDOM.randbytes(3_000_000)

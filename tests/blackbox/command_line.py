@@ -90,7 +90,8 @@ def test_sort_verify(c):
     c.put("shards", "o-7.tar", right)
     done = run(c, "sort", "verify", job, status=FAILED)
     check(
-        "FAILED: 3 of 3 records compared\n1 shard beside the output matches its template; the first: 'o-7.tar'"
+        "FAILED: 3 of 3 records compared\n1 shard beside the output matches its template; the "
+        "first: 'o-7.tar'"
         in done.stdout, done.stdout)
     run(c, "rm", "shards/o-7.tar")
     second = c.get_json(f"/v1/jobs/{job}")["created_ms"] // 1000

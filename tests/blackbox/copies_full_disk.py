@@ -10,7 +10,8 @@ Skipped (77) without root, loop devices or the programs that make the file syste
 
 import os
 
-from copies_full import BUCKETS, NAMES, begin, check_read, check_readable, each, wait_whole, write_all
+from copies_full import (BUCKETS, NAMES, begin, check_read, check_readable, each, wait_whole,
+                         write_all)
 from disks import Disk, enter
 from lib import Cluster, main, wait_for
 

@@ -81,7 +81,8 @@ def kill_and_return(c, load, empty):
         c.wait_node(node, "active")
     wait_repaired(c)
     print(
-        f"back and repaired in {time.monotonic() - began:.1f} s; {bytes_received(c, victims)} bytes received"
+        f"back and repaired in {time.monotonic() - began:.1f} s; {bytes_received(c, victims)} "
+        "bytes received"
         f" by them, {bytes_on(c, victims)} are on their disks")
     load.run_for(SECONDS)
 

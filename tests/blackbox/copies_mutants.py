@@ -85,7 +85,8 @@ ROWS = [
     Row(
         "tombstones compared", "target/copies/plan.c",
         "if (!a->found || !b->found)\n        return b->found;",
-        "if (!a->found || !b->found || !a->visible || !b->visible)\n        return b->found && b->visible;",
+        "if (!a->found || !b->found || !a->visible || !b->visible)\n        return b->found && "
+        "b->visible;",
         "what_was_deleted_while_somebody_was_away_stays_deleted"),
     Row("tombstones marked", "target/copies/acting.c",
         "return unsettled_has(t->copies->unsettled, bucket_id, name);\n}\n\nbool copies_must",

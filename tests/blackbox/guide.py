@@ -205,8 +205,9 @@ class Session:
         self.bash.wait(WAIT_SECONDS)
         self.bash.stdout.close()
         try:
-            for layout in glob.glob(os.path.join(self.directory, "**/cluster.json"), recursive=True) + \
-                    glob.glob(os.path.join(self.directory, ".dfc-cluster*/cluster.json")):
+            layouts = glob.glob(os.path.join(self.directory, "**/cluster.json"), recursive=True)
+            hidden = glob.glob(os.path.join(self.directory, ".dfc-cluster*/cluster.json"))
+            for layout in layouts + hidden:
                 done = subprocess.run([
                     os.path.join(ROOT, "deploy/local/cluster"), "down", "--purge", "--dir",
                     os.path.dirname(layout)

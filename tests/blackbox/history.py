@@ -215,7 +215,8 @@ def judge_refusals(round_, nemesis):
             status = int(re.search(r" (\d{3}) ", said).group(1))
             check(
                 status < 500 or not full_then(begin, end),
-                f"{begin:.2f} s to {end:.2f} s: refused, with a full target alone in the way: {said}"
+                f"{begin:.2f} s to {end:.2f} s: refused, with a full target alone in the way: "
+                f"{said}"
             )
     return sum(
         full_then(o.begin, o.end) for client in round_.clients
@@ -262,7 +263,8 @@ def one_round(c, seed, case):
         raise Failed("\n".join([f"{what}: {e}", *nemesis.said])) from e
     operations = [o for history in histories.values() for o in history]
     print(
-        f"            {len(operations)} operations, {sum(o.end == float('inf') for o in operations)} in doubt, "
+        f"            {len(operations)} operations, "
+        f"{sum(o.end == float('inf') for o in operations)} in doubt, "
         f"{beside(c)} reads by other owners, {merely_full} while a target was merely full, "
         f"{dict(round_.troubles)}", flush=True)
     c.destroy(round_.bucket)

@@ -66,7 +66,8 @@ def test_streams_through_a_proxy(c):
         s.sendall(ask)
         check(s.recv(15) == b"HTTP/1.1 200 OK", "it is under way")
         overloaded(c.get("b", "large", {"Dfc-Redirect": "never"}, follow=False), "streamed")
-        put = b"PUT /v1/objects/b/none HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        put = (b"PUT /v1/objects/b/none HTTP/1.1\r\nHost: localhost\r\n"
+               b"Transfer-Encoding: chunked\r\n\r\n")
         overloaded(raw_exchange(c.address("p1"), put),
                    "streamed")  # before any of the body has come
         c.get("b", "large", follow=False).expect(307)  # which costs the proxy nothing

@@ -146,13 +146,17 @@ WIRE = [
     (b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nNo colon here\r\n\r\n", 400),
     (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nContent-Length: x\r\n\r\n",
      400),
-    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n"
+     b"\r\n",
      400),
-    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n"
+     b"Content-Length: 6\r\n\r\nhello",
      400),
-    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+     b"chunked\r\n\r\nzz\r\n\r\n",
      400),
-    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n",
+    (b"PUT /v1/objects/b/w?redirect=never HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: "
+     b"gzip\r\n\r\n",
      501),
     (b"GET /v1/health HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 200000 + b"\r\n\r\n", 431),
     (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(100) + b"\r\n\r\n", None),  # TLS

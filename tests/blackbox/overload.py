@@ -51,7 +51,8 @@ def test_unfinished_requests(c):
     halves = (
         b"GET /v1/hea",
         b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nContent-Length: 50\r\n\r\nx",
-        b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab"
+        b"PUT /v1/objects/b/half HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        b"5\r\nab"
     )
     with open_connections(c.address("t1"), 600) as connections:
         for i, s in enumerate(connections):

@@ -91,7 +91,8 @@ def test_expect_continue_is_refused_before_the_body(c):
                                   (c.address("t1"), "nobucket/x", b"404")):
         with socket.create_connection(address, timeout=WAIT_SECONDS) as s:
             s.sendall(
-                f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000\r\n"
+                f"PUT /v1/objects/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: "
+                "100000000\r\n"
                 "Expect: 100-continue\r\n\r\n".encode())
             head = read_head(s)
             check(head.startswith(b"HTTP/1.1 " + status), f"wanted {status}, got {head!r}")

@@ -134,8 +134,10 @@ def test_a_lost_answer(c):
         for node in ("p1", c.owner(bucket, "sent")):
             c.put(bucket, "sent", DATA)
             head = (
-                f"POST /v1/objects/{bucket}/sent?{'redirect=never' if node == 'p1' else ''} HTTP/1.1\r\n"
-                f"Host: localhost\r\nX-Request-Id: lost-{bucket}-{node}\r\nContent-Length: {len(body)}\r\n\r\n"
+                f"POST /v1/objects/{bucket}/sent?{'redirect=never' if node == 'p1' else ''} "
+                "HTTP/1.1\r\n"
+                f"Host: localhost\r\nX-Request-Id: lost-{bucket}-{node}\r\nContent-Length: "
+                f"{len(body)}\r\n\r\n"
             )
             with socket.create_connection(c.address(node)) as s:
                 s.sendall(head.encode() + body)

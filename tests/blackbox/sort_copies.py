@@ -140,7 +140,8 @@ def cost(job, outputs, lost, targets):
     died."""
     redone = job["redone"]
     return (
-        f"{redone['inputs'] / SHARDS:.2f} of the inputs, {redone['shards'] / outputs:.2f} of the outputs, "
+        f"{redone['inputs'] / SHARDS:.2f} of the inputs, {redone['shards'] / outputs:.2f} of the "
+        "outputs, "
         f"{lost / targets:.2f} of the targets, {redone['attempts']} attempts more")
 
 

@@ -17,7 +17,8 @@ import random
 import tarfile
 
 from ec import DATA, MIN_SIZE as JUNK, PARITY, SLICES, TARGETS
-from ec import check_object, create, patient, put, restart as restart_all, slice_files, slices_of_bucket
+from ec import check_object, create, patient, put, slice_files, slices_of_bucket
+from ec import restart as restart_all
 from lib import ENDED, check, equal, main, wait_for
 from sort_copies import contents, copies_on_disk, repaired
 from sort_errors import job_files

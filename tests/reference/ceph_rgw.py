@@ -93,7 +93,8 @@ def missing():
     absent = [p for p in PROGRAMS if shutil.which(p) is None]
     if not absent:
         return None
-    return f"there is no {', '.join(absent)}; on Debian: apt-get install --no-install-recommends {PACKAGES}"
+    return (f"there is no {', '.join(absent)}; "
+            f"on Debian: apt-get install --no-install-recommends {PACKAGES}")
 
 
 class Ceph:

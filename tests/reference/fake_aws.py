@@ -41,8 +41,10 @@ class AwsHandler(Handler):
         key = self.server.service.locate(self)[1]
         if key == STS:
             body = (
-                f"<ErrorResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><Error><Type>Sender</Type>"
-                f"<Code>{code}</Code><Message>{message}</Message></Error><RequestId>r</RequestId></ErrorResponse>"
+                "<ErrorResponse xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\">"
+                "<Error><Type>Sender</Type>"
+                f"<Code>{code}</Code><Message>{message}</Message></Error>"
+                "<RequestId>r</RequestId></ErrorResponse>"
             )
             self.send_whole(status, body.encode(), {"Content-Type": "text/xml", **headers})
         elif key == CONTAINER:
@@ -81,7 +83,8 @@ class AwsHandler(Handler):
             root, result = "AssumeRoleWithWebIdentityResponse", "AssumeRoleWithWebIdentityResult"
             self.send_whole(200, (
                 f"<{root} xmlns=\"https://sts.amazonaws.com/doc/2011-06-15/\"><{result}>"
-                f"<SubjectFromWebIdentityToken>s</SubjectFromWebIdentityToken><Audience>a</Audience>"
+                "<SubjectFromWebIdentityToken>s</SubjectFromWebIdentityToken>"
+                "<Audience>a</Audience>"
                 f"<Credentials>{fields}</Credentials><Provider>p</Provider></{result}>"
                 f"</{root}>").encode(), {"Content-Type": "text/xml"})
         else:

@@ -245,7 +245,8 @@ class FakeGCS(FakeS3):
         super().__init__(page_max=page_max)
         self.rewrite_steps = 1
         self.directory, self.public = tempfile.mkdtemp(dir=directory), public
-        self.sessions, self.tokens, self.generation, self.token_life = {}, {}, 1_700_000_000_000_000, 3600
+        self.sessions, self.tokens = {}, {}
+        self.generation, self.token_life = 1_700_000_000_000_000, 3600
         self.said_life = None  # seconds that a token is said to be good for, where it is for longer
         self.private_file, self.public_file = (os.path.join(self.directory, n)
                                                for n in ("key.pem", "public.pem"))

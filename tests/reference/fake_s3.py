@@ -222,7 +222,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             tag, root = service.part(upload, int(self.query["partNumber"]),
                                      data[int(first):int(last) + 1]), "Part"
         return (
-            f"<?xml version=\"1.0\"?>\n<Copy{root}Result><LastModified>2009-10-28T22:32:00.000Z</LastModified>"
+            f"<?xml version=\"1.0\"?>\n"
+            f"<Copy{root}Result><LastModified>2009-10-28T22:32:00.000Z</LastModified>"
             f"<ETag>{xml.sax.saxutils.escape(tag)}</ETag></Copy{root}Result>").encode()
 
     # Replies.

@@ -89,7 +89,8 @@ class Operation:
 
     def __str__(self):
         end = "          ?" if self.end == NEVER else f"{self.end:11.6f}"
-        does = "" if self.effect is KEEP else ", deletes" if self.effect is None else f", puts {self.effect}"
+        does = f", puts {self.effect}" if self.effect is not None else ", deletes"
+        does = "" if self.effect is KEEP else does
         return f"{self.begin:11.6f} … {end}  {self.who:<10} {self.need}{does}  {self.note}".rstrip()
 
 

@@ -24,7 +24,8 @@ def chart(args, script, tables):
     if not args.save:
         return
     if shutil.which("gnuplot") is None:
-        log("no chart: there is no gnuplot (Debian: apt-get install --no-install-recommends gnuplot-nox)"
+        log("no chart: there is no gnuplot (Debian: apt-get install --no-install-recommends "
+            "gnuplot-nox)"
             )
         return
     RESULTS.mkdir(exist_ok=True)

@@ -29,7 +29,9 @@ mkdir "$3/all" "$2"
 for shard in "$1"/*"$5"; do $7 "$shard" | tar -xf - -C "$3/all"; done
 cd "$3"
 LC_ALL=C ls -f all | grep -v '^\\.' | LC_ALL=C sort | split -l "$4" -d -a 6 - list.
-for list in list.*; do tar -cf - -C all --no-recursion -T "$list" | $6 >"$2/out-${list#list.}$5"; done
+for list in list.*; do
+    tar -cf - -C all --no-recursion -T "$list" | $6 >"$2/out-${list#list.}$5"
+done
 """
 
 
@@ -137,7 +139,8 @@ def main():
             if args.only not in extension:
                 continue
             bench = Bench(args, work, extension, pack, unpack)
-            log(f"{extension} ({pack}): {size_text(bench.shards * bench.records * RECORD_BYTES)} of contents"
+            log(f"{extension} ({pack}): {size_text(bench.shards * bench.records * RECORD_BYTES)} "
+                "of contents"
                 )
             document["rows"].append(bench.run())
     lines = []

@@ -231,7 +231,7 @@ def finish_rows(rows):
 def draw(args, rows):
     chart(
         args, f"""
-set title 'A sort of {rows[0]['bytes'] / 1e6:.0f} MB: targets with disks of {DISK / 1e6:g} MB/s, links of {LINK / 1e6:g} MB/s'
+set title 'A sort of {rows[0]['bytes'] / 1e6:.0f} MB: disks {DISK / 1e6:g} MB/s, links {LINK / 1e6:g} MB/s'
 set xlabel 'targets'
 set ylabel 'times as fast as the single client'
 set xrange [0:{rows[-1]['targets'] + 1}]
@@ -253,7 +253,8 @@ def main():
     args = p.parse_args()
     missing = {program: package for program, package in NEEDED.items() if not shutil.which(program)}
     if missing:
-        log(f"there is no {', '.join(missing)} (Debian: apt-get install {' '.join(missing.values())})"
+        log(f"there is no {', '.join(missing)} (Debian: apt-get install "
+            f"{' '.join(missing.values())})"
             )
         return 77
     if not (args.build / "tests/bench/sort/dfc-slow-disk").exists():

@@ -135,7 +135,8 @@ def main():
     millions = (1,) if args.quick else args.millions
     room = shutil.disk_usage(args.dir).free
     if room < max(millions) * 1_000_000 * BYTES_IN_WORK_FILES:
-        log(f"{args.dir} has {room / GIB:.0f} GiB of room: too little for {max(millions)} million records"
+        log(f"{args.dir} has {room / GIB:.0f} GiB of room: too little for {max(millions)} million "
+            "records"
             )
         return 77
     document = {
