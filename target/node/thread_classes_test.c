@@ -52,6 +52,7 @@ static void hold(void *arg)
     struct chain *c = arg;
     sem_post(&c->entered);
     sem_wait(&c->open);
+    sem_post(&c->ran);
 }
 
 static void pass(void *arg)
@@ -83,6 +84,8 @@ static void test_full_class_holds_up_no_other(void **state)
             }
         for (unsigned i = 0; i < limit; i++)
             sem_post(&c.open);
+        for (unsigned i = 0; i < limit; i++) /* no token is left for those of another class */
+            sem_wait(&c.ran);
     }
     for (unsigned i = 0; i < THREAD_CLASSES; i++)
         pool_free(c.pools[i]);

@@ -107,9 +107,13 @@ def test_many_at_once(c):
               f"{bucket}: names")
 
 
+def answer(ask):
+    """Once the backend has what waits: until then it is 503, try again."""
+    return wait_for(lambda: None if (r := ask()).status == 503 else r, "an answer")
+
+
 def refused(ask):
-    """Once the backend has what waits: until then the answer is 503."""
-    reply = wait_for(lambda: None if (r := ask()).status == 503 else r, "an answer")
+    reply = answer(ask)
     check(reply.status in (404, 412), f"it was not this request that was done: {reply}")
 
 
@@ -118,12 +122,12 @@ def test_the_same_request_again_has_the_same_answer(c):
         c.put(bucket, "once", DATA)
         same = {"X-Request-Id": f"claim-{bucket}", "If-Match": "*"}
         for query in ("", "redirect=never"):
-            rename(c, bucket, "once", "mine", same, query=query).expect(204)
+            answer(lambda q=query: rename(c, bucket, "once", "mine", same, query=q)).expect(204)
         for headers in ({"If-Match": "*"}, {**same, "X-Request-Id": "another"}):
             refused(lambda headers=headers: rename(c, bucket, "once", "mine", headers))
         refused(lambda: rename(c, bucket, "once", "yours", same))
         c.put(bucket, "once", b"later")  # the id of a whole session: there is something to do again
-        rename(c, bucket, "once", "mine", same).expect(204)
+        answer(lambda: rename(c, bucket, "once", "mine", same)).expect(204)
         equal(c.get(bucket, "mine").body, b"later", "bytes")
 
 
