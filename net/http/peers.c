@@ -14,7 +14,10 @@ enum { CHAINS = 1024 };
 
 struct peer {
     struct peer *next;
-    struct network network;
+    struct network {
+        uint64_t bits; /* of an IPv4 address, or the first half of an IPv6 one */
+        uint64_t family;
+    } network;
     unsigned connections;
 };
 
@@ -44,7 +47,7 @@ void peers_free(struct peers *p)
     free(p);
 }
 
-struct network network_of(const struct sockaddr *peer)
+static struct network network_of(const struct sockaddr *peer)
 {
     if (peer->sa_family == AF_INET)
         return (struct network){.bits = ((const struct sockaddr_in *)peer)->sin_addr.s_addr,
@@ -59,7 +62,7 @@ struct network network_of(const struct sockaddr *peer)
     return IN6_IS_ADDR_V4MAPPED(in6) ? (struct network){.bits = mapped, .family = AF_INET} : n;
 }
 
-bool network_same(const struct network *a, const struct network *b)
+static bool network_same(const struct network *a, const struct network *b)
 {
     return a->bits == b->bits && a->family == b->family;
 }
@@ -102,18 +105,11 @@ void peers_leave(struct peers *p, const struct sockaddr *peer)
     pthread_mutex_unlock(&p->lock);
 }
 
-bool peers_most(struct peers *p, struct network *out)
+unsigned peers_count(struct peers *p, const struct sockaddr *peer)
 {
-    unsigned most = 0;
     pthread_mutex_lock(&p->lock);
-    for (size_t i = 0; i < CHAINS; i++) {
-        for (const struct peer *one = p->chains[i]; one != NULL; one = one->next) {
-            if (one->connections <= most)
-                continue;
-            most = one->connections;
-            *out = one->network;
-        }
-    }
+    const struct peer *one = *find(p, network_of(peer));
+    unsigned connections = one == NULL ? 0 : one->connections;
     pthread_mutex_unlock(&p->lock);
-    return most > 0;
+    return connections;
 }

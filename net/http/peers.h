@@ -5,24 +5,14 @@
 #pragma once
 
 #include <stdbool.h>
-#include <stdint.h>
 #include <sys/socket.h>
 
 struct peers;
-
-/* What counts as one address. */
-struct network {
-    uint64_t bits; /* of an IPv4 address, or the first half of an IPv6 one */
-    uint64_t family;
-};
-
-struct network network_of(const struct sockaddr *peer);
-bool network_same(const struct network *a, const struct network *b);
 
 struct peers *peers_new(unsigned each_max);
 void peers_free(struct peers *p); /* all have left */
 /* False: this one has each_max already, and is not counted again. */
 bool peers_enter(struct peers *p, const struct sockaddr *peer);
 void peers_leave(struct peers *p, const struct sockaddr *peer);
-/* The one that has the most connections.  False: none has any. */
-bool peers_most(struct peers *p, struct network *out);
+/* The connections of this one's address. */
+unsigned peers_count(struct peers *p, const struct sockaddr *peer);

@@ -90,30 +90,30 @@ static void many_addresses(void **state)
     peers_free(p);
 }
 
-static void who_has_most(void **state)
+static unsigned count(struct peers *p, const char *text)
+{
+    struct sockaddr_storage a = address(text);
+    return peers_count(p, (const struct sockaddr *)&a);
+}
+
+static void the_count_of_an_address(void **state)
 {
     (void)state;
-    struct peers *p = peers_new(3);
-    struct sockaddr_storage one = address("10.0.0.1"), two = address("2001:db8:1:2::1");
-    struct network most, first = network_of((const struct sockaddr *)&one),
-                         second = network_of((const struct sockaddr *)&two);
-    assert_false(peers_most(p, &most));
+    struct peers *p = peers_new(2);
+    assert_int_equal(count(p, "10.0.0.1"), 0);
     assert_true(enter(p, "10.0.0.1"));
-    assert_true(peers_most(p, &most));
-    assert_true(network_same(&most, &first));
+    assert_true(enter(p, "::ffff:10.0.0.1")); /* the same one */
     assert_true(enter(p, "2001:db8:1:2::1"));
-    assert_true(enter(p, "2001:db8:1:2::2")); /* the same network */
-    assert_true(peers_most(p, &most));
-    assert_true(network_same(&most, &second));
-    assert_false(network_same(&most, &first));
-    leave(p, "2001:db8:1:2::1");
-    assert_true(enter(p, "::ffff:10.0.0.1"));
-    assert_true(peers_most(p, &most));
-    assert_true(network_same(&most, &first));
-    leave(p, "2001:db8:1:2::1");
+    assert_int_equal(count(p, "10.0.0.1"), 2);
+    assert_int_equal(count(p, "10.0.0.2"), 0);
+    assert_int_equal(count(p, "2001:db8:1:2::9"), 1); /* the same network */
+    assert_false(enter(p, "10.0.0.1"));
+    assert_int_equal(count(p, "10.0.0.1"), 2);
     leave(p, "10.0.0.1");
+    assert_int_equal(count(p, "10.0.0.1"), 1);
     leave(p, "10.0.0.1");
-    assert_false(peers_most(p, &most));
+    leave(p, "2001:db8:1:2::1");
+    assert_int_equal(count(p, "10.0.0.1"), 0);
     peers_free(p);
 }
 
@@ -123,7 +123,7 @@ int main(void)
         cmocka_unit_test(one_address_has_its_share),
         cmocka_unit_test(a_network_of_ipv6_is_one),
         cmocka_unit_test(many_addresses),
-        cmocka_unit_test(who_has_most),
+        cmocka_unit_test(the_count_of_an_address),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

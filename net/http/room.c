@@ -8,38 +8,53 @@
 #include "net/http/peers.h"
 #include "net/http/server_internal.h"
 
+/* A silent connection, as one that gives its place. */
+struct place {
+    unsigned connections; /* of its address; 0: no place */
+    uint64_t moved_ms;
+};
+
 struct newcomer {
     struct reactor_job job; /* the first: where it is now */
     struct http_server *server;
     int fd;
     struct sockaddr_storage peer;
     socklen_t peer_len;
-    struct network most; /* who gives a place */
-    size_t asked;        /* reactors */
-    size_t best;         /* the reactor that has the most silent one … */
-    uint64_t best_ms;    /* … which moved last at this time; UINT64_MAX: none yet */
+    size_t asked;            /* reactors */
+    size_t best;             /* the reactor that has the best place … */
+    struct place best_place; /* … and that place */
 };
+
+static bool place_before(struct place a, struct place b)
+{
+    return a.connections != b.connections ? a.connections > b.connections : a.moved_ms < b.moved_ms;
+}
 
 /* --- at one reactor --------------------------------------------------------------------------- */
 
-static struct conn *first_silent(struct conn *c, const struct network *of, uint64_t now_ms)
+/* Looks through a list that begins with the connection that has not moved for longest.  Whether a
+ * connection is silent costs a system call: only those are asked that would be better. */
+static struct conn *look_through(const struct reactor *r, struct conn *c, struct conn *best,
+                                 struct place *place)
 {
-    for (; c != NULL && now_ms - c->moved_ms >= ROOM_SILENT_MS; c = c->live.next) {
-        struct network its = network_of((const struct sockaddr *)&c->peer);
-        if (network_same(&its, of) && conn_is_silent(c))
-            return c;
+    for (; c != NULL && r->now_ms - c->moved_ms >= ROOM_SILENT_MS; c = c->live.next) {
+        const struct place its = {
+            .connections = peers_count(r->server->peers, (const struct sockaddr *)&c->peer),
+            .moved_ms = c->moved_ms};
+        if (!place_before(its, *place) || !conn_is_silent(c))
+            continue;
+        *place = its;
+        best = c;
     }
-    return NULL;
+    return best;
 }
 
-/* Both lists begin with the one that has not moved for longest. */
-static struct conn *most_silent(const struct reactor *r, const struct network *of)
+/* NULL, and no place: none is silent. */
+static struct conn *best_silent(const struct reactor *r, struct place *place)
 {
-    struct conn *fresh = first_silent(r->fresh.first, of, r->now_ms);
-    struct conn *live = first_silent(r->live.first, of, r->now_ms);
-    if (fresh == NULL || live == NULL)
-        return fresh != NULL ? fresh : live;
-    return fresh->moved_ms < live->moved_ms ? fresh : live;
+    *place = (struct place){0};
+    struct conn *best = look_through(r, r->fresh.first, NULL, place);
+    return look_through(r, r->live.first, best, place);
 }
 
 /* --- from one to the next --------------------------------------------------------------------- */
@@ -62,7 +77,8 @@ static void newcomer_refuse(struct newcomer *n)
 static void newcomer_replace(struct reactor *r, struct reactor_job *job)
 {
     struct newcomer *n = (struct newcomer *)job;
-    struct conn *silent = most_silent(r, &n->most);
+    struct place place;
+    struct conn *silent = best_silent(r, &place);
     if (silent == NULL) {
         newcomer_refuse(n);
         return;
@@ -75,14 +91,14 @@ static void newcomer_replace(struct reactor *r, struct reactor_job *job)
 static void newcomer_look(struct reactor *r, struct reactor_job *job)
 {
     struct newcomer *n = (struct newcomer *)job;
-    const struct conn *silent = most_silent(r, &n->most);
-    if (silent != NULL && silent->moved_ms < n->best_ms) {
+    struct place place;
+    if (best_silent(r, &place) != NULL && place_before(place, n->best_place)) {
         n->best = n->asked;
-        n->best_ms = silent->moved_ms;
+        n->best_place = place;
     }
     n->asked++;
     bool all = n->asked == n->server->reactor_count;
-    if (all && n->best_ms == UINT64_MAX) {
+    if (all && n->best_place.connections == 0) {
         newcomer_refuse(n);
         return;
     }
@@ -108,8 +124,6 @@ void room_make(struct http_server *s, int fd, const struct sockaddr *peer, sockl
     n->fd = fd;
     memcpy(&n->peer, peer, peer_len < sizeof n->peer ? peer_len : sizeof n->peer);
     n->peer_len = peer_len;
-    n->best_ms = UINT64_MAX;
     atomic_fetch_add(&s->newcomers, 1);
-    (void)peers_most(s->peers, &n->most); /* there are connections: this one */
     reactor_run(s->reactors[0], &n->job);
 }

@@ -1,15 +1,17 @@
 /* A public listener that is full makes room: a newcomer gets the place of a connection that asks
  * nothing.
  *
- * That is the one that has been silent for longest, of the address that holds the most connections
- * (peers.h), if it has been silent for ROOM_SILENT_MS.  Silent is a connection without a whole
- * request, new or kept, from which nothing has come that is not read.  So clients that hold connections do
- * not keep others out, however many addresses they have; and a connection with a request under way
- * is never closed for another.  Where none is silent the newcomer is refused with 503.
+ * Silent is a connection without a whole request, new or kept, from which nothing has come that is
+ * not read, for ROOM_SILENT_MS.  Of the addresses that have silent connections, the one with the
+ * most connections (peers.h) gives a place: that of its connection that has been silent for
+ * longest.  Connections with a request count for their address, but are never closed for another.
+ * So clients that hold silent connections do not keep others out, however many addresses they have.
+ * Where none is silent the newcomer is refused with 503.
  *
- * Connections belong to reactors.  A newcomer asks each reactor for its most silent connection, one
- * after the other, and then the one that had the best.  Meanwhile it counts as a connection: there
- * are ROOM_NEWCOMERS_MAX of them at most, beyond connections_max.
+ * Connections belong to reactors.  A newcomer asks each reactor for its best place, one after the
+ * other, and then takes that of the reactor that had the best.  A reactor passes once through its
+ * connections for that.  Meanwhile the newcomer counts as a connection: there are
+ * ROOM_NEWCOMERS_MAX of them at most, beyond connections_max.
  *
  * Listeners of nodes close no connection for this: their nodes prove themselves (server_internal.h,
  * SERVER_SILENT_SHARE). */

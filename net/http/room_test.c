@@ -120,6 +120,12 @@ static void close_all(struct wire *w, unsigned count)
         wire_close(&w[i]);
 }
 
+static void wait_until_silent(void)
+{
+    for (uint64_t end = clock_ms() + ROOM_SILENT_MS + 100; clock_ms() < end;)
+        ;
+}
+
 static void test_silent_connections_give_way(void **state)
 {
     (void)state;
@@ -155,6 +161,7 @@ static void test_the_longest_silent_of_the_largest(void **state)
         if (i != SMALL + 7)
             assert_int_equal(ask(&w[i]), 200);
     }
+    wait_until_silent(); /* all: only then the address decides */
     struct wire guest = get_in(9);
     assert_false(wire_is_open(&w[SMALL + 7]));
     for (unsigned i = 0; i < MAX; i++) {
@@ -165,18 +172,49 @@ static void test_the_longest_silent_of_the_largest(void **state)
     close_all(w, MAX);
 }
 
+/* Does not wait: the server has closed it. */
+static bool has_ended(const struct wire *w)
+{
+    char one;
+    return recv(w->fd, &one, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+/* The address with the most connections has a request on each. */
+static void test_the_largest_that_has_silent_ones(void **state)
+{
+    (void)state;
+    enum { BUSY = 21, SECOND = 12, GUESTS = 3 };
+    struct wire w[MAX], guests[GUESTS];
+    for (unsigned i = 0; i < BUSY; i++) {
+        w[i] = from(1);
+        send_hold(&w[i]);
+        wait_for_held(i + 1); /* in this order */
+    }
+    for (unsigned i = BUSY; i < MAX; i++) { /* the first are of the smaller address */
+        w[i] = from(i < MAX - SECOND ? 3 : 2);
+        assert_int_equal(ask(&w[i]), 200);
+    }
+    wait_until_silent();
+    for (unsigned i = 0; i < GUESTS; i++)
+        guests[i] = get_in(10 + i);
+    unsigned closed = 0;
+    for (unsigned i = BUSY; i < MAX; i++) {
+        bool ended = has_ended(&w[i]);
+        assert_true(!ended || i >= MAX - SECOND);
+        closed += ended;
+    }
+    assert_int_equal(closed, GUESTS);
+    close_all(guests, GUESTS);
+    let_go(w, BUSY);
+    close_all(w + BUSY, MAX - BUSY);
+}
+
 static void assert_refused(unsigned host)
 {
     struct wire w = from(host);
     wire_print(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
     wire_read_error(&w, 503, "overloaded");
     wire_close(&w);
-}
-
-static void wait_until_silent(void)
-{
-    for (uint64_t end = clock_ms() + ROOM_SILENT_MS + 100; clock_ms() < end;)
-        ;
 }
 
 static void test_busy_connections_stay(void **state)
@@ -243,9 +281,9 @@ static int setup(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_silent_connections_give_way), TEST(test_the_longest_silent_of_the_largest),
-        TEST(test_busy_connections_stay),       TEST(test_listeners_of_nodes_close_none),
-        TEST(test_the_end_among_newcomers),
+        TEST(test_silent_connections_give_way),      TEST(test_the_longest_silent_of_the_largest),
+        TEST(test_the_largest_that_has_silent_ones), TEST(test_busy_connections_stay),
+        TEST(test_listeners_of_nodes_close_none),    TEST(test_the_end_among_newcomers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
