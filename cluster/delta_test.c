@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/random_command.h"
+#include "cluster/testing/random_command.h"
 #include "common/jsonx.h"
 
 static void assert_same_state(const struct cluster_state *a, const struct cluster_state *b,

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/delta.h"
 #include "common/buf.h"
 #include "common/jsonx.h"

@@ -3,7 +3,7 @@
  *
  *   props.copies 3 ─▶ 1    lowered_from = 3, lowered = the bmd's version of that
  *   the bucket's job       each target removes what it does not own, and all owners are known
- *                          to have, as new or newer (proxy/jobs/trim_copies_job.h, target/jobs/trim_copies.h)
+ *                          to have, as new or newer (trim_copies_job.h, trim_copies.h)
  *   CMD_COPIES_LOWERED     no target has any of this bucket: lowered_from = 0
  *
  * Until then the bucket is served as one with several copies, also where it keeps one, and

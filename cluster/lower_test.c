@@ -6,10 +6,10 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/lag.h"
 #include "cluster/owners.h"
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

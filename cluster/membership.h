@@ -22,7 +22,7 @@
 
 #include <stdint.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/state.h"
 
 struct membership;

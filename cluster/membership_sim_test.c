@@ -18,7 +18,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/parse.h"
 #include "common/rng.h"
 

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/lease.h"
 
 enum { TIMEOUT = 5000 };

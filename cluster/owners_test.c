@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/lag.h"
 #include "cluster/lower.h"
 #include "common/jsonx.h"

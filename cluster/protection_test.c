@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 
 static const struct cluster_state *s;
 

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 
 static const struct cluster_state *s;
 static const char *const ids[] = {"t1", "t2", "t3", "t4", "t5", "t6"};

@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/jsonx.h"
 
 static const struct cluster_state *with_targets(unsigned count)

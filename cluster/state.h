@@ -11,8 +11,8 @@
  * state_check_history() and state_next_term().
  *
  * A snapshot never changes once built; holders count references.  A change is a command
- * (cluster/command.h) applied by a pure function to the previous snapshot; only the primary proxy
- * does that.  Everybody else gets snapshots as JSON and keeps the greatest it has seen.
+ * (cluster/command/command.h) applied by a pure function to the previous snapshot; only the primary
+ * proxy does that.  Everybody else gets snapshots as JSON and keeps the greatest it has seen.
  *
  * JSON form (state_to_json / state_from_json; also the form on disk; "format" is its version):
  *

@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/random_command.h"
+#include "cluster/testing/random_command.h"
 #include "cluster/state_holder.h"
 #include "common/jsonx.h"
 

@@ -34,8 +34,8 @@ char *buf_steal(struct buf *b);     /* the malloc'ed string; the buffer becomes 
 /* The text as the inside of a JSON string, without the quotes.  A byte that is no part of valid
  * UTF-8 becomes the four characters \xNN (in JSON: "\\xNN"), so that the result always is JSON. */
 void buf_put_json_escaped(struct buf *b, const char *text, size_t len);
-/* " QUOTEtextQUOTE |": one cell of a table in Markdown, with '|' in the text escaped.  An empty text
- * has no quotes. */
+/* " QUOTEtextQUOTE |": one cell of a table in Markdown, with '|' in the text escaped.  An empty
+ * text has no quotes. */
 void buf_put_cell(struct buf *b, const char *text, const char *quote);
 /* Percent-encoding of everything but RFC 3986 unreserved characters and those in `keep`. */
 void buf_put_url_escaped(struct buf *b, const char *text, size_t len, const char *keep);

@@ -37,6 +37,7 @@ struct pool {
     size_t max;
     struct pool_job *jobs;
     unsigned limit;
+    unsigned kept; /* of the threads, so many stay however long they are idle */
     unsigned threads;
     unsigned busy;
     struct sleeper *idle; /* the one that became idle last is the first */
@@ -54,7 +55,8 @@ bool pool_thread_ends(uint64_t idle_since_ms, uint64_t now_ms, uint64_t idle_ms)
     return now_ms >= idle_since_ms && now_ms - idle_since_ms >= idle_ms;
 }
 
-/* --- threads; all with the lock held ----------------------------------------------------------- */
+/* --- threads; all with the lock held -----------------------------------------------------------
+ * */
 
 static void wake_one(struct pool *p)
 {
@@ -74,7 +76,8 @@ static void sleeper_remove(struct pool *p, const struct sleeper *s)
     *at = s->next;
 }
 
-/* Sleeps until the thread is called.  False after the idle time: the thread is off the stack. */
+/* Sleeps until the thread is called.  False after the idle time, where more threads exist than
+ * stay: the thread is off the stack. */
 static bool sleep_until_called(struct pool *p)
 {
     struct sleeper s = {.next = p->idle};
@@ -87,8 +90,14 @@ static bool sleep_until_called(struct pool *p)
     uint64_t idle_ms = p->idle_ms;
     uint64_t since_ms = clock_ms();
     struct timespec until = clock_after(idle_ms);
-    while (!s.called && !pool_thread_ends(since_ms, clock_ms(), idle_ms))
-        pthread_cond_timedwait(&s.wake, &p->lock, &until);
+    while (!s.called) {
+        if (p->threads <= p->kept)
+            pthread_cond_wait(&s.wake, &p->lock);
+        else if (pool_thread_ends(since_ms, clock_ms(), idle_ms))
+            break;
+        else
+            pthread_cond_timedwait(&s.wake, &p->lock, &until);
+    }
     if (!s.called)
         sleeper_remove(p, &s);
     pthread_cond_destroy(&s.wake);
@@ -131,6 +140,15 @@ static void *pool_main(void *arg)
     return NULL;
 }
 
+static int add_thread(struct pool *p, struct error *err)
+{
+    pthread_t thread;
+    int code = thread_start(p->thread_name, pool_main, p, &thread, err);
+    if (code == 0)
+        p->threads++;
+    return code;
+}
+
 /* A thread for the job that comes, if one is wanted.  Fails only where no thread exists. */
 static int ensure_thread(struct pool *p, struct error *err)
 {
@@ -138,11 +156,8 @@ static int ensure_thread(struct pool *p, struct error *err)
         .limit = p->limit, .threads = p->threads, .busy = p->busy, .queued = p->count + 1};
     if (!pool_wants_thread(&load))
         return 0;
-    pthread_t thread;
     struct error refused = ERROR_INIT;
-    int code = thread_start(p->thread_name, pool_main, p, &thread, &refused);
-    if (code == 0)
-        p->threads++;
+    int code = add_thread(p, &refused);
     if (code == 0 || p->threads > 0)
         return 0;
     if (err != NULL)
@@ -150,7 +165,8 @@ static int ensure_thread(struct pool *p, struct error *err)
     return code;
 }
 
-/* --- interface --------------------------------------------------------------------------------- */
+/* --- interface ---------------------------------------------------------------------------------
+ * */
 
 int pool_new(const char *thread_name, unsigned threads, size_t queue_max, struct pool **out,
              struct error *err)
@@ -167,6 +183,20 @@ int pool_new(const char *thread_name, unsigned threads, size_t queue_max, struct
     pthread_cond_init(&p->gone, NULL);
     *out = p;
     return 0;
+}
+
+int pool_keep(struct pool *p, unsigned threads, struct error *err)
+{
+    assert(threads <= p->limit);
+    int code = 0;
+    pthread_mutex_lock(&p->lock);
+    p->kept = threads;
+    while (code == 0 && p->threads < threads)
+        code = add_thread(p, err);
+    if (code != 0)
+        p->kept = 0;
+    pthread_mutex_unlock(&p->lock);
+    return code;
 }
 
 void pool_set_idle(struct pool *p, uint64_t idle_ms)

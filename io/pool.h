@@ -6,7 +6,7 @@
  * idle last gets the next job, so that the others can end.
  *
  * If the system refuses a thread, the threads that exist do the work.  If there is none, the job
- * is refused with E_OVERLOAD. */
+ * is refused with E_OVERLOAD: a pool whose work must never be refused keeps a thread. */
 #pragma once
 
 #include <stdbool.h>
@@ -22,6 +22,9 @@ enum { POOL_IDLE_MS = 60000 };
 /* Starts no thread.  `thread_name` must live as long as the pool. */
 int pool_new(const char *thread_name, unsigned threads, size_t queue_max, struct pool **out,
              struct error *err);
+/* So many threads start now and stay.  E_OVERLOAD: the system refuses one, and the pool is as if
+ * those that did start were not to stay. */
+int pool_keep(struct pool *p, unsigned threads, struct error *err);
 /* Changes how long a thread stays without a job.  Threads that are idle already keep the old
  * time. */
 void pool_set_idle(struct pool *p, uint64_t idle_ms);

@@ -226,6 +226,45 @@ static void test_job_without_any_thread_is_refused(void **state)
     assert_int_equal(jobs_run, 1);
 }
 
+static void enter(void *arg)
+{
+    struct gate *g = arg;
+    sem_post(&g->entered);
+}
+
+static void test_kept_thread_stays(void **state)
+{
+    (void)state;
+    struct gate gate;
+    gate_init(&gate);
+    struct pool *p;
+    assert_int_equal(pool_new("worker", 4, 8, &p, NULL), 0);
+    pool_set_idle(p, 0);
+    assert_int_equal(pool_keep(p, 1, NULL), 0);
+    assert_int_equal(fault_configure("thread.start=EAGAIN", NULL), 0);
+    for (int i = 0; i < 200; i++) {
+        assert_int_equal(pool_submit(p, enter, &gate, NULL), 0);
+        sem_wait(&gate.entered);
+    }
+    assert_int_equal(pool_threads(p), 1);
+    fault_configure("", NULL);
+    pool_free(p);
+    gate_done(&gate);
+}
+
+static void test_thread_that_cannot_be_kept_is_an_error(void **state)
+{
+    (void)state;
+    struct pool *p;
+    assert_int_equal(pool_new("worker", 4, 8, &p, NULL), 0);
+    assert_int_equal(fault_configure("thread.start=EAGAIN", NULL), 0);
+    struct error err = ERROR_INIT;
+    assert_int_equal(pool_keep(p, 1, &err), E_OVERLOAD);
+    assert_non_null(strstr(err.message, "'worker'"));
+    fault_configure("", NULL);
+    pool_free(p);
+}
+
 struct table {
     atomic_uint calls[1000];
     atomic_uint running;
@@ -286,6 +325,8 @@ int main(void)
         cmocka_unit_test(test_free_while_threads_start),
         cmocka_unit_test(test_work_goes_on_with_the_threads_there_are),
         cmocka_unit_test(test_job_without_any_thread_is_refused),
+        cmocka_unit_test(test_kept_thread_stays),
+        cmocka_unit_test(test_thread_that_cannot_be_kept_is_an_error),
         cmocka_unit_test(test_parallel_for_visits_each_once),
         cmocka_unit_test(test_parallel_for_stops_at_a_failure),
     };

@@ -9,6 +9,6 @@
 
 #include "common/error.h"
 
-/* `name` shows in ps and perf; its first 15 characters.  E_IO where the system refuses. */
+/* `name` shows in ps and perf; its first 15 characters.  E_OVERLOAD where the system refuses. */
 int thread_start(const char *name, void *(*fn)(void *arg), void *arg, pthread_t *out,
                  struct error *err);

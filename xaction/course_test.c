@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 enum { STATES = XACTION_STOPPED + 1, ORDERS = XACTION_STOP + 1 };
 

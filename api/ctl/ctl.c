@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "api/ctl/interrupt.h"
-#include "api/ctl/text.h"
+#include "api/ctl/print/text.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

@@ -1,7 +1,7 @@
 #include "api/ctl/job_wait.h"
 
-#include "api/ctl/job_print.h"
-#include "api/ctl/progress.h"
+#include "api/ctl/print/job_print.h"
+#include "api/ctl/print/progress.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

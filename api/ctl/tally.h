@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "api/ctl/ctl.h"
-#include "api/ctl/progress.h"
+#include "api/ctl/print/progress.h"
 
 #define TALLY_LISTED 10000
 #define TALLY_HOPELESS 32

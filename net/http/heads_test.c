@@ -1,4 +1,4 @@
-/* Requests that are too long, or malformed: each is refused with its code, and the connection ends. */
+/* Requests that are too long, or malformed: each is refused, and the connection ends. */
 #include "net/http/head.h"
 #include "net/http/server.h"
 
@@ -12,53 +12,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "net/testing/wire.h"
-
-static struct http_server *server;
-static uint16_t port;
-static atomic_uint begun;
-static atomic_uint cut;
-static atomic_uint ended;
-
-static void on_end(void *arg)
-{
-    (void)arg;
-    ended++;
-}
-
-static void hello(struct http_request *req)
-{
-    http_reply_data(req, 200, "text/plain", "hello", 5);
-}
-
-static size_t take_all(struct http_request *req, void *ctx, const char *data, size_t len)
-{
-    (void)req;
-    (void)ctx;
-    (void)data;
-    return len;
-}
-
-static void body_end(struct http_request *req, void *ctx)
-{
-    (void)ctx;
-    http_reply_empty(req, 204);
-}
-
-static void body_cut(struct http_request *req, void *ctx)
-{
-    (void)req;
-    (void)ctx;
-    cut++;
-}
-
-static void put(struct http_request *req)
-{
-    static const struct http_body_ops ops = {.data = take_all, .end = body_end, .cut = body_cut};
-    begun++;
-    http_on_end(req, on_end, NULL);
-    http_take_body(req, &ops, NULL);
-}
+#include "net/testing/hello_fixture.h"
 
 static const struct http_route routes[] = {
     {.name = "hello",
@@ -93,35 +47,6 @@ static int start(void **state)
     return 0;
 }
 
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    server = NULL;
-    return 0;
-}
-
-static void wait_for(atomic_uint *counter, unsigned value)
-{
-    for (uint64_t end = clock_ms() + 20000; *counter != value && clock_ms() < end;)
-        sched_yield();
-    assert_int_equal(*counter, value);
-}
-
-static void read_hello(struct wire *w)
-{
-    struct wire_reply r;
-    wire_read(w, false, &r);
-    assert_int_equal(r.status, 200);
-    wire_reply_done(&r);
-}
-
-static void get_hello(struct wire *w)
-{
-    wire_print(w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-    read_hello(w);
-}
-
 /* So that what was sent on another connection before has been looked at: each of the two threads
  * has had a turn. */
 static void get_hello_elsewhere(void)
@@ -131,11 +56,6 @@ static void get_hello_elsewhere(void)
         get_hello(&others[i]);
         wire_close(&others[i]);
     }
-}
-
-static void send_text(struct wire *w, const char *text)
-{
-    wire_try_send(w, text, strlen(text));
 }
 
 static void send_letters(struct wire *w, size_t len)

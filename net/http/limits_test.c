@@ -16,25 +16,9 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"
-#include "net/testing/wire.h"
+#include "net/testing/hello_fixture.h"
 
-static struct http_server *server;
-static uint16_t port;
-static atomic_uint begun;
-static atomic_uint cut;
-static atomic_uint ended;
 static struct http_request *_Atomic held; /* parked until the test replies */
-
-static void on_end(void *arg)
-{
-    (void)arg;
-    ended++;
-}
-
-static void hello(struct http_request *req)
-{
-    http_reply_data(req, 200, "text/plain", "hello", 5);
-}
 
 static void big(struct http_request *req)
 {
@@ -74,14 +58,6 @@ static void silent_stream(struct http_request *req)
     http_reply_stream(req, 200, -1, &ops, NULL);
 }
 
-static size_t take_all(struct http_request *req, void *ctx, const char *data, size_t len)
-{
-    (void)req;
-    (void)ctx;
-    (void)data;
-    return len;
-}
-
 static size_t take_none(struct http_request *req, void *ctx, const char *data, size_t len)
 {
     (void)req;
@@ -89,27 +65,6 @@ static size_t take_none(struct http_request *req, void *ctx, const char *data, s
     (void)data;
     (void)len;
     return 0;
-}
-
-static void body_end(struct http_request *req, void *ctx)
-{
-    (void)ctx;
-    http_reply_empty(req, 204);
-}
-
-static void body_cut(struct http_request *req, void *ctx)
-{
-    (void)req;
-    (void)ctx;
-    cut++;
-}
-
-static void put(struct http_request *req)
-{
-    static const struct http_body_ops ops = {.data = take_all, .end = body_end, .cut = body_cut};
-    begun++;
-    http_on_end(req, on_end, NULL);
-    http_take_body(req, &ops, NULL);
 }
 
 static void put_paused(struct http_request *req)
@@ -203,40 +158,6 @@ static void start_on(enum http_net net, unsigned connections_max, unsigned idle_
 static void start(unsigned connections_max, unsigned idle_timeout_s)
 {
     start_on(NET_PUBLIC, connections_max, idle_timeout_s, 0);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    server = NULL;
-    return 0;
-}
-
-static void wait_for(atomic_uint *counter, unsigned value)
-{
-    for (uint64_t end = clock_ms() + 20000; *counter != value && clock_ms() < end;)
-        sched_yield();
-    assert_int_equal(*counter, value);
-}
-
-static void read_hello(struct wire *w)
-{
-    struct wire_reply r;
-    wire_read(w, false, &r);
-    assert_int_equal(r.status, 200);
-    wire_reply_done(&r);
-}
-
-static void get_hello(struct wire *w)
-{
-    wire_print(w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
-    read_hello(w);
-}
-
-static void send_text(struct wire *w, const char *text)
-{
-    wire_try_send(w, text, strlen(text));
 }
 
 /* --- too much --------------------------------------------------------------------------------- */

@@ -15,18 +15,11 @@
 
 #include "common/clock.h"
 #include "net/http/reactor.h"
-#include "net/testing/wire.h"
+#include "net/testing/hello_fixture.h"
 
 enum { MANY = REACTOR_EVENTS + 50, TRIES = 7 };
 
-static struct http_server *server;
-static uint16_t port;
 static sem_t stands, goes_on;
-
-static void hello(struct http_request *req)
-{
-    http_reply_data(req, 200, "text/plain", "hello", 5);
-}
 
 static void stand(struct http_request *req)
 {
@@ -61,7 +54,7 @@ static void start(uint64_t head_ms)
     port = http_server_port(server);
 }
 
-static void stop(void)
+static void stop_server(void)
 {
     http_server_free(server);
     server = NULL;
@@ -72,16 +65,8 @@ static void ask(struct wire *w, const char *path)
     wire_print(w, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", path);
 }
 
-static void read_hello(struct wire *w)
-{
-    struct wire_reply r;
-    wire_read(w, false, &r);
-    assert_int_equal(r.status, 200);
-    wire_reply_done(&r);
-}
-
-/* `count` connections that have said nothing, all in the reactor's hands: it takes them in the order
- * in which they came, and has answered the last. */
+/* `count` connections that have said nothing, all in the reactor's hands: it takes them in the
+ * order in which they came, and has answered the last. */
 static void open_silent(struct wire *w, int count, struct wire *last)
 {
     for (int i = 0; i < count; i++)
@@ -126,7 +111,7 @@ static bool stood_in_time(uint64_t head_ms)
     for (int i = 0; !in_time && i < MANY; i++)
         wire_close(&w[i]);
     wire_close(&last);
-    stop();
+    stop_server();
     return in_time;
 }
 

@@ -7,9 +7,9 @@
  * write to an eventfd when the thread does not know yet.  A connection that is asleep runs only by
  * the last, one that dozes by whatever comes first.
  *
- * Timeouts count up to `read_ms`, the beginning of the last looks at the sockets that found all their
- * events.  So a thread that was not run for a while, or a process that was stopped, first reads what
- * its clients sent meanwhile. */
+ * Timeouts count up to `read_ms`, the beginning of the last looks at the sockets that found all
+ * their events.  So a thread that was not run for a while, or a process that was stopped, first
+ * reads what its clients sent meanwhile. */
 #include "net/http/reactor.h"
 
 #include <assert.h>

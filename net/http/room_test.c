@@ -10,19 +10,12 @@
 
 #include "common/clock.h"
 #include "net/http/server_internal.h"
-#include "net/testing/wire.h"
+#include "net/testing/hello_fixture.h"
 
 enum { MAX = 40, TRIES_MS = 30000 };
 
-static struct http_server *server;
-static uint16_t port;
 static struct http_request *_Atomic held[MAX];
 static atomic_uint holding;
-
-static void hello(struct http_request *req)
-{
-    http_reply_data(req, 200, "text/plain", "hello", 5);
-}
 
 static void hold(struct http_request *req)
 {
@@ -53,14 +46,6 @@ static void start(enum http_net net)
     if (http_server_new(&config, &server, &err) != 0)
         fail_msg("%s", err.message);
     port = http_server_port(server);
-}
-
-static int stop(void **state)
-{
-    (void)state;
-    http_server_free(server);
-    server = NULL;
-    return 0;
 }
 
 static struct wire from(unsigned host)
@@ -199,9 +184,9 @@ static void test_the_largest_that_has_silent_ones(void **state)
         guests[i] = get_in(10 + i);
     unsigned closed = 0;
     for (unsigned i = BUSY; i < MAX; i++) {
-        bool ended = has_ended(&w[i]);
-        assert_true(!ended || i >= MAX - SECOND);
-        closed += ended;
+        bool over = has_ended(&w[i]);
+        assert_true(!over || i >= MAX - SECOND);
+        closed += over;
     }
     assert_int_equal(closed, GUESTS);
     close_all(guests, GUESTS);

@@ -337,7 +337,8 @@ static int server_start(struct http_server *s, const struct http_server_config *
         return rc;
     s->metrics = xcalloc(router_count(s->router) + 1, sizeof s->metrics[0]);
     if ((rc = loop_new("http-accept", &s->loop, err)) != 0 ||
-        (rc = pool_new("http-bodies", 1, SERVER_BODIES_QUEUE, &s->bodies, err)) != 0)
+        (rc = pool_new("http-bodies", 1, SERVER_BODIES_QUEUE, &s->bodies, err)) != 0 ||
+        (rc = pool_keep(s->bodies, 1, err)) != 0)
         return rc;
     s->closer = closer_new(s->loop);
     rc = config->layer == HTTP_LAYER_MICROHTTPD ? server_start_mhd(s, config, err)
@@ -348,7 +349,8 @@ static int server_start(struct http_server *s, const struct http_server_config *
                         err);
 }
 
-/* A newcomer that looks for room passes from one to another (room.h): all end before one is freed. */
+/* A newcomer that looks for room passes from one to another (room.h): all end before one is
+ * freed. */
 static void server_stop_reactors(struct http_server *s)
 {
     for (size_t i = 0; i < s->reactor_count; i++)

@@ -119,9 +119,9 @@ void server_connection_opened(struct http_server *s);
 void server_refuse_full(struct http_server *s, int fd);
 /* Must a connection prove itself to be kept? */
 bool server_asks_for_proof(const struct http_server *s);
-/* How long a connection may take for its first head: `usual_ms`, and where callers prove to be nodes
- * SERVER_CROWDED_MS while more than one of SERVER_SILENT_SHARE of all that are allowed is silent.  A
- * node speaks at once; so silent ones do not keep it out for long. */
+/* How long a connection may take for its first head: `usual_ms`, and where callers prove to be
+ * nodes SERVER_CROWDED_MS while more than one of SERVER_SILENT_SHARE of all that are allowed is
+ * silent.  A node speaks at once; so silent ones do not keep it out for long. */
 enum { SERVER_SILENT_SHARE = 4, SERVER_CROWDED_MS = 1000 };
 uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms);
 void server_connection_closed(struct http_server *s, const struct sockaddr *peer);

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "common/metrics.h"
 #include "proxy/jobs/ended_jobs.h"
+#include "proxy/jobs/job_count.h"
 #include "proxy/jobs/job_report.h"
 #include "proxy/jobs/job_turn.h"
 #include "proxy/jobs/standing_jobs.h"
@@ -244,24 +245,6 @@ static void forget_reports(struct tracked *t, const struct job *job)
     pthread_mutex_unlock(&t->driver->lock);
 }
 
-static void count_kind(const char *kind)
-{
-    char label[64];
-    snprintf(label, sizeof label, "kind=\"%s\"", kind);
-    metric_add(metric_get(M_jobs_failed_total, label), 1);
-}
-
-/* Under both names of a kind that was renamed: the old one goes with the next release. */
-static void count_failure(const struct job *job)
-{
-    const struct xaction_kind *kind = xaction_kind_find(job->kind);
-    if (job->state != JOB_FAILED)
-        return;
-    count_kind(job->kind);
-    if (kind != NULL && strcmp(kind->shown, kind->name) != 0)
-        count_kind(kind->shown);
-}
-
 static void move_done(void *arg, const struct error *err)
 {
     struct move *m = arg;
@@ -276,7 +259,7 @@ static void move_done(void *arg, const struct error *err)
     } else {
         log_info("job moved", lstr("job", t->id), lstr("to", job_state_name(m->job->state)),
                  lu64("attempt", m->job->attempt), lu64("without", m->job->without_count));
-        count_failure(m->job);
+        job_count_failure(m->job);
         forget_reports(t, m->job);
         for (size_t i = 0; i < t->peer_count; i++) {
             t->peers[i].heard = false;

@@ -19,7 +19,7 @@
 #include <jansson.h>
 #include <stdint.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/state.h"
 #include "xaction/controller.h"
 

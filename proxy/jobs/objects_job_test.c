@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "xaction/objects_spec.h"

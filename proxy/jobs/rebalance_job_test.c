@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 
 enum { DELAY_MS = 10000, WALL_MS = 1000000 };
 

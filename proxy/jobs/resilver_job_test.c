@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 static struct cluster_state *state_with(enum job_state end, int64_t ended_ms)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 
 enum { MADE_MS = 1000, INTERVAL_MS = 50000 };
 

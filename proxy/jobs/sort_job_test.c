@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"

@@ -8,7 +8,7 @@
  * Pure but for the ids, which are drawn at random. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/job.h"
 #include "cluster/state.h"
 

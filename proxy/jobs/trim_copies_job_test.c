@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "cluster/lower.h"
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 #include "common/jsonx.h"
 
 enum { WALL_MS = 1000000 };

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
-#include "cluster/random_command.h"
+#include "cluster/command/command.h"
+#include "cluster/testing/random_command.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
-#include "cluster/random_command.h"
+#include "cluster/command/command.h"
+#include "cluster/testing/random_command.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 struct change;
 struct writer;

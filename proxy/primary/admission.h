@@ -2,7 +2,7 @@
  * the membership (cluster/membership.h), the documents and the time come in. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/membership.h"
 
 /* What a node holds from earlier, as it says when it registers. */

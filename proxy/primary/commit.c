@@ -127,7 +127,10 @@ int committer_new(struct proxy *p, struct committer **out, struct error *err)
                                    .publish = env_publish,
                                    .settle = env_settle};
     int r = pool_new("commit", 1, 1, &c->pool, err);
+    if (r == 0)
+        r = pool_keep(c->pool, 1, err);
     if (r != 0) {
+        pool_free(c->pool);
         free(c);
         return r;
     }

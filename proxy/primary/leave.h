@@ -2,7 +2,7 @@
  * room for that (proxy/primary/room.h) before the map is changed.  Any thread; the primary's. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 struct http_request;
 struct proxy;

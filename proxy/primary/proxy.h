@@ -20,7 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/state.h"
 #include "cluster/state_holder.h"
 #include "io/loop.h"

@@ -5,7 +5,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 static const struct node p1 = {.id = "p1",
                                .role = NODE_PROXY,

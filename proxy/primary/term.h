@@ -5,7 +5,7 @@
  * command that begins its term upon them. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 /* May a proxy that holds `now` (an empty cluster id: it has seen none) begin upon `found` (NULL:
  * the metastore, which is at `place`, has no documents)?  E_WRONG_CLUSTER, E_STALE_MAP. */

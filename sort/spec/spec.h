@@ -1,5 +1,6 @@
 /* The request of POST /v1/sort, parsed and checked: pure.  Field names are AIStore's, so that
- * specifications written for its dSort are accepted; see docs/reference/sort-spec.md for each field.
+ * specifications written for its dSort are accepted; see docs/reference/sort-spec.md for each
+ * field.
  *
  * What this release does: every format of sort/shard/format.h, all algorithms, external key maps;
  * the rest of the fields is understood and refused by name with E_UNSUPPORTED, never ignored. */

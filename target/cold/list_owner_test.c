@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 enum { TARGETS = 5, LISTS = 400 };
 

@@ -37,5 +37,6 @@ struct cold_pages {
 };
 
 void cold_pages_done(struct cold_pages *p);
-/* Blocks: the page behind `after`, as the route backend_list gives it (docs/reference/http-api.md). */
+/* Blocks: the page behind `after`, as the route backend_list gives it
+ * (docs/reference/http-api.md). */
 int cold_pages_read(struct cold_pages *p, const char *after, json_t **out, struct error *err);

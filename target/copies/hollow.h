@@ -6,9 +6,9 @@
  *              more than any earlier one
  *
  * So it has not the bytes, and it knows: nothing older is answered from here, whoever acts later,
- * and nothing older is brought back for it (docs/design/replication.md, "No room").  What it takes is as little
- * as a tombstone takes, for which there is a reserve; what was there of an earlier version gives
- * its room back.
+ * and nothing older is brought back for it (docs/design/replication.md, "No room").  What it takes
+ * is as little as a tombstone takes, for which there is a reserve; what was there of an earlier
+ * version gives its room back.
  *
  * Waits. */
 #pragma once

@@ -362,7 +362,8 @@ static int look_at(const struct asked *a, const struct cluster_state *s, json_t 
     return 0;
 }
 
-/* What is said to be held is so under the sender's state: copies are removed for it (trim_copies.h). */
+/* What is said to be held is so under the sender's state: copies are removed for it
+ * (trim_copies.h). */
 static int check_not_behind(const struct asked *a, struct error *err)
 {
     bool ahead = false;
@@ -395,8 +396,8 @@ static uint64_t quarantine_of(const struct target *t)
 static json_t *loss_of(const struct target *t)
 {
     return json_pack("{sI sI}", "steps",
-                     (json_int_t)(version_floor_in_force(t->mountpaths) / LIFE_STEP), "quarantine",
-                     (json_int_t)quarantine_of(t));
+                     (json_int_t)(version_floor_in_force(t->mountpaths) / VERSION_FLOOR_STEP),
+                     "quarantine", (json_int_t)quarantine_of(t));
 }
 
 static void answer(void *arg)

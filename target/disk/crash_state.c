@@ -118,7 +118,7 @@ static void know_nothing(struct crash_state *l)
     enum { MINUTE_MS = 60000 };
     l->power_lost = true;
     l->flushed_ms = 0;
-    atomic_store(&l->floor, (uint64_t)(clock_wall_ms() / MINUTE_MS) * LIFE_STEP);
+    atomic_store(&l->floor, (uint64_t)(clock_wall_ms() / MINUTE_MS) * VERSION_FLOOR_STEP);
 }
 
 static int take_in(struct crash_state *l, bool has_objects, struct error *err)

@@ -8,15 +8,15 @@
  *   flushed   every object with an earlier time of modification has reached the disk
  *
  * Power was lost where the file has another boot, or another mount: a disk that was gone for a
- * moment has forgotten as much.  Then objects that were written
- * with durability async at `flushed` or later may be torn, with their full length even, and are
- * checked when the index is rebuilt (reindex.h); and versions that somebody has seen may be gone,
- * so that the floor rises by LIFE_STEP: an entity tag never comes again for other bytes.
+ * moment has forgotten as much.  Then objects that were written with durability async at `flushed`
+ * or later may be torn, with their full length even, and are checked when the index is rebuilt
+ * (reindex.h); and versions that somebody has seen may be gone, so that the floor rises by
+ * VERSION_FLOOR_STEP: an entity tag never comes again for other bytes.
  *
- * An async commit stamps and names its file between crash_state_enter() and crash_state_leave(); a flush waits
- * for those that are inside, takes the time, and gives later ones at least this time.  So what a
- * flush has not covered is known by its time, whatever the clock does.  Who names a file without
- * sync must do the same.
+ * An async commit stamps and names its file between crash_state_enter() and crash_state_leave(); a
+ * flush waits for those that are inside, takes the time, and gives later ones at least this time.
+ * So what a flush has not covered is known by its time, whatever the clock does.  Who names a file
+ * without sync must do the same.
  *
  * Any thread may call anything between crash_state_begin() and crash_state_close(). */
 #pragma once
@@ -30,7 +30,7 @@
 struct crash_state;
 
 /* More than the writes of one name under one state of the cluster. */
-#define LIFE_STEP (UINT64_C(1) << 32)
+#define VERSION_FLOOR_STEP (UINT64_C(1) << 32)
 
 /* Reads it; `root` is <mountpath>/.dfc.  Without the file a mountpath that `has_objects` counts as
  * one that has lost power. */

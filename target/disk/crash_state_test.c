@@ -228,8 +228,8 @@ static void test_a_lost_or_damaged_file_makes_all_suspect(void **state)
     struct crash_state *l = open_life(true); /* objects, but no file */
     assert_true(crash_state_suspects(l, 0));
     uint64_t floor = crash_state_floor(l);
-    assert_true(floor > 1000 * LIFE_STEP);
-    assert_int_equal(floor % LIFE_STEP, 0);
+    assert_true(floor > 1000 * VERSION_FLOOR_STEP);
+    assert_int_equal(floor % VERSION_FLOOR_STEP, 0);
     crash_state_close(l);
     _cleanup_free_ char *path = xprintf("%s/life.json", dir);
     assert_int_equal(file_replace(path, "{", 1, 0600, NULL), 0);

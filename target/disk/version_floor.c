@@ -17,7 +17,7 @@ uint64_t version_floor_in_force(const struct mountpaths *m)
 
 static uint64_t one_step_up(const struct mountpaths *m)
 {
-    return (version_floor_in_force(m) / LIFE_STEP + 1) * LIFE_STEP;
+    return (version_floor_in_force(m) / VERSION_FLOOR_STEP + 1) * VERSION_FLOOR_STEP;
 }
 
 void version_floor_begin(struct mountpaths *m, bool step)
@@ -59,7 +59,7 @@ int version_floor_cover(struct mountpaths *m, uint64_t counter, struct error *er
 {
     if (counter <= version_floor_in_force(m))
         return 0;
-    uint64_t stride = STRIDE_MIN, above = counter % LIFE_STEP;
+    uint64_t stride = STRIDE_MIN, above = counter % VERSION_FLOOR_STEP;
     while (stride < above)
         stride = stride * 2 + 1;
     return raise_all(m, counter - above + stride, err);

@@ -1,5 +1,6 @@
 /* The floor of a target's versions: the counter above which new ones begin (version.h).  It is kept
- * on every mountpath (crash_state.h), so that no one disk's loss loses it; in force is the greatest.
+ * on every mountpath (crash_state.h), so that no one disk's loss loses it; in force is the
+ * greatest.
  *
  *   a tombstone goes for good            the floor rises to its counter before
  *   a damaged object is written over     by a step: nobody knows its version

@@ -363,7 +363,8 @@ static void strange(void *ctx, uint64_t bucket_id, const char *name, const struc
     keep(run, bucket_id, name, v);
 }
 
-/* A stray is for the job trim_copies (trim_copies.h): it may be one that its owner lacks, and stays then. */
+/* A stray is for the job trim_copies (trim_copies.h): it may be one that its owner lacks, and stays
+ * then. */
 static bool is_stray(void *ctx, const struct cluster_state *s, const struct bucket *b,
                      const char *name)
 {

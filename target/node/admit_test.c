@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/buf.h"
 #include "common/jsonx.h"
 

@@ -8,10 +8,11 @@
 struct thread_class_row thread_class_row(enum thread_class c, const struct target_params *p)
 {
     const struct thread_class_row rows[] = {
-#define THREAD_CLASS(id, name_, limit_, queue_, waits_) \
-    [THREADS_##id] = {.name = (name_),                  \
-                      .limit = (unsigned)(limit_),      \
-                      .queue_max = (size_t)(queue_),    \
+#define THREAD_CLASS(id, name_, limit_, queue_, kept_, waits_) \
+    [THREADS_##id] = {.name = (name_),                         \
+                      .limit = (unsigned)(limit_),             \
+                      .queue_max = (size_t)(queue_),           \
+                      .kept = (kept_),                         \
                       .waits_for = (waits_)},
 #include "target/node/thread_classes.def"
 #undef THREAD_CLASS
@@ -24,7 +25,8 @@ int thread_class_new(enum thread_class c, const struct target_params *p, struct 
 {
     const struct thread_class_row row = thread_class_row(c, p);
     int code = pool_new(row.name, row.limit, row.queue_max, out, err);
-    if (code == 0)
-        pool_set_idle(*out, p->thread_idle);
-    return code;
+    if (code != 0)
+        return code;
+    pool_set_idle(*out, p->thread_idle);
+    return pool_keep(*out, row.kept, err);
 }

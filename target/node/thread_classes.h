@@ -11,7 +11,7 @@ struct pool;
 struct target_params;
 
 enum thread_class {
-#define THREAD_CLASS(id, name, limit, queue, waits) THREADS_##id,
+#define THREAD_CLASS(id, name, limit, queue, kept, waits) THREADS_##id,
 #include "target/node/thread_classes.def"
 #undef THREAD_CLASS
     THREAD_CLASSES
@@ -21,6 +21,7 @@ struct thread_class_row {
     const char *name;
     unsigned limit; /* threads */
     size_t queue_max;
+    unsigned kept;      /* of its threads, those that stay when they are idle */
     uint32_t waits_for; /* bit 1 << class */
 };
 

@@ -282,7 +282,8 @@ static void test_one_that_is_lost_is_given_up(void **state)
     char name[16];
     for (unsigned i = 0; i < COUNT; i++) {
         put_text(name_of(i, name), "again");
-        assert_true(version_of(name).counter > LIFE_STEP); /* none of those that it has had */
+        assert_true(version_of(name).counter >
+                    VERSION_FLOOR_STEP); /* none of those that it has had */
     }
     mountpaths_reap(fx.mountpaths);
     assert_int_equal(mountpaths_attach(fx.mountpaths, first, &err), E_MOUNTPATH_STATE);

@@ -1,5 +1,5 @@
-/* Objects in slices (docs/design/erasure-coding.md): what their writes, reads and cleaning up share on a
- * target.
+/* Objects in slices (docs/design/erasure-coding.md): what their writes, reads and cleaning up share
+ * on a target.
  *
  *   ec_manifest  what the name holds                ec_plan    which target has what: pure
  *   ec_slices    slices, as targets keep them       ec_find    those of other targets

@@ -319,7 +319,7 @@ static void test_a_version_over_damage_is_a_new_one(void **state)
     fixture_close();
     fixture_open();
     put_text("b", "another");
-    assert_true(version_of("b").counter > LIFE_STEP);
+    assert_true(version_of("b").counter > VERSION_FLOOR_STEP);
 }
 
 static void test_two_names_with_one_hash_do_not_mix(void **state)

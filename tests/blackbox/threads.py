@@ -9,7 +9,8 @@ from lib import Failed, in_parallel, main, wait_for
 
 THREADS_MAX = 32
 CLASSES = ("mover", "hander", "copies", "writer", "uploader", "fetcher", "ranger", "asker",
-           "ec-write", "ec-read", "worker")
+           "ec-write", "ec-read")
+WORKERS_KEPT = 1  # so that a state of the cluster is taken in whatever the system refuses
 ARGS = ["--target-arg=--thread-idle=100ms", "--target-arg=--http-threads=2",
         "--target-arg=--disk-readers=4"]
 SECONDS = 180  # the readers of a disk stay for a minute
@@ -34,7 +35,8 @@ def work(c):
 
 def is_idle(pid):
     now = threads(pid)
-    return now.total() <= THREADS_MAX and not any(now[name] for name in CLASSES)
+    return (now.total() <= THREADS_MAX and now["worker"] == WORKERS_KEPT
+            and not any(now[name] for name in CLASSES))
 
 
 def idle(c, node):

@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "cluster/state.h"
 #include "common/mem.h"
 #include "common/rng.h"

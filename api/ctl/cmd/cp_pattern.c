@@ -1,4 +1,5 @@
-/* object cp of a pattern: jobs take a prefix or a list of names, so a pattern becomes one of them. */
+/* object cp of a pattern: jobs take a prefix or a list of names, so that a pattern becomes one
+ * of them. */
 #include "api/ctl/commands.h"
 
 #include <string.h>

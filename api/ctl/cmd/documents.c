@@ -9,7 +9,7 @@
 #include "api/ctl/interrupt.h"
 #include "api/ctl/landing.h"
 #include "api/ctl/restore_plan.h"
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/backup.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

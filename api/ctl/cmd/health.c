@@ -2,7 +2,7 @@
 #include "api/ctl/commands.h"
 
 #include "common/cluster_health.h"
-#include "api/ctl/job_print.h"
+#include "api/ctl/print/job_print.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 

@@ -2,7 +2,7 @@
 #include "api/ctl/commands.h"
 
 #include "api/ctl/job_kind.h"
-#include "api/ctl/job_print.h"
+#include "api/ctl/print/job_print.h"
 #include "api/ctl/job_wait.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

@@ -3,7 +3,7 @@
 
 #include "api/ctl/glob.h"
 #include "api/ctl/name.h"
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

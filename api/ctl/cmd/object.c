@@ -5,7 +5,7 @@
 
 #include "api/ctl/get_flags.h"
 #include "api/ctl/name.h"
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/mem.h"
 

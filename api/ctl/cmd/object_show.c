@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "api/ctl/name.h"
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -1,7 +1,7 @@
 /* sort start, sort plan. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/job_print.h"
+#include "api/ctl/print/job_print.h"
 #include "api/ctl/job_wait.h"
 #include "api/ctl/spec.h"
 #include "common/cleanup.h"

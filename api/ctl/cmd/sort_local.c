@@ -2,7 +2,7 @@
 #include "api/ctl/commands.h"
 
 #include "api/ctl/interrupt.h"
-#include "api/ctl/progress.h"
+#include "api/ctl/print/progress.h"
 #include "api/ctl/spec.h"
 #include "common/buf.h"
 #include "common/cleanup.h"

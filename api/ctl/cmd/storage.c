@@ -1,7 +1,7 @@
 /* storage mountpath. */
 #include "api/ctl/commands.h"
 
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -3,7 +3,7 @@
 #include "api/ctl/commands.h"
 
 #include "api/ctl/job_wait.h"
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

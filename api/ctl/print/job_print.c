@@ -1,8 +1,8 @@
-#include "api/ctl/job_print.h"
+#include "api/ctl/print/job_print.h"
 
 #include "api/ctl/job_kind.h"
-#include "api/ctl/table.h"
-#include "api/ctl/text.h"
+#include "api/ctl/print/table.h"
+#include "api/ctl/print/text.h"
 #include "common/cleanup.h"
 #include "common/clock.h"
 #include "common/parse.h"

@@ -1,4 +1,4 @@
-#include "api/ctl/text.h"
+#include "api/ctl/print/text.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

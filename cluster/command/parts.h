@@ -2,14 +2,19 @@
  * snapshot, or builds the next one out of it and one new sub-document.  Internal to cluster/. */
 #pragma once
 
-#include "cluster/command.h"
 #include "cluster/document.h"
 #include "cluster/smap_change.h"
+
+struct bmd;
+struct cluster_state;
+struct command;
+struct error;
+struct jobs;
 
 typedef int command_fn(const struct cluster_state *s, const struct command *cmd,
                        const struct cluster_state **next, struct error *err);
 
-/* command_nodes.c */
+/* nodes.c */
 command_fn command_term_begin;
 command_fn command_node_join;
 command_fn command_node_state;
@@ -18,14 +23,14 @@ command_fn command_node_remove;
 command_fn command_moves_done;
 command_fn command_lag_done;
 
-/* command_buckets.c */
+/* buckets.c */
 command_fn command_bucket_create;
 command_fn command_bucket_destroy;
 command_fn command_bucket_props;
 command_fn command_bucket_rename;
 command_fn command_copies_filled, command_copies_lowered;
 
-/* command_jobs.c */
+/* jobs.c */
 command_fn command_job_create;
 command_fn command_job_update;
 command_fn command_job_forget;

@@ -1,4 +1,4 @@
-#include "cluster/command_fixture.h"
+#include "cluster/testing/command_fixture.h"
 
 static const struct job *with_state(const struct job *j, enum job_state state,
                                     enum job_state stop_as)

@@ -1,4 +1,4 @@
-#include "cluster/random_command.h"
+#include "cluster/testing/random_command.h"
 
 #include "common/mem.h"
 

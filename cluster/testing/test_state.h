@@ -1,7 +1,7 @@
 /* For tests: a cluster's state, made by commands. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 /* *s is replaced by what comes of the command, which must succeed. */
 void test_state_apply(const struct cluster_state **s, const struct command *cmd);

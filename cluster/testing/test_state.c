@@ -1,4 +1,4 @@
-#include "cluster/test_state.h"
+#include "cluster/testing/test_state.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,4 @@
-#include "api/ctl/progress.h"
+#include "api/ctl/print/progress.h"
 
 #include <pthread.h>
 

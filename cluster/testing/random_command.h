@@ -2,7 +2,7 @@
  * The same generator gives the same stream. */
 #pragma once
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/arena.h"
 #include "common/rng.h"
 

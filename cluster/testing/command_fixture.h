@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

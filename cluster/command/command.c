@@ -1,8 +1,8 @@
-#include "cluster/command.h"
+#include "cluster/command/command.h"
 
 #include <string.h>
 
-#include "cluster/command_parts.h"
+#include "cluster/command/parts.h"
 #include "cluster/settings.h"
 #include "common/mem.h"
 

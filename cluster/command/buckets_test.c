@@ -1,4 +1,4 @@
-#include "cluster/command_fixture.h"
+#include "cluster/testing/command_fixture.h"
 
 static void bucket_ids_are_never_used_twice(void **unused)
 {

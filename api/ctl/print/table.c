@@ -1,8 +1,8 @@
-#include "api/ctl/table.h"
+#include "api/ctl/print/table.h"
 
 #include <stdarg.h>
 
-#include "api/ctl/text.h"
+#include "api/ctl/print/text.h"
 #include "common/buf.h"
 #include "common/cleanup.h"
 #include "common/mem.h"

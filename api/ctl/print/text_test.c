@@ -1,4 +1,4 @@
-#include "api/ctl/text.h"
+#include "api/ctl/print/text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

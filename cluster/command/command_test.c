@@ -1,7 +1,7 @@
 /* Terms, nodes and settings; every command in every kind of state. */
-#include "cluster/command_fixture.h"
+#include "cluster/testing/command_fixture.h"
 
-#include "cluster/random_command.h"
+#include "cluster/testing/random_command.h"
 
 static void a_term_begins_with_its_primary(void **unused)
 {

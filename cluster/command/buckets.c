@@ -1,5 +1,6 @@
 /* Commands on buckets. */
-#include "cluster/command_parts.h"
+#include "cluster/command/command.h"
+#include "cluster/command/parts.h"
 
 #include <string.h>
 
