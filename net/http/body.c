@@ -13,7 +13,7 @@
 #include "common/log.h"
 #include "io/pool.h"
 #include "net/http/gate.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 /* From one state to the other, unless a reply has come in between. */
 static bool request_move(struct http_request *req, enum request_state from, enum request_state to)

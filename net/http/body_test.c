@@ -16,7 +16,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "net/http/pipe.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 #include "net/testing/server_fixture.h"
 
 enum { COLLECT_MEMORY = 1700000 }; /* 17 bodies of the largest size */

@@ -35,7 +35,9 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "net/http/head.h"
-#include "net/http/server_internal.h"
+#include "net/http/reactor_lists.h"
+#include "net/http/request.h"
+#include "net/http/server_state.h"
 
 enum {
     CONN_TURN_BYTES = 1024 * 1024,

@@ -13,7 +13,9 @@
 #include <sys/sendfile.h>
 #include <sys/uio.h>
 
-#include "net/http/server_internal.h"
+#include "net/http/reactor_lists.h"
+#include "net/http/request.h"
+#include "net/http/server_state.h"
 
 enum {
     STREAM_PIECE_BYTES = 64 * 1024,

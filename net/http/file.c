@@ -19,7 +19,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "io/reader.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 enum { SENDFILE_BYTES = 2 * 1024 * 1024 };
 

@@ -6,7 +6,7 @@
 #include "common/log.h"
 #include "common/parse.h"
 #include "net/auth/auth.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 #include "net/http/visitor.h"
 
 enum { COMPLAINT_INTERVAL_MS = 10000 };

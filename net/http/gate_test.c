@@ -17,7 +17,8 @@
 #include "io/loop.h"
 #include "net/auth/auth.h"
 #include "net/client/client.h"
-#include "net/http/server_internal.h"
+#include "net/http/server.h"
+#include "net/http/server_state.h"
 #include "net/http/session_routes.h"
 #include "net/testing/wire.h"
 

@@ -32,7 +32,7 @@
 #include "net/http/closer.h"
 #include "net/http/request.h"
 #include "net/http/peers.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 enum { MHD_STREAM_BLOCK_BYTES = 64 * 1024 };
 

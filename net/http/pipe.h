@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "io/bpipe.h"
-#include "net/http/server.h"
+#include "net/http/handler.h"
 
 /* Takes the body of `req` into `pipe` (a reference is taken), pausing the upload while the pipe is
  * full.  When the whole body is in the pipe it is finished and ended(req, ctx) is called, in an

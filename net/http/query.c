@@ -5,8 +5,7 @@
 #include "common/buf.h"
 #include "common/parse.h"
 #include "common/suggest.h"
-#include "net/http/server.h"
-#include "net/http/request.h"
+#include "net/http/request_types.h"
 
 enum { NAME_SHOWN = 64 };
 

@@ -8,7 +8,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "io/reader.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 void reply_init(struct reply *r)
 {

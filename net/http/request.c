@@ -11,7 +11,7 @@
 #include "common/parse.h"
 #include "net/http/gate.h"
 #include "net/http/query.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 64 };
 
@@ -155,11 +155,6 @@ int request_check_headers(struct http_request *req, struct error *err)
         return error_set(err, E_HEADERS_TOO_LARGE, "the headers have %zu bytes, the limit is %zu",
                          size, req->server->headers_max);
     return 0;
-}
-
-bool request_has_body(const struct http_request *req)
-{
-    return req->content_length != 0;
 }
 
 /* --- beginning -------------------------------------------------------------------------------- */

@@ -6,7 +6,9 @@
 #include "common/mem.h"
 #include "net/http/conn.h"
 #include "net/http/peers.h"
-#include "net/http/server_internal.h"
+#include "net/http/reactor.h"
+#include "net/http/refuse.h"
+#include "net/http/server_state.h"
 
 /* A silent connection, as one that gives its place. */
 struct place {
@@ -70,7 +72,7 @@ static void newcomer_refuse(struct newcomer *n)
     struct http_server *s = n->server;
     atomic_store(&s->no_room_ms, clock_ms());
     server_connection_closed(s, (const struct sockaddr *)&n->peer);
-    server_refuse_full(s, n->fd);
+    refuse_full(s, n->fd);
     newcomer_settled(n);
 }
 

@@ -13,7 +13,7 @@
  * connections for that.  Meanwhile the newcomer counts as a connection: there are
  * ROOM_NEWCOMERS_MAX of them at most, beyond connections_max.
  *
- * Listeners of nodes close no connection for this: their nodes prove themselves (server_internal.h,
+ * Listeners of nodes close no connection for this: their nodes prove themselves (server_state.h,
  * SERVER_SILENT_SHARE). */
 #pragma once
 

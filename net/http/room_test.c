@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 #include "net/testing/hello_fixture.h"
 
 enum { MAX = 40, TRIES_MS = 30000 };

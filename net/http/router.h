@@ -15,7 +15,7 @@
 #include <stddef.h>
 
 #include "common/buf.h"
-#include "net/http/server.h"
+#include "net/http/handler.h"
 
 enum { ROUTER_PARAMS_MAX = 8, ROUTER_SEGMENTS_MAX = 32 };
 

@@ -3,7 +3,7 @@
 
 #include "common/buf.h"
 #include "common/cleanup.h"
-#include "net/http/server.h"
+#include "net/http/handler.h"
 
 static const struct {
     enum http_net net;

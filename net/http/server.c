@@ -6,7 +6,7 @@
  * by themselves.  After that new requests get 503, and bodies and streams are aborted,
  * whose pace the client sets.  What the handlers owe is waited for, however long it takes: their
  * threads hold the requests. */
-#include "net/http/server_internal.h"
+#include "net/http/server.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,7 +22,10 @@
 #include "net/http/mhd.h"
 #include "net/http/peers.h"
 #include "net/http/reactor.h"
+#include "net/http/refuse.h"
+#include "net/http/request.h"
 #include "net/http/room.h"
+#include "net/http/server_state.h"
 
 enum {
     END_GRACE_MS = 2000,
@@ -33,66 +36,7 @@ enum {
     MHD_CONNECTIONS_SPARE = 1024, /* above our own limit, which is checked before */
 };
 
-/* --- connections ------------------------------------------------------------------------------ */
-
-void server_connection_opened(struct http_server *s)
-{
-    atomic_fetch_add_explicit(&s->connections, 1, memory_order_relaxed);
-    metric_gauge_add(s->connections_gauge, 1);
-}
-
-bool server_asks_for_proof(const struct http_server *s)
-{
-    return s->asks_for_proof;
-}
-
-uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms)
-{
-    bool is_crowded =
-        s->asks_for_proof && atomic_load(&s->silent) > s->connections_max / SERVER_SILENT_SHARE;
-    return is_crowded && usual_ms > SERVER_CROWDED_MS ? SERVER_CROWDED_MS : usual_ms;
-}
-
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer)
-{
-    peers_leave(s->peers, peer);
-    atomic_fetch_sub_explicit(&s->connections, 1, memory_order_relaxed);
-    metric_gauge_add(s->connections_gauge, -1);
-}
-
-void server_connection_silent(struct http_server *s)
-{
-    atomic_fetch_add(&s->silent, 1);
-}
-
-void server_connection_spoke(struct http_server *s)
-{
-    atomic_fetch_sub(&s->silent, 1);
-    if (!server_is_draining(s))
-        return;
-    pthread_mutex_lock(&s->lock);
-    pthread_cond_signal(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* One connection too many is told so, and closed. */
-static void server_refuse_connection(struct http_server *s, int fd, const struct error *err)
-{
-    _cleanup_(buf_done)
-    struct buf body = BUF_INIT;
-    reply_error_json(s->node, "-", err, &body);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    buf_printf(&text,
-               "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
-               "Retry-After: 1\r\nX-Request-Id: -\r\nDfc-Node: %s\r\nConnection: close\r\n\r\n%s",
-               http_status_text(503), body.len, s->node, buf_str(&body));
-    metric_add(s->overload, 1);
-    if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text.len)
-        closer_add(s->closer, fd);
-    else
-        close(fd);
-}
+/* --- accepting -------------------------------------------------------------------------------- */
 
 static struct reactor *server_idlest_reactor(struct http_server *s)
 {
@@ -102,30 +46,6 @@ static struct reactor *server_idlest_reactor(struct http_server *s)
             best = s->reactors[i];
     }
     return best;
-}
-
-static unsigned peer_max(unsigned connections_max)
-{
-    unsigned max = connections_max / 100 * SERVER_PEER_PERCENT +
-                   connections_max % 100 * SERVER_PEER_PERCENT / 100;
-    return max > 0 ? max : 1;
-}
-
-void server_refuse_full(struct http_server *s, int fd)
-{
-    struct error err;
-    error_set(&err, E_OVERLOAD, "the node has %u connections, its limit", s->connections_max);
-    server_refuse_connection(s, fd, &err);
-}
-
-static void server_refuse_peer(struct http_server *s, int fd)
-{
-    struct error err;
-    error_set(&err, E_OVERLOAD,
-              "this address has %u connections to the node, %d%% of connections_max, the limit for "
-              "one address: close some",
-              peer_max(s->connections_max), SERVER_PEER_PERCENT);
-    server_refuse_connection(s, fd, &err);
 }
 
 static void server_adopt(struct http_server *s, bool is_full, int fd, const struct sockaddr *peer,
@@ -144,143 +64,13 @@ static void server_accepted(void *arg, int fd, const struct sockaddr *peer, sock
     bool is_full =
         atomic_load_explicit(&s->connections, memory_order_relaxed) >= s->connections_max;
     if (is_full && !room_may_be_made(s))
-        server_refuse_full(s, fd);
+        refuse_full(s, fd);
     else if (!peers_enter(s->peers, peer))
-        server_refuse_peer(s, fd);
+        refuse_peer(s, fd);
     else if (s->reactor_count > 0)
         server_adopt(s, is_full, fd, peer, peer_len);
     else
         mhd_add(s->mhd, fd, peer, peer_len);
-}
-
-/* --- bodies ----------------------------------------------------------------------------------- */
-
-bool server_take_collected(struct http_server *s, size_t own, size_t more)
-{
-    size_t before = atomic_load_explicit(&s->collected, memory_order_relaxed);
-    do {
-        bool fits = before + more <= s->collect_memory;
-        if (!fits && before != own && own + more > SERVER_COLLECT_SMALL)
-            return false;
-    } while (!atomic_compare_exchange_weak_explicit(&s->collected, &before, before + more,
-                                                    memory_order_relaxed, memory_order_relaxed));
-    return true;
-}
-
-void server_give_collected(struct http_server *s, size_t bytes)
-{
-    atomic_fetch_sub_explicit(&s->collected, bytes, memory_order_relaxed);
-}
-
-/* --- requests --------------------------------------------------------------------------------- */
-
-void server_add_request(struct http_server *s, struct http_request *req)
-{
-    pthread_mutex_lock(&s->lock);
-    req->next = s->requests;
-    if (req->next != NULL)
-        req->next->previous = req;
-    s->requests = req;
-    s->request_count++;
-    pthread_mutex_unlock(&s->lock);
-}
-
-void server_remove_request(struct http_server *s, struct http_request *req)
-{
-    pthread_mutex_lock(&s->lock);
-    if (req->previous != NULL)
-        req->previous->next = req->next;
-    else
-        s->requests = req->next;
-    if (req->next != NULL)
-        req->next->previous = req->previous;
-    s->request_count--;
-    if (server_is_draining(s))
-        pthread_cond_signal(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-bool server_is_draining(struct http_server *s)
-{
-    return atomic_load_explicit(&s->draining, memory_order_relaxed);
-}
-
-bool server_keeps_no_connection(struct http_server *s)
-{
-    return server_is_draining(s) || atomic_load_explicit(&s->leaving, memory_order_relaxed);
-}
-
-void http_server_leave(struct http_server *s)
-{
-    atomic_store(&s->leaving, true);
-}
-
-bool server_is_over(struct http_server *s)
-{
-    return atomic_load_explicit(&s->over, memory_order_relaxed);
-}
-
-void server_lock(struct http_server *s)
-{
-    pthread_mutex_lock(&s->lock);
-}
-
-void server_changed_and_unlock(struct http_server *s)
-{
-    pthread_cond_signal(&s->changed);
-    pthread_mutex_unlock(&s->lock);
-}
-
-/* --- metrics ---------------------------------------------------------------------------------- */
-
-static const char *route_name(const struct http_route *route)
-{
-    return route != NULL ? route->name : "none";
-}
-
-static metric_t *route_metric(_Atomic(metric_t *) *slot, enum metric_id id, const char *labels)
-{
-    metric_t *m = metric_get(id, labels); /* the same for everybody who asks */
-    atomic_store_explicit(slot, m, memory_order_release);
-    return m;
-}
-
-static metric_t *route_requests(struct route_metrics *m, const struct http_route *route, int class)
-{
-    metric_t *known = atomic_load_explicit(&m->requests[class], memory_order_acquire);
-    if (known != NULL)
-        return known;
-    char labels[128];
-    snprintf(labels, sizeof labels, "route=\"%s\",code=\"%dxx\"", route_name(route), class);
-    return route_metric(&m->requests[class], M_http_requests_total, labels);
-}
-
-static metric_t *route_seconds(struct route_metrics *m, const struct http_route *route)
-{
-    metric_t *known = atomic_load_explicit(&m->seconds, memory_order_acquire);
-    if (known != NULL)
-        return known;
-    char labels[128];
-    snprintf(labels, sizeof labels, "route=\"%s\"", route_name(route));
-    return route_metric(&m->seconds, M_http_request_seconds, labels);
-}
-
-int server_status(const struct http_request *req)
-{
-    return req->reply.status != 0 ? req->reply.status : 499;
-}
-
-void server_count_request(struct http_server *s, const struct http_request *req)
-{
-    const struct http_route *route = req->match.route;
-    struct route_metrics *m =
-        &s->metrics[route != NULL ? req->match.index : router_count(s->router)];
-    int status = server_status(req);
-    int class = status / 100 >= 1 && status / 100 <= 5 ? status / 100 : 5;
-    metric_add(route_requests(m, route, class), 1);
-    metric_observe_us(route_seconds(m, route), clock_us() - req->began_us);
-    metric_add(s->received_bytes, req->body.received);
-    metric_add(s->sent_bytes, req->sent_bytes);
 }
 
 /* --- beginning and ending --------------------------------------------------------------------- */
@@ -383,6 +173,13 @@ static void server_done(struct http_server *s)
     free(s);
 }
 
+static unsigned peer_max(unsigned connections_max)
+{
+    unsigned max = connections_max / 100 * SERVER_PEER_PERCENT +
+                   connections_max % 100 * SERVER_PEER_PERCENT / 100;
+    return max > 0 ? max : 1;
+}
+
 static size_t headers_max(const struct http_server_config *config)
 {
     size_t max = config->connection_memory / 2;
@@ -406,7 +203,8 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->node = xstrdup(config->node);
     s->net = config->net;
     s->connections_max = config->connections_max;
-    s->peers = peers_new(peer_max(config->connections_max));
+    s->peer_connections_max = peer_max(config->connections_max);
+    s->peers = peers_new(s->peer_connections_max);
     s->asks_for_proof = asks_for_proof(config);
     s->headers_max = headers_max(config);
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
@@ -448,6 +246,11 @@ size_t http_server_requests(struct http_server *s)
 uint16_t http_server_port(const struct http_server *s)
 {
     return listener_port(s->listener);
+}
+
+void http_server_leave(struct http_server *s)
+{
+    atomic_store(&s->leaving, true);
 }
 
 static bool is_asked(struct http_server *s)

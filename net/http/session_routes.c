@@ -2,7 +2,7 @@
 
 #include "common/cleanup.h"
 #include "net/auth/auth.h"
-#include "net/http/server_internal.h"
+#include "net/http/server_state.h"
 
 enum { GREETING_MAX = 4096 };
 

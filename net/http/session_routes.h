@@ -2,7 +2,7 @@
  * intra-cluster listeners. */
 #pragma once
 
-#include "net/http/server.h"
+#include "net/http/handler.h"
 
 #define SESSION_PATH "/v1/intra/session"
 

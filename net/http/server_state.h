@@ -1,4 +1,5 @@
-/* A server from the inside. */
+/* A running server: what its connections and requests share, and tell it.  server.c begins and ends
+ * it. */
 #pragma once
 
 #include <netinet/in.h>
@@ -6,8 +7,8 @@
 #include <stdatomic.h>
 
 #include "common/metrics.h"
-#include "net/http/server.h"
-#include "net/http/request.h"
+#include "net/http/body_pace.h"
+#include "net/http/request_types.h"
 #include "net/http/router.h"
 
 struct auth;
@@ -18,6 +19,7 @@ struct pool;
 struct listener;
 struct mhd;
 struct reactor;
+struct visitor_rules;
 
 enum {
     /* A list's prefix, delimiter, start_after and place (or token), of 1024 bytes each, all
@@ -50,6 +52,7 @@ struct http_server {
     char *node;
     enum http_net net;
     unsigned connections_max;
+    unsigned peer_connections_max; /* of one address */
     size_t headers_max;
     void *user;
     struct router *router;
@@ -94,29 +97,12 @@ struct http_server {
     size_t request_count;
 };
 
-void server_add_request(struct http_server *s, struct http_request *req);
-void server_remove_request(struct http_server *s, struct http_request *req);
-/* The server ends: who replies then does so under its lock, and tells it. */
+/* The connections' entrance and exit, for the gauge and the limit. */
+void server_connection_opened(struct http_server *s);
+void server_connection_closed(struct http_server *s, const struct sockaddr *peer);
 /* A connection was taken in; it has begun its first request, or is gone without one. */
 void server_connection_silent(struct http_server *s);
 void server_connection_spoke(struct http_server *s);
-bool server_is_draining(struct http_server *s);
-/* Is the next reply of a connection its last? */
-bool server_keeps_no_connection(struct http_server *s);
-bool server_is_over(struct http_server *s);
-void server_lock(struct http_server *s);
-void server_changed_and_unlock(struct http_server *s);
-/* Of its reply; 499: the client cut its body, so there was none. */
-int server_status(const struct http_request *req);
-void server_count_request(struct http_server *s, const struct http_request *req);
-/* The connections' entrance and exit, for the gauge and the limit. */
-/* Room for more of a body of which `own` bytes are kept already.  False: other bodies have it all;
- * one that is alone may be as long as its call allows. */
-bool server_take_collected(struct http_server *s, size_t own, size_t more);
-void server_give_collected(struct http_server *s, size_t bytes);
-void server_connection_opened(struct http_server *s);
-/* The listener is full: 503, and the descriptor is closed.  Any thread. */
-void server_refuse_full(struct http_server *s, int fd);
 /* Must a connection prove itself to be kept? */
 bool server_asks_for_proof(const struct http_server *s);
 /* How long a connection may take for its first head: `usual_ms`, and where callers prove to be
@@ -124,4 +110,20 @@ bool server_asks_for_proof(const struct http_server *s);
  * silent.  A node speaks at once; so silent ones do not keep it out for long. */
 enum { SERVER_SILENT_SHARE = 4, SERVER_CROWDED_MS = 1000 };
 uint64_t server_head_timeout_ms(struct http_server *s, uint64_t usual_ms);
-void server_connection_closed(struct http_server *s, const struct sockaddr *peer);
+
+void server_add_request(struct http_server *s, struct http_request *req);
+void server_remove_request(struct http_server *s, struct http_request *req);
+bool server_is_draining(struct http_server *s);
+/* Is the next reply of a connection its last? */
+bool server_keeps_no_connection(struct http_server *s);
+bool server_is_over(struct http_server *s);
+/* The server ends: who replies then does so under its lock, and tells it. */
+void server_lock(struct http_server *s);
+void server_changed_and_unlock(struct http_server *s);
+/* Of its reply; 499: the client cut its body, so there was none. */
+int server_status(const struct http_request *req);
+void server_count_request(struct http_server *s, const struct http_request *req);
+/* Room for more of a body of which `own` bytes are kept already.  False: other bodies have it all;
+ * one that is alone may be as long as its call allows. */
+bool server_take_collected(struct http_server *s, size_t own, size_t more);
+void server_give_collected(struct http_server *s, size_t bytes);

@@ -1,0 +1,26 @@
+/* Which connections of a reactor run next, and which have been still for longest.
+ *
+ *   fresh    has no request yet; in the order of arrival
+ *   live     has begun one; the one that has been still for longest first
+ *   ready    has more to do than one turn
+ *   woken    by another thread; adopted: handed over by the accepting one
+ *
+ * reactor_post() and reactor_wake(): any thread; the others: the reactor's. */
+#pragma once
+
+#include "net/http/conn_types.h"
+
+/* Adds to `woken` or `adopted`, and wakes the reactor. */
+void reactor_post(struct reactor *r, struct conn_list *list, struct conn *c);
+/* The reactor looks at what it was given; with its lock held. */
+void reactor_signal(struct reactor *r);
+void reactor_wake(struct reactor *r, struct conn *c);
+
+void reactor_admitted(struct reactor *r, struct conn *c); /* it is fresh */
+void reactor_spoke(struct reactor *r, struct conn *c);    /* it is no longer fresh */
+void reactor_touch(struct reactor *r, struct conn *c);    /* it has made progress */
+void reactor_again(struct reactor *r, struct conn *c);    /* after all others that are ready */
+struct conn *
+reactor_next_ready(struct reactor *r); /* off the list; NULL: none of before this round */
+void reactor_forget(struct reactor *r, struct conn *c);
+uint64_t reactor_head_timeout_ms(const struct reactor *r); /* of a fresh one, at this moment */

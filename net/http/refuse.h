@@ -1,0 +1,7 @@
+/* A connection too many is told so with 503, and closed.  Both take the descriptor.  Any thread. */
+#pragma once
+
+struct http_server;
+
+void refuse_full(struct http_server *s, int fd); /* the listener is full */
+void refuse_peer(struct http_server *s, int fd); /* its address has as many as one may have */
