@@ -62,11 +62,11 @@ class Outputs(unittest.TestCase):
             self.assertFalse(guide.prints(expected, output), (expected, output))
 
     def test_ports_and_the_directory_are_translated(self):
-        t = guide.Translation("/tmp/x/dfc", 12060, 40001)
+        t = guide.Translation("/tmp/x/dfc", 12060)
         self.assertEqual(t.command("curl http://127.0.0.1:8083/ --control-port=8081"),
                          "curl http://127.0.0.1:12063/ --control-port=12061")
         self.assertEqual(t.output("127.0.0.1:12063 127.0.0.1:40001 127.0.0.1:7 /tmp/x/dfc/a"),
-                         "127.0.0.1:8083 127.0.0.1:9000 127.0.0.1:7 /home/me/dfc/a")
+                         "127.0.0.1:8083 127.0.0.1:40001 127.0.0.1:7 /home/me/dfc/a")
 
 
 class Runs(unittest.TestCase):

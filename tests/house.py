@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The form and the sizes that keep the house readable.
 
-    house.py            clang-format over all of C; the README of a room names every source in it
+    house.py            clang-format over all of C; the README of a room names every source in it;
+                        scripts are executable
     house.py --sizes    what is larger than it should be; not all of it is mended yet
 
 Lines of C have at most 100 columns, functions 60 lines, files 600, folders 60 .c and .h files: unit
@@ -87,6 +88,15 @@ def check_readmes(root, paths):
             yield f"{readme}: its table has {stem}, which is not there"
 
 
+def check_scripts(root, paths):
+    """What names its interpreter can be run by its name."""
+    for path in paths:
+        full = os.path.join(root, path)
+        with open(full, "rb") as f:
+            if f.read(2) == b"#!" and not os.access(full, os.X_OK):
+                yield f"{path}: begins with #! and is not executable: chmod +x it"
+
+
 def check_sizes(root, paths):
     for path in paths:
         if path.endswith((".c", ".h", ".py")):
@@ -112,7 +122,8 @@ def main(args):
     if args == ["--sizes"]:
         wrong = list(check_sizes(root, paths))
     else:
-        wrong = [*check_format(root, paths), *check_readmes(root, paths)]
+        wrong = [*check_format(root, paths), *check_readmes(root, paths),
+                 *check_scripts(root, paths)]
     print("\n".join(wrong + [f"{len(paths)} files, {len(wrong)} objections"]))
     return 1 if wrong or not paths else 0
 

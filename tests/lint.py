@@ -93,8 +93,10 @@ def tidy(files):
     build = os.environ.get("DFC_BUILD", os.path.join(ROOT, "build"))
     if not files:
         return []
+    # As in meson.build: fortified calls are no code of clang's.
     command = ["xargs", "-P", str(os.cpu_count()), "-n", "4", "clang-tidy-14", "-p", build,
-               "--quiet", "--warnings-as-errors=*", f"--checks={checks}"]
+               "--extra-arg=-U_FORTIFY_SOURCE", "--quiet", "--warnings-as-errors=*",
+               f"--checks={checks}"]
     print(f"== clang-tidy: {len(files)} files", flush=True)
     done = subprocess.run(command, cwd=ROOT, input="\n".join(files), text=True, check=False,
                           stderr=subprocess.DEVNULL)

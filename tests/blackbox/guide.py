@@ -4,10 +4,8 @@
     guide.py [PAGE…]        these pages only (quickstart.md), else all
     guide.py --show PAGE    prints what the commands of a page print
 
-A page's fenced blocks of the language `console` are one session of bash, in a directory of its own
-that
-looks like a clone: build/, deploy/ and quickstart.sh are there, and dfcctl and cluster are in the
-PATH.
+A page's fenced blocks of the language `console` are one session of bash. Its directory looks like a
+clone: build/, deploy/ and quickstart.sh are there, and dfcctl and cluster are in the PATH.
 In such a block
 
     $ COMMAND     is run; lines that begin with "> " continue it
@@ -15,17 +13,14 @@ In such a block
 
     …             stands for any characters of one line; as a line of its own, for any lines
     spaces        one or several are the same
-    ports         the cluster of the page has 127.0.0.1:8080 and the following; the test has others,
-    and
-                  translates them.  `<!-- guide: s3 BUCKET -->` on a page is an S3 server at
-                  127.0.0.1:9000
+    ports         a page has 127.0.0.1:8080 and the 59 that follow; the test has others, and
+                  translates them
     /home/me/dfc  is the directory
 
-A command ends with 0; the last one of a block `console fails` does not.  Blocks of other languages
-are not
-run.  Those of the language `sh` are commands that need more than a cluster on one machine; a page
-that
-has some says NOT_RUN.  Skipped without etcd, which three proxies need."""
+A command ends with 0; the last one of a block `console fails` does not. Blocks of other languages
+are not run. Those of the language `sh` are commands that need more than a cluster on one machine; a
+page that has some says NOT_RUN. Skipped without etcd, which three proxies need.
+"""
 
 import contextlib
 import glob
@@ -41,21 +36,15 @@ from dataclasses import dataclass, field
 
 from lib import BUILD, ROOT, WAIT_SECONDS, Failed, Ports, check, end_on_signals, run_one, skip
 
-sys.path.insert(0, os.path.join(ROOT, "tests", "reference"))
-from fake_s3 import FakeS3  # noqa: E402
-
 NOT_RUN = "not run by the tests"
 PAGES = [os.path.join(ROOT, "README.md"), *sorted(glob.glob(os.path.join(ROOT, "docs/guide/*.md")))]
 HOME = "/home/me/dfc"
-FIRST_PORT, S3_PORT = 8080, 9000
-S3_KEYS = {"AKIDEXAMPLE": "secret"}
+FIRST_PORT = 8080
 WITH_PORT = re.compile(r"(127\.0\.0\.1:|-port[= ])(\d+)")
-S3_WANTED = re.compile(r"^<!-- guide: s3 (\S+) -->$", re.M)
 FENCE = re.compile(r"^```(.*)$")
 
 
-# --- pages
-# -----------------------------------------------------------------------------------------
+# --- pages ---------------------------------------------------------------------------------------
 
 @dataclass
 class Step:
@@ -129,27 +118,22 @@ def difference(step, output):
     ])
 
 
-# --- sessions
-# --------------------------------------------------------------------------------------
+# --- sessions ------------------------------------------------------------------------------------
 
 class Translation:
     """Between the ports and the directory that a page names, and those of the test."""
 
-    def __init__(self, directory, base, s3_port):
-        self.directory, self.base, self.s3_port = directory, base, s3_port
+    def __init__(self, directory, base):
+        self.directory, self.base = directory, base
 
     def there(self, match):
         port = int(match[2])
-        if port == S3_PORT and self.s3_port:
-            return f"{match[1]}{self.s3_port}"
         if FIRST_PORT <= port < FIRST_PORT + Ports.SIZE:
             return f"{match[1]}{port - FIRST_PORT + self.base}"
         return match[0]
 
     def back(self, match):
         port = int(match[2])
-        if port == self.s3_port:
-            return f"{match[1]}{S3_PORT}"
         if self.base <= port < self.base + Ports.SIZE:
             return f"{match[1]}{port - self.base + FIRST_PORT}"
         return match[0]
@@ -164,14 +148,14 @@ class Translation:
 class Session:
     """One bash, in a directory that looks like a clone of the source."""
 
-    def __init__(self, ports, s3_port=None):
+    def __init__(self, ports):
         self.top = tempfile.mkdtemp(prefix="dfc-guide-")
         self.directory = os.path.join(self.top, "dfc")
         os.mkdir(self.directory)
         for name, path in (("build", BUILD), ("deploy", os.path.join(ROOT, "deploy")),
                            ("quickstart.sh", os.path.join(ROOT, "quickstart.sh"))):
             os.symlink(path, os.path.join(self.directory, name))
-        self.translation = Translation(self.directory, ports.base, s3_port)
+        self.translation = Translation(self.directory, ports.base)
         path = [os.path.join(self.directory, "build"), os.path.join(self.directory, "deploy/local")]
         env = {
             **os.environ, "DFC_BUILD": BUILD, "DFC_BASE_PORT": str(ports.base), "LC_ALL": "C.UTF-8",
@@ -225,15 +209,7 @@ def run_page(path, ports, show=False):
     if any(language == "sh" for language, _, _ in blocks(text)):
         check(NOT_RUN in " ".join(text.split()),
               f"the page has commands in 'sh' blocks, and does not say '{NOT_RUN}'")
-    with contextlib.ExitStack() as end:
-        s3_port = None
-        bucket = S3_WANTED.search(text)
-        if bucket:
-            s3 = end.enter_context(FakeS3(keys=S3_KEYS))
-            s3.put(bucket[1], "readme.txt", b"from the backend\n")
-            s3_port = s3.server.server_address[1]
-        session = Session(ports, s3_port)
-        end.callback(session.close)
+    with contextlib.closing(Session(ports)) as session:
         for step in steps_of(text):
             run_step(session, step, show)
 
