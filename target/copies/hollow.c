@@ -51,13 +51,8 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
         xprintf("Dfc-Checksum-Type: %s", checksum_name(held->checksum.type));
     _cleanup_free_ char *sum = xprintf("Dfc-Checksum-Value: %s", hex);
     const bool summed = held->checksum.type != CHECKSUM_NONE;
-    const char *lines[] = {OBJECT_COPY_HEADER ": " OBJECT_COPY_HOLLOW,
-                           as,
-                           modified,
-                           size,
-                           summed ? type : NULL,
-                           sum,
-                           NULL};
+    static const char hollow[] = OBJECT_COPY_HEADER ": " OBJECT_COPY_HOLLOW;
+    const char *lines[] = {hollow, as, modified, size, summed ? type : NULL, sum, NULL};
     buf_puts(&url, to->data_url);
     location_put_object(&url, b->name, name);
     location_put_version(&url, s, b->id, &separator);

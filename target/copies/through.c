@@ -34,12 +34,12 @@ static void through_free(struct through *h)
 /* The rest of the connection's own; Dfc-Node and X-Request-Id are ours. */
 static bool passes(const char *name)
 {
-    static const char *const not [] = {
-        "Connection",        "Keep-Alive", "Content-Length",
-        "Transfer-Encoding", "Date",       "Server",
-        "X-Request-Id",      "Dfc-Node",   OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING};
-    for (size_t i = 0; i < sizeof not / sizeof *not ; i++) {
-        if (strcasecmp(name, not [i]) == 0)
+    static const char encoding[] = OBJECT_META_PREFIX OBJECT_BACKEND_ENCODING;
+    static const char *const own[] = {"Connection",        "Keep-Alive", "Content-Length",
+                                      "Transfer-Encoding", "Date",       "Server",
+                                      "X-Request-Id",      "Dfc-Node",   encoding};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        if (strcasecmp(name, own[i]) == 0)
             return false;
     }
     return true;
