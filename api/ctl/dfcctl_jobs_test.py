@@ -76,7 +76,7 @@ extract_concurrency_max_limit: 0
         self.assertEqual(self.spec()["algorithm"], {"kind": "shuffle", "seed": "3"})
         self.assertEqual(self.json_error("sort", "start", code=2)["code"], "invalid_spec")
         self.run_ctl("sort", "start", code=2)
-        self.assertIn("field 'input_bck' is missing; set by --input-bucket", self.err)
+        self.assertIn("field 'input_bck' is missing (flag: --input-bucket)", self.err)
 
     def test_bad_specifications(self):
         for text in (b"{", b"- a\n- b\n", b"a: 1\na: 2\n", b"a: &x 1\nb: *x\n", b"a: !!int 1\n",
@@ -186,7 +186,7 @@ extract_concurrency_max_limit: 0
         self.assertEqual(sorted(os.listdir(out)), ["o-0.tar", "x-0.tar", "y-0.tar"])
         self.run_ctl("sort", "local", "--in", self.path("in"), code=2)
         self.run_ctl("sort", "local", "--in", self.path("in"), "--out", out, code=2)
-        self.assertIn("field 'input_format' is missing; set by --template or --prefix", self.err)
+        self.assertIn("field 'input_format' is missing (flag: --template or --prefix)", self.err)
         self.run_ctl(*words, "--input-bucket", "b", code=2)
 
     def test_what_a_sort_shows(self):

@@ -171,7 +171,7 @@ void spec_name_flags(const struct args *a, char *message, size_t size)
 {
     static const char mark[] = "field '";
     const char *at = strstr(message, mark), *field = at != NULL ? at + strlen(mark) : "";
-    const char *before = "; set by ";
+    const char *before = " (flag: ";
     _cleanup_(buf_done)
     struct buf flags = BUF_INIT;
     for (size_t i = 0; i < sizeof field_rows / sizeof *field_rows; i++) {
@@ -180,6 +180,8 @@ void spec_name_flags(const struct args *a, char *message, size_t size)
         buf_printf(&flags, "%s--%s", before, flag_table[field_rows[i].flag].name);
         before = " or ";
     }
+    if (flags.len > 0)
+        buf_puts(&flags, ")");
     size_t len = strlen(message);
     if (flags.len > 0 && len + flags.len < size)
         memcpy(message + len, buf_str(&flags), flags.len + 1);

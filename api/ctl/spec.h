@@ -22,5 +22,5 @@ int spec_read(const char *path, json_t **out, struct error *err);
 /* Set the fields that flags name. */
 int spec_apply_flags(json_t *spec, const struct args *a, struct error *err);
 /* A message about a field, "field 'input_format' is missing": which flags of the command set it is
- * added, "; set by --template or --prefix", where it has any and there is room. */
+ * added, " (flag: --template or --prefix)", where it has any and there is room. */
 void spec_name_flags(const struct args *a, char *message, size_t size);

@@ -126,12 +126,12 @@ static void flags_of_a_field(void **state)
         const char *verb, *said, *wanted;
     } rows[] = {
         {"start", "field 'input_format' is missing",
-         "field 'input_format' is missing; set by --template or --prefix"},
+         "field 'input_format' is missing (flag: --template or --prefix)"},
         {"start", "x: field 'input_format.template': no",
-         "x: field 'input_format.template': no; set by --template or --prefix"},
+         "x: field 'input_format.template': no (flag: --template or --prefix)"},
         {"start", "field 'input_bck' is missing",
-         "field 'input_bck' is missing; set by --input-bucket"},
-        {"plan", "field 'algorithm.seed' goes", "field 'algorithm.seed' goes; set by --seed"},
+         "field 'input_bck' is missing (flag: --input-bucket)"},
+        {"plan", "field 'algorithm.seed' goes", "field 'algorithm.seed' goes (flag: --seed)"},
         {"local", "field 'input_bck' is missing", "field 'input_bck' is missing"},
         {"start", "field 'algorithm' is", "field 'algorithm' is"},
         {"start", "field 'input_forma' is", "field 'input_forma' is"},
