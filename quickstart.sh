@@ -114,9 +114,6 @@ say "the cluster is running:"
 deploy/local/cluster status
 cat <<END
 
-   DFC_ENDPOINT=$DFC_ENDPOINT
-   DFC_CLUSTER_KEY_FILE=$DFC_CLUSTER_KEY_FILE
-
 Try next:
 
    export DFC_ENDPOINT=$DFC_ENDPOINT

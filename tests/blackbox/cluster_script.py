@@ -36,6 +36,18 @@ def test_up_does_not_make_another_cluster_of_it(c):
     check("has 2 targets, not 5" in done.stderr, done.stderr)
 
 
+def test_up_takes_arguments_for_nodes_that_start(c):
+    done = c.run("up", "--target-arg=--space-high=91%", ok=False)
+    equal(done.returncode, 1, "status")
+    check("these are running: t1, t2; `cluster down`" in done.stderr, done.stderr)
+    c.run("down")
+    c.run("up", "--target-arg=--space-high=91%")
+    c.run("down")
+    c.run("up")
+    shown = c.dfcctl("config", "show", "space_high", "--node", "t1").stdout
+    check("91%" in shown, f"what t1 was started with again: {shown}")
+
+
 def test_states_of_a_node(c):
     before = {n["name"]: n for n in c.status()}
     c.kill("t1", "-9")

@@ -375,7 +375,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
 class FakeS3:
     handler = Handler
 
-    def __init__(self, keys=None, token=None, region="us-east-1", plain=False, page_max=1000):
+    def __init__(self, keys=None, token=None, region="us-east-1", plain=False, page_max=1000,
+                 port=0):
         self.keys, self.token, self.region, self.plain = keys or {}, token, region, plain
         self.lock = threading.Lock()
         self.page_max, self.copy_max = page_max, 5 << 30
@@ -388,7 +389,7 @@ class FakeS3:
         self.running = 0  # requests under way
         self.always = {}  # faults of every answer for a key
         self.ended = threading.Event()
-        self.server = Server(("127.0.0.1", 0), self.handler)
+        self.server = Server(("127.0.0.1", port), self.handler)
         self.server.service = self
         self.url = "http://127.0.0.1:%d" % self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever,

@@ -81,7 +81,8 @@ class Layout:
         return self.url(node.port)
 
     def endpoint(self):
-        return self.public_url(self.of_role("proxy")[0])
+        """All proxies, as dfcctl takes them."""
+        return ",".join(map(self.public_url, self.of_role("proxy")))
 
     def node_dir(self, node):
         return os.path.join(self.dir, node.name)

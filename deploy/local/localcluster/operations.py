@@ -149,6 +149,18 @@ def check_same_shape(layout, options):
                                "`cluster down --purge` removes it with its data")
 
 
+def replace_args(layout, options):
+    """The arguments of this `up` are those of all nodes of a role from now on."""
+    for role, args in (("proxy", options.proxy_arg), ("target", options.target_arg)):
+        if args and running(layout, role):
+            names = ", ".join(n.name for n in running(layout, role))
+            raise ClusterError(f"--{role}-arg is for nodes that start, and these are running: "
+                               f"{names}; `cluster down` ends them and keeps their data")
+    layout.proxy_args = options.proxy_arg or layout.proxy_args
+    layout.target_args = options.target_arg or layout.target_args
+    layouts.save(layout)
+
+
 def up(options):
     """Makes a cluster, or starts what is not running of the one in options.dir."""
     os.makedirs(options.dir, exist_ok=True)
@@ -163,6 +175,7 @@ def up(options):
             layouts.save(layout)
         else:
             check_same_shape(layout, options)
+            replace_args(layout, options)
             layout.build = options.build
         alive = running(layout)
         try:
