@@ -24,7 +24,9 @@ set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")"
 . deploy/local/packages.sh
 
-jobs=$(nproc)
+cores=$(nproc)
+# Black-box tests wait, for leases, restarts and repairs, four times as long as they compute.
+jobs=$((3 * cores))
 
 # Sanitizers put code in that gcc then warns of: null formats, variables that it thinks unset.
 sanitized() {
@@ -97,8 +99,8 @@ run_fuzzers() {
     export FUZZ_SECONDS=${FUZZ_SECONDS:-60}
     local count
     count=$(meson introspect build-fuzz --tests | grep -o '"name": "[a-z0-9_]*_fuzz"' | wc -l)
-    say "$count fuzzers: about $((count * FUZZ_SECONDS / jobs / 60 + 1)) min"
-    run build-fuzz $((FUZZ_SECONDS / 60 + 1)) --suite fuzz
+    say "$count fuzzers: about $((count * FUZZ_SECONDS / cores / 60 + 1)) min"
+    jobs=$cores run build-fuzz $((FUZZ_SECONDS / 60 + 1)) --suite fuzz
 }
 
 suites=()
@@ -140,6 +142,6 @@ else
     run build 1
     run build-asan 4 --suite unit --suite sim --suite blackbox-sanitized
     run build-tsan 4 --suite unit --suite blackbox-sanitized
-    run build-fuzz 2 --suite fuzz
+    jobs=$cores run build-fuzz 2 --suite fuzz
 fi
 exec python3 tests/tally.py tests/allowed-skips "${logs[@]}"

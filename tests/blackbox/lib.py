@@ -74,15 +74,18 @@ def skip(reason):
 
 
 def wait_for(condition, what, seconds=WAIT_SECONDS):
-    """Asks until condition() is true; returns what it said."""
-    deadline = time.monotonic() + seconds
+    """Asks until condition() is true; returns what it said.
+
+    The pauses grow with what has been waited, so that tests beside this one have the processors."""
+    began = time.monotonic()
     while True:
         answer = condition()
         if answer:
             return answer
-        if time.monotonic() > deadline:
+        waited = time.monotonic() - began
+        if waited > seconds:
             raise Failed(f"{what}: not within {seconds} s")
-        time.sleep(0.02)
+        time.sleep(min(max(waited / 20, 0.02), 0.1))
 
 
 def in_parallel(function, items, workers=8):
