@@ -129,5 +129,6 @@ int admin_call(struct dfc_client *c, const struct call_small *what, const char *
     struct call_small full = *what;
     full.origins = (const char *const *)o.list;
     full.administers = true;
+    full.node = node;
     return say_where(err, call_small(c, &full, path, text, err));
 }

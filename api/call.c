@@ -117,6 +117,7 @@ static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *
         .url = url,
         .headers = attempt_headers(a, at_owner),
         .body = call->body,
+        .node = call->node,
         .fresh = !call->twice_is_harmless,
         .receiver = call->receiver,
         .receiver_context = call->receiver_context,
@@ -334,6 +335,7 @@ int call_small(struct dfc_client *c, const struct call_small *what, struct buf *
         .twice_is_harmless = what->twice_is_harmless,
         .origins = what->origins,
         .administers = what->administers,
+        .node = what->node,
     };
     *path = BUF_INIT;
     if (what->body != NULL) {

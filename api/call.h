@@ -24,6 +24,7 @@ struct call {
      * at the first. */
     const char *const *origins;
     bool administers; /* they are control listeners: signed.h */
+    const char *node; /* whose listener it is; NULL: any node may answer */
     const struct receiver *receiver;
     void *receiver_context;
     /* Before every try; may change the headers.  NULL: nothing to do. */
@@ -56,6 +57,7 @@ struct call_small {
     bool twice_is_harmless;
     const char *const *origins;
     bool administers;
+    const char *node;
 };
 int call_small(struct dfc_client *c, const struct call_small *what, struct buf *path, char **text,
                struct dfc_error *err);

@@ -31,6 +31,7 @@ struct exchange {
     const char *url;
     struct curl_slist *headers;
     struct body *body; /* begun; NULL: none */
+    const char *node;  /* that must answer, where the exchange is signed; NULL: any */
     bool fresh;        /* on a new connection: curl must not repeat it by itself on a stale one */
     const struct receiver *receiver;
     void *receiver_context;

@@ -184,8 +184,8 @@ static enum exchange_end take_challenge(const struct signer *s, struct auth_open
 }
 
 static enum exchange_end take_answer(const struct signer *s, const struct auth_caller *self,
-                                     const struct auth_opening *o, struct reply *r,
-                                     struct session *x, struct dfc_error *err)
+                                     struct auth_opening *o, struct reply *r, struct session *x,
+                                     struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
     enum exchange_end end = need_success(s, r, err);
@@ -193,6 +193,17 @@ static enum exchange_end take_answer(const struct signer *s, const struct auth_c
         return end;
     return end_of(auth_caller_opened(self, o, buf_str(&r->text), r->text.len, x->id, x->key, &e),
                   &e, err);
+}
+
+/* Packets may have been carried to another node of the cluster. */
+static enum exchange_end need_node(const struct auth_opening *o, const char *origin,
+                                   const char *node, struct dfc_error *err)
+{
+    if (node == NULL || strcmp(o->node, node) == 0)
+        return EXCHANGE_REPLIED;
+    failure_set(err, DFC_DENIED, E_UNAUTHORIZED,
+                "node '%s' answers at %s, the address of node '%s'", o->node, origin, node);
+    return EXCHANGE_STOPPED;
 }
 
 static enum exchange_end say(struct dfc_client *c, struct handle *h, const char *origin,
@@ -212,7 +223,7 @@ static enum exchange_end say(struct dfc_client *c, struct handle *h, const char 
 
 /* The question and the greeting; x->origin is set. */
 static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct session *x,
-                                  struct dfc_error *err)
+                                  const char *node, struct dfc_error *err)
 {
     struct signer *s = client_signer(c);
     const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
@@ -229,19 +240,21 @@ static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct
         return end;
     _cleanup_free_ char *greeting = auth_caller_greet(&self, &opening);
     end = say(c, h, x->origin, greeting, &answer, err);
-    return end == EXCHANGE_REPLIED ? take_answer(s, &self, &opening, &answer, x, err) : end;
+    if (end == EXCHANGE_REPLIED)
+        end = take_answer(s, &self, &opening, &answer, x, err);
+    return end == EXCHANGE_REPLIED ? need_node(&opening, x->origin, node, err) : end;
 }
 
 /* EXCHANGE_REPLIED: there is one. */
 static enum exchange_end session_open(struct dfc_client *c, struct handle *h, const char *origin,
-                                      struct dfc_error *err)
+                                      const char *node, struct dfc_error *err)
 {
     struct signer *s = client_signer(c);
     if (signer_load(s, err) != DFC_OK)
         return EXCHANGE_STOPPED;
     struct session *one = xcalloc(1, sizeof *one);
     one->origin = xstrdup(origin);
-    enum exchange_end end = converse(c, h, one, err);
+    enum exchange_end end = converse(c, h, one, node, err);
     if (end == EXCHANGE_REPLIED)
         session_keep(s, one);
     else
@@ -340,7 +353,7 @@ enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
     for (int i = 1;; i++) {
         struct pen pen = {0};
         while (!session_take(s, origin, &pen)) {
-            enum exchange_end end = session_open(c, h, origin, err);
+            enum exchange_end end = session_open(c, h, origin, x->node, err);
             if (end != EXCHANGE_REPLIED)
                 return end;
         }

@@ -90,8 +90,8 @@ int auth_need_words(json_t *doc, const char *const *fields, const char **const *
     return 0;
 }
 
-int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o,
-                       const char *answer, size_t len, char id[2 * AUTH_SESSION_BYTES + 1],
+int auth_caller_opened(const struct auth_caller *c, struct auth_opening *o, const char *answer,
+                       size_t len, char id[2 * AUTH_SESSION_BYTES + 1],
                        unsigned char key[AUTH_MAC_BYTES], struct error *err)
 {
     static const char *const fields[] = {"node", "boot", "nonce", "session", "proof", NULL};
@@ -116,6 +116,7 @@ int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o
     if (o->node[0] != '\0' && strcmp(g.server_node, o->node) != 0)
         return error_set(err, E_UNAUTHORIZED, "node '%s' answers a greeting for node '%s'",
                          g.server_node, o->node);
+    snprintf(o->node, sizeof o->node, "%s", g.server_node);
     auth_session_key(c->key->secret, &g, key);
     snprintf(id, 2 * AUTH_SESSION_BYTES + 1, "%s", g.session);
     return 0;

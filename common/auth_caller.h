@@ -18,7 +18,7 @@ struct auth_caller {
 struct auth_opening {
     char key_id[CLUSTER_KEY_ID_CHARS + 1];
     char nonce[AUTH_HEX_MAX];
-    char node[AUTH_HEX_MAX];      /* of the other side; "": it has not said it */
+    char node[AUTH_HEX_MAX];      /* of the other side, as it says; "": it has not said it */
     char challenge[AUTH_HEX_MAX]; /* of the other side; "": it gives none */
 };
 
@@ -32,10 +32,11 @@ int auth_caller_challenged(struct auth_opening *o, const char *answer, size_t le
 bool auth_caller_is_earlier(int code);
 /* The JSON of a greeting, in the earlier form where there is no challenge; malloc'ed. */
 char *auth_caller_greet(const struct auth_caller *c, struct auth_opening *o);
-/* Takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side has no
- * proof, or is not the node that gave the challenge, E_JSON. */
-int auth_caller_opened(const struct auth_caller *c, const struct auth_opening *o,
-                       const char *answer, size_t len, char id[2 * AUTH_SESSION_BYTES + 1],
+/* Takes the answer: the session's id (hex) and key.  From here on o->node is proven: the caller
+ * compares it with the node that it means.  E_UNAUTHORIZED where the other side has no proof, or is
+ * not the node that gave the challenge, E_JSON. */
+int auth_caller_opened(const struct auth_caller *c, struct auth_opening *o, const char *answer,
+                       size_t len, char id[2 * AUTH_SESSION_BYTES + 1],
                        unsigned char key[AUTH_MAC_BYTES], struct error *err);
 /* The texts of these fields (NULL ends them) of a greeting or its answer: words that are short, for
  * they are written into lines.  E_JSON. */

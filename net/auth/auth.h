@@ -21,6 +21,10 @@
  * a node takes that form from callers; the sessions that it opens have a room of their own
  * (auth_sessions.h).  The next release takes it no longer.
  *
+ * The answer to a greeting proves which node gives it.  A caller compares that node with the cluster
+ * map (auth_may_answer): packets that are carried elsewhere open no session with another node.  A
+ * call that looks for the primary, and for the map itself, takes any node (http_call.any_node).
+ *
  * One struct auth for each daemon: its servers ask it (gate.c), its clients sign with it
  * (http_session.c), so that a new call between nodes is signed, and a new route is closed, without
  * a line of its own.  Without a key file nothing is signed and nothing is asked for; daemons then
@@ -52,6 +56,8 @@ struct auth_config {
     const char *node;
     const char *boot;
     void (*stamp)(void *ctx, struct auth_stamp *out); /* any thread; or NULL: "" */
+    /* By the map, may this node answer at "http://host:port"?  Any thread; or NULL: yes. */
+    bool (*may_answer)(void *ctx, const char *origin, const char *node);
     void *ctx;
 };
 
@@ -82,11 +88,13 @@ char *auth_greet(struct auth *a, struct auth_opening *o);
  */
 int auth_answer(struct auth *a, const char *text, size_t len, char **answer, bool *opened,
                 struct error *err);
-/* The caller takes the answer: the session's id (hex) and key.  E_UNAUTHORIZED where the other side
- * has no proof, E_JSON. */
-int auth_opened(struct auth *a, const struct auth_opening *o, const char *answer, size_t len,
+/* The caller takes the answer: the session's id (hex) and key, and in o->node whose session it is.
+ * E_UNAUTHORIZED where the other side has no proof, E_JSON. */
+int auth_opened(struct auth *a, struct auth_opening *o, const char *answer, size_t len,
                 char id[2 * AUTH_SESSION_BYTES + 1], unsigned char key[AUTH_MAC_BYTES],
                 struct error *err);
+/* By the map as it is now, may this node answer at "http://host:port"? */
+bool auth_may_answer(const struct auth *a, const char *origin, const char *node);
 
 /* --- requests --------------------------------------------------------------------------------- */
 

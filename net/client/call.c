@@ -82,6 +82,7 @@ struct call *call_new(const struct http_call *spec)
     c->stall_timeout_ms = spec->stall_timeout_ms;
     c->any_status_streams = spec->any_status_streams;
     c->to_public = spec->to_public;
+    c->any_node = spec->any_node;
     c->fresh = spec->once;
     c->on_head = spec->on_head;
     return c;

@@ -91,6 +91,8 @@ struct http_call {
                                  * let us wait (it applies backpressure): one that is gone is then
                                  * found by TCP's keepalive */
     bool to_public;            /* to a public listener, where nobody asks for a signature */
+    bool any_node;             /* any node may answer, whatever the cluster map says: the call looks
+                                 * for the primary or for the map */
     bool once;               /* what it does must not be done twice: it goes out on a connection of
                                  * its own.  (A kept one may die under a call that was carried out,
                                  * and then the call is repeated, as HTTP allows, where its body can

@@ -25,7 +25,7 @@ struct peer {
     bool asking;      /* for a challenge, with which the session is then opened */
     bool asked_again; /* the first challenge was refused: late, used, or of a process that ended */
     bool open;
-    struct auth_opening opened_with;
+    struct auth_opening opened_with; /* its `node` is proven while the session is open */
     char id[2 * AUTH_SESSION_BYTES + 1];
     unsigned char key[AUTH_MAC_BYTES];
     uint64_t counter;
@@ -139,21 +139,44 @@ static void wait_for(struct peer *p, struct call *c)
     *end = c;
 }
 
+/* Is the node that has proven itself the one that the map has at this address? */
+static bool is_meant(const struct peer *p, const struct call *c)
+{
+    return c->any_node || auth_may_answer(p->desk->auth, p->origin, p->opened_with.node);
+}
+
+/* The session is with another node than the call is for. */
+static int refuse_other(const struct peer *p, struct error *err)
+{
+    return error_set(
+        err, E_NET, "node '%s' answers at this address, which the cluster map has for another node",
+        p->opened_with.node);
+}
+
+static void fail_unsent(struct call *c, const struct error *err)
+{
+    call_fail(c, err->code, err->message);
+    c->result.not_sent = true;
+    call_end(c);
+}
+
 /* Those that come from here on wait for the next opening. */
 static void go_on(struct peer *p, const struct error *err)
 {
+    struct error other = ERROR_INIT;
     struct call *list = steal(p->waiting);
     if (list != NULL)
         list->prev = &list;
     for (struct call *c; (c = list) != NULL;) {
         call_unlink(c);
-        if (err == NULL) {
+        if (err != NULL) {
+            fail_unsent(c, err);
+        } else if (is_meant(p, c)) {
             call_begin(c);
-            continue;
+        } else {
+            (void)refuse_other(p, &other);
+            fail_unsent(c, &other);
         }
-        call_fail(c, err->code, err->message);
-        c->result.not_sent = true;
-        call_end(c);
     }
 }
 
@@ -327,6 +350,8 @@ enum session_answer session_sign(struct session_desk *d, struct call *c)
     }
     struct peer *p = need_peer(d, c->url);
     p->asked_ms = clock_ms();
+    if (p->open && !is_meant(p, c)) /* the map has changed, or the session was any node's */
+        peer_close(p);
     if (!p->open) {
         wait_for(p, c);
         if (!p->opening)

@@ -152,7 +152,8 @@ static void ask(struct round *r)
     const struct http_call call = {.method = HTTP_GET,
                                    .url = r->url,
                                    .reply_max = t->params.state_max,
-                                   .total_timeout_ms = t->params.call_timeout};
+                                   .total_timeout_ms = t->params.call_timeout,
+                                   .any_node = true};
     http_call_start(t->control_client, &call, answered, r);
 }
 
