@@ -1,0 +1,18 @@
+/* Passwords: scrypt (RFC 7914) with N = 2^15, r = 8, p = 1.  A hash takes 32 MiB and about 100 ms:
+ * callers bound how many run at a time, and never compute one in an HTTP thread.
+ *
+ *   scrypt:15:8:1:SALT:HASH     32 and 64 hex digits */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cluster/access/identity.h"
+#include "common/error.h"
+
+enum { PASSWORD_MIN = 8, PASSWORD_MAX = 1024 };
+
+/* E_INVALID: too short or long. */
+int password_hash(const char *password, char hash[static PASSWORD_HASH_MAX], struct error *err);
+/* In constant time.  `hash` "" is no password: a hash is computed all the same, so that the time
+ * does not tell whether a user has one, or exists. */
+bool password_matches(const char *password, const char *hash);
