@@ -4,8 +4,8 @@
 #include <string.h>
 
 #include "cluster/state.h"
+#include "common/base64url.h"
 
-static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 enum { NAME = 'n', PASSED = 'p' };
 
 void list_token_put(struct buf *out, const struct list_position *p)
@@ -19,34 +19,20 @@ void list_token_put(struct buf *out, const struct list_position *p)
         buf_putc(&text, '\0');
         buf_puts(&text, p->from);
     }
-    unsigned bits = 0;
-    unsigned held = 0;
-    for (size_t i = 0; i < text.len; i++) {
-        bits = bits << 8 | (unsigned char)text.data[i];
-        for (held += 8; held >= 6; held -= 6)
-            buf_putc(out, alphabet[bits >> (held - 6) & 63]);
-    }
-    if (held > 0)
-        buf_putc(out, alphabet[bits << (6 - held) & 63]);
+    buf_reserve(out, BASE64URL_CHARS(text.len));
+    out->len += base64url_encode(text.data, text.len, out->data + out->len);
+    out->data[out->len] = '\0';
 }
 
-/* The bytes of the text; false where it is not the one text that stands for them. */
 static bool decode(const char *token, struct buf *out)
 {
-    unsigned bits = 0;
-    unsigned held = 0;
-    for (; *token != '\0'; token++) {
-        const char *place = strchr(alphabet, *token);
-        if (place == NULL)
-            return false;
-        bits = bits << 6 | (unsigned)(place - alphabet);
-        held += 6;
-        if (held >= 8) {
-            held -= 8;
-            buf_putc(out, (char)(bits >> held & 255));
-        }
-    }
-    return held < 6 && (bits & ((1u << held) - 1)) == 0;
+    size_t chars = strlen(token);
+    buf_reserve(out, chars);
+    if (!base64url_decode(token, chars, out->data))
+        return false;
+    out->len = chars * 3 / 4;
+    out->data[out->len] = '\0';
+    return true;
 }
 
 static bool is_name(const char *text, size_t len)
