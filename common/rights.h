@@ -9,7 +9,8 @@
 enum right {
     RIGHT_UNSET, /* no route has this */
     RIGHT_NONE,  /* anybody may call, without proof: health, login */
-    RIGHT_ANY,   /* any user who proves an identity: a call about oneself */
+    RIGHT_NODE,  /* only nodes call: no public listener has the route */
+    RIGHT_ANY,   /* any user who proves an identity; the handler asks for what else is needed */
 #define RIGHT(name, scope, text, meaning) RIGHT_##name,
 #include "common/rights.def"
 #undef RIGHT
@@ -23,7 +24,7 @@ static inline uint32_t right_bit(enum right r)
     return (uint32_t)1 << r;
 }
 
-const char *right_name(enum right r);    /* "read"; "none" and "any" for these two */
+const char *right_name(enum right r);    /* "read"; "none", "node", "any" */
 const char *right_meaning(enum right r); /* a phrase for help and documents */
 bool right_is_of_cluster(enum right r);
 /* RIGHT_UNSET: no right of this scope has this name. */

@@ -30,7 +30,7 @@ void daemon_params_set(struct http_request *req, const struct daemon_params *p, 
 #define DAEMON_PARAMS_ROUTE(begin_fn)                                                            \
     {                                                                                            \
         .name = "daemon_set", .method = HTTP_PUT, .pattern = "/v1/daemon", .nets = NET_CONTROL,  \
-        .admin = true, .changes = true, .begin = (begin_fn),                                     \
+        .admin = true, .changes = true, .right = RIGHT_OPERATE, .begin = (begin_fn),             \
         .summary = "Changes a parameter that can change while this daemon runs, until it ends.", \
         .body = "`{\"action\": \"setparam\", \"name\": …, \"value\": …}`",                       \
         .reply = "200 and all parameters",                                                       \

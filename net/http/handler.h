@@ -29,6 +29,7 @@
 
 #include "common/arena.h"
 #include "common/error.h"
+#include "common/rights.h"
 #include "net/http/http.h"
 
 struct buf;
@@ -66,6 +67,7 @@ struct http_route {
     bool changes;     /* a line in the log for each call; at any log level where it is admin */
     bool any_type;    /* its body is bytes of any Content-Type; else it is JSON */
     bool admin;       /* an operator's call, signed as a node's is */
+    enum right right; /* what a user needs to make the call, once access control asks */
     void (*begin)(struct http_request *req);
     const char *summary;                /* one sentence */
     const struct http_parameter *query; /* HTTP_PARAMETERS({"offset", "bytes"}); NULL: none */

@@ -29,6 +29,7 @@ const struct http_route session_routes[] = {
      .pattern = SESSION_PATH,
      .nets = NET_CONTROL | NET_DATA,
      .open = true,
+     .right = RIGHT_NODE,
      .begin = open_begin,
      .summary = "A node asks for a challenge, and then opens a session, with which it signs its "
                 "calls to this one.",

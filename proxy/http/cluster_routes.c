@@ -215,6 +215,7 @@ const struct http_route cluster_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/cluster",
      .nets = NET_PUBLIC | NET_CONTROL,
+     .right = RIGHT_SEE,
      .begin = get_begin,
      .summary = "The cluster: its nodes and how they are; or one of its documents.",
      .query = HTTP_PARAMETERS({"what", "state, smap, bmd, config, settings (all, with types, "
@@ -240,6 +241,7 @@ const struct http_route cluster_routes[] = {
      .nets = NET_CONTROL,
      .changes = true,
      .admin = true,
+     .right = RIGHT_OPERATE,
      .begin = put_begin,
      .summary = "setconfig changes a cluster-wide setting (without a value, or with null, sets it "
                 "back); startmaintenance moves a target's objects off, and stopmaintenance back; "

@@ -268,6 +268,7 @@ const struct http_route documents_routes[] = {
      .pattern = "/v1/cluster/documents",
      .nets = NET_CONTROL,
      .admin = true,
+     .right = RIGHT_CLUSTER_ADMIN,
      .begin = get_begin,
      .summary = "The copies of the documents that refused nodes have, and which would be believed.",
      .query =
@@ -284,6 +285,7 @@ const struct http_route documents_routes[] = {
      .nets = NET_CONTROL,
      .changes = true,
      .admin = true,
+     .right = RIGHT_CLUSTER_ADMIN,
      .begin = post_begin,
      .summary = "migrate moves the documents of an embedded primary to etcd; restore puts buckets "
                 "and settings back; recover takes the copy that documents_get shows; set_primary "

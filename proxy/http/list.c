@@ -487,6 +487,7 @@ const struct http_route list_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/objects/{bucket}",
      .nets = NET_PUBLIC,
+     .right = RIGHT_LIST,
      .begin = list_begin,
      .summary = "A page of a bucket's objects, in bytewise order of names.",
      .query =

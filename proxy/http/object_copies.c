@@ -232,6 +232,7 @@ const struct http_route object_copies_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/copies/{bucket}/{object...}",
      .nets = NET_PUBLIC,
+     .right = RIGHT_READ,
      .begin = copies_begin,
      .summary = "What each target has of an object, as it is on its disk.",
      .query = HTTP_PARAMETERS(
