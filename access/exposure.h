@@ -1,0 +1,31 @@
+/* Who may call a node's public listener, as its parameters say.  Pure.
+ *
+ *   mode          parameters          public listener
+ *   loopback      none                everybody on this machine may do everything
+ *   anonymous     --anonymous=all     everybody who reaches it may do everything
+ *   auth          --public-auth       what the grants of the document `access` allow (guard.h)
+ *
+ * A node without one of the two parameters does not start on an address that others reach. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "common/error.h"
+
+enum exposure { EXPOSURE_LOOPBACK, EXPOSURE_ANONYMOUS, EXPOSURE_AUTH, EXPOSURES };
+
+struct exposure_params {
+    const char *address;  /* of the public listener */
+    const char *key_file; /* the cluster key's, or "" */
+    bool public_auth;
+    const char *anonymous; /* "" or "all" */
+};
+
+/* E_INVALID: what to add or to take away. */
+int exposure_of(const struct exposure_params *p, enum exposure *out, struct error *err);
+/* "loopback", "anonymous", "auth": in a node's registration. */
+const char *exposure_name(enum exposure e);
+/* A node registers at the primary: both ask for proof, or neither.  `theirs` "": a release that does
+ * not say, and asks for none.  E_NODE_STATE. */
+int exposure_check_node(enum exposure ours, const char *node, const char *theirs,
+                        struct error *err);

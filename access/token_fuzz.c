@@ -1,0 +1,36 @@
+/* No text that comes from elsewhere is a token or a redirect proof. */
+#include "access/redirect_proof.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/cleanup.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static struct proof_keys *keys_once(void)
+{
+    static const char line[] = "0123456789abcdef0123456789abcdef";
+    static struct proof_keys *made;
+    struct cluster_keys keys;
+    if (made == NULL) {
+        int code = cluster_keys_parse(line, strlen(line), &keys, NULL);
+        assert(code == 0);
+        made = proof_keys_new(&keys);
+    }
+    return made;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    const struct proof_keys *keys = keys_once();
+    const struct redirect_call call = {.reads = true, .method = "GET", .object = "o"};
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    struct token t;
+    char user[TOKEN_USER_CHARS + 1];
+    buf_append(&text, data, size);
+    assert(token_check(keys, buf_str(&text), 0, &t) == PROOF_INVALID);
+    assert(redirect_proof_check(keys, buf_str(&text), 0, &call, user) == PROOF_INVALID);
+    return 0;
+}
