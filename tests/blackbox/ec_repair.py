@@ -137,6 +137,12 @@ def is_there(c, node):
     return any(n["id"] == node for n in c.get_json("/v1/cluster?what=smap")["nodes"])
 
 
+def wait_told(c, node):
+    """Until a target has the documents that the proxy has."""
+    version = c.get_json("/v1/cluster")["version"]
+    wait_for(lambda: c.get_json("/v1/daemon", node)["version"] >= version, f"{node} is told")
+
+
 def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
     """It is told to between the first byte and the last; the owners stay as they are."""
     setting(c, "rebalance_delay", "100ms")
@@ -144,12 +150,14 @@ def test_a_put_does_not_leave_a_slice_on_a_target_that_leaves(c):
     number = c.get_json("/v1/buckets/late")["id"]
     owners = {t for t in c.targets() for p in c.object_files(t) if f"/obj/{number}/" in p}
     leaves = next(t for t, _ in slice_files(c, "late") if t not in owners)
-    connection = http.client.HTTPConnection(*c.address(c.owner("late", "a")), timeout=SECONDS)
+    leader = c.owner("late", "a")
+    connection = http.client.HTTPConnection(*c.address(leader), timeout=SECONDS)
     connection.putrequest("PUT", "/v1/objects/late/a")
     connection.putheader("Content-Length", str(len(body)))
     connection.endheaders()
     connection.send(body[:300000])
     equal(c.dfcctl("node", "maintenance", "start", leaves).returncode, 0, "maintenance")
+    wait_told(c, leader)
     connection.send(body[300000:])
     reply = connection.getresponse()
     check(reply.status in (200, 409), f"the PUT: {reply.status} {reply.read()}")

@@ -57,11 +57,16 @@ def test_buckets(c):
         c.create(bucket, **props)
 
 
+def answer(ask):
+    """Once the backend has what waits: until then it is 503, try again."""
+    return wait_for(lambda: None if (r := ask()).status == 503 else r, "an answer")
+
+
 def race_renames(c, bucket, i):
     name = f"work-{i}"
     c.put(bucket, name, DATA)
     news = [f"claim-{i}-{who}" for who in "xy"]
-    replies = at_once(*(lambda new=new: rename(c, bucket, name, new, {"If-Match": "*"})
+    replies = at_once(*(lambda new=new: answer(lambda: rename(c, bucket, name, new, {"If-Match": "*"}))
                         for new in news))
     statuses = [r.status for r in replies]
     check(
@@ -80,8 +85,9 @@ def test_one_of_two_renames_wins(c):
 def race_delete(c, bucket, i):
     name, new = f"gone-{i}", f"kept-{i}"
     c.put(bucket, name, DATA)
-    renamed, deleted = at_once(lambda: rename(c, bucket, name, new, {"If-Match": "*"}),
-                               lambda: c.object("DELETE", bucket, name))
+    renamed, deleted = at_once(
+        lambda: answer(lambda: rename(c, bucket, name, new, {"If-Match": "*"})),
+        lambda: answer(lambda: c.object("DELETE", bucket, name)))
     statuses = (renamed.status, deleted.status)
     check(statuses in ((204, 404), (404, 204), (412, 204)),
           f"{bucket}, round {i}: {statuses}, {renamed}, {deleted}")
@@ -101,15 +107,11 @@ def test_many_at_once(c):
         c.put(bucket, "prize", DATA)
         news = [f"prize-{i}" for i in range(8)]
         calls = [lambda new=new: rename(c, bucket, "prize", new) for new in news]
-        replies = at_once(*calls, *[lambda: c.object("DELETE", bucket, "prize")] * 2)
+        calls += [lambda: c.object("DELETE", bucket, "prize")] * 2
+        replies = at_once(*(lambda call=call: answer(call) for call in calls))
         equal(sorted(r.status for r in replies), [204] + [404] * 9, f"{bucket}: answers")
         equal([exists(c, bucket, n) for n in news], [r.status == 204 for r in replies[:8]],
               f"{bucket}: names")
-
-
-def answer(ask):
-    """Once the backend has what waits: until then it is 503, try again."""
-    return wait_for(lambda: None if (r := ask()).status == 503 else r, "an answer")
 
 
 def refused(ask):
