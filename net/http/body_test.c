@@ -197,10 +197,10 @@ static void echo(struct http_request *req)
     bpipe_unref(in);
 }
 
-#define PUT(route, fn)                                                                   \
-    {                                                                                    \
-        .name = #fn, .method = HTTP_PUT, .pattern = route, .nets = NET_ALL, .begin = fn, \
-        .query = HTTP_PARAMETERS({"fail_at", "byte"}, {"elsewhere", "in a worker"})      \
+#define PUT(route, fn)                                                                           \
+    {                                                                                            \
+        .name = #fn, .method = HTTP_PUT, .pattern = route, .nets = NET_ALL, .right = RIGHT_NONE, \
+        .begin = fn, .query = HTTP_PARAMETERS({"fail_at", "byte"}, {"elsewhere", "in a worker"}) \
     }
 static const struct http_route routes[] = {
     PUT("/collect", collect),           PUT("/take", take), PUT("/refuse", refuse),

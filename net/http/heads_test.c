@@ -19,9 +19,15 @@ static const struct http_route routes[] = {
      .method = HTTP_GET,
      .pattern = "/hello",
      .nets = 1,
+     .right = RIGHT_NONE,
      .begin = hello,
      .query = HTTP_PARAMETERS({"q", "passed over"})},
-    {.name = "put", .method = HTTP_PUT, .pattern = "/put", .nets = 1, .begin = put},
+    {.name = "put",
+     .method = HTTP_PUT,
+     .pattern = "/put",
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = put},
     {.name = NULL},
 };
 

@@ -29,8 +29,18 @@ static void stand(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-    {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = 1, .begin = hello},
-    {.name = "stand", .method = HTTP_GET, .pattern = "/stand", .nets = 1, .begin = stand},
+    {.name = "hello",
+     .method = HTTP_GET,
+     .pattern = "/hello",
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = hello},
+    {.name = "stand",
+     .method = HTTP_GET,
+     .pattern = "/stand",
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = stand},
     {.name = NULL},
 };
 

@@ -163,10 +163,10 @@ static void put_refuse(struct http_request *req)
     reply_letters(req);
 }
 
-#define ROUTE(m, p, fn)                                                       \
-    {                                                                         \
-        .name = #fn, .method = m, .pattern = p, .nets = NET_ALL, .begin = fn, \
-        .query = HTTP_PARAMETERS({"n", "letters"})                            \
+#define ROUTE(m, p, fn)                                                                            \
+    {                                                                                              \
+        .name = #fn, .method = m, .pattern = p, .nets = NET_ALL, .right = RIGHT_NONE, .begin = fn, \
+        .query = HTTP_PARAMETERS({"n", "letters"})                                                 \
     }
 static const struct http_route routes[] = {
     ROUTE(HTTP_GET, "/now", get_now),

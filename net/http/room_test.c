@@ -23,8 +23,18 @@ static void hold(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-    {.name = "hello", .method = HTTP_GET, .pattern = "/hello", .nets = 7, .begin = hello},
-    {.name = "hold", .method = HTTP_GET, .pattern = "/hold", .nets = 7, .begin = hold},
+    {.name = "hello",
+     .method = HTTP_GET,
+     .pattern = "/hello",
+     .nets = 7,
+     .right = RIGHT_NONE,
+     .begin = hello},
+    {.name = "hold",
+     .method = HTTP_GET,
+     .pattern = "/hold",
+     .nets = 7,
+     .right = RIGHT_NONE,
+     .begin = hold},
     {.name = NULL},
 };
 

@@ -110,6 +110,10 @@ static int router_add(struct router *r, const struct http_route *route, struct e
     struct node *n = &r->root;
     size_t depth = 0;
     const char *at = route->pattern;
+    bool is_public = (route->nets & NET_PUBLIC) != 0;
+    if (route->right == RIGHT_UNSET || (route->right == RIGHT_NODE && is_public))
+        return error_set(err, E_INVALID, "route '%s' does not say which right a user needs",
+                         route->name);
     while (n != NULL && *at == '/' && ++depth <= ROUTER_SEGMENTS_MAX) {
         size_t len = strcspn(++at, "/");
         n = len > 0 ? node_child(n, at, len, row) : NULL;

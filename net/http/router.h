@@ -37,7 +37,8 @@ struct router_match {
 };
 
 /* The rows of the tables (NULL-terminated list) that one of `nets` serves.  E_INVALID for a pattern
- * that is malformed or stands twice with one method. */
+ * that is malformed or stands twice with one method, and for a row that says not which right a user
+ * needs: no server starts with such a table. */
 int router_new(const struct http_route *const *tables, unsigned nets, struct router **out,
                struct error *err);
 void router_free(struct router *r);

@@ -12,12 +12,25 @@ static void nothing(struct http_request *req)
 }
 
 static const struct http_route routes[] = {
-    {.name = "a", .pattern = "/v1/objects/{bucket}/{object...}", .nets = 1, .begin = nothing},
-    {.name = "b", .pattern = "/v1/objects/{bucket}", .nets = 1, .begin = nothing},
-    {.name = "c", .pattern = "/v1/{x}/b/{y}", .nets = 1, .begin = nothing},
-    {.name = "d", .pattern = "/v1/a/{x}/{y}", .nets = 1, .begin = nothing},
-    {.name = "e", .pattern = "/v1/a/b/c", .nets = 1, .begin = nothing},
-    {.name = "f", .pattern = "/{all...}", .method = HTTP_PUT, .nets = 1, .begin = nothing},
+    {.name = "a",
+     .pattern = "/v1/objects/{bucket}/{object...}",
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = nothing},
+    {.name = "b",
+     .pattern = "/v1/objects/{bucket}",
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = nothing},
+    {.name = "c", .pattern = "/v1/{x}/b/{y}", .nets = 1, .right = RIGHT_NONE, .begin = nothing},
+    {.name = "d", .pattern = "/v1/a/{x}/{y}", .nets = 1, .right = RIGHT_NONE, .begin = nothing},
+    {.name = "e", .pattern = "/v1/a/b/c", .nets = 1, .right = RIGHT_NONE, .begin = nothing},
+    {.name = "f",
+     .pattern = "/{all...}",
+     .method = HTTP_PUT,
+     .nets = 1,
+     .right = RIGHT_NONE,
+     .begin = nothing},
     {.name = NULL},
 };
 

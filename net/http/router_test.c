@@ -11,9 +11,10 @@ static void nothing(struct http_request *req)
     (void)req;
 }
 
-#define ROUTE(m, p, n)                                                                  \
-    {                                                                                   \
-        .name = #m " " p, .method = HTTP_##m, .pattern = p, .nets = n, .begin = nothing \
+#define ROUTE(m, p, n)                                                                      \
+    {                                                                                       \
+        .name = #m " " p, .method = HTTP_##m, .pattern = p, .nets = n, .right = RIGHT_NONE, \
+        .begin = nothing                                                                    \
     }
 
 static const struct http_route objects[] = {
@@ -164,10 +165,11 @@ static void test_bad_tables(void **state)
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct http_route table[] = {
-            {.name = "one", .pattern = rows[i].first, .nets = NET_ALL},
+            {.name = "one", .pattern = rows[i].first, .nets = NET_ALL, .right = RIGHT_NONE},
             {.name = rows[i].second != NULL ? "two" : NULL,
              .pattern = rows[i].second,
-             .nets = NET_ALL},
+             .nets = NET_ALL,
+             .right = RIGHT_NONE},
             {.name = NULL},
         };
         const struct http_route *const list[] = {table, NULL};
@@ -175,6 +177,30 @@ static void test_bad_tables(void **state)
         struct error err = ERROR_INIT;
         assert_int_equal(router_new(list, NET_ALL, &r, &err), E_INVALID);
         assert_non_null(strstr(err.message, rows[i].words));
+    }
+}
+
+static void test_a_row_says_which_right_a_user_needs(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned nets;
+        enum right right;
+        int code;
+    } rows[] = {
+        {NET_PUBLIC, RIGHT_UNSET, E_INVALID}, {NET_DATA, RIGHT_UNSET, E_INVALID},
+        {NET_ALL, RIGHT_NODE, E_INVALID},     {NET_DATA, RIGHT_NODE, 0},
+        {NET_PUBLIC, RIGHT_NONE, 0},          {NET_PUBLIC, RIGHT_READ, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct http_route table[] = {
+            {.name = "one", .pattern = "/a", .nets = rows[i].nets, .right = rows[i].right},
+            {.name = NULL},
+        };
+        const struct http_route *const list[] = {table, NULL};
+        struct router *r = NULL;
+        assert_int_equal(router_new(list, NET_ALL, &r, NULL), rows[i].code);
+        router_free(r);
     }
 }
 
@@ -197,8 +223,11 @@ static void test_documents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_find),      cmocka_unit_test(test_nets),
-        cmocka_unit_test(test_allow),     cmocka_unit_test(test_bad_tables),
+        cmocka_unit_test(test_find),
+        cmocka_unit_test(test_nets),
+        cmocka_unit_test(test_allow),
+        cmocka_unit_test(test_bad_tables),
+        cmocka_unit_test(test_a_row_says_which_right_a_user_needs),
         cmocka_unit_test(test_documents),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

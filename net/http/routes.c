@@ -54,6 +54,12 @@ static const char *proof_of(const struct http_route *r)
                      : "signed by a node (Dfc-Auth)";
 }
 
+/* What access control asks for on the public listener. */
+static const char *right_of(const struct http_route *r)
+{
+    return (r->nets & NET_PUBLIC) != 0 ? right_name(r->right) : NULL;
+}
+
 static void put_route(const struct http_route *r, struct buf *out)
 {
     _cleanup_(buf_done)
@@ -64,6 +70,7 @@ static void put_route(const struct http_route *r, struct buf *out)
     buf_puts(out, "- Listeners: ");
     put_nets(r->nets, out);
     buf_putc(out, '\n');
+    put_line(out, "Right", right_of(r));
     put_line(out, "Between nodes", proof_of(r));
     put_line(out, "Query", buf_str(&query));
     put_line(out, "Body", r->body);
@@ -100,12 +107,13 @@ static json_t *parameters_json(const struct http_parameter *p)
 
 static json_t *route_json(const struct http_route *r)
 {
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:b, s:s, s:o, s:s, s:s, s:s}", "name",
+    return json_pack("{s:s, s:s, s:s, s:o, s:s, s:b, s:b, s:b, s:s, s:o, s:s, s:s, s:s}", "name",
                      r->name, "method", http_method_name(r->method), "path", r->pattern,
-                     "listeners", route_nets_json(r->nets), "open", r->open, "any_cluster",
-                     r->any_cluster, "fenced", r->fenced, "summary", text_or_empty(r->summary),
-                     "query", parameters_json(r->query), "body", text_or_empty(r->body), "reply",
-                     text_or_empty(r->reply), "errors", text_or_empty(r->errors));
+                     "listeners", route_nets_json(r->nets), "right", right_name(r->right), "open",
+                     r->open, "any_cluster", r->any_cluster, "fenced", r->fenced, "summary",
+                     text_or_empty(r->summary), "query", parameters_json(r->query), "body",
+                     text_or_empty(r->body), "reply", text_or_empty(r->reply), "errors",
+                     text_or_empty(r->errors));
 }
 
 json_t *http_routes_json(const struct http_route *const *tables)

@@ -361,6 +361,7 @@ const struct http_route cold_list_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/list/{bucket_id}/backend",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = list_begin,
      .summary = "A page of the names that a bucket's backend has, in bytewise order.",
      .query = HTTP_PARAMETERS({"prefix", "text"}, {"delimiter", "text"}, {"start_after", "name"},

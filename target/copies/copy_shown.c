@@ -166,6 +166,7 @@ const struct http_route copy_shown_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/copies/{bucket_id}/{object...}",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = show_begin,
      .summary = "What of this name is on this target's disk.",
      .query =

@@ -433,6 +433,7 @@ const struct http_route earlier_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/held/{bucket_id}/{object...}",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = held_begin,
      .summary = "What this target has of a name that another one owns by now.",
      .query = HTTP_PARAMETERS(

@@ -201,6 +201,7 @@ const struct http_route hidden_routes[] = {
      .method = HTTP_DELETE,
      .pattern = "/v1/hidden/{bucket_id}/{object...}",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = drop_begin,
      .summary = "Drops a job's hidden output, which its builder builds again.",
      .query = HTTP_PARAMETERS({"job", "its id"}, {"attempt", "of the job, from 0"},

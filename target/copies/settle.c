@@ -466,6 +466,7 @@ const struct http_route settle_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/settled",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = settled_begin,
      .summary = "Which of these writes all owners have, by the owner that acts for the names.",
      .query = HTTP_PARAMETERS(

@@ -224,6 +224,7 @@ const struct http_route list_routes[] = {
      .method = HTTP_GET,
      .pattern = "/v1/list/{bucket_id}",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = list_begin,
      .summary = "One target's page of a bucket's list, in bytewise order.",
      .query = HTTP_PARAMETERS({"prefix", "text"}, {"delimiter", "text"}, {"start_after", "name"},

@@ -220,6 +220,7 @@ const struct http_route mountpath_routes[] = {
      .method = HTTP_PUT,
      .pattern = "/v1/daemon/mountpaths",
      .nets = NET_CONTROL,
+     .right = RIGHT_OPERATE,
      .changes = true,
      .admin = true,
      .begin = change_begin,

@@ -249,6 +249,7 @@ const struct http_route ec_mend_routes[] = {
      .method = HTTP_POST,
      .pattern = "/v1/slices/{bucket_id}",
      .nets = NET_DATA,
+     .right = RIGHT_NODE,
      .begin = told_begin,
      .summary =
          "Has slices of an object made anew that are missing, by the owner that acts for it.",
