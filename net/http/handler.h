@@ -76,6 +76,15 @@ struct http_route {
     const char *errors;                 /* codes of error.def that are particular to the call */
 };
 
+/* Access control of a public listener. */
+struct http_guard {
+    /* Asked once for each request, also for one without a route (http_route() is NULL): may its
+     * caller do this?  What is wrong with its parameters is told only to a caller that may, and its
+     * body has not been looked at.  0, or the code of the refusal. */
+    int (*open)(void *ctx, struct http_request *req, struct error *err);
+    void *ctx;
+};
+
 /* --- the request; every text lives as long as the request ------------------------------------- */
 void *http_user(const struct http_request *req);
 enum http_method http_method(const struct http_request *req);
@@ -102,6 +111,9 @@ bool http_body_comes_once(const struct http_request *req);
 const char *http_request_id(const struct http_request *req); /* the client's X-Request-Id or ours */
 struct arena *http_arena(struct http_request *req); /* in the thread that handles the request */
 const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
+/* Who asks, as the guard found out; NULL without one.  Lives as long as the request. */
+void http_set_caller(struct http_request *req, void *caller);
+void *http_caller(const struct http_request *req);
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 /* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,

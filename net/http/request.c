@@ -189,18 +189,10 @@ static bool request_is_admin(const struct http_request *req)
            match.route->admin;
 }
 
-static int request_find_route(struct http_request *req, struct error *err)
+/* Nothing was found: why. */
+static int request_unrouted(struct http_request *req, int rc, struct error *err)
 {
-    int rc =
-        router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
-    const struct http_route *route = rc == 0 ? req->match.route : NULL;
-    int gate = gate_check(req, route, err);
-    if (gate == 0)
-        gate = gate_check_visitor(req, route, err);
-    if (gate != 0)
-        return gate;
-    req->let_in = true;
-    if (rc != 0 && request_is_admin(req))
+    if (request_is_admin(req))
         return error_set(err, E_ROUTE,
                          "%s '%s' is administration: the control listener has it, and takes it "
                          "signed with the cluster key (dfcctl does that)",
@@ -212,21 +204,49 @@ static int request_find_route(struct http_request *req, struct error *err)
         http_reply_header(req, "Allow", buf_str(&allow));
         return error_set(err, rc, "'%s' takes %s", req->path, buf_str(&allow));
     }
-    if (rc != 0)
-        return error_set(err, rc, "unknown path '%s'", req->path);
-    return 0;
+    return error_set(err, rc, "unknown path '%s'", req->path);
+}
+
+static int request_check_gates(struct http_request *req, struct error *err)
+{
+    int rc = gate_check(req, req->match.route, err);
+    return rc != 0 ? rc : gate_check_visitor(req, req->match.route, err);
+}
+
+/* What the guard needs to know.  An error waits until it has been asked. */
+static int request_read_parameters(struct http_request *req, struct error *err)
+{
+    int rc = request_unescape_params(req, err);
+    return rc != 0 ? rc
+                   : query_parse(req->arena, req->query, req->match.route,
+                                 req->server->net == NET_PUBLIC, &req->queries, err);
+}
+
+static int request_ask_guard(struct http_request *req, struct error *err)
+{
+    const struct http_guard *guard = req->server->guard;
+    return guard != NULL ? guard->open(guard->ctx, req, err) : 0;
 }
 
 static int request_prepare(struct http_request *req, struct error *err)
 {
     if (server_is_over(req->server))
         return error_set(err, E_NOT_READY, "the node is stopping");
-    int rc = request_find_route(req, err);
-    if (rc == 0)
-        rc = request_unescape_params(req, err);
-    if (rc == 0)
-        rc = query_parse(req->arena, req->query, req->match.route, req->server->net == NET_PUBLIC,
-                         &req->queries, err);
+    struct error why = ERROR_INIT;
+    int found =
+        router_find(req->server->router, req->method, req->path, strlen(req->path), &req->match);
+    int rc = request_check_gates(req, err);
+    if (rc != 0)
+        return rc;
+    if (found == 0)
+        rc = request_read_parameters(req, &why);
+    int refused = request_ask_guard(req, err);
+    if (refused != 0)
+        return refused;
+    req->let_in = true;
+    if (found != 0)
+        return request_unrouted(req, found, err);
+    *err = why;
     return rc;
 }
 
@@ -455,6 +475,16 @@ enum http_net http_listener(const struct http_request *req)
 const struct http_route *http_route(const struct http_request *req)
 {
     return req->match.route;
+}
+
+void http_set_caller(struct http_request *req, void *caller)
+{
+    req->caller = caller;
+}
+
+void *http_caller(const struct http_request *req)
+{
+    return req->caller;
 }
 
 const char *http_path(const struct http_request *req)

@@ -95,6 +95,7 @@ struct http_request {
     struct router_match match;
     bool let_in;                           /* by the gate */
     bool proven;                           /* signed by a node or an operator */
+    void *caller;                          /* the guard's; or NULL */
     const char *params[ROUTER_PARAMS_MAX]; /* unescaped */
     struct request_header *queries;        /* unescaped pairs */
     uint64_t began_us;

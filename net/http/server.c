@@ -211,6 +211,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->body_rate = config->body_rate;
     s->auth = config->auth;
     s->visitors = config->visitors;
+    s->guard = config->guard;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);

@@ -38,7 +38,9 @@ struct http_server_config {
     const struct visitor_rules
         *visitors;     /* of a public one (visitor.h); NULL: not asked.  Borrowed */
     struct auth *auth; /* NULL: nobody is asked for proof, as on the public listener */
-    void *user;        /* http_user(req) */
+    const struct http_guard
+        *guard; /* of a public one; NULL: everybody may do everything.  Borrowed */
+    void *user; /* http_user(req) */
 };
 
 int http_server_new(const struct http_server_config *config, struct http_server **out,
