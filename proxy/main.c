@@ -1,8 +1,8 @@
 /* dfc-proxyd: parameters, signals, the ready file; everything else is the library's. */
 #include <unistd.h>
 
-#include "cluster/bucket_props.h"
-#include "cluster/settings.h"
+#include "cluster/props/bucket_props.h"
+#include "cluster/documents/settings.h"
 #include "build_commit.h"
 #include "common/build.h"
 #include "common/cleanup.h"

@@ -8,8 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cluster/backend_endpoints.h"
-#include "cluster/protection.h"
+#include "cluster/props/backend_endpoints.h"
+#include "cluster/placement/protection.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"

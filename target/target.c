@@ -6,10 +6,10 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "cluster/backend_endpoints.h"
-#include "cluster/job.h"
-#include "cluster/layout.h"
-#include "cluster/owners.h"
+#include "cluster/props/backend_endpoints.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/layout.h"
+#include "cluster/placement/owners.h"
 #include "common/address.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -99,7 +99,7 @@ def read(path):
 
 
 def with_bucket_properties(text):
-    """docs/reference/buckets.md with the table of cluster/bucket_props.def."""
+    """docs/reference/buckets.md with the table of cluster/props/bucket_props.def."""
     part = re.compile(r"(<!-- bucket properties -->\n).*?(<!-- end -->\n)", re.S)
     table = output_of("dfc-proxyd", "--bucket-props-markdown")
     if not part.search(text):

@@ -17,6 +17,7 @@ import unicodedata
 
 LINE, FUNCTION, FILE, FOLDER = 100, 60, 600, 60
 TEST = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
+ROOMY = ("target", "proxy", "sort", "cluster", "api/ctl")
 FORMAT = "clang-format-14"
 
 
@@ -71,11 +72,10 @@ def check_folders(paths):
 
 
 def check_readmes(root, paths):
-    """A room is a folder of target/, proxy/, sort/ or api/ctl/ that has a README."""
+    """A room is a folder of one of ROOMY that has a README."""
     for readme in paths:
         room = os.path.dirname(readme)
-        if os.path.basename(readme) != "README.md" or os.path.dirname(room) not in (
-                "target", "proxy", "sort", "api/ctl"):
+        if os.path.basename(readme) != "README.md" or os.path.dirname(room) not in ROOMY:
             continue
         with open(os.path.join(root, readme), encoding="utf-8") as f:
             text = f.read()

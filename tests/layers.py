@@ -35,7 +35,7 @@ ROOM = re.compile(r"^ +([a-z]+)/", re.M)
 TESTING = re.compile(r"_test\.[ch]$|_fuzz\.c$|/testing/")
 FOLDER = re.compile(r"\b((?:[a-z0-9]+/)+)")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"]+)"', re.M)
-CLIENTS_TABLES = {"cluster/bucket_props.def"}
+CLIENTS_TABLES = {"cluster/props/bucket_props.def"}
 CLIENTS_ENGINES = {("api/ctl", "sort")}
 # The fields of `struct target` that belong to a room above target/node/.
 REACH = re.compile(r"\b(?:t|target)->(\w+)\b")

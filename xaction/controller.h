@@ -33,7 +33,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/error.h"
 #include "xaction/xaction.h"
 

@@ -2,7 +2,7 @@
  * what the documents say of it.  Pure; xaction.h has the picture, xaction.c the threads. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "xaction/xaction.h"
 
 struct xaction_life {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/backoff.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -30,7 +30,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/error.h"
 
 enum xaction_state {

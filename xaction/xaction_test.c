@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -20,7 +20,7 @@ const enum flag_id common_flags[] = {
 
 const enum flag_id bucket_new_flags[] = {
 #define BUCKET_PROP(name, ...) F_##name,
-#include "cluster/bucket_props.def"
+#include "cluster/props/bucket_props.def"
 #undef BUCKET_PROP
     F_END,
 };
@@ -31,7 +31,7 @@ const enum flag_id bucket_new_flags[] = {
 const enum flag_id bucket_change_flags[] = {
 #define BUCKET_PROP(name, flag, kind, ctype, field, standard, least, most, changes, ...) \
     CHANGED_##changes(F_##name)
-#include "cluster/bucket_props.def"
+#include "cluster/props/bucket_props.def"
 #undef BUCKET_PROP
     F_END,
 };

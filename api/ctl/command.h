@@ -30,7 +30,7 @@ enum flag_type {
     FLAG_seconds,
 };
 
-/* What the kinds of cluster/bucket_props.def are as flags. */
+/* What the kinds of cluster/props/bucket_props.def are as flags. */
 #define FLAG_BUCKET_FLAG_number FLAG_count
 #define FLAG_BUCKET_FLAG_word FLAG_choice
 #define FLAG_BUCKET_FLAG_boolean FLAG_choice

@@ -4,10 +4,10 @@
 
 #include <string.h>
 
-#include "cluster/backend.h"
-#include "cluster/lag.h"
-#include "cluster/lower.h"
-#include "cluster/settings.h"
+#include "cluster/props/backend.h"
+#include "cluster/placement/lag.h"
+#include "cluster/placement/lower.h"
+#include "cluster/documents/settings.h"
 
 int command_bucket_create(const struct cluster_state *s, const struct command *cmd,
                           const struct cluster_state **next, struct error *err)

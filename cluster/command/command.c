@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "cluster/command/parts.h"
-#include "cluster/settings.h"
+#include "cluster/documents/settings.h"
 #include "common/mem.h"
 
 /* --- the next snapshot ------------------------------------------------------------------------ */

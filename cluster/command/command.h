@@ -7,12 +7,13 @@
  * command is therefore safe: the second time it changes nothing, or says that what it wants is so
  * already (E_BUCKET_EXISTS, E_BUCKET_NOT_FOUND, E_NODE_NOT_FOUND, E_JOB_NOT_FOUND).
  *
- * What the metastore keeps of a change is the difference of the two snapshots (cluster/delta.h). */
+ * What the metastore keeps of a change is the difference of the two snapshots
+ * (cluster/documents/delta.h). */
 #pragma once
 
-#include "cluster/job.h"
-#include "cluster/lower.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/placement/lower.h"
+#include "cluster/documents/state.h"
 
 enum command_kind {
     CMD_TERM_BEGIN, /* node = the new primary; term; wall_ms */

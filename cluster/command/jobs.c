@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "cluster/lag.h"
-#include "cluster/settings.h"
+#include "cluster/placement/lag.h"
+#include "cluster/documents/settings.h"
 #include "common/mem.h"
 
 static const struct job *oldest_ended(const struct jobs *j)

@@ -4,9 +4,9 @@
 
 #include <string.h>
 
-#include "cluster/lag.h"
-#include "cluster/layout.h"
-#include "cluster/settings.h"
+#include "cluster/placement/lag.h"
+#include "cluster/documents/layout.h"
+#include "cluster/documents/settings.h"
 #include "common/mem.h"
 
 /* The nodes have changed: who owned before is remembered, for as long as there may

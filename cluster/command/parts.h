@@ -2,8 +2,8 @@
  * snapshot, or builds the next one out of it and one new sub-document.  Internal to cluster/. */
 #pragma once
 
-#include "cluster/document.h"
-#include "cluster/smap_change.h"
+#include "cluster/documents/document.h"
+#include "cluster/documents/smap_change.h"
 
 struct bmd;
 struct cluster_state;

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "cluster/backend.h"
-#include "cluster/backend_endpoints.h"
-#include "cluster/protection.h"
+#include "cluster/props/backend.h"
+#include "cluster/props/backend_endpoints.h"
+#include "cluster/placement/protection.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"

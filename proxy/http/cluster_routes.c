@@ -2,10 +2,10 @@
 
 #include <string.h>
 
-#include "cluster/backend_endpoints.h"
-#include "cluster/layout.h"
-#include "cluster/protection.h"
-#include "cluster/settings.h"
+#include "cluster/props/backend_endpoints.h"
+#include "cluster/documents/layout.h"
+#include "cluster/placement/protection.h"
+#include "cluster/documents/settings.h"
 #include "common/build.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -8,12 +8,12 @@
 
 #include <string.h>
 
-#include "cluster/backend.h"
-#include "cluster/lag.h"
-#include "cluster/layout.h"
-#include "cluster/location.h"
-#include "cluster/owners.h"
-#include "cluster/quorum.h"
+#include "cluster/props/backend.h"
+#include "cluster/placement/lag.h"
+#include "cluster/documents/layout.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
+#include "cluster/placement/quorum.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

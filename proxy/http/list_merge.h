@@ -15,9 +15,9 @@
  * Why nothing falls between the pages of two targets while objects are moved from one to the other.
  * The questions of one page are asked within LAYOUT_PAGE_MS (list.c), or it is begun anew.  An
  * object leaves its old place only LAYOUT_KEEP_MS, which is longer, after it is in the new one
- * (cluster/layout.h).  Had a page asked the new place before the object came, and the old one after
- * it went, it would have taken longer than that.  No target is left out either: one that knows
- * later owners than the proxy refuses to answer (stale_map), and the page is begun anew, too.
+ * (cluster/documents/layout.h).  Had a page asked the new place before the object came, and the old
+ * one after it went, it would have taken longer than that.  No target is left out either: one that
+ * knows later owners than the proxy refuses to answer (stale_map), and the page is begun anew, too.
  *
  * A target's page may be short or empty, and lead on all the same: it has passed many names that
  * are not shown.  What the others have up to that place is taken meanwhile; after LIST_ROUNDS_MAX

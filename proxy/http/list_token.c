@@ -3,7 +3,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/base64url.h"
 
 enum { NAME = 'n', PASSED = 'p' };

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/primary/proxy.h"

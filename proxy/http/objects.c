@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "cluster/location.h"
-#include "cluster/owners.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
 #include "common/clock.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/http/relay.h"

@@ -9,8 +9,8 @@
  */
 #pragma once
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 #define VALIDATE_RATE_DEFAULT (64u << 20)
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/metrics.h"
 #include "xaction/kinds.h"
 

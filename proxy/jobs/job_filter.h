@@ -3,7 +3,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "sort/spec/pattern.h"
 
 #define JOB_FILTER_REGEX_MAX 256 /* bytes */

@@ -2,8 +2,8 @@
  * document.  Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 #define JOBS_BYTES_MAX (16 << 20) /* of the documents of all unfinished jobs */
 

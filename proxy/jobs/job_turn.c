@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 #include "common/template.h"
 
 /* Only jobs that hide what they make hold its names from others. */

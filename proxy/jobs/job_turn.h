@@ -6,8 +6,8 @@
 
 #include <stdbool.h>
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 /* Does a queued job wait for one that was created before it? */
 bool job_must_wait_for_moves(const struct job *job, const struct cluster_state *s);

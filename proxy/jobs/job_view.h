@@ -4,8 +4,8 @@
 
 #include <jansson.h>
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 /* `reports` is {"t1": report of xactions_report(), …} or NULL; while a job runs they are the last
  * ones heard, afterwards those kept in job->report.  `brief`: without "targets" and "spec". */

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "cluster/command/command.h"
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "xaction/controller.h"
 
 typedef void jobs_answer_fn(void *arg, const json_t *report, const struct error *err);

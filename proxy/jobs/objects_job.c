@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/backend.h"
+#include "cluster/props/backend.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"

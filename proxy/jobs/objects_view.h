@@ -14,7 +14,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/error.h"
 
 /* When all targets have done their part: 0, or E_NOTHING_MATCHED where the job's prefix, template

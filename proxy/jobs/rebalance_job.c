@@ -1,7 +1,7 @@
 #include "proxy/jobs/rebalance_job.h"
 
-#include "cluster/layout.h"
-#include "cluster/settings.h"
+#include "cluster/documents/layout.h"
+#include "cluster/documents/settings.h"
 #include "common/mem.h"
 
 static const char kind[] = "rebalance";

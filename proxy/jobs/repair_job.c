@@ -1,8 +1,8 @@
 #include "proxy/jobs/repair_job.h"
 
-#include "cluster/lag.h"
-#include "cluster/layout.h"
-#include "cluster/settings.h"
+#include "cluster/placement/lag.h"
+#include "cluster/documents/layout.h"
+#include "cluster/documents/settings.h"
 #include "common/buf.h"
 
 static const char kind[] = "repair";

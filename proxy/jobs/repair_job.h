@@ -6,10 +6,11 @@
  *                                             └ somebody falls behind, or comes back so, or owners
  *                                               change: aborted, and another one follows
  *
- * A job is made for one fence (cluster/lag.h): smap.lagged and smap.placed, and the greatest
- * bucket.raised, which its spec names.  Targets that are unreachable take no part (its description
- * names them), and who might need what only those have goes on lagging.  It waits for a rebalance,
- * which brings copies to new owners. Where no bucket keeps copies, a lag is taken back at once.
+ * A job is made for one fence (cluster/placement/lag.h): smap.lagged and smap.placed, and the
+ * greatest bucket.raised, which its spec names.  Targets that are unreachable take no part (its
+ * description names them), and who might need what only those have goes on lagging.  It waits for a
+ * rebalance, which brings copies to new owners. Where no bucket keeps copies, a lag is taken back
+ * at once.
  *
  * Pure but for the id, which is drawn at random. */
 #pragma once

@@ -1,6 +1,6 @@
 #include "proxy/jobs/scrub_job.h"
 
-#include "cluster/settings.h"
+#include "cluster/documents/settings.h"
 #include "common/buf.h"
 #include "common/mem.h"
 

@@ -1,6 +1,6 @@
 #include "proxy/jobs/sort_job.h"
 
-#include "cluster/backend.h"
+#include "cluster/props/backend.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"

@@ -2,8 +2,8 @@
  * to be committed.  Pure but for the salt and the id, which are drawn at random. */
 #pragma once
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 /* E_SPEC, E_JSON, E_UNSUPPORTED for the request itself; E_BUCKET_NOT_FOUND; E_NO_TARGETS;
  * E_NODE_UNREACHABLE where more targets do not answer than the job can do without; E_TOO_LARGE

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "cluster/command/command.h"
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 
 /* What a kind's settle time counts from anew whenever it changes. */
 struct standing_fence {

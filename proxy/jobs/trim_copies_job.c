@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "cluster/lower.h"
+#include "cluster/placement/lower.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
 

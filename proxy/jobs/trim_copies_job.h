@@ -1,5 +1,6 @@
 /* The primary's part of the job `trim_copies`: where `copies` of a bucket was lowered, all targets
- * remove what they do not own of it any more (cluster/lower.h; target/jobs/trim_copies.h).
+ * remove what they do not own of it any more (cluster/placement/lower.h;
+ * target/jobs/trim_copies.h).
  *
  *   copies are lowered ─▶ all targets are there, and lag in nothing ─▶ job ─▶ finished
  *                              ▲                                        │        │

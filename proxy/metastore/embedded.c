@@ -2,7 +2,7 @@
  *
  *   snapshot   one record (frame.h): the state document as of some sequence number S
  *   log        a first record that only carries the number B from which the log goes on, then one
- *              delta (cluster/delta.h) for each commit: B+1, B+2, …
+ *              delta (cluster/documents/delta.h) for each commit: B+1, B+2, …
  *
  * Commit: append the delta with one write, fdatasync.  Fold: replace the snapshot by the present
  * state, then the log by an empty one.  A crash between the two leaves a log that begins before the
@@ -19,7 +19,7 @@
 #include <fcntl.h>
 #include <string.h>
 
-#include "cluster/delta.h"
+#include "cluster/documents/delta.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "cluster/delta.h"
-#include "cluster/job.h"
-#include "cluster/layout.h"
+#include "cluster/documents/delta.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/layout.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 

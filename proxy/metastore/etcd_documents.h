@@ -13,7 +13,7 @@
  * 1.5 MiB) is a limit of one change, not of the documents. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "proxy/metastore/etcd_wire.h"
 
 struct etcd_fence {

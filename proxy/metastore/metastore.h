@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct metastore;
 

@@ -1,9 +1,9 @@
 /* Who may be a member, as the primary decides it when a node registers or says that it lives. Pure:
- * the membership (cluster/membership.h), the documents and the time come in. */
+ * the membership (cluster/members/membership.h), the documents and the time come in. */
 #pragma once
 
 #include "cluster/command/command.h"
-#include "cluster/membership.h"
+#include "cluster/members/membership.h"
 
 /* What a node holds from earlier, as it says when it registers. */
 struct node_past {

@@ -2,9 +2,9 @@
 
 #include <string.h>
 
-#include "cluster/backend_endpoints.h"
-#include "cluster/layout.h"
-#include "cluster/protection.h"
+#include "cluster/props/backend_endpoints.h"
+#include "cluster/documents/layout.h"
+#include "cluster/placement/protection.h"
 #include "common/build.h"
 #include "common/cleanup.h"
 #include "common/jsonx.h"

@@ -6,7 +6,7 @@
  * on disk. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct proxy;
 struct follower;

@@ -1,6 +1,6 @@
 #include "proxy/primary/gauges.h"
 
-#include "cluster/protection.h"
+#include "cluster/placement/protection.h"
 #include "common/clock.h"
 #include "common/cluster_health.h"
 #include "common/jsonx.h"

@@ -1,7 +1,7 @@
 /* The last step of every request that starts a job. */
 #pragma once
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 
 struct http_request;
 

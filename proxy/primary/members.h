@@ -1,6 +1,6 @@
 /* The primary's part in who is alive: registrations and keepalives come in from HTTP threads, a
- * timer in the control loop asks cluster/membership.h for verdicts and commits them.  What they
- * decide is pure: proxy/primary/admission.h. */
+ * timer in the control loop asks cluster/members/membership.h for verdicts and commits them.  What
+ * they decide is pure: proxy/primary/admission.h. */
 #pragma once
 
 #include "proxy/primary/admission.h"
@@ -16,7 +16,7 @@ void members_stop(struct members *m);
 /* Any thread; E_NOT_PRIMARY (false) where the proxy is not the primary. */
 int members_register(struct proxy *p, const struct node *spec, const struct node_past *past,
                      struct command *join, struct error *err);
-/* *lease_ms: cluster/lease.h. */
+/* *lease_ms: cluster/members/lease.h. */
 int members_keepalive(struct proxy *p, const struct keepalive *k, uint64_t *lease_ms,
                       struct error *err);
 /* This run of the node stops: done(), in the control loop's thread, when every active proxy knows

@@ -15,7 +15,7 @@
  * Blocks: not for a loop's thread or an HTTP thread. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct proxy;
 

@@ -10,8 +10,8 @@
  * it. */
 #pragma once
 
-#include "cluster/state.h"
-#include "cluster/state_holder.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
 #include "io/loop.h"
 #include "net/client/client.h"
 

@@ -7,7 +7,7 @@
  * Both functions block, and are not for a loop's thread. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct proxy;
 

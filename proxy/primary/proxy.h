@@ -21,8 +21,8 @@
 #include <stdbool.h>
 
 #include "cluster/command/command.h"
-#include "cluster/state.h"
-#include "cluster/state_holder.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
 #include "io/loop.h"
 #include "net/client/client.h"
 #include "net/http/server.h"

@@ -2,7 +2,7 @@
  * /v1/cluster/state to the nodes' control addresses.  All in the control loop's thread. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct proxy;
 struct publisher;

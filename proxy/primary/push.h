@@ -8,7 +8,7 @@
  * Pure: the world comes in through the env, the time with pusher_tick().  All in one thread. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct pusher_env {
     void *ctx;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "hrw/hrw.h"
 
 enum { SECONDS_MOST = 31 };

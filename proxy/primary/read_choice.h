@@ -1,4 +1,4 @@
-/* Which of those who may answer a read is sent it (cluster/owners.h: owners_readers()).
+/* Which of those who may answer a read is sent it (cluster/placement/owners.h: owners_readers()).
  *
  * The owner that acts comes first: a data set that is read as a whole is then in the memory of one
  * target for each object, and not of all that have it.  Only where this proxy has sent it notably

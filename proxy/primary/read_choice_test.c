@@ -5,7 +5,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/mem.h"
 
 enum { TARGETS = 3, READS = 9000 };

@@ -8,7 +8,7 @@
 
 #include <stddef.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct recovery_copy {
     const char *node;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 /* What a target can take before it refuses PUT; false where that is not known, and counts for
  * enough: the job would say so later. */

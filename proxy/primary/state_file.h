@@ -1,7 +1,7 @@
 /* A state document in a file: what a gateway has seen last, what a new primary may begin from. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 enum { STATE_FILE_MODE = 0600 }; /* backends' URLs and jobs are in it */
 

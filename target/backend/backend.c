@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/clock.h"
 #include "common/parse.h"
 #include "target/backend/meta.h"

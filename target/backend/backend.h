@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/backend.h"
+#include "cluster/props/backend.h"
 #include "common/arena.h"
 #include "common/checksum.h"
 #include "common/error.h"

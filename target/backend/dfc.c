@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 
 static int dfc_request(const struct backend_spec *spec, const struct backend_ask *ask,
                        struct arena *a, struct backend_request *out, struct error *err)

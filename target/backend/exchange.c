@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/backend_endpoints.h"
+#include "cluster/props/backend_endpoints.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -5,7 +5,7 @@
 
 #include "common/fault.h"
 #include "common/mem.h"
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 #include "target/cold/back_after.h"
 #include "target/cold/back_compare.h"
 #include "target/backend/upload.h"

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/format/attr.h"
 #include "target/backend/backend.h"
 

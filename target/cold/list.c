@@ -12,7 +12,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/parse.h"

@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct list_of_job {
     const char *job;

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -2,7 +2,7 @@
 
 #include <semaphore.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/cold/back.h"

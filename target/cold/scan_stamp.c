@@ -1,7 +1,7 @@
 #include "target/cold/scan_stamp.h"
 
-#include "cluster/backend.h"
-#include "cluster/state.h"
+#include "cluster/props/backend.h"
+#include "cluster/documents/state.h"
 #include "hrw/hrw.h"
 
 /* The same in any order. */

@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 static struct bucket buckets[] = {
     {.name = "a", .id = 1},

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/quorum.h"
+#include "cluster/placement/quorum.h"
 #include "target/copies/copies.h"
 #include "target/copies/earlier.h"
 #include "target/node/target.h"

@@ -20,8 +20,8 @@ int copies_take_state(struct target *t, uint64_t bucket_id, const char *name,
                       const struct cluster_state **s, const struct bucket **b, struct owners *o,
                       struct error *err);
 /* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
- * `copies` were lowered (cluster/lower.h) knows of that, or is passed over, and so answers no read
- * of it any more.  Waits. */
+ * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so
+ * answers no read of it any more.  Waits. */
 int copies_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
                        const char *name, struct error *err);
 /* copies_compare_all() by that state; in the name's turn, and once more where owners have changed.

@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "cluster/lower.h"
+#include "cluster/placement/lower.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"

@@ -11,7 +11,7 @@
  * Waits: for threads of the copies' pool. */
 #pragma once
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "target/copies/plan.h"
 #include "target/store/object.h"
 

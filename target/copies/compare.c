@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/owners.h"
-#include "cluster/quorum.h"
+#include "cluster/placement/owners.h"
+#include "cluster/placement/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"

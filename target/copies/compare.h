@@ -9,13 +9,13 @@
  * Waits; in the name's turn (copies.h). */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/error.h"
 #include "target/store/object.h"
 
 struct target;
 
-/* In a bucket where a majority of the owners is enough for a write (cluster/quorum.h): */
+/* In a bucket where a majority of the owners is enough for a write (cluster/placement/quorum.h): */
 enum compare_mode {
     COMPARE_FOR_ANSWER, /* a majority is heard, and has it in the end */
     COMPARE_FOR_ALL,    /* each owner that the map does not pass over has it, or it is an error */

@@ -1,5 +1,6 @@
-/* Objects of buckets with several copies: what the acting owner of a name does (cluster/owners.h
- * says who that is; docs/design/replication.md has the whole, and why it suffices).
+/* Objects of buckets with several copies: what the acting owner of a name does
+ * (cluster/placement/owners.h says who that is; docs/design/replication.md has the whole, and why
+ * it suffices).
  *
  *   write    stage    the other active owners have all bytes, checked; nothing is seen (fan.h)
  *            turn     the writes of one name go one after the other (turns.h)
@@ -26,7 +27,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/cleanup.h"
 #include "target/store/job_stop.h"
 #include "target/store/object.h"

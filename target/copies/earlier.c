@@ -3,7 +3,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 #include "common/fault.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -1,7 +1,7 @@
 /* Earlier owners: while objects are still being moved to the owners by the present map, a target
- * that owns a name does not know alone what it stands for (cluster/layout.h).  Before it says that
- * there is no such object, and before it writes or deletes one, it asks every earlier owner that
- * may still have it.
+ * that owns a name does not know alone what it stands for (cluster/documents/layout.h).  Before it
+ * says that there is no such object, and before it writes or deletes one, it asks every earlier
+ * owner that may still have it.
  *
  *   N, the owner ── GET /v1/held/{bucket id}/{object}?dfcv=its state ──▶ O, an earlier owner
  *
@@ -23,7 +23,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "net/http/server.h"
 #include "target/node/miss.h"
 #include "target/store/object.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/checksum.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

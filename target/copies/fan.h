@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/cleanup.h"
 #include "target/format/attr.h"
 

@@ -5,8 +5,8 @@
 #include <strings.h>
 #include <unistd.h>
 
-#include "cluster/location.h"
-#include "cluster/owners.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/bpipe.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/copies/earlier.h"

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/error.h"
 
 struct object_held;

@@ -13,14 +13,14 @@
  *
  * An owner that cannot be reached is no reason to leave it out: E_NET, by which a job that is done
  * again begins again (xaction/controller.h).  One that the job goes on without is left out, also
- * where it is back: it has missed a write, and a repair brings it (cluster/lag.h).
+ * where it is back: it has missed a write, and a repair brings it (cluster/placement/lag.h).
  *
  * Any thread that may wait. */
 #pragma once
 
 #include <stdatomic.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "net/http/server.h"
 
 #define HIDDEN_JOB_HEADER "Dfc-Job"

@@ -1,6 +1,6 @@
 #include "target/copies/hollow.h"
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/mem.h"
 #include "target/store/object.h"
 #include "target/copies/object_copy.h"

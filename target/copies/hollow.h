@@ -13,7 +13,7 @@
  * Waits. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/error.h"
 
 /* With Dfc-Copy: hollow, which an earlier build refuses; as a move it would keep an empty object.

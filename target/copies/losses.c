@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "target/backend/meta.h"

@@ -13,8 +13,8 @@
  *                              Dfc-Copy: hollow             the same without its bytes (hollow.h)
  *                              Dfc-Copy: stage              bytes not visible yet (staged.h)
  *
- * The owner of a bucket with several copies is the one that acts (cluster/owners.h); it gets its
- * copy by a call, too, where it is this target.
+ * The owner of a bucket with several copies is the one that acts (cluster/placement/owners.h); it
+ * gets its copy by a call, too, where it is this target.
  *
  * Whatever may be different a moment later (the owner does not answer, or has another map) is said
  * by object_copy_may_pass(): the caller tries again.

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/mem.h"
 #include "io/bpipe.h"
 #include "target/format/ec_manifest.h"

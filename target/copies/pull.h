@@ -2,7 +2,7 @@
  * Waits. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/store/object.h"
 
 struct target;

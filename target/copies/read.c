@@ -3,7 +3,7 @@
 
 #include <semaphore.h>
 
-#include "cluster/quorum.h"
+#include "cluster/placement/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <xxhash.h>
 
-#include "cluster/lower.h"
+#include "cluster/placement/lower.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"

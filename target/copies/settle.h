@@ -15,7 +15,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "net/http/server.h"

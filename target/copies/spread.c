@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "target/copies/copies.h"

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/store/job_pace.h"
 #include "target/store/job_stop.h"
 #include "target/store/job_tally.h"

@@ -17,7 +17,7 @@
 
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "net/http/server.h"

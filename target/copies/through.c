@@ -2,7 +2,7 @@
 
 #include <strings.h>
 
-#include "cluster/location.h"
+#include "cluster/members/location.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/http/pipe.h"

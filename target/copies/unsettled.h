@@ -1,6 +1,6 @@
 /* Names whose last write is not known to be on all their owners: where this target got a write from
  * another one, or is about to make a write seen that others may lack.  In memory; a new run counts
- * as one that has forgotten them (LAG_RESTARTED, cluster/owners.h).
+ * as one that has forgotten them (LAG_RESTARTED, cluster/placement/owners.h).
  *
  *   mark(v)     the name has version v here, perhaps here alone
  *   settle(v)   all owners have v, or more

@@ -4,7 +4,7 @@
 #include <semaphore.h>
 #include <string.h>
 
-#include "cluster/quorum.h"
+#include "cluster/placement/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -12,7 +12,7 @@
 #include "common/mem.h"
 #include "io/file.h"
 #include "target/disk/claim.h"
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "xaction/course.h"
 
 #define FILE_MAX ((size_t)1 << 32)

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/buf.h"
 #include "common/error.h"
 #include "target/disk/mountpaths.h"

@@ -3,7 +3,7 @@
  * proxy, and from the targets' copies a lost primary can be made again. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/disk/mountpaths.h"
 
 /* Durable on every mountpath that works; the others are logged.  On how many it is. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/build.h"
 #include "common/clock.h"
 #include "common/jsonx.h"

@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "cluster/lower.h"
+#include "cluster/placement/lower.h"
 #include "common/log.h"
 #include "common/parse.h"
 #include "target/node/call.h"

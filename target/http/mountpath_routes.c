@@ -61,7 +61,7 @@ static bool is_absent(const struct target *t)
 }
 
 /* Who may have lost copies must not answer from what it has until they are brought back: the map
- * has to say so first (cluster/lag.h), which it does when the mountpath is disabled. */
+ * has to say so first (cluster/placement/lag.h), which it does when the mountpath is disabled. */
 static int wait_absent(const struct change_call *call, struct error *err)
 {
     struct target *t = http_user(call->req);

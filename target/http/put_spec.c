@@ -171,7 +171,7 @@ static int parse_move(const struct object_call *call, struct object_moved *moved
 }
 
 /* What was the newest of all when it was sent need not be if it comes late: others may have owned
- * and written the name meanwhile, and have been forgotten (cluster/layout.h). */
+ * and written the name meanwhile, and have been forgotten (cluster/documents/layout.h). */
 static int check_move(void *ctx, const struct attr *current, struct error *err)
 {
     const struct object_call *call = ctx;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 #include "target/node/target.h"
 
 enum { WAIT_MS = 200 };

@@ -3,7 +3,7 @@
  * objects_job, so that objects_job_status() serves it as it is. */
 #pragma once
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "target/store/job_names.h"
 #include "target/store/job_stop.h"
 #include "target/store/job_tally.h"

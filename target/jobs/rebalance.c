@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cluster/layout.h"
-#include "cluster/lower.h"
-#include "cluster/settings.h"
+#include "cluster/documents/layout.h"
+#include "cluster/placement/lower.h"
+#include "cluster/documents/settings.h"
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/fault.h"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/job.h"
-#include "cluster/settings.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/settings.h"
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/log.h"

@@ -1,6 +1,6 @@
 #include "target/jobs/validate_job.h"
 
-#include "cluster/settings.h"
+#include "cluster/documents/settings.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "target/format/ec_manifest.h"

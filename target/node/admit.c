@@ -1,6 +1,6 @@
 #include "target/node/admit.h"
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/parse.h"
 
 int admit_parse_state_version(const char *text, uint64_t *term, uint64_t *version,

@@ -9,14 +9,14 @@
  *                                    mean the same bucket, and who owns the object we know better
  *   dfcb is another bucket's id      E_STALE_MAP: the bucket was made anew
  *   another target owns the object   redirect, unless a peer asks for what we hold (earlier.h)
- *   several own it                   the one that acts counts (cluster/owners.h), but for its
- *                                    copies, and for reads that any good owner may answer
+ *   several own it                   the one that acts counts (cluster/placement/owners.h), but for
+ *                                    its copies, and for reads that any good owner may answer
  *   we own it                        go on */
 #pragma once
 
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 enum admit_verdict { ADMIT_SERVE, ADMIT_REDIRECT, ADMIT_REFRESH, ADMIT_REFUSE };
 

@@ -2,8 +2,8 @@
 
 #include <assert.h>
 
-#include "cluster/location.h"
-#include "cluster/owners.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "target/format/attr.h"
 #include "target/node/keeper.h"

@@ -4,7 +4,7 @@
  * Lives in the request's arena and as long as the request. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "net/http/server.h"
 #include "target/node/admit.h"
 #include "target/store/copy_rule.h"

@@ -3,7 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
-#include "cluster/state_holder.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
 #include "target/disk/mountpaths.h"
 
 struct keeper;

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct member_plan {
     bool registered;

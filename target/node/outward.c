@@ -3,9 +3,9 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 
-#include "cluster/inner.h"
-#include "cluster/state.h"
-#include "cluster/state_holder.h"
+#include "cluster/members/inner.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
 #include "common/address.h"
 #include "common/log.h"
 

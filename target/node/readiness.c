@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "cluster/job.h"
-#include "cluster/settings.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/settings.h"
 
 bool readiness_is_refusal(int code)
 {

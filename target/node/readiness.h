@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 
 struct readiness_question {
     const struct cluster_state *state;

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
-#include "cluster/state_holder.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
 #include "common/metrics.h"
 #include "ec/read.h"
 #include "io/loop.h"

@@ -4,7 +4,7 @@
  * Waits: for threads that may. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/error.h"
 #include "ec/code.h"
 #include "target/slices/plan.h"

@@ -23,7 +23,7 @@
  *            one */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "ec/code.h"
 
 struct ec_homes {

@@ -12,7 +12,7 @@
 
 #include <stdatomic.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/format/ec_manifest.h"
 
 struct target;

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "cluster/layout.h"
-#include "cluster/owners.h"
+#include "cluster/documents/layout.h"
+#include "cluster/placement/owners.h"
 #include "common/arena.h"
 #include "common/clock.h"
 #include "common/log.h"

@@ -4,7 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cluster/owners.h"
+#include "cluster/placement/owners.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"

@@ -8,8 +8,8 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-#include "cluster/location.h"
-#include "cluster/owners.h"
+#include "cluster/members/location.h"
+#include "cluster/placement/owners.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "sort/shard/format.h"

@@ -9,8 +9,8 @@
 
 #include <stdatomic.h>
 
-#include "cluster/job.h"
-#include "cluster/state.h"
+#include "cluster/documents/job.h"
+#include "cluster/documents/state.h"
 #include "sort/base/env.h"
 #include "sort/task/plan.h"
 #include "sort/spec/spec.h"

@@ -12,7 +12,7 @@
 
 #include <stddef.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "common/error.h"
 #include "io/bpipe.h"
 #include "net/client/client.h"

@@ -14,7 +14,7 @@
 
 #include <stdatomic.h>
 
-#include "cluster/job.h"
+#include "cluster/documents/job.h"
 #include "sort/base/env.h"
 #include "sort/task/plan.h"
 #include "sort/spec/spec.h"

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/state_holder.h"
+#include "cluster/documents/state_holder.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"

@@ -11,7 +11,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/store/access.h"
 #include "target/store/object.h"
 #include "target/disk/space.h"

@@ -5,7 +5,7 @@
 
 #include <fcntl.h>
 
-#include "cluster/state_holder.h"
+#include "cluster/documents/state_holder.h"
 #include "common/clock.h"
 #include "target/format/object_path.h"
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/state_holder.h"
+#include "cluster/documents/state_holder.h"
 #include "common/arena.h"
 #include "common/mem.h"
 #include "target/store/list.h"

@@ -29,7 +29,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/cleanup.h"
 #include "common/error.h"
 #include "target/format/attr.h"

@@ -7,8 +7,8 @@
 #include <stdatomic.h>
 #include <sys/stat.h>
 
-#include "cluster/lag.h"
-#include "cluster/state_holder.h"
+#include "cluster/placement/lag.h"
+#include "cluster/documents/state_holder.h"
 #include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"

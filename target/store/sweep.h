@@ -7,7 +7,7 @@
  * Ids are never used twice, so a dead one stays dead. */
 #pragma once
 
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "target/store/object.h"
 
 struct sweeper;

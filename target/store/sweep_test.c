@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "cluster/state_holder.h"
+#include "cluster/documents/state_holder.h"
 #include "common/clock.h"
 #include "target/format/object_path.h"
 #include "target/testing/store_fixture.h"

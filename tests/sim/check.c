@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 
 enum { TERMS_MAX = 4096 };
 
@@ -113,7 +113,7 @@ static const char *changed_part(const struct cluster_state *from, const struct c
 }
 
 /* A primary whose lease was ended by hand grants leases until its next renewal; and clocks may be a
- * quarter apart, no more (cluster/lease.h). */
+ * quarter apart, no more (cluster/members/lease.h). */
 static bool leases_count(const struct world *w)
 {
     if (w->mutant == MUTANT_wild_clocks)

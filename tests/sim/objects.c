@@ -1,10 +1,10 @@
 /* Objects, as far as their placement goes: who has which, and what a rebalance moves.  Which name
- * is whose, and who has to be asked, is the code of cluster/smap.c and cluster/layout.c; when what
- * is moved is proxy/jobs/rebalance_job.c. */
+ * is whose, and who has to be asked, is the code of cluster/documents/smap.c and
+ * cluster/documents/layout.c; when what is moved is proxy/jobs/rebalance_job.c. */
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/layout.h"
+#include "cluster/documents/layout.h"
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
 

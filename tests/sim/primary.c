@@ -1,8 +1,8 @@
 /* What only the primary has, around the daemons' logic: proxy/metastore/writer.h, push.h, jobs.h,
- * admission.h, cluster/membership.h. */
+ * admission.h, cluster/members/membership.h. */
 #include <string.h>
 
-#include "cluster/lease.h"
+#include "cluster/members/lease.h"
 #include "common/jsonx.h"
 #include "proxy/primary/admission.h"
 #include "proxy/jobs/rebalance_job.h"

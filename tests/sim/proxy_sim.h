@@ -2,8 +2,8 @@
  * primary.c (what only the primary has). */
 #pragma once
 
-#include "cluster/membership.h"
-#include "cluster/state_holder.h"
+#include "cluster/members/membership.h"
+#include "cluster/documents/state_holder.h"
 #include "proxy/metastore/election.h"
 #include "proxy/metastore/etcd_documents.h"
 #include "proxy/primary/follower_plan.h"

@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 #include "cluster/command/command.h"
-#include "cluster/state.h"
+#include "cluster/documents/state.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "proxy/metastore/metastore.h"

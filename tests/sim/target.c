@@ -3,8 +3,8 @@
  * visible. */
 #include <string.h>
 
-#include "cluster/lease.h"
-#include "cluster/state_holder.h"
+#include "cluster/members/lease.h"
+#include "cluster/documents/state_holder.h"
 #include "common/jsonx.h"
 #include "tests/sim/sim.h"
 #include "target/node/member_plan.h"

@@ -31,7 +31,7 @@ static char *props_of_flags(const struct args *a)
 {
     static const char *const names[] = {
 #define BUCKET_PROP(name, ...) #name,
-#include "cluster/bucket_props.def"
+#include "cluster/props/bucket_props.def"
 #undef BUCKET_PROP
     };
     _cleanup_json_ json_t *props = json_object();

@@ -1,0 +1,62 @@
+/* The buckets ("bucket metadata"): lookup, JSON form, and the one way in which they change. */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cluster/props/bucket_props.h"
+#include "common/arena.h"
+#include "common/error.h"
+
+struct document; /* cluster/documents/document.h */
+
+struct bucket {
+    uint64_t id;      /* never used twice in the life of the cluster */
+    const char *name; /* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
+    int64_t created_ms;
+    struct bucket_props props;
+    /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until
+     * a repair has filled the others.  `raised`: the bmd's version of that. */
+    uint32_t filled;
+    uint64_t raised;
+    /* From how many `copies` was lowered, where targets may still have what they do not own any
+     * more, or 0; `lowered`: the bmd's version of that (cluster/placement/lower.h). */
+    uint32_t lowered_from;
+    uint64_t lowered;
+};
+
+struct bmd {
+    uint64_t version;
+    size_t count;
+    struct bucket *buckets; /* sorted by name */
+    struct document *memory;
+};
+
+const struct bucket *bmd_bucket(const struct bmd *b, const char *name); /* or NULL */
+const struct bucket *bmd_bucket_by_id(const struct bmd *b, uint64_t id);
+/* May targets have copies of it that they do not own any more?  cluster/placement/lower.h */
+static inline bool bucket_has_surplus(const struct bucket *b)
+{
+    return b->lowered_from > 0;
+}
+/* Does it keep more than one copy of each object, or may there be more than it keeps?  Then its
+ * objects are written and read through the owner that acts. */
+bool bucket_has_copies(const struct bucket *b);
+/* Does any bucket? */
+bool bmd_has_copies(const struct bmd *b);
+
+/* For commands: a new document that differs from `old` in one item.  x_with() puts an item in
+ * (replacing the one of its name), x_without() leaves one out; both set `next` to a document with
+ * version + 1, which the caller owns. */
+void bmd_with(const struct bmd *old, const struct bucket *b, struct bmd *next);
+void bmd_without(const struct bmd *old, const char *name, struct bmd *next);
+/* The bucket `name` with another name, and all else as it was. */
+void bmd_renamed(const struct bmd *old, const char *name, const char *new_name, struct bmd *next);
+
+json_t *bucket_to_json(const struct bucket *b);
+int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct bucket *out,
+                     struct error *err);
+json_t *bmd_to_json(const struct bmd *b);
+int bmd_from_json(json_t *doc, struct bmd *out, struct error *err);

@@ -1,0 +1,46 @@
+#include "cluster/documents/bucket_refuse.h"
+
+int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.write_quorum != WRITE_MAJORITY)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' acknowledges what a majority of the owners has, and this release "
+                     "has no %s there",
+                     b->name, what);
+}
+
+int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' has a backend, and this release only reads through it: no %s",
+                     b->name, what);
+}
+
+bool bucket_is_written_back(const struct bucket *b)
+{
+    return b->props.backend != NULL && b->props.write_policy == WRITE_POLICY_BACK;
+}
+
+int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL || bucket_is_written_back(b))
+        return 0;
+    return error_set(
+        err, E_UNSUPPORTED,
+        "bucket '%s' has a backend: no %s into it, unless its property write_policy is "
+        "'back'",
+        b->name, what);
+}
+
+int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err)
+{
+    if (b->props.backend == NULL || b->props.write_policy != WRITE_POLICY_NONE)
+        return 0;
+    return error_set(err, E_UNSUPPORTED,
+                     "bucket '%s' has a backend and is only read: no %s, unless its property "
+                     "write_policy is 'through' or 'back'",
+                     b->name, what);
+}

@@ -1,0 +1,20 @@
+/* What a bucket is not there for: each function is 0 where the bucket takes the call. */
+#pragma once
+
+#include <stdbool.h>
+
+#include "cluster/documents/bmd.h"
+#include "common/error.h"
+
+/* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
+int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
+/* Is what is written to it kept here first, and sent to its backend later? */
+bool bucket_is_written_back(const struct bucket *b);
+/* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back.
+ */
+int bucket_refuse_made(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where a majority of the owners is enough for a write: `what` takes one target's
+ * word for what there is. */
+int bucket_refuse_majority(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where the bucket has a backend that is only read from. */
+int bucket_refuse_write(const struct bucket *b, const char *what, struct error *err);

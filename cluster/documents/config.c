@@ -1,0 +1,96 @@
+#include "cluster/documents/config.h"
+
+#include <string.h>
+
+#include "cluster/documents/document.h"
+#include "cluster/documents/json_items.h"
+#include "common/jsonx.h"
+
+static size_t config_find(const struct cluster_config *c, const char *name, bool *found)
+{
+    return document_find(c->values, c->count, sizeof c->values[0],
+                         offsetof(struct config_value, name), name, found);
+}
+
+const char *config_get(const struct cluster_config *c, const char *name)
+{
+    bool found;
+    size_t at = config_find(c, name, &found);
+    return found ? c->values[at].text : NULL;
+}
+
+static void config_begin(struct cluster_config *c, uint64_t version, size_t capacity)
+{
+    *c = (struct cluster_config){.version = version, .memory = document_new()};
+    c->values = arena_alloc(document_arena(c->memory), capacity * sizeof c->values[0]);
+}
+
+static void config_append(struct cluster_config *c, const char *name, const char *text)
+{
+    struct arena *a = document_arena(c->memory);
+    c->values[c->count++] = (struct config_value){
+        .name = arena_strdup(a, name),
+        .text = arena_strdup(a, text),
+    };
+}
+
+static void config_splice(const struct cluster_config *old, const char *name, const char *text,
+                          struct cluster_config *next)
+{
+    bool found;
+    size_t at = config_find(old, name, &found);
+    config_begin(next, old->version + 1, old->count + 1);
+    for (size_t i = 0; i < at; i++)
+        config_append(next, old->values[i].name, old->values[i].text);
+    if (text != NULL)
+        config_append(next, name, text);
+    for (size_t i = found ? at + 1 : at; i < old->count; i++)
+        config_append(next, old->values[i].name, old->values[i].text);
+}
+
+void config_with(const struct cluster_config *old, const char *name, const char *text,
+                 struct cluster_config *next)
+{
+    config_splice(old, name, text, next);
+}
+
+void config_without(const struct cluster_config *old, const char *name, struct cluster_config *next)
+{
+    config_splice(old, name, NULL, next);
+}
+
+json_t *config_to_json(const struct cluster_config *c)
+{
+    json_t *values = json_object();
+    for (size_t i = 0; i < c->count; i++)
+        json_object_set_new(values, c->values[i].name, json_string(c->values[i].text));
+    return json_pack("{s:I, s:o}", "version", (json_int_t)c->version, "values", values);
+}
+
+static int config_values_from_json(json_t *values, struct cluster_config *out, struct error *err)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(values, name, value)
+    {
+        if (!json_is_string(value))
+            return error_set(err, E_JSON, "field 'config.values.%.64s' must be a string", name);
+        config_append(out, name, json_string_value(value));
+    }
+    (void)document_sort(out->values, out->count, sizeof out->values[0],
+                        offsetof(struct config_value, name)); /* an object has no name twice */
+    return 0;
+}
+
+int config_from_json(json_t *doc, struct cluster_config *out, struct error *err)
+{
+    json_t *values = NULL;
+    uint64_t version;
+    int r;
+    if ((r = json_need_u64(doc, "config", "version", &version, err)) != 0 ||
+        (r = json_get_object(doc, "config", "values", &values, err)) != 0 ||
+        (r = json_present(values, "config", "values", err)) != 0)
+        return r;
+    config_begin(out, version, json_object_size(values));
+    return config_values_from_json(values, out, err);
+}
