@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "common/jsonx.h"
 
 #define OWNER "00112233445566778899aabbccddee01"

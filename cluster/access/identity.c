@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cluster/documents/document.h"
-#include "cluster/documents/json_items.h"
+#include "cluster/base/document.h"
+#include "cluster/base/json_items.h"
 #include "common/jsonx.h"
 
 /* --- lookup ----------------------------------------------------------------------------------- */

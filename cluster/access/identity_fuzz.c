@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "common/jsonx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

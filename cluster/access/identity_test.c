@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "common/jsonx.h"
 
 #define ID1 "00112233445566778899aabbccddeeff"

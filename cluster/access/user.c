@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/documents/json_items.h"
+#include "cluster/base/json_items.h"
 #include "common/jsonx.h"
 
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";

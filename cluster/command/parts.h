@@ -2,7 +2,7 @@
  * snapshot, or builds the next one out of it and one new sub-document.  Internal to cluster/. */
 #pragma once
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "cluster/documents/smap_change.h"
 
 struct bmd;

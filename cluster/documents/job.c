@@ -3,7 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cluster/documents/json_items.h"
+#include "cluster/base/json_items.h"
 #include "cluster/documents/names.h"
 #include "common/buf.h"
 #include "common/jsonx.h"

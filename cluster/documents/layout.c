@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "cluster/documents/document.h"
-#include "cluster/documents/json_items.h"
+#include "cluster/base/document.h"
+#include "cluster/base/json_items.h"
 #include "cluster/documents/names.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "common/mem.h"
 #include "hrw/hrw.h"
 

@@ -1,7 +1,7 @@
 #include "cluster/documents/smap_change.h"
 
-#include "cluster/documents/document.h"
-#include "cluster/documents/json_items.h"
+#include "cluster/base/document.h"
+#include "cluster/base/json_items.h"
 #include "cluster/documents/layout.h"
 #include "common/jsonx.h"
 #include "hrw/hrw.h"

@@ -3,8 +3,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "cluster/documents/document.h"
-#include "cluster/documents/json_items.h"
+#include "cluster/base/document.h"
+#include "cluster/base/json_items.h"
 #include "cluster/documents/smap_change.h"
 #include "common/jsonx.h"
 #include "common/mem.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 #include "cluster/members/lease.h"
 #include "common/mem.h"
 

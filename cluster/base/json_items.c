@@ -1,4 +1,4 @@
-#include "cluster/documents/json_items.h"
+#include "cluster/base/json_items.h"
 
 #include <stdio.h>
 

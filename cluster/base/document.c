@@ -1,4 +1,4 @@
-#include "cluster/documents/document.h"
+#include "cluster/base/document.h"
 
 #include <stdatomic.h>
 #include <string.h>
