@@ -1,0 +1,60 @@
+/* The audit log: who was denied what, and who changed what; one JSON object a line.
+ *
+ *   audit_put() ─▶ lines that wait (buffer_bytes at most) ─▶ one writer thread ─▶ the file
+ *
+ * A line that finds no room is dropped and counted (`audit_dropped_total`), or with `must` its
+ * thread waits until there is room.  A file that refuses a write is told in the node's log once, and
+ * its lines count as dropped.  Secrets, tokens and proofs are in no field. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "common/error.h"
+
+/* What is written. */
+enum audit_level {
+    AUDIT_NONE,
+    AUDIT_DENIED,
+    AUDIT_CHANGES, /* and what alters users, buckets, nodes, settings, jobs */
+    AUDIT_ALL,
+};
+
+int audit_level_from_name(const char *name, enum audit_level *out, struct error *err);
+
+/* Text that is NULL is left out. */
+struct audit_line {
+    const char *request_id;
+    const char *peer;
+    const char *user; /* name */
+    const char *key;  /* id of the token, or access key */
+    const char *via;  /* "token", "proof", "anonymous" */
+    const char *op;   /* name of the route */
+    const char *bucket;
+    const char *object;
+    const char *code; /* of a refusal */
+    const char *rule; /* which rule decided */
+    unsigned status;
+    bool changes; /* the call alters users, buckets, nodes, settings or jobs */
+    bool denied;
+    uint64_t bytes_in, bytes_out, ms;
+};
+
+struct audit_config {
+    const char *path; /* "-": standard output */
+    const char *node;
+    enum audit_level level;
+    size_t buffer_bytes;
+    bool must;
+};
+
+struct audit;
+
+/* Texts are copied.  E_IO: the file cannot be opened. */
+int audit_new(const struct audit_config *config, struct audit **out, struct error *err);
+void audit_free(struct audit *a); /* writes what waits; NULL is fine */
+/* Any thread. */
+void audit_put(struct audit *a, const struct audit_line *line);
+/* The file was renamed: lines that follow go to a new one.  After an error they go where they went. */
+int audit_reopen(struct audit *a, struct error *err);
