@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "target/backend/aws_answer.h"
 #include "target/backend/aws_question.h"
-#include "target/backend/exchange.h"
+#include "target/backend/exchange_env.h"
 #include "target/backend/kept.h"
 
 /* --- one question ----------------------------------------------------------------------------- */

@@ -8,7 +8,6 @@
 #include "cluster/documents/state.h"
 #include "common/clock.h"
 #include "common/parse.h"
-#include "target/backend/meta.h"
 
 static const struct backend_ops *const rows[] = {&backend_dfc, &backend_gcs, &backend_http,
                                                  &backend_s3};
@@ -147,19 +146,6 @@ const char *backend_format_digest(const struct checksum_value *sum,
     return out;
 }
 
-static void keep_text(char *out, size_t size, const char *text)
-{
-    if (text != NULL && strlen(text) < size)
-        memcpy(out, text, strlen(text) + 1);
-}
-
-/* "aws-chunked" is how the object was once sent, and no encoding of its bytes. */
-static void keep_encoding(struct backend_facts *out, const char *text)
-{
-    if (text != NULL && strcmp(text, "identity") != 0 && strcmp(text, "aws-chunked") != 0)
-        keep_text(out->encoding, sizeof out->encoding, text);
-}
-
 size_t backend_ask_lines(const struct backend_ask *ask, struct arena *a, const char **out)
 {
     char date[32];
@@ -179,30 +165,4 @@ size_t backend_ask_lines(const struct backend_ask *ask, struct arena *a, const c
 bool backend_ask_compares(const struct backend_ask *ask)
 {
     return ask->if_none_match != NULL || ask->if_modified_since_s > 0;
-}
-
-void backend_read_head(const struct backend_ops *ops, const struct http_head *head,
-                       struct backend_facts *out)
-{
-    const char *range = head->header(head, "Content-Range");
-    const char *modified = head->header(head, "Last-Modified");
-    const char *coding = head->header(head, "Transfer-Encoding");
-    uint64_t length;
-    *out = (struct backend_facts){
-        .status = head->status, .length = head->content_length, .size = -1, .modified_s = -1};
-    out->ends = out->length >= 0 || (coding != NULL && strcasecmp(coding, "chunked") == 0);
-    keep_text(out->etag, sizeof out->etag, head->header(head, "ETag"));
-    keep_text(out->content_type, sizeof out->content_type, head->header(head, "Content-Type"));
-    if (modified == NULL || clock_parse_http(modified, &out->modified_s) != 0)
-        out->modified_s = -1;
-    keep_encoding(out, head->header(head, "Content-Encoding"));
-    if (out->status == 200)
-        out->size = out->length;
-    else if (out->status == 206 && range != NULL &&
-             !backend_parse_content_range(range, &out->offset, &length, &out->size))
-        out->size = -1;
-    ops->sum(head, &out->sum);
-    backend_meta_read(ops, head, out);
-    if (ops->facts != NULL)
-        ops->facts(head, out);
 }

@@ -188,9 +188,6 @@ enum { BACKEND_ASK_LINES = 4 };
 size_t backend_ask_lines(const struct backend_ask *ask, struct arena *a, const char **out);
 /* Is it a question whose answer may be 304? */
 bool backend_ask_compares(const struct backend_ask *ask);
-/* What all heads have in common, and the row's checksum. */
-void backend_read_head(const struct backend_ops *ops, const struct http_head *head,
-                       struct backend_facts *out);
 /* "bytes 0-99/1000" */
 bool backend_parse_content_range(const char *text, uint64_t *offset, uint64_t *length,
                                  int64_t *size);

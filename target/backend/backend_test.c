@@ -11,6 +11,7 @@
 
 #include "target/backend/aws_keys.h"
 #include "target/backend/s3_xml.h"
+#include "target/backend/head.h"
 
 static const struct aws_keys keys = {.access = "AKID", .secret = "secret"};
 static const struct aws_keys session_keys = {

@@ -14,6 +14,7 @@
 #include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
 #include "target/backend/google_token.h"
+#include "target/backend/head.h"
 
 #define ATTEMPT_MAGIC 0xba0cced0u
 

@@ -22,30 +22,7 @@
 #include "common/buf.h"
 #include "io/bpipe.h"
 #include "target/backend/backend.h"
-#include "target/backend/failure.h"
-
-struct aws_temporary;
-struct backend_endpoints;
-struct gates;
-struct kept;
-
-/* What exchanges share. */
-struct exchange_env {
-    struct http_client
-        *client;               /* of backends: some addresses are refused (target/node/outward.h) */
-    struct http_client *asker; /* of what hands out keys and tokens */
-    const struct backend_endpoints *endpoints; /* that are given credentials */
-    struct failure_rules rules;
-    bool once; /* a failure is not repeated here: the caller does that, or can do without */
-    uint64_t
-        pause_ms; /* after a question for what lets us in that failed, at first (kept_rule.h) */
-    void *ctx;
-    /* Waits so long, unless the node stops: then false, at once. */
-    bool (*wait)(void *ctx, uint64_t ms);
-    struct kept *tokens;        /* of backends that bear them (google_token.h) */
-    struct aws_temporary *keys; /* of those that sign (aws_temporary.h) */
-    struct gates *gates;        /* where requests wait for backends that are overloaded */
-};
+#include "target/backend/exchange_env.h"
 
 /* The bucket's URL and what is wanted.  *facts and *pipe (NULL for HEAD, the caller's reference)
  * are set with 0.  Errors: failure.h's, and the URL's own. */

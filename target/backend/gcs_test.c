@@ -16,6 +16,7 @@
 #include "common/jsonx.h"
 #include "target/backend/google_key.h"
 #include "target/backend/google_source.h"
+#include "target/backend/head.h"
 
 static const char *line_of(const struct backend_request *r, const char *name)
 {

@@ -5,7 +5,7 @@
 
 #include "common/clock.h"
 #include "common/jsonx.h"
-#include "target/backend/exchange.h"
+#include "target/backend/exchange_env.h"
 #include "target/backend/google_source.h"
 
 enum { TOKEN_MAX = 8192 };

@@ -8,7 +8,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
-#include "target/backend/exchange.h"
+#include "target/backend/exchange_env.h"
 #include "target/backend/kept_rule.h"
 
 struct kept {

@@ -35,7 +35,8 @@ void upload_parts_etag(const struct backend_part *parts, size_t count,
     snprintf(etag, BACKEND_ETAG_MAX, "\"%s-%zu\"", hex, count);
 }
 
-int upload_is_gone(int code, struct error *err)
+/* 404: the upload is no longer known, which is no answer to somebody who asks for the object. */
+static int upload_is_gone(int code, struct error *err)
 {
     return code == E_OBJECT_NOT_FOUND ? error_recode(err, E_BACKEND, "upload") : code;
 }
@@ -275,7 +276,7 @@ static int put_session(const struct exchange_env *env, const struct upload *u,
     const struct exchange_file file = {.fd = u->fd, .length = u->size};
     struct checksum_value md5;
     int code = md5_of(&file, &md5, err);
-    return code != 0 ? code : upload_session(env, u, &md5, etag, err);
+    return code != 0 ? code : upload_is_gone(upload_session(env, u, &md5, etag, err), err);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

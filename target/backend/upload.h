@@ -16,22 +16,9 @@
  * Memory: a pipe for each part under way.  Threads: blocks. */
 #pragma once
 
-#include "target/backend/exchange.h"
+#include "target/backend/upload_types.h"
 
 enum { UPLOAD_PARTS_MAX = 10000 }; /* S3's limit */
-
-struct upload {
-    const char *backend_url;
-    const char *name;
-    int fd;
-    uint64_t size;
-    const char *content_type; /* or NULL */
-    const char *meta;         /* pairs (meta.h), or NULL */
-    size_t meta_len;
-    uint64_t part_bytes;          /* larger objects go in parts of this size */
-    unsigned parallel;            /* parts at once */
-    const char *from, *from_etag; /* of a copy: another object of the backend, and no `fd` */
-};
 
 /* Returns when the backend has it, under `etag` ("": it says none). */
 int upload_object(const struct exchange_env *env, const struct upload *u,
@@ -43,8 +30,6 @@ int upload_copy(const struct exchange_env *env, const struct upload *u, struct e
 int upload_delete(const struct exchange_env *env, const char *backend_url, const char *name,
                   struct error *err);
 
-/* 404: the upload is no longer known, which is no answer to somebody who asks for the object. */
-int upload_is_gone(int code, struct error *err);
 /* The size of parts: what is wanted, or more where the backend takes no such number of them. */
 uint64_t upload_part_bytes(uint64_t size, uint64_t wanted);
 /* The entity tag of an object in parts, as S3 makes it: the MD5 of the parts' MD5s, and their

@@ -34,7 +34,7 @@ static int session_begin(struct session *s, const struct checksum_value *md5, st
     buf_done(&reply.body);
     if (code == 0 && s->url == NULL)
         code = error_set(err, E_BACKEND, "the backend began an upload and did not say where");
-    return upload_is_gone(code, err);
+    return code;
 }
 
 /* One request: the bytes from s->sent on, or, with `asks`, how many there are.  0: it has all. */
@@ -135,5 +135,5 @@ int upload_session(const struct exchange_env *env, const struct upload *u,
     if (code == 0 && (code = session_send(&s, err)) != 0)
         session_abort(&s);
     free(s.url);
-    return upload_is_gone(code, err);
+    return code;
 }

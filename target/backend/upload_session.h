@@ -9,7 +9,7 @@
  * that is given up is aborted.  Its URL is a key: it stands in no message. */
 #pragma once
 
-#include "target/backend/upload.h"
+#include "target/backend/upload_types.h"
 
 /* Blocks. */
 int upload_session(const struct exchange_env *env, const struct upload *u,

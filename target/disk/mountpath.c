@@ -20,7 +20,6 @@
 #include "io/reader.h"
 #include "target/format/attr.h"
 #include "target/index/child.h"
-#include "target/disk/reindexer.h"
 
 enum { DIR_MODE = 0750, FILE_MODE = 0640, FORMAT_BYTES_MAX = 1 << 20 };
 
@@ -339,7 +338,6 @@ void mountpath_close(struct mountpath *mp)
         return;
     disk_free(mp->disk);
     reader_close(mp->reader);
-    reindexer_free(mp->reindexer);
     if (mp->bad)
         cut_off(mp);
     close_life(mp);

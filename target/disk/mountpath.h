@@ -74,7 +74,7 @@ int mountpath_open(const char *path, const char *target_id, bool moved_ok, struc
 bool mountpath_paths_nest(const char *a, const char *b);
 /* What the directory says it is, without touching it: NULL where it has no format.json. */
 int mountpath_peek(const char *path, struct format **out, struct error *err);
-void mountpath_close(struct mountpath *mp);
+void mountpath_close(struct mountpath *mp); /* its reindexer has ended */
 /* Takes a closed one's .dfc away. */
 int mountpath_erase(const char *path, struct error *err);
 DEFINE_CLEANUP(struct mountpath, mountpath_close);

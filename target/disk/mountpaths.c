@@ -1,5 +1,5 @@
 /* The set in force, who holds which, and where names belong. */
-#include "target/disk/mountpaths_internal.h"
+#include "target/disk/mountpaths_parts.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -179,7 +179,7 @@ static void close_one(struct mountpath *mp)
     _cleanup_free_ char *path = xstrdup(mp->path);
     bool erase = mp->erase;
     struct error err = ERROR_INIT;
-    mountpath_close(mp);
+    mountpaths_take_down(mp);
     if (erase && mountpath_erase(path, &err) != 0)
         log_warn("detached mountpath not emptied", lstr("mountpath", path), lerr(&err));
     else
@@ -434,7 +434,7 @@ void mountpaths_close(struct mountpaths *m)
         if (mp->erase)
             close_one(mp);
         else
-            mountpath_close(mp);
+            mountpaths_take_down(mp);
         mp = next;
     }
     pthread_rwlock_destroy(&m->listing);

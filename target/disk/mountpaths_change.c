@@ -1,7 +1,7 @@
 /* Attach, enable, disable, detach, settle.  One change at a time; each is a new roster, written
  * down on the disks and put in force.  A crash in between leaves the old one or the new one: either
  * is a state to go on from, since no object has moved by the change itself. */
-#include "target/disk/mountpaths_internal.h"
+#include "target/disk/mountpaths_parts.h"
 
 #include "common/clock.h"
 #include "common/log.h"
@@ -194,7 +194,7 @@ static int attach(struct change *c, const char *path, struct error *err)
     size_t i;
     _cleanup_(format_freep)
     struct format *format = NULL;
-    _cleanup_(mountpath_closep)
+    _cleanup_(mountpaths_take_downp)
     struct mountpath *mp = NULL;
     if (*path != '/')
         return error_set(err, E_INVALID, "'%s' is no absolute path", path);
@@ -252,7 +252,7 @@ static int reopen(const struct change *c, size_t i, struct mountpath **mp, struc
 
 static int enable_disabled(struct change *c, size_t i, struct error *err)
 {
-    _cleanup_(mountpath_closep)
+    _cleanup_(mountpaths_take_downp)
     struct mountpath *mp = NULL;
     int code = reopen(c, i, &mp, err);
     if (code != 0)

@@ -5,7 +5,7 @@
  *   bring up  indexes and disk threads, side by side
  *   agree     who is missing is lost, disabled, or stops the start; who is new joins
  *   write     the roster onto all */
-#include "target/disk/mountpaths_internal.h"
+#include "target/disk/mountpaths_parts.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -41,7 +41,7 @@ static void opening_done(struct opening *o)
     for (size_t i = 0; i < o->count; i++) {
         free(o->all[i].path);
         format_free(o->all[i].format);
-        mountpath_close(o->all[i].mp);
+        mountpaths_take_down(o->all[i].mp);
     }
     roster_free(o->roster);
 }
@@ -316,13 +316,21 @@ int mountpaths_bring_up(const struct mountpaths *m, struct mountpath *mp, struct
     return code == 0 ? 0 : error_wrap(err, "mountpath '%s'", mp->path);
 }
 
+void mountpaths_take_down(struct mountpath *mp)
+{
+    if (mp == NULL)
+        return;
+    reindexer_free(mp->reindexer);
+    mountpath_close(mp);
+}
+
 static int bring_up_one(void *ctx, size_t i, struct error *err)
 {
     struct opening *o = ctx;
     struct candidate *c = &o->all[i];
     if (c->mp == NULL || mountpaths_bring_up(o->m, c->mp, &c->why) == 0)
         return 0;
-    mountpath_close(steal(c->mp));
+    mountpaths_take_down(steal(c->mp));
     if (may_fail(o, c))
         return 0;
     *err = c->why;

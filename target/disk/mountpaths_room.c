@@ -1,6 +1,6 @@
 /* Has the rest of the mountpaths room for what one of them holds?  By its index, name by name,
  * since each goes where HRW puts it.  What stays on the same file system needs no room. */
-#include "target/disk/mountpaths_internal.h"
+#include "target/disk/mountpaths_parts.h"
 
 #include "common/mem.h"
 

@@ -1,6 +1,6 @@
 /* Changes of the index, and the second file that is filled while it is made anew: every change goes
  * into both, and the second one takes the first one's place when it is whole. */
-#include "target/index/internal.h"
+#include "target/index/index_parts.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,7 +1,7 @@
 /* Walking the index in order.  The cursor remembers the nodes it has descended through; the name
  * in its buffer holds the 503 bytes of each link on the way, which is all it needs to go back to a
  * link and on behind it. */
-#include "target/index/internal.h"
+#include "target/index/index_parts.h"
 
 #include <assert.h>
 

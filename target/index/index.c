@@ -1,4 +1,4 @@
-#include "target/index/internal.h"
+#include "target/index/index_parts.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -9,7 +9,7 @@
 
 #include <sys/stat.h>
 
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 #include "target/scrub/scrub_cursor.h"
 #include "target/scrub/validate.h"
 #include "xaction/pace.h"

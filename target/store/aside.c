@@ -7,7 +7,7 @@
 
 #include "common/mem.h"
 #include "io/reader.h"
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 #include "target/store/quarantine.h"
 
 static int open_left(const struct object_place *p, struct mountpath *mp, struct error *err)

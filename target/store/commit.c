@@ -10,6 +10,7 @@
 #include "io/file.h"
 #include "target/disk/version_floor.h"
 #include "target/store/move.h"
+#include "target/store/tmp_file.h"
 
 struct commit_step {
     const char *name;

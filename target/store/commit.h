@@ -18,7 +18,7 @@
 #pragma once
 
 #include "io/disk.h"
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 struct commit {
     unsigned magic;

@@ -8,6 +8,7 @@
 #include "common/mem.h"
 #include "target/disk/version_floor.h"
 #include "target/store/commit.h"
+#include "target/store/tmp_file.h"
 
 struct deletion {
     struct commit commit; /* first: see deletion_of() */

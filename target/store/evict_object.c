@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "target/disk/version_floor.h"
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 static void touch(const struct object_place *p, int64_t used_s)
 {

@@ -12,6 +12,7 @@
 #include "io/file.h"
 #include "target/index/walk.h"
 #include "target/store/commit.h"
+#include "target/store/tmp_file.h"
 
 enum { DIR_MODE = 0750 };
 

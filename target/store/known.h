@@ -6,7 +6,7 @@
  * A known object may replace any file of its name: that takes no more room than there was. */
 #pragma once
 
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 /* E_NO_SPACE where a new file would take what is kept for tombstones.  Takes the name's lock.
  * Fault point: disk.kept. */

@@ -3,7 +3,7 @@
  * While the index cannot be relied on the files alone say what there is; but where the mountpath
  * itself is not whole any more, nothing tells what a missing file stands for, and it counts as
  * lost. */
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 #include "common/log.h"
 

@@ -10,8 +10,9 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 #include "target/store/quarantine.h"
+#include "target/store/tmp_file.h"
 
 enum { COPY_BYTES = 1 << 20, TRIES_MAX = 3 };
 

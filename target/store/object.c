@@ -1,4 +1,4 @@
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,6 @@
 #include "target/format/attr_rank.h"
 #include "target/format/ec_manifest.h"
 #include "target/store/quarantine.h"
-
-enum { FILE_MODE = 0640 };
 
 struct object_store *object_store_new(const struct object_store_config *config)
 {
@@ -523,36 +521,4 @@ const struct attr *object_present(const struct object_place *p, const struct sto
                              .size = earlier->size,
                              .modified_ms = earlier->modified_ms};
     return earlier->visible ? scratch : NULL;
-}
-
-/* --- small change for the writers ------------------------------------------------------------- */
-
-int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME], int *fd,
-                      struct error *err)
-{
-    mountpath_tmp_name(mp, name);
-    int errnum = fault_errno("disk.open");
-    *fd = errnum == 0 ? openat(mp->tmp_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, FILE_MODE)
-                      : -1;
-    if (*fd < 0 && errnum == 0)
-        errnum = errno;
-    if (errnum == 0)
-        return 0;
-    return mountpath_failed(mp,
-                            error_errno(err, errnum, "create '%s/.dfc/tmp/%s'", mp->path, name));
-}
-
-int object_set_attr(const struct mountpath *mp, int fd, const struct attr *a, struct error *err)
-{
-    unsigned char raw[ATTR_ENCODED_MAX];
-    size_t len;
-    int code = attr_encode(a, raw, &len, err);
-    if (code != 0)
-        return code;
-    int errnum = fault_errno("disk.xattr");
-    if (errnum == 0 && fsetxattr(fd, ATTR_XATTR, raw, len, 0) != 0)
-        errnum = errno;
-    if (errnum == 0)
-        return 0;
-    return error_errno(err, errnum, "write the attribute of '%s' on '%s'", a->name, mp->path);
 }

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "target/store/internal.h"
+#include "target/store/object_parts.h"
 
 /* Where there is room. */
 static void add_pair(struct attr *a, const char *name, const char *value,

@@ -15,6 +15,7 @@
 #include "target/format/attr_rank.h"
 #include "target/store/commit.h"
 #include "target/store/known.h"
+#include "target/store/tmp_file.h"
 
 enum {
     ARENA_BYTES = 512,

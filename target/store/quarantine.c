@@ -15,7 +15,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
-#include "target/store/internal.h"
+#include "target/store/tmp_file.h"
 
 enum { DIR_MODE = 0750, NOTE_MODE = 0640, ENTRY_MAX = 128, NOTE_MAX = 64 << 10 };
 

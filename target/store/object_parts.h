@@ -96,10 +96,5 @@ int object_reserved(const struct stored *cur, struct error *err);
  * synced.  Fault point: disk.xattr. */
 int object_rewrite_attr(const struct object_place *p, const struct attr *a, struct error *err);
 
-/* An empty file of its own in tmp/.  Fault point: disk.open. */
-int object_tmp_create(struct mountpath *mp, char name[static MOUNTPATH_TMP_NAME], int *fd,
-                      struct error *err);
-/* Writes the attribute.  Fault point: disk.xattr. */
-int object_set_attr(const struct mountpath *mp, int fd, const struct attr *a, struct error *err);
 /* Has it OBJECT_BACKEND_SENT? */
 bool object_was_sent(const struct attr *a);
