@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "api/failure.h"
-#include "api/signed.h"
+#include "api/signer.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
 #include "common/clock.h"

@@ -27,7 +27,7 @@ int client_say_cancelled(struct dfc_error *err);
 /* Pauses, unless cancelled before or meanwhile: false then. */
 bool client_pause(struct dfc_client *c, uint64_t ms);
 
-struct signer *client_signer(const struct dfc_client *c); /* of administration (signed.h) */
+struct signer *client_signer(const struct dfc_client *c); /* of administration (signer.h) */
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
 uint32_t client_idle_timeout_ms(const struct dfc_client *c);
 const struct retry_policy *client_retry(const struct dfc_client *c);

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "api/failure.h"
+#include "api/signer.h"
 #include "api/uri.h"
 #include "common/auth_caller.h"
 #include "common/cleanup.h"
@@ -11,134 +12,6 @@
 #include "common/rng.h"
 
 enum { SIGNINGS_MAX = 3 }; /* of one exchange */
-
-/* With one listener. */
-struct session {
-    struct session *next;
-    char *origin;        /* "http://host:port" */
-    bool unsigned_calls; /* the node has no key */
-    char id[2 * AUTH_SESSION_BYTES + 1];
-    unsigned char key[AUTH_MAC_BYTES];
-    uint64_t counter;
-};
-
-struct signer {
-    char *key_file; /* "": none */
-    char boot[16];
-    pthread_mutex_t lock; /* of all that follows; nothing is called with it held */
-    bool loaded;
-    struct cluster_keys keys;
-    struct session *sessions;
-};
-
-/* What signs one request. */
-struct pen {
-    bool signs;
-    struct auth_claim claim;
-    unsigned char key[AUTH_MAC_BYTES];
-};
-
-struct signer *signer_new(const char *key_file)
-{
-    struct signer *s = xcalloc(1, sizeof *s);
-    s->key_file = xstrdup(key_file != NULL ? key_file : "");
-    random_id("", s->boot);
-    pthread_mutex_init(&s->lock, NULL);
-    return s;
-}
-
-static void session_free(struct session *x)
-{
-    OPENSSL_cleanse(x->key, sizeof x->key);
-    free(x->origin);
-    free(x);
-}
-
-void signer_free(struct signer *s)
-{
-    if (s == NULL)
-        return;
-    for (struct session *x; (x = s->sessions) != NULL;) {
-        s->sessions = x->next;
-        session_free(x);
-    }
-    OPENSSL_cleanse(&s->keys, sizeof s->keys);
-    pthread_mutex_destroy(&s->lock);
-    free(s->key_file);
-    free(s);
-}
-
-static int signer_load(struct signer *s, struct dfc_error *err)
-{
-    struct cluster_keys keys = {0};
-    struct error e = ERROR_INIT;
-    pthread_mutex_lock(&s->lock);
-    bool loaded = s->loaded;
-    pthread_mutex_unlock(&s->lock);
-    if (loaded)
-        return DFC_OK;
-    if (cluster_keys_load(s->key_file, &keys, &e) != 0)
-        return failure_common(err, DFC_LOCAL, &e);
-    pthread_mutex_lock(&s->lock);
-    if (!s->loaded)
-        s->keys = keys;
-    s->loaded = true; /* from here on the keys stay */
-    pthread_mutex_unlock(&s->lock);
-    OPENSSL_cleanse(&keys, sizeof keys);
-    return DFC_OK;
-}
-
-/* ---- sessions ---- */
-
-/* With the lock held. */
-static struct session **session_place(struct signer *s, const char *origin)
-{
-    struct session **at = &s->sessions;
-    while (*at != NULL && strcmp((*at)->origin, origin) != 0)
-        at = &(*at)->next;
-    return at;
-}
-
-static bool session_take(struct signer *s, const char *origin, struct pen *pen)
-{
-    pthread_mutex_lock(&s->lock);
-    struct session *x = *session_place(s, origin);
-    if (x != NULL) {
-        pen->signs = !x->unsigned_calls;
-        pen->claim.counter = ++x->counter;
-        memcpy(pen->claim.session, x->id, sizeof x->id);
-        memcpy(pen->key, x->key, sizeof x->key);
-    }
-    pthread_mutex_unlock(&s->lock);
-    return x != NULL;
-}
-
-/* The one with this id is not known to the other side any more. */
-static void session_drop(struct signer *s, const char *origin, const char *id)
-{
-    pthread_mutex_lock(&s->lock);
-    struct session **at = session_place(s, origin);
-    struct session *x = *at;
-    if (x != NULL && strcmp(x->id, id) == 0)
-        *at = x->next;
-    else
-        x = NULL;
-    pthread_mutex_unlock(&s->lock);
-    if (x != NULL)
-        session_free(x);
-}
-
-static void session_keep(struct signer *s, struct session *x)
-{
-    pthread_mutex_lock(&s->lock);
-    struct session **at = session_place(s, x->origin);
-    struct session *old = *at; /* another thread's */
-    x->next = old != NULL ? old->next : NULL;
-    *at = x;
-    pthread_mutex_unlock(&s->lock);
-    if (old != NULL)
-        session_free(old);
-}
 
 /* ---- opening one ---- */
 
@@ -148,7 +21,7 @@ static int refused(const struct signer *s, const struct reply *r, struct dfc_err
     if (rc != DFC_DENIED || err == NULL)
         return rc;
     snprintf(err->message, sizeof err->message, "the key in '%s' is not this cluster's",
-             s->key_file);
+             signer_key_file(s));
     return rc;
 }
 
@@ -171,7 +44,8 @@ static enum exchange_end end_of(int code, const struct error *e, struct dfc_erro
 }
 
 static enum exchange_end take_challenge(const struct signer *s, struct auth_opening *o,
-                                        struct reply *r, struct session *x, struct dfc_error *err)
+                                        struct reply *r, struct signer_session *x,
+                                        struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
     x->unsigned_calls = r->status == error_status(E_UNSUPPORTED);
@@ -184,8 +58,8 @@ static enum exchange_end take_challenge(const struct signer *s, struct auth_open
 }
 
 static enum exchange_end take_answer(const struct signer *s, const struct auth_caller *self,
-                                     struct auth_opening *o, struct reply *r, struct session *x,
-                                     struct dfc_error *err)
+                                     struct auth_opening *o, struct reply *r,
+                                     struct signer_session *x, struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
     enum exchange_end end = need_success(s, r, err);
@@ -222,11 +96,11 @@ static enum exchange_end say(struct dfc_client *c, struct handle *h, const char 
 }
 
 /* The question and the greeting; x->origin is set. */
-static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct session *x,
+static enum exchange_end converse(struct dfc_client *c, struct handle *h, struct signer_session *x,
                                   const char *node, struct dfc_error *err)
 {
     struct signer *s = client_signer(c);
-    const struct auth_caller self = {.key = &s->keys.keys[0], .node = "client", .boot = s->boot};
+    const struct auth_caller self = signer_caller(s);
     struct auth_opening opening;
     _cleanup_(reply_done)
     struct reply challenge = {0};
@@ -252,13 +126,12 @@ static enum exchange_end session_open(struct dfc_client *c, struct handle *h, co
     struct signer *s = client_signer(c);
     if (signer_load(s, err) != DFC_OK)
         return EXCHANGE_STOPPED;
-    struct session *one = xcalloc(1, sizeof *one);
-    one->origin = xstrdup(origin);
+    struct signer_session *one = signer_session_new(origin);
     enum exchange_end end = converse(c, h, one, node, err);
     if (end == EXCHANGE_REPLIED)
-        session_keep(s, one);
+        signer_keep(s, one);
     else
-        session_free(one);
+        signer_session_free(one);
     return end;
 }
 
@@ -280,8 +153,8 @@ static void request_text(const struct exchange *x, const struct auth_claim *clai
 }
 
 /* No header of such a call begins with Dfc-, but this one. */
-static int sign(const struct exchange *x, struct pen *pen, const char *target, struct buf *line,
-                struct dfc_error *err)
+static int sign(const struct exchange *x, struct signer_pen *pen, const char *target,
+                struct buf *line, struct dfc_error *err)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
@@ -301,8 +174,8 @@ static int sign(const struct exchange *x, struct pen *pen, const char *target, s
 }
 
 static enum exchange_end run_signed(struct dfc_client *c, struct handle *h,
-                                    const struct exchange *x, struct pen *pen, const char *target,
-                                    struct reply *reply, struct dfc_error *err)
+                                    const struct exchange *x, struct signer_pen *pen,
+                                    const char *target, struct reply *reply, struct dfc_error *err)
 {
     struct exchange signed_one = *x;
     _cleanup_(buf_done)
@@ -347,12 +220,12 @@ enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
                                       struct dfc_error *err)
 {
     struct signer *s = client_signer(c);
-    if (s->key_file[0] == '\0')
+    if (!signer_has_key(s))
         return run_unsigned(c, h, x, reply, err);
     _cleanup_free_ char *origin = uri_origin(x->url);
     for (int i = 1;; i++) {
-        struct pen pen = {0};
-        while (!session_take(s, origin, &pen)) {
+        struct signer_pen pen = {0};
+        while (!signer_take(s, origin, &pen)) {
             enum exchange_end end = session_open(c, h, origin, x->node, err);
             if (end != EXCHANGE_REPLIED)
                 return end;
@@ -361,7 +234,7 @@ enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
         OPENSSL_cleanse(pen.key, sizeof pen.key);
         bool forgotten = challenged(reply, pen.signs ? "session" : "missing");
         if (forgotten)
-            session_drop(s, origin, pen.claim.session);
+            signer_drop(s, origin, pen.claim.session);
         if (i == SIGNINGS_MAX || (!forgotten && !challenged(reply, "replay")))
             return end;
     }

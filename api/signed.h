@@ -16,12 +16,6 @@
 
 #include "api/exchange.h"
 
-struct signer;
-
-/* key_file: NULL or "": none.  It is read when the first call is signed. */
-struct signer *signer_new(const char *key_file);
-void signer_free(struct signer *s);
-
 /* As exchange_run(), of a body (or none) that can be read again. */
 enum exchange_end signed_exchange_run(struct dfc_client *c, struct handle *h,
                                       const struct exchange *x, struct reply *reply,
