@@ -1,4 +1,4 @@
-#include "sort/local/dirs_inner.h"
+#include "sort/local/dirs_parts.h"
 
 #include <errno.h>
 #include <fcntl.h>

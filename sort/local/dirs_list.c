@@ -6,7 +6,7 @@
 #include "common/buf.h"
 #include "common/mem.h"
 #include "common/path.h"
-#include "sort/local/dirs_inner.h"
+#include "sort/local/dirs_parts.h"
 
 static bool text_begins(const char *text, const char *with)
 {

@@ -8,7 +8,7 @@
 #include "common/fault.h"
 #include "common/mem.h"
 #include "io/file.h"
-#include "sort/local/dirs_inner.h"
+#include "sort/local/dirs_parts.h"
 #include "sort/testing/world.h"
 
 static struct sort_local_config local_config(struct world *w, const struct sort_spec *spec)

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 
+#include "sort/task/context.h"
 #include "sort/task/records.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

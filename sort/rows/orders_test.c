@@ -8,6 +8,7 @@
 
 #include "common/mem.h"
 #include "common/rng.h"
+#include "sort/task/context.h"
 #include "sort/task/records.h"
 
 #define JOB 77

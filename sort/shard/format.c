@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 
 static const struct shard_format_ops *const formats[] = {
     &format_tar, &format_tgz,     &format_zip,      &format_zst,

@@ -3,7 +3,7 @@
 #include <lz4frame.h>
 
 #include "common/mem.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 
 #define PIECE 65536 /* compressed at once */

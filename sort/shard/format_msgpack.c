@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "common/mem.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 #include "sort/shard/pack.h"
 #include "sort/shard/tar.h"

@@ -1,5 +1,5 @@
 /* .tar: what everything else becomes. */
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 
 const struct shard_format_ops format_tar = {
     .extensions = {".tar"},

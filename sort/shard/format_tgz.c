@@ -5,7 +5,7 @@
 #include <zlib.h>
 
 #include "common/mem.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 
 #define OUT_BYTES (256 * 1024)

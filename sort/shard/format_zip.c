@@ -17,7 +17,7 @@
 
 #include "common/mem.h"
 #include "io/file.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 #include "sort/shard/tar.h"
 #include "sort/shard/tar_make.h"

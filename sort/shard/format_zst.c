@@ -3,7 +3,7 @@
 #include <zstd_errors.h>
 
 #include "common/mem.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/inflow.h"
 
 #define OUT_BYTES (256 * 1024)

@@ -15,7 +15,8 @@
  * still there itself. */
 #pragma once
 
-#include "sort/shard/group.h"
+#include "common/cleanup.h"
+#include "sort/shard/group_types.h"
 
 struct regroup;
 

@@ -6,7 +6,7 @@
 #include "common/mem.h"
 #include "common/utf8.h"
 #include "sort/shard/format.h"
-#include "sort/spec/parse.h"
+#include "sort/spec/spec_parts.h"
 
 #define NAME_MAX_BYTES 1024 /* of an object */
 

@@ -1,7 +1,7 @@
 /* The fields of an external key map: where it is, and how it is read. */
 #include "common/jsonx.h"
 #include "common/mem.h"
-#include "sort/spec/parse.h"
+#include "sort/spec/spec_parts.h"
 
 #define FILE_MAX_BYTES 4096
 #define SEPARATOR_MAX_BYTES 16

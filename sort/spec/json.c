@@ -2,7 +2,7 @@
 #include "sort/spec/spec.h"
 
 #include "common/jsonx.h"
-#include "sort/spec/parse.h"
+#include "sort/spec/spec_parts.h"
 
 const char *const spec_algorithm_names[] = {[SORT_ALPHANUMERIC] = "alphanumeric",
                                             [SORT_SHUFFLE] = "shuffle",

@@ -12,7 +12,7 @@
 #include "common/rng.h"
 #include "sort/spec/keymap_read.h"
 #include "sort/spec/pattern.h"
-#include "sort/spec/parse.h"
+#include "sort/spec/spec_parts.h"
 #include "sort/base/varint.h"
 
 #define UNIT 4

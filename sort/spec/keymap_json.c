@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/utf8.h"
+#include "sort/spec/keymap.h"
 #include "sort/spec/keymap_read.h"
 
 #define TEXT_MAX_BYTES KEYMAP_KEY_MAX

@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "sort/spec/keymap.h"
 #include "sort/spec/keymap_read.h"
 
 /* The longest that can be right. */

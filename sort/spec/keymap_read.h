@@ -6,7 +6,6 @@
 #include "common/buf.h"
 #include "common/error.h"
 #include "common/template.h"
-#include "sort/spec/keymap.h"
 
 /* What a reader hands each key to; the place is for messages ("line 7"). */
 struct keymap_entry {

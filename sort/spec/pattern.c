@@ -1,6 +1,6 @@
 /* A set of patterns, and the search: the automaton's steps that a name can have come to, byte after
  * byte. */
-#include "sort/spec/pattern_steps.h"
+#include "sort/spec/pattern_parts.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The compiler goes through a pattern once and writes steps; what a quantifier needs in front of
  * what it repeats is made by moving that up by one step.  {m,n} copies its steps.  Jumps are
  * relative, so that pieces can be moved and copied as they are. */
-#include "sort/spec/pattern_steps.h"
+#include "sort/spec/pattern_parts.h"
 
 #include <string.h>
 

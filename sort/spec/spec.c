@@ -6,7 +6,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/parse.h"
-#include "sort/spec/parse.h"
+#include "sort/spec/spec_parts.h"
 
 /* Every field of the document, and those that this release refuses unless they are empty. */
 static const char *const fields[] = {"input_bck",

@@ -11,7 +11,7 @@
 #include "sort/base/notes.h"
 #include "sort/spec/order.h"
 #include "sort/spec/spec.h"
-#include "sort/task/task.h"
+#include "sort/task/task_types.h"
 
 /* Counters that sort_task_status() reads while they grow. */
 struct sort_progress {

@@ -11,7 +11,7 @@
 
 #include "common/mem.h"
 #include "sort/testing/fixture.h"
-#include "sort/shard/formats.h"
+#include "sort/shard/format_parts.h"
 #include "sort/shard/record.h"
 #include "sort/task/records.h"
 #include "sort/shard/tar.h"

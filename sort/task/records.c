@@ -4,6 +4,7 @@
 #include "sort/base/codec.h"
 #include "sort/shard/gather.h"
 #include "sort/shard/outline.h"
+#include "sort/task/context.h"
 
 struct sort_records {
     const struct sort_context *context;

@@ -34,32 +34,15 @@
 
 #include "common/cleanup.h"
 #include "common/error.h"
-#include "common/template.h"
 #include "io/bpipe.h"
 #include "sort/base/env.h"
 #include "sort/spec/spec.h"
+#include "sort/task/task_types.h"
 
 struct sort_task;
 
 #define SORT_MEMORY_MIN (1024 * 1024)
 #define SORT_THREADS_MAX 64 /* of a phase, whoever asks for more */
-
-/* Somebody who looks on.  Each may end the task by an error. */
-struct group_record;
-struct sort_watch {
-    void *ctx;
-    /* A record was read; its pieces lie in the tar that begins at byte `at` of the file.  By the
-     * threads that extract; positions of one shard ascend. */
-    int (*read)(void *ctx, uint32_t shard, uint32_t position, const struct group_record *r, int fd,
-                uint64_t at, struct error *err);
-    /* The last target's order: this is the next record of that output shard.  Shards are numbered
-     * by their owner. */
-    int (*ordered)(void *ctx, const char *output, const char *name, size_t name_len, uint32_t shard,
-                   uint32_t position, struct error *err);
-    /* The last target, for each template that is used: its first `count` names are the output
-     * shards. */
-    int (*used)(void *ctx, const struct name_template *t, uint64_t count, struct error *err);
-};
 
 struct sort_task_config {
     const char *job_id;
@@ -80,8 +63,6 @@ struct sort_task_config {
     const struct sort_watch *watch; /* or NULL */
 };
 
-enum sort_phase { SORT_QUEUED, SORT_EXTRACTING, SORT_MERGING, SORT_CREATING, SORT_DONE };
-
 int sort_task_new(const struct sort_task_config *config, struct sort_task **out, struct error *err);
 int sort_task_run(struct sort_task *t, struct error *err);
 void sort_task_stop(struct sort_task *t);
@@ -98,16 +79,10 @@ DEFINE_CLEANUP(struct sort_task, sort_task_free);
 int sort_task_receive(struct sort_task *t, unsigned from, enum sort_channel channel,
                       struct bpipe *pipe, struct error *err);
 
-/* A peer asks for records of this target's shards: a source of bytes that is pulled, never waits
- * for anybody (so that no two targets can wait for each other), and may outlive run(). */
+/* A peer asks for records of this target's shards (records.h). */
 struct sort_records;
 int sort_task_records(struct sort_task *t, const void *request, size_t len,
                       struct sort_records **out, struct error *err);
-int64_t sort_records_length(const struct sort_records *r); /* total bytes; -1: not known */
-/* 1..max bytes, 0 at the end, or an error code. */
-ssize_t sort_records_read(struct sort_records *r, void *out, size_t max, struct error *err);
-bool sort_records_wanted(const struct sort_records *r); /* until the task is stopped */
-void sort_records_free(struct sort_records *r);
 
 enum sort_phase sort_task_phase(const struct sort_task *t);
 const char *sort_phase_name(enum sort_phase p); /* "queued", "extracting", ... */

@@ -11,6 +11,7 @@
 #include "io/thread.h"
 #include "sort/local/dirs.h"
 #include "sort/task/task.h"
+#include "sort/task/records.h"
 
 #define RELAY_BYTES 65536
 #define WEIGHT 1024
