@@ -398,10 +398,10 @@ static int start_threads(struct target *t, struct error *err)
 
 static int start_evictor(struct target *t, struct error *err)
 {
-    t->access = access_new(t->store);
+    t->last_use = last_use_new(t->store);
     const struct evictor_config config = {.store = t->store,
                                           .state = t->state,
-                                          .access = t->access,
+                                          .last_use = t->last_use,
                                           .limits = &t->space,
                                           .interval_ms = t->params.evict_interval};
     return evictor_new(&config, &t->evictor, err);
@@ -581,7 +581,7 @@ void target_free(struct target *t)
     member_free(t->member);
     back_free(t->back);
     evictor_free(t->evictor);
-    access_free(t->access);
+    last_use_free(t->last_use);
     health_free(t->health);
     object_store_free(t->store);
     auth_free(t->auth);

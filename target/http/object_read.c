@@ -18,7 +18,7 @@
 #include "io/meter.h"
 #include "io/reader.h"
 #include "target/node/reply.h"
-#include "target/store/access.h"
+#include "target/store/last_use.h"
 #include "target/backend/meta.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
@@ -298,7 +298,7 @@ static void count_read(const struct object_call *call, const struct read_range *
                        const struct reader *reader)
 {
     if (call->bucket->props.backend != NULL)
-        access_note(call->target->access, call->bucket->id, call->name);
+        last_use_note(call->target->last_use, call->bucket->id, call->name);
     bool get = http_method(call->req) == HTTP_GET;
     meter_sent(reader_meter(reader), get ? range->length : 0);
     metric_add(call->target->reads, get);

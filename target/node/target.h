@@ -31,7 +31,7 @@
 
 struct address_list;
 struct auth;
-struct access;
+struct last_use;
 struct backend_endpoints;
 struct back;
 struct visitor_rules;
@@ -94,7 +94,7 @@ struct target {
     struct cold *cold;                 /* reads from the backends of buckets */
     struct back *back;                 /* uploads to them what was written here */
     struct cold_fresh *fresh;          /* asks them whether what is here is theirs still */
-    struct access *access;             /* when objects of buckets with a backend were used */
+    struct last_use *last_use;         /* when objects of buckets with a backend were used */
     struct evictor *evictor;           /* makes room for them */
     struct xactions *xactions;         /* background jobs */
     struct health *health;             /* takes bad disks out */

@@ -153,7 +153,7 @@ static int evict_all(struct evictor *e, bool from_low, const atomic_bool *stop,
         mountpaths_current(object_store_mountpaths(e->config.store));
     int first = 0;
     pthread_mutex_lock(&e->turn);
-    access_write(e->config.access);
+    last_use_write(e->config.last_use);
     for (size_t i = 0; i < set->count && set->settled && !e->stop && !*stop; i++) {
         struct error why = ERROR_INIT;
         int code = evict_mountpath(e, set->all[i], from_low, stop, count, &why);

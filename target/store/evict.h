@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "cluster/documents/state.h"
-#include "target/store/access.h"
+#include "target/store/last_use.h"
 #include "target/store/object.h"
 #include "target/disk/space.h"
 
@@ -21,7 +21,7 @@ struct evictor;
 struct evictor_config {
     struct object_store *store; /* all outlive it */
     struct state_holder *state;
-    struct access *access;
+    struct last_use *last_use;
     const struct space_limits *limits;
     uint64_t interval_ms;
 };

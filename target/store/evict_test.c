@@ -20,7 +20,7 @@ static struct bucket buckets[] = {
 
 static struct {
     struct state_holder *state;
-    struct access *access;
+    struct last_use *last_use;
     struct evictor *evictor;
 } ev;
 
@@ -35,10 +35,10 @@ static int setup(void **unused)
     s->bmd.buckets = buckets;
     s->bmd.count = sizeof buckets / sizeof buckets[0];
     ev.state = state_holder_new(s);
-    ev.access = access_new(fx.store);
+    ev.last_use = last_use_new(fx.store);
     const struct evictor_config config = {.store = fx.store,
                                           .state = ev.state,
-                                          .access = ev.access,
+                                          .last_use = ev.last_use,
                                           .limits = &limits,
                                           .interval_ms = 3600 * 1000};
     return evictor_new(&config, &ev.evictor, NULL);
@@ -47,7 +47,7 @@ static int setup(void **unused)
 static int teardown(void **unused)
 {
     evictor_free(ev.evictor);
-    access_free(ev.access);
+    last_use_free(ev.last_use);
     state_holder_free(ev.state);
     return fixture_teardown(unused);
 }
@@ -98,8 +98,8 @@ static void a_read_keeps_an_object(void **unused)
     (void)unused;
     put_used(BUCKET, "a", 1000);
     put_used(BUCKET, "b", 2000);
-    access_note(ev.access, BUCKET, "a");
-    access_write(ev.access);
+    last_use_note(ev.last_use, BUCKET, "a");
+    last_use_write(ev.last_use);
     evict(10);
     assert_list("a:10 ");
 }

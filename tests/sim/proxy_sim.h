@@ -13,7 +13,7 @@
 #include "proxy/metastore/writer.h"
 #include "tests/sim/sim.h"
 
-enum role { GATEWAY, LOADING, BEGINNING, PRIMARY, ENDING };
+enum proxy_role { GATEWAY, LOADING, BEGINNING, PRIMARY, ENDING };
 
 struct posted {
     struct posted *next;
@@ -47,7 +47,7 @@ struct proxy_sim {
     int known_place;
     struct etcd_fence fence;
     /* The role. */
-    enum role role;
+    enum proxy_role role;
     uint64_t leads; /* the election under which it is, or is to be, primary */
     uint64_t load_end_ms;
     /* The single writer. */

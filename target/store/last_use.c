@@ -1,4 +1,4 @@
-#include "target/store/access.h"
+#include "target/store/last_use.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -22,21 +22,21 @@ struct shard {
     struct note notes[NOTES];
 };
 
-struct access {
+struct last_use {
     struct object_store *store;
     struct shard shards[SHARDS];
 };
 
-struct access *access_new(struct object_store *store)
+struct last_use *last_use_new(struct object_store *store)
 {
-    struct access *a = xcalloc(1, sizeof *a);
+    struct last_use *a = xcalloc(1, sizeof *a);
     a->store = store;
     for (size_t i = 0; i < SHARDS; i++)
         pthread_mutex_init(&a->shards[i].lock, NULL);
     return a;
 }
 
-void access_free(struct access *a)
+void last_use_free(struct last_use *a)
 {
     if (a == NULL)
         return;
@@ -48,7 +48,7 @@ void access_free(struct access *a)
     free(a);
 }
 
-void access_note(struct access *a, uint64_t bucket_id, const char *name)
+void last_use_note(struct last_use *a, uint64_t bucket_id, const char *name)
 {
     uint64_t key = hrw_key(bucket_id, name, strlen(name));
     struct shard *s = &a->shards[key % SHARDS];
@@ -64,7 +64,7 @@ void access_note(struct access *a, uint64_t bucket_id, const char *name)
 }
 
 /* The note is taken out, and written without the lock. */
-static void write_note(struct access *a, struct shard *s, struct note *n)
+static void write_note(struct last_use *a, struct shard *s, struct note *n)
 {
     pthread_mutex_lock(&s->lock);
     const struct note taken = *n;
@@ -75,7 +75,7 @@ static void write_note(struct access *a, struct shard *s, struct note *n)
     free(taken.name);
 }
 
-void access_write(struct access *a)
+void last_use_write(struct last_use *a)
 {
     for (size_t i = 0; i < SHARDS; i++) {
         for (size_t k = 0; k < NOTES; k++)
