@@ -138,60 +138,79 @@ static void access_index(struct access *a)
         offsetof(struct key_owner, access)); /* access_check() finds what is twice */
 }
 
-/* Users [from, to) of `old` give way to `u`, roles [rfrom, rto) to `r`; both may be NULL. */
-struct splice {
-    size_t from, to;
-    const struct user *user;
-    size_t role_from, role_to;
-    const struct role *role;
-};
-
-static void access_splice(const struct access *old, const struct splice *s, struct access *next)
+/* All of `old`, but for the users of `put` and those of the name `drop` (NULL: none). */
+static void copy_users(const struct access *old, const struct user *put, size_t count,
+                       const char *drop, struct access *next)
 {
-    access_begin(next, old->version + 1, old->user_count + 1, old->role_count + 1);
     struct arena *a = document_arena(next->memory);
-    for (size_t i = 0; i <= old->user_count; i++) {
-        if (i == s->from && s->user != NULL)
-            user_copy(s->user, a, &next->users[next->user_count++]);
-        if (i < old->user_count && (i < s->from || i >= s->to))
+    size_t i = 0;
+    size_t k = 0;
+    while (i < old->user_count || k < count) {
+        int order = -1;
+        if (k < count)
+            order = i < old->user_count ? strcmp(old->users[i].name, put[k].name) : 1;
+        if (order >= 0)
+            user_copy(&put[k++], a, &next->users[next->user_count++]);
+        else if (drop == NULL || strcmp(old->users[i].name, drop) != 0)
             user_copy(&old->users[i], a, &next->users[next->user_count++]);
+        i += order <= 0;
     }
-    for (size_t i = 0; i <= old->role_count; i++) {
-        if (i == s->role_from && s->role != NULL)
-            role_copy(s->role, a, &next->roles[next->role_count++]);
-        if (i < old->role_count && (i < s->role_from || i >= s->role_to))
-            role_copy(&old->roles[i], a, &next->roles[next->role_count++]);
-    }
+}
+
+/* Roles [from, to) of `old` give way to `put` (NULL: to nothing). */
+static void copy_roles(const struct access *old, size_t from, size_t to, const struct role *put,
+                       struct access *next)
+{
+    struct arena *a = document_arena(next->memory);
+    for (size_t i = 0; i < from; i++)
+        role_copy(&old->roles[i], a, &next->roles[next->role_count++]);
+    if (put != NULL)
+        role_copy(put, a, &next->roles[next->role_count++]);
+    for (size_t i = to; i < old->role_count; i++)
+        role_copy(&old->roles[i], a, &next->roles[next->role_count++]);
+}
+
+void access_with_users(const struct access *old, const struct user *users, size_t count,
+                       struct access *next)
+{
+    access_begin(next, old->version + 1, old->user_count + count, old->role_count);
+    copy_users(old, users, count, NULL, next);
+    copy_roles(old, old->role_count, old->role_count, NULL, next);
     access_index(next);
 }
 
 void access_with_user(const struct access *old, const struct user *u, struct access *next)
 {
-    bool found;
-    size_t at = find_user(old, u->name, &found);
-    access_splice(old, &(struct splice){.from = at, .to = found ? at + 1 : at, .user = u}, next);
+    access_with_users(old, u, 1, next);
 }
 
 void access_without_user(const struct access *old, const char *name, struct access *next)
 {
+    access_begin(next, old->version + 1, old->user_count, old->role_count);
+    copy_users(old, NULL, 0, name, next);
+    copy_roles(old, old->role_count, old->role_count, NULL, next);
+    access_index(next);
+}
+
+static void change_role(const struct access *old, const char *name, const struct role *put,
+                        struct access *next)
+{
     bool found;
-    size_t at = find_user(old, name, &found);
-    access_splice(old, &(struct splice){.from = at, .to = found ? at + 1 : at}, next);
+    size_t at = find_role(old, name, &found);
+    access_begin(next, old->version + 1, old->user_count, old->role_count + 1);
+    copy_users(old, NULL, 0, NULL, next);
+    copy_roles(old, at, found ? at + 1 : at, put, next);
+    access_index(next);
 }
 
 void access_with_role(const struct access *old, const struct role *r, struct access *next)
 {
-    bool found;
-    size_t at = find_role(old, r->name, &found);
-    access_splice(old, &(struct splice){.role_from = at, .role_to = found ? at + 1 : at, .role = r},
-                  next);
+    change_role(old, r->name, r, next);
 }
 
 void access_without_role(const struct access *old, const char *name, struct access *next)
 {
-    bool found;
-    size_t at = find_role(old, name, &found);
-    access_splice(old, &(struct splice){.role_from = at, .role_to = found ? at + 1 : at}, next);
+    change_role(old, name, NULL, next);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -257,9 +276,20 @@ static int check_roles(const struct access *a, const struct user *u, struct erro
     return 0;
 }
 
+static int check_bounds(uint64_t version, size_t users, size_t roles, struct error *err)
+{
+    if (version > 0 && users <= USERS_MAX && roles <= ROLES_MAX)
+        return 0;
+    return error_set(err, E_INVALID,
+                     "field 'access' has version 0, or more than %d users or %d roles", USERS_MAX,
+                     ROLES_MAX);
+}
+
 int access_check(const struct access *a, struct error *err)
 {
     int r = 0;
+    if (a->user_count > 0 || a->role_count > 0)
+        r = check_bounds(a->version, a->user_count, a->role_count, err);
     for (size_t i = 0; i < a->user_count && r == 0; i++) {
         if (i > 0 && strcmp(a->by_id[i - 1]->id, a->by_id[i]->id) == 0)
             return error_set(err, E_INVALID, "two users have the id '%s'", a->by_id[i]->id);
@@ -280,12 +310,9 @@ int access_from_json(json_t *doc, struct access *out, struct error *err)
     int r;
     if ((r = json_need_u64(doc, "access", "version", &version, err)) != 0 ||
         (r = json_get_array(doc, "access", "users", &users, err)) != 0 ||
-        (r = json_get_array(doc, "access", "roles", &roles, err)) != 0)
+        (r = json_get_array(doc, "access", "roles", &roles, err)) != 0 ||
+        (r = check_bounds(version, json_array_size(users), json_array_size(roles), err)) != 0)
         return r;
-    if (version == 0 || json_array_size(users) > USERS_MAX || json_array_size(roles) > ROLES_MAX)
-        return error_set(err, E_INVALID,
-                         "field 'access' has version 0, or more than %d users or %d roles",
-                         USERS_MAX, ROLES_MAX);
     access_begin(out, version, json_array_size(users), json_array_size(roles));
     r = users_from_json(users, out, err);
     return r != 0 ? r : roles_from_json(roles, out, err);

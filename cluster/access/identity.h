@@ -68,9 +68,12 @@ struct access_rate access_rate_of(const struct access *a, const struct user *u);
 /* Has an enabled or disabled user the right `admin` on the cluster? */
 bool access_is_admin(const struct access *a, const struct user *u);
 
-/* For commands: a new document, with version + 1, that differs in one user or role; the caller owns
- * it.  x_with() replaces the item of its name. */
+/* For commands: a new document, with version + 1, that differs in some users or one role; the caller
+ * owns it.  x_with() replaces the item of its name. */
 void access_with_user(const struct access *old, const struct user *u, struct access *next);
+/* `users` are sorted by name, and no name is there twice. */
+void access_with_users(const struct access *old, const struct user *users, size_t count,
+                       struct access *next);
 void access_without_user(const struct access *old, const char *name, struct access *next);
 void access_with_role(const struct access *old, const struct role *r, struct access *next);
 void access_without_role(const struct access *old, const char *name, struct access *next);

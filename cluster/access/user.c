@@ -308,6 +308,13 @@ static int check_anonymous(const struct user *u, const char *path, struct error 
     return 0;
 }
 
+int user_check(const struct user *u, const char *path, struct error *err)
+{
+    if (u->kind == USER_SERVICE && u->password[0] != '\0')
+        return error_set(err, E_INVALID, "field '%s': a service cannot have a password", path);
+    return check_anonymous(u, path, err);
+}
+
 static int head_from_json(json_t *doc, const char *path, struct arena *a, struct user *out,
                           struct error *err)
 {
@@ -345,7 +352,7 @@ int user_from_json(json_t *doc, const char *path, struct arena *a, struct user *
         (r = number_from_json(doc, path, "tokens_after_ms", &out->tokens_after_ms, err)) != 0 ||
         (r = rate_from_json(doc, path, &out->rate, err)) != 0)
         return r;
-    return check_anonymous(out, path, err);
+    return user_check(out, path, err);
 }
 
 int role_from_json(json_t *doc, const char *path, struct arena *a, struct role *out,

@@ -22,6 +22,7 @@ enum {
 };
 
 #define USER_ANONYMOUS "anonymous"
+#define USER_ANONYMOUS_ID "00000000000000000000000000000000"
 
 enum user_kind { USER_PERSON, USER_SERVICE, USER_OF_NOBODY, USER_KINDS };
 
@@ -63,6 +64,10 @@ const char *user_kind_name(enum user_kind kind);
 int user_name_check(const char *name, struct error *err); /* of a role, too */
 bool user_id_is_valid(const char *id);
 bool access_key_is_valid(const char *access_key);
+
+/* What one user may have: `anonymous` has neither keys, a password nor roles, and only some rights;
+ * a service has no password.  E_INVALID; `path`: for the message. */
+int user_check(const struct user *u, const char *path, struct error *err);
 
 void user_copy(const struct user *from, struct arena *a, struct user *to);
 void role_copy(const struct role *from, struct arena *a, struct role *to);

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "cluster/access/user.h"
 #include "cluster/base/document.h"
 #include "cluster/base/json_items.h"
 #include "cluster/documents/names.h"
@@ -55,6 +56,8 @@ static void bmd_append(struct bmd *b, const struct bucket *bucket)
     struct bucket *copy = &b->buckets[b->count++];
     *copy = *bucket;
     copy->name = arena_strdup(a, bucket->name);
+    if (bucket->owner != NULL)
+        copy->owner = arena_strdup(a, bucket->owner);
     if (bucket->props.backend != NULL)
         copy->props.backend = arena_strdup(a, bucket->props.backend);
 }
@@ -110,6 +113,8 @@ json_t *bucket_to_json(const struct bucket *b)
     json_t *doc =
         json_pack("{s:I, s:s, s:I, s:o}", "id", (json_int_t)b->id, "name", b->name, "created",
                   (json_int_t)b->created_ms, "props", bucket_props_to_json(&b->props));
+    if (b->owner != NULL)
+        json_object_set_new(doc, "owner", json_string(b->owner));
     if (b->filled < b->props.copies) {
         json_object_set_new(doc, "filled", json_integer(b->filled));
         json_object_set_new(doc, "raised", json_integer((json_int_t)b->raised));
@@ -169,6 +174,7 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
     if ((r = json_need_u64(doc, path, "id", &out->id, err)) != 0 ||
         (r = json_need_str(doc, path, "name", &name, err)) != 0 ||
         (r = json_get_i64(doc, path, "created", &out->created_ms, err)) != 0 ||
+        (r = json_get_str(doc, path, "owner", &out->owner, err)) != 0 ||
         (r = json_get_object(doc, path, "props", &props, err)) != 0)
         return r;
     if ((r = bucket_name_check(name, err)) != 0 ||
@@ -180,7 +186,11 @@ int bucket_from_json(json_t *doc, const char *path, struct arena *a, struct buck
         (r = filled_from_json(doc, path, out, err)) != 0 ||
         (r = lowered_from_json(doc, path, out, err)) != 0)
         return r;
+    if (out->owner != NULL && !user_id_is_valid(out->owner))
+        return error_set(err, E_INVALID, "field '%s.owner' is no id of a user", path);
     out->name = arena_strdup(a, name);
+    if (out->owner != NULL)
+        out->owner = arena_strdup(a, out->owner);
     if (out->props.backend != NULL)
         out->props.backend = arena_strdup(a, out->props.backend);
     return 0;

@@ -16,6 +16,7 @@ struct bucket {
     uint64_t id;      /* never used twice in the life of the cluster */
     const char *name; /* [a-zA-Z0-9][a-zA-Z0-9_.-]{0,62} */
     int64_t created_ms;
+    const char *owner; /* id of the user who has all rights on it; NULL: none */
     struct bucket_props props;
     /* How many of the owners, in rank, have what was there when `copies` was raised: all, but until
      * a repair has filled the others.  `raised`: the bmd's version of that. */

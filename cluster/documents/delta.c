@@ -35,10 +35,15 @@ static json_t *smap_delta(const struct smap *from, const struct smap *to)
     return delta;
 }
 
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
 static bool bucket_equal(const struct bucket *a, const struct bucket *b)
 {
-    return a->id == b->id && a->created_ms == b->created_ms && a->filled == b->filled &&
-           a->raised == b->raised && a->lowered_from == b->lowered_from &&
+    return a->id == b->id && a->created_ms == b->created_ms && same_text(a->owner, b->owner) &&
+           a->filled == b->filled && a->raised == b->raised && a->lowered_from == b->lowered_from &&
            a->lowered == b->lowered && bucket_props_equal(&a->props, &b->props);
 }
 
@@ -90,6 +95,38 @@ static json_t *jobs_delta(const struct jobs *from, const struct jobs *to)
     return part(to->version, put, drop);
 }
 
+static json_t *users_delta(const struct access *from, const struct access *to)
+{
+    json_t *put = json_array();
+    json_t *drop = json_array();
+    for (size_t i = 0; i < to->user_count; i++) {
+        const struct user *old = access_user(from, to->users[i].name);
+        if (old == NULL || !user_equal(old, &to->users[i]))
+            json_array_append_new(put, user_to_json(&to->users[i], ACCESS_WHOLE));
+    }
+    for (size_t i = 0; i < from->user_count; i++) {
+        if (access_user(to, from->users[i].name) == NULL)
+            json_array_append_new(drop, json_string(from->users[i].name));
+    }
+    return part(to->version, put, drop);
+}
+
+static json_t *roles_delta(const struct access *from, const struct access *to)
+{
+    json_t *put = json_array();
+    json_t *drop = json_array();
+    for (size_t i = 0; i < to->role_count; i++) {
+        const struct role *old = access_role(from, to->roles[i].name);
+        if (old == NULL || !role_equal(old, &to->roles[i]))
+            json_array_append_new(put, role_to_json(&to->roles[i]));
+    }
+    for (size_t i = 0; i < from->role_count; i++) {
+        if (access_role(to, from->roles[i].name) == NULL)
+            json_array_append_new(drop, json_string(from->roles[i].name));
+    }
+    return part(to->version, put, drop);
+}
+
 json_t *state_delta(const struct cluster_state *from, const struct cluster_state *to)
 {
     json_t *delta =
@@ -104,6 +141,10 @@ json_t *state_delta(const struct cluster_state *from, const struct cluster_state
         json_object_set_new(delta, "config", config_delta(&from->config, &to->config));
     if (from->jobs.version != to->jobs.version)
         json_object_set_new(delta, "jobs", jobs_delta(&from->jobs, &to->jobs));
+    if (from->access.version != to->access.version) {
+        json_object_set_new(delta, "users", users_delta(&from->access, &to->access));
+        json_object_set_new(delta, "roles", roles_delta(&from->access, &to->access));
+    }
     return delta;
 }
 
@@ -116,6 +157,7 @@ struct part_ops {
     void (*drop)(struct cluster_state *s, const char *name);
     void (*set_version)(struct cluster_state *s, uint64_t version);
     int (*rest)(struct cluster_state *s, json_t *patch, struct error *err); /* or NULL */
+    bool whole; /* put() takes all items at once */
 };
 
 static int smap_put(struct cluster_state *s, json_t *item, const char *path, struct error *err)
@@ -248,18 +290,95 @@ static int config_put(struct cluster_state *s, json_t *values, const char *path,
     return 0;
 }
 
+static void access_replace(struct cluster_state *s, const struct access *next)
+{
+    document_unref(s->access.memory);
+    s->access = *next;
+}
+
+/* Sorted by name. */
+static int users_read(json_t *items, const char *path, struct arena *a, struct user *users,
+                      struct error *err)
+{
+    size_t count = json_array_size(items);
+    if (!json_is_array(items))
+        return error_set(err, E_JSON, "field '%s' must be an array", path);
+    for (size_t i = 0; i < count; i++) {
+        char item_path[64];
+        json_t *item;
+        int r = json_item(items, path, i, &item, item_path, err);
+        if (r == 0)
+            r = user_from_json(item, item_path, a, &users[i], err);
+        if (r != 0)
+            return r;
+    }
+    const char *twice = document_sort(users, count, sizeof users[0], offsetof(struct user, name));
+    return twice == NULL ? 0
+                         : error_set(err, E_INVALID, "field '%s' has user '%s' twice", path, twice);
+}
+
+/* All at once: a command may change as many users as there are (command_reseal()). */
+static int users_put(struct cluster_state *s, json_t *items, const char *path, struct error *err)
+{
+    struct arena *scratch = arena_new(512);
+    struct user *users = arena_alloc(scratch, json_array_size(items) * sizeof users[0]);
+    int r = users_read(items, path, scratch, users, err);
+    if (r == 0) {
+        struct access next;
+        access_with_users(&s->access, users, json_array_size(items), &next);
+        access_replace(s, &next);
+    }
+    arena_free(scratch);
+    return r;
+}
+
+static void user_drop(struct cluster_state *s, const char *name)
+{
+    struct access next;
+    access_without_user(&s->access, name, &next);
+    access_replace(s, &next);
+}
+
+static int role_put(struct cluster_state *s, json_t *item, const char *path, struct error *err)
+{
+    struct arena *scratch = arena_new(512);
+    struct role role;
+    int r = role_from_json(item, path, scratch, &role, err);
+    if (r == 0) {
+        struct access next;
+        access_with_role(&s->access, &role, &next);
+        access_replace(s, &next);
+    }
+    arena_free(scratch);
+    return r;
+}
+
+static void role_drop(struct cluster_state *s, const char *name)
+{
+    struct access next;
+    access_without_role(&s->access, name, &next);
+    access_replace(s, &next);
+}
+
+static void access_set_version(struct cluster_state *s, uint64_t version)
+{
+    s->access.version = version;
+}
+
 static const struct part_ops parts[] = {
-    {"smap", smap_put, smap_drop, smap_set_version, smap_rest},
-    {"bmd", bmd_put, bmd_drop, bmd_set_version, NULL},
-    {"config", config_put, config_drop, config_set_version, NULL},
-    {"jobs", jobs_put, jobs_drop, jobs_set_version, NULL},
+    {"smap", smap_put, smap_drop, smap_set_version, smap_rest, false},
+    {"bmd", bmd_put, bmd_drop, bmd_set_version, NULL, false},
+    {"config", config_put, config_drop, config_set_version, NULL, true},
+    {"jobs", jobs_put, jobs_drop, jobs_set_version, NULL, false},
+    {"users", users_put, user_drop, access_set_version, NULL, true},
+    {"roles", role_put, role_drop, access_set_version, NULL, false},
 };
 
 static int part_put(struct cluster_state *s, const struct part_ops *ops, json_t *put,
                     struct error *err)
 {
     char path[64];
-    if (json_is_object(put)) {
+    if (json_is_object(put) || ops->whole) {
         snprintf(path, sizeof path, "%s.put", ops->field);
         return ops->put(s, put, path, err);
     }

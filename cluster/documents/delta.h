@@ -6,7 +6,8 @@
  *
  * A sub-document is there when its version differs; "put" has the items that are new or changed, in
  * the form of the state document, "drop" the names of those that are gone.  That of the smap has
- * "placed" and "earlier", too (cluster/documents/layout.h).
+ * "placed" and "earlier", too (cluster/documents/layout.h).  The document `access` has two parts,
+ * "users" and "roles", both with its version.
  *
  * For `to` reached from `from` by commands:  patch(from, delta(from, to)) equals to. */
 #pragma once

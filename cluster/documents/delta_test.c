@@ -99,6 +99,10 @@ static void malformed_deltas_are_refused(void **unused)
                E_INVALID, "id 99");
     assert_bad(HEAD ", \"config\": {\"version\": 1, \"put\": {\"a\": 1}}}", E_JSON,
                "'config.put.a'");
+    assert_bad(HEAD ", \"users\": {\"version\": 1, \"put\": [{}]}}", E_JSON, "'users.put[0].id'");
+    assert_bad(HEAD ", \"users\": {\"version\": 1, \"put\": {\"a\": 1}}}", E_JSON, "'users.put'");
+    assert_bad(HEAD ", \"roles\": {\"version\": 0, \"put\": [{\"name\": \"r\"}]}}", E_INVALID,
+               "version 0");
     assert_bad(HEAD ", \"jobs\": {\"version\": 1, \"put\": [{\"id\": \"x\"}]}}", E_JSON,
                "jobs.put[0]");
 }

@@ -9,8 +9,8 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 
-/* 2 where a bucket keeps copies: cluster/documents/state.h. */
-enum { FORMAT = 1, FORMAT_COPIES = 2 };
+/* cluster/documents/state.h says where 2 and 3 are. */
+enum { FORMAT = 1, FORMAT_COPIES = 2, FORMAT_ACCESS = 3 };
 
 /* The public struct stays plain; the count stands beside it. */
 struct state_box {
@@ -58,6 +58,7 @@ void state_unref(const struct cluster_state *s)
     document_unref(box->state.bmd.memory);
     document_unref(box->state.config.memory);
     document_unref(box->state.jobs.memory);
+    document_unref(box->state.access.memory);
     free(box);
 }
 
@@ -72,6 +73,7 @@ struct cluster_state *state_next(const struct cluster_state *s)
     document_ref(next->bmd.memory);
     document_ref(next->config.memory);
     document_ref(next->jobs.memory);
+    document_ref(next->access.memory);
     return next;
 }
 
@@ -134,23 +136,33 @@ int state_accept(const struct cluster_state *now, const struct cluster_state *s,
 
 int state_format(const struct cluster_state *s)
 {
+    if (s->access.version > 0)
+        return FORMAT_ACCESS;
     return bmd_has_copies(&s->bmd) ? FORMAT_COPIES : FORMAT;
+}
+
+static json_t *state_view(const struct cluster_state *s, enum access_view view)
+{
+    json_t *doc = json_pack(
+        "{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format", state_format(s),
+        "cluster", s->cluster_id, "term", (json_int_t)s->term, "version", (json_int_t)s->version,
+        "term_version", (json_int_t)s->term_version, "next_bucket_id",
+        (json_int_t)s->next_bucket_id, "primary", s->primary, "smap", smap_to_json(&s->smap), "bmd",
+        bmd_to_json(&s->bmd), "config", config_to_json(&s->config), "jobs", jobs_to_json(&s->jobs));
+    if (s->access.version > 0)
+        json_object_set_new(doc, "access", access_to_json(&s->access, view));
+    return doc;
 }
 
 json_t *state_to_json(const struct cluster_state *s)
 {
-    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:o, s:o, s:o, s:o}", "format",
-                     state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term,
-                     "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
-                     "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary, "smap",
-                     smap_to_json(&s->smap), "bmd", bmd_to_json(&s->bmd), "config",
-                     config_to_json(&s->config), "jobs", jobs_to_json(&s->jobs));
+    return state_view(s, ACCESS_WHOLE);
 }
 
 json_t *state_part_to_json(const struct cluster_state *s, const char *part)
 {
     if (strcmp(part, "state") == 0)
-        return state_to_json(s);
+        return state_view(s, ACCESS_PUBLIC);
     if (strcmp(part, "smap") == 0)
         return smap_to_json(&s->smap);
     if (strcmp(part, "bmd") == 0)
@@ -159,6 +171,8 @@ json_t *state_part_to_json(const struct cluster_state *s, const char *part)
         return config_to_json(&s->config);
     if (strcmp(part, "jobs") == 0)
         return jobs_to_json(&s->jobs);
+    if (strcmp(part, "access") == 0)
+        return access_to_json(&s->access, ACCESS_PUBLIC);
     return NULL;
 }
 
@@ -172,10 +186,10 @@ static int state_head_from_json(json_t *doc, struct cluster_state *s, struct err
         return error_set(err, E_JSON, "the state document must be an object");
     if ((r = json_need_u64(doc, "", "format", &format, err)) != 0)
         return r;
-    if (format != FORMAT && format != FORMAT_COPIES)
+    if (format < FORMAT || format > FORMAT_ACCESS)
         return error_set(err, E_UNSUPPORTED,
-                         "field 'format' is %llu, and this release reads formats %d and %d",
-                         (unsigned long long)format, FORMAT, FORMAT_COPIES);
+                         "field 'format' is %llu, and this release reads formats %d to %d",
+                         (unsigned long long)format, FORMAT, FORMAT_ACCESS);
     if ((r = json_need_str(doc, "", "cluster", &cluster, err)) != 0 ||
         (r = json_need_u64(doc, "", "term", &s->term, err)) != 0 ||
         (r = json_need_u64(doc, "", "version", &s->version, err)) != 0 ||
@@ -207,6 +221,15 @@ static int state_parts_from_json(json_t *doc, struct cluster_state *s, struct er
     return jobs_from_json(parts[3], &s->jobs, err);
 }
 
+static int access_part_from_json(json_t *doc, struct cluster_state *s, struct error *err)
+{
+    json_t *part = NULL;
+    int r = json_get_object(doc, "", "access", &part, err);
+    if (r != 0 || part == NULL)
+        return r;
+    return access_from_json(part, &s->access, err);
+}
+
 static int compare_u64(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *)a;
@@ -228,7 +251,7 @@ int state_check(const struct cluster_state *s, struct error *err)
                              "next_bucket_id",
                              (unsigned long long)ids[i]);
     }
-    return 0;
+    return access_check(&s->access, err);
 }
 
 int state_from_json(json_t *doc, struct cluster_state **out, struct error *err)
@@ -237,7 +260,8 @@ int state_from_json(json_t *doc, struct cluster_state **out, struct error *err)
     struct cluster_state *s = (struct cluster_state *)made;
     int r;
     if ((r = state_head_from_json(doc, s, err)) != 0 ||
-        (r = state_parts_from_json(doc, s, err)) != 0 || (r = state_check(s, err)) != 0)
+        (r = state_parts_from_json(doc, s, err)) != 0 ||
+        (r = access_part_from_json(doc, s, err)) != 0 || (r = state_check(s, err)) != 0)
         return r;
     made = NULL;
     *out = s;

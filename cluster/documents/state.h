@@ -4,6 +4,7 @@
  *   bmd      the buckets and their properties
  *   config   cluster-wide settings (name -> text), changed at run time
  *   jobs     background jobs: spec, state, participants, outcome
+ *   access   users, their keys, roles and grants; not there before the first of them
  *
  * The whole has a state version (term, version): the term grows with each election (each start of
  * the one primary), the version with each change, also from term to term.  The term's upper bits
@@ -25,17 +26,20 @@
  *             "placed": 3, "earlier": [ … see cluster/documents/layout.h … ], "lagged": 6},
  *    "bmd": {"version": 2, "buckets": [{"id": 1, "name": "b", "created": …, "props": {…}}]},
  *    "config": {"version": 1, "values": {…}},
- *    "jobs": {"version": 5, "jobs": [ … see cluster/documents/job.h … ]}}
+ *    "jobs": {"version": 5, "jobs": [ … see cluster/documents/job.h … ]},
+ *    "access": {"version": 2, "users": [ … see cluster/access/identity.h … ], "roles": […]}}
  *
- * Unknown fields are kept out but do not fail (a node one release newer sends them).  "format" is 2
- * where a bucket keeps more than one copy, and 1 otherwise: a release that knows of one owner only
- * must not serve such a bucket, nor change the map without its lags, and refuses 2. */
+ * Unknown fields are kept out but do not fail (a node one release newer sends them).  "format" is 3
+ * where `access` is there: a release that does not know it would drop it, and refuses 3.  Otherwise
+ * it is 2 where a bucket keeps more than one copy, and 1 where none does: a release that knows of
+ * one owner only must not serve such a bucket, nor change the map without its lags, and refuses 2. */
 #pragma once
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/access/identity.h"
 #include "cluster/documents/bmd.h"
 #include "cluster/documents/bucket_refuse.h"
 #include "cluster/documents/config.h"
@@ -56,6 +60,7 @@ struct cluster_state {
     struct bmd bmd;
     struct cluster_config config;
     struct jobs jobs;
+    struct access access;
 };
 
 struct cluster_state *state_new(const char *cluster_id); /* empty, version 0 of term 0 */
@@ -75,8 +80,8 @@ struct cluster_state *state_next(const struct cluster_state *s);
 int state_format(const struct cluster_state *s); /* "format" of its JSON */
 json_t *state_to_json(const struct cluster_state *s);
 int state_from_json(json_t *doc, struct cluster_state **out, struct error *err);
-/* One of "state", "smap", "bmd", "config", "jobs", in the form that it has there; NULL for another
- * name. */
+/* One of "state", "smap", "bmd", "config", "jobs", "access", for anybody who may see documents: as
+ * above, but without the users' secrets and hashes of passwords.  NULL for another name. */
 json_t *state_part_to_json(const struct cluster_state *s, const char *part);
 /* <0, 0, >0: by term, then version. */
 int state_compare(const struct cluster_state *a, const struct cluster_state *b);

@@ -9,6 +9,7 @@
 #include "cluster/testing/random_command.h"
 #include "cluster/documents/state_holder.h"
 #include "common/jsonx.h"
+#include "common/mem.h"
 
 static char *text_of(const struct cluster_state *s)
 {
@@ -81,7 +82,7 @@ static void malformed_documents_are_refused_by_field(void **unused)
     } rows[] = {
         {"[]", E_JSON, "object"},
         {"{}", E_JSON, "'format'"},
-        {"{\"format\": 3}", E_UNSUPPORTED, "'format' is 3"},
+        {"{\"format\": 4}", E_UNSUPPORTED, "'format' is 4"},
         {"{\"format\": 1}", E_JSON, "'cluster'"},
         {"{\"format\": 1, \"cluster\": 5}", E_JSON, "'cluster'"},
         {"{\"format\": 1, \"cluster\": \"c\", \"term\": -1}", E_JSON, "'term'"},
@@ -136,6 +137,13 @@ static void malformed_documents_are_refused_by_field(void **unused)
          "\"bmd\": {\"version\": 1, \"buckets\": [{\"id\": 1, \"name\": \"b\", "
          "\"props\": {\"copies\": 2, \"ec\": {\"data\": 4, \"parity\": 8}}}]}, " CONFIG JOBS,
          E_INVALID, "'bmd.buckets[0].props.ec'"},
+        {HEAD "\"access\": {\"version\": 0}, " SMAP BMD CONFIG JOBS, E_INVALID, "version 0"},
+        {HEAD "\"access\": {\"version\": 1, \"users\": [{}]}, " SMAP BMD CONFIG JOBS, E_JSON,
+         "'access.users[0].id'"},
+        {HEAD "\"access\": {\"version\": 1, \"users\": [{\"id\": "
+              "\"00112233445566778899aabbccddeeff\", \"name\": \"a\", \"roles\": "
+              "[\"none\"]}]}, " SMAP BMD CONFIG JOBS,
+         E_ROLE_NOT_FOUND, "role 'none'"},
         {HEAD SMAP BMD "\"config\": {\"version\": 1, \"values\": {\"a\": 1}}, " JOBS, E_JSON,
          "'config.values.a'"},
         {HEAD SMAP BMD CONFIG "\"jobs\": {\"version\": 1, \"jobs\": [{}]}}", E_JSON,
@@ -374,10 +382,39 @@ static void nearly_anything_names_an_object(void **unused)
     assert_int_equal(object_name_check("a\0b", 3, NULL), E_NAME);
 }
 
+/* What operators see, and what nodes keep. */
+static void secrets_are_for_nodes_alone(void **unused)
+{
+    (void)unused;
+    static const char access[] =
+        "\"access\": {\"version\": 1, \"users\": [{\"id\": "
+        "\"00112233445566778899aabbccddeeff\", \"name\": \"anna\", \"kind\": \"person\", "
+        "\"keys\": [{\"access\": \"DFC4AAAAAAAAAAAAAAA1\", \"secret\": \"sealed\"}], "
+        "\"password\": \"scrypt:15:8:1:a:b\"}]}, ";
+    _cleanup_free_ char *text = xprintf("%s%s%s", HEAD, access, SMAP BMD CONFIG JOBS);
+    struct cluster_state *s = NULL;
+    struct error err = ERROR_INIT;
+    if (parse(text, &s, &err) != 0)
+        fail_msg("%s", err.message);
+    static const char *const parts[] = {"state", "access"};
+    for (size_t i = 0; i < 2; i++) {
+        _cleanup_json_ json_t *doc = state_part_to_json(s, parts[i]);
+        _cleanup_free_ char *seen = json_text(doc);
+        assert_non_null(strstr(seen, "anna"));
+        assert_null(strstr(seen, "sealed"));
+        assert_null(strstr(seen, "scrypt"));
+    }
+    _cleanup_free_ char *kept = text_of(s);
+    assert_non_null(strstr(kept, "\"format\":3"));
+    assert_non_null(strstr(kept, "sealed"));
+    state_unref(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_states_survive_json),
+        cmocka_unit_test(secrets_are_for_nodes_alone),
         cmocka_unit_test(unknown_fields_are_ignored),
         cmocka_unit_test(malformed_documents_are_refused_by_field),
         cmocka_unit_test(states_compare_by_term_then_version),

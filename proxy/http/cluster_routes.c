@@ -77,7 +77,8 @@ static void reply_part(struct http_request *req, struct proxy *p, const char *wh
     }
     struct error err;
     error_set(&err, E_INVALID,
-              "parameter 'what': '%.64s' is not state, smap, bmd, config, settings or jobs", what);
+              "parameter 'what': '%.64s' is not state, smap, bmd, config, access, settings or jobs",
+              what);
     http_reply_error(req, &err);
 }
 

@@ -16,15 +16,15 @@ enum {
 /* The documents, as etcd_gather.items[] has them. */
 static const struct part {
     const char *name;
-    const char *list; /* where the state document has its items */
+    const char *document;
+    const char *list; /* where the document has its items */
     const char *key;  /* the item's name; NULL: it is the member's */
-} parts[] = {
-    {"smap", "nodes", "id"},
-    {"bmd", "buckets", "name"},
-    {"config", "values", NULL},
-    {"jobs", "jobs", "id"},
+} parts[ETCD_PARTS] = {
+    {"smap", "smap", "nodes", "id"},      {"bmd", "bmd", "buckets", "name"},
+    {"config", "config", "values", NULL}, {"jobs", "jobs", "jobs", "id"},
+    {"users", "access", "users", "name"}, {"roles", "access", "roles", "name"},
 };
-enum { PARTS = sizeof parts / sizeof parts[0], CONFIG = 2, JOBS = 3 };
+enum { PARTS = ETCD_PARTS, CONFIG = 2, JOBS = 3 };
 
 struct gathered_job {
     uint64_t create_revision;
@@ -125,14 +125,18 @@ static int change_part(struct change *c, const struct part *p, const struct clus
 
 static json_t *head_of(const struct cluster_state *s, uint64_t election)
 {
-    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:{s:I, s:I, s:I, s:I}}",
-                     "format", state_format(s), "cluster", s->cluster_id, "term",
-                     (json_int_t)s->term, "version", (json_int_t)s->version, "term_version",
-                     (json_int_t)s->term_version, "next_bucket_id", (json_int_t)s->next_bucket_id,
-                     "primary", s->primary, "election", (json_int_t)election, "layout",
-                     layout_to_json(&s->smap), "parts", "smap", (json_int_t)s->smap.version, "bmd",
-                     (json_int_t)s->bmd.version, "config", (json_int_t)s->config.version, "jobs",
-                     (json_int_t)s->jobs.version);
+    json_t *versions =
+        json_pack("{s:I, s:I, s:I, s:I}", "smap", (json_int_t)s->smap.version, "bmd",
+                  (json_int_t)s->bmd.version, "config", (json_int_t)s->config.version, "jobs",
+                  (json_int_t)s->jobs.version);
+    if (s->access.version > 0)
+        json_object_set_new(versions, "access", json_integer((json_int_t)s->access.version));
+    return json_pack("{s:i, s:s, s:I, s:I, s:I, s:I, s:s, s:I, s:o, s:o}", "format",
+                     state_format(s), "cluster", s->cluster_id, "term", (json_int_t)s->term,
+                     "version", (json_int_t)s->version, "term_version", (json_int_t)s->term_version,
+                     "next_bucket_id", (json_int_t)s->next_bucket_id, "primary", s->primary,
+                     "election", (json_int_t)election, "layout", layout_to_json(&s->smap), "parts",
+                     versions);
 }
 
 static int change_fill(struct change *c, const struct cluster_state *from,
@@ -353,19 +357,29 @@ static json_t *jobs_in_order(struct etcd_gather *g)
     return list;
 }
 
+static void put_list(json_t *state, const struct part *p, json_int_t version, json_t *list)
+{
+    json_t *document = json_object_get(state, p->document);
+    if (document == NULL) {
+        document = json_pack("{s:I}", "version", version);
+        json_object_set_new(state, p->document, document);
+    }
+    json_object_set_new(document, p->list, list);
+}
+
 /* The state document, of which the head is all but the lists. */
 static json_t *state_document(struct etcd_gather *g)
 {
     json_t *doc = json_deep_copy(g->head_doc);
     json_t *versions = json_object_get(g->head_doc, "parts");
     for (size_t i = 0; i < PARTS; i++) {
+        json_t *version = json_object_get(versions, parts[i].document);
+        if (version == NULL && i > JOBS)
+            continue; /* the cluster has no document `access` */
         json_t *list = i == JOBS ? jobs_in_order(g) : json_incref(g->items[i]);
         if (list == NULL)
             list = i == CONFIG ? json_object() : json_array();
-        json_t *version = json_object_get(versions, parts[i].name);
-        json_object_set_new(
-            doc, parts[i].name,
-            json_pack("{s:I, s:o}", "version", json_integer_value(version), parts[i].list, list));
+        put_list(doc, &parts[i], json_integer_value(version), list);
     }
     json_t *layout = json_object_get(g->head_doc, "layout"); /* none by an earlier release */
     if (layout != NULL)

@@ -2,9 +2,10 @@
  *
  *   P/primary        who is primary: written by the election, under its lease
  *   P/head           {"format", "cluster", "term", "version", …, "election", "layout": {…},
- * "parts": {"smap": 4}} P/smap/<node>    each item of a document by itself, as it stands in the
- * state document P/bmd/<bucket> P/config/<name> P/jobs/<job>     in the order in which the keys
- * were created
+ *                    "parts": {"smap": 4}}
+ *   P/smap/<node>    each item of a document by itself, as it stands in the state document; so
+ *                    P/bmd/<bucket>, P/config/<name>, P/users/<user> and P/roles/<role>
+ *   P/jobs/<job>     in the order in which the keys were created
  *
  * A change is one transaction: it holds while P/primary has the revision that this primary created
  * it with, and P/head the one that it read or wrote last.  So nobody writes but the primary that
@@ -44,12 +45,14 @@ int etcd_change_verdict(json_t *reply, const struct etcd_fence *fence,
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
+enum { ETCD_PARTS = 6 }; /* lists of items: the documents', of which `access` has two */
+
 /* Gathers what pages of the range P/ have.  `head` is 0 while P/head has not come. */
 struct etcd_gather {
     const char *prefix;
     uint64_t head;
     json_t *head_doc;
-    json_t *items[4];
+    json_t *items[ETCD_PARTS];
     size_t job_count;
     struct gathered_job *jobs;
 };
