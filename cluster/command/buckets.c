@@ -28,6 +28,7 @@ int command_bucket_create(const struct cluster_state *s, const struct command *c
         .id = s->next_bucket_id,
         .name = cmd->name,
         .created_ms = cmd->wall_ms,
+        .owner = cmd->actor,
         .props = *cmd->props,
         .filled = cmd->props->copies,
     };

@@ -38,6 +38,14 @@ struct cluster_state *command_next_jobs(const struct cluster_state *s, const str
     return next;
 }
 
+struct cluster_state *command_next_access(const struct cluster_state *s, const struct access *a)
+{
+    struct cluster_state *next = state_next(s);
+    document_unref(next->access.memory);
+    next->access = *a;
+    return next;
+}
+
 /* --- settings -------------------------------------------------------------------------------- */
 
 static int apply_config_set(const struct cluster_state *s, const struct command *cmd,
@@ -185,6 +193,17 @@ static command_fn *const appliers[] = {
     [CMD_LAG_DONE] = command_lag_done,
     [CMD_COPIES_FILLED] = command_copies_filled,
     [CMD_COPIES_LOWERED] = command_copies_lowered,
+    [CMD_USER_ADD] = command_user_add,
+    [CMD_USER_CHANGE] = command_user_change,
+    [CMD_USER_REMOVE] = command_user_remove,
+    [CMD_KEY_ADD] = command_key_add,
+    [CMD_KEY_REMOVE] = command_key_remove,
+    [CMD_PASSWORD] = command_password,
+    [CMD_GRANT] = command_grant,
+    [CMD_REVOKE] = command_revoke,
+    [CMD_ROLE_PUT] = command_role_put,
+    [CMD_ROLE_REMOVE] = command_role_remove,
+    [CMD_RESEAL] = command_reseal,
     [CMD_RESTORE] = apply_restore,
 };
 
@@ -200,6 +219,7 @@ struct command_box {
     struct command cmd;
     struct node node;
     struct bucket_props props;
+    struct access_key key;
     struct arena *arena;
 };
 
@@ -225,6 +245,13 @@ struct command *command_copy(const struct command *cmd)
     box->cmd = *cmd;
     box->cmd.name = copy_text(box->arena, cmd->name);
     box->cmd.text = copy_text(box->arena, cmd->text);
+    box->cmd.actor = copy_text(box->arena, cmd->actor);
+    if (cmd->key != NULL) {
+        box->key = *cmd->key;
+        box->key.access = copy_text(box->arena, cmd->key->access);
+        box->key.secret = copy_text(box->arena, cmd->key->secret);
+        box->cmd.key = &box->key;
+    }
     if (cmd->node != NULL) {
         copy_node(box->arena, cmd->node, &box->node);
         box->cmd.node = &box->node;

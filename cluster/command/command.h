@@ -22,7 +22,7 @@ enum command_kind {
     CMD_NODE_ABSENT,   /* name = id, absent: struct node's absent_since; nothing where it is
                           unreachable */
     CMD_NODE_REMOVE,   /* name = id; of a node that is not active */
-    CMD_BUCKET_CREATE, /* name, props, wall_ms */
+    CMD_BUCKET_CREATE, /* name, props, wall_ms; `actor` becomes the owner */
     CMD_BUCKET_DESTROY, /* name */
     CMD_BUCKET_PROPS,   /* name, patch: the props that change, as in the bucket's document */
     CMD_BUCKET_RENAME,  /* name, text = the new name; not while an unfinished job uses it */
@@ -38,7 +38,19 @@ enum command_kind {
                          * owners what there was in the buckets whose copies had been raised by then
                          */
     CMD_COPIES_LOWERED, /* fence: no target has anything left that nobody owns of its bucket */
-    CMD_RESTORE,        /* restored: its buckets and settings; seen_bmd, seen_config: the versions
+    /* On the document `access`: `actor` asks.  access_rules.h says what is refused. */
+    CMD_USER_ADD,    /* text = a new id; patch: name, kind, enabled, roles, grants, rate; key */
+    CMD_USER_CHANGE, /* name, patch: fields as above that change, and tokens_after_ms; wall_ms */
+    CMD_USER_REMOVE, /* name */
+    CMD_KEY_ADD,     /* name, key; a user has at most USER_KEYS_MAX */
+    CMD_KEY_REMOVE,  /* name, text = the access key; wall_ms: older tokens end */
+    CMD_PASSWORD,    /* name, text = the hash, "" for none; wall_ms as above */
+    CMD_GRANT,       /* name, patch: a grant that the user gets */
+    CMD_REVOKE,      /* name, patch: a grant whose rights the user loses on this very place */
+    CMD_ROLE_PUT,    /* patch: the whole role, new or in place of the one of its name */
+    CMD_ROLE_REMOVE, /* name; not while a user has it */
+    CMD_RESEAL,      /* patch: {access key: the same secret, sealed anew} */
+    CMD_RESTORE,     /* restored: its buckets and settings; seen_bmd, seen_config: the versions
                          * that they must have now; term: of the new term in its epoch */
 };
 
@@ -60,6 +72,8 @@ struct command {
     const struct bucket_props *props;
     json_t *patch;
     const struct job *job;
+    const char *actor; /* id of the user who asks; NULL: an operator with the cluster key */
+    const struct access_key *key;
     const struct cluster_state *restored;
     uint64_t seen_bmd, seen_config;
 };

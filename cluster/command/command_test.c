@@ -212,7 +212,8 @@ static void settings_are_checked_and_go_back(void **unused)
 static uint64_t parts_changed(const struct cluster_state *a, const struct cluster_state *b)
 {
     return (b->smap.version - a->smap.version) + (b->bmd.version - a->bmd.version) +
-           (b->config.version - a->config.version) + (b->jobs.version - a->jobs.version);
+           (b->config.version - a->config.version) + (b->jobs.version - a->jobs.version) +
+           (b->access.version - a->access.version);
 }
 
 static char *text_of(const struct cluster_state *s)

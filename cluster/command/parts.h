@@ -5,6 +5,7 @@
 #include "cluster/base/document.h"
 #include "cluster/documents/smap_change.h"
 
+struct access;
 struct bmd;
 struct cluster_state;
 struct command;
@@ -30,6 +31,13 @@ command_fn command_bucket_props;
 command_fn command_bucket_rename;
 command_fn command_copies_filled, command_copies_lowered;
 
+/* access.c */
+command_fn command_user_add, command_user_change, command_user_remove;
+command_fn command_key_add, command_key_remove, command_password;
+command_fn command_grant, command_revoke;
+command_fn command_role_put, command_role_remove;
+command_fn command_reseal;
+
 /* jobs.c */
 command_fn command_job_create;
 command_fn command_job_update;
@@ -43,3 +51,4 @@ int command_keep(const struct cluster_state *s, const struct cluster_state **nex
 struct cluster_state *command_next_smap(const struct cluster_state *s, const struct smap *m);
 struct cluster_state *command_next_bmd(const struct cluster_state *s, const struct bmd *b);
 struct cluster_state *command_next_jobs(const struct cluster_state *s, const struct jobs *j);
+struct cluster_state *command_next_access(const struct cluster_state *s, const struct access *a);

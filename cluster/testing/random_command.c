@@ -98,10 +98,91 @@ static void random_config(struct rng *rng, struct arena *a, struct command *cmd)
         cmd->text = arena_printf(a, "%llu", (unsigned long long)rng_below(rng, 40));
 }
 
+/* --- users ------------------------------------------------------------------------------------ */
+
+static json_t *random_grant(struct rng *rng)
+{
+    static const char *const texts[] = {
+        "{\"rights\": [\"list\", \"read\"], \"bucket\": \"b*\"}",
+        "{\"rights\": [\"write\"], \"bucket\": \"b1\", \"prefix\": \"a/\"}",
+        "{\"rights\": [\"read\"], \"bucket\": \"b1\", \"prefix\": \"a/\"}",
+        "{\"rights\": [\"users\", \"see\"]}",
+        "{\"rights\": [\"fly\"]}",
+    };
+    return json_loads(texts[rng_below(rng, 5)], 0, NULL);
+}
+
+static json_t *random_user_patch(struct rng *rng, struct arena *a, bool fresh)
+{
+    static const char *const roles[] = {"reader", "admin", "r0", "r1"};
+    json_t *patch = json_object();
+    if (fresh)
+        json_object_set_new(patch, "name", json_string(pick_id(rng, a, "u", 8)));
+    if (rng_below(rng, 2))
+        json_object_set_new(patch, "kind", json_string(rng_below(rng, 2) ? "person" : "service"));
+    if (rng_below(rng, 2))
+        json_object_set_new(patch, "enabled", json_boolean(rng_below(rng, 4) != 0));
+    if (rng_below(rng, 2))
+        json_object_set_new(patch, "roles", json_pack("[s]", roles[rng_below(rng, 4)]));
+    if (rng_below(rng, 4) == 0)
+        json_object_set_new(patch, "grants", json_pack("[o]", random_grant(rng)));
+    if (rng_below(rng, 16) == 0)
+        json_object_set_new(patch, "password", json_string("in clear"));
+    return patch;
+}
+
+static json_t *random_role(struct rng *rng, struct arena *a)
+{
+    return json_pack("{s:s, s:[o]}", "name", pick_id(rng, a, "r", 3), "grants", random_grant(rng));
+}
+
+static struct access_key *random_key(struct rng *rng, struct arena *a)
+{
+    struct access_key *key = arena_alloc(a, sizeof *key);
+    *key = (struct access_key){
+        .access =
+            arena_printf(a, "DFC4AAAAAAAAAAAAAAA%llu", (unsigned long long)rng_below(rng, 10)),
+        .secret = pick_id(rng, a, "sealed-", 4),
+        .created_ms = (int64_t)rng_below(rng, 1000),
+    };
+    return key;
+}
+
+static const char *random_actor(struct rng *rng, const struct cluster_state *s)
+{
+    if (s->access.user_count == 0 || rng_below(rng, 2))
+        return NULL;
+    return s->access.users[rng_below(rng, s->access.user_count)].id;
+}
+
+static void random_access(struct rng *rng, const struct cluster_state *s, struct arena *a,
+                          struct command *cmd)
+{
+    cmd->name = rng_below(rng, 8) == 0 ? USER_ANONYMOUS : pick_id(rng, a, "u", 8);
+    cmd->actor = random_actor(rng, s);
+    cmd->key = rng_below(rng, 2) || cmd->kind == CMD_KEY_ADD ? random_key(rng, a) : NULL;
+    if (cmd->kind == CMD_USER_ADD)
+        cmd->text = arena_printf(a, "%032llx", (unsigned long long)rng_below(rng, 20) + 1);
+    else if (cmd->kind == CMD_KEY_REMOVE)
+        cmd->text = random_key(rng, a)->access;
+    else if (cmd->kind == CMD_PASSWORD)
+        cmd->text = rng_below(rng, 4) == 0 ? "" : pick_id(rng, a, "scrypt:", 9);
+    if (cmd->kind == CMD_USER_ADD || cmd->kind == CMD_USER_CHANGE)
+        cmd->patch = random_user_patch(rng, a, cmd->kind == CMD_USER_ADD);
+    else if (cmd->kind == CMD_GRANT || cmd->kind == CMD_REVOKE)
+        cmd->patch = random_grant(rng);
+    else if (cmd->kind == CMD_ROLE_PUT)
+        cmd->patch = random_role(rng, a);
+    else if (cmd->kind == CMD_ROLE_REMOVE)
+        cmd->name = pick_id(rng, a, "r", 3);
+    else if (cmd->kind == CMD_RESEAL)
+        cmd->patch = json_pack("{s:s}", random_key(rng, a)->access, pick_id(rng, a, "anew-", 4));
+}
+
 struct command random_command(struct rng *rng, const struct cluster_state *s, struct arena *a)
 {
     struct command cmd = {
-        .kind = (enum command_kind)rng_below(rng, CMD_COPIES_LOWERED + 1),
+        .kind = (enum command_kind)rng_below(rng, CMD_RESTORE),
         .wall_ms = (int64_t)rng_below(rng, 1000000),
     };
     switch (cmd.kind) {
@@ -124,6 +205,7 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
     case CMD_BUCKET_CREATE:
     case CMD_BUCKET_DESTROY:
     case CMD_BUCKET_PROPS:
+        cmd.actor = random_actor(rng, s);
         cmd.name = rng_below(rng, 16) == 0 ? "-no" : pick_id(rng, a, "b", 20);
         cmd.props = random_props(rng, a);
         cmd.patch = random_patch(rng, cmd.props);
@@ -159,6 +241,19 @@ struct command random_command(struct rng *rng, const struct cluster_state *s, st
         cmd.raised = rng_below(rng, s->bmd.version + 1);
         cmd.placed = s->smap.placed;
         cmd.lagged = s->smap.lagged;
+        break;
+    case CMD_USER_ADD:
+    case CMD_USER_CHANGE:
+    case CMD_USER_REMOVE:
+    case CMD_KEY_ADD:
+    case CMD_KEY_REMOVE:
+    case CMD_PASSWORD:
+    case CMD_GRANT:
+    case CMD_REVOKE:
+    case CMD_ROLE_PUT:
+    case CMD_ROLE_REMOVE:
+    case CMD_RESEAL:
+        random_access(rng, s, a, &cmd);
         break;
     case CMD_RESTORE: /* not among them: it wants a whole state */
         break;
