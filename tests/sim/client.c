@@ -1,5 +1,5 @@
-/* Who wants changes: buckets with names of their own, settings, jobs.  What is in doubt is
- * repeated, by another proxy, until there is an answer; what was told as not made is not. */
+/* Who wants changes: buckets with names of their own, settings, users, jobs.  What is in
+ * doubt is repeated, by another proxy, until there is an answer; what was told as not made is not. */
 #include <stdio.h>
 #include <string.h>
 
@@ -221,6 +221,27 @@ static struct change *move_target(const struct op *op, const struct cluster_stat
     return NULL;
 }
 
+/* A new user, or another grant of one that is there. */
+static struct change *change_users(const struct op *op, const struct cluster_state *s,
+                                   change_done_fn *done, void *arg)
+{
+    char id[USER_ID_CHARS + 1];
+    char bucket[16];
+    struct command cmd = {.kind = CMD_USER_ADD, .text = id};
+    snprintf(id, sizeof id, "%032zx", op->number + 1);
+    snprintf(bucket, sizeof bucket, "b%zu*", op->number);
+    if (s->access.user_count > 0 && op->number % 8 == 5) {
+        cmd.kind = CMD_GRANT;
+        cmd.name = s->access.users[op->number % s->access.user_count].name;
+        cmd.patch = json_pack("{s:[s], s:s}", "rights", "read", "bucket", bucket);
+    } else {
+        cmd.patch = json_pack("{s:s, s:[s]}", "name", op->name, "roles", "reader");
+    }
+    struct change *c = change_new(&cmd, done, arg);
+    json_decref(cmd.patch);
+    return c;
+}
+
 struct change *client_change(struct world *w, size_t number, const struct cluster_state *s,
                              int64_t wall_ms, void (*done)(void *arg, const struct error *err),
                              void *arg, int *code)
@@ -233,6 +254,8 @@ struct change *client_change(struct world *w, size_t number, const struct cluste
         return abort_job(s, done, arg, code);
     if (op->kind == OP_REST || op->kind == OP_BACK)
         return move_target(op, s, wall_ms, done, arg, code);
+    if (op->kind == OP_SETTING && number % 4 == 1)
+        return change_users(op, s, done, arg);
     const struct bucket_props props = BUCKET_PROPS_DEFAULT;
     struct command cmd = {.name = op->name, .props = &props, .wall_ms = wall_ms};
     cmd.kind = op->kind == OP_CREATE ? CMD_BUCKET_CREATE : CMD_BUCKET_DESTROY;
