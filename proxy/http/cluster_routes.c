@@ -66,11 +66,21 @@ static json_t *settings_view(const struct cluster_state *s)
     return json_pack("{s:o}", "params", params_describe(cluster_settings_rows, &settings, live));
 }
 
+/* A backup has all of the state: who asks at the control listener has the cluster key. */
+static json_t *part_view(const struct http_request *req, const struct cluster_state *s,
+                         const char *what)
+{
+    if (strcmp(what, "settings") == 0)
+        return settings_view(s);
+    if (strcmp(what, "state") == 0 && http_listener(req) == NET_CONTROL)
+        return state_to_json(s);
+    return state_part_to_json(s, what);
+}
+
 static void reply_part(struct http_request *req, struct proxy *p, const char *what)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
-    _cleanup_json_ json_t *doc =
-        strcmp(what, "settings") == 0 ? settings_view(s) : state_part_to_json(s, what);
+    _cleanup_json_ json_t *doc = part_view(req, s, what);
     if (doc != NULL) {
         proxy_reply_masked(req, doc);
         return;
@@ -219,8 +229,8 @@ const struct http_route cluster_routes[] = {
      .right = RIGHT_SEE,
      .begin = get_begin,
      .summary = "The cluster: its nodes and how they are; or one of its documents.",
-     .query = HTTP_PARAMETERS({"what", "state, smap, bmd, config, settings (all, with types, "
-                                       "bounds and meanings) or jobs"}),
+     .query = HTTP_PARAMETERS({"what", "state, smap, bmd, config, access, settings (all, "
+                                       "with types, bounds and meanings) or jobs"}),
      .body = "",
      .reply = "`{\"cluster\", \"term\", \"version\", \"primary\", \"healthy\", \"nodes\": "
               "[{\"id\", \"role\", \"state\", \"primary\", \"public_url\", \"control_url\", "

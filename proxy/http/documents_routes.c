@@ -135,7 +135,7 @@ static int restore(struct http_request *req, json_t *value, struct error *err)
         return r;
     if (doc == NULL)
         return error_set(err, E_JSON, "field 'value.state' is missing");
-    json_object_del(doc, "access"); /* users stay; a backup has not their secrets, either */
+    json_object_del(doc, "access"); /* users stay as they are */
     if ((r = state_from_json(doc, &s, err)) != 0)
         return r;
     cmd.restored = s;
