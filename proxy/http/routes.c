@@ -10,10 +10,12 @@
 #include "proxy/http/list.h"
 #include "proxy/http/object_copies.h"
 #include "proxy/http/objects.h"
+#include "proxy/http/reseal.h"
 #include "proxy/primary/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
     object_routes,  list_routes,          bucket_routes, job_routes,
     cluster_routes, control_routes,       daemon_routes, documents_routes,
-    session_routes, object_copies_routes, access_routes, NULL,
+    session_routes, object_copies_routes, access_routes, reseal_routes,
+    NULL,
 };

@@ -4,6 +4,8 @@ secret."""
 
 import glob
 import os
+import secrets
+import signal
 
 from lib import check, equal, main, wait_for
 
@@ -116,6 +118,31 @@ def test_users_outlive_the_primary(c):
     equal(c.administer("GET", "/v1/users").expect(200).json(), before, "users")
     c.administer("DELETE", "/v1/users/anna").expect(204)
     c.administer("GET", "/v1/users/anna").expect(404, "user_not_found")
+
+
+def sealed_by(c):
+    users = c.administer("GET", "/v1/cluster/state").expect(200).json()["access"]["users"]
+    return [k["secret"].split(":")[0] for u in users for k in u.get("keys", [])]
+
+
+def test_secrets_follow_a_new_cluster_key(c):
+    old = sealed_by(c)
+    check(old, "no secrets")
+    c.administer("POST", "/v1/auth/reseal").expect(200)
+    equal(sealed_by(c), old, "sealed by the same key")
+    with open(c.key_file, encoding="utf-8") as f:
+        lines = f.read()
+    with open(c.key_file, "w", encoding="utf-8") as f:
+        f.write(secrets.token_hex(32) + "\n" + lines)
+    for node in c.nodes:
+        os.kill(c.pid(node), signal.SIGHUP)
+    got = c.administer("POST", "/v1/auth/reseal", node="p2").expect(200).json()
+    equal(got, {"resealed": len(old), "unreadable": 0}, "reply")
+    check(not set(old) & set(sealed_by(c)), "secrets are still sealed by the old key")
+    with open(c.key_file, "w", encoding="utf-8") as f:
+        f.write(lines)
+    got = c.administer("POST", "/v1/auth/reseal").expect(200).json()
+    equal(got, {"resealed": 0, "unreadable": len(old)}, "reply without the new key")
 
 
 def test_strangers_reach_no_user(c):
