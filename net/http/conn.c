@@ -34,10 +34,12 @@
 
 #include "common/clock.h"
 #include "common/mem.h"
+#include "net/http/conn_wire.h"
 #include "net/http/head.h"
 #include "net/http/reactor_lists.h"
 #include "net/http/request.h"
 #include "net/http/server_state.h"
+#include "net/tls/session.h"
 
 enum {
     CONN_TURN_BYTES = 1024 * 1024,
@@ -107,20 +109,23 @@ static size_t conn_make_room(struct conn *c)
     return REACTOR_INPUT_BYTES - c->in_len;
 }
 
+/* Under TLS a read may bring what has to be answered: that goes out before more is read. */
 static enum conn_verdict conn_read(struct conn *c)
 {
-    if (!c->readable)
+    if (c->out.len > 0 && wire_flush(c) == CONN_CLOSE)
+        return CONN_CLOSE;
+    if (!c->readable || c->out.len > 0)
         return CONN_WAIT;
     size_t room = conn_make_room(c);
     assert(room > 0);
-    ssize_t n = recv(c->fd, c->in + c->in_len, room, 0);
+    ssize_t n = wire_recv(c, c->in + c->in_len, room);
     if (n < 0 && (errno == EAGAIN || errno == EINTR)) {
         c->readable = errno == EINTR;
         return c->readable ? CONN_AGAIN : CONN_WAIT;
     }
     if (n <= 0)
         return CONN_CLOSE;
-    if ((size_t)n < room && !c->peer_done)
+    if ((size_t)n < room && !c->peer_done && c->tls == NULL)
         c->readable = false; /* empty; what comes from now on is a new event */
     c->in_len += (size_t)n;
     c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;
@@ -264,8 +269,17 @@ static void conn_note_head(struct conn *c)
     reactor_touch(c->reactor, c);
 }
 
+static enum conn_verdict conn_refuse_plain(struct conn *c)
+{
+    struct error err;
+    error_set(&err, E_INVALID, "this is plain HTTP, the port speaks TLS: use https://");
+    return conn_refuse(c, &err);
+}
+
 static enum conn_verdict conn_head_step(struct conn *c)
 {
+    if (c->tls == NULL && c->reactor->server->tls != NULL)
+        return conn_refuse_plain(c);
     bool any = conn_skip_empty_lines(c);
     if (any && !head_may_begin(c->in[0])) {
         struct error err;
@@ -326,8 +340,7 @@ static enum conn_verdict conn_continue(struct conn *c)
 {
     static const char text[] = "HTTP/1.1 100 Continue\r\n\r\n";
     c->continued = true;
-    ssize_t n = send(c->fd, text, sizeof text - 1, MSG_NOSIGNAL);
-    return n == sizeof text - 1 ? CONN_AGAIN : CONN_CLOSE;
+    return wire_say(c, text, sizeof text - 1);
 }
 
 static enum conn_verdict conn_read_or_doze(struct conn *c)
@@ -404,6 +417,7 @@ static void conn_close_slowly(struct conn *c)
     conn_speaks(c);
     if (c->req != NULL)
         request_end(steal(c->req));
+    wire_end(c);
     buf_done(&c->out);
     free(steal(c->saved));
     c->in_len = 0;
@@ -473,7 +487,7 @@ static enum conn_verdict conn_replied(struct conn *c)
     request_end(steal(c->req));
     buf_done(&c->out);
     if (!c->keep_alive)
-        return ended && c->in_len == 0 && !c->readable ? CONN_CLOSE : CONN_LINGER;
+        return ended && c->in_len == 0 && !c->readable && c->tls == NULL ? CONN_CLOSE : CONN_LINGER;
     c->state = ended ? CONN_HEAD : CONN_DRAIN;
     return CONN_AGAIN;
 }
@@ -481,6 +495,10 @@ static enum conn_verdict conn_replied(struct conn *c)
 static enum conn_verdict conn_step(struct conn *c)
 {
     switch (c->state) {
+    case CONN_HELLO:
+        return wire_hello_step(c);
+    case CONN_HANDSHAKE:
+        return wire_handshake_step(c);
     case CONN_HEAD:
         return conn_head_step(c);
     case CONN_REQUEST:
@@ -556,7 +574,7 @@ void conn_timeout(struct conn *c)
 bool conn_is_silent(const struct conn *c)
 {
     char one;
-    return c->state == CONN_HEAD && !c->is_ready &&
+    return c->state <= CONN_HEAD && !c->is_ready &&
            recv(c->fd, &one, 1, MSG_PEEK | MSG_DONTWAIT) <= 0;
 }
 
@@ -565,6 +583,7 @@ struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, so
     struct conn *c = xcalloc(1, sizeof *c);
     c->reactor = r;
     c->fd = fd;
+    c->state = r->server->tls != NULL ? CONN_HELLO : CONN_HEAD;
     memcpy(&c->peer, peer, peer_len < sizeof c->peer ? peer_len : sizeof c->peer);
     int one = 1; /* replies are written whole: what is small must not wait for an answer */
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
@@ -577,6 +596,7 @@ void conn_free(struct conn *c)
     if (c->req != NULL)
         request_end(c->req);
     reactor_forget(c->reactor, c);
+    tls_session_free(c->tls);
     close(c->fd);
     buf_done(&c->out);
     free(c->saved);

@@ -6,15 +6,6 @@
 #include "net/http/conn_types.h"
 #include "net/http/request_types.h"
 
-/* What a step of a connection comes to. */
-enum conn_verdict {
-    CONN_AGAIN,  /* go on */
-    CONN_WAIT,   /* for the socket, or (asleep) for a wake-up */
-    CONN_DONE,   /* the reply is out */
-    CONN_CLOSE,  /* now */
-    CONN_LINGER, /* now, but the peer still sends */
-};
-
 extern const struct request_link conn_request_link;
 
 struct conn *conn_new(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);

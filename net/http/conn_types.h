@@ -16,6 +16,7 @@ struct conn;
 struct http_request;
 struct http_server;
 struct reactor;
+struct tls_session;
 
 enum {
     /* What one read of a socket can bring at most, and so what a connection may hold back. */
@@ -38,22 +39,28 @@ struct reactor {
     struct http_server *server;
     uint64_t timeout_ms;
     uint64_t head_timeout_ms; /* for the first head of a connection; no longer than timeout_ms */
+    uint64_t handshake_timeout_ms;
+    unsigned handshakes_max; /* under way at one time */
     int epoll_fd;
     int wake_fd;
     pthread_t thread;
     atomic_uint load; /* connections */
 
     /* The reactor's thread only. */
-    char *input;            /* borrowed by the connection that runs */
-    struct buf text;        /* for the head of a reply */
-    uint64_t now_ms;        /* when the thread last woke … */
-    uint64_t round;         /* … and how often it has */
-    uint64_t look_ms;       /* when a series of looks at the sockets began … */
-    unsigned looked;        /* … and the events that it has brought */
-    uint64_t read_ms;       /* what had come by then has been read */
-    struct conn_list fresh; /* connections without a request yet, the oldest first */
-    struct conn_list live;  /* the others, the one that has been still for longest first */
-    struct conn_list ready; /* have more to do than one turn */
+    char *input;              /* borrowed by the connection that runs */
+    struct buf text;          /* for the head of a reply */
+    struct buf plain;         /* under TLS: a piece of a reply before it is sealed */
+    uint64_t now_ms;          /* when the thread last woke … */
+    uint64_t round;           /* … and how often it has */
+    uint64_t look_ms;         /* when a series of looks at the sockets began … */
+    unsigned looked;          /* … and the events that it has brought */
+    uint64_t read_ms;         /* what had come by then has been read */
+    struct conn_list fresh;   /* connections without a request yet, the oldest first */
+    struct conn_list shaking; /* those in the handshake of TLS, the oldest first … */
+    unsigned handshakes;      /* … and their number */
+    struct conn_list waiting; /* fresh ones that wait for one of these to end */
+    struct conn_list live;    /* the others, the one that has been still for longest first */
+    struct conn_list ready;   /* have more to do than one turn */
 
     pthread_mutex_t lock; /* guards what follows; taken after a request's */
     struct conn_list woken;
@@ -64,12 +71,23 @@ struct reactor {
 };
 
 enum conn_state {
-    CONN_HEAD,     /* the head of the next request is being read */
-    CONN_REQUEST,  /* the request is its handler's; its body is read */
-    CONN_UNWANTED, /* its reply is there; its body is read and thrown away first */
-    CONN_REPLY,    /* the reply is being written */
-    CONN_DRAIN,    /* the reply is out, the rest of the body is read and thrown away */
-    CONN_CLOSING,  /* the write side is closed; what still comes is thrown away */
+    CONN_HELLO,     /* of a listener with TLS: does a handshake come, or plain HTTP? */
+    CONN_HANDSHAKE, /* of TLS */
+    CONN_HEAD,      /* the head of the next request is being read */
+    CONN_REQUEST,   /* the request is its handler's; its body is read */
+    CONN_UNWANTED,  /* its reply is there; its body is read and thrown away first */
+    CONN_REPLY,     /* the reply is being written */
+    CONN_DRAIN,     /* the reply is out, the rest of the body is read and thrown away */
+    CONN_CLOSING,   /* the write side is closed; what still comes is thrown away */
+};
+
+/* What a step of a connection comes to. */
+enum conn_verdict {
+    CONN_AGAIN,  /* go on */
+    CONN_WAIT,   /* for the socket, or (asleep) for a wake-up */
+    CONN_DONE,   /* the reply is out */
+    CONN_CLOSE,  /* now */
+    CONN_LINGER, /* now, but the peer still sends */
 };
 
 struct conn_link {
@@ -88,11 +106,14 @@ struct conn {
     bool asleep;          /* waits for request_wake() alone */
     bool dozing;          /* waits for the socket or request_wake() */
     bool is_ready;        /* in the reactor's list … */
+    bool is_waiting;      /* in that of handshakes that have not begun */
     bool spoke;           /* has begun a request: until then it is fresh */
     bool proven;          /* a request of it was signed */
     uint64_t ready_since; /* … from this round on */
     uint64_t moved_ms;
     size_t budget; /* of this turn, in bytes */
+
+    struct tls_session *tls; /* NULL: plain */
 
     /* Input.  While the connection runs, it is in the reactor's memory; what is left over between
      * turns is kept in `saved`. */
@@ -120,6 +141,7 @@ struct conn {
     bool reply_ended;      /* the last of it is in `out` */
     bool send_buffer_fits; /* has been made small, for a near client */
 
+    struct conn_list *list; /* fresh, shaking or live */
     struct conn_link live;
     struct conn_link ready;
     struct conn *next_message; /* woken or adopted */

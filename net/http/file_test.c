@@ -21,11 +21,14 @@
 #include "common/parse.h"
 #include "common/rng.h"
 #include "io/reader.h"
+#include "net/testing/certificate.h"
 #include "net/testing/wire.h"
+#include "net/tls/tls.h"
 
 enum { SIZE = 3 * READER_PIECE_BYTES + 12345, QUEUE = 3 };
 
 static enum http_layer layer;
+static struct tls *tls; /* or NULL */
 static struct http_server *server;
 static struct reader *reader;
 static uint16_t port;
@@ -101,6 +104,8 @@ static int setup(void **state)
                                               .connection_memory = 32 * 1024,
                                               .idle_timeout_s = 30,
                                               .layer = layer,
+                                              .tls = tls,
+                                              .tls_handshakes_max = 100,
                                               .routes = tables};
     char path[] = "/tmp/dfc-http-file-test-XXXXXX";
     struct error err = ERROR_INIT;
@@ -349,8 +354,7 @@ static void *free_server(void *arg)
 static bool is_served(struct wire *w)
 {
     static const char ask[] = "GET /hello HTTP/1.1\r\nHost: test\r\n\r\n";
-    char byte;
-    if (!wire_try_send(w, ask, sizeof ask - 1) || recv(w->fd, &byte, 1, MSG_PEEK) <= 0)
+    if (!wire_try_send(w, ask, sizeof ask - 1) || !wire_is_open(w))
         return false;
     struct wire_reply r;
     wire_read(w, false, &r);
@@ -421,5 +425,10 @@ static int run(const char *name, enum http_layer which)
 
 int main(void)
 {
-    return run("epoll", HTTP_LAYER_EPOLL) + run("microhttpd", HTTP_LAYER_MICROHTTPD);
+    int failed = run("epoll", HTTP_LAYER_EPOLL) + run("microhttpd", HTTP_LAYER_MICROHTTPD);
+    tls = certificate_tls();
+    wire_speaks_tls = true;
+    failed += run("tls", HTTP_LAYER_EPOLL);
+    tls_free(tls);
+    return failed;
 }

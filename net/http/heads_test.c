@@ -12,7 +12,11 @@
 #include <cmocka.h>
 
 #include "common/clock.h"
+#include "net/testing/certificate.h"
 #include "net/testing/hello_fixture.h"
+#include "net/tls/tls.h"
+
+static struct tls *tls; /* or NULL */
 
 static const struct http_route routes[] = {
     {.name = "hello",
@@ -34,7 +38,7 @@ static const struct http_route routes[] = {
 static int start(void **state)
 {
     static const struct http_route *const tables[] = {routes, NULL};
-    static const struct http_server_config config = {
+    const struct http_server_config config = {
         .node = "n1",
         .address = "127.0.0.1",
         .net = NET_PUBLIC,
@@ -43,6 +47,8 @@ static int start(void **state)
         .connection_memory = 32 * 1024,
         .idle_timeout_s = 30,
         .routes = tables,
+        .tls = tls,
+        .tls_handshakes_max = 100,
     };
     (void)state;
     begun = cut = ended = 0;
@@ -187,5 +193,10 @@ int main(void)
         TEST(test_long_headers),
         TEST(test_malformed_requests),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("plain", tests, NULL, NULL);
+    tls = certificate_tls();
+    wire_speaks_tls = true;
+    failed += cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+    tls_free(tls);
+    return failed;
 }

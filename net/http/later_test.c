@@ -382,5 +382,9 @@ int main(void)
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL) +
                  cmocka_run_group_tests_name("epoll, turns", of_ours, NULL, NULL);
     fx.layer = HTTP_LAYER_MICROHTTPD;
-    return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
+    fixture_begin_tls();
+    failed += cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+    fixture_end_tls();
+    return failed;
 }

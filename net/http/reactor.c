@@ -115,6 +115,11 @@ static bool is_late(const struct reactor *r, const struct conn *c, uint64_t time
 /* Those that are asleep wait for one of our own threads, not for the peer. */
 static void reactor_check_timeouts(struct reactor *r)
 {
+    for (struct conn *c; (c = r->shaking.first) != NULL;) {
+        if (!is_late(r, c, reactor_handshake_timeout_ms(r)))
+            break;
+        conn_timeout(c); /* is gone */
+    }
     for (struct conn *c; (c = r->fresh.first) != NULL;) {
         if (!is_late(r, c, reactor_head_timeout_ms(r)))
             break;
@@ -135,16 +140,22 @@ static uint64_t list_end(const struct conn_list *list, uint64_t timeout_ms)
     return list->first != NULL ? list->first->moved_ms + timeout_ms : UINT64_MAX;
 }
 
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
 static int reactor_wait_ms(const struct reactor *r)
 {
     if (r->ready.first != NULL)
         return 0;
-    uint64_t fresh = list_end(&r->fresh, reactor_head_timeout_ms(r));
-    uint64_t live = list_end(&r->live, r->timeout_ms);
-    uint64_t end = fresh < live ? fresh : live;
+    uint64_t end = list_end(&r->live, r->timeout_ms);
+    end = earlier(end, list_end(&r->fresh, reactor_head_timeout_ms(r)));
+    end = earlier(end, list_end(&r->shaking, reactor_handshake_timeout_ms(r)));
     if (end == UINT64_MAX)
         return -1;
-    if (r->fresh.first != NULL && end > r->now_ms + SERVER_CROWDED_MS)
+    bool may_crowd = r->fresh.first != NULL || r->shaking.first != NULL;
+    if (may_crowd && end > r->now_ms + SERVER_CROWDED_MS)
         end = r->now_ms + SERVER_CROWDED_MS; /* others may have become many meanwhile */
     return end > r->now_ms ? (int)(end - r->now_ms) : 0;
 }
@@ -234,18 +245,25 @@ static void reactor_done(struct reactor *r)
         close(r->wake_fd);
     pthread_mutex_destroy(&r->lock);
     buf_done(&r->text);
+    buf_done(&r->plain);
     free(r->input);
     free(r);
 }
 
-int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
-                uint64_t head_timeout_ms, struct reactor **out, struct error *err)
+static uint64_t no_longer_than(uint64_t ms, uint64_t most_ms)
+{
+    return ms > 0 && ms < most_ms ? ms : most_ms;
+}
+
+int reactor_new(struct http_server *server, const char *thread_name,
+                const struct reactor_limits *limits, struct reactor **out, struct error *err)
 {
     struct reactor *r = xcalloc(1, sizeof *r);
     r->server = server;
-    r->timeout_ms = timeout_ms < REACTOR_TIMEOUT_MAX_MS ? timeout_ms : REACTOR_TIMEOUT_MAX_MS;
-    r->head_timeout_ms =
-        head_timeout_ms > 0 && head_timeout_ms < r->timeout_ms ? head_timeout_ms : r->timeout_ms;
+    r->timeout_ms = no_longer_than(limits->timeout_ms, REACTOR_TIMEOUT_MAX_MS);
+    r->head_timeout_ms = no_longer_than(limits->head_timeout_ms, r->timeout_ms);
+    r->handshake_timeout_ms = no_longer_than(limits->handshake_timeout_ms, r->timeout_ms);
+    r->handshakes_max = limits->handshakes_max;
     r->input = xmalloc(REACTOR_INPUT_BYTES);
     pthread_mutex_init(&r->lock, NULL);
     int rc = reactor_open(r, err);
@@ -288,6 +306,8 @@ void reactor_free(struct reactor *r)
 {
     while (r->fresh.first != NULL)
         conn_free(r->fresh.first);
+    while (r->shaking.first != NULL)
+        conn_free(r->shaking.first);
     while (r->live.first != NULL)
         conn_free(r->live.first);
     reactor_done(r);

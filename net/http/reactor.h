@@ -8,8 +8,15 @@
 #include "common/error.h"
 #include "net/http/conn_types.h"
 
-int reactor_new(struct http_server *server, const char *thread_name, uint64_t timeout_ms,
-                uint64_t head_timeout_ms, struct reactor **out, struct error *err);
+struct reactor_limits {
+    uint64_t timeout_ms;           /* in which nothing moves */
+    uint64_t head_timeout_ms;      /* of the first head; 0: timeout_ms */
+    uint64_t handshake_timeout_ms; /* of TLS */
+    unsigned handshakes_max;
+};
+
+int reactor_new(struct http_server *server, const char *thread_name,
+                const struct reactor_limits *limits, struct reactor **out, struct error *err);
 /* Takes the descriptor of an accepted connection, which is counted already
  * (server_connection_opened).  Any thread. */
 void reactor_adopt(struct reactor *r, int fd, const struct sockaddr *peer, socklen_t peer_len);

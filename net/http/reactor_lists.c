@@ -76,10 +76,44 @@ void reactor_wake(struct reactor *r, struct conn *c)
 
 /* --- the order ------------------------------------------------------------------------------ */
 
+static void enter(struct reactor *r, struct conn *c, struct conn_list *list)
+{
+    c->list = list;
+    c->moved_ms = r->now_ms;
+    list_append(list, c, live_link);
+}
+
+/* The connection that has waited for longest gets the slot of a handshake that is over. */
+static void slot_is_free(struct reactor *r)
+{
+    struct conn *next = r->waiting.first;
+    r->handshakes--;
+    if (next == NULL)
+        return;
+    list_remove(&r->waiting, next, ready_link);
+    next->is_waiting = false;
+    reactor_again(r, next);
+}
+
+static void leave(struct reactor *r, struct conn *c)
+{
+    list_remove(c->list, c, live_link);
+    if (c->list == &r->shaking)
+        slot_is_free(r);
+}
+
+static void stop_waiting(struct reactor *r, struct conn *c)
+{
+    if (c->is_ready)
+        list_remove(&r->ready, c, ready_link);
+    if (c->is_waiting)
+        list_remove(&r->waiting, c, ready_link);
+    c->is_ready = c->is_waiting = false;
+}
+
 void reactor_admitted(struct reactor *r, struct conn *c)
 {
-    c->moved_ms = r->now_ms;
-    list_append(&r->fresh, c, live_link);
+    enter(r, c, &r->fresh);
 }
 
 void reactor_again(struct reactor *r, struct conn *c)
@@ -91,12 +125,32 @@ void reactor_again(struct reactor *r, struct conn *c)
     list_append(&r->ready, c, ready_link);
 }
 
+bool reactor_takes_handshake(struct reactor *r, struct conn *c)
+{
+    bool takes = r->handshakes < r->handshakes_max;
+    if (takes) {
+        stop_waiting(r, c);
+        leave(r, c);
+        enter(r, c, &r->shaking);
+        r->handshakes++;
+    } else if (!c->is_waiting) {
+        c->is_waiting = true;
+        list_append(&r->waiting, c, ready_link);
+    }
+    return takes;
+}
+
+void reactor_shaken(struct reactor *r, struct conn *c)
+{
+    leave(r, c);
+    enter(r, c, &r->fresh);
+}
+
 void reactor_spoke(struct reactor *r, struct conn *c)
 {
     c->spoke = true;
-    c->moved_ms = r->now_ms;
-    list_remove(&r->fresh, c, live_link);
-    list_append(&r->live, c, live_link);
+    leave(r, c);
+    enter(r, c, &r->live);
 }
 
 /* The time of a fresh one counts from its beginning. */
@@ -107,15 +161,14 @@ void reactor_touch(struct reactor *r, struct conn *c)
     c->moved_ms = r->now_ms;
     if (r->live.last == c)
         return;
-    list_remove(&r->live, c, live_link);
-    list_append(&r->live, c, live_link);
+    leave(r, c);
+    enter(r, c, &r->live);
 }
 
 void reactor_forget(struct reactor *r, struct conn *c)
 {
-    if (c->is_ready)
-        list_remove(&r->ready, c, ready_link);
-    list_remove(c->spoke ? &r->live : &r->fresh, c, live_link);
+    stop_waiting(r, c);
+    leave(r, c);
     atomic_fetch_sub_explicit(&r->load, 1, memory_order_relaxed);
     server_connection_closed(r->server, (const struct sockaddr *)&c->peer);
 }
@@ -134,4 +187,11 @@ struct conn *reactor_next_ready(struct reactor *r)
 uint64_t reactor_head_timeout_ms(const struct reactor *r)
 {
     return server_head_timeout_ms(r->server, r->head_timeout_ms);
+}
+
+uint64_t reactor_handshake_timeout_ms(const struct reactor *r)
+{
+    bool is_full = r->handshakes >= r->handshakes_max;
+    return is_full && r->handshake_timeout_ms > SERVER_CROWDED_MS ? SERVER_CROWDED_MS
+                                                                  : r->handshake_timeout_ms;
 }

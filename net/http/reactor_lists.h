@@ -1,6 +1,7 @@
 /* Which connections of a reactor run next, and which have been still for longest.
  *
  *   fresh    has no request yet; in the order of arrival
+ *   shaking  is in the handshake of TLS; waiting: would be, but others have all slots for that
  *   live     has begun one; the one that has been still for longest first
  *   ready    has more to do than one turn
  *   woken    by another thread; adopted: handed over by the accepting one
@@ -17,10 +18,16 @@ void reactor_signal(struct reactor *r);
 void reactor_wake(struct reactor *r, struct conn *c);
 
 void reactor_admitted(struct reactor *r, struct conn *c); /* it is fresh */
-void reactor_spoke(struct reactor *r, struct conn *c);    /* it is no longer fresh */
-void reactor_touch(struct reactor *r, struct conn *c);    /* it has made progress */
-void reactor_again(struct reactor *r, struct conn *c);    /* after all others that are ready */
+/* Is a slot free for the handshake of a fresh one?  Else it waits, and runs again when there is. */
+bool reactor_takes_handshake(struct reactor *r, struct conn *c);
+void reactor_shaken(struct reactor *r, struct conn *c); /* its handshake is over: it is fresh */
+void reactor_spoke(struct reactor *r, struct conn *c);  /* it is no longer fresh */
+void reactor_touch(struct reactor *r, struct conn *c);  /* it has made progress */
+void reactor_again(struct reactor *r, struct conn *c);  /* after all others that are ready */
 struct conn *
 reactor_next_ready(struct reactor *r); /* off the list; NULL: none of before this round */
 void reactor_forget(struct reactor *r, struct conn *c);
-uint64_t reactor_head_timeout_ms(const struct reactor *r); /* of a fresh one, at this moment */
+/* At this moment: of a fresh one; and of one in its handshake, SERVER_CROWDED_MS at most while all
+ * slots are taken. */
+uint64_t reactor_head_timeout_ms(const struct reactor *r);
+uint64_t reactor_handshake_timeout_ms(const struct reactor *r);

@@ -8,17 +8,32 @@
 #include "net/http/request.h"
 #include "net/http/server_state.h"
 
-static void refuse(struct http_server *s, int fd, const struct error *err)
+static void put_alert(struct buf *out)
+{
+    /* A record of TLS 1.2 or 1.3 in plain text: fatal, internal_error (RFC 8446 section 6). */
+    static const unsigned char alert[] = {21, 3, 3, 0, 2, 2, 80};
+    buf_append(out, alert, sizeof alert);
+}
+
+static void put_503(const struct http_server *s, const struct error *err, struct buf *out)
 {
     _cleanup_(buf_done)
     struct buf body = BUF_INIT;
     reply_error_json(s->node, "-", err, &body);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
-    buf_printf(&text,
+    buf_printf(out,
                "HTTP/1.1 503 %s\r\nContent-Type: application/json\r\nContent-Length: %zu\r\n"
                "Retry-After: 1\r\nX-Request-Id: -\r\nDfc-Node: %s\r\nConnection: close\r\n\r\n%s",
                http_status_text(503), body.len, s->node, buf_str(&body));
+}
+
+static void refuse(struct http_server *s, int fd, const struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf text = BUF_INIT;
+    if (s->tls != NULL)
+        put_alert(&text);
+    else
+        put_503(s, err, &text);
     metric_add(s->overload, 1);
     if (send(fd, text.data, text.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)text.len)
         closer_add(s->closer, fd);

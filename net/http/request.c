@@ -21,9 +21,10 @@ enum { REQUEST_MAGIC = 0x52455121, REQUEST_ARENA_BYTES = 4096, REQUEST_ID_MAX = 
  * path may be missing. */
 static const char *uri_without_authority(const char *uri)
 {
-    if (strncasecmp(uri, "http://", 7) != 0)
-        return uri;
-    return uri + 7 + strcspn(uri + 7, "/?");
+    size_t scheme = strncasecmp(uri, "http://", 7) == 0 ? 7 : 0;
+    if (strncasecmp(uri, "https://", 8) == 0)
+        scheme = 8;
+    return scheme == 0 ? uri : uri + scheme + strcspn(uri + scheme, "/?");
 }
 
 void request_set_target(struct http_request *req, enum http_method method, const char *uri)

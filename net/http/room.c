@@ -56,6 +56,7 @@ static struct conn *best_silent(const struct reactor *r, struct place *place)
 {
     *place = (struct place){0};
     struct conn *best = look_through(r, r->fresh.first, NULL, place);
+    best = look_through(r, r->shaking.first, best, place);
     return look_through(r, r->live.first, best, place);
 }
 

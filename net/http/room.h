@@ -1,7 +1,8 @@
 /* A public listener that is full makes room: a newcomer gets the place of a connection that asks
  * nothing.
  *
- * Silent is a connection without a whole request, new or kept, from which nothing has come that is
+ * Silent is a connection without a whole request, new or kept, perhaps still in the handshake of
+ * TLS, from which nothing has come that is
  * not read, for ROOM_SILENT_MS.  Of the addresses that have silent connections, the one with the
  * most connections (peers.h) gives a place: that of its connection that has been silent for
  * longest.  Connections with a request count for their address, but are never closed for another.

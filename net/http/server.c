@@ -104,12 +104,17 @@ static int server_start_mhd(struct http_server *s, const struct http_server_conf
 static int server_start_reactors(struct http_server *s, const struct http_server_config *config,
                                  struct error *err)
 {
+    const struct reactor_limits limits = {
+        .timeout_ms = 1000ull * config->idle_timeout_s,
+        .head_timeout_ms = config->head_timeout_ms,
+        .handshake_timeout_ms = config->tls_handshake_timeout_ms,
+        .handshakes_max = (config->tls_handshakes_max + config->threads - 1) / config->threads,
+    };
     s->reactors = xcalloc(config->threads, sizeof s->reactors[0]);
     for (; s->reactor_count < config->threads; s->reactor_count++) {
         char name[40]; /* the kernel keeps 15 of it */
         snprintf(name, sizeof name, "http-%s-%zu", net_name(config->net), s->reactor_count);
-        int rc = reactor_new(s, name, 1000ull * config->idle_timeout_s, config->head_timeout_ms,
-                             &s->reactors[s->reactor_count], err);
+        int rc = reactor_new(s, name, &limits, &s->reactors[s->reactor_count], err);
         if (rc != 0)
             return rc;
     }
@@ -198,6 +203,8 @@ static bool asks_for_proof(const struct http_server_config *config)
 int http_server_new(const struct http_server_config *config, struct http_server **out,
                     struct error *err)
 {
+    assert(config->tls == NULL ||
+           (config->layer == HTTP_LAYER_EPOLL && config->tls_handshakes_max > 0));
     assert(config->threads > 0 && config->connections_max > 0 && config->idle_timeout_s > 0);
     struct http_server *s = xcalloc(1, sizeof *s);
     s->node = xstrdup(config->node);
@@ -210,6 +217,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->collect_memory = config->collect_memory > 0 ? config->collect_memory : SERVER_COLLECT_MEMORY;
     s->body_rate = config->body_rate;
     s->auth = config->auth;
+    s->tls = config->tls;
     s->visitors = config->visitors;
     s->guard = config->guard;
     s->user = config->user;
@@ -217,6 +225,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);
     s->overload = metric_get(M_http_overload_total, NULL);
     s->unauthorized = metric_get(M_http_unauthorized_total, NULL);
+    s->handshakes_failed = metric_get(M_tls_handshakes_failed_total, NULL);
     char labels[64];
     snprintf(labels, sizeof labels, "listener=\"%s\"", net_name(config->net));
     s->connections_gauge = metric_get(M_http_connections, labels);

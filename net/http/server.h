@@ -12,6 +12,7 @@
 
 struct auth;
 struct http_server;
+struct tls;
 struct visitor_rules;
 
 /* What drives the connections. */
@@ -39,8 +40,12 @@ struct http_server_config {
         *visitors;     /* of a public one (visitor.h); NULL: not asked.  Borrowed */
     struct auth *auth; /* NULL: nobody is asked for proof, as on the public listener */
     const struct http_guard
-        *guard; /* of a public one; NULL: everybody may do everything.  Borrowed */
-    void *user; /* http_user(req) */
+        *guard;      /* of a public one; NULL: everybody may do everything.  Borrowed */
+    struct tls *tls; /* TLS is spoken, with this certificate; NULL: plain HTTP.  Borrowed.
+                        * (libmicrohttpd: always plain) */
+    uint64_t tls_handshake_timeout_ms; /* of a client in the handshake; 0: idle_timeout_s */
+    unsigned tls_handshakes_max;       /* under way at one time; others wait */
+    void *user;                        /* http_user(req) */
 };
 
 int http_server_new(const struct http_server_config *config, struct http_server **out,

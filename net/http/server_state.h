@@ -19,6 +19,7 @@ struct pool;
 struct listener;
 struct mhd;
 struct reactor;
+struct tls;
 struct visitor_rules;
 
 enum {
@@ -63,6 +64,8 @@ struct http_server {
     metric_t *connections_gauge;
     metric_t *overload;
     metric_t *unauthorized;
+    metric_t *handshakes_failed;
+    struct tls *tls;                      /* NULL: plain */
     struct auth *auth;                    /* NULL: nobody is asked for proof */
     const struct visitor_rules *visitors; /* NULL: nobody is asked where from */
     const struct http_guard *guard;       /* NULL: everybody may do everything */

@@ -455,5 +455,9 @@ int main(void)
     fx.layer = HTTP_LAYER_EPOLL;
     int failed = cmocka_run_group_tests_name("epoll", tests, NULL, NULL);
     fx.layer = HTTP_LAYER_MICROHTTPD;
-    return failed + cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
+    failed += cmocka_run_group_tests_name("microhttpd", tests, NULL, NULL);
+    fixture_begin_tls();
+    failed += cmocka_run_group_tests_name("tls", tests, NULL, NULL);
+    fixture_end_tls();
+    return failed;
 }

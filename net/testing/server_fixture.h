@@ -9,13 +9,17 @@
 
 #include <cmocka.h>
 
+#include "common/cleanup.h"
 #include "common/parse.h"
 #include "io/pool.h"
 #include "net/http/server.h"
+#include "net/testing/certificate.h"
 #include "net/testing/wire.h"
+#include "net/tls/tls.h"
 
 static struct {
     enum http_layer layer; /* of the servers that are started */
+    struct tls *tls;       /* or NULL */
     struct http_server *server;
     struct pool *pool; /* for who answers later */
     uint16_t port;
@@ -33,6 +37,8 @@ static inline struct http_server_config fixture_config(enum http_net net)
         .connection_memory = 32 * 1024,
         .idle_timeout_s = 30,
         .layer = fx.layer,
+        .tls = fx.tls,
+        .tls_handshakes_max = 256,
     };
 }
 
@@ -47,6 +53,20 @@ static inline void fixture_start(struct http_server_config config, const struct 
         http_server_new(&config, &fx.server, &err) != 0)
         fail_msg("%s", err.message);
     fx.port = http_server_port(fx.server);
+}
+
+/* From now on servers and clients speak TLS. */
+static inline void fixture_begin_tls(void)
+{
+    fx.layer = HTTP_LAYER_EPOLL;
+    fx.tls = certificate_tls();
+    wire_speaks_tls = true;
+}
+
+static inline void fixture_end_tls(void)
+{
+    wire_speaks_tls = false;
+    tls_free(steal(fx.tls));
 }
 
 static inline int fixture_stop(void **state)

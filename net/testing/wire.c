@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <strings.h>
@@ -14,12 +16,11 @@
 #include "common/jsonx.h"
 #include "common/parse.h"
 
-struct wire wire_open(uint16_t port)
-{
-    return wire_open_from(port, INADDR_LOOPBACK);
-}
+bool wire_speaks_tls;
 
-struct wire wire_open_from(uint16_t port, uint32_t address)
+/* --- the connection --------------------------------------------------------------------------- */
+
+static struct wire connect_from(uint16_t port, uint32_t address)
 {
     struct wire w = {.fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)};
     assert_true(w.fd >= 0);
@@ -34,8 +35,38 @@ struct wire wire_open_from(uint16_t port, uint32_t address)
     return w;
 }
 
+static SSL *shake_hands(int fd)
+{
+    SSL_CTX *ctx = SSL_CTX_new(TLS_client_method());
+    SSL *tls = SSL_new(ctx);
+    SSL_CTX_free(ctx);
+    assert_int_equal(SSL_set_fd(tls, fd), 1);
+    if (SSL_connect(tls) != 1) /* as a plain connection that is closed at once */
+        ERR_clear_error();
+    return tls;
+}
+
+struct wire wire_open(uint16_t port)
+{
+    return wire_open_from(port, INADDR_LOOPBACK);
+}
+
+struct wire wire_open_from(uint16_t port, uint32_t address)
+{
+    struct wire w = connect_from(port, address);
+    if (wire_speaks_tls)
+        w.tls = shake_hands(w.fd);
+    return w;
+}
+
+struct wire wire_open_plain(uint16_t port)
+{
+    return connect_from(port, INADDR_LOOPBACK);
+}
+
 void wire_close(struct wire *w)
 {
+    SSL_free(w->tls);
     close(w->fd);
     buf_done(&w->in);
 }
@@ -44,8 +75,9 @@ bool wire_try_send(struct wire *w, const void *data, size_t len)
 {
     const char *at = data;
     while (len > 0) {
-        ssize_t n = send(w->fd, at, len, MSG_NOSIGNAL);
-        if (n < 0)
+        ssize_t n = w->tls != NULL ? SSL_write(w->tls, at, len < INT_MAX ? (int)len : INT_MAX)
+                                   : send(w->fd, at, len, MSG_NOSIGNAL);
+        if (n <= 0)
             return false;
         at += n;
         len -= (size_t)n;
@@ -69,13 +101,31 @@ void wire_print(struct wire *w, const char *fmt, ...)
     buf_done(&text);
 }
 
+static ssize_t receive_tls(struct wire *w, char *to, int room)
+{
+    ERR_clear_error();
+    int n = SSL_read(w->tls, to, room);
+    int why = SSL_get_error(w->tls, n);
+    assert_int_not_equal(why, SSL_ERROR_WANT_READ); /* nothing came in time */
+    w->ended = w->ended || why == SSL_ERROR_ZERO_RETURN;
+    return n > 0 ? n : 0;
+}
+
+static ssize_t receive(struct wire *w, char *to, int room)
+{
+    if (w->tls != NULL)
+        return receive_tls(w, to, room);
+    ssize_t n = recv(w->fd, to, (size_t)room, 0);
+    if (n < 0)
+        assert_int_equal(errno, ECONNRESET);
+    return n;
+}
+
 /* False: closed or reset. */
 static bool wire_fill(struct wire *w)
 {
     buf_reserve(&w->in, 64 * 1024);
-    ssize_t n = recv(w->fd, w->in.data + w->in.len, 64 * 1024, 0);
-    if (n < 0)
-        assert_int_equal(errno, ECONNRESET);
+    ssize_t n = receive(w, w->in.data + w->in.len, 64 * 1024);
     if (n <= 0)
         return false;
     w->in.len += (size_t)n;

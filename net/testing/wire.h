@@ -8,9 +8,14 @@
 
 #include "common/buf.h"
 
+/* Connections that are opened speak TLS; whose certificate it is does not matter. */
+extern bool wire_speaks_tls;
+
 struct wire {
     int fd;
-    struct buf in; /* received and not used yet */
+    struct ssl_st *tls; /* NULL: plain */
+    bool ended;         /* TLS: the peer has said that nothing follows */
+    struct buf in;      /* received and not used yet */
 };
 
 struct wire_reply {
@@ -21,6 +26,7 @@ struct wire_reply {
 };
 
 struct wire wire_open(uint16_t port);
+struct wire wire_open_plain(uint16_t port);
 struct wire wire_open_from(uint16_t port, uint32_t address); /* 127.x.y.z, in the host's order */
 void wire_close(struct wire *w);
 void wire_send(struct wire *w, const void *data, size_t len);
