@@ -16,6 +16,7 @@
 #include "io/descriptors.h"
 #include "io/file.h"
 #include "net/daemon_metrics.h"
+#include "net/tls/tls.h"
 
 /* Files that a daemon has open beside its connections: indexes, disks, calls to other nodes. */
 enum { FILES_BESIDE = 256 };
@@ -207,9 +208,25 @@ const char *daemon_host(const char *own, const char *all, const char *advertise,
     return advertise[0] != '\0' ? advertise : daemon_address(own, all);
 }
 
-char *daemon_url(const char *address, const char *advertise, uint16_t port)
+char *daemon_url(bool tls, const char *host, uint16_t port)
 {
-    const char *host = *advertise != '\0' ? advertise : address;
     bool ipv6 = strchr(host, ':') != NULL && *host != '[';
-    return xprintf(ipv6 ? "http://[%s]:%u" : "http://%s:%u", host, port);
+    return xprintf(ipv6 ? "http%s://[%s]:%u" : "http%s://%s:%u", tls ? "s" : "", host, port);
+}
+
+unsigned daemon_http_threads(uint64_t wanted)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    if (wanted > 0)
+        return (unsigned)wanted;
+    return cpus > 2 ? (unsigned)cpus : 2;
+}
+
+int daemon_tls_new(const char *cert_file, const char *key_file, struct tls **out, struct error *err)
+{
+    *out = NULL;
+    if ((*cert_file == '\0') != (*key_file == '\0'))
+        return error_set(err, E_INVALID, "--tls-cert and --tls-key need each other: %s is missing",
+                         *cert_file == '\0' ? "--tls-cert" : "--tls-key");
+    return *cert_file != '\0' ? tls_new(cert_file, key_file, out, err) : 0;
 }

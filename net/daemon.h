@@ -23,6 +23,8 @@
 #include "common/param.h"
 #include "net/http/server.h"
 
+struct tls;
+
 /* An option of one program that prints. */
 struct daemon_printer {
     const char *option;
@@ -74,6 +76,10 @@ const char *daemon_address(const char *own, const char *all);
  * address of its own is called by that, unless it stands for all addresses of the machine. */
 const char *daemon_host(const char *own, const char *all, const char *advertise,
                         bool between_nodes);
-/* "http://127.0.0.1:8080": how others reach a listener.  `advertise` may be "": then the address.
- */
-char *daemon_url(const char *address, const char *advertise, uint16_t port);
+/* "http://127.0.0.1:8080": how others reach a listener, over TLS "https://…". */
+char *daemon_url(bool tls, const char *host, uint16_t port);
+/* The threads of a listener with bulk data: as wanted, and for 0 one for each CPU, at least 2. */
+unsigned daemon_http_threads(uint64_t wanted);
+/* The certificate of the public listener (net/tls/tls.h); NULL where neither file is given. */
+int daemon_tls_new(const char *cert_file, const char *key_file, struct tls **out,
+                   struct error *err);

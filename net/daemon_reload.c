@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "common/cleanup.h"
+#include "common/clock.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "net/auth/auth.h"
+#include "net/tls/tls.h"
 
 /* The parameters as the sources have them now; NULL after a line in the log. */
 static void *load(const struct daemon_reload *r)
@@ -91,6 +93,8 @@ static void reload(const struct daemon_reload *r, void **last)
         log_error("log not opened anew", lerr(&err));
     log_info("reloading");
     reload_key(r);
+    if (r->tls != NULL)
+        tls_renew(r->tls, true);
     reload_params(r, last);
 }
 
@@ -116,6 +120,24 @@ static void take_signal(int fd, const struct daemon_reload *r, void **last)
                  lu64("from", info.ssi_pid));
 }
 
+/* Until something can be read; meanwhile the files of the certificate are looked at. */
+static void await(struct pollfd *fds, nfds_t count, const struct daemon_reload *r)
+{
+    uint64_t look_ms = r->tls != NULL ? clock_ms() + r->tls_reload_ms : UINT64_MAX;
+    for (;;) {
+        uint64_t now_ms = clock_ms();
+        int wait_ms = r->tls == NULL ? -1 : look_ms > now_ms ? (int)(look_ms - now_ms) : 0;
+        int n = poll(fds, count, wait_ms);
+        assert(n >= 0 || errno == EINTR);
+        if (n > 0)
+            return;
+        if (n == 0) {
+            tls_renew(r->tls, false);
+            look_ms = clock_ms() + r->tls_reload_ms;
+        }
+    }
+}
+
 void daemon_serve(int signals_fd, const struct daemon_reload *r)
 {
     _cleanup_close_ int others = other_signals();
@@ -124,8 +146,7 @@ void daemon_serve(int signals_fd, const struct daemon_reload *r)
                            {.fd = others, .events = POLLIN},
                            {.fd = r->other_fd, .events = POLLIN}}; /* -1 is passed over */
     for (;;) {
-        while (poll(fds, 3, -1) < 0)
-            assert(errno == EINTR);
+        await(fds, 3, r);
         if (fds[0].revents != 0)
             break;
         if (fds[1].revents != 0)

@@ -6,16 +6,20 @@
  *                     log_level) take their new values; a line in the log names the others, which
  *                     need a restart.  What `dfcctl config set` has changed stays, unless the file
  *                     changes it.
+ *                     The certificate and its key are loaded anew; this also happens by itself
+ *                     within tls_reload_ms of a change of their files.
  *   SIGUSR1, SIGUSR2  a line in the log: they mean nothing here, and must not end a daemon */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "common/error.h"
 #include "common/param.h"
 
 struct auth;
+struct tls;
 
 struct daemon_reload {
     const struct param_row *rows;
@@ -27,7 +31,9 @@ struct daemon_reload {
     struct auth *auth;
     const char *key_file; /* or "" */
     const char *log_file; /* or "" */
-    int other_fd;         /* -1, or what other() is called for when it can be read */
+    struct tls *tls;      /* or NULL */
+    uint64_t tls_reload_ms;
+    int other_fd; /* -1, or what other() is called for when it can be read */
     void (*other)(void *ctx);
     void *ctx;
 };

@@ -98,19 +98,37 @@ static void test_the_ready_file_comes_and_goes(void **state)
     assert_int_equal(file_remove_tree(dir, NULL), 0);
 }
 
-static void assert_url(const char *address, const char *advertise, const char *want)
+static void assert_url(bool tls, const char *host, const char *want)
 {
-    _cleanup_free_ char *url = daemon_url(address, advertise, 80);
+    _cleanup_free_ char *url = daemon_url(tls, host, 80);
     assert_string_equal(url, want);
 }
 
 static void test_urls(void **state)
 {
     (void)state;
-    assert_url("127.0.0.1", "", "http://127.0.0.1:80");
-    assert_url("::", "node7", "http://node7:80");
-    assert_url("::1", "", "http://[::1]:80");
-    assert_url("::1", "[fe80::1]", "http://[fe80::1]:80");
+    assert_url(false, "127.0.0.1", "http://127.0.0.1:80");
+    assert_url(true, "node7", "https://node7:80");
+    assert_url(false, "::1", "http://[::1]:80");
+    assert_url(true, "[fe80::1]", "https://[fe80::1]:80");
+}
+
+static void assert_no_tls(const char *cert, const char *key, const char *why)
+{
+    struct error err = ERROR_INIT;
+    struct tls *tls;
+    assert_int_equal(daemon_tls_new(cert, key, &tls, &err), E_INVALID);
+    assert_non_null(strstr(err.message, why));
+}
+
+static void test_certificate_and_key(void **state)
+{
+    (void)state;
+    struct tls *tls;
+    assert_int_equal(daemon_tls_new("", "", &tls, NULL), 0);
+    assert_null(tls);
+    assert_no_tls("a.crt", "", "--tls-key is missing");
+    assert_no_tls("", "a.key", "--tls-cert is missing");
 }
 
 static void test_hosts(void **state)
@@ -133,6 +151,7 @@ int main(void)
         cmocka_unit_test(test_descriptors_as_many_as_may_be),
         cmocka_unit_test(test_signals_are_waited_for),
         cmocka_unit_test(test_the_ready_file_comes_and_goes),
+        cmocka_unit_test(test_certificate_and_key),
         cmocka_unit_test(test_urls),
         cmocka_unit_test(test_hosts),
     };

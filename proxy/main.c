@@ -60,6 +60,8 @@ static void serve_until_told(struct proxy *p, int signals, const struct argument
                                          .auth = p->auth,
                                          .key_file = p->params.cluster_key_file,
                                          .log_file = p->params.log_file,
+                                         .tls = p->tls,
+                                         .tls_reload_ms = p->params.tls_reload_interval,
                                          .other_fd = -1};
     daemon_serve(signals, &reload);
 }

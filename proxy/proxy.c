@@ -21,6 +21,7 @@
 #include "net/auth/auth.h"
 #include "net/daemon.h"
 #include "net/http/visitor.h"
+#include "net/tls/tls.h"
 #include "proxy/primary/candidate.h"
 #include "proxy/primary/etcd_params.h"
 #include "proxy/primary/follower.h"
@@ -258,6 +259,7 @@ int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_pe
         .stall_timeout_ms = p->params.stall_timeout,
         .silence_ms = p->params.peer_silence,
         .connections_per_host_max = connections_per_host_max,
+        .ca_file = *p->params.tls_ca != '\0' ? p->params.tls_ca : NULL,
         .auth = p->auth,
     };
     return http_client_new(loop, &config, out, err);
@@ -270,18 +272,11 @@ static int start_loop(struct proxy *p, const char *name, unsigned connections_pe
     return r != 0 ? r : proxy_client_new(p, *loop, connections_per_host_max, client, err);
 }
 
-static unsigned public_threads(const struct proxy *p)
-{
-    if (p->params.http_threads > 0)
-        return (unsigned)p->params.http_threads;
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return cpus > 2 ? (unsigned)cpus : 2;
-}
-
 static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsigned threads,
                         struct http_server **server, char **url, struct error *err)
 {
     const char *own = net == NET_PUBLIC ? p->params.public_address : p->params.control_address;
+    struct tls *tls = net == NET_PUBLIC ? p->tls : NULL;
     const struct http_server_config config = {
         .node = p->id,
         .address = daemon_address(own, p->params.address),
@@ -298,13 +293,17 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         /* Without a key a web page could administer, too. */
         .visitors = net == NET_PUBLIC || !auth_has_key(p->auth) ? p->visitors : NULL,
         .auth = p->auth,
+        .tls = tls,
+        .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
+        .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
         .user = p,
     };
     int r = http_server_new(&config, server, err);
     if (r == 0)
         *url =
-            daemon_url(daemon_host(own, p->params.address, p->params.advertise, net != NET_PUBLIC),
-                       "", http_server_port(*server));
+            daemon_url(tls != NULL,
+                       daemon_host(own, p->params.address, p->params.advertise, net != NET_PUBLIC),
+                       http_server_port(*server));
     return r;
 }
 
@@ -347,8 +346,10 @@ static int start_io(struct proxy *p, struct error *err)
         (r = pool_keep(p->overhaul, 1, err)) != 0 || (r = start_data(p, err)) != 0 ||
         (r = start_loop(p, "list", PROXY_CONNECTIONS_PER_HOST, &p->list_loop, &p->list_client,
                         err)) != 0 ||
-        (r = start_server(p, NET_PUBLIC, p->params.public_port, public_threads(p),
-                          &p->public_server, &p->public_url, err)) != 0)
+        (r = daemon_tls_new(p->params.tls_cert, p->params.tls_key, &p->tls, err)) != 0 ||
+        (r = start_server(p, NET_PUBLIC, p->params.public_port,
+                          daemon_http_threads(p->params.http_threads), &p->public_server,
+                          &p->public_url, err)) != 0)
         return r;
     return start_server(p, NET_CONTROL, p->params.control_port, CONTROL_THREADS, &p->control_server,
                         &p->control_url, err);
@@ -517,6 +518,7 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->started, false);
     stop_io(p);
     auth_free(p->auth);
+    tls_free(p->tls);
     state_holder_free(p->state);
     if (p->metastore != NULL)
         p->metastore->ops->close(p->metastore);

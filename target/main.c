@@ -78,6 +78,8 @@ static void serve_until_told(struct target *t, int signals, const struct argumen
                                          .auth = t->auth,
                                          .key_file = t->params.cluster_key_file,
                                          .log_file = t->params.log_file,
+                                         .tls = t->tls,
+                                         .tls_reload_ms = t->params.tls_reload_interval,
                                          .other_fd = t->ready_fd,
                                          .other = show_readiness,
                                          .ctx = &serving};

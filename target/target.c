@@ -20,6 +20,7 @@
 #include "net/daemon.h"
 #include "net/http/session_routes.h"
 #include "net/http/visitor.h"
+#include "net/tls/tls.h"
 #include "target/cold/back.h"
 #include "target/jobs/cleanup_job.h"
 #include "target/http/cluster_routes.h"
@@ -372,6 +373,7 @@ static int start_loop(struct target *t, const char *name, unsigned connections_p
         .stall_timeout_ms = t->params.stall_timeout,
         .silence_ms = t->params.peer_silence,
         .connections_per_host_max = connections_per_host_max,
+        .ca_file = *t->params.tls_ca != '\0' ? t->params.tls_ca : NULL,
         .auth = t->auth,
     };
     int code = loop_new(name, loop, err);
@@ -449,14 +451,6 @@ static int start_jobs(struct target *t, struct error *err)
     return sweeper_new(&config, &t->sweeper, err);
 }
 
-static unsigned bulk_threads(const struct target *t)
-{
-    if (t->params.http_threads > 0)
-        return (unsigned)t->params.http_threads;
-    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
-    return cpus > 2 ? (unsigned)cpus : 2;
-}
-
 static const char *own_address(const struct target_params *p, enum http_net net)
 {
     return net == NET_PUBLIC    ? p->public_address
@@ -468,6 +462,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
                         uint64_t port, unsigned threads, struct error *err)
 {
     const char *own = own_address(&t->params, net);
+    struct tls *tls = net == NET_PUBLIC ? t->tls : NULL;
     const struct http_server_config config = {
         .node = t->id,
         .address = daemon_address(own, t->params.address),
@@ -484,24 +479,31 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         /* Without a key a web page could administer, too. */
         .visitors = net == NET_PUBLIC || !auth_has_key(t->auth) ? t->visitors : NULL,
         .auth = t->auth,
+        .tls = tls,
+        .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
+        .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
         .user = t,
     };
     int code = http_server_new(&config, &t->servers[which], err);
     if (code == 0)
         t->urls[which] =
-            daemon_url(daemon_host(own, t->params.address, t->params.advertise, net != NET_PUBLIC),
-                       "", http_server_port(t->servers[which]));
+            daemon_url(tls != NULL,
+                       daemon_host(own, t->params.address, t->params.advertise, net != NET_PUBLIC),
+                       http_server_port(t->servers[which]));
     return code;
 }
 
 static int start_servers(struct target *t, struct error *err)
 {
     const struct target_params *p = &t->params;
-    int code = start_server(t, LISTEN_PUBLIC, NET_PUBLIC, p->public_port, bulk_threads(t), err);
+    unsigned threads = daemon_http_threads(p->http_threads);
+    int code = daemon_tls_new(p->tls_cert, p->tls_key, &t->tls, err);
+    if (code == 0)
+        code = start_server(t, LISTEN_PUBLIC, NET_PUBLIC, p->public_port, threads, err);
     if (code == 0)
         code = start_server(t, LISTEN_CONTROL, NET_CONTROL, p->control_port, CONTROL_THREADS, err);
     if (code == 0)
-        code = start_server(t, LISTEN_DATA, NET_DATA, p->data_port, bulk_threads(t), err);
+        code = start_server(t, LISTEN_DATA, NET_DATA, p->data_port, threads, err);
     return code;
 }
 
@@ -536,6 +538,7 @@ static void stop_servers(struct target *t)
         http_server_free(t->servers[i]);
         free(t->urls[i]);
     }
+    tls_free(t->tls);
 }
 
 /* Jobs and renames are told to stop before the servers wait for requests, for some wait for them;

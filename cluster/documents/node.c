@@ -122,17 +122,20 @@ json_t *node_to_json(const struct node *n)
 /* An address of a listener, written as everybody will use it: paths are appended to it. */
 static int url_check(const char *url, const char *path, const char *field, struct error *err)
 {
-    size_t len = strlen(url);
-    bool plain =
-        strncmp(url, "http://", 7) == 0 && len > 7 && len <= URL_MAX && url[len - 1] != '/';
+    bool tls = strcmp(field, "public_url") == 0 && strncmp(url, "https://", 8) == 0;
+    size_t len = strlen(url), scheme = tls ? 8 : 7;
+    bool plain = (tls || strncmp(url, "http://", 7) == 0) && len > scheme && len <= URL_MAX &&
+                 url[len - 1] != '/';
     for (size_t i = 0; plain && i < len; i++)
         plain = url[i] > ' ' && url[i] < 0x7f && strchr("\"<>\\^`{|}?#", url[i]) == NULL;
     if (plain)
         return 0;
-    return error_set(err, E_INVALID,
-                     "field '%s%s%s' must be 'http://host:port' without a trailing slash, at most "
-                     "%d bytes",
-                     path, path[0] != '\0' ? "." : "", field, URL_MAX);
+    return error_set(
+        err, E_INVALID,
+        "field '%s%s%s' must be 'http://host:port' without a trailing slash (public_url "
+        "also https://), at most "
+        "%d bytes",
+        path, path[0] != '\0' ? "." : "", field, URL_MAX);
 }
 
 static int node_urls_from_json(json_t *doc, const char *path, struct arena *a, struct node *out,

@@ -21,7 +21,7 @@ struct node {
     const char *id; /* "t1": unique, permanent; [a-zA-Z0-9_.-]{1,63} */
     enum node_role role;
     enum node_state state;
-    const char *public_url; /* "http://127.0.0.1:8081", without a trailing slash */
+    const char *public_url; /* "http://127.0.0.1:8081" or "https://…", without a trailing slash */
     const char *control_url;
     const char *data_url;
     uint32_t weight;  /* capacity weight for HRW; 1024 is one unit */

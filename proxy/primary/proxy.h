@@ -32,6 +32,7 @@
 #include "proxy/primary/read_choice.h"
 
 struct auth;
+struct tls;
 struct backend_endpoints;
 struct candidate;
 struct committer;
@@ -59,6 +60,7 @@ struct proxy {
     struct refused_nodes *refused_nodes; /* nodes that this primary has refused, for recovery */
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
+    struct tls *tls;            /* of the public listener; NULL: plain HTTP */
     struct loop *loop;          /* the control loop */
     struct http_client *client; /* in it */
     struct loop *data_loop;

@@ -46,6 +46,7 @@ struct member;
 struct readiness;
 struct renames;
 struct sweeper;
+struct tls;
 struct xactions;
 
 struct target;
@@ -72,6 +73,7 @@ struct target {
     struct keeper *keeper;      /* takes in the cluster's documents */
     struct state_holder *state; /* the last one seen; the keeper's */
     struct auth *auth;          /* proof of membership, asked for and given */
+    struct tls *tls;            /* of the public listener; NULL: plain HTTP */
     struct space_limits space;
     struct address_list *allow;          /* params.backend_allow */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
