@@ -23,6 +23,8 @@ struct dfc_client {
     struct retry_policy retry;
     struct signer *signer;
     char *user_agent;
+    char *ca_file; /* or NULL */
+    bool insecure;
     char **endpoints;
     size_t endpoint_count;
     atomic_size_t endpoint;
@@ -92,6 +94,9 @@ static struct dfc_client *client_new(const struct dfc_client_options *o)
     c->user_agent = xstrdup(o->user_agent != NULL ? o->user_agent : "libdfc/" DFC_VERSION);
     c->signer = signer_new(o->cluster_key_file != NULL ? o->cluster_key_file
                                                        : getenv("DFC_CLUSTER_KEY_FILE"));
+    const char *ca_file = o->ca_file != NULL ? o->ca_file : getenv("DFC_CA_FILE");
+    c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
+    c->insecure = o->insecure;
     pthread_mutex_init(&c->lock, NULL);
     c->wake_fd = -1;
     return c;
@@ -142,6 +147,7 @@ void dfc_client_close(struct dfc_client *c)
         free(c->endpoints[i]);
     free(c->endpoints);
     free(c->user_agent);
+    free(c->ca_file);
     signer_free(c->signer);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
@@ -226,6 +232,16 @@ bool client_pause(struct dfc_client *c, uint64_t ms)
 struct signer *client_signer(const struct dfc_client *c)
 {
     return c->signer;
+}
+
+const char *client_ca_file(const struct dfc_client *c)
+{
+    return c->ca_file;
+}
+
+bool client_is_insecure(const struct dfc_client *c)
+{
+    return c->insecure;
 }
 
 uint32_t client_connect_timeout_ms(const struct dfc_client *c)

@@ -29,6 +29,8 @@ bool client_pause(struct dfc_client *c, uint64_t ms);
 
 struct signer *client_signer(const struct dfc_client *c); /* of administration (signer.h) */
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
+const char *client_ca_file(const struct dfc_client *c); /* NULL: the system's authorities */
+bool client_is_insecure(const struct dfc_client *c);
 uint32_t client_idle_timeout_ms(const struct dfc_client *c);
 const struct retry_policy *client_retry(const struct dfc_client *c);
 const char *client_user_agent(const struct dfc_client *c);

@@ -77,7 +77,7 @@ struct dfc_client;
 
 /* Zero means the default throughout; all zero is a good choice. */
 struct dfc_client_options {
-    /* "http://host:port", several separated by commas: any proxies of one cluster.  The next is
+    /* "http://host:port" or "https://host:port", several separated by commas: any proxies of one cluster.  The next is
      * tried where one does not answer.  NULL: the environment's DFC_ENDPOINT, and without it
      * http://127.0.0.1:8080. */
     const char *endpoints;
@@ -91,6 +91,10 @@ struct dfc_client_options {
      * it is read by the first of them.  NULL: the environment's DFC_CLUSTER_KEY_FILE; "": none, as
      * for a cluster without a key. */
     const char *cluster_key_file;
+    /* PEM file with the authorities that an https:// endpoint's certificate may be of.  NULL: the
+     * environment's DFC_CA_FILE; without it, or "": the system's. */
+    const char *ca_file;
+    bool insecure; /* any certificate is taken, so that anybody can pose as the cluster */
 };
 
 /* Opens no connection yet.  options may be NULL. */

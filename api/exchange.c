@@ -172,6 +172,16 @@ static void set_body(CURL *e, struct transfer *t)
                      (long)(once ? EXPECT_TIMEOUT_ONCE_MS : EXPECT_TIMEOUT_MS));
 }
 
+static void set_trust(CURL *e, const struct dfc_client *c)
+{
+    if (client_ca_file(c) != NULL)
+        curl_easy_setopt(e, CURLOPT_CAINFO, client_ca_file(c));
+    if (!client_is_insecure(c))
+        return;
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 0L);
+}
+
 static void set_options(struct handle *h, struct transfer *t)
 {
     CURL *e = h->easy;
@@ -198,6 +208,7 @@ static void set_options(struct handle *h, struct transfer *t)
     curl_easy_setopt(e, CURLOPT_NOPROGRESS, 0L);
     curl_easy_setopt(e, CURLOPT_XFERINFOFUNCTION, on_tick);
     curl_easy_setopt(e, CURLOPT_XFERINFODATA, t);
+    set_trust(e, t->client);
     set_method(e, t->x);
     set_body(e, t);
 }

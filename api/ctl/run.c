@@ -74,12 +74,17 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .idle_timeout_ms = idle_ms < UINT32_MAX ? (uint32_t)idle_ms : UINT32_MAX,
         .user_agent = "dfcctl/" DFC_VERSION,
         .cluster_key_file = key_file(a),
+        .ca_file = a->text[F_ca_file],
+        .insecure = a->given[F_insecure],
     };
     if (a->given[F_endpoint] && options.endpoints[0] == '\0')
         return ctl_usage(ctl, "--endpoint is empty: expected http://HOST:PORT");
     if (dfc_client_open(&options, &ctl->client, &err) != DFC_OK)
         return ctl_fail(ctl, &err, NULL) == EXIT_OK ? EXIT_OK : EXIT_USAGE;
     interrupt_install(ctl->client);
+    if (options.insecure) /* also with --quiet */
+        fprintf(ctl->err,
+                "dfcctl: warning: --insecure: the cluster's certificate is not checked\n");
     return EXIT_OK;
 }
 
