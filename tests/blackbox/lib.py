@@ -11,6 +11,7 @@ if all passed, every daemon that the test did not end itself was alive at the en
 ended cleanly, and no sanitizer said anything in their logs.  skip() ends the script with 77.
 
 DFC_BUILD names the build directory (default: build/ of the source tree).
+DFC_TEST_TLS=1: clients speak TLS with the cluster.
 DFC_TEST_KEEP=1 keeps the directory of a test that failed.
 """
 
@@ -25,6 +26,7 @@ import re
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 BUILD = os.path.abspath(os.environ.get("DFC_BUILD") or os.path.join(ROOT, "build"))
 CLUSTER = os.path.join(ROOT, "deploy", "local", "cluster")
 SANITIZED = os.environ.get("DFC_SANITIZER", "none") != "none"  # the build
+TLS = os.environ.get("DFC_TEST_TLS") == "1"  # clients speak TLS with the cluster
 WAIT_SECONDS = 60  # how long anything that must happen may take; sanitizers and valgrind are slow
 ENDED = ("finished", "failed", "aborted")
 
@@ -155,12 +158,21 @@ class Http:
 
     def __init__(self):
         self.local = threading.local()
+        self.context = None  # what https:// URLs are trusted by
 
-    def connection(self, netloc, timeout):
+    def trust(self, ca_file):
+        self.context = ssl.create_default_context(cafile=ca_file)
+
+    def new_connection(self, scheme, netloc):
+        host, _, port = netloc.rpartition(":")
+        if scheme == "https":
+            return http.client.HTTPSConnection(host, int(port), context=self.context)
+        return http.client.HTTPConnection(host, int(port))
+
+    def connection(self, scheme, netloc, timeout):
         pool = self.local.__dict__.setdefault("pool", {})
         if netloc not in pool:
-            host, _, port = netloc.rpartition(":")
-            pool[netloc] = http.client.HTTPConnection(host, int(port))
+            pool[netloc] = self.new_connection(scheme, netloc)
         connection = pool[netloc]
         connection.timeout = timeout
         if connection.sock is not None:
@@ -182,9 +194,9 @@ class Http:
         raise Failed(f"{method} {url}: redirected without end")
 
     def request_once(self, method, url, body, headers, timeout):
-        _, netloc, rest = re.match(r"(http)://([^/]+)(/.*)", url, re.S).groups()
+        scheme, netloc, rest = re.match(r"(https?)://([^/]+)(/.*)", url, re.S).groups()
         for attempt in (1, 2):
-            connection = self.connection(netloc, timeout)
+            connection = self.connection(scheme, netloc, timeout)
             fresh = connection.sock is None
             try:
                 connection.request(method, rest, body=body, headers=headers)
@@ -327,11 +339,16 @@ class Cluster:
         atexit.register(self.remove)
         self.run("up", "--proxies", proxies, "--targets", targets, "--mountpaths", mountpaths,
                  "--metastore", metastore, "--base-port", self.ports.base, *ENDPOINTS, *args,
-                 *self.args_of_up())
+                 *(["--tls"] if TLS else []), *self.args_of_up())
+        if os.path.exists(self.ca_file()):
+            self.http.trust(self.ca_file())
         self.nodes = {n["name"]: n for n in self.status()}
         self.endpoint = self.nodes["p1"]["url"]
         self.key_file = os.path.join(self.dir, "cluster.key")
         self.member = Member(self.http, self.key_file) if os.path.exists(self.key_file) else None
+
+    def ca_file(self):
+        return os.path.join(self.dir, "tls", "ca.crt")
 
     def args_of_up(self):
         """What a kind of cluster of its own (wires.py) adds to them."""
@@ -403,8 +420,8 @@ class Cluster:
 
     def control_url(self, node="p1"):
         """By the ports that deploy/local/cluster gives: the control port follows the public one."""
-        host, _, port = self.url(node).rpartition(":")
-        return f"{host}:{int(port) + 1}"
+        host, port = self.address(node)
+        return f"http://{host}:{port + 1}"
 
     def call(self, method, path, body=None, node="p1", headers=None, **options):
         """A client's, on the public listener; an operator's, signed, where it is administration."""
@@ -493,7 +510,8 @@ class Cluster:
     def dfcctl(self, *args, env=None, **options):
         """Runs dfcctl against this cluster; returns the CompletedProcess."""
         full = {**os.environ, "DFC_ENDPOINT": self.endpoint,
-                "DFC_CLUSTER_KEY_FILE": self.key_file if self.member else "", **(env or {})}
+                "DFC_CLUSTER_KEY_FILE": self.key_file if self.member else "",
+                "DFC_CA_FILE": self.ca_file() if self.http.context else "", **(env or {})}
         options.setdefault("text", True)
         return subprocess.run([os.path.join(BUILD, "dfcctl"), *map(str, args)], env=full,
                               capture_output=True, check=False, timeout=WAIT_SECONDS, **options)

@@ -2,6 +2,7 @@
 
     DIR/cluster.json     this document
     DIR/cluster.key      what its nodes prove to one another that they belong together; mode 0600
+    DIR/tls/             certificates (certificates.py)
     DIR/lock             held while a command changes something
     DIR/logs/NODE.log    what the daemons print
     DIR/NODE/            a daemon's own directory; of a target also its mountpaths mp1, mp2, ...
@@ -22,7 +23,7 @@ import shutil
 import socket
 from dataclasses import dataclass, field
 
-from . import ClusterError
+from . import ClusterError, certificates
 from .process import Process
 
 DEFAULT_BASE_PORT = 8080
@@ -62,6 +63,7 @@ class Layout:
     target_args: list
     nodes: list
     keyed: bool  # its nodes have a cluster key
+    tls: bool  # its public listeners speak TLS
 
     def node(self, name):
         for node in self.nodes:
@@ -73,12 +75,16 @@ class Layout:
     def of_role(self, role):
         return [node for node in self.nodes if node.role == role]
 
-    def url(self, port):
+    def url(self, port, scheme="http"):
         host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"http://{host}:{port}"
+        return f"{scheme}://{host}:{port}"
 
     def public_url(self, node):
-        return self.url(node.port)
+        return self.url(node.port, "https" if self.tls and node.role != "etcd" else "http")
+
+    def ca_file(self):
+        """Of the authority that clients trust; None where they need none."""
+        return certificates.path_of(self.dir, "ca.crt") if self.tls else None
 
     def endpoint(self):
         """All proxies, as dfcctl takes them."""
@@ -121,9 +127,14 @@ class Layout:
                      "--data-port", str(node.data_port), "--backend-allow=" + LOOPBACK]
         # Also where there is none: DFC_CLUSTER_KEY_FILE may be that of another cluster.
         argv += ["--cluster-key-file=" + (key_path_of(self.dir) if self.keyed else "")]
-        argv += self.where_to_join(node)
+        argv += self.tls_args() + self.where_to_join(node)
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)
+
+    def tls_args(self):
+        files = ((f"--tls-{what}", certificates.path_of(self.dir, name))
+                 for what, name in (("cert", "node.crt"), ("key", "node.key"), ("ca", "ca.crt")))
+        return [f"{option}={path if self.tls else ''}" for option, path in files]
 
     def metastore_url(self):
         members = (self.public_url(m).removeprefix("http://") for m in self.of_role("etcd"))
@@ -180,7 +191,7 @@ def save(layout):
     document = {
         "format": FORMAT, "build": layout.build, "address": layout.address,
         "mountpaths": layout.mountpaths, "metastore": layout.metastore, "wrapper": layout.wrapper,
-        "keyed": layout.keyed,
+        "keyed": layout.keyed, "tls": layout.tls,
         "proxy_args": layout.proxy_args, "target_args": layout.target_args,
         "nodes": [{
             "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
@@ -212,7 +223,7 @@ def load(directory):
     return Layout(directory, document["build"], document["address"], document["mountpaths"],
                   document.get("metastore", "embedded"), document["wrapper"],
                   document["proxy_args"], document["target_args"], nodes,
-                  document.get("keyed", False))
+                  document.get("keyed", False), document.get("tls", False))
 
 
 # --- ports ---------------------------------------------------------------------------------------

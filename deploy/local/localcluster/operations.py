@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 
-from . import ClusterError, layout as layouts, probe
+from . import ClusterError, certificates, layout as layouts, probe
 from .process import end_of_log, spawn, wait_until
 
 
@@ -85,11 +85,17 @@ def running(layout, role=None):
             if n.process and n.process.alive() and role in (None, n.role)]
 
 
+def known_nodes(layout):
+    """{id: node} of the cluster map; None where no proxy answers."""
+    return probe.cluster_nodes((layout.public_url(p) for p in running(layout, "proxy")),
+                               layout.ca_file())
+
+
 def inactive(layout, nodes):
     """Names of the nodes that the map does not call active (or what an operator has decided of
     them);
     all where no proxy answers."""
-    known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy")) or {}
+    known = known_nodes(layout) or {}
     return [n.name for n in nodes if known.get(n.name, {}).get("state") not in
             ("active", "maintenance", "decommissioning")]
 
@@ -131,7 +137,7 @@ def make_layout(options):
     nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
                             options.metastore, options.wrapper, options.proxy_arg,
-                            options.target_arg, nodes, not options.without_key)
+                            options.target_arg, nodes, not options.without_key, options.tls)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout
@@ -172,6 +178,9 @@ def up(options):
                 layout.program(node)
             if layout.keyed:
                 layouts.make_key(layout.dir)
+            if layout.tls:
+                certificates.make_authority(layout.dir)
+                certificates.make_certificate(layout.dir, layout.address)
             layouts.save(layout)
         else:
             check_same_shape(layout, options)
@@ -213,9 +222,10 @@ def add_nodes(layout, role, names):
 def migrate(layout):
     """The primary's documents go to etcd; the same again is harmless."""
     key = ["--cluster-key-file", layouts.key_path_of(layout.dir)] if layout.keyed else []
+    trust = ["--ca-file", layout.ca_file()] if layout.tls else []
     done = subprocess.run(
         [os.path.join(layout.build, "dfcctl"), "cluster", "migrate-metastore", "--yes", "--quiet",
-         "--to", layout.metastore_url(), "--endpoint", layout.endpoint(), *key],
+         "--to", layout.metastore_url(), "--endpoint", layout.endpoint(), *key, *trust],
         capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise ClusterError(f"the documents were not moved: {done.stderr.strip()}")
@@ -328,7 +338,8 @@ def down(directory, purge, stop_seconds):
         if purge:
             for node in layout.nodes:
                 shutil.rmtree(layout.node_dir(node), ignore_errors=True)
-            shutil.rmtree(os.path.join(directory, "logs"), ignore_errors=True)
+            for name in ("logs", "tls"):
+                shutil.rmtree(os.path.join(directory, name), ignore_errors=True)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(layouts.key_path_of(directory))
             os.unlink(layouts.path_of(directory))
@@ -349,7 +360,7 @@ def node_state(layout, node, known):
     if node.role == "etcd":  # without a majority it is not healthy
         health = probe.get_json(layout.public_url(node), "/health")
         return "active" if health and health.get("health") == "true" else "unreachable"
-    if probe.get_json(layout.public_url(node), "/v1/health?live=true") is None:
+    if probe.get_json(layout.public_url(node), "/v1/health?live=true", layout.ca_file()) is None:
         return "unreachable"
     if known is None or node.name not in known:
         return "joining"
@@ -358,7 +369,7 @@ def node_state(layout, node, known):
 
 def status(directory):
     layout = load(directory)
-    known = probe.cluster_nodes(layout.public_url(p) for p in running(layout, "proxy"))
+    known = known_nodes(layout)
     return [{
         "name": node.name,
         "role": node.role,

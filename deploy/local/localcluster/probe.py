@@ -3,15 +3,23 @@
 import http.client
 import json
 import os
+import ssl
 import urllib.parse
 
 HTTP_SECONDS = 5
 
 
-def get_json(url, path):
-    """The JSON that a 200 carries; None where there is no such answer."""
+def connect(url, ca_file):
     address = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(address.hostname, address.port, timeout=HTTP_SECONDS)
+    if address.scheme == "http":
+        return http.client.HTTPConnection(address.hostname, address.port, timeout=HTTP_SECONDS)
+    return http.client.HTTPSConnection(address.hostname, address.port, timeout=HTTP_SECONDS,
+                                       context=ssl.create_default_context(cafile=ca_file))
+
+
+def get_json(url, path, ca_file=None):
+    """The JSON that a 200 carries; None where there is no such answer."""
+    connection = connect(url, ca_file)
     try:
         connection.request("GET", path)
         reply = connection.getresponse()
@@ -44,10 +52,10 @@ def remove_ready(node_dir):
         pass
 
 
-def cluster_nodes(proxy_urls):
+def cluster_nodes(proxy_urls, ca_file):
     """{id: node} by the first proxy that answers; None where none does."""
     for url in proxy_urls:
-        document = get_json(url, "/v1/cluster")
+        document = get_json(url, "/v1/cluster", ca_file)
         if document is not None:
             return {node["id"]: node for node in document.get("nodes", [])}
     return None
