@@ -22,18 +22,13 @@
 #include "net/http/visitor.h"
 #include "net/tls/tls.h"
 #include "target/cold/back.h"
-#include "target/jobs/cleanup_job.h"
 #include "target/http/cluster_routes.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
-#include "target/jobs/copy_job.h"
 #include "target/store/evict.h"
-#include "target/jobs/evict_job.h"
 #include "target/http/daemon_routes.h"
 #include "target/http/mountpath_routes.h"
-#include "target/jobs/delete_job.h"
-#include "target/jobs/download_job.h"
 #include "target/copies/earlier.h"
 #include "target/slices/ec.h"
 #include "target/format/ec_manifest.h"
@@ -44,26 +39,20 @@
 #include "target/copies/hidden.h"
 #include "target/disk/job_files.h"
 #include "target/jobs/job_news.h"
+#include "target/jobs/kinds.h"
 #include "target/http/index_routes.h"
 #include "target/node/keeper.h"
 #include "target/copies/losses.h"
-#include "target/jobs/lru_job.h"
 #include "target/node/member.h"
 #include "target/node/readiness.h"
 #include "target/copies/copy_shown.h"
 #include "target/copies/object_copy.h"
 #include "target/http/object_routes.h"
-#include "target/jobs/prefetch_job.h"
 #include "target/store/renames.h"
 #include "target/sort/host.h"
-#include "target/jobs/rebalance_job.h"
-#include "target/jobs/trim_copies_job.h"
-#include "target/jobs/repair_job.h"
-#include "target/jobs/resilver_job.h"
 #include "target/copies/settle.h"
 #include "target/copies/staged.h"
 #include "target/store/sweep.h"
-#include "target/jobs/validate_job.h"
 #include "target/http/xaction_routes.h"
 #include "xaction/xaction.h"
 
@@ -83,9 +72,10 @@ const struct http_route *const target_routes[] = {
     ec_mend_routes, copy_shown_routes,  NULL};
 
 static const struct xaction_ops *const kinds[] = {
-    &sort_xaction,     &delete_xaction,  &copy_xaction,   &prefetch_xaction,    &evict_xaction,
-    &download_xaction, &cleanup_xaction, &lru_xaction,    &resilver_xaction,    &rebalance_xaction,
-    &validate_xaction, &scrub_xaction,   &repair_xaction, &trim_copies_xaction, NULL};
+#define KIND(name, shown, label, resumes, again, bare, undone, summary) &shown##_xaction,
+#include "xaction/kinds.def"
+#undef KIND
+    NULL};
 
 /* --- what the store asks ---------------------------------------------------------------------- */
 

@@ -150,30 +150,30 @@ static int parse_no_more(json_t *value, struct objects_spec *s, struct error *er
     return 0;
 }
 
-static const struct row {
+#define COMMON_FIELDS "list", "template", "prefix", "description", "allow_empty"
+
+struct row {
     const char *kind;
     const char *fields[10];
     bool may_be_all;
     int (*parse)(json_t *value, struct objects_spec *s, struct error *err);
-} rows[] = {
-    {"delete", {"list", "template", "prefix", "description", "allow_empty"}, false, parse_no_more},
-    {"copy",
-     {"list", "template", "prefix", "description", "allow_empty", "to", "prepend"},
-     true,
-     parse_copy},
-    {"prefetch",
-     {"list", "template", "prefix", "description", "allow_empty", "parallel", "rate"},
-     true,
-     parse_prefetch},
-    {"evict", {"list", "template", "prefix", "description", "allow_empty"}, false, parse_no_more},
 };
+
+/* The kinds that take more … */
+static const struct row rows[] = {
+    {"copy", {COMMON_FIELDS, "to", "prepend"}, true, parse_copy},
+    {"prefetch", {COMMON_FIELDS, "parallel", "rate"}, true, parse_prefetch},
+};
+/* … and all others. */
+static const struct row common = {NULL, {COMMON_FIELDS}, false, parse_no_more};
 
 static const struct row *row_of(const char *kind)
 {
-    size_t i = 0;
-    while (i + 1 < sizeof rows / sizeof *rows && strcmp(rows[i].kind, kind) != 0)
-        i++;
-    return &rows[i];
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (strcmp(rows[i].kind, kind) == 0)
+            return &rows[i];
+    }
+    return &common;
 }
 
 static int spec_parse(const char *kind, json_t *value, struct objects_spec *s, struct error *err)

@@ -357,7 +357,7 @@ static struct entry *entry_new(struct xactions *x, const struct job *job)
     e->ops = kind_find(x, job->kind);
     if (e->ops == NULL)
         error_set(&e->error, E_UNSUPPORTED, "this node does not know the kind '%s'", job->kind);
-    else if (e->ops->open(x->host, job, &e->self, &e->error) != 0)
+    else if (e->ops->open(e->ops, x->host, job, &e->self, &e->error) != 0)
         e->self = NULL;
     else
         e->error = ERROR_INIT;

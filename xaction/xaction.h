@@ -48,10 +48,12 @@ enum xaction_state {
 
 struct xaction_ops {
     const char *kind; /* a row of kinds.def */
+    const void *work; /* for open(), where several kinds share it */
     /* Makes the job's own state out of its document, and touches nothing else.  After a restart of
      * the node it is followed not by prepare() but by commit() or undo(), which then work from what
      * is on the disks. */
-    int (*open)(void *host, const struct job *job, void **self, struct error *err);
+    int (*open)(const struct xaction_ops *kind, void *host, const struct job *job, void **self,
+                struct error *err);
     /* Before prepare() for a further attempt, with the document as it is now: forgets what the one
      * before had to do with peers, and keeps what it has made.  NULL: nothing to forget. */
     void (*again)(void *self, const struct job *job);
@@ -77,13 +79,6 @@ struct xaction_ops {
 
 /* A step of a kind that has nothing to prepare, to make visible or to undo. */
 int xaction_nothing(void *self, struct error *err);
-/* The row of a kind that only works: nothing has to be there before, or made visible after. */
-#define XACTION_WORK(kind_name, open_fn, run_fn, stop_fn, status_fn, free_fn)                \
-    {                                                                                        \
-        .kind = (kind_name), .open = (open_fn), .prepare = xaction_nothing, .run = (run_fn), \
-        .stop = (stop_fn), .commit = xaction_nothing, .undo = xaction_nothing,               \
-        .status = (status_fn), .free = (free_fn)                                             \
-    }
 
 struct xactions; /* the registry */
 

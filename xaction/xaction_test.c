@@ -32,8 +32,10 @@ static struct {
     const char *message;
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
 
-static int fake_open(void *host, const struct job *job, void **self, struct error *err)
+static int fake_open(const struct xaction_ops *kind, void *host, const struct job *job, void **self,
+                     struct error *err)
 {
+    (void)kind;
     (void)job;
     if (fake.open_code != 0)
         return error_set(err, fake.open_code, "open");

@@ -11,6 +11,7 @@
 #include "common/mem.h"
 #include "proxy/primary/job_start.h"
 #include "proxy/http/list.h"
+#include "proxy/jobs/job_kind.h"
 #include "proxy/jobs/objects_job.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
@@ -250,38 +251,10 @@ static int start_job(struct http_request *req, const char *kind, json_t *value, 
     return r;
 }
 
-static int delete_objects(struct http_request *req, const struct action_body *body,
-                          struct error *err)
-{
-    return start_job(req, "delete", body->value, err);
-}
-
-static int copy_objects(struct http_request *req, const struct action_body *body, struct error *err)
-{
-    return start_job(req, "copy", body->value, err);
-}
-
-static int prefetch_objects(struct http_request *req, const struct action_body *body,
-                            struct error *err)
-{
-    return start_job(req, "prefetch", body->value, err);
-}
-
-static int evict_objects(struct http_request *req, const struct action_body *body,
-                         struct error *err)
-{
-    return start_job(req, "evict", body->value, err);
-}
-
-static int download_objects(struct http_request *req, const struct action_body *body,
-                            struct error *err)
-{
-    return start_job(req, "download", body->value, err);
-}
-
 /* --- actions --------------------------------------------------------------------------------- */
 
-/* {"action": name, "value": {…}}; the second names are DFC's. */
+/* {"action": name, "value": {…}}; the second names are DFC's.  A kind of job over objects is an
+ * action of POST, too. */
 struct action {
     const char *name;
     const char *alias;
@@ -292,12 +265,7 @@ struct action {
 static const struct action post_actions[] = {
     {"create", "createlb", create},
     {"listobjects", "listobjects", list_objects},
-    {"delete", "delete", delete_objects},
-    {"copy", "copy", copy_objects},
     {"rename", "renamelb", rename_bucket},
-    {"prefetch", "prefetch", prefetch_objects},
-    {"evict", "evict", evict_objects},
-    {"download", "download", download_objects},
     {NULL},
 };
 static const struct action put_actions[] = {
@@ -309,12 +277,23 @@ static const struct action delete_actions[] = {
     {NULL},
 };
 
+static bool is_over_objects(const char *kind)
+{
+    const struct job_kind *k = job_kind_find(kind);
+    return k != NULL && k->objects != NULL;
+}
+
 static int unknown_action(const struct action *table, const char *name, struct error *err)
 {
+    const struct job_kind *k;
     _cleanup_(buf_done)
     struct buf known = BUF_INIT;
     for (const struct action *a = table; a->name != NULL; a++)
         buf_printf(&known, "%s%s", a != table ? " or " : "", a->name);
+    for (size_t i = 0; table == post_actions && (k = job_kind_at(i)) != NULL; i++) {
+        if (k->objects != NULL)
+            buf_printf(&known, " or %s", k->name);
+    }
     return error_set(err, E_INVALID, "field 'action': '%.64s' is not %s", name, buf_str(&known));
 }
 
@@ -337,6 +316,8 @@ static int run_action(struct http_request *req, const struct action *table, cons
         if (strcmp(a->name, name) == 0 || strcmp(a->alias, name) == 0)
             return a->run(req, &body, err);
     }
+    if (table == post_actions && is_over_objects(name))
+        return start_job(req, name, body.value, err);
     return unknown_action(table, name, err);
 }
 

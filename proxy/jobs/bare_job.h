@@ -3,16 +3,11 @@
  *
  *     {"action": "start", "name": kind, "value": {what the kind takes}}
  *
- *     cleanup   nothing
- *     validate  {"checksums": bool, "rate": bytes a second at each mountpath, 0: no limit}
- *     scrub     {"rate": the same; without, as the setting scrub_rate says}
- */
+ * Kinds that take a value check it by their spec() (job_kind.h). */
 #pragma once
 
 #include "cluster/documents/job.h"
 #include "cluster/documents/state.h"
-
-#define VALIDATE_RATE_DEFAULT (64u << 20)
 
 /* E_INVALID, E_JSON, and job_make()'s errors. */
 int bare_job_make(const struct cluster_state *s, const char *data, size_t len, int64_t wall_ms,

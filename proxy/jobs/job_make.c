@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "xaction/kinds.h"
@@ -31,8 +32,7 @@ static int add_targets(const struct cluster_state *s, struct job *job, struct er
     return 0;
 }
 
-int job_make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
-             struct error *err)
+struct job *job_make_queued(const char *kind, int64_t wall_ms)
 {
     const struct xaction_kind *k = xaction_kind_find(kind);
     assert(k != NULL);
@@ -40,8 +40,15 @@ int job_make(const struct cluster_state *s, const char *kind, int64_t wall_ms, s
     random_id(k->label, id);
     struct job *job = job_new(id, kind);
     job->state = JOB_QUEUED;
-    job->description = xstrdup("");
     job->created_ms = wall_ms;
+    return job;
+}
+
+int job_make(const struct cluster_state *s, const char *kind, int64_t wall_ms, struct job **out,
+             struct error *err)
+{
+    struct job *job = job_make_queued(kind, wall_ms);
+    job->description = xstrdup("");
     int code = add_targets(s, job, err);
     if (code == 0)
         *out = job;
@@ -77,4 +84,12 @@ int job_check_size(const struct cluster_state *s, const struct job *job, struct 
         return error_set(err, E_OVERLOAD, "the unfinished jobs' documents would exceed %d bytes",
                          JOBS_BYTES_MAX);
     return 0;
+}
+
+int job_make_rate(json_t *value, uint64_t *rate, struct error *err)
+{
+    int code = json_get_size(value, "value", "rate", rate, err);
+    if (code == 0 && *rate > INT64_MAX)
+        code = error_set(err, E_INVALID, "field 'value.rate' is too large");
+    return code;
 }

@@ -11,7 +11,7 @@
 #include "proxy/jobs/job_count.h"
 #include "proxy/jobs/job_report.h"
 #include "proxy/jobs/job_turn.h"
-#include "proxy/jobs/standing_jobs.h"
+#include "proxy/jobs/job_kind.h"
 #include "xaction/kinds.h"
 
 /* How long the cause of a failure is waited for where only its echoes are known. */
@@ -380,8 +380,8 @@ static void spare_peers(const struct tracked *t, const struct job *job,
 static int check_fits(const struct tracked *t, const struct job *job, const struct cluster_state *s,
                       struct error *err)
 {
-    const struct standing_job *standing = standing_job_find(job->kind);
-    bool fixed = standing == NULL || standing->fixed;
+    const struct job_kind *kind = job_kind_find(job->kind);
+    bool fixed = kind == NULL || !kind->outlasts_members;
     int code = fixed ? job_check_targets(job, s, t->peer_count, err) : 0;
     return code != 0 ? code : t->driver->env.fits(job, s, err);
 }
@@ -548,11 +548,11 @@ static void forget_oldest(struct jobs_driver *d, const struct cluster_state *s)
 static bool job_waits(const struct jobs_driver *d, const struct job *job,
                       const struct cluster_state *s, uint64_t *working)
 {
-    const struct standing_job *standing = standing_job_find(job->kind);
-    enum standing_load load = standing != NULL ? standing->load : STANDING_COUNTS;
-    if (load == STANDING_BESIDE)
+    const struct job_kind *kind = job_kind_find(job->kind);
+    enum job_load load = kind != NULL ? kind->load : JOB_COUNTS;
+    if (load == JOB_BESIDE)
         return false;
-    bool counts = load == STANDING_COUNTS;
+    bool counts = load == JOB_COUNTS;
     bool full = counts && *working >= d->limits.running_max;
     if (job->state == JOB_QUEUED && (full || job_must_wait(job, s)))
         return true;

@@ -1,29 +1,31 @@
 #include "proxy/jobs/objects_job.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "cluster/props/backend.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
-#include "xaction/download_spec.h"
 #include "xaction/objects_spec.h"
 
-/* prefetch and evict are of what a backend has, a copy may be, all others are of what is the
- * bucket's own. */
-static int check_backend(const struct bucket *b, const char *kind, struct error *err)
+static int check_backend(const struct bucket *b, const struct job_kind *k, struct error *err)
 {
-    if (strcmp(kind, "copy") == 0)
+    switch (k->objects->from) {
+    case OBJECTS_ANY:
         return 0;
-    if (strcmp(kind, "prefetch") != 0 && strcmp(kind, "evict") != 0)
+    case OBJECTS_OWN:
         return bucket_refuse_cold(b, "jobs over its objects", err);
+    case OBJECTS_CACHED:
+        break;
+    }
     if (b->props.backend != NULL)
         return 0;
     return error_set(err, E_INVALID, "bucket '%s' has no backend: there is nothing to %s", b->name,
-                     kind);
+                     k->name);
 }
 
-static int find_bucket(const struct cluster_state *s, const char *kind, const char *name,
+static int find_bucket(const struct cluster_state *s, const struct job_kind *k, const char *name,
                        uint64_t *id, struct error *err)
 {
     const struct bucket *b = bmd_bucket(&s->bmd, name);
@@ -31,15 +33,15 @@ static int find_bucket(const struct cluster_state *s, const char *kind, const ch
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' does not exist", name);
     *id = b->id;
     int code = bucket_refuse_majority(b, "jobs over its objects", err);
-    return code != 0 ? code : check_backend(b, kind, err);
+    return code != 0 ? code : check_backend(b, k, err);
 }
 
-static int plan_begin(const struct cluster_state *s, const char *kind, const char *bucket,
+static int plan_begin(const struct cluster_state *s, const struct job_kind *k, const char *bucket,
                       struct objects_plan *p, struct error *err)
 {
     *p = (struct objects_plan){.term = s->term, .version = s->version};
     int r = bucket_name_check(bucket, err);
-    return r == 0 ? find_bucket(s, kind, bucket, &p->input_bucket_id, err) : r;
+    return r == 0 ? find_bucket(s, k, bucket, &p->input_bucket_id, err) : r;
 }
 
 static int check_listed(const struct bucket *b, struct error *err)
@@ -51,13 +53,12 @@ static int check_listed(const struct bucket *b, struct error *err)
                      b->name);
 }
 
-static int plan_make(const struct cluster_state *s, const char *kind,
+static int plan_make(const struct cluster_state *s, const struct job_kind *k,
                      const struct objects_spec *spec, const char *bucket, struct objects_plan *p,
                      struct error *err)
 {
-    int r = plan_begin(s, kind, bucket, p, err);
-    if (r == 0 && (strcmp(kind, "prefetch") == 0 || strcmp(kind, "copy") == 0) &&
-        spec->which == OBJECTS_PREFIX)
+    int r = plan_begin(s, k, bucket, p, err);
+    if (r == 0 && k->objects->listed && spec->which == OBJECTS_PREFIX)
         r = check_listed(bmd_bucket(&s->bmd, bucket), err);
     if (r != 0 || spec->to == NULL)
         return r;
@@ -66,20 +67,30 @@ static int plan_make(const struct cluster_state *s, const char *kind,
                          "a copy within bucket '%s' needs a 'prepend', for it would copy every "
                          "object onto itself",
                          bucket);
-    r = find_bucket(s, kind, spec->to, &p->output_bucket_id, err);
+    r = find_bucket(s, k, spec->to, &p->output_bucket_id, err);
     return r == 0 ? bucket_refuse_made(bmd_bucket(&s->bmd, spec->to), "copies", err) : r;
 }
 
-static void put_default_description(struct job *job, const struct objects_spec *spec,
-                                    const char *bucket)
+/* Checks the request: its description, and its plan. */
+static int check_request(const struct cluster_state *s, const struct job_kind *k,
+                         const char *bucket, json_t *value, char **description,
+                         struct objects_plan *plan, struct error *err)
 {
-    free(job->description);
-    if (*spec->description != '\0')
-        job->description = xstrdup(spec->description);
-    else if (spec->to != NULL)
-        job->description = xprintf("%s to %s", bucket, spec->to);
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *spec = NULL;
+    int r;
+    if (k->objects->check != NULL) {
+        r = k->objects->check(value, description, err);
+        return r == 0 ? plan_begin(s, k, bucket, plan, err) : r;
+    }
+    if ((r = objects_spec_parse(k->name, value, &spec, err)) != 0 ||
+        (r = plan_make(s, k, spec, bucket, plan, err)) != 0)
+        return r;
+    if (*spec->description == '\0' && spec->to != NULL)
+        *description = xprintf("%s to %s", bucket, spec->to);
     else
-        job->description = xstrdup(bucket);
+        *description = xstrdup(spec->description);
+    return 0;
 }
 
 /* The document of a plan and a request. */
@@ -96,38 +107,20 @@ static int finish(const struct cluster_state *s, struct job *job, json_t *value,
     return r;
 }
 
-static int download_make(const struct cluster_state *s, const char *bucket, json_t *value,
-                         int64_t wall_ms, struct job **out, struct error *err)
-{
-    _cleanup_(download_spec_freep)
-    struct download_spec *spec = NULL;
-    struct objects_plan plan;
-    struct job *job = NULL;
-    int r;
-    if ((r = download_spec_parse(value, &spec, err)) != 0 ||
-        (r = plan_begin(s, "download", bucket, &plan, err)) != 0 ||
-        (r = job_make(s, "download", wall_ms, &job, err)) != 0)
-        return r;
-    free(job->description);
-    job->description = xstrdup(*spec->description != '\0' ? spec->description : bucket);
-    return finish(s, job, value, &plan, out, err);
-}
-
 int objects_job_make(const struct cluster_state *s, const char *kind, const char *bucket,
                      json_t *value, int64_t wall_ms, struct job **out, struct error *err)
 {
-    _cleanup_(objects_spec_freep)
-    struct objects_spec *spec = NULL;
+    const struct job_kind *k = job_kind_find(kind);
+    assert(k != NULL && k->objects != NULL);
+    _cleanup_free_ char *description = NULL;
     struct objects_plan plan;
     struct job *job = NULL;
     int r;
-    if (strcmp(kind, "download") == 0)
-        return download_make(s, bucket, value, wall_ms, out, err);
-    if ((r = objects_spec_parse(kind, value, &spec, err)) != 0 ||
-        (r = plan_make(s, kind, spec, bucket, &plan, err)) != 0 ||
+    if ((r = check_request(s, k, bucket, value, &description, &plan, err)) != 0 ||
         (r = job_make(s, kind, wall_ms, &job, err)) != 0)
         return r;
-    put_default_description(job, spec, bucket);
+    free(job->description);
+    job->description = *description != '\0' ? steal(description) : xstrdup(bucket);
     return finish(s, job, value, &plan, out, err);
 }
 

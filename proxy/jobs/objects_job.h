@@ -5,8 +5,7 @@
 
 #include <jansson.h>
 
-#include "cluster/documents/job.h"
-#include "cluster/documents/state.h"
+#include "proxy/jobs/job_kind.h"
 
 /* value as xaction/objects_spec.h takes it, or of a download xaction/download_spec.h.  Its errors,
  * job_make()'s and job_check_size()'s; E_BUCKET_NOT_FOUND; E_INVALID for a copy onto itself, and

@@ -1,6 +1,6 @@
 #include "proxy/jobs/objects_view.h"
 
-#include <string.h>
+#include "proxy/jobs/job_kind.h"
 
 static const char *const counters[] = {"done", "skipped", "missing", "failed", "total"};
 enum { DONE, SKIPPED, MISSING, FAILED, TOTAL, COUNTERS };
@@ -83,27 +83,10 @@ json_t *objects_view_progress(const struct job *job, const json_t *reports)
 
 /* --- what it has come to ---------------------------------------------------------------------- */
 
-/* all: what is missing was wanted.  once: what was done does not show when it is done again. */
-static const struct row {
-    const char *kind;
-    bool all, once;
-} rows[] = {
-    {"delete", false, true},   {"evict", false, true},    {"copy", true, false},
-    {"prefetch", true, false}, {"download", true, false},
-};
-
-static const struct row *row_of(const struct job *job)
+static const struct objects_rule *rule_of(const struct job *job)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        if (strcmp(rows[i].kind, job->kind) == 0)
-            return &rows[i];
-    }
-    return NULL;
-}
-
-static bool is_download(const struct job *job)
-{
-    return strcmp(job->kind, "download") == 0;
+    const struct job_kind *k = job_kind_find(job->kind);
+    return k != NULL ? k->objects : NULL;
 }
 
 /* "no object matches prefix 'zzz'"; 0 where the request wants all of a bucket. */
@@ -145,29 +128,29 @@ static int nothing_came(const struct sums *s, struct error *err)
 
 int objects_view_outcome(const struct job *job, const json_t *reports, struct error *err)
 {
-    const struct row *row = row_of(job);
+    const struct objects_rule *rule = rule_of(job);
     const struct sums s = sums_of(reports);
     bool failed = s.objects[FAILED] > 0;
-    if (row == NULL || s.objects[DONE] + s.objects[SKIPPED] > 0 || (row->once && s.resumed))
+    if (rule == NULL || s.objects[DONE] + s.objects[SKIPPED] > 0 || (rule->once && s.resumed))
         return 0;
     if (json_is_true(json_object_get(job->spec, "allow_empty")) && !failed)
         return 0;
-    if (is_download(job))
+    if (rule->lenient)
         return s.objects[MISSING] > 0 || failed ? nothing_came(&s, err) : 0;
     return failed ? 0 : nothing_matched(job, &s, err);
 }
 
 bool objects_view_falls_short(const struct job *job, const json_t *reports, json_t *warnings)
 {
-    const struct row *row = row_of(job);
+    const struct objects_rule *rule = rule_of(job);
     const struct sums s = sums_of(reports);
     bool named = json_object_get(job->spec, "list") != NULL ||
                  json_object_get(job->spec, "template") != NULL;
     bool accepted = json_is_true(json_object_get(job->spec, "allow_empty")) &&
                     s.objects[DONE] + s.objects[SKIPPED] == 0;
     json_int_t missing = named && !accepted ? s.objects[MISSING] : 0;
-    json_int_t failed = is_download(job) ? s.objects[FAILED] : 0;
-    if (row == NULL || !row->all || job->state != JOB_FINISHED || missing + failed == 0)
+    json_int_t failed = rule != NULL && rule->lenient ? s.objects[FAILED] : 0;
+    if (rule == NULL || !rule->all || job->state != JOB_FINISHED || missing + failed == 0)
         return false;
     if (missing > 0)
         json_array_insert_new(warnings, 0,

@@ -3,6 +3,7 @@
 #include "cluster/documents/layout.h"
 #include "cluster/documents/settings.h"
 #include "common/mem.h"
+#include "proxy/jobs/standing_job.h"
 
 static const char kind[] = "rebalance";
 
@@ -115,9 +116,10 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     return standing_create(job, now->wall_ms, cmd);
 }
 
-const struct standing_job rebalance_job = {
-    .kind = kind,
-    .load = STANDING_FREE,
+const struct job_kind rebalance_kind = {
+    .name = kind,
+    .load = JOB_FREE,
+    .outlasts_members = true,
     .fence = fence,
     .make = make,
     .fits = fits,

@@ -9,10 +9,10 @@
  * which is drawn at random. */
 #pragma once
 
-#include "proxy/jobs/standing_job.h"
+#include "proxy/jobs/job_kind.h"
 
 enum { REBALANCE_RETRY_MS = 30000 };
 
-/* make(): E_NODE_UNREACHABLE where a target does not answer: what it holds could not be moved.
- * fits(): E_ABORTED where the owners have changed; E_STALE_MAP where one of its targets is gone. */
-extern const struct standing_job rebalance_job;
+/* Of rebalance_kind: make(): E_NODE_UNREACHABLE where a target does not answer: what it holds could
+ * not be moved.  fits(): E_ABORTED where the owners have changed; E_STALE_MAP where one of its
+ * targets is gone. */

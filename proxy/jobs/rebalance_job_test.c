@@ -47,8 +47,8 @@ static int teardown(void **unused)
 static bool step(uint64_t stood_ms, int64_t wall_ms, enum command_kind *kind)
 {
     struct command cmd;
-    if (!rebalance_job.next(s, &(struct standing_now){.stood_ms = stood_ms, .wall_ms = wall_ms},
-                            &cmd))
+    if (!rebalance_kind.next(s, &(struct standing_now){.stood_ms = stood_ms, .wall_ms = wall_ms},
+                             &cmd))
         return false;
     *kind = cmd.kind;
     apply(cmd);
@@ -112,12 +112,12 @@ static void another_map_ends_a_job_for_the_last_one(void **unused)
     struct error err = ERROR_INIT;
     join("t3");
     assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE);
-    assert_int_equal(rebalance_job.fits(last_job(), s, NULL), 0);
+    assert_int_equal(rebalance_kind.fits(last_job(), s, NULL), 0);
     set("t3", NODE_UNREACHABLE);
-    assert_int_equal(rebalance_job.fits(last_job(), s, NULL), 0); /* it is waited for */
+    assert_int_equal(rebalance_kind.fits(last_job(), s, NULL), 0); /* it is waited for */
     set("t3", NODE_ACTIVE);
     join("t4");
-    assert_int_equal(rebalance_job.fits(last_job(), s, &err), E_ABORTED);
+    assert_int_equal(rebalance_kind.fits(last_job(), s, &err), E_ABORTED);
     assert_nothing(DELAY_MS, WALL_MS); /* one at a time */
     move_job(JOB_STOPPING);
     move_job(JOB_FAILED);
@@ -155,11 +155,11 @@ static void who_is_away_is_waited_for(void **unused)
     join("t3");
     set("t1", NODE_UNREACHABLE);
     assert_nothing(DELAY_MS, WALL_MS);
-    assert_int_equal(rebalance_job.make(s, WALL_MS, &job, &err), E_NODE_UNREACHABLE);
+    assert_int_equal(rebalance_kind.make(s, WALL_MS, &job, &err), E_NODE_UNREACHABLE);
     assert_non_null(strstr(err.message, "'t1'"));
     set("t1", NODE_ACTIVE);
     assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE);
-    assert_int_equal(rebalance_job.make(s, WALL_MS, &job, &err), E_JOB_STATE);
+    assert_int_equal(rebalance_kind.make(s, WALL_MS, &job, &err), E_JOB_STATE);
 }
 
 static void it_can_be_switched_off(void **unused)
@@ -169,7 +169,7 @@ static void it_can_be_switched_off(void **unused)
     apply((struct command){.kind = CMD_CONFIG_SET, .name = "rebalance", .text = "off"});
     join("t3");
     assert_nothing(100 * DELAY_MS, WALL_MS);
-    assert_int_equal(rebalance_job.make(s, WALL_MS, &job, NULL), 0); /* by hand */
+    assert_int_equal(rebalance_kind.make(s, WALL_MS, &job, NULL), 0); /* by hand */
     job_unref(job);
 }
 
@@ -194,7 +194,7 @@ static void who_is_removed_by_hand_is_left_out(void **unused)
     set("t2", NODE_DECOMMISSIONING);
     assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE);
     apply((struct command){.kind = CMD_NODE_REMOVE, .name = "t2"});
-    assert_int_equal(rebalance_job.fits(last_job(), s, &err), E_STALE_MAP);
+    assert_int_equal(rebalance_kind.fits(last_job(), s, &err), E_STALE_MAP);
 }
 
 #define rebalance_test(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)

@@ -4,6 +4,7 @@
 #include "cluster/documents/layout.h"
 #include "cluster/documents/settings.h"
 #include "common/buf.h"
+#include "proxy/jobs/standing_job.h"
 
 static const char kind[] = "repair";
 
@@ -158,9 +159,10 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     return standing_create(job, now->wall_ms, cmd);
 }
 
-const struct standing_job repair_job = {
-    .kind = kind,
-    .load = STANDING_FREE,
+const struct job_kind repair_kind = {
+    .name = kind,
+    .load = JOB_FREE,
+    .outlasts_members = true,
     .fence = fence,
     .make = make,
     .fits = fits,

@@ -15,10 +15,9 @@
  * Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "proxy/jobs/standing_job.h"
+#include "proxy/jobs/job_kind.h"
 
 enum { REPAIR_RETRY_MS = 30000 };
 
-/* make(): E_INVALID without copies; E_NO_TARGETS; E_JOB_STATE while there is such a job, or objects
- * are being moved to new owners.  fits(): E_ABORTED where its fence has moved. */
-extern const struct standing_job repair_job;
+/* Of repair_kind: make(): E_INVALID without copies; E_NO_TARGETS; E_JOB_STATE while there is such a
+ * job, or objects are being moved to new owners.  fits(): E_ABORTED where its fence has moved. */

@@ -55,7 +55,8 @@ static int teardown(void **unused)
 static bool step(uint64_t stood_ms, int64_t wall_ms, enum command_kind *kind)
 {
     struct command cmd;
-    if (!repair_job.next(s, &(struct standing_now){.stood_ms = stood_ms, .wall_ms = wall_ms}, &cmd))
+    if (!repair_kind.next(s, &(struct standing_now){.stood_ms = stood_ms, .wall_ms = wall_ms},
+                          &cmd))
         return false;
     *kind = cmd.kind;
     apply(cmd);
@@ -150,9 +151,9 @@ static void a_job_for_another_map_ends(void **unused)
     (void)unused;
     join("t1", "b");
     assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE);
-    assert_int_equal(repair_job.fits(last(), s, NULL), 0);
+    assert_int_equal(repair_kind.fits(last(), s, NULL), 0);
     join("t2", "b");
-    assert_int_equal(repair_job.fits(last(), s, NULL), E_ABORTED);
+    assert_int_equal(repair_kind.fits(last(), s, NULL), E_ABORTED);
     assert_nothing(DELAY_MS, WALL_MS); /* not before that one has ended */
     finish();
     assert_next(DELAY_MS, WALL_MS, CMD_JOB_CREATE); /* it says nothing of t2 */
@@ -189,7 +190,7 @@ static void a_failed_one_is_tried_again_an_aborted_one_not(void **unused)
     job_unref(j);
     assert_nothing(DELAY_MS, WALL_MS + 10 * REPAIR_RETRY_MS);
     struct job *by_hand;
-    assert_int_equal(repair_job.make(s, WALL_MS, &by_hand, NULL), 0);
+    assert_int_equal(repair_kind.make(s, WALL_MS, &by_hand, NULL), 0);
     job_unref(by_hand);
 }
 
@@ -212,7 +213,7 @@ static void without_copies_a_lag_is_just_forgotten(void **unused)
     assert_int_equal(lag_of("t1"), LAG_NONE);
     assert_nothing(DELAY_MS, WALL_MS);
     struct job *none;
-    assert_int_equal(repair_job.make(s, WALL_MS, &none, NULL), E_INVALID);
+    assert_int_equal(repair_kind.make(s, WALL_MS, &none, NULL), E_INVALID);
 }
 
 static void off_means_off(void **unused)

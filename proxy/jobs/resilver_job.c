@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/mem.h"
+#include "proxy/jobs/standing_job.h"
 
 static const char kind[] = "resilver";
 
@@ -56,8 +57,9 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     return false;
 }
 
-const struct standing_job resilver_job = {
-    .kind = kind,
-    .load = STANDING_COUNTS,
+/* Only its own target matters to it: it fits any map, and is not started by hand. */
+const struct job_kind resilver_kind = {
+    .name = kind,
+    .outlasts_members = true,
     .next = next,
 };

@@ -4,7 +4,7 @@
  * at random. */
 #pragma once
 
-#include "proxy/jobs/standing_job.h"
+#include "proxy/jobs/job_kind.h"
 
 enum { RESILVER_RETRY_MS = 30000 };
 
@@ -13,5 +13,3 @@ enum { RESILVER_RETRY_MS = 30000 };
 bool resilver_job_wanted(const struct cluster_state *s, const char *target, uint64_t generation,
                          int64_t wall_ms);
 struct job *resilver_job_make(const char *target, uint64_t generation, int64_t wall_ms);
-/* Only its own target matters to it: it fits any map, and is not started by hand. */
-extern const struct standing_job resilver_job;

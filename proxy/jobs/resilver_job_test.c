@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "cluster/command/command.h"
+#include "proxy/jobs/standing_job.h"
 
 static struct cluster_state *state_with(enum job_state end, int64_t ended_ms)
 {
@@ -69,7 +70,7 @@ static void test_a_job_is_of_one_target(void **state)
 {
     (void)state;
     struct job *job = resilver_job_make("t3", 9, 1000);
-    assert_true(standing_is(job, resilver_job.kind));
+    assert_true(standing_is(job, resilver_kind.name));
     assert_int_equal(job->participant_count, 1);
     assert_string_equal(job->participants[0], "t3");
     json_t *doc = job_to_json(job);

@@ -2,7 +2,10 @@
 
 #include "cluster/documents/settings.h"
 #include "common/buf.h"
+#include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/jobs/job_make.h"
+#include "proxy/jobs/standing_job.h"
 
 static const char kind[] = "scrub";
 
@@ -113,10 +116,27 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     return standing_create(job, now->wall_ms, cmd);
 }
 
-const struct standing_job scrub_job = {
-    .kind = kind,
-    .load = STANDING_BESIDE,
+/* {"rate": bytes a second at each mountpath, 0: no limit}; without, the setting scrub_rate is in
+ * force. */
+static int spec(json_t *value, json_t **out, struct error *err)
+{
+    static const char *const fields[] = {"rate", NULL};
+    uint64_t rate = 0;
+    bool given = json_object_get(value, "rate") != NULL;
+    int code = json_only_fields(value, "value", fields, err);
+    if (code == 0)
+        code = job_make_rate(value, &rate, err);
+    if (code == 0)
+        *out = given ? json_pack("{s:I}", "rate_bytes_s", (json_int_t)rate) : json_object();
+    return code;
+}
+
+const struct job_kind scrub_kind = {
+    .name = kind,
+    .load = JOB_BESIDE,
+    .outlasts_members = true,
     .make = make,
+    .spec = spec,
     .fits = fits,
     .next = next,
 };

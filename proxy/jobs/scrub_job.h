@@ -7,13 +7,13 @@
  * job up, and the cluster may change meanwhile.  Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "proxy/jobs/standing_job.h"
+#include "proxy/jobs/job_kind.h"
 
 enum { SCRUB_RETRY_MS = 600000 };
 
-/* make(): E_NO_TARGETS.  fits(): E_STALE_MAP where one of its targets has left the map: what the
- * others have found stays. */
-extern const struct standing_job scrub_job;
+/* Of scrub_kind: make(): E_NO_TARGETS.  fits(): E_STALE_MAP where one of its targets has left the
+ * map: what the others have found stays. */
+
 /* The last one is not forgotten: the next one is due by it. */
 bool scrub_job_is_last(const struct jobs *jobs, const struct job *job);
 /* Since the last scrub began that has finished or is under way; without one, since the first bucket

@@ -67,7 +67,7 @@ static void move(const char *id, enum job_state to, enum job_state end, int64_t 
 static void begin(int64_t wall_ms, enum job_state end, int64_t ended_ms)
 {
     struct command cmd;
-    assert_true(scrub_job.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
+    assert_true(scrub_kind.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
     apply(cmd);
     if (end == JOB_FINISHED) {
         move(cmd.name, JOB_RUNNING, end, 0);
@@ -83,7 +83,7 @@ static void begin(int64_t wall_ms, enum job_state end, int64_t ended_ms)
 static bool is_wanted(int64_t wall_ms)
 {
     struct command cmd;
-    bool wanted = scrub_job.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd);
+    bool wanted = scrub_kind.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd);
     if (wanted)
         job_unref((struct job *)cmd.job);
     return wanted;
@@ -108,7 +108,7 @@ static void test_one_at_a_time(void **state)
     add_bucket();
     begin(100000, JOB_QUEUED, 0);
     assert_false(is_wanted(100000 + 10 * INTERVAL_MS));
-    assert_int_equal(scrub_job.make(s, 200000, &job, &err), E_JOB_STATE);
+    assert_int_equal(scrub_kind.make(s, 200000, &job, &err), E_JOB_STATE);
 }
 
 static void test_the_next_one(void **state)
@@ -140,16 +140,16 @@ static void test_who_does_not_answer_is_left_out(void **state)
     (void)state;
     struct error err = ERROR_INIT;
     struct job *job;
-    assert_int_equal(scrub_job.make(s, 5, &job, &err), 0);
+    assert_int_equal(scrub_kind.make(s, 5, &job, &err), 0);
     assert_int_equal(job->participant_count, 1);
     assert_string_equal(job->participants[0], "t1");
     assert_string_equal(job->description, "without t2");
-    assert_int_equal(scrub_job.fits(job, s, &err), 0);
+    assert_int_equal(scrub_kind.fits(job, s, &err), 0);
     apply((struct command){.kind = CMD_NODE_STATE, .name = "t1", .node_state = NODE_UNREACHABLE});
     apply((struct command){.kind = CMD_NODE_REMOVE, .name = "t1", .force = true});
-    assert_int_equal(scrub_job.fits(job, s, &err), E_STALE_MAP);
+    assert_int_equal(scrub_kind.fits(job, s, &err), E_STALE_MAP);
     job_unref(job);
-    assert_int_equal(scrub_job.make(s, 5, &job, &err), E_NO_TARGETS);
+    assert_int_equal(scrub_kind.make(s, 5, &job, &err), E_NO_TARGETS);
 }
 
 static void test_the_age_counts_those_that_have_not_failed(void **unused)

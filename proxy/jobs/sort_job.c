@@ -4,6 +4,7 @@
 #include "common/jsonx.h"
 #include "common/mem.h"
 #include "common/rng.h"
+#include "proxy/jobs/job_kind.h"
 #include "proxy/jobs/job_make.h"
 #include "sort/task/plan.h"
 #include "sort/spec/spec.h"
@@ -327,3 +328,10 @@ int sort_job_outcome(const struct job *job, const json_t *reports, struct error 
     int rc = records > 0 ? 0 : sort_spec_parse(job->spec, &spec, err);
     return rc != 0 || spec == NULL ? rc : sort_spec_check_found(spec, shards, records, err);
 }
+
+const struct job_kind sort_kind = {
+    .name = "sort",
+    .fits = sort_job_fits,
+    .spares = sort_job_spares,
+    .judge = sort_job_outcome,
+};

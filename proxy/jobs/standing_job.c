@@ -1,13 +1,10 @@
 #include "proxy/jobs/standing_job.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include "common/mem.h"
-#include "common/rng.h"
+#include "proxy/jobs/job_make.h"
 #include "xaction/kinds.h"
-
-enum { RANDOM_CHARS = 11 }; /* that random_id() adds, with the end */
 
 bool standing_is(const struct job *job, const char *kind)
 {
@@ -49,13 +46,7 @@ bool standing_may_follow(const struct job *last, int64_t retry_ms, int64_t wall_
 
 struct job *standing_new(const char *kind, int64_t wall_ms, json_t *spec)
 {
-    const struct xaction_kind *k = xaction_kind_find(kind);
-    assert(k != NULL);
-    _cleanup_free_ char *id = xcalloc(1, strlen(k->label) + RANDOM_CHARS);
-    random_id(k->label, id);
-    struct job *job = job_new(id, kind);
-    job->state = JOB_QUEUED;
-    job->created_ms = wall_ms;
+    struct job *job = job_make_queued(kind, wall_ms);
     job->spec = spec;
     job->plan = json_object();
     return job;

@@ -8,20 +8,28 @@
 
 #include "xaction/kinds.h"
 
-static void every_row_is_a_kind(void **state)
+/* The standing jobs in the order in which they are asked. */
+static void each_file_fills_its_row(void **state)
 {
     (void)state;
-    const struct standing_job *row;
-    size_t n = 0;
-    for (; (row = standing_job_at(n)) != NULL; n++) {
-        const struct xaction_kind *kind = xaction_kind_find(row->kind);
+    static const char *const standing[] = {"resilver", "rebalance", "repair", "mirror", "scrub"};
+    const struct job_kind *k;
+    size_t n = 0, asked = 0;
+    for (; (k = job_kind_at(n)) != NULL; n++) {
+        const struct xaction_kind *kind = xaction_kind_at(n);
         assert_non_null(kind);
-        assert_ptr_equal(standing_job_find(row->kind), row);
-        assert_non_null(row->next);
-        assert_int_equal(kind->bare, row->make != NULL); /* started by hand by its name alone */
+        assert_string_equal(k->name, kind->name);
+        assert_ptr_equal(job_kind_find(k->name), k);
+        if (k->next != NULL) {
+            assert_string_equal(k->name, standing[asked++]);
+            assert_int_equal(kind->bare, k->make != NULL); /* by hand: by its name alone */
+        }
+        assert_false(kind->bare && k->objects != NULL);
+        assert_true(k->spec == NULL || kind->bare);
     }
-    assert_int_equal(n, 5);
-    assert_null(standing_job_find("sort"));
+    assert_int_equal(asked, sizeof standing / sizeof *standing);
+    assert_null(xaction_kind_at(n));
+    assert_null(job_kind_find("none"));
 }
 
 static uint64_t asks_for_t1(void *ctx, const char *target)
@@ -49,9 +57,9 @@ static void the_delay_counts_from_the_last_change(void **state)
     standing_look(&clocks, moved, 20000);
     assert_null(standing_next(&clocks, moved, 29999, &now, &cmd));
     standing_look(&clocks, moved, 25000);
-    const struct standing_job *row = standing_next(&clocks, moved, 30000, &now, &cmd);
+    const struct job_kind *row = standing_next(&clocks, moved, 30000, &now, &cmd);
     assert_non_null(row);
-    assert_string_equal(row->kind, "rebalance");
+    assert_string_equal(row->name, "rebalance");
     assert_int_equal(cmd.kind, CMD_JOB_CREATE);
     job_unref((struct job *)cmd.job);
 
@@ -61,7 +69,7 @@ static void the_delay_counts_from_the_last_change(void **state)
     now.ctx = asking;
     row = standing_next(&clocks, moved, 30000, &now, &cmd);
     assert_non_null(row);
-    assert_string_equal(row->kind, "resilver");
+    assert_string_equal(row->name, "resilver");
     job_unref((struct job *)cmd.job);
 
     moved->smap.placed = 6; /* owners change again: the delay begins anew */
@@ -76,7 +84,7 @@ static void the_delay_counts_from_the_last_change(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_row_is_a_kind),
+        cmocka_unit_test(each_file_fills_its_row),
         cmocka_unit_test(the_delay_counts_from_the_last_change),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

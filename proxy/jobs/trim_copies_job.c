@@ -5,6 +5,7 @@
 #include "cluster/placement/lower.h"
 #include "common/mem.h"
 #include "proxy/jobs/job_make.h"
+#include "proxy/jobs/standing_job.h"
 
 static const char kind[] = "mirror";
 
@@ -113,10 +114,8 @@ static bool next(const struct cluster_state *s, const struct standing_now *now, 
     return standing_create(job, now->wall_ms, cmd);
 }
 
-const struct standing_job trim_copies_job = {
-    .kind = kind,
-    .load = STANDING_COUNTS,
-    .fixed = true,
+const struct job_kind trim_copies_kind = {
+    .name = kind,
     .make = make,
     .fits = fits,
     .next = next,

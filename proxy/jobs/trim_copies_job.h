@@ -13,10 +13,9 @@
  * Pure but for the id, which is drawn at random. */
 #pragma once
 
-#include "proxy/jobs/standing_job.h"
+#include "proxy/jobs/job_kind.h"
 
 enum { TRIM_RETRY_MS = 30000 };
 
-/* make(): E_INVALID where there is nothing to be removed; E_NODE_STATE while it could not end.
- * fits(): E_ABORTED where its fence has moved. */
-extern const struct standing_job trim_copies_job;
+/* Of trim_copies_kind: make(): E_INVALID where there is nothing to be removed; E_NODE_STATE while
+ * it could not end.  fits(): E_ABORTED where its fence has moved. */

@@ -65,7 +65,7 @@ static int teardown(void **unused)
 static void assert_next(int64_t wall_ms, enum command_kind want)
 {
     struct command cmd;
-    assert_true(trim_copies_job.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
+    assert_true(trim_copies_kind.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
     assert_int_equal(cmd.kind, want);
     apply(cmd);
     job_unref((struct job *)cmd.job);
@@ -74,7 +74,7 @@ static void assert_next(int64_t wall_ms, enum command_kind want)
 static void assert_nothing(int64_t wall_ms)
 {
     struct command cmd;
-    assert_false(trim_copies_job.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
+    assert_false(trim_copies_kind.next(s, &(struct standing_now){.wall_ms = wall_ms}, &cmd));
 }
 
 static const struct job *last(void)
@@ -132,7 +132,7 @@ static void it_waits_for_who_is_away(void **unused)
     set_copies(1);
     apply((struct command){.kind = CMD_NODE_STATE, .name = "t3", .node_state = NODE_UNREACHABLE});
     assert_nothing(WALL_MS);
-    assert_int_equal(trim_copies_job.make(s, WALL_MS, &job, NULL), E_NODE_STATE);
+    assert_int_equal(trim_copies_kind.make(s, WALL_MS, &job, NULL), E_NODE_STATE);
     join("t3", "b");
     assert_nothing(WALL_MS); /* it lags */
     apply(
@@ -146,9 +146,9 @@ static void a_job_for_another_map_ends_nothing(void **unused)
     (void)unused;
     set_copies(1);
     assert_next(WALL_MS, CMD_JOB_CREATE);
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), 0);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), 0);
     join("t2", "b");
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), E_ABORTED);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), E_ABORTED);
     finish();
     apply(
         (struct command){.kind = CMD_LAG_DONE, .lagged = s->smap.lagged, .placed = s->smap.placed});
@@ -200,14 +200,14 @@ static void what_happens_to_another_bucket_overtakes_no_job(void **unused)
     set_copies(1);
     assert_next(WALL_MS, CMD_JOB_CREATE);
     lower("c", 2);
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), 0);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), 0);
     finish();
     assert_next(WALL_MS, CMD_COPIES_LOWERED);
     assert_false(is_open());
     assert_true(bucket_has_surplus(bmd_bucket(&s->bmd, "c")));
     assert_next(WALL_MS, CMD_JOB_CREATE);
     apply((struct command){.kind = CMD_BUCKET_DESTROY, .name = "c"});
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), E_ABORTED);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), E_ABORTED);
 }
 
 /* What it owns now it has got from whom nothing is to be removed before. */
@@ -217,7 +217,7 @@ static void one_that_joins_has_it_begin_anew(void **unused)
     set_copies(1);
     assert_next(WALL_MS, CMD_JOB_CREATE);
     join("t4", "a");
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), E_ABORTED);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), E_ABORTED);
     stop(JOB_ABORTED);
     assert_nothing(WALL_MS);
     apply((struct command){.kind = CMD_MOVES_DONE, .placed = s->smap.placed});
@@ -231,7 +231,7 @@ static void lowered_once_more_it_begins_anew(void **unused)
     set_copies(2);
     assert_next(WALL_MS, CMD_JOB_CREATE);
     set_copies(1);
-    assert_int_equal(trim_copies_job.fits(last(), s, NULL), E_ABORTED);
+    assert_int_equal(trim_copies_kind.fits(last(), s, NULL), E_ABORTED);
     assert_nothing(WALL_MS); /* not before that one has ended */
     stop(JOB_ABORTED);
     assert_next(WALL_MS, CMD_JOB_CREATE);
@@ -241,16 +241,16 @@ static void a_failed_one_is_tried_again_an_aborted_one_not(void **unused)
 {
     struct job *by_hand;
     (void)unused;
-    assert_int_equal(trim_copies_job.make(s, WALL_MS, &by_hand, NULL), E_INVALID);
+    assert_int_equal(trim_copies_kind.make(s, WALL_MS, &by_hand, NULL), E_INVALID);
     set_copies(1);
     assert_next(WALL_MS, CMD_JOB_CREATE);
-    assert_int_equal(trim_copies_job.make(s, WALL_MS, &by_hand, NULL), E_JOB_STATE);
+    assert_int_equal(trim_copies_kind.make(s, WALL_MS, &by_hand, NULL), E_JOB_STATE);
     stop(JOB_FAILED);
     assert_nothing(WALL_MS + TRIM_RETRY_MS - 1);
     assert_next(WALL_MS + TRIM_RETRY_MS, CMD_JOB_CREATE);
     stop(JOB_ABORTED);
     assert_nothing(WALL_MS + 10 * TRIM_RETRY_MS);
-    assert_int_equal(trim_copies_job.make(s, WALL_MS, &by_hand, NULL), 0);
+    assert_int_equal(trim_copies_kind.make(s, WALL_MS, &by_hand, NULL), 0);
     job_unref(by_hand);
 }
 

@@ -8,10 +8,8 @@
 #include "net/client/client.h"
 #include "proxy/jobs/jobs.h"
 #include "proxy/primary/members.h"
-#include "proxy/jobs/objects_job.h"
-#include "proxy/jobs/objects_view.h"
+#include "proxy/jobs/job_kind.h"
 #include "proxy/primary/proxy.h"
-#include "proxy/jobs/sort_job.h"
 #include "proxy/jobs/standing_jobs.h"
 #include "xaction/kinds.h"
 
@@ -19,7 +17,7 @@ struct job_glue {
     struct proxy *proxy;
     struct jobs_driver *driver;
     struct loop_timer *timer;
-    const struct standing_job *stepping; /* whose command is being committed, or NULL */
+    const struct job_kind *stepping; /* whose command is being committed, or NULL */
     struct standing_clocks clocks;
     bool closed; /* asks no more: the client is being closed */
 };
@@ -115,7 +113,7 @@ static void stepped(void *arg, const struct error *err)
     struct job_glue *g = arg;
     if (err != NULL)
         log_warn("standing job does not get on",
-                 lstr("kind", xaction_kind_find(g->stepping->kind)->shown), lerr(err));
+                 lstr("kind", xaction_kind_find(g->stepping->name)->shown), lerr(err));
     g->stepping = NULL;
 }
 
@@ -129,10 +127,10 @@ static void step(struct job_glue *g)
     standing_look(&g->clocks, s, now_ms);
     if (g->stepping != NULL)
         return;
-    const struct standing_job *kind = standing_next(&g->clocks, s, now_ms, &now, &cmd);
+    const struct job_kind *kind = standing_next(&g->clocks, s, now_ms, &now, &cmd);
     if (kind == NULL)
         return;
-    log_info("standing job", lstr("kind", xaction_kind_find(kind->kind)->shown),
+    log_info("standing job", lstr("kind", xaction_kind_find(kind->name)->shown),
              lstr("next", cmd.kind == CMD_JOB_CREATE    ? "begins"
                           : cmd.kind == CMD_NODE_REMOVE ? "lets a node go"
                                                         : "is through"),
@@ -190,31 +188,20 @@ void job_glue_moved(struct proxy *p, const char *job_id, const char *node_id)
 
 static int glue_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    static const struct {
-        const char *kind;
-        int (*fits)(const struct job *job, const struct cluster_state *s, struct error *err);
-    } kinds[] = {
-        {"sort", sort_job_fits},     {"delete", objects_job_fits},
-        {"copy", objects_job_fits},  {"prefetch", objects_job_fits},
-        {"evict", objects_job_fits}, {"download", objects_job_fits},
-    };
-    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-        if (strcmp(kinds[i].kind, job->kind) == 0)
-            return kinds[i].fits(job, s, err);
-    }
-    const struct standing_job *standing = standing_job_find(job->kind);
-    return standing != NULL && standing->fits != NULL ? standing->fits(job, s, err) : 0;
+    const struct job_kind *k = job_kind_find(job->kind);
+    return k != NULL && k->fits != NULL ? k->fits(job, s, err) : 0;
 }
 
 static int glue_judge(const struct job *job, const json_t *reports, struct error *err)
 {
-    return strcmp(job->kind, "sort") == 0 ? sort_job_outcome(job, reports, err)
-                                          : objects_view_outcome(job, reports, err);
+    const struct job_kind *k = job_kind_find(job->kind);
+    return k != NULL && k->judge != NULL ? k->judge(job, reports, err) : 0;
 }
 
 static size_t glue_spares(const struct job *job, const struct cluster_state *s)
 {
-    return strcmp(job->kind, "sort") == 0 ? sort_job_spares(job, s) : 0;
+    const struct job_kind *k = job_kind_find(job->kind);
+    return k != NULL && k->spares != NULL ? k->spares(job, s) : 0;
 }
 
 struct job_glue *job_glue_start(struct proxy *p)

@@ -20,8 +20,10 @@ static struct {
     char notes[200]; /* "undo srt-1;commit srt-2;" */
 } fake = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static int fake_open(void *host, const struct job *job, void **self, struct error *err)
+static int fake_open(const struct xaction_ops *kind, void *host, const struct job *job, void **self,
+                     struct error *err)
 {
+    (void)kind;
     (void)host, (void)err;
     *self = xstrdup(job->id);
     return 0;

@@ -1,30 +1,20 @@
-#include "target/jobs/cleanup_job.h"
-
-#include "target/jobs/once_job.h"
+/* The job `cleanup` on a target: everything at once that the sweeper (sweep.h) does in its time.
+ * (What jobs have left that the cluster no longer knows goes with every new state, and so also with
+ * the one that brings this job: job_files.h.) */
+#include "target/jobs/job_base.h"
 #include "target/store/sweep.h"
-#include "target/node/target.h"
 
-static int clean(struct target *t, const atomic_bool *stop, void *count, struct error *err)
+static int run(void *self, struct error *err)
 {
-    return sweeper_clean(t->sweeper, stop, count, err);
+    struct job_base *j = self;
+    struct sweep_count n = {0};
+    int code = sweeper_clean(j->target->sweeper, &j->stop.wanted, &n, err);
+    job_tally_add(j->tally, n.tombstones + n.buckets + n.files, 0);
+    job_tally_detail(j->tally, "removed",
+                     json_pack("{s:I, s:I, s:I}", "tombstones", (json_int_t)n.tombstones, "buckets",
+                               (json_int_t)n.buckets, "files", (json_int_t)n.files));
+    return code != 0 ? code : job_tally_end(j->tally, err);
 }
 
-/* What is gone is gone, and was to go. */
-static json_t *show(const void *count)
-{
-    const struct sweep_count *n = count;
-    json_int_t all = (json_int_t)(n->tombstones + n->buckets + n->files);
-    return json_pack("{s:{s:I, s:I}, s:{s:I, s:I, s:I}}", "objects", "done", all, "total", all,
-                     "removed", "tombstones", (json_int_t)n->tombstones, "buckets",
-                     (json_int_t)n->buckets, "files", (json_int_t)n->files);
-}
-
-static const struct once_job_work work = {
-    .count_size = sizeof(struct sweep_count), .run = clean, .show = show};
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    return once_job_open(host, job, &work, self, err);
-}
-
-const struct xaction_ops cleanup_xaction = ONCE_JOB_OPS("cleanup", job_open);
+const struct xaction_ops cleanup_xaction =
+    JOB_WORK("cleanup", .size = sizeof(struct job_base), .done_word = "removed", .run = run);

@@ -1,57 +1,31 @@
-#include "target/jobs/copy_job.h"
-
+/* The job `copy` on a target: each object that it means and that is here goes to the owner of its
+ * new name (object_copy.h), several at once.  What has the same bytes already is passed over, so
+ * that doing it again costs little; an owner that does not answer is waited for. */
 #include <string.h>
 #include <unistd.h>
 
 #include "common/clock.h"
-#include "common/log.h"
 #include "common/mem.h"
-#include "io/pool.h"
 #include "target/cold/here.h"
 #include "target/cold/names.h"
 #include "target/copies/copies.h"
 #include "target/copies/losses.h"
 #include "target/copies/object_bytes.h"
 #include "target/copies/object_copy.h"
-#include "target/jobs/objects_job.h"
 #include "target/copies/repair_wanted.h"
+#include "target/jobs/objects_walk.h"
 
 enum {
     MEND_MAX_MS = 60000, /* as long as it is tried (mend.h) */
 };
 
-struct copy_job {
-    struct objects_job base; /* the first: objects_job_status() */
-    struct object_copier *copier;
-};
-
-static void job_free(void *self)
-{
-    struct copy_job *j = self;
-    object_copier_free(j->copier);
-    objects_job_done(&j->base);
-    free(j);
-}
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    struct copy_job *j = xcalloc(1, sizeof *j);
-    j->copier = object_copier_new(host);
-    int code = objects_job_init(&j->base, host, job, "copied", err);
-    if (code == 0)
-        *self = j;
-    else
-        job_free(j);
-    return code;
-}
-
 /* --- one object ------------------------------------------------------------------------------- */
 
 /* Within one bucket, what came after the job may be a copy of its own. */
-static bool is_meant(const struct copy_job *j, const struct attr *a)
+static bool is_meant(const struct job_base *j, const struct attr *a)
 {
-    return j->base.plan.input_bucket_id != j->base.plan.output_bucket_id ||
-           !version_is_after(&a->version, j->base.plan.term, j->base.plan.version);
+    return j->plan.input_bucket_id != j->plan.output_bucket_id ||
+           !version_is_after(&a->version, j->plan.term, j->plan.version);
 }
 
 /* Of a bucket with a backend: it is brought here first, and may be evicted again before it is open.
@@ -77,10 +51,10 @@ static bool has_no_room(struct target *t, uint64_t bucket_id, const char *name)
            object_check_room(t->store, bucket_id, name, held.size, NULL) == E_NO_SPACE;
 }
 
-static int open_source(struct copy_job *j, const char *name, struct object *o, struct error *err)
+static int open_source(struct job_base *j, const char *name, struct object *o, struct error *err)
 {
-    struct target *t = j->base.target;
-    uint64_t from = j->base.plan.input_bucket_id;
+    struct target *t = j->target;
+    uint64_t from = j->plan.input_bucket_id;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
     if (b != NULL && b->props.backend != NULL)
@@ -97,10 +71,10 @@ static int open_source(struct copy_job *j, const char *name, struct object *o, s
 }
 
 /* Not found: unless it has come between the look and this, as one does that is mended. */
-static int explain_miss(struct copy_job *j, const char *name, struct error *err)
+static int explain_miss(struct job_base *j, const char *name, struct error *err)
 {
-    struct object_store *store = j->base.target->store;
-    const uint64_t from = j->base.plan.input_bucket_id;
+    struct object_store *store = j->target->store;
+    const uint64_t from = j->plan.input_bucket_id;
     struct object_held held;
     int code = object_explain_miss(store, from, name, err);
     if (code == E_OBJECT_NOT_FOUND && object_look(store, from, name, &held, NULL) == 0 &&
@@ -109,7 +83,7 @@ static int explain_miss(struct copy_job *j, const char *name, struct error *err)
     return code;
 }
 
-static int try_copy(struct copy_job *j, const char *name, const char *new_name, uint64_t *bytes,
+static int try_copy(struct job_base *j, const char *name, const char *new_name, uint64_t *bytes,
                     struct error *err)
 {
     struct object o;
@@ -120,12 +94,12 @@ static int try_copy(struct copy_job *j, const char *name, const char *new_name, 
     if (code != 0)
         return code;
     const struct object_copy copy = {.from = &o,
-                                     .from_bucket_id = j->base.plan.input_bucket_id,
-                                     .bucket_id = j->base.plan.output_bucket_id,
+                                     .from_bucket_id = j->plan.input_bucket_id,
+                                     .bucket_id = j->plan.output_bucket_id,
                                      .name = new_name,
                                      .has_rule = true,
-                                     .term = j->base.plan.term,
-                                     .version = j->base.plan.version};
+                                     .term = j->plan.term,
+                                     .version = j->plan.version};
     if (!is_meant(j, &o.attr))
         code = error_set(err, E_PRECONDITION, "it came after the job");
     if (code == 0)
@@ -137,34 +111,34 @@ static int try_copy(struct copy_job *j, const char *name, const char *new_name, 
     return code;
 }
 
-static void count(struct copy_job *j, const char *name, uint64_t bytes, const struct error *err)
+static void count(struct job_base *j, const char *name, uint64_t bytes, const struct error *err)
 {
     switch (err->code) {
     case 0:
-        job_tally_done(j->base.tally, bytes);
+        job_tally_done(j->tally, bytes);
         break;
     case E_NOT_MODIFIED:
     case E_PRECONDITION:
-        job_tally_skipped(j->base.tally);
+        job_tally_skipped(j->tally);
         break;
     case E_OBJECT_NOT_FOUND:
-        job_tally_missed(j->base.tally, name, "it does not exist");
+        job_tally_missed(j->tally, name, "it does not exist");
         break;
     case E_CHECKSUM:
         metric_add(metric_get(M_checksum_errors_total, NULL), 1);
-        job_tally_fail(j->base.tally, name, err);
+        job_tally_fail(j->tally, name, err);
         break;
     default:
-        job_tally_fail(j->base.tally, name, err);
+        job_tally_fail(j->tally, name, err);
     }
 }
 
 /* Of several copies one that is damaged or gone here is mended from another, and read then.
  * *until_ms: 0 before the first time. */
-static bool is_mended_soon(struct copy_job *j, const char *name, int code, uint64_t *until_ms)
+static bool is_mended_soon(struct job_base *j, const char *name, int code, uint64_t *until_ms)
 {
-    struct target *t = j->base.target;
-    const uint64_t from = j->base.plan.input_bucket_id;
+    struct target *t = j->target;
+    const uint64_t from = j->plan.input_bucket_id;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
     if ((code != E_CORRUPT && code != E_CHECKSUM) || b == NULL || !copies_are_several(b))
@@ -177,88 +151,44 @@ static bool is_mended_soon(struct copy_job *j, const char *name, int code, uint6
 }
 
 /* Until it is done, or was refused for good, or the job ends. */
-static void copy_one(struct copy_job *j, const char *name)
+static void copy_one(void *ctx, const char *name)
 {
-    _cleanup_free_ char *new_name = xprintf("%s%s", j->base.spec->prepend, name);
+    struct job_base *j = ctx;
+    _cleanup_free_ char *new_name = xprintf("%s%s", j->spec->prepend, name);
     uint64_t bytes = 0, mended_ms = 0;
     for (unsigned failures = 1;; failures++) {
         struct error err = ERROR_INIT;
         int code = try_copy(j, name, new_name, &bytes, &err);
-        if (j->base.stop.wanted && code != 0)
+        if (j->stop.wanted && code != 0)
             return;
         if (!object_copy_may_pass(code) && !is_mended_soon(j, name, code, &mended_ms)) {
             count(j, name, bytes, &err);
             return;
         }
-        job_tally_wait(j->base.tally, &err);
-        if (!job_stop_back_off(&j->base.stop, failures))
+        job_tally_wait(j->tally, &err);
+        if (!job_stop_back_off(&j->stop, failures))
             return;
-        job_tally_wait(j->base.tally, NULL);
+        job_tally_wait(j->tally, NULL);
     }
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-struct batch {
-    struct copy_job *job;
-    const char *const *names;
-};
-
-static int copy_nth(void *ctx, size_t i, struct error *err)
-{
-    const struct batch *b = ctx;
-    struct copy_job *j = b->job;
-    if (j->base.stop.wanted)
-        return error_set(err, E_ABORTED, "job '%s' was stopped", j->base.job->id);
-    copy_one(j, b->names[i]);
-    return job_tally_hopeless(j->base.tally) ? job_tally_end(j->base.tally, err) : 0;
-}
-
 static int copy_batch(void *ctx, const char *const *names, size_t n, struct error *err)
 {
-    struct copy_job *j = ctx;
-    struct batch b = {.job = j, .names = names};
-    return parallel_for("copy", (unsigned)param_live(j->base.target->params.copy_parallel), n,
-                        copy_nth, &b, err);
+    struct job_base *j = ctx;
+    unsigned width = (unsigned)param_live(j->target->params.copy_parallel);
+    return objects_walk_batch(j, width, names, n, copy_one, j, err);
 }
 
-/* --- of a bucket with a backend: what that lists, too ----------------------------------------- */
-
-static int copy_listed(void *ctx, const char *const *names, size_t n, struct error *err)
+static int run(void *self, struct error *err)
 {
-    struct copy_job *j = ctx;
-    job_tally_expect(j->base.tally, n);
-    return copy_batch(j, names, n, err);
-}
-
-static int copy_all_listed(struct copy_job *j, struct error *err)
-{
-    const struct cold_names names = {.target = j->base.target,
-                                     .bucket_id = j->base.plan.input_bucket_id,
-                                     .prefix = j->base.spec->prefix,
-                                     .job = j->base.job,
-                                     .is_ours = objects_job_is_ours,
-                                     .ctx = j,
-                                     .stop = &j->base.stop.wanted};
-    int code = cold_names_each(&names, copy_listed, j, err);
-    return code != 0 ? code : job_tally_end(j->base.tally, err);
-}
-
-static int job_run(void *self, struct error *err)
-{
-    struct copy_job *j = self;
-    if (j->base.spec->which == OBJECTS_PREFIX &&
-        cold_names_can(j->base.target, j->base.plan.input_bucket_id))
-        return copy_all_listed(j, err);
-    return objects_job_run(&j->base, copy_batch, j, err);
-}
-
-static void job_stop(void *self)
-{
-    struct copy_job *j = self;
-    job_stop_now(&j->base.stop);
-    object_copier_stop(j->copier);
+    struct job_base *j = self;
+    if (j->spec->which == OBJECTS_PREFIX && cold_names_can(j->target, j->plan.input_bucket_id))
+        return objects_walk_listed(j, false, copy_batch, j, err);
+    return objects_walk(j, copy_batch, j, err);
 }
 
 const struct xaction_ops copy_xaction =
-    XACTION_WORK("copy", job_open, job_run, job_stop, objects_job_status, job_free);
+    JOB_WORK("copy", .size = sizeof(struct job_base), .done_word = "copied", .over_objects = true,
+             .sends = true, .run = run);

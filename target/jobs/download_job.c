@@ -1,5 +1,10 @@
-#include "target/jobs/download_job.h"
-
+/* The job `download` (xaction/download_spec.h): http(s) URLs become objects of a bucket, each
+ * fetched and stored by the target that owns its name, as a cold read would be (cold.h): whole and
+ * checked, or not at all, and what breaks off goes on where it ended.
+ *
+ * What was put under the name since the job began stays, which is also how the job passes over what
+ * it has done before a restart.  What is older and came from the same URL is asked about first
+ * (304: it is passed over); any other is replaced.  A URL that leads nowhere counts as missing. */
 #include <string.h>
 #include <unistd.h>
 
@@ -9,51 +14,18 @@
 #include "target/cold/cold.h"
 #include "target/cold/fresh.h"
 #include "target/copies/copies.h"
-#include "target/store/job_pace.h"
 #include "target/copies/object_copy.h"
-#include "target/jobs/tally_job.h"
-#include "target/node/target.h"
+#include "target/jobs/job_base.h"
+#include "target/store/job_pace.h"
 #include "xaction/download_spec.h"
-#include "xaction/objects_spec.h"
 
 enum { BATCH = 1000 };
 
 struct download_job {
-    struct tally_job base;
-    struct job *job;
+    struct job_base base;
     struct download_spec *spec;
-    struct objects_plan plan;
-    struct job_pace pace;
-    struct object_copier *copier; /* to who acts, of several copies */
+    struct job_pace pace; /* while it runs */
 };
-
-static void job_free(void *self)
-{
-    struct download_job *j = self;
-    job_pace_done(&j->pace);
-    object_copier_free(j->copier);
-    download_spec_free(j->spec);
-    job_unref(j->job);
-    tally_job_free(j);
-}
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    struct download_job *j = xcalloc(1, sizeof *j);
-    tally_job_init(&j->base, host, "downloaded");
-    j->job = job_ref(job);
-    j->copier = object_copier_new(host);
-    int code = download_spec_parse(job->spec, &j->spec, err);
-    job_pace_init(&j->pace, code == 0 ? j->spec->rate_bytes_s : 0, &j->base.stop);
-    if (code == 0)
-        code = objects_plan_parse(job->plan, &j->plan, err);
-    if (code == 0) {
-        *self = j;
-        return 0;
-    }
-    job_free(j);
-    return error_wrap(err, "job '%s'", job->id);
-}
 
 /* --- one object ------------------------------------------------------------------------------- */
 
@@ -85,11 +57,11 @@ static int copy_to_owners(struct keeping *k, const struct object *o, struct erro
                                      .bucket_id = k->bucket->id,
                                      .name = k->name,
                                      .has_rule = true,
-                                     .term = j->plan.term,
-                                     .version = j->plan.version,
+                                     .term = j->base.plan.term,
+                                     .version = j->base.plan.version,
                                      .is_new = true};
     for (unsigned failures = 1;; failures++) {
-        int code = object_copy(j->copier, &copy, err);
+        int code = object_copy(j->base.copier, &copy, err);
         if (!object_copy_may_pass(code))
             return code;
         job_tally_wait(j->base.tally, err);
@@ -134,7 +106,7 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
     if (code != 0)
         return code;
     *old = o.attr.version;
-    *stays = version_is_after(old, j->plan.term, j->plan.version);
+    *stays = version_is_after(old, j->base.plan.term, j->base.plan.version);
     if (*stays || strcmp(source_of(&o.attr), w->source) != 0)
         return 0;
     struct error why = ERROR_INIT; /* who cannot be asked is asked for the bytes next */
@@ -188,15 +160,10 @@ struct batch {
     size_t count;
 };
 
-static int check_stop(const struct download_job *j, struct error *err)
-{
-    return j->base.stop.wanted ? error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id) : 0;
-}
-
 static bool is_ours(const struct download_job *j, const struct cluster_state *s, const char *name)
 {
     const struct node *owner;
-    return smap_owners(&s->smap, j->plan.input_bucket_id, name, 1, &owner) == 1 &&
+    return smap_owners(&s->smap, j->base.plan.input_bucket_id, name, 1, &owner) == 1 &&
            strcmp(owner->id, j->base.target->id) == 0;
 }
 
@@ -208,7 +175,7 @@ static int download_nth(void *ctx, size_t i, struct error *err)
     struct buf url = BUF_INIT;
     _cleanup_(buf_done)
     struct buf name = BUF_INIT;
-    int code = check_stop(j, err);
+    int code = job_base_check(&j->base, err);
     if (code == 0)
         code = download_spec_item(j->spec, b->items[i], &url, &name, err);
     if (code != 0)
@@ -228,7 +195,7 @@ static int fill(struct download_job *j, const struct cluster_state *s, uint64_t 
     int code = 0;
     b->count = 0;
     for (; code == 0 && *at < download_spec_count(j->spec) && b->count < BATCH; ++*at) {
-        code = check_stop(j, err);
+        code = job_base_check(&j->base, err);
         if (code == 0)
             code = download_spec_item(j->spec, *at, &url, &name, err);
         if (code == 0 && is_ours(j, s, buf_str(&name)))
@@ -247,7 +214,7 @@ static int each_batch(struct download_job *j, int (*fn)(struct batch *b, struct 
     b->job = j;
     do {
         _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
-        b->bucket = bmd_bucket_by_id(&s->bmd, j->plan.input_bucket_id);
+        b->bucket = bmd_bucket_by_id(&s->bmd, j->base.plan.input_bucket_id);
         code = b->bucket != NULL
                    ? fill(j, s, &at, b, err)
                    : error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
@@ -274,23 +241,32 @@ static int download_batch(struct batch *b, struct error *err)
     return parallel_for("download", (unsigned)parallel, b->count, download_nth, b, err);
 }
 
-static int job_run(void *self, struct error *err)
+static int run(void *self, struct error *err)
 {
     struct download_job *j = self;
+    job_pace_init(&j->pace, j->spec->rate_bytes_s, &j->base.stop);
     int code = each_batch(j, count_batch, err);
     if (code == 0)
         code = each_batch(j, download_batch, err);
     if (code == 0)
         job_tally_close(j->base.tally);
+    job_pace_done(&j->pace);
     return code;
 }
 
-static void job_stop(void *self)
+static int begin(void *self, struct error *err)
 {
     struct download_job *j = self;
-    tally_job_stop(self);
-    object_copier_stop(j->copier);
+    int code = download_spec_parse(j->base.job->spec, &j->spec, err);
+    return code == 0 ? objects_plan_parse(j->base.job->plan, &j->base.plan, err) : code;
+}
+
+static void end(void *self)
+{
+    struct download_job *j = self;
+    download_spec_free(j->spec);
 }
 
 const struct xaction_ops download_xaction =
-    XACTION_WORK("download", job_open, job_run, job_stop, tally_job_status, job_free);
+    JOB_WORK("download", .size = sizeof(struct download_job), .done_word = "downloaded",
+             .sends = true, .begin = begin, .run = run, .end = end);

@@ -1,30 +1,14 @@
-#include "target/jobs/evict_job.h"
-
-#include "common/mem.h"
-#include "target/jobs/objects_job.h"
+/* The job `evict` (xaction/objects_spec.h): what is kept here of a backend's objects is let go of,
+ * and makes room; the backend's are not touched, and the next reader has them fetched again.  What
+ * is not here counts as missing.  While mountpaths are not settled nothing can go: the job waits.
+ */
+#include "target/jobs/objects_walk.h"
 
 enum { PAUSE_MS = 500 };
 
-static void job_free(void *self)
+static void evict_one(void *self, const char *name)
 {
-    struct objects_job *j = self;
-    objects_job_done(j);
-    free(j);
-}
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    struct objects_job *j = xcalloc(1, sizeof *j);
-    int code = objects_job_init(j, host, job, "let go of", err);
-    if (code == 0)
-        *self = j;
-    else
-        job_free(j);
-    return code;
-}
-
-static void evict_one(struct objects_job *j, const char *name)
-{
+    struct job_base *j = self;
     struct object_store *store = j->target->store;
     uint64_t bucket_id = j->plan.input_bucket_id;
     struct object o;
@@ -44,7 +28,7 @@ static void evict_one(struct objects_job *j, const char *name)
 }
 
 /* There may be another copy elsewhere, which would be served again. */
-static int wait_until_settled(struct objects_job *j, struct error *err)
+static int wait_until_settled(struct job_base *j, struct error *err)
 {
     struct error why;
     error_set(&why, E_MOUNTPATH_STATE, "a change of mountpaths is not through yet");
@@ -55,7 +39,7 @@ static int wait_until_settled(struct objects_job *j, struct error *err)
             break;
         job_tally_wait(j->tally, &why);
         if (!job_stop_pause(&j->stop, PAUSE_MS))
-            return error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id);
+            return job_base_check(j, err);
     }
     job_tally_wait(j->tally, NULL);
     return 0;
@@ -63,23 +47,16 @@ static int wait_until_settled(struct objects_job *j, struct error *err)
 
 static int evict_batch(void *ctx, const char *const *names, size_t n, struct error *err)
 {
-    struct objects_job *j = ctx;
+    struct job_base *j = ctx;
     int code = wait_until_settled(j, err);
-    for (size_t i = 0; i < n && code == 0; i++) {
-        if (j->stop.wanted)
-            return error_set(err, E_ABORTED, "job '%s' was stopped", j->job->id);
-        evict_one(j, names[i]);
-        if (job_tally_hopeless(j->tally))
-            code = job_tally_end(j->tally, err);
-    }
-    return code;
+    return code != 0 ? code : objects_walk_batch(j, 1, names, n, evict_one, j, err);
 }
 
-static int job_run(void *self, struct error *err)
+static int run(void *self, struct error *err)
 {
-    struct objects_job *j = self;
-    return objects_job_run(j, evict_batch, j, err);
+    return objects_walk(self, evict_batch, self, err);
 }
 
 const struct xaction_ops evict_xaction =
-    XACTION_WORK("evict", job_open, job_run, objects_job_stop, objects_job_status, job_free);
+    JOB_WORK("evict", .size = sizeof(struct job_base), .done_word = "let go of",
+             .over_objects = true, .run = run);

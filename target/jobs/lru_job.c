@@ -1,28 +1,16 @@
-#include "target/jobs/lru_job.h"
-
+/* The job `lru` on a target: what the evictor (evict.h) does where a disk is too full, at once and
+ * down to space_low from wherever it is. */
+#include "target/jobs/job_base.h"
 #include "target/store/evict.h"
-#include "target/jobs/once_job.h"
-#include "target/node/target.h"
 
-static int evict(struct target *t, const atomic_bool *stop, void *count, struct error *err)
+static int run(void *self, struct error *err)
 {
-    return evictor_run(t->evictor, stop, count, err);
+    struct job_base *j = self;
+    struct evict_count n = {0};
+    int code = evictor_run(j->target->evictor, &j->stop.wanted, &n, err);
+    job_tally_add(j->tally, n.objects, n.bytes);
+    return code != 0 ? code : job_tally_end(j->tally, err);
 }
 
-/* What is gone can be read again. */
-static json_t *show(const void *count)
-{
-    const struct evict_count *n = count;
-    return json_pack("{s:{s:I, s:I}, s:{s:I}}", "objects", "done", (json_int_t)n->objects, "total",
-                     (json_int_t)n->objects, "bytes", "done", (json_int_t)n->bytes);
-}
-
-static const struct once_job_work work = {
-    .count_size = sizeof(struct evict_count), .run = evict, .show = show};
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    return once_job_open(host, job, &work, self, err);
-}
-
-const struct xaction_ops lru_xaction = ONCE_JOB_OPS("lru", job_open);
+const struct xaction_ops lru_xaction =
+    JOB_WORK("lru", .size = sizeof(struct job_base), .done_word = "evicted", .run = run);

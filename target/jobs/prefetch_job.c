@@ -1,47 +1,29 @@
-#include "target/jobs/prefetch_job.h"
-
-#include "common/mem.h"
-#include "io/pool.h"
+/* The job `prefetch` (xaction/objects_spec.h): objects of a bucket with a backend are brought here
+ * before they are asked for, by the targets that own them.  What is here is passed over; where the
+ * bucket's `validate` would have a reader ask the backend, the job asks, and brings what has
+ * changed. What the backend does not have counts as missing.
+ *
+ * It begins again after a restart, and then passes over what it has brought. */
 #include "target/cold/here.h"
-#include "target/cold/names.h"
+#include "target/jobs/objects_walk.h"
 #include "target/store/job_pace.h"
-#include "target/jobs/objects_job.h"
 
-struct prefetch_job {
-    struct objects_job base; /* the first: objects_job_status() */
+/* What lasts for the run, … */
+struct prefetch {
+    struct job_base *job;
     struct job_pace pace;
+    const struct bucket *bucket; /* … and for one batch */
 };
 
-static void job_free(void *self)
+static void prefetch_one(void *ctx, const char *name)
 {
-    struct prefetch_job *j = self;
-    job_pace_done(&j->pace);
-    objects_job_done(&j->base);
-    free(j);
-}
-
-static int job_open(void *host, const struct job *job, void **self, struct error *err)
-{
-    struct prefetch_job *j = xcalloc(1, sizeof *j);
-    int code = objects_job_init(&j->base, host, job, "brought here", err);
-    job_pace_init(&j->pace, code == 0 ? j->base.spec->rate_bytes_s : 0, &j->base.stop);
-    if (code == 0)
-        *self = j;
-    else
-        job_free(j);
-    return code;
-}
-
-/* --- one object ------------------------------------------------------------------------------- */
-
-static void prefetch_one(struct prefetch_job *j, const struct bucket *b, const char *name)
-{
-    struct job_tally *tally = j->base.tally;
+    struct prefetch *p = ctx;
+    struct job_tally *tally = p->job->tally;
     struct error err = ERROR_INIT;
     enum cold_here what;
     uint64_t bytes;
-    int code = cold_make_here(j->base.target, b, name, &j->pace, &what, &bytes, &err);
-    if (j->base.stop.wanted && code != 0)
+    int code = cold_make_here(p->job->target, p->bucket, name, &p->pace, &what, &bytes, &err);
+    if (p->job->stop.wanted && code != 0)
         return;
     if (code != 0)
         job_tally_fail(tally, name, &err);
@@ -53,69 +35,32 @@ static void prefetch_one(struct prefetch_job *j, const struct bucket *b, const c
         job_tally_done(tally, bytes);
 }
 
-/* --- all of them ------------------------------------------------------------------------------ */
-
-struct batch {
-    struct prefetch_job *job;
-    const struct bucket *bucket;
-    const char *const *names;
-};
-
-static int prefetch_nth(void *ctx, size_t i, struct error *err)
-{
-    const struct batch *b = ctx;
-    struct prefetch_job *j = b->job;
-    if (j->base.stop.wanted)
-        return error_set(err, E_ABORTED, "job '%s' was stopped", j->base.job->id);
-    prefetch_one(j, b->bucket, b->names[i]);
-    return job_tally_hopeless(j->base.tally) ? job_tally_end(j->base.tally, err) : 0;
-}
-
 static int prefetch_batch(void *ctx, const char *const *names, size_t n, struct error *err)
 {
-    struct prefetch_job *j = ctx;
-    uint64_t parallel = j->base.spec->parallel;
-    _cleanup_state_ const struct cluster_state *s = state_current(j->base.target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, j->base.plan.input_bucket_id);
-    if (b == NULL || b->props.backend == NULL)
+    struct prefetch *p = ctx;
+    struct job_base *j = p->job;
+    uint64_t parallel = j->spec->parallel;
+    _cleanup_state_ const struct cluster_state *s = state_current(j->target->state);
+    p->bucket = bmd_bucket_by_id(&s->bmd, j->plan.input_bucket_id);
+    if (p->bucket == NULL || p->bucket->props.backend == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed while the job ran");
     if (parallel == 0)
-        parallel = j->base.target->params.prefetch_parallel;
-    struct batch batch = {.job = j, .bucket = b, .names = names};
-    return parallel_for("prefetch", (unsigned)parallel, n, prefetch_nth, &batch, err);
+        parallel = j->target->params.prefetch_parallel;
+    return objects_walk_batch(j, (unsigned)parallel, names, n, prefetch_one, p, err);
 }
 
-/* --- what the backend lists ------------------------------------------------------------------- */
-
-static int prefetch_page(void *ctx, const char *const *names, size_t n, struct error *err)
+static int run(void *self, struct error *err)
 {
-    struct prefetch_job *j = ctx;
-    job_tally_expect(j->base.tally, n);
-    return prefetch_batch(j, names, n, err);
-}
-
-/* Each target goes through all names and takes its own; how many there are is known at the end. */
-static int prefetch_listed(struct prefetch_job *j, struct error *err)
-{
-    const struct cold_names names = {.target = j->base.target,
-                                     .bucket_id = j->base.plan.input_bucket_id,
-                                     .prefix = j->base.spec->prefix,
-                                     .job = j->base.job,
-                                     .backend_only = true,
-                                     .is_ours = objects_job_is_ours,
-                                     .ctx = j,
-                                     .stop = &j->base.stop.wanted};
-    int code = cold_names_each(&names, prefetch_page, j, err);
-    return code != 0 ? code : job_tally_end(j->base.tally, err);
-}
-
-static int job_run(void *self, struct error *err)
-{
-    struct prefetch_job *j = self;
-    if (j->base.spec->which == OBJECTS_PREFIX)
-        return prefetch_listed(j, err);
-    return objects_job_run(&j->base, prefetch_batch, j, err);
+    struct prefetch p = {.job = self};
+    const struct objects_spec *spec = p.job->spec;
+    job_pace_init(&p.pace, spec->rate_bytes_s, &p.job->stop);
+    int code = spec->which == OBJECTS_PREFIX
+                   ? objects_walk_listed(p.job, true, prefetch_batch, &p, err)
+                   : objects_walk(p.job, prefetch_batch, &p, err);
+    job_pace_done(&p.pace);
+    return code;
 }
 
 const struct xaction_ops prefetch_xaction =
-    XACTION_WORK("prefetch", job_open, job_run, objects_job_stop, objects_job_status, job_free);
+    JOB_WORK("prefetch", .size = sizeof(struct job_base), .done_word = "brought here",
+             .over_objects = true, .run = run);

@@ -16,6 +16,7 @@
 #include "sort/shard/output_names.h"
 #include "sort/task/plan.h"
 #include "target/disk/job_files.h"
+#include "target/jobs/kinds.h"
 #include "target/store/list.h"
 #include "target/copies/object_copy.h"
 #include "target/cold/cold.h"
@@ -350,8 +351,10 @@ static int host_make_task(struct sort_host *h, struct error *err)
     return sort_task_new(&config, &h->task, err);
 }
 
-static int host_open(void *host, const struct job *job, void **self, struct error *err)
+static int host_open(const struct xaction_ops *kind, void *host, const struct job *job, void **self,
+                     struct error *err)
 {
+    (void)kind;
     _cleanup_(host_freep)
     struct sort_host *h = xcalloc(1, sizeof *h);
     h->target = host;

@@ -10,11 +10,8 @@
 #pragma once
 
 #include "sort/task/task.h"
-#include "xaction/xaction.h"
 
 struct sort_host;
-
-extern const struct xaction_ops sort_xaction; /* its host is the struct target */
 
 /* Of a job that is held (xactions_hold). */
 struct sort_task *sort_host_task(struct sort_host *h);

@@ -10,7 +10,7 @@
 #include "target/disk/job_file.h"
 #include "target/copies/object_bytes.h"
 #include "target/copies/object_copy.h"
-#include "target/jobs/objects_job.h"
+#include "target/jobs/objects_walk.h"
 #include "target/sort/pins.h"
 #include "target/node/target.h"
 
@@ -26,7 +26,7 @@ static int wait_a_little(const struct sort_pins *p, struct error *err)
 int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err)
 {
     int code = 0;
-    while (code == 0 && !objects_job_has_all(p->target, p->plan->input_bucket_id))
+    while (code == 0 && !objects_walk_has_all(p->target, p->plan->input_bucket_id))
         code = wait_a_little(p, err);
     return code;
 }

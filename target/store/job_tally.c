@@ -18,6 +18,7 @@ struct job_tally {
     uint64_t compared, passed; /* names */
     struct error first;        /* of the failures */
     json_t *shown;
+    json_t *details; /* fields of the kind's own */
     char *waits_for;
     bool resumed;
 };
@@ -28,6 +29,7 @@ struct job_tally *job_tally_new(const char *done_word)
     t->done_word = done_word;
     t->begun_ms = clock_ms();
     t->shown = json_array();
+    t->details = json_object();
     pthread_mutex_init(&t->lock, NULL);
     return t;
 }
@@ -37,6 +39,7 @@ void job_tally_free(struct job_tally *t)
     if (t == NULL)
         return;
     json_decref(t->shown);
+    json_decref(t->details);
     free(t->waits_for);
     pthread_mutex_destroy(&t->lock);
     free(t);
@@ -59,6 +62,22 @@ void job_tally_done(struct job_tally *t, uint64_t bytes)
     pthread_mutex_lock(&t->lock);
     t->done++;
     t->bytes += bytes;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void job_tally_add(struct job_tally *t, uint64_t objects, uint64_t bytes)
+{
+    pthread_mutex_lock(&t->lock);
+    t->total += objects;
+    t->done += objects;
+    t->bytes += bytes;
+    pthread_mutex_unlock(&t->lock);
+}
+
+void job_tally_detail(struct job_tally *t, const char *field, json_t *value)
+{
+    pthread_mutex_lock(&t->lock);
+    json_object_set_new(t->details, field, value);
     pthread_mutex_unlock(&t->lock);
 }
 
@@ -161,6 +180,8 @@ static void add_rest(const struct job_tally *t, json_t *status)
         json_object_set_new(status, "names",
                             json_pack("{s:I, s:I}", "compared", (json_int_t)t->compared, "passed",
                                       (json_int_t)t->passed));
+    _cleanup_json_ json_t *details = json_deep_copy(t->details);
+    json_object_update(status, details);
 }
 
 json_t *job_tally_status(struct job_tally *t)

@@ -17,6 +17,8 @@ void job_tally_free(struct job_tally *t);
 
 void job_tally_expect(struct job_tally *t, uint64_t objects);
 void job_tally_done(struct job_tally *t, uint64_t bytes);
+/* So many at once, which were not expected before. */
+void job_tally_add(struct job_tally *t, uint64_t objects, uint64_t bytes);
 void job_tally_skipped(struct job_tally *t); /* left as it is, on purpose */
 void job_tally_missing(struct job_tally *t); /* there is no such object */
 /* The same, with a warning that names it. */
@@ -36,5 +38,7 @@ int job_tally_end(struct job_tally *t, struct error *err);
 /* The end of work whose failures are judged with those of all targets (proxy/jobs/objects_view.h).
  */
 void job_tally_close(struct job_tally *t);
+/* A field of the kind's own in the status.  Takes `value`. */
+void job_tally_detail(struct job_tally *t, const char *field, json_t *value);
 /* As proxy/jobs/objects_view.h takes it; and "warnings": the failures. */
 json_t *job_tally_status(struct job_tally *t);

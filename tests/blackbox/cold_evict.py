@@ -56,6 +56,7 @@ def test_the_job(c):
     job = c.get_json("/v1/jobs/" + jobs[0]["id"])
     equal(job["targets"]["t1"]["status"]["objects"]["done"], len(NAMES),
           "objects that it has evicted")
+    equal(job["progress"]["bytes"]["done"], sum(len(name) * 100 for name in NAMES), "bytes")
 
 
 def test_it_is_read_again(c):

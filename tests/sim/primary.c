@@ -6,6 +6,7 @@
 #include "common/jsonx.h"
 #include "proxy/primary/admission.h"
 #include "proxy/jobs/rebalance_job.h"
+#include "proxy/jobs/standing_job.h"
 #include "tests/sim/proxy_sim.h"
 
 enum { JUDGE_INTERVAL = 250, RETRY_PAUSE = 50, REQUEST_MAX = 1536 << 10 };
@@ -326,7 +327,7 @@ static void env_commit(void *ctx, const struct command *cmd,
 
 static int env_fits(const struct job *job, const struct cluster_state *s, struct error *err)
 {
-    return standing_is(job, rebalance_job.kind) ? rebalance_job.fits(job, s, err) : 0;
+    return standing_is(job, rebalance_kind.name) ? rebalance_kind.fits(job, s, err) : 0;
 }
 
 static int64_t env_wall(void *ctx)
@@ -401,11 +402,12 @@ static void step_rebalance(struct proxy_sim *p, uint64_t now)
         p->placed = s->smap.placed;
         p->placed_ms = now;
     }
-    bool next = !p->rebalancing &&
-                rebalance_job.next(s,
-                                   &(struct standing_now){.stood_ms = now - p->placed_ms,
-                                                          .wall_ms = place_wall_ms(p->w, p->place)},
-                                   &cmd);
+    bool next =
+        !p->rebalancing &&
+        rebalance_kind.next(s,
+                            &(struct standing_now){.stood_ms = now - p->placed_ms,
+                                                   .wall_ms = place_wall_ms(p->w, p->place)},
+                            &cmd);
     if (!next)
         return;
     struct job *job = (struct job *)cmd.job;
