@@ -1,6 +1,7 @@
 /* The job `delete` on a target: tombstones for the objects that it means, many at once, so that
  * they share the waits for the disk.  What was written under a later state of the cluster than the
  * job was made from stays.  Doing it again finds what was deleted gone. */
+#include <semaphore.h>
 #include <string.h>
 
 #include "common/clock.h"
@@ -8,6 +9,7 @@
 #include "target/copies/copies.h"
 #include "target/copies/object_copy.h"
 #include "target/jobs/objects_walk.h"
+#include "target/store/renames.h"
 
 enum {
     AT_ONCE = 256,
@@ -30,15 +32,30 @@ struct deletion {
     char *name;
     bool several;       /* copies … */
     bool doubt;         /* … of which some may have been told already */
+    bool wants_turn;    /* the name is being renamed … */
+    sem_t *turn;        /* … and this is its turn (renames.h); posted at its end */
     uint64_t failed_ms; /* 0, or when it failed first */
     enum durability durability;
 };
 
 /* --- the work --------------------------------------------------------------------------------- */
 
-static int check_age(void *ctx, const struct attr *current, struct error *err)
+/* Under the lock under which the deletion commits: no rename begins in between. */
+static int check_renames(struct deletion *x, struct error *err)
 {
-    const struct deletions *d = ctx;
+    const struct job_base *job = x->all->job;
+    x->wants_turn =
+        x->turn == NULL && renames_busy(job->target->renames, job->plan.input_bucket_id, x->name);
+    return x->wants_turn ? error_set(err, E_NOT_READY, "object '%s' is being renamed", x->name) : 0;
+}
+
+static int check(void *ctx, const struct attr *current, struct error *err)
+{
+    struct deletion *x = ctx;
+    const struct deletions *d = x->all;
+    int code = check_renames(x, err);
+    if (code != 0)
+        return code;
     if (current == NULL) /* it is damaged or lost: there is nothing to be kept */
         return 0;
     if (!version_is_after(&current->version, d->job->plan.term, d->job->plan.version))
@@ -77,14 +94,12 @@ static void wait_for(struct deletions *d, const char *name, const struct error *
     job_tally_wait(d->job->tally, &why);
 }
 
-static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
+static void deletion_over(struct deletion *x, const struct error *err)
 {
-    struct deletion *x = arg;
     struct deletions *d = x->all;
     uint64_t now_ms = clock_ms();
     x->failed_ms = x->failed_ms != 0 ? x->failed_ms : now_ms;
     bool again = x->several && may_pass(err->code) && now_ms - x->failed_ms < TRY_MS;
-    (void)attr;
     if (again)
         wait_for(d, x->name, err);
     else
@@ -100,6 +115,37 @@ static void deletion_ended(void *arg, const struct attr *attr, const struct erro
     pthread_mutex_unlock(&d->lock);
     if (!again)
         deletion_free(x);
+}
+
+static void deletion_run(struct deletion *x);
+
+/* The turn lasts until the deletion has ended. */
+static void run_in_turn(void *arg)
+{
+    struct deletion *x = arg;
+    sem_t ended;
+    sem_init(&ended, 0, 0);
+    x->turn = &ended;
+    deletion_run(x);
+    while (sem_wait(&ended) != 0)
+        ; /* EINTR is the only failure of an initialised semaphore */
+    sem_destroy(&ended);
+}
+
+static void deletion_ended(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct deletion *x = arg;
+    const struct job_base *job = x->all->job;
+    sem_t *turn = steal(x->turn);
+    struct error why = *err;
+    (void)attr;
+    if (why.code != 0 && turn == NULL && x->wants_turn &&
+        renames_enter(job->target->renames, job->plan.input_bucket_id, x->name, run_in_turn, x,
+                      &why) == 0)
+        return;
+    deletion_over(x, &why);
+    if (turn != NULL)
+        sem_post(turn);
 }
 
 /* Until at most so many are under way; then there is one more, or none is awaited. */
@@ -122,18 +168,23 @@ static struct deletion *deletion_new(struct deletions *d, const char *name, cons
     return x;
 }
 
-static void deletion_start(struct deletion *x)
+static void deletion_run(struct deletion *x)
 {
     struct deletions *d = x->all;
     struct target *t = d->job->target;
     uint64_t bucket_id = d->job->plan.input_bucket_id;
-    const struct object_condition condition = {.check = check_age, .ctx = d};
-    wait_for_others(d, AT_ONCE - 1, 1);
+    const struct object_condition condition = {.check = check, .ctx = x};
     if (x->several)
         copies_delete(t, bucket_id, x->name, &condition, deletion_ended, x);
     else
         object_delete(t->store, bucket_id, x->name, x->durability, &condition, NULL, deletion_ended,
                       x);
+}
+
+static void deletion_start(struct deletion *x)
+{
+    wait_for_others(x->all, AT_ONCE - 1, 1);
+    deletion_run(x);
 }
 
 static struct deletion *take_again(struct deletions *d)

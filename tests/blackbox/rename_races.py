@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Two renames of one name at once, and a DELETE beside a rename: one of the two has the object.
+"""Two renames of one name at once, a DELETE and a delete job beside a rename: one of the two has
+the object.
 
 The same in every kind of bucket.  Both clients send `If-Match: *`, as those do that claim work by a
 rename.  And what a client gets that sends a rename again because it has lost the answer."""
@@ -10,7 +11,7 @@ import socket
 import threading
 
 from cold_lib import QUICK, FakeS3
-from lib import check, equal, in_parallel, main, wait_for
+from lib import ENDED, check, equal, in_parallel, main, wait_for
 
 ACCESS, SECRET = "AKIDRENAMERACES", "theSecretThatNobodyMaySee/+0123"
 S3 = FakeS3({ACCESS: SECRET})
@@ -66,7 +67,8 @@ def race_renames(c, bucket, i):
     name = f"work-{i}"
     c.put(bucket, name, DATA)
     news = [f"claim-{i}-{who}" for who in "xy"]
-    replies = at_once(*(lambda new=new: answer(lambda: rename(c, bucket, name, new, {"If-Match": "*"}))
+    claim = {"If-Match": "*"}
+    replies = at_once(*(lambda new=new: answer(lambda: rename(c, bucket, name, new, claim))
                         for new in news))
     statuses = [r.status for r in replies]
     check(
@@ -99,6 +101,33 @@ def test_a_delete_and_a_rename_do_not_both_succeed(c):
     for bucket in KINDS:
         for i in range(ROUNDS):
             race_delete(c, bucket, i)
+
+
+def race_delete_job(c, bucket, i):
+    names = [f"job-{i}-{j}" for j in range(24)]
+    news = [f"saved-{i}-{j}" for j in range(24)]
+    in_parallel(lambda name: c.put(bucket, name, DATA), names)
+    body = {"action": "delete", "value": {"list": names, "allow_empty": True}}
+    job, *renamed = at_once(lambda: c.call("POST", f"/v1/buckets/{bucket}", body),
+                            *(lambda pair=pair: rename(c, bucket, *pair)
+                              for pair in zip(names, news)))
+    job_id = job.expect(202).json()["id"]
+    ended = wait_for(
+        lambda: now if (now := c.get_json(f"/v1/jobs/{job_id}"))["state"] in ENDED else None,
+        f"end of {job_id}")
+    equal(ended["state"], "finished", f"{bucket}, round {i}: {ended}")
+    check({r.status for r in renamed} <= {204, 404}, f"{bucket}, round {i}: {renamed}")
+    equal([exists(c, bucket, n) for n in news], [r.status == 204 for r in renamed],
+          f"{bucket}, round {i}: which names there are")
+    equal([n for n in names if exists(c, bucket, n)], [], f"{bucket}, round {i}: old names")
+
+
+def test_a_delete_job_and_a_rename_do_not_both_succeed(c):
+    for bucket, props in KINDS.items():
+        if "backend" in props or "write_quorum" in props:
+            continue  # there are no delete jobs in these
+        for i in range(ROUNDS):
+            race_delete_job(c, bucket, i)
 
 
 def test_many_at_once(c):
