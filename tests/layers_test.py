@@ -89,9 +89,9 @@ class Layers(unittest.TestCase):
     def test_clients_read_tables(self):
         def said(table):
             return self.objections(**{f"cluster__{table}.def": "", "api__ctl__x":
-                                      f'#include "cluster/{table}.def"\n'})
-        self.assertEqual([], said("bucket_props"))
-        self.assertIn("HTTP only", "".join(said("settings")))
+                                      f'#include "cluster/{table.replace("__", "/")}.def"\n'})
+        self.assertEqual([], said("props__bucket_props"))
+        self.assertIn("HTTP only", "".join(said("props__settings")))
 
     def test_finds_circles(self):
         below = '#include "cluster/a.h"\n'

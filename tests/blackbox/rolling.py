@@ -40,8 +40,8 @@ class OnceHttp(Http):
     """Repeats nothing: a kept connection that the server closes without a word is a failure."""
 
     def request_once(self, method, url, body, headers, timeout):
-        _, netloc, rest = re.match(r"(http)://([^/]+)(/.*)", url, re.S).groups()
-        connection = self.connection(netloc, timeout)
+        scheme, netloc, rest = re.match(r"(https?)://([^/]+)(/.*)", url, re.S).groups()
+        connection = self.connection(scheme, netloc, timeout)
         try:
             connection.request(method, rest, body=body, headers=headers)
             response = connection.getresponse()
