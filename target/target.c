@@ -110,7 +110,7 @@ static bool env_owns(void *ctx, uint64_t bucket_id, const char *name)
     if (smap_owners(&s->smap, bucket_id, name, 1, &owner) == 1 && strcmp(owner->id, t->id) == 0)
         return true;
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
-    if (b == NULL || !copies_are_several(b))
+    if (b == NULL || !bucket_has_copies(b))
         return false;
     owners_of(s, b, name, &owners);
     return owners_has(&owners, t->id);

@@ -82,3 +82,14 @@ void location_put_target(struct buf *out, const struct node *n, const struct clu
     location_put_query(out, raw_query, ours, &separator);
     location_put_version(out, s, b->id, &separator);
 }
+
+char *location_of_copy(const struct node *n, const struct cluster_state *s, const struct bucket *b,
+                       const char *object)
+{
+    char separator = '?';
+    struct buf url = BUF_INIT;
+    buf_puts(&url, n->data_url);
+    location_put_object(&url, b->name, object);
+    location_put_version(&url, s, b->id, &separator);
+    return buf_steal(&url);
+}

@@ -25,3 +25,6 @@ void location_put_version(struct buf *out, const struct cluster_state *s, uint64
 /* The URL of an object at a node for the request with this raw query. */
 void location_put_target(struct buf *out, const struct node *n, const struct cluster_state *s,
                          const struct bucket *b, const char *object, const char *raw_query);
+/* The URL of an object at a node's data listener, for calls between targets; the caller's. */
+char *location_of_copy(const struct node *n, const struct cluster_state *s, const struct bucket *b,
+                       const char *object);

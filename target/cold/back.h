@@ -58,11 +58,6 @@ void back_free(struct back *k); /* NULL is fine */
 /* Buckets or owners may have changed. */
 void back_look(struct back *k);
 
-/* Is this a client's write to such a bucket? */
-bool back_takes(const struct object_call *call);
-/* Conditions, or an object that may be the backend's alone: who has the last word is asked first.
- * done() as of object_put_commit(); it takes the put.  NULL as put: a deletion. */
-void back_write(struct object_call *call, struct object_put *put, object_done_fn *done);
 /* Something pending has come to be here; written_ms: when it was written, by the wall. */
 void back_note(struct back *k, uint64_t bucket_id, const char *name, int64_t written_ms);
 /* Is something pending here?  With `deleted`: a deletion. */

@@ -39,14 +39,12 @@ struct cold;
 struct http_client;
 struct job_pace;
 struct jobs;
-struct miss_source;
 struct object_call;
 struct object_put;
 struct target;
 
 enum { COLD_HELD_BYTES = 64 * 1024 };
 
-extern const struct miss_source cold_miss;         /* for miss.c */
 extern const struct http_route cold_list_routes[]; /* a page of the backend's names: cold/list.c */
 
 /* An object that a job wants to be here, whatever clients want. */
@@ -89,9 +87,3 @@ struct http_client *cold_client(const struct cold *c);
  */
 void cold_stop(struct cold *c);
 void cold_free(struct cold *c); /* after the servers; NULL is fine */
-
-/* Writes (cold/write.c).  Is the backend to have this one before it is answered? */
-bool cold_writes_through(const struct object_call *call);
-/* The put's bytes have all come: replies, later, and takes the put. */
-void cold_write_put(struct object_call *call, struct object_put *put);
-void cold_write_delete(struct object_call *call);

@@ -233,7 +233,7 @@ static bool has_other_copies(const struct fetch *f)
 {
     _cleanup_state_ const struct cluster_state *now = state_current(f->cold->target->state);
     const struct bucket *b = bmd_bucket_by_id(&now->bmd, f->bucket_id);
-    return f->url != NULL && f->keep == NULL && b != NULL && copies_are_several(b);
+    return f->url != NULL && f->keep == NULL && b != NULL && bucket_has_copies(b);
 }
 
 /* Under the name's lock: a write that came between, here or at another owner, has the last word. */

@@ -165,7 +165,6 @@ int cold_check_pending(const struct object_call *call, struct error *err);
 /* A tombstone takes the place of what is here, on the disk when this returns.  *was: there was
  * something. */
 int cold_hide(struct object_call *call, bool *was, struct error *err);
-bool cold_has_conditions(const struct object_call *call);
 
 /* Is there one range, to be asked of the backend?  Its text; E_INVALID, E_RANGE. */
 enum { COLD_RANGE_MAX = 64 };

@@ -1,7 +1,5 @@
 #include "target/cold/rename.h"
 
-#include <semaphore.h>
-
 #include "cluster/members/location.h"
 #include "common/jsonx.h"
 #include "common/log.h"
@@ -43,8 +41,7 @@ static int copy_in_turn(const struct source *src, struct error *err)
 {
     struct object_call *call = src->call;
     bool was;
-    int code =
-        earlier_ask_wait(call->target, call->state, call->bucket, call->name, &call->earlier, err);
+    int code = earlier_ask_for(call, &call->earlier, err);
     if (code == 0)
         code = cold_check_pending(call, err);
     if (code == 0)
@@ -144,20 +141,15 @@ static int order_copy(const struct object_call *call, const struct backend_facts
                       struct error *err)
 {
     struct target *t = call->target;
-    char separator = '?';
     const struct node *owner;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     int code = object_copy_owner(s, call->bucket, call->rename.new_name, &owner, err);
     if (code != 0)
         return code;
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
-    buf_puts(&url, owner->data_url);
-    location_put_object(&url, call->bucket->name, call->rename.new_name);
-    location_put_version(&url, s, call->bucket->id, &separator);
+    _cleanup_free_ char *url = location_of_copy(owner, s, call->bucket, call->rename.new_name);
     _cleanup_free_ char *order = copy_order(call, facts);
     const struct http_call post = {.method = HTTP_POST,
-                                   .url = buf_str(&url),
+                                   .url = url,
                                    .body = order,
                                    .body_len = strlen(order),
                                    .total_timeout_ms = patience_ms(t, (uint64_t)facts->size),
@@ -174,7 +166,6 @@ struct deletion {
     const char *etag;               /* of what was copied … */
     const struct cold_watch *watch; /* … since before it was looked at */
     bool written;
-    sem_t over;
     struct error err;
 };
 
@@ -223,19 +214,14 @@ static void delete_run(void *arg)
     fetch_overtake(c, call->bucket->id, call->name);
     metric_add(code == 0 ? c->written : c->not_written, 1);
     log_set_request(NULL);
-    sem_post(&d->over);
 }
 
 static int delete_old(struct object_call *call, const struct backend_facts *facts,
                       const struct cold_watch *watch, struct error *err)
 {
     struct deletion d = {.call = call, .etag = facts->etag, .watch = watch, .err = ERROR_INIT};
-    sem_init(&d.over, 0, 0);
-    int code = name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, delete_run,
-                                &d, err);
-    while (code == 0 && sem_wait(&d.over) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&d.over);
+    int code = name_queue_run(call->target->cold->turns, call->bucket->id, call->name, delete_run,
+                              &d, err);
     if (code == 0 && d.err.code != 0)
         *err = d.err;
     return code != 0 ? code : d.err.code;
@@ -246,13 +232,12 @@ static int delete_old(struct object_call *call, const struct backend_facts *fact
 static int look(struct object_call *call, struct backend_facts *facts, struct error *err)
 {
     bool there = false;
-    int code =
-        earlier_ask_wait(call->target, call->state, call->bucket, call->name, &call->earlier, err);
+    int code = earlier_ask_for(call, &call->earlier, err);
     if (code == 0)
         code = cold_check_pending(call, err);
     if (code == 0)
         code = cold_ask_head(call, &there, facts, err);
-    if (code == 0 && cold_has_conditions(call))
+    if (code == 0 && object_call_has_conditions(call))
         code = cold_check_conditions(call, there ? facts : NULL, err);
     if (code == 0 && !there)
         code = error_set(err, E_OBJECT_NOT_FOUND, "object '%s' does not exist", call->name);
@@ -287,7 +272,9 @@ static int rename_watched(struct object_call *call, const struct cold_watch *wat
 
 int cold_await_writes(const struct object_call *call, struct error *err)
 {
-    return name_queue_await(call->target->cold->turns, call->bucket->id, call->name, err);
+    struct object_held held;
+    int code = name_queue_await(call->target->cold->turns, call->bucket->id, call->name, err);
+    return code != 0 ? code : object_call_look(call, &held, err);
 }
 
 int cold_rename(struct object_call *call, struct error *err)

@@ -31,7 +31,7 @@ struct object_call;
 /* Blocks (a mover).  E_PRECONDITION: the object was written meanwhile, or a condition of the
  * request does not hold. */
 int cold_rename(struct object_call *call, struct error *err);
-/* Waits for the writes of the name that have come before. */
+/* Waits for the writes of the name that have come before, and for the name's lock. */
 int cold_await_writes(const struct object_call *call, struct error *err);
 
 /* POST from another target, and from this one: copy_from. */

@@ -1,4 +1,4 @@
-/* Writes to a bucket with a backend and write_policy through: the backend has them before the
+/* The row of buckets with a backend and write_policy `through`: the backend has a write before the
  * client is answered.
  *
  *   PUT     all bytes are in the temporary file ─▶ conditions ─▶ tombstone over what is here ─▶
@@ -17,27 +17,16 @@
  * the same: the next reader fetches it. */
 #include "target/cold/internal.h"
 
-#include <semaphore.h>
-
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "io/reader.h"
 #include "target/cold/back.h"
+#include "target/cold/rename.h"
 #include "target/backend/upload.h"
 #include "target/node/reply.h"
+#include "target/node/write_path.h"
 #include "target/store/name_queue.h"
-
-struct cold_write {
-    struct object_call *call;
-    struct object_put *put; /* NULL: a deletion */
-};
-
-bool cold_has_conditions(const struct object_call *call)
-{
-    return http_header(call->req, "If-Match") != NULL ||
-           http_header(call->req, "If-None-Match") != NULL ||
-           http_header(call->req, "If-Unmodified-Since") != NULL;
-}
 
 int cold_ask_head_of(struct cold *c, const char *backend, const char *name, bool *there,
                      struct backend_facts *facts, struct error *err)
@@ -108,7 +97,7 @@ static int put_check(const struct object_call *call, struct error *err)
 {
     bool there;
     struct backend_facts facts;
-    if (!cold_has_conditions(call))
+    if (!object_call_has_conditions(call))
         return 0;
     int code = cold_ask_head(call, &there, &facts, err);
     return code != 0 ? code : cold_check_conditions(call, there ? &facts : NULL, err);
@@ -178,8 +167,7 @@ static void put_keep(const struct object_call *call, struct object_put *put, con
     } else {
         object_put_commit(put, put_ended, &e);
     }
-    while (sem_wait(&e.over) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&e.over);
     sem_destroy(&e.over);
 }
 
@@ -200,24 +188,23 @@ static int put_through(struct object_call *call, struct object_put *put,
 /* The call may be gone once it has been answered. */
 static void put_run(void *arg)
 {
-    struct cold_write *w = arg;
-    struct object_call *call = w->call;
+    struct object_call *call = arg;
+    struct object_put *put = call->put.put;
     struct cold *c = call->target->cold;
     char etag[BACKEND_ETAG_MAX];
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
     overtake(call);
-    int code = put_through(call, w->put, etag, &err);
+    int code = put_through(call, put, etag, &err);
     overtake(call);
     metric_add(code == 0 ? c->written : c->not_written, 1);
     if (code == 0) {
-        put_keep(call, w->put, etag);
+        put_keep(call, put, etag);
     } else {
-        object_put_abort(w->put);
+        object_put_abort(put);
         object_call_fail(call, "put", &err);
     }
     log_set_request(NULL);
-    free(w);
 }
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
@@ -231,7 +218,7 @@ static int delete_through(struct object_call *call, struct error *err)
         code = cold_check_pending(call, err);
     if (code == 0)
         code = cold_ask_head(call, &there, &facts, err);
-    if (code == 0 && cold_has_conditions(call))
+    if (code == 0 && object_call_has_conditions(call))
         code = cold_check_conditions(call, there ? &facts : NULL, err);
     if (code == 0)
         code = cold_hide(call, &was, err);
@@ -245,8 +232,7 @@ static int delete_through(struct object_call *call, struct error *err)
 
 static void delete_run(void *arg)
 {
-    struct cold_write *w = arg;
-    struct object_call *call = w->call;
+    struct object_call *call = arg;
     struct cold *c = call->target->cold;
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
@@ -254,42 +240,51 @@ static void delete_run(void *arg)
     int code = delete_through(call, &err);
     overtake(call);
     metric_add(code == 0 || code == E_OBJECT_NOT_FOUND ? c->written : c->not_written, 1);
-    if (code == 0)
-        http_reply_empty(call->req, 204);
-    else if (!call->del.again(call))
-        object_call_fail(call, "delete", &err);
+    call->done(call, NULL, &err);
     log_set_request(NULL);
-    free(w);
 }
 
 /* --- both ------------------------------------------------------------------------------------- */
 
-static void submit(struct object_call *call, struct object_put *put, void (*run)(void *arg),
-                   const char *what)
+static bool takes_through(const struct object_call *call)
 {
-    struct error err = ERROR_INIT;
-    struct cold_write *w = xcalloc(1, sizeof *w);
-    *w = (struct cold_write){.call = call, .put = put};
-    if (name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, run, w, &err) ==
-        0)
-        return;
-    free(w);
-    object_put_abort(put);
-    object_call_fail(call, what, &err);
-}
-
-bool cold_writes_through(const struct object_call *call)
-{
-    return !call->put.from_peer && call->bucket->props.backend != NULL &&
+    return call->put.kind == PUT_CLIENT && call->bucket->props.backend != NULL &&
            call->bucket->props.write_policy == WRITE_POLICY_THROUGH;
 }
 
-void cold_write_put(struct object_call *call, struct object_put *put)
+/* Conditions are asked of the backend. */
+static int open_through(struct object_call *call, struct object_put_spec *spec,
+                        struct write_parts *out, struct error *err)
 {
-    submit(call, put, put_run, "put");
+    spec->condition = (struct object_condition){.check = NULL};
+    return write_open_here(call, spec, out, err);
 }
 
-void cold_write_delete(struct object_call *call)
+static void enter_turn(struct object_call *call, void (*run)(void *arg))
 {
-    submit(call, NULL, delete_run, "delete");
+    struct error err = ERROR_INIT;
+    if (name_queue_enter(call->target->cold->turns, call->bucket->id, call->name, run, call,
+                         &err) == 0)
+        return;
+    object_put_abort(call->put.put);
+    call->done(call, NULL, &err);
 }
+
+static void commit_through(struct object_call *call, struct write_parts *parts)
+{
+    call->put.put = parts->put;
+    enter_turn(call, put_run);
+}
+
+static void remove_through(struct object_call *call)
+{
+    enter_turn(call, delete_run);
+}
+
+const struct write_path through_path = {.name = "write-through",
+                                        .takes = takes_through,
+                                        .open = open_through,
+                                        .commit = commit_through,
+                                        .remove = remove_through,
+                                        .await = cold_await_writes,
+                                        .rename = cold_rename};

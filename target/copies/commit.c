@@ -1,13 +1,13 @@
 #include "target/copies/commit.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 
 #include "cluster/placement/lower.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "target/copies/copies.h"
 #include "target/copies/acting.h"
 #include "target/copies/earlier.h"
@@ -204,8 +204,7 @@ void copies_refresh(struct target *t)
     sem_t over;
     sem_init(&over, 0, 0);
     member_refresh(t->member, NULL, posted, &over);
-    while (sem_wait(&over) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&over);
     sem_destroy(&over);
 }
 

@@ -62,20 +62,15 @@ int copies_new(struct target *t, struct copies **out, struct error *err);
 void copies_stop(struct copies *c); /* whoever waits here goes on, with an error */
 void copies_free(struct copies *c); /* NULL is fine */
 
-static inline bool copies_are_several(const struct bucket *b)
-{
-    return bucket_has_copies(b);
-}
-
 void copies_lease(struct copies *c, uint64_t sent_ms, uint64_t lease_ms);
 /* None from here on: what is read is compared first. */
 void copies_forgo_lease(struct copies *c);
 
 /* --- the acting owner's ----------------------------------------------------------------------- */
 
-/* The others, who are sent an upload from now on. */
-int copies_begin_put(struct object_call *call, const char *content_type, const char *meta,
-                     size_t meta_len, struct error *err);
+/* The other owners are sent an upload from now on. */
+int copies_begin_put(struct object_call *call, const struct object_put_spec *put, struct fan **fan,
+                     struct error *err);
 /* All bytes have come.  Takes put and fan over.  Where the write has failed for certain, since
  * owners have changed, displaced() comes in place of done(), and takes the bytes. */
 typedef void copies_displaced_fn(void *arg, struct handed *h, const struct error *why);
@@ -93,10 +88,13 @@ bool copies_suffice_here(const struct target *t, const struct bucket *b, const c
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name);
 /* Asked when a GET or HEAD has looked: is what it has seen all that there is? */
 bool copies_may_answer(const struct object_call *call);
-/* The same of an owner that does not act (owners_readers()). */
-bool copies_may_answer_beside(const struct object_call *call);
-/* here(call), when it is. */
-void copies_read(struct object_call *call, void (*here)(struct object_call *call));
+/* A GET or HEAD has looked: `o` is open, or `code` says why not.  Must other owners be asked before
+ * this is answered? */
+bool copies_must_ask(struct object_call *call, const struct object *o, int code);
+/* Asks them: the call ends, or goes on with here(call). */
+void copies_ask(struct object_call *call, int code, void (*here)(struct object_call *call));
+/* Can another owner's copy be had in place of a damaged one? */
+bool copies_may_mend(const struct object_call *call);
 /* Sends a client to the owner that acts by the state in force, or says why there is none.  False:
  * this target acts by now, and goes on as such. */
 bool copies_send_on(struct object_call *call);

@@ -16,6 +16,7 @@
 #include "target/copies/hear.h"
 #include "target/node/member.h"
 #include "target/node/target.h"
+#include "target/node/write_path.h"
 #include "target/copies/through.h"
 
 #define HELD_MAGIC 0x0b1ec7e1
@@ -38,6 +39,12 @@ bool earlier_is_asked(const struct target *t, const struct cluster_state *s, con
 {
     _cleanup_free_ const struct node **nodes = NULL;
     return find_nodes(t, s, b, name, hit, &nodes) > 0;
+}
+
+bool earlier_must_be_asked(const struct object_call *call, bool hit)
+{
+    return !call->asked && !call->path->sees_to_owners &&
+           earlier_is_asked(call->target, call->state, call->bucket, call->name, hit);
 }
 
 int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
@@ -260,6 +267,11 @@ int earlier_ask_wait(struct target *t, const struct cluster_state *s, const stru
     return code;
 }
 
+int earlier_ask_for(const struct object_call *call, struct object_held *held, struct error *err)
+{
+    return earlier_ask_wait(call->target, call->state, call->bucket, call->name, held, err);
+}
+
 /* --- GET and HEAD ----------------------------------------------------------------------------- */
 
 /* What is here may have come while others were asked. */
@@ -271,7 +283,7 @@ static void read_answered(void *arg, const struct earlier_answer *a, const struc
     log_set_request(http_request_id(call->req));
     call->asked = true;
     if (err.code == 0)
-        object_look(call->target->store, call->bucket->id, call->name, &here, &err);
+        object_call_look(call, &here, &err);
     bool there =
         a->held.found && (!here.found || version_compare(&a->held.version, &here.version) > 0);
     if (err.code != 0)
@@ -295,8 +307,7 @@ void earlier_serve(struct object_call *call, void (*here)(struct object_call *ca
 
 static bool take_miss(struct object_call *call)
 {
-    if (call->asked || copies_are_several(call->bucket) ||
-        !earlier_is_asked(call->target, call->state, call->bucket, call->name, false))
+    if (!earlier_must_be_asked(call, false))
         return false;
     earlier_serve(call, call->serve);
     return true;

@@ -35,6 +35,8 @@ struct target;
 /* Is there anybody to ask?  hit: this target has the object. */
 bool earlier_is_asked(const struct target *t, const struct cluster_state *s, const struct bucket *b,
                       const char *name, bool hit);
+/* The same for a call that has not asked, and whose path does not see to owners itself. */
+bool earlier_must_be_asked(const struct object_call *call, bool hit);
 /* E_NODE_UNREACHABLE where the map calls any of them so: for who need not try. */
 int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
                             const struct bucket *b, const char *name, struct error *err);
@@ -55,6 +57,8 @@ void earlier_ask(struct target *t, const struct cluster_state *s, const struct b
  * an HTTP thread or a worker. */
 int earlier_ask_wait(struct target *t, const struct cluster_state *s, const struct bucket *b,
                      const char *name, struct object_held *held, struct error *err);
+/* The same for a call. */
+int earlier_ask_for(const struct object_call *call, struct object_held *held, struct error *err);
 /* These nodes, all at once, waiting: held[i] is the i-th's.  E_NODE_UNREACHABLE where one has not
  * answered. */
 int earlier_ask_nodes(struct target *t, const struct cluster_state *s,
@@ -74,7 +78,6 @@ int earlier_held_of(struct http_result *r, const char *url, const char *node,
 
 /* A GET or HEAD: replies, or says that it goes on here (call->asked is set, then). */
 void earlier_serve(struct object_call *call, void (*here)(struct object_call *call));
-extern const struct miss_source earlier_source;
 
 /* GET /v1/held/{bucket_id}/{object...} */
 extern const struct http_route earlier_routes[];

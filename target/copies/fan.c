@@ -13,6 +13,7 @@
 #include "target/format/ec_manifest.h"
 #include "target/copies/object_copy.h"
 #include "target/copies/staged.h"
+#include "target/node/header_lines.h"
 #include "target/node/reply.h"
 #include "target/node/target.h"
 
@@ -149,48 +150,27 @@ static void staged_there(void *arg, struct http_result *r)
     drop_ref(f);
 }
 
-enum { LINES_MAX = ATTR_META_PAIRS_MAX + 8 };
-
-static void add_meta(struct arena *arena, const struct fan_spec *spec, const char **lines,
-                     size_t *count)
+static void put_lines(struct header_lines *h, const struct fan_spec *spec, const char *stage)
 {
     const struct attr a = {.meta = spec->meta, .meta_len = spec->meta_len};
     size_t pos = 0;
     const char *name, *value;
-    while (*count < LINES_MAX - 1 && attr_meta_next(&a, &pos, &name, &value))
-        lines[(*count)++] =
-            http_header_line(arena, arena_printf(arena, OBJECT_META_PREFIX "%s", name), value);
-}
-
-static const char **lines_of(struct arena *arena, const struct fan_spec *spec, const char *stage)
-{
-    const char **lines = arena_alloc(arena, LINES_MAX * sizeof *lines);
-    size_t count = 0;
-    lines[count++] = OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE;
-    lines[count++] = arena_printf(arena, OBJECT_STAGE_HEADER ": %s", stage);
-    lines[count++] = object_type_line(arena, spec->content_type);
+    header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE);
+    header_lines_add(h, arena_printf(h->arena, OBJECT_STAGE_HEADER ": %s", stage));
+    header_lines_add(h, object_type_line(h->arena, spec->content_type));
     if (spec->slices != NULL)
-        lines[count++] = arena_printf(arena, EC_MANIFEST_HEADER ": %s", spec->slices);
-    add_meta(arena, spec, lines, &count);
-    lines[count] = NULL;
-    return lines;
-}
-
-static char *put_url(const struct fan_spec *spec, const struct node *n)
-{
-    char separator = '?';
-    struct buf url = BUF_INIT;
-    buf_puts(&url, n->data_url);
-    location_put_object(&url, spec->bucket->name, spec->name);
-    location_put_version(&url, spec->state, spec->bucket->id, &separator);
-    return buf_steal(&url);
+        header_lines_add(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", spec->slices));
+    while (attr_meta_next(&a, &pos, &name, &value))
+        header_lines_add(h, http_header_line(h->arena,
+                                             arena_printf(h->arena, OBJECT_META_PREFIX "%s", name),
+                                             value));
 }
 
 static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,
                   const char *const *lines)
 {
     struct http_call call = {.method = HTTP_PUT, .headers = lines};
-    b->url = put_url(spec, b->node);
+    b->url = location_of_copy(b->node, spec->state, spec->bucket, spec->name);
     call.url = b->url;
     if (spec->length != 0) {
         b->pipe = bpipe_new(PIPE_BYTES);
@@ -213,14 +193,15 @@ struct fan *fan_new(const struct fan_spec *spec)
     atomic_init(&f->refs, (unsigned)spec->count + 1);
     pthread_mutex_init(&f->lock, NULL);
     random_id("s-", f->stage);
-    struct arena *arena = arena_new(1024);
-    const char **lines = lines_of(arena, spec, f->stage);
+    struct header_lines h;
+    header_lines_begin(&h);
+    put_lines(&h, spec, f->stage);
     for (size_t i = 0; i < f->count; i++) {
         f->branches[i].fan = f;
         f->branches[i].node = spec->others[i];
-        start(f, &f->branches[i], spec, lines);
+        start(f, &f->branches[i], spec, h.lines);
     }
-    arena_free(arena);
+    header_lines_end(&h);
     return f;
 }
 

@@ -1,6 +1,5 @@
 #include "target/copies/hand_on.h"
 
-#include <semaphore.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -9,14 +8,17 @@
 #include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "io/bpipe.h"
 #include "io/file.h"
 #include "io/reader.h"
 #include "target/node/call.h"
+#include "target/node/header_lines.h"
 #include "target/copies/copies.h"
 #include "target/copies/commit.h"
 #include "target/copies/hand_next.h"
 #include "target/node/target.h"
+#include "target/node/write_path.h"
 
 #define HANDED_HEADER "Dfc-Handed-On"
 
@@ -60,31 +62,15 @@ void handed_drop(struct handed *h)
 
 /* --- the request ------------------------------------------------------------------------------ */
 
-struct lines {
-    struct arena *arena;
-    const char **lines;
-    size_t count, room;
-};
-
-static void add_line(struct lines *l, const char *line)
-{
-    if (l->count + 1 >= l->room) {
-        l->room = l->room > 0 ? 2 * l->room : 32;
-        l->lines = xrealloc(l->lines, l->room * sizeof *l->lines);
-    }
-    l->lines[l->count++] = line;
-    l->lines[l->count] = NULL;
-}
-
 static void add_header(void *ctx, const char *name, const char *value)
 {
-    struct lines *l = ctx;
+    struct header_lines *l = ctx;
     for (size_t i = 0; not_passed[i] != NULL; i++) {
         if (strcasecmp(name, not_passed[i]) == 0)
             return;
     }
-    add_line(l, *value != '\0' ? arena_printf(l->arena, "%s: %s", name, value)
-                               : arena_printf(l->arena, "%s;", name)); /* curl's notation */
+    header_lines_add(l, *value != '\0' ? arena_printf(l->arena, "%s: %s", name, value)
+                                       : arena_printf(l->arena, "%s;", name)); /* curl's notation */
 }
 
 /* What an attempt is decided by. */
@@ -162,8 +148,7 @@ static int send_to(struct handing *x, const char *url, const char *const *lines)
     x->result = (struct http_result){0};
     http_call_start(x->call->target->data_client, &call, answered, x);
     int code = x->pipe != NULL ? feed(x, &ours) : 0;
-    while (sem_wait(&x->over) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&x->over);
     bpipe_unref(x->pipe);
     x->pipe = NULL;
     x->err = ERROR_INIT;
@@ -227,13 +212,13 @@ static void send_until_over(struct handing *x, const char *const *lines)
 static void hand_on_run(void *arg)
 {
     struct handing *x = arg;
-    struct lines l = {.arena = arena_new(1024)};
+    struct header_lines l;
+    header_lines_begin(&l);
     log_set_request(http_request_id(x->call->req));
     http_each_header(x->call->req, add_header, &l);
-    add_line(&l, HANDED_HEADER ": 1");
+    header_lines_add(&l, HANDED_HEADER ": 1");
     send_until_over(x, l.lines);
-    free(l.lines);
-    arena_free(l.arena);
+    header_lines_end(&l);
     reply(x);
     log_set_request(NULL);
     handing_free(x);
@@ -267,3 +252,29 @@ void hand_on(struct object_call *call, struct handed *h, const struct error *why
     object_call_fail(call, "put", &err);
     handing_free(x);
 }
+
+/* --- a PUT that another target leads ---------------------------------------------------------- */
+
+static bool takes_passed(const struct object_call *call)
+{
+    return call->put.passes;
+}
+
+static void commit_passed(struct object_call *call, struct write_parts *parts)
+{
+    struct handed h;
+    struct error err = ERROR_INIT, why = ERROR_INIT;
+    if (handed_take(&h, parts->put, &err) == 0) {
+        error_set(&why, E_STALE_MAP, "object '%s' is written through another owner", call->name);
+        hand_on(call, &h, &why);
+    } else {
+        object_call_fail(call, "put", &err);
+    }
+    object_put_abort(parts->put);
+}
+
+const struct write_path passed_path = {.name = "passed on",
+                                       .sees_to_owners = true,
+                                       .takes = takes_passed,
+                                       .open = write_open_here,
+                                       .commit = commit_passed};

@@ -39,9 +39,8 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
                 const char *name, const struct object_held *held, const struct node *to,
                 struct error *err)
 {
-    char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1], separator = '?';
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1];
+    _cleanup_free_ char *url = location_of_copy(to, s, b, name);
     _cleanup_free_ char *as = xprintf("Dfc-Version: %s", version_format(&held->version, version));
     _cleanup_free_ char *modified =
         xprintf(OBJECT_MODIFIED_HEADER ": %lld", (long long)held->modified_ms);
@@ -53,11 +52,8 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
     const bool summed = held->checksum.type != CHECKSUM_NONE;
     static const char hollow[] = OBJECT_COPY_HEADER ": " OBJECT_COPY_HOLLOW;
     const char *lines[] = {hollow, as, modified, size, summed ? type : NULL, sum, NULL};
-    buf_puts(&url, to->data_url);
-    location_put_object(&url, b->name, name);
-    location_put_version(&url, s, b->id, &separator);
     const struct http_call call = {
-        .method = HTTP_PUT, .url = buf_str(&url), .headers = lines, .body = "", .body_len = 0};
+        .method = HTTP_PUT, .url = url, .headers = lines, .body = "", .body_len = 0};
     int code = object_copier_call(t->copier, &call, err);
     return error_forgive(err, code, E_NOT_MODIFIED);
 }

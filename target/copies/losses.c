@@ -126,7 +126,7 @@ static bool is_still_here(struct losses *l, const struct bucket *b, const struct
         return held.visible && held.slices == loss->slices;
     if (held.found)
         return held.visible && held.damaged;
-    if (!copies_are_several(b))
+    if (!bucket_has_copies(b))
         return object_seems_lost(l->target->store, loss->bucket_id, loss->name);
     /* Another owner may have what is left of it: the comparison knows. */
     (void)copies_settle(l->target, loss->bucket_id, loss->name, NULL); /* or the next time */

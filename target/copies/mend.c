@@ -49,7 +49,7 @@ static bool is_ours(const struct mender *m, const struct unsettled_name *n)
     struct owners o;
     _cleanup_state_ const struct cluster_state *s = state_current(m->target->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, n->bucket_id);
-    if (b == NULL || !copies_are_several(b))
+    if (b == NULL || !bucket_has_copies(b))
         return false;
     owners_of(s, b, n->name, &o);
     return owners_has(&o, m->target->id);

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "cluster/members/location.h"
-#include "common/clock.h"
 #include "common/mem.h"
 #include "target/backend/meta.h"
 #include "target/copies/copies.h"
+#include "target/node/header_lines.h"
 #include "target/node/reply.h"
 #include "target/store/copy_rule.h"
 #include "target/copies/earlier.h"
@@ -110,23 +110,6 @@ const char *object_type_line(struct arena *a, const char *content_type)
                                 : "Content-Type:";
 }
 
-/* "Name: value" lines for one call. */
-struct headers {
-    struct arena *arena;
-    const char **lines;
-    size_t count, cap;
-};
-
-static void put_header(struct headers *h, const char *line)
-{
-    if (h->count + 1 >= h->cap) {
-        h->cap = h->cap > 0 ? 2 * h->cap : 16;
-        h->lines = xrealloc(h->lines, h->cap * sizeof *h->lines);
-    }
-    h->lines[h->count++] = line;
-    h->lines[h->count] = NULL;
-}
-
 static bool is_of_backend(const char *name)
 {
     return strcmp(name, OBJECT_BACKEND_ETAG) == 0 || strcmp(name, OBJECT_BACKEND_MODIFIED) == 0 ||
@@ -144,56 +127,59 @@ static bool next_carried(const struct attr *a, bool leaves_backend, size_t *pos,
     return false;
 }
 
-static void put_meta(struct headers *h, const struct from *from)
+static void put_meta(struct header_lines *h, const struct from *from)
 {
     size_t pos = 0;
     const char *name, *value;
     while (next_carried(&from->attr, from->leaves_backend, &pos, &name, &value))
-        put_header(h, http_header_line(
-                          h->arena, arena_printf(h->arena, OBJECT_META_PREFIX "%s", name), value));
+        header_lines_add(h, http_header_line(h->arena,
+                                             arena_printf(h->arena, OBJECT_META_PREFIX "%s", name),
+                                             value));
 }
 
-static void put_moved(struct headers *h, const struct attr *a)
+static void put_moved(struct header_lines *h, const struct attr *a)
 {
     char version[VERSION_TEXT_MAX];
-    put_header(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_MOVE);
-    put_header(h, arena_printf(h->arena, "Dfc-Version: %s", version_format(&a->version, version)));
-    put_header(h,
-               arena_printf(h->arena, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms));
+    header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_MOVE);
+    header_lines_add(
+        h, arena_printf(h->arena, "Dfc-Version: %s", version_format(&a->version, version)));
+    header_lines_add(
+        h, arena_printf(h->arena, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms));
     if (attr_is_tombstone(a))
-        put_header(h, OBJECT_TOMBSTONE_HEADER ": true");
+        header_lines_add(h, OBJECT_TOMBSTONE_HEADER ": true");
     if (attr_is_pending(a))
-        put_header(h, OBJECT_PENDING_HEADER ": true");
+        header_lines_add(h, OBJECT_PENDING_HEADER ": true");
 }
 
-static void put_hidden(struct headers *h, const struct object_copy *copy)
+static void put_hidden(struct header_lines *h, const struct object_copy *copy)
 {
-    put_header(h, arena_printf(h->arena, HIDDEN_JOB_HEADER ": %s", copy->job_id));
-    put_header(h, arena_printf(h->arena, HIDDEN_ATTEMPT_HEADER ": %llu",
-                               (unsigned long long)copy->attempt));
+    header_lines_add(h, arena_printf(h->arena, HIDDEN_JOB_HEADER ": %s", copy->job_id));
+    header_lines_add(h, arena_printf(h->arena, HIDDEN_ATTEMPT_HEADER ": %llu",
+                                     (unsigned long long)copy->attempt));
 }
 
-static void put_headers(struct headers *h, const struct object_copy *copy, const struct from *from)
+static void put_headers(struct header_lines *h, const struct object_copy *copy,
+                        const struct from *from)
 {
     const struct attr *a = &from->attr;
     char hex[2 * CHECKSUM_MAX + 1];
     if (copy->moves)
         put_moved(h, a);
     else if (copy->has_rule)
-        put_header(h,
-                   arena_printf(h->arena, OBJECT_COPY_HEADER ": %llu.%llu",
-                                (unsigned long long)copy->term, (unsigned long long)copy->version));
+        header_lines_add(h, arena_printf(h->arena, OBJECT_COPY_HEADER ": %llu.%llu",
+                                         (unsigned long long)copy->term,
+                                         (unsigned long long)copy->version));
     else
-        put_header(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_DURABLE);
-    put_header(h, object_type_line(h->arena, a->content_type));
+        header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_DURABLE);
+    header_lines_add(h, object_type_line(h->arena, a->content_type));
     if (a->checksum.type != CHECKSUM_NONE) {
         checksum_hex(&a->checksum, hex);
-        put_header(
+        header_lines_add(
             h, arena_printf(h->arena, "Dfc-Checksum-Type: %s", checksum_name(a->checksum.type)));
-        put_header(h, arena_printf(h->arena, "Dfc-Checksum-Value: %s", hex));
+        header_lines_add(h, arena_printf(h->arena, "Dfc-Checksum-Value: %s", hex));
     }
     if (a->slices != NULL)
-        put_header(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
+        header_lines_add(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
     put_meta(h, from);
     if (copy->job_id != NULL)
         put_hidden(h, copy);
@@ -334,19 +320,14 @@ static int copy_to_peer(struct object_copier *c, const struct object_copy *copy,
                         const struct from *from, const struct cluster_state *s,
                         const struct bucket *b, const struct node *owner, struct error *err)
 {
-    char separator = '?';
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
-    buf_puts(&url, owner->data_url);
-    location_put_object(&url, b->name, copy->name);
-    location_put_version(&url, s, b->id, &separator);
-    struct headers h = {.arena = arena_new(1024)};
+    _cleanup_free_ char *url = location_of_copy(owner, s, b, copy->name);
+    struct header_lines h;
+    header_lines_begin(&h);
     put_headers(&h, copy, from);
-    struct http_call call = {.method = HTTP_PUT, .url = buf_str(&url), .headers = h.lines};
+    struct http_call call = {.method = HTTP_PUT, .url = url, .headers = h.lines};
     int code = from->attr.size <= SENT_WHOLE_MAX ? send_whole(c, from, &call, err)
                                                  : send_stream(c, from, &call, err);
-    free(h.lines);
-    arena_free(h.arena);
+    header_lines_end(&h);
     return code;
 }
 
@@ -394,10 +375,7 @@ static int store_here(struct object_copier *c, const struct from *from,
         object_put_abort(v.put);
         return code;
     }
-    code = object_put_commit_wait(v.put, err);
-    if (code == 0 && spec->pending)
-        c->target->object_env.pending(c->target, spec->bucket_id, spec->name, clock_wall_ms());
-    return code;
+    return object_put_commit_wait(v.put, err);
 }
 
 static int copy_here(struct object_copier *c, const struct object_copy *copy,
@@ -445,7 +423,7 @@ static const struct node *find_node(const struct cluster_state *s, const struct 
 {
     const struct node *node;
     struct owners o;
-    if (!copies_are_several(b))
+    if (!bucket_has_copies(b))
         return smap_owners(&s->smap, b->id, name, 1, &node) > 0 ? node : NULL;
     owners_of(s, b, name, &o);
     return o.acting;
@@ -493,7 +471,7 @@ int object_copy(struct object_copier *c, const struct object_copy *copy, struct 
         code = from_of(copy, s, &from, err);
     if (code != 0)
         return code;
-    if (strcmp(owner->id, c->target->id) == 0 && !copies_are_several(b))
+    if (strcmp(owner->id, c->target->id) == 0 && !bucket_has_copies(b))
         return copy_here(c, copy, &from, s, b, err);
     return copy_to_peer(c, copy, &from, s, b, owner, err);
 }

@@ -1,11 +1,11 @@
 #include "target/copies/pull.h"
 
-#include <semaphore.h>
 #include <string.h>
 #include <strings.h>
 
 #include "cluster/members/location.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "io/bpipe.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/reply.h"
@@ -75,12 +75,6 @@ static void call_ended(void *arg, struct http_result *r)
     sem_post(&g->ended);
 }
 
-static void await(sem_t *s)
-{
-    while (sem_wait(s) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-}
-
 /* --- into the store --------------------------------------------------------------------------- */
 
 static int store_bytes(struct pulling *g, struct object_put *put, struct error *err)
@@ -144,12 +138,7 @@ static int check_head(const struct pulling *g, struct error *err)
 static void start(struct pulling *g)
 {
     const struct pull *p = g->pull;
-    char separator = '?';
-    struct buf url = BUF_INIT;
-    buf_puts(&url, p->from->data_url);
-    location_put_object(&url, p->bucket->name, p->name);
-    location_put_version(&url, p->state, p->bucket->id, &separator);
-    g->url = buf_steal(&url);
+    g->url = location_of_copy(p->from, p->state, p->bucket, p->name);
     const struct http_call call = {
         .method = HTTP_GET, .url = g->url, .download = g->pipe, .on_head = on_head};
     http_call_start(p->target->data_client, &call, call_ended, g);
@@ -161,13 +150,13 @@ static int pull_bytes(const struct pull *p, const struct object_moved *moved, st
     sem_init(&g.begun, 0, 0);
     sem_init(&g.ended, 0, 0);
     start(&g);
-    await(&g.begun);
+    semaphore_wait(&g.begun);
     int code = check_head(&g, err);
     if (code == 0)
         code = store(&g, moved, err);
     if (code != 0)
         bpipe_cancel(g.pipe, err);
-    await(&g.ended);
+    semaphore_wait(&g.ended);
     sem_destroy(&g.begun);
     sem_destroy(&g.ended);
     bpipe_unref(g.pipe);

@@ -1,17 +1,15 @@
 /* What the acting owner does with a GET or HEAD (copies.h). */
 #include "target/copies/copies.h"
 
-#include <semaphore.h>
-
 #include "cluster/placement/quorum.h"
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/log.h"
-#include "common/mem.h"
 #include "target/node/call.h"
 #include "target/copies/acting.h"
 #include "target/copies/earlier.h"
 #include "target/copies/mend.h"
+#include "target/copies/repair_wanted.h"
 #include "target/node/target.h"
 #include "target/copies/through.h"
 #include "target/store/name_queue.h"
@@ -30,35 +28,53 @@ static bool has_lease(const struct target *t, const struct bucket *b)
             fault_skips("copies.lease"));
 }
 
+/* The name by the state in force. */
+struct view {
+    const struct cluster_state *state;
+    const struct bucket *bucket;
+    struct owners owners;
+};
+
+static void view_done(struct view *v)
+{
+    state_unref(v->state);
+}
+
+/* False: nothing here counts yet. */
+static bool view_take(const struct target *t, uint64_t bucket_id, const char *name, struct view *v)
+{
+    v->state = state_current(t->state);
+    v->bucket = bmd_bucket_by_id(&v->state->bmd, bucket_id);
+    if (v->bucket == NULL || !copies_is_let_in(t, v->state))
+        return false;
+    owners_of(v->state, v->bucket, name, &v->owners);
+    return true;
+}
+
 bool copies_are_good_here(const struct target *t, const struct bucket *b, const char *name)
 {
     if (!has_lease(t, b) || !is_settled(t, b, name))
         return false;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    struct owners o;
-    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
-        return false;
-    owners_of(s, b, name, &o);
-    return owners_is_good(s, b, &o, t->id);
+    _cleanup_(view_done)
+    struct view v;
+    return view_take(t, b->id, name, &v) && owners_is_good(v.state, v.bucket, &v.owners, t->id);
 }
 
 bool copies_suffice_here(const struct target *t, const struct bucket *b, const char *name)
 {
     if (!has_lease(t, b) || !is_settled(t, b, name))
         return false;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    struct owners o;
-    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
-        return false;
-    owners_of(s, b, name, &o);
-    return copies_check_acting(t, &o, name, NULL) == 0 && !owners_must_compare(s, &o);
+    _cleanup_(view_done)
+    struct view v;
+    return view_take(t, b->id, name, &v) && copies_check_acting(t, &v.owners, name, NULL) == 0 &&
+           !owners_must_compare(v.state, &v.owners);
 }
 
 /* What has come since the comparison a majority need not have. */
 static bool has_no_more(const struct object_call *call, const struct version *upto)
 {
     struct object_held held;
-    return object_look(call->target->store, call->bucket->id, call->name, &held, NULL) == 0 &&
+    return object_call_look(call, &held, NULL) == 0 &&
            (!held.found || version_compare(&held.version, upto) <= 0);
 }
 
@@ -70,24 +86,71 @@ bool copies_may_answer(const struct object_call *call)
     return copies_suffice_here(call->target, call->bucket, call->name);
 }
 
-bool copies_may_answer_beside(const struct object_call *call)
+/* May an owner that does not lead answer (owners_readers())? */
+static bool may_answer_beside(const struct object_call *call)
 {
     const struct target *t = call->target;
     const struct bucket *b = call->bucket;
-    struct owners o;
     if (!has_lease(t, b) || !(is_settled(t, b, call->name) || fault_skips("copies.marks")))
         return false;
-    _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    if ((b = bmd_bucket_by_id(&s->bmd, b->id)) == NULL || !copies_is_let_in(t, s))
-        return false;
-    owners_of(s, b, call->name, &o);
-    return owners_reads_beside(s, b, &o, t->id);
+    _cleanup_(view_done)
+    struct view v;
+    return view_take(t, b->id, call->name, &v) &&
+           owners_reads_beside(v.state, v.bucket, &v.owners, t->id);
 }
 
-struct reading {
-    struct object_call *call;
-    void (*here)(struct object_call *call);
-};
+static bool is_lost_here(const struct object_call *call, int code)
+{
+    return code == E_OBJECT_NOT_FOUND &&
+           object_seems_lost(call->target->store, call->bucket->id, call->name);
+}
+
+/* Asked when it has been looked, so that what was seen is what there was then. */
+static bool must_compare(struct object_call *call, int code)
+{
+    if (call->read.holder || !bucket_has_copies(call->bucket) ||
+        (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT && code != E_NO_SPACE))
+        return false;
+    if (code == E_NO_SPACE) /* others have its bytes: read_from() */
+        return call->read.through_tries++ < THROUGH_TRIES;
+    call->read.doubted = !call->read.checked && (code == E_CORRUPT || is_lost_here(call, code));
+    return call->read.doubted || (code != E_CORRUPT && !copies_may_answer(call));
+}
+
+/* An owner that does not lead answers what is whole here, and what no write under way keeps from it:
+ * all else is the leader's to say, and to mend.  Asked when it has been looked. */
+static bool is_sent_on(const struct object_call *call, const struct object *o, int code)
+{
+    if (code != 0 || o->attr.slices != NULL)
+        return code != OBJECT_WAITS;
+    return !may_answer_beside(call);
+}
+
+bool copies_must_ask(struct object_call *call, const struct object *o, int code)
+{
+    return call->read.beside ? is_sent_on(call, o, code) : must_compare(call, code);
+}
+
+bool copies_may_mend(const struct object_call *call)
+{
+    return !call->read.holder && !call->read.checked && bucket_has_copies(call->bucket);
+}
+
+static void compare_first(struct object_call *call, void (*here)(struct object_call *call));
+
+/* What is damaged or lost here is brought from another owner meanwhile (of what does not have its
+ * checksum it was said where that was seen). */
+void copies_ask(struct object_call *call, int code, void (*here)(struct object_call *call))
+{
+    if (!call->read.beside) {
+        compare_first(call, here);
+        return;
+    }
+    if (code == E_CORRUPT || is_lost_here(call, code))
+        repair_wanted(call->target, call->bucket->id, call->name);
+    if (!copies_send_on(call))
+        here(call);
+}
 
 bool copies_send_on(struct object_call *call)
 {
@@ -121,7 +184,7 @@ static void check_doubted(struct target *t, uint64_t bucket_id, const char *name
 
 static void read_again(struct object_call *call)
 {
-    copies_read(call, call->serve);
+    compare_first(call, call->serve);
 }
 
 /* There is no room for its bytes here: they come from who has them, through this target, if it is
@@ -145,8 +208,7 @@ static int read_from(struct object_call *call, const struct compared *compared, 
 /* In its turn. */
 static void read_run(void *arg)
 {
-    struct reading *r = arg;
-    struct object_call *call = r->call;
+    struct object_call *call = arg;
     struct compared compared = {0};
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(call->req));
@@ -162,29 +224,24 @@ static void read_run(void *arg)
     if (code == 0 && *compared.holder != '\0')
         code = read_from(call, &compared, &err);
     else if (code == 0)
-        r->here(call);
+        call->read.here(call);
     if (code != 0 && (code != E_STALE_MAP || !copies_send_on(call)))
         object_call_fail(call, "get", &err);
     log_set_request(NULL);
-    free(r);
 }
 
-void copies_read(struct object_call *call, void (*here)(struct object_call *call))
+static void compare_first(struct object_call *call, void (*here)(struct object_call *call))
 {
     struct error err = ERROR_INIT;
-    struct reading *r = xcalloc(1, sizeof *r);
-    *r = (struct reading){.call = call, .here = here};
-    if (name_queue_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, r,
-                         &err) == 0)
-        return;
-    free(r);
-    object_call_fail(call, "get", &err);
+    call->read.here = here;
+    if (name_queue_enter(call->target->copies->turns, call->bucket->id, call->name, read_run, call,
+                         &err) != 0)
+        object_call_fail(call, "get", &err);
 }
 
 struct waiting {
     struct object_call *call;
     struct error *err;
-    sem_t over;
 };
 
 /* In its turn. */
@@ -202,18 +259,13 @@ static void compare_run(void *arg)
         call->read.compared = true;
         call->read.upto = compared.upto;
     }
-    sem_post(&w->over);
 }
 
 int copies_compare_wait(struct object_call *call, struct error *err)
 {
     struct waiting w = {.call = call, .err = err};
     *err = ERROR_INIT;
-    sem_init(&w.over, 0, 0);
-    int code = name_queue_enter(call->target->copies->turns, call->bucket->id, call->name,
-                                compare_run, &w, err);
-    while (code == 0 && sem_wait(&w.over) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&w.over);
+    (void)name_queue_run(call->target->copies->turns, call->bucket->id, call->name, compare_run, &w,
+                         err);
     return err->code;
 }

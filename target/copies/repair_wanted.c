@@ -19,7 +19,7 @@ void repair_wanted(struct target *t, uint64_t bucket_id, const char *name)
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, bucket_id);
     metric_add(metric_get(M_repairs_wanted_total, NULL), 1);
     log_warn("a good copy is wanted", lu64("bucket_id", bucket_id), lstr("name", name));
-    if (b != NULL && copies_are_several(b))
+    if (b != NULL && bucket_has_copies(b))
         mender_doubt(t->copies->mender, bucket_id, name);
     else if (b != NULL && b->props.backend == NULL)
         losses_note(t->losses, bucket_id, name, 0);

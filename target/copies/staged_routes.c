@@ -1,4 +1,5 @@
-/* What the acting owner of a name wants done here with what it has staged: staged.h. */
+/* What the acting owner of a name wants done here with what it has staged (staged.h): the calls, and
+ * the row of the write paths that stages. */
 #include "target/copies/staged.h"
 
 #include <assert.h>
@@ -6,14 +7,18 @@
 
 #include "common/clock.h"
 #include "common/fault.h"
+#include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/parse.h"
 #include "target/node/admit.h"
 #include "target/node/call.h"
 #include "target/copies/copies.h"
+#include "target/copies/object_copy.h"
 #include "target/node/keeper.h"
 #include "target/node/member.h"
+#include "target/node/reply.h"
+#include "target/node/write_path.h"
 #include "target/store/object.h"
 #include "target/node/target.h"
 #include "target/copies/unsettled.h"
@@ -32,6 +37,49 @@ char *staged_url(const struct node *n, uint64_t bucket_id, const char *name,
         buf_printf(&url, "&stage=%s", stage);
     return buf_steal(&url);
 }
+
+/* --- staging ---------------------------------------------------------------------------------- */
+
+static bool takes_staged(const struct object_call *call)
+{
+    return call->put.kind == PUT_STAGE;
+}
+
+static int stage(const struct object_call *call, struct object_put *put, json_t **doc,
+                 struct error *err)
+{
+    const char *id = http_header(call->req, OBJECT_STAGE_HEADER);
+    int errnum = fault_errno("copies.stage");
+    if (errnum != 0)
+        return error_errno(err, errnum, "stage");
+    if (id == NULL)
+        return error_set(err, E_INVALID, "a staged copy has " OBJECT_STAGE_HEADER);
+    int code = object_put_finish(put, err);
+    if (code != 0)
+        return code;
+    *doc = object_reply_size(object_put_attr(put));
+    return staged_keep(call->target->copies->staged, id, clock_ms(), put, err);
+}
+
+static void commit_staged(struct object_call *call, struct write_parts *parts)
+{
+    struct error err = ERROR_INIT;
+    _cleanup_json_ json_t *doc = NULL;
+    if (stage(call, parts->put, &doc, &err) == 0) {
+        http_reply_json(call->req, 200, doc);
+        return;
+    }
+    object_put_abort(parts->put);
+    object_call_fail(call, "stage", &err);
+}
+
+const struct write_path staged_path = {.name = "staged",
+                                       .sees_to_owners = true,
+                                       .takes = takes_staged,
+                                       .open = write_open_here,
+                                       .commit = commit_staged};
+
+/* --- calls ------------------------------------------------------------------------------------ */
 
 /* The order of an acting owner, in the request's arena. */
 struct order {

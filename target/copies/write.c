@@ -1,7 +1,6 @@
 /* What the acting owner does with a PUT or DELETE (copies.h). */
 #include "target/copies/copies.h"
 
-#include <semaphore.h>
 #include <string.h>
 
 #include "cluster/placement/quorum.h"
@@ -9,6 +8,7 @@
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "target/node/call.h"
 #include "target/copies/acting.h"
 #include "target/copies/commit.h"
@@ -295,8 +295,7 @@ static void write_own(struct write *w)
     if (w->displaced != NULL)
         (void)handed_take(&w->handed, w->put, NULL);
     object_put_commit_as(steal(w->put), &as, &fence, own_done, w);
-    while (sem_wait(&w->ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&w->ended);
 }
 
 /* Others may have it, or get it yet, and this target may not: no later write has its version. */
@@ -417,8 +416,8 @@ static void resume(void *arg)
     http_resume_body(arg);
 }
 
-int copies_begin_put(struct object_call *call, const char *content_type, const char *meta,
-                     size_t meta_len, struct error *err)
+int copies_begin_put(struct object_call *call, const struct object_put_spec *put, struct fan **fan,
+                     struct error *err)
 {
     struct target *t = call->target;
     const struct node *others[OWNERS_MAX];
@@ -438,11 +437,11 @@ int copies_begin_put(struct object_call *call, const char *content_type, const c
                                   .others = others,
                                   .count = count,
                                   .length = http_content_length(call->req),
-                                  .content_type = content_type,
-                                  .meta = meta,
-                                  .meta_len = meta_len,
+                                  .content_type = put->content_type,
+                                  .meta = put->meta,
+                                  .meta_len = put->meta_len,
                                   .resume = resume,
                                   .arg = call->req};
-    call->put.fan = fan_new(&spec);
+    *fan = fan_new(&spec);
     return 0;
 }

@@ -1,14 +1,10 @@
 #include "target/node/miss.h"
 
 #include "target/node/call.h"
-#include "target/cold/cold.h"
-#include "target/copies/earlier.h"
-#include "target/copies/lost.h"
 #include "target/node/target.h"
 
 /* In the order in which they are asked. */
-static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, &lost_source,
-                                                    NULL};
+static const struct miss_source *const sources[] = {&earlier_source, &cold_miss, &miss_lost, NULL};
 
 void miss_begin(struct object_call *call)
 {

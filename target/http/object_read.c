@@ -322,19 +322,13 @@ static bool is_verified_whole(const struct object_call *call, const struct attr 
     return is_verified(call, a, range) && a->size <= call->target->params.put_buffer;
 }
 
-/* May another owner's copy be had in place of a damaged one, which was not tried yet? */
-static bool may_be_mended(const struct object_call *call)
-{
-    return !call->read.holder && !call->read.checked && copies_are_several(call->bucket);
-}
-
 /* A small object that is checked: its bytes, or an answer to its damage. */
 static int reply_checked(struct object_call *call, const struct object *o, const char *etag,
                          struct reader *reader)
 {
     struct error err = ERROR_INIT;
     _cleanup_free_ char *data = read_verified(call, o, reader, &err);
-    if (data == NULL && err.code == E_CORRUPT && may_be_mended(call)) {
+    if (data == NULL && err.code == E_CORRUPT && copies_may_mend(call)) {
         call->read.doubted = true;
         return OBJECT_DOUBTED;
     }
@@ -417,58 +411,6 @@ static void serve_waiting(void *arg)
     log_set_request(NULL);
 }
 
-/* What is here may not be the newest, where this target has been an owner before. */
-static bool must_ask(const struct object_call *call)
-{
-    return !call->asked && !call->read.holder && !copies_are_several(call->bucket) &&
-           earlier_is_asked(call->target, call->state, call->bucket, call->name, true);
-}
-
-/* Asked when it has been looked, so that what was seen is what there was then. */
-static bool must_compare(struct object_call *call, int code)
-{
-    if (call->read.holder || !copies_are_several(call->bucket) ||
-        (code != 0 && code != E_OBJECT_NOT_FOUND && code != E_CORRUPT && code != E_NO_SPACE))
-        return false;
-    if (code == E_NO_SPACE) /* others have its bytes: copies_read() */
-        return call->read.through_tries++ < THROUGH_TRIES;
-    call->read.doubted =
-        code != 0 && !call->read.checked &&
-        (code == E_CORRUPT || object_seems_lost(call->target->store, call->bucket->id, call->name));
-    return call->read.doubted || (code != E_CORRUPT && !copies_may_answer(call));
-}
-
-/* An owner that does not act answers what is whole here, and what no write under way keeps from it:
- * all else is the acting one's to say, and to mend.  Asked when it has been looked. */
-static bool is_sent_on(const struct object_call *call, const struct object *o, int code)
-{
-    if (code != 0 || o->attr.slices != NULL)
-        return code != OBJECT_WAITS;
-    return !copies_may_answer_beside(call);
-}
-
-static void serve_here(struct object_call *call);
-
-/* What is damaged or lost here is brought from another owner meanwhile (of what does not have its
- * checksum it was said where that was seen). */
-static void send_on(struct object_call *call, int code)
-{
-    struct target *t = call->target;
-    if (code == E_CORRUPT ||
-        (code == E_OBJECT_NOT_FOUND && object_seems_lost(t->store, call->bucket->id, call->name)))
-        repair_wanted(t, call->bucket->id, call->name);
-    if (!copies_send_on(call))
-        serve_here(call);
-}
-
-static void ask_others(struct object_call *call, int code)
-{
-    if (call->read.beside)
-        send_on(call, code);
-    else
-        copies_read(call, serve_here);
-}
-
 /* Is what was opened to be compared with the backend's?  Then it is closed, and the call goes on
  * when the answer is there. */
 static bool is_validated_first(struct object_call *call, const struct object *o)
@@ -517,11 +459,11 @@ static void serve_here(struct object_call *call)
     struct error err = ERROR_INIT;
     int code = object_open_for(call->target->store, call->bucket->id, call->name, reader_may_wait(),
                                &o, &reader, &err);
-    if (call->read.beside ? is_sent_on(call, &o, code) : must_compare(call, code)) {
+    if (copies_must_ask(call, &o, code)) {
         if (o.fd >= 0)
             close(o.fd);
         reader_unref(reader);
-        ask_others(call, code);
+        copies_ask(call, code, serve_here);
         return;
     }
     if (code == 0)
@@ -532,7 +474,7 @@ static void serve_here(struct object_call *call)
         code = reply_object(call, &o, &reader);
     if (code == OBJECT_DOUBTED) {
         reader_unref(reader);
-        ask_others(call, code);
+        copies_ask(call, code, serve_here);
         return;
     }
     if (code == OBJECT_WAITS)
@@ -546,7 +488,7 @@ static void serve_here(struct object_call *call)
 
 void object_read_serve(struct object_call *call)
 {
-    if (must_ask(call))
+    if (!call->read.holder && earlier_must_be_asked(call, true))
         earlier_serve(call, serve_here);
     else
         serve_here(call);

@@ -1,59 +1,26 @@
 #include "target/http/object_routes.h"
 
-#include <semaphore.h>
-
 #include "common/log.h"
-#include "target/cold/back.h"
+#include "common/semaphores.h"
 #include "target/node/call.h"
-#include "target/cold/cold.h"
 #include "target/cold/rename.h"
-#include "target/copies/copies.h"
 #include "target/copies/earlier.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
-
-enum { REPEATED_MAX = 3 };
+#include "target/node/write_path.h"
 
 /* --- DELETE ----------------------------------------------------------------------------------- */
 
 static int check_conditions(void *ctx, const struct attr *current, struct error *err)
 {
     struct object_call *call = ctx;
-    int code = copies_are_several(call->bucket) ? 0 : object_call_check_owners(call, err);
+    int code = object_call_check_owners(call, err);
     if (code == 0)
         code = object_call_check_renames(call, err);
     return code != 0 ? code : object_call_check_conditions(call, HTTP_DELETE, current, err);
 }
 
 static void serve_delete(struct object_call *call);
-
-/* Owners have changed, and nobody was told to commit it: the one that acts by now is asked. */
-static bool is_repeated(struct object_call *call, const struct error *err)
-{
-    bool goes_into_turn = call->del.wants_turn && !call->del.has_turn;
-    if (err->code != E_STALE_MAP || !copies_are_several(call->bucket) || goes_into_turn ||
-        call->del.repeated++ >= REPEATED_MAX)
-        return false;
-    if (!copies_send_on(call))
-        serve_delete(call);
-    return true;
-}
-
-static void deleted(void *arg, const struct attr *attr, const struct error *err)
-{
-    struct object_call *call = arg;
-    if (is_repeated(call, err))
-        return;
-    log_set_request(http_request_id(call->req));
-    struct error copy = *err;
-    if (attr != NULL && attr_is_pending(attr))
-        back_note(call->target->back, call->bucket->id, call->name, attr->modified_ms);
-    if (attr != NULL)
-        http_reply_empty(call->req, 204);
-    else if (!object_delete_again(call))
-        object_call_fail(call, "delete", &copy);
-    log_set_request(NULL);
-}
 
 static void has_ended(void *arg)
 {
@@ -71,21 +38,30 @@ static void delete_in_turn(void *arg)
     call->del.has_turn = true;
     call->asked = false;
     serve_delete(call);
-    while (sem_wait(&ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&ended);
     sem_destroy(&ended);
     log_set_request(NULL);
 }
 
-bool object_delete_again(struct object_call *call)
+/* A DELETE that met a rename is done when its turn comes. */
+static int delete_again(struct object_call *call, struct error *err)
 {
-    struct error err = ERROR_INIT;
-    if (!call->del.wants_turn || call->del.has_turn)
-        return false;
-    if (renames_enter(call->target->renames, call->bucket->id, call->name, delete_in_turn, call,
-                      &err) != 0)
-        object_call_fail(call, "delete", &err);
-    return true;
+    return renames_enter(call->target->renames, call->bucket->id, call->name, delete_in_turn, call,
+                         err);
+}
+
+static void deleted(void *arg, const struct attr *attr, const struct error *err)
+{
+    struct object_call *call = arg;
+    struct error copy = *err;
+    log_set_request(http_request_id(call->req));
+    (void)attr;
+    bool waits = copy.code != 0 && call->del.wants_turn && !call->del.has_turn;
+    if (copy.code == 0)
+        http_reply_empty(call->req, 204);
+    else if (!waits || delete_again(call, &copy) != 0)
+        object_call_fail(call, "delete", &copy);
+    log_set_request(NULL);
 }
 
 static void delete_asked(void *arg, const struct earlier_answer *a, const struct error *failure)
@@ -104,32 +80,15 @@ static void delete_asked(void *arg, const struct earlier_answer *a, const struct
 
 static void serve_delete(struct object_call *call)
 {
-    call->del.again = object_delete_again;
     struct error err = ERROR_INIT;
-    if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0) {
+    call->condition = (struct object_condition){.check = check_conditions, .ctx = call};
+    call->done = deleted;
+    if (bucket_refuse_write(call->bucket, "DELETE", &err) != 0)
         object_call_fail(call, "delete", &err);
-        return;
-    }
-    const struct object_condition condition = {.check = check_conditions, .ctx = call};
-    if (copies_are_several(call->bucket)) {
-        copies_delete(call->target, call->bucket->id, call->name, &condition, deleted, call);
-        return;
-    }
-    if (!call->asked &&
-        earlier_is_asked(call->target, call->state, call->bucket, call->name, false)) {
+    else if (earlier_must_be_asked(call, false))
         earlier_ask(call->target, call->state, call->bucket, call->name, false, delete_asked, call);
-        return;
-    }
-    if (cold_writes_through(call)) {
-        cold_write_delete(call);
-        return;
-    }
-    if (back_takes(call)) {
-        back_write(call, NULL, deleted);
-        return;
-    }
-    object_delete(call->target->store, call->bucket->id, call->name, call->bucket->props.durability,
-                  &condition, &call->earlier, deleted, call);
+    else
+        call->path->remove(call);
 }
 
 static void delete_begin(struct http_request *req)

@@ -14,9 +14,7 @@ void object_read_begin(struct http_request *req); /* GET, HEAD: object_read.c */
 struct object_call;
 void object_hold_begin(
     struct http_request *req); /* the same from another target: of what is here */
-void object_read_serve(struct object_call *call);  /* GET, HEAD, admitted; any thread */
-void object_write_begin(struct http_request *req); /* PUT: object_write.c */
-/* A DELETE that met a rename is done when its turn comes: true, and it will be answered. */
-bool object_delete_again(struct object_call *call);
+void object_read_serve(struct object_call *call);   /* GET, HEAD, admitted; any thread */
+void object_write_begin(struct http_request *req);  /* PUT: object_write.c */
 void object_rename_begin(struct http_request *req); /* POST: object_rename.c */
 void object_copy_begin(struct http_request *req);   /* PUT from another target: the same */

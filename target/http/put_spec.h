@@ -1,25 +1,16 @@
 /* From the headers of a PUT, a client's or another target's, to what is to be stored:
  *
  *   client   what it sends becomes a new version, under its conditions
- *   move     an object on its way from another owner: with its version, time and checksum, unless
- *            what is here is as new (rebalance.h, copies/compare.h, hidden.h)
- *   stage    what the acting owner of a name has other owners keep until its word (staged.h)
- *   copy     a job's: a new version, unless it has the bytes or was written since (copy_rule.h) */
+ *   job      a new version, unless it has the bytes or was written since (copy_rule.h)
+ *   stage    what the leader of a name has other owners keep until its word (staged.h)
+ *   move     an object on its way from another owner, with or without its bytes (copies/moved.c) */
 #pragma once
 
-#include <stdbool.h>
+#include "target/node/call.h"
 
-#include "common/error.h"
+struct write_parts;
 
-struct http_request;
-struct object_call;
-struct object_put;
-
-bool put_has_conditions(const struct http_request *req);
-bool put_is_move(const struct object_call *call);
-bool put_is_stage(const struct object_call *call);
-/* One of the two: what every owner has, rather than a write. */
-bool put_is_copy(const struct object_call *call);
-/* Begins what is to be stored: *put, or call->put.ec where it is kept in slices; call->put.fan and
- * call->put.condition where it goes to other owners, too.  E_INVALID names the header. */
-int put_open(struct object_call *call, struct object_put **put, struct error *err);
+/* What another target sends, by its header Dfc-Copy. */
+enum put_kind put_kind_of_peer(const struct http_request *req);
+/* Begins what is to be stored, by the call's path.  E_INVALID names the header. */
+int put_open(struct object_call *call, struct write_parts *out, struct error *err);

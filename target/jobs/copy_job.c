@@ -60,7 +60,7 @@ static int open_source(struct job_base *j, const char *name, struct object *o, s
     if (b != NULL && b->props.backend != NULL)
         return open_cold(t, b, name, o, err);
     int code = object_open(t->store, from, name, o, err);
-    if (b == NULL || !copies_are_several(b) || copies_suffice_here(t, b, name))
+    if (b == NULL || !bucket_has_copies(b) || copies_suffice_here(t, b, name))
         return code;
     if (code == 0)
         close(o->fd);
@@ -141,7 +141,7 @@ static bool is_mended_soon(struct job_base *j, const char *name, int code, uint6
     const uint64_t from = j->plan.input_bucket_id;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, from);
-    if ((code != E_CORRUPT && code != E_CHECKSUM) || b == NULL || !copies_are_several(b))
+    if ((code != E_CORRUPT && code != E_CHECKSUM) || b == NULL || !bucket_has_copies(b))
         return false;
     if (*until_ms == 0) {
         *until_ms = clock_ms() + MEND_MAX_MS;

@@ -163,7 +163,7 @@ static struct deletion *deletion_new(struct deletions *d, const char *name, cons
     struct deletion *x = xcalloc(1, sizeof *x);
     *x = (struct deletion){.all = d,
                            .name = xstrdup(name),
-                           .several = copies_are_several(b),
+                           .several = bucket_has_copies(b),
                            .durability = b->props.durability};
     return x;
 }

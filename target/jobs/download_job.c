@@ -98,7 +98,7 @@ static int look(struct download_job *j, const struct cold_wanted *w, bool *stays
     struct object o;
     *stays = false;
     int code = object_head(j->base.target->store, w->bucket->id, w->name, &o, err);
-    if (code == E_OBJECT_NOT_FOUND || (copies_are_several(w->bucket) &&
+    if (code == E_OBJECT_NOT_FOUND || (bucket_has_copies(w->bucket) &&
                                        !copies_suffice_here(j->base.target, w->bucket, w->name))) {
         *err = ERROR_INIT; /* not there, or not known: who acts decides */
         return 0;
@@ -142,7 +142,7 @@ static void download_one(struct download_job *j, const struct bucket *b, const c
                                  .url = url,
                                  .source = buf_str(&source),
                                  .pace = &j->pace,
-                                 .keep = copies_are_several(b) ? keep : NULL,
+                                 .keep = bucket_has_copies(b) ? keep : NULL,
                                  .ctx = &keeping};
     int code = look(j, &wanted, &stays, &wanted.replaces, &err);
     if (code == 0 && !stays)

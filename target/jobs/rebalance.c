@@ -399,8 +399,7 @@ static bool are_indexes_good(const struct run *run)
 static int walk_one(struct run *run, const struct cluster_state *s, const struct bucket *b,
                     struct error *err)
 {
-    int code =
-        copies_are_several(b) ? spread_several(run, b, err) : walk_bucket(run, s, b->id, err);
+    int code = bucket_has_copies(b) ? spread_several(run, b, err) : walk_bucket(run, s, b->id, err);
     if ((code != E_NOT_READY && code != E_IO) || are_indexes_good(run))
         return code;
     *err = ERROR_INIT;

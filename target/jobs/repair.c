@@ -255,7 +255,7 @@ static int repair_all(struct run *run, const struct spread *spread, struct error
         buckets[i] = &bmd->buckets[i];
     qsort(buckets, bmd->count, sizeof *buckets, by_id);
     for (size_t i = 0; i < bmd->count && code == 0; i++) {
-        if (copies_are_several(buckets[i]))
+        if (bucket_has_copies(buckets[i]))
             code = spread_bucket(spread, NULL, buckets[i]->id, err);
         if (code == 0 && buckets[i]->props.ec_data > 0)
             code = repair_slices(run, spread, buckets[i]->id, &walk, err);

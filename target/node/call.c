@@ -10,6 +10,7 @@
 #include "target/node/member.h"
 #include "target/store/renames.h"
 #include "target/node/target.h"
+#include "target/node/write_path.h"
 
 #define CALL_MAGIC 0x0b1ec7ca
 
@@ -56,8 +57,13 @@ static bool must_pass(const struct object_call *call)
     const char *query = http_query(call->req, "redirect");
     bool never = (header != NULL && strcmp(header, "never") == 0) ||
                  (query != NULL && strcmp(query, "never") == 0);
-    return never && http_method(call->req) == HTTP_PUT && !call->put.from_peer &&
+    return never && http_method(call->req) == HTTP_PUT && call->put.kind == PUT_CLIENT &&
            bucket_has_copies(call->bucket);
+}
+
+int object_call_look(const struct object_call *call, struct object_held *out, struct error *err)
+{
+    return object_look(call->target->store, call->bucket->id, call->name, out, err);
 }
 
 bool object_call_is_read(const struct object_call *call)
@@ -76,7 +82,7 @@ enum admit_verdict object_call_admit(struct object_call *call)
                                .dfcv = http_query(call->req, "dfcv"),
                                .refreshed = call->refreshed,
                                .holder = call->read.holder,
-                               .copy = call->put.is_copy,
+                               .copy = object_call_is_copy(call),
                                .reads = object_call_is_read(call)};
     keeper_placement(call->target->keeper, &q.placement_term, &q.placement_version);
     struct admit_answer a;
@@ -87,6 +93,8 @@ enum admit_verdict object_call_admit(struct object_call *call)
     call->put.passes = a.verdict == ADMIT_REDIRECT && must_pass(call);
     if (call->put.passes)
         a.verdict = ADMIT_SERVE;
+    if (a.verdict == ADMIT_SERVE)
+        call->path = write_path_of(call);
     if (a.verdict == ADMIT_REDIRECT)
         object_call_redirect(call, call->state, a.bucket, a.owner);
     else if (a.verdict == ADMIT_REFUSE)
@@ -164,8 +172,8 @@ void object_call_fail(const struct object_call *call, const char *what, struct e
     int status = error_status(err->code);
     if (status >= 500) {
         error_recode(err, err->code, "%s '%s/%s'", what, call->bucket->name, call->name);
-        bool is_known =
-            err->code == E_NO_SPACE && call->put.from_peer; /* space_watch.h says it once */
+        bool is_known = err->code == E_NO_SPACE &&
+                        call->put.kind != PUT_CLIENT; /* space_watch.h says it once */
         if (status != 503 && !is_known)
             log_error("call failed", lerr(err));
     }
@@ -197,7 +205,7 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
 int object_call_check_owners(const struct object_call *call, struct error *err)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
-    if (s->smap.placed == call->state->smap.placed)
+    if (call->path->sees_to_owners || s->smap.placed == call->state->smap.placed)
         return 0;
     return error_set(err, E_STALE_MAP,
                      "the owners have changed since the request began; send it again");
@@ -209,6 +217,13 @@ int object_call_check_renames(struct object_call *call, struct error *err)
         return 0;
     call->del.wants_turn = true;
     return error_set(err, E_NOT_READY, "object '%s' is being renamed; try again", call->name);
+}
+
+bool object_call_has_conditions(const struct object_call *call)
+{
+    return http_header(call->req, "If-Match") != NULL ||
+           http_header(call->req, "If-None-Match") != NULL ||
+           http_header(call->req, "If-Unmodified-Since") != NULL;
 }
 
 int object_call_check_conditions(const struct object_call *call, enum http_method method,

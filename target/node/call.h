@@ -10,12 +10,10 @@
 #include "target/store/copy_rule.h"
 #include "target/store/object.h"
 
-struct ec_homes;
-struct ec_upload;
-struct fan;
 struct source;
 struct target;
 struct object_call;
+struct write_path;
 
 enum { THROUGH_TRIES = 4 };
 
@@ -35,25 +33,26 @@ struct call_read {
     size_t miss_at;                         /* nothing was found: the next source (miss.h) */
 };
 
+/* What sends a PUT, and as what (put_spec.h). */
+enum put_kind {
+    PUT_CLIENT, /* a client: a write */
+    PUT_JOB,    /* another target's job: a write */
+    PUT_STAGE,  /* the leader of the name: bytes that wait for its word */
+    PUT_MOVE,   /* another owner: the object as it is */
+    PUT_HOLLOW, /* another owner: the object without its bytes */
+};
+
 struct call_put {
-    bool from_peer;        /* at the data listener: a copy (object_copy.h) … */
-    bool is_copy;          /* … of what every owner has, rather than a write (put_spec.h) … */
-    struct copy_rule rule; /* … and what it may take the place of */
-    bool passes;           /* for the owner that acts, which is another one: it is handed on */
-    bool acts;             /* this target has the other owners take part in it: … */
-    struct fan *fan; /* … the bytes on their way to them (fan.h), until the upload takes it */
-    uint64_t ec_until_ms; /* of a manifest: later its slices may be garbage (slices/write.h) */
-    const struct ec_homes *ec_homes; /* … and who has them; the nodes are the state's */
-    struct ec_upload *ec; /* … or, of an object that goes in slices, to theirs (slices/write.h) … */
-    struct object_condition condition; /* … and what is asked when it is this write's turn */
+    enum put_kind kind;
+    struct copy_rule rule;  /* of PUT_JOB: what it may take the place of */
+    bool passes;            /* another target leads the name: the request is sent on */
+    struct object_put *put; /* all its bytes, while the write waits for its turn */
 };
 
 struct call_delete {
     bool wants_turn;   /* it met a rename of its object … */
     bool has_turn;     /* … and waited for its turn (renames.h) */
     unsigned repeated; /* since owners have changed under it */
-    /* It met a rename: it waits for its turn.  True: it will be answered. */
-    bool (*again)(struct object_call *call);
 };
 
 struct call_rename {
@@ -72,8 +71,11 @@ struct object_call {
     const char *name;
     bool refreshed;
     void (*serve)(struct object_call *call);
-    bool asked;                 /* the earlier owners (earlier.h) … */
-    struct object_held earlier; /* … and what they have */
+    const struct write_path *path;     /* how the bucket keeps the object; set by admission */
+    struct object_condition condition; /* of a PUT or DELETE: asked when it is its turn */
+    object_done_fn *done;              /* … and what replies to it; arg is the call */
+    bool asked;                        /* the earlier owners (earlier.h) … */
+    struct object_held earlier;        /* … and what they have */
     struct call_read read;
     struct call_put put;
     struct call_delete del;
@@ -97,6 +99,13 @@ void object_call_run(struct http_request *req, void (*serve)(struct object_call 
 /* The same for a call whose body has been read, made by object_call_new(). */
 void object_call_start(struct object_call *call, void (*serve)(struct object_call *call));
 
+/* What this target has of the object: object_look(). */
+int object_call_look(const struct object_call *call, struct object_held *out, struct error *err);
+/* Is it a PUT of what every owner has, rather than a write? */
+static inline bool object_call_is_copy(const struct object_call *call)
+{
+    return call->put.kind >= PUT_STAGE;
+}
 /* Is it a client's GET or HEAD? */
 bool object_call_is_read(const struct object_call *call);
 /* Replies with a redirect to `owner`, by that state. */
@@ -104,7 +113,6 @@ void object_call_redirect(const struct object_call *call, const struct cluster_s
                           const struct bucket *bucket, const struct node *owner);
 /* Replies with "what 'bucket/name': error", and logs what is this node's fault. */
 void object_call_fail(const struct object_call *call, const char *what, struct error *err);
-/* The conditional headers against what is there (NULL: nothing). */
 struct attr;
 enum { OBJECT_ETAG_MAX = 320 };
 /* The entity tag, quotes included: the version's, or the one that the bucket's backend gave it. */
@@ -112,10 +120,13 @@ void object_call_etag(const struct object_call *call, const struct attr *a,
                       char out[static OBJECT_ETAG_MAX]);
 /* Have the owners been the same since the call was admitted?  Else E_STALE_MAP: what earlier owners
  * said then may hold no longer, though this target owns the name now as it did then.  For who
- * writes, under the name's lock. */
+ * writes, under the name's lock.  0 where the call's path sees to its owners itself. */
 int object_call_check_owners(const struct object_call *call, struct error *err);
 /* Is no rename of the object under way?  For a DELETE, under the name's lock; else E_NOT_READY, and
- * it takes a turn: object_delete_again(). */
+ * it takes a turn: object_routes.c. */
 int object_call_check_renames(struct object_call *call, struct error *err);
+/* Does the request say that it is done only under conditions? */
+bool object_call_has_conditions(const struct object_call *call);
+/* The conditional headers against what is there (NULL: nothing). */
 int object_call_check_conditions(const struct object_call *call, enum http_method method,
                                  const struct attr *current, struct error *err);

@@ -20,6 +20,9 @@ struct miss_source {
     bool (*take)(struct object_call *call);
 };
 
+/* The rows. */
+extern const struct miss_source earlier_source, cold_miss, miss_lost;
+
 void miss_begin(struct object_call *call);
 void miss_next(struct object_call *call);
 /* There is no such object: 404. */

@@ -1,11 +1,11 @@
 #include "target/slices/find.h"
 
 #include <inttypes.h>
-#include <semaphore.h>
 #include <stdlib.h>
 
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "target/format/ec_manifest.h"
 #include "target/node/target.h"
 
@@ -117,10 +117,8 @@ size_t ec_slices_find(struct target *t, const struct cluster_state *s, const str
         http_call_start(t->data_client, &call, answered, &findings[i]);
         asked++;
     }
-    for (size_t i = 0; i < asked; i++) {
-        while (sem_wait(&sem) != 0)
-            ; /* EINTR is the only failure of an initialised semaphore */
-    }
+    for (size_t i = 0; i < asked; i++)
+        semaphore_wait(&sem);
     for (size_t i = 0; i < count; i++)
         free(findings[i].url);
     free(findings);

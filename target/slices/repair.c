@@ -1,11 +1,11 @@
 #include "target/slices/repair.h"
 
-#include <semaphore.h>
 #include <string.h>
 
 #include "cluster/placement/owners.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "io/bpipe.h"
 #include "target/copies/earlier.h"
 #include "target/slices/ec.h"
@@ -54,8 +54,7 @@ static int make_slice(const struct ec_reading *r, const struct ec_homes *from, u
     http_call_start(r->target->data_client, &call, sent, &g);
     int code = ec_source_rebuild(r, from, slice, take, &g, damaged, &why);
     bpipe_finish(g.pipe, code != 0 ? &why : NULL);
-    while (sem_wait(&g.over) != 0)
-        ;                  /* EINTR is the only failure of an initialised semaphore */
+    semaphore_wait(&g.over);
     if (g.err.code != 0) { /* the call says why it took no more */
         why = g.err;
         code = g.err.code;

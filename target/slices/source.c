@@ -1,11 +1,11 @@
 #include "target/slices/source.h"
 
-#include <semaphore.h>
 #include <string.h>
 
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "common/semaphores.h"
 #include "target/slices/find.h"
 #include "target/slices/mend.h"
 #include "target/slices/plan.h"
@@ -101,10 +101,8 @@ static void source_read(void *ctx, struct ec_want *wants, size_t count)
             fetch_start(s, &wants[i], &fetches[started++], &over);
         }
     }
-    for (size_t i = 0; i < started; i++) {
-        while (sem_wait(&over) != 0)
-            ; /* EINTR is the only failure of an initialised semaphore */
-    }
+    for (size_t i = 0; i < started; i++)
+        semaphore_wait(&over);
     for (size_t i = 0; i < started; i++) {
         wants[of[i]].code = fetches[i].code;
         free(fetches[i].url);

@@ -1,12 +1,12 @@
 #include "target/slices/store.h"
 
-#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "ec/encode.h"
 #include "io/bpipe.h"
 #include "io/file.h"
@@ -120,10 +120,8 @@ static int send_file(struct store *s, struct error *err)
 
 static void await_calls(struct store *s)
 {
-    for (; s->calls > 0; s->calls--) {
-        while (sem_wait(&s->over) != 0)
-            ; /* EINTR is the only failure of an initialised semaphore */
-    }
+    for (; s->calls > 0; s->calls--)
+        semaphore_wait(&s->over);
 }
 
 /* Where the sending was given up all calls have failed: the one that began it says why. */

@@ -1,6 +1,6 @@
 /* The bytes of a file of this target, to slices: for what is whole here before it is an object, as
  * the outputs of a job are (sort/slices.h).  What comes from a client is cut as it comes
- * (slices/write.h).
+ * (slices/write.c).
  *
  *     file ─ encoder ─ pipe ─▶ PUT slice 0 ─▶ a target
  *                    └ pipe ─▶ PUT slice 1 ─▶ another, …

@@ -1,4 +1,26 @@
-#include "target/slices/write.h"
+/* The row of buckets that cut large objects into slices.  The leader of a name cuts the bytes of a
+ * PUT as they come.
+ *
+ *                        ┌─ pipe ─▶ PUT slice 0 ─▶ a target
+ *   take ─▶ encoder ─────┼─ pipe ─▶ PUT slice 1 ─▶ another
+ *                        └─ pipe ─▶ PUT slice 2 ─▶ a third
+ *
+ *   open ─▶ take … ─▶ commit:  all slices are stored ─▶ the manifest is written as any object of the
+ * bucket is, by the protocol of copies (copies_put())
+ *
+ * So the object is there when its manifest is, and a failure before leaves slices that nobody knows
+ * (sweep.h): one that has not got its turn in half the time that these are left alone is refused.
+ * Each target of the plan has stored its slice before the manifest is written; a target that could
+ * not makes the PUT fail, with nothing changed.  Where it fails for certain (another owner leads the
+ * name by now, or a target did not take its slice) the bytes are read from the slices that were
+ * stored, and sent on (copies/hand_on.h).
+ *
+ * A pipe is small, and so is what did not go into it of a stripe: the slowest target slows the
+ * client down.  Memory of an upload: two stripes, and a pipe for each slice.
+ *
+ * Objects of min_size bytes or less, or of unknown length, are kept as whole copies.  A row after
+ * this one serves DELETE and rename. */
+#include "target/node/write_path.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -52,24 +74,18 @@ struct ec_upload {
     uint64_t taken;
     unsigned count;
     struct branch branches[EC_SLICES_MAX];
-    bool blocks;  /* the sink may wait */
-    bool sent_on; /* where it fails */
+    struct ec_homes homes; /* the nodes are the state's */
+    uint64_t until_ms;     /* later the slices may be garbage */
+    bool blocks;           /* the sink may wait */
+    bool sent_on;          /* where it fails */
     /* of the commit */
     struct object_call *call;
-    object_done_fn *done;
     struct error why; /* it is sent on */
     atomic_uint refs; /* the owner's, and one for each call */
     pthread_mutex_t lock;
     pthread_cond_t changed;
     unsigned pending; /* calls */
 };
-
-bool ec_upload_wanted(const struct object_call *call)
-{
-    const struct bucket_props *p = &call->bucket->props;
-    int64_t length = http_content_length(call->req);
-    return p->ec_data > 0 && length > 0 && (uint64_t)length > p->ec_min_size;
-}
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
@@ -115,11 +131,10 @@ static void finish_pipes(struct ec_upload *u, const struct error *why)
     }
 }
 
-void ec_upload_abort(struct ec_upload *u)
+static void abort_slices(void *own)
 {
+    struct ec_upload *u = own;
     struct error gone;
-    if (u == NULL)
-        return;
     error_set(&gone, E_CANCELLED, "the upload was given up");
     hush(u);
     finish_pipes(u, &gone);
@@ -179,8 +194,9 @@ static void sum_up(struct ec_upload *u, const char *data, size_t len)
 }
 
 /* No further than a stripe reaches: then there must be room for the next one. */
-size_t ec_upload_take(struct ec_upload *u, const char *data, size_t len, struct error *err)
+static size_t take_piece(struct write_parts *parts, const char *data, size_t len, struct error *err)
 {
+    struct ec_upload *u = parts->own;
     const size_t stripe = (size_t)u->manifest.layout.k * u->manifest.layout.unit;
     size_t done = 0;
     while (done < len && push_all(u)) {
@@ -280,8 +296,8 @@ static struct ec_upload *upload_new(const struct object_call *call,
     return u;
 }
 
-int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec,
-                    struct ec_upload **out, struct error *err)
+static int open_slices(struct object_call *call, struct object_put_spec *spec,
+                       struct write_parts *out, struct error *err)
 {
     const struct bucket_props *p = &call->bucket->props;
     const struct smap *map = &call->state->smap;
@@ -299,10 +315,8 @@ int ec_upload_begin(struct object_call *call, const struct object_put_spec *spec
         return code;
     }
     start_all(u, &homes, call);
-    struct ec_homes *kept = arena_alloc(http_arena(call->req), sizeof *kept);
-    *kept = homes;
-    call->put.ec_homes = kept;
-    *out = u;
+    u->homes = homes;
+    out->own = u;
     return 0;
 }
 
@@ -352,7 +366,7 @@ static int store_slices(struct ec_upload *u, struct error *err)
 {
     int code = check_sum(u, err);
     u->blocks = true;
-    u->call->put.ec_until_ms = clock_ms() + u->target->params.slices_grace / 2;
+    u->until_ms = clock_ms() + u->target->params.slices_grace / 2;
     if (code == 0)
         (void)push_all(u); /* a branch that fails is found below */
     finish_pipes(u, code != 0 ? err : NULL);
@@ -364,16 +378,16 @@ static int store_slices(struct ec_upload *u, struct error *err)
 }
 
 /* Who has been told to leave meanwhile may have been looked through already (slices/repair.h). */
-static int check_homes(const struct object_call *call, struct error *err)
+static int check_homes(const struct ec_upload *u, struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(call->target->state);
-    for (unsigned i = 0; i < call->put.ec_homes->count; i++) {
-        const struct node *then = call->put.ec_homes->all[i];
+    _cleanup_state_ const struct cluster_state *s = state_current(u->target->state);
+    for (unsigned i = 0; i < u->homes.count; i++) {
+        const struct node *then = u->homes.all[i];
         const struct node *now = then != NULL ? smap_node(&s->smap, then->id) : NULL;
         if (then != NULL && (now == NULL || !node_owns(now)))
             return error_set(err, E_STALE_MAP,
                              "target '%s', which has a slice of '%s', leaves; send it again",
-                             then->id, call->name);
+                             then->id, u->name);
     }
     return 0;
 }
@@ -381,14 +395,13 @@ static int check_homes(const struct object_call *call, struct error *err)
 /* Asked in its turn, before anybody is told to commit. */
 static int check_manifest(void *ctx, const struct attr *current, struct error *err)
 {
-    const struct object_call *call = ctx;
-    if (clock_ms() >= call->put.ec_until_ms)
-        return error_set(err, E_OVERLOAD, "the slices of '%s' were stored too long ago",
-                         call->name);
-    int code = check_homes(call, err);
+    const struct ec_upload *u = ctx;
+    if (clock_ms() >= u->until_ms)
+        return error_set(err, E_OVERLOAD, "the slices of '%s' were stored too long ago", u->name);
+    int code = check_homes(u, err);
     if (code != 0)
         return code;
-    const struct object_condition *then = &call->put.condition;
+    const struct object_condition *then = &u->call->condition;
     return then->check != NULL ? then->check(then->ctx, current, err) : 0;
 }
 
@@ -500,7 +513,7 @@ static void displaced(void *arg, struct handed *manifest, const struct error *wh
 static void written(void *arg, const struct attr *attr, const struct error *err)
 {
     struct ec_upload *u = arg;
-    u->done(u->call, attr, err);
+    u->call->done(u->call, attr, err);
     upload_unref(u);
 }
 
@@ -512,7 +525,7 @@ static void commit_run(void *arg)
     struct object_put *put = NULL;
     struct fan *fan = NULL;
     struct error err = ERROR_INIT;
-    const struct object_condition condition = {.check = check_manifest, .ctx = call};
+    const struct object_condition condition = {.check = check_manifest, .ctx = u};
     log_set_request(http_request_id(call->req));
     int code = store_slices(u, &err);
     if (code == 0)
@@ -530,14 +543,30 @@ static void commit_run(void *arg)
     log_set_request(NULL);
 }
 
-void ec_upload_commit(struct ec_upload *u, struct object_call *call, object_done_fn *done)
+static void commit_slices(struct object_call *call, struct write_parts *parts)
 {
     struct error err = ERROR_INIT;
+    struct ec_upload *u = parts->own;
     hush(u);
     u->call = call;
-    u->done = done;
     if (pool_submit(u->target->ec->writers, commit_run, u, &err) == 0)
         return;
-    ec_upload_abort(u);
+    abort_slices(u);
     object_call_fail(call, "put", &err);
 }
+
+static bool takes_large(const struct object_call *call)
+{
+    const struct bucket *b = call->bucket;
+    int64_t length = http_content_length(call->req);
+    return http_method(call->req) == HTTP_PUT && bucket_has_copies(b) && b->props.ec_data > 0 &&
+           length > 0 && (uint64_t)length > b->props.ec_min_size;
+}
+
+const struct write_path slices_path = {.name = "slices",
+                                       .sees_to_owners = true,
+                                       .takes = takes_large,
+                                       .open = open_slices,
+                                       .take = take_piece,
+                                       .commit = commit_slices,
+                                       .abort = abort_slices};

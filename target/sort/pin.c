@@ -38,9 +38,9 @@ static bool is_all(const struct sort_pins *p, const char *name, bool lost)
     struct target *t = p->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
     const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
-    bool good = b != NULL && copies_are_several(b) && !lost &&
+    bool good = b != NULL && bucket_has_copies(b) && !lost &&
                 (copies_suffice_here(t, b, name) || copies_are_good_here(t, b, name));
-    if (b == NULL || !copies_are_several(b) || good)
+    if (b == NULL || !bucket_has_copies(b) || good)
         return true;
     (void)copies_settle(t, b->id, name, NULL); /* or the next time */
     return false;

@@ -276,6 +276,13 @@ bool commit_is_kept(const struct commit *c)
     return c->keeps && c->err.code == E_STALE_MAP;
 }
 
+static void tell_pending(const struct commit *c)
+{
+    const struct object_env *env = c->place.store->config.env;
+    if (env->pending != NULL)
+        env->pending(env->ctx, c->place.bucket_id, c->place.name, c->attr.modified_ms);
+}
+
 static void commit_end(struct commit *c)
 {
     const int code = c->err.code;
@@ -294,6 +301,8 @@ static void commit_end(struct commit *c)
     if (c->dir_fd >= 0)
         close(c->dir_fd);
     mountpath_failed(c->place.mp, code);
+    if (code == 0 && attr_is_pending(&c->attr) && c->attr.job == NULL)
+        tell_pending(c);
     c->done(c);
 }
 

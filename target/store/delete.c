@@ -1,6 +1,5 @@
 /* DELETE: a tombstone takes the object's name.  And the end of tombstones. */
 #include <errno.h>
-#include <semaphore.h>
 #include <unistd.h>
 
 #include "common/clock.h"
@@ -124,34 +123,6 @@ int object_delete_decide(struct object_store *s, uint64_t bucket_id, const char 
     object_place_done(&d->commit.place);
     free(d);
     return code;
-}
-
-struct wait {
-    sem_t ended;
-    struct error err;
-};
-
-static void wait_ended(void *arg, const struct attr *attr, const struct error *err)
-{
-    struct wait *w = arg;
-    (void)attr;
-    w->err = *err;
-    sem_post(&w->ended);
-}
-
-int object_delete_wait(struct object_store *s, uint64_t bucket_id, const char *name,
-                       enum durability durability, const struct object_condition *condition,
-                       const struct object_held *earlier, struct error *err)
-{
-    struct wait w = {.err = ERROR_INIT};
-    sem_init(&w.ended, 0, 0);
-    object_delete(s, bucket_id, name, durability, condition, earlier, wait_ended, &w);
-    while (sem_wait(&w.ended) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&w.ended);
-    if (w.err.code != 0 && err != NULL)
-        *err = w.err;
-    return w.err.code;
 }
 
 /* --- removing for good ------------------------------------------------------------------------ */

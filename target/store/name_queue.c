@@ -1,10 +1,10 @@
 #include "target/store/name_queue.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <string.h>
 
 #include "common/mem.h"
+#include "common/semaphores.h"
 #include "io/pool.h"
 #include "target/store/name_table.h"
 
@@ -145,18 +145,37 @@ bool name_queue_busy(struct name_queue *t, uint64_t bucket_id, const char *name)
     return busy;
 }
 
-static void has_turn(void *arg)
+struct awaited {
+    sem_t over;
+    void (*fn)(void *arg);
+    void *arg;
+};
+
+static void run_awaited(void *arg)
 {
-    sem_post(arg);
+    struct awaited *w = arg;
+    w->fn(w->arg);
+    sem_post(&w->over);
+}
+
+int name_queue_run(struct name_queue *t, uint64_t bucket_id, const char *name,
+                   void (*fn)(void *arg), void *arg, struct error *err)
+{
+    struct awaited w = {.fn = fn, .arg = arg};
+    sem_init(&w.over, 0, 0);
+    int code = name_queue_enter(t, bucket_id, name, run_awaited, &w, err);
+    if (code == 0)
+        semaphore_wait(&w.over);
+    sem_destroy(&w.over);
+    return code;
+}
+
+static void do_nothing(void *arg)
+{
+    (void)arg;
 }
 
 int name_queue_await(struct name_queue *t, uint64_t bucket_id, const char *name, struct error *err)
 {
-    sem_t turn;
-    sem_init(&turn, 0, 0);
-    int code = name_queue_enter(t, bucket_id, name, has_turn, &turn, err);
-    while (code == 0 && sem_wait(&turn) != 0)
-        ; /* EINTR is the only failure of an initialised semaphore */
-    sem_destroy(&turn);
-    return code;
+    return name_queue_run(t, bucket_id, name, do_nothing, NULL, err);
 }

@@ -26,6 +26,9 @@ bool name_queue_busy(struct name_queue *t, uint64_t bucket_id, const char *name)
 /* E_OVERLOAD: fn() will not be called. */
 int name_queue_enter(struct name_queue *t, uint64_t bucket_id, const char *name,
                      void (*fn)(void *arg), void *arg, struct error *err);
+/* The same, and waits until fn() has returned.  Not from a turn of the same name. */
+int name_queue_run(struct name_queue *t, uint64_t bucket_id, const char *name,
+                   void (*fn)(void *arg), void *arg, struct error *err);
 /* Waits until all that entered for this name before is through.  Not from a turn of the same name.
  */
 int name_queue_await(struct name_queue *t, uint64_t bucket_id, const char *name, struct error *err);

@@ -50,8 +50,8 @@ struct object_env {
     /* Is this target the object's owner, by the state in force?  Asked under the name's lock before
      * a write: who has lost the name writes it no more.  NULL: always. */
     bool (*owns)(void *ctx, uint64_t bucket_id, const char *name);
-    /* Something that the bucket's backend does not have has come to be here; written_ms: when it
-     * was written, by the wall. */
+    /* Or NULL: an object or tombstone that the bucket's backend does not have was committed here;
+     * written_ms: when it was written, by the wall. */
     void (*pending)(void *ctx, uint64_t bucket_id, const char *name, int64_t written_ms);
     /* Is it on its way to the backend just now? */
     bool (*uploading)(void *ctx, uint64_t bucket_id, const char *name);

@@ -92,7 +92,7 @@ ROWS = [
         "return unsettled_has(t->copies->unsettled, bucket_id, name);\n}\n\nbool copies_must",
         "return t == NULL && bucket_id == 0 && name == NULL;\n}\n\nbool copies_must",
         "a_deletion_that_an_owner_lacks_is_not_forgotten"),
-    Row("lease, renames", "target/http/object_rename.c", "if (copies_may_answer(call))",
+    Row("lease, renames", "target/copies/path.c", "if (copies_may_answer(call))",
         "if (call->name != NULL || copies_may_answer(call))",
         "who_is_passed_over_renames_nothing_that_it_had"),
     Row("fence", "target/copies/staged_routes.c",

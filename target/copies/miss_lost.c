@@ -1,4 +1,6 @@
-#include "target/copies/lost.h"
+/* The last to be asked of a GET that found nothing: was there an object, whose file has been removed?
+ * Then it is no 404, but an error of its disk.  What a backend has is read from there. */
+#include "target/node/miss.h"
 
 #include "common/log.h"
 #include "target/node/call.h"
@@ -29,4 +31,4 @@ static bool take(struct object_call *call)
            pool_submit(t->workers, explain, call, NULL) == 0;
 }
 
-const struct miss_source lost_source = {.name = "lost", .take = take};
+const struct miss_source miss_lost = {.name = "lost", .take = take};
