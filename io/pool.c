@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/mem.h"
 #include "io/thread.h"
 
@@ -81,11 +82,7 @@ static void sleeper_remove(struct pool *p, const struct sleeper *s)
 static bool sleep_until_called(struct pool *p)
 {
     struct sleeper s = {.next = p->idle};
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&s.wake, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&s.wake);
     p->idle = &s;
     uint64_t idle_ms = p->idle_ms;
     uint64_t since_ms = clock_ms();

@@ -6,6 +6,8 @@
 
 #include "cluster/documents/state.h"
 #include "common/backoff.h"
+#include "common/clock.h"
+#include "common/condition.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -110,11 +112,7 @@ struct xactions *xactions_new(const struct xaction_ops *const *kinds, void *host
     x->host = host;
     x->moved = moved;
     pthread_mutex_init(&x->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&x->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&x->changed);
     return x;
 }
 
@@ -283,14 +281,7 @@ static void entry_prepare(struct entry *e)
 /* Or until the node stops. */
 static void entry_pause(struct entry *e, uint64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = clock_after(ms);
     struct xactions *x = e->registry;
     while (!x->closing && pthread_cond_timedwait(&x->changed, &x->lock, &until) == 0)
         ;

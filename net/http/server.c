@@ -12,6 +12,7 @@
 #include <errno.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/mem.h"
 #include "common/rng.h"
 #include "io/loop.h"
@@ -231,11 +232,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->connections_gauge = metric_get(M_http_connections, labels);
     random_id("", s->run);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&s->changed);
     int rc = server_start(s, config, err);
     if (rc != 0) {
         server_done(s);

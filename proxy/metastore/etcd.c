@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -552,7 +553,6 @@ static int etcd_open(const struct metastore_config *config, struct metastore **o
 {
     const struct etcd_store_config *c = config->etcd;
     struct etcd_store *e = xcalloc(1, sizeof *e);
-    pthread_condattr_t attr;
     e->base.ops = &metastore_etcd;
     e->prefix = xstrdup(c->prefix);
     e->primary_key = etcd_key(c->prefix, "primary");
@@ -560,10 +560,7 @@ static int etcd_open(const struct metastore_config *config, struct metastore **o
     e->commit_timeout_ms = c->commit_timeout_ms;
     e->request_max = c->request_max;
     pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&e->wake, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&e->wake);
     int r = etcd_client_new(&c->endpoints, &e->client, err);
     if (r != 0) {
         etcd_close(&e->base);

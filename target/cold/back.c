@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
@@ -243,11 +244,7 @@ int back_new(struct target *t, struct back **out, struct error *err)
     k->looks = true;
     k->backlog = backlog_new(&rules);
     pthread_mutex_init(&k->lock, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&k->woken, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&k->woken);
     int code = thread_class_new(THREADS_UPLOADER, &t->params, &k->uploaders, err);
     if (code == 0)
         code = thread_start("backlog", back_main, k, &k->thread, err);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/mem.h"
 #include "common/origin.h"
 #include "io/pool.h"
@@ -69,14 +70,7 @@ const struct miss_source cold_miss = {.name = "backend", .take = cold_take};
 static bool wait_a_while(void *ctx, uint64_t ms)
 {
     struct cold *c = ctx;
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = clock_after(ms);
     pthread_mutex_lock(&c->lock);
     while (!c->stopping && pthread_cond_timedwait(&c->changed, &c->lock, &until) != ETIMEDOUT)
         ;
@@ -177,11 +171,7 @@ static struct cold *cold_make(struct target *t)
     c->passed = metric_get(M_cold_pass_total, NULL);
     c->written = metric_get(M_cold_write_total, "outcome=\"done\"");
     c->not_written = metric_get(M_cold_write_total, "outcome=\"failed\"");
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&c->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&c->changed);
     name_table_init(&c->fetches, COLD_SLOTS);
     pthread_mutex_init(&c->lock, NULL);
     c->pages = list_pages_new(p->list_pages_memory);

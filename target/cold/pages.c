@@ -7,6 +7,7 @@
 #include "cluster/documents/job.h"
 #include "cluster/documents/state.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -106,13 +107,9 @@ static void await_answer(const struct cold_pages *p, struct question *q, uint64_
 
 static void question_init(struct question *q, const char *url)
 {
-    pthread_condattr_t monotonic;
     *q = (struct question){.url = url, .err = ERROR_INIT};
     pthread_mutex_init(&q->lock, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&q->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    condition_init(&q->changed);
 }
 
 static int ask_owner(const struct cold_pages *p, const struct cluster_state *s,

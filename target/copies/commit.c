@@ -5,6 +5,7 @@
 
 #include "cluster/placement/lower.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/fault.h"
 #include "common/mem.h"
 #include "common/semaphores.h"
@@ -319,11 +320,7 @@ static int judge(struct copies_order *o, struct round *r, const struct error *wh
 static struct round *round_new(const struct copies_order *o)
 {
     struct round *r = xcalloc(1, sizeof *r);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&r->changed);
     pthread_mutex_init(&r->lock, NULL);
     r->refs = 1;
     r->state = state_ref(o->state);

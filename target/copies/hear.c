@@ -5,6 +5,7 @@
 
 #include "cluster/placement/owners.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/mem.h"
 #include "target/copies/earlier.h"
 #include "target/store/object.h"
@@ -33,11 +34,7 @@ struct hearing {
 static struct hearing *hearing_new(const struct hear_spec *spec)
 {
     struct hearing *h = xcalloc(1, sizeof *h + spec->count * sizeof h->questions[0]);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&h->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&h->changed);
     pthread_mutex_init(&h->lock, NULL);
     h->state = state_ref(spec->state);
     h->refs = spec->count + 1;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "common/rng.h"
@@ -269,13 +270,9 @@ static void *health_main(void *arg)
 int health_new(const struct health_config *config, struct health **out, struct error *err)
 {
     struct health *h = xcalloc(1, sizeof *h);
-    pthread_condattr_t attr;
     h->config = *config;
     pthread_mutex_init(&h->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&h->woken, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&h->woken);
     int code = thread_start("health", health_main, h, &h->thread, err);
     if (code == 0) {
         *out = h;

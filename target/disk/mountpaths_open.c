@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/pool.h"
@@ -524,17 +525,13 @@ static int open_steps(struct opening *o, struct error *err)
 static struct mountpaths *mountpaths_new(const struct mountpaths_config *config)
 {
     struct mountpaths *m = xcalloc(1, sizeof *m);
-    pthread_condattr_t attr;
     m->config = *config;
     m->config.list = NULL; /* the caller's */
     m->target_id = xstrdup(config->target_id);
     m->config.target_id = m->target_id;
     pthread_mutex_init(&m->change, NULL);
     pthread_mutex_init(&m->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&m->freed, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&m->freed);
     pthread_rwlock_init(&m->listing, NULL);
     return m;
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
@@ -111,14 +112,10 @@ static void *reindexer_main(void *arg)
 int reindexer_new(struct mountpath *mp, struct reindexer **out, struct error *err)
 {
     struct reindexer *r = xcalloc(1, sizeof *r);
-    pthread_condattr_t attr;
     r->mp = mp;
     r->changes = UINT64_MAX;
     pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&r->woken, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&r->woken);
     int code = thread_start("index", reindexer_main, r, &r->thread, err);
     if (code != 0) {
         pthread_cond_destroy(&r->woken);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/fault.h"
 #include "common/log.h"
 #include "common/mem.h"
@@ -214,11 +215,7 @@ int session_open(const char *dir, struct index_session **out, const char **broke
 {
     struct index_session *s = xcalloc(1, sizeof *s);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&s->settled, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&s->settled);
     *distrusted = false;
     int code = open_shared(s, dir, broken, distrusted, err);
     if (code != 0) {

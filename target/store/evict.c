@@ -7,6 +7,7 @@
 
 #include "cluster/documents/state_holder.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/thread.h"
@@ -213,11 +214,7 @@ int evictor_new(const struct evictor_config *config, struct evictor **out, struc
     e->bytes = metric_get(M_evicted_bytes_total, NULL);
     pthread_mutex_init(&e->turn, NULL);
     pthread_mutex_init(&e->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&e->woken, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&e->woken);
     int code = thread_start("evictor", evictor_main, e, &e->thread, err);
     if (code != 0) {
         evictor_destroy(e);

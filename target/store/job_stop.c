@@ -4,16 +4,14 @@
 #include <time.h>
 
 #include "common/backoff.h"
+#include "common/clock.h"
+#include "common/condition.h"
 
 void job_stop_init(struct job_stop *s)
 {
     atomic_init(&s->wanted, false);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&s->changed, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&s->changed);
 }
 
 void job_stop_done(struct job_stop *s)
@@ -32,14 +30,7 @@ void job_stop_now(struct job_stop *s)
 
 bool job_stop_pause(struct job_stop *s, uint64_t ms)
 {
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_sec += (time_t)(ms / 1000);
-    until.tv_nsec += (long)(ms % 1000) * 1000000;
-    if (until.tv_nsec >= 1000000000) {
-        until.tv_sec++;
-        until.tv_nsec -= 1000000000;
-    }
+    const struct timespec until = clock_after(ms);
     int rc = 0;
     pthread_mutex_lock(&s->lock);
     while (!s->wanted && rc != ETIMEDOUT)

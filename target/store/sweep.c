@@ -10,6 +10,7 @@
 #include "cluster/placement/lag.h"
 #include "cluster/documents/state_holder.h"
 #include "common/clock.h"
+#include "common/condition.h"
 #include "common/log.h"
 #include "common/mem.h"
 #include "io/file.h"
@@ -387,11 +388,7 @@ int sweeper_new(const struct sweeper_config *config, struct sweeper **out, struc
     s->config = *config;
     pthread_mutex_init(&s->turn, NULL);
     pthread_mutex_init(&s->lock, NULL);
-    pthread_condattr_t attr;
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC); /* as clock_ms() */
-    pthread_cond_init(&s->woken, &attr);
-    pthread_condattr_destroy(&attr);
+    condition_init(&s->woken);
     int code = thread_start("sweeper", sweeper_main, s, &s->thread, err);
     if (code != 0) {
         pthread_cond_destroy(&s->woken);
