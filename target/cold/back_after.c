@@ -7,25 +7,19 @@
 
 enum { BASE64_MAX = (ATTR_NAME_MAX + 2) / 3 * 4 };
 
-static void put_pair(struct buf *meta, const char *name, const char *value)
-{
-    buf_append(meta, name, strlen(name) + 1);
-    buf_append(meta, value, strlen(value) + 1);
-}
-
 void back_after_put(struct buf *meta, const struct back_after *a)
 {
     unsigned char text[BASE64_MAX + 1];
     char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1] = "";
     (void)EVP_EncodeBlock(text, (const unsigned char *)a->name, (int)strlen(a->name));
-    put_pair(meta, BACK_AFTER, (const char *)text);
+    attr_meta_add(meta, BACK_AFTER, (const char *)text);
     if (a->sum.type != CHECKSUM_NONE)
         checksum_hex(&a->sum, hex);
     _cleanup_(buf_done)
     struct buf is = BUF_INIT;
     buf_printf(&is, "%s/%llu/%s/%s", version_format(&a->version, version),
                (unsigned long long)a->size, checksum_name(a->sum.type), hex);
-    put_pair(meta, BACK_AFTER_IS, buf_str(&is));
+    attr_meta_add(meta, BACK_AFTER_IS, buf_str(&is));
 }
 
 /* It is padded with NULs, which no name has. */

@@ -251,12 +251,6 @@ static int check_overtaken(void *ctx, const struct attr *current, struct error *
     return error_set(err, E_PRECONDITION, "object '%s' is being written", f->name);
 }
 
-static void put_pair(struct buf *meta, const char *name, const char *value)
-{
-    buf_append(meta, name, strlen(name) + 1);
-    buf_append(meta, value, strlen(value) + 1);
-}
-
 /* How the backend names these bytes, and what they are an encoding of. */
 static void put_meta(const struct fetch *f, struct buf *meta)
 {
@@ -264,13 +258,13 @@ static void put_meta(const struct fetch *f, struct buf *meta)
     char seconds[24];
     snprintf(seconds, sizeof seconds, "%lld", (long long)facts->modified_s);
     if (backend_etag_is_strong(facts->etag))
-        put_pair(meta, OBJECT_BACKEND_ETAG, facts->etag);
+        attr_meta_add(meta, OBJECT_BACKEND_ETAG, facts->etag);
     else if (facts->modified_s > 0)
-        put_pair(meta, OBJECT_BACKEND_MODIFIED, seconds);
+        attr_meta_add(meta, OBJECT_BACKEND_MODIFIED, seconds);
     if (f->source != NULL)
-        put_pair(meta, OBJECT_SOURCE, f->source);
+        attr_meta_add(meta, OBJECT_SOURCE, f->source);
     if (*facts->encoding != '\0')
-        put_pair(meta, OBJECT_BACKEND_ENCODING, facts->encoding);
+        attr_meta_add(meta, OBJECT_BACKEND_ENCODING, facts->encoding);
     if (f->url == NULL)
         buf_append(meta, facts->meta, facts->meta_len);
 }

@@ -156,14 +156,12 @@ static void put_lines(struct header_lines *h, const struct fan_spec *spec, const
     size_t pos = 0;
     const char *name, *value;
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_STAGE);
-    header_lines_add(h, arena_printf(h->arena, OBJECT_STAGE_HEADER ": %s", stage));
+    header_lines_printf(h, OBJECT_STAGE_HEADER ": %s", stage);
     header_lines_add(h, object_type_line(h->arena, spec->content_type));
     if (spec->slices != NULL)
-        header_lines_add(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", spec->slices));
+        header_lines_printf(h, EC_MANIFEST_HEADER ": %s", spec->slices);
     while (attr_meta_next(&a, &pos, &name, &value))
-        header_lines_add(h, http_header_line(h->arena,
-                                             arena_printf(h->arena, OBJECT_META_PREFIX "%s", name),
-                                             value));
+        header_lines_meta(h, name, value);
 }
 
 static void start(struct fan *f, struct branch *b, const struct fan_spec *spec,

@@ -4,6 +4,7 @@
 #include "common/mem.h"
 #include "target/store/object.h"
 #include "target/copies/object_copy.h"
+#include "target/node/header_lines.h"
 #include "target/node/target.h"
 
 bool hollow_is_for_good(int code)
@@ -39,21 +40,18 @@ int hollow_send(struct target *t, const struct cluster_state *s, const struct bu
                 const char *name, const struct object_held *held, const struct node *to,
                 struct error *err)
 {
-    char version[VERSION_TEXT_MAX], hex[2 * CHECKSUM_MAX + 1];
+    char version[VERSION_TEXT_MAX];
+    struct header_lines h;
     _cleanup_free_ char *url = location_of_copy(to, s, b, name);
-    _cleanup_free_ char *as = xprintf("Dfc-Version: %s", version_format(&held->version, version));
-    _cleanup_free_ char *modified =
-        xprintf(OBJECT_MODIFIED_HEADER ": %lld", (long long)held->modified_ms);
-    _cleanup_free_ char *size = xprintf(HOLLOW_HEADER ": %llu", (unsigned long long)held->size);
-    checksum_hex(&held->checksum, hex);
-    _cleanup_free_ char *type =
-        xprintf("Dfc-Checksum-Type: %s", checksum_name(held->checksum.type));
-    _cleanup_free_ char *sum = xprintf("Dfc-Checksum-Value: %s", hex);
-    const bool summed = held->checksum.type != CHECKSUM_NONE;
-    static const char hollow[] = OBJECT_COPY_HEADER ": " OBJECT_COPY_HOLLOW;
-    const char *lines[] = {hollow, as, modified, size, summed ? type : NULL, sum, NULL};
+    header_lines_begin(&h);
+    header_lines_add(&h, OBJECT_COPY_HEADER ": " OBJECT_COPY_HOLLOW);
+    header_lines_printf(&h, "Dfc-Version: %s", version_format(&held->version, version));
+    header_lines_printf(&h, OBJECT_MODIFIED_HEADER ": %lld", (long long)held->modified_ms);
+    header_lines_printf(&h, HOLLOW_HEADER ": %llu", (unsigned long long)held->size);
+    header_lines_checksum(&h, &held->checksum);
     const struct http_call call = {
-        .method = HTTP_PUT, .url = url, .headers = lines, .body = "", .body_len = 0};
+        .method = HTTP_PUT, .url = url, .headers = h.lines, .body = "", .body_len = 0};
     int code = object_copier_call(t->copier, &call, err);
+    header_lines_end(&h);
     return error_forgive(err, code, E_NOT_MODIFIED);
 }

@@ -132,19 +132,15 @@ static void put_meta(struct header_lines *h, const struct from *from)
     size_t pos = 0;
     const char *name, *value;
     while (next_carried(&from->attr, from->leaves_backend, &pos, &name, &value))
-        header_lines_add(h, http_header_line(h->arena,
-                                             arena_printf(h->arena, OBJECT_META_PREFIX "%s", name),
-                                             value));
+        header_lines_meta(h, name, value);
 }
 
 static void put_moved(struct header_lines *h, const struct attr *a)
 {
     char version[VERSION_TEXT_MAX];
     header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_MOVE);
-    header_lines_add(
-        h, arena_printf(h->arena, "Dfc-Version: %s", version_format(&a->version, version)));
-    header_lines_add(
-        h, arena_printf(h->arena, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms));
+    header_lines_printf(h, "Dfc-Version: %s", version_format(&a->version, version));
+    header_lines_printf(h, OBJECT_MODIFIED_HEADER ": %lld", (long long)a->modified_ms);
     if (attr_is_tombstone(a))
         header_lines_add(h, OBJECT_TOMBSTONE_HEADER ": true");
     if (attr_is_pending(a))
@@ -153,33 +149,25 @@ static void put_moved(struct header_lines *h, const struct attr *a)
 
 static void put_hidden(struct header_lines *h, const struct object_copy *copy)
 {
-    header_lines_add(h, arena_printf(h->arena, HIDDEN_JOB_HEADER ": %s", copy->job_id));
-    header_lines_add(h, arena_printf(h->arena, HIDDEN_ATTEMPT_HEADER ": %llu",
-                                     (unsigned long long)copy->attempt));
+    header_lines_printf(h, HIDDEN_JOB_HEADER ": %s", copy->job_id);
+    header_lines_printf(h, HIDDEN_ATTEMPT_HEADER ": %llu", (unsigned long long)copy->attempt);
 }
 
 static void put_headers(struct header_lines *h, const struct object_copy *copy,
                         const struct from *from)
 {
     const struct attr *a = &from->attr;
-    char hex[2 * CHECKSUM_MAX + 1];
     if (copy->moves)
         put_moved(h, a);
     else if (copy->has_rule)
-        header_lines_add(h, arena_printf(h->arena, OBJECT_COPY_HEADER ": %llu.%llu",
-                                         (unsigned long long)copy->term,
-                                         (unsigned long long)copy->version));
+        header_lines_printf(h, OBJECT_COPY_HEADER ": %llu.%llu", (unsigned long long)copy->term,
+                            (unsigned long long)copy->version);
     else
         header_lines_add(h, OBJECT_COPY_HEADER ": " OBJECT_COPY_DURABLE);
     header_lines_add(h, object_type_line(h->arena, a->content_type));
-    if (a->checksum.type != CHECKSUM_NONE) {
-        checksum_hex(&a->checksum, hex);
-        header_lines_add(
-            h, arena_printf(h->arena, "Dfc-Checksum-Type: %s", checksum_name(a->checksum.type)));
-        header_lines_add(h, arena_printf(h->arena, "Dfc-Checksum-Value: %s", hex));
-    }
+    header_lines_checksum(h, &a->checksum);
     if (a->slices != NULL)
-        header_lines_add(h, arena_printf(h->arena, EC_MANIFEST_HEADER ": %s", a->slices));
+        header_lines_printf(h, EC_MANIFEST_HEADER ": %s", a->slices);
     put_meta(h, from);
     if (copy->job_id != NULL)
         put_hidden(h, copy);
@@ -349,10 +337,8 @@ static void carry_meta(const struct attr *a, bool leaves_backend, struct buf *ou
 {
     size_t pos = 0;
     const char *name, *value;
-    while (next_carried(a, leaves_backend, &pos, &name, &value)) {
-        buf_append(out, name, strlen(name) + 1);
-        buf_append(out, value, strlen(value) + 1);
-    }
+    while (next_carried(a, leaves_backend, &pos, &name, &value))
+        attr_meta_add(out, name, value);
 }
 
 bool object_copy_is_taken(const struct bucket *b, const struct attr *a)

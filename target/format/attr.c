@@ -5,6 +5,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "common/buf.h"
 #include "target/format/codec.h"
 
 enum {
@@ -178,4 +179,10 @@ bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const 
     *value = name_end + 1;
     *pos = (size_t)(value_end + 1 - a->meta);
     return true;
+}
+
+void attr_meta_add(struct buf *meta, const char *name, const char *value)
+{
+    buf_append(meta, name, strlen(name) + 1);
+    buf_append(meta, value, strlen(value) + 1);
 }

@@ -29,6 +29,8 @@
 #include "common/error.h"
 #include "target/format/version.h"
 
+struct buf;
+
 #define ATTR_XATTR "user.dfc"
 
 enum {
@@ -90,3 +92,5 @@ void attr_rebase(struct attr *a, const unsigned char *from, const unsigned char 
 
 /* The pairs: *pos starts at 0; false at the end. */
 bool attr_meta_next(const struct attr *a, size_t *pos, const char **name, const char **value);
+/* One more pair, to texts that become an attribute's `meta`. */
+void attr_meta_add(struct buf *meta, const char *name, const char *value);

@@ -46,12 +46,6 @@ static void collect_meta(void *ctx, const char *name, const char *value)
     m->count++;
 }
 
-static void put_pair(struct meta *m, const char *name, const char *value)
-{
-    buf_append(&m->pairs, name, strlen(name) + 1);
-    buf_append(&m->pairs, value, strlen(value) + 1);
-}
-
 /* Kept, and given again with the bytes as they are; beside the user's own, which would be taken for
  * it. */
 static void collect_encoding(struct http_request *req, struct meta *m)
@@ -70,7 +64,7 @@ static void collect_encoding(struct http_request *req, struct meta *m)
         error_set(&m->err, E_INVALID, "user metadata and Content-Encoding have more than %d bytes",
                   ATTR_META_MAX);
     else
-        put_pair(m, OBJECT_BACKEND_ENCODING, value);
+        attr_meta_add(&m->pairs, OBJECT_BACKEND_ENCODING, value);
 }
 
 /* What the bytes must have: Dfc-Checksum-Type and -Value, or Content-MD5. */
