@@ -50,6 +50,7 @@
 #include "target/http/object_routes.h"
 #include "target/store/renames.h"
 #include "target/sort/host.h"
+#include "target/copies/repair_wanted.h"
 #include "target/copies/settle.h"
 #include "target/copies/staged.h"
 #include "target/store/sweep.h"
@@ -66,7 +67,7 @@ enum {
 const struct http_route *const target_routes[] = {
     object_routes,  daemon_routes,      mountpath_routes,
     cluster_routes, index_routes,       list_routes,
-    xaction_routes, sort_stream_routes, earlier_routes,
+    xaction_routes, sort_stream_routes, held_routes,
     staged_routes,  settle_routes,      hidden_routes,
     session_routes, cold_list_routes,   ec_slice_routes,
     ec_mend_routes, copy_shown_routes,  NULL};
@@ -411,7 +412,7 @@ static int start_jobs(struct target *t, struct error *err)
         .keeps = {.all = copies_keep_all, .name = copies_keep_name, .arg = t},
     };
     t->copier = object_copier_new(t);
-    t->losses = losses_new(t);
+    t->losses = losses_new(t, repair_wanted);
     int copies = copies_new(t, &t->copies, err);
     if (copies != 0)
         return copies;

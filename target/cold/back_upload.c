@@ -98,11 +98,11 @@ int back_ask_owner(struct target *t, const struct cluster_state *s, const struct
     int code = object_copy_owner(s, b, name, &owner, err);
     if (code != 0)
         return code;
-    _cleanup_free_ char *url = earlier_held_url(s, owner, b->id, name, true);
+    _cleanup_free_ char *url = held_url(s, owner, b->id, name, true);
     const struct http_call get = {
         .method = HTTP_GET, .url = url, .total_timeout_ms = t->params.call_timeout};
     (void)http_call_wait(t->data_client, &get, &r, NULL); /* the result says it */
-    code = earlier_held_of(&r, url, owner->id, held, err);
+    code = held_of(&r, url, owner->id, held, err);
     http_result_done(&r);
     return code;
 }

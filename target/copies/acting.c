@@ -2,9 +2,9 @@
 
 #include <string.h>
 
+#include "cluster/placement/owners.h"
 #include "cluster/placement/quorum.h"
 #include "target/copies/copies.h"
-#include "target/copies/earlier.h"
 #include "target/node/target.h"
 #include "target/copies/unsettled.h"
 
@@ -57,33 +57,4 @@ int copies_take_state(struct target *t, uint64_t bucket_id, const char *name,
         return error_set(err, E_BUCKET_NOT_FOUND, "the bucket was destroyed meanwhile");
     owners_of(*s, *b, name, o);
     return copies_check_acting(t, o, name, err);
-}
-
-int copies_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
-                       const char *name, struct error *err)
-{
-    const struct node *former[OWNERS_ASKED_MAX];
-    struct object_held strays[OWNERS_ASKED_MAX]; /* which nobody wants to know of */
-    size_t count = owners_former(s, b, name, t->id, former);
-    return count > 0 ? earlier_ask_nodes(t, s, former, count, b->id, name, strays, err) : 0;
-}
-
-static int try_compare(struct target *t, uint64_t bucket_id, const char *name,
-                       enum compare_mode mode, struct compared *out, struct error *err)
-{
-    const struct cluster_state *s;
-    const struct bucket *b;
-    struct owners o;
-    int code = copies_take_state(t, bucket_id, name, &s, &b, &o, err);
-    if (code == 0)
-        code = copies_compare_all(t, s, b, name, mode, out, err);
-    state_unref(s);
-    return code;
-}
-
-int copies_compare_now(struct target *t, uint64_t bucket_id, const char *name,
-                       enum compare_mode mode, struct compared *out, struct error *err)
-{
-    int code = try_compare(t, bucket_id, name, mode, out, err);
-    return code == E_STALE_MAP ? try_compare(t, bucket_id, name, mode, out, err) : code;
 }

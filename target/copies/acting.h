@@ -3,9 +3,13 @@
  * (copies/write.c). */
 #pragma once
 
-#include "target/copies/compare.h"
+#include <stdbool.h>
+
+#include "cluster/documents/state.h"
+#include "common/error.h"
 
 struct owners;
+struct target;
 
 /* Did the map let in this run? */
 bool copies_is_let_in(const struct target *t, const struct cluster_state *s);
@@ -19,12 +23,3 @@ int copies_check_acting(const struct target *t, const struct owners *o, const ch
 int copies_take_state(struct target *t, uint64_t bucket_id, const char *name,
                       const struct cluster_state **s, const struct bucket **b, struct owners *o,
                       struct error *err);
-/* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
- * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so
- * answers no read of it any more.  Waits. */
-int copies_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
-                       const char *name, struct error *err);
-/* copies_compare_all() by that state; in the name's turn, and once more where owners have changed.
- */
-int copies_compare_now(struct target *t, uint64_t bucket_id, const char *name,
-                       enum compare_mode mode, struct compared *out, struct error *err);

@@ -239,7 +239,7 @@ static int go_on(const struct copies_order *o, struct round *r, struct error *er
     if (b != NULL)
         owners_of(r->state, b, o->name, &owners);
     bool lowered = b != NULL && bucket_has_surplus(b) &&
-                   copies_tell_former(o->target, r->state, b, o->name, &untold) == 0;
+                   earlier_tell_former(o->target, r->state, b, o->name, &untold) == 0;
     for (size_t i = 0; i < r->count; i++) {
         if (!r->told[i].over && is_passed_over(r, lowered, &owners, r->told[i].id))
             settle(&r->told[i], COPY_PASSED_OVER);

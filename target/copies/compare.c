@@ -515,7 +515,7 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
     (void)unsettled_upto(t->copies->unsettled, b->id, name, &marked);
     int code = ask_all(c, err);
     if (code == 0) /* before anybody shows what the others are sent */
-        code = copies_tell_former(t, s, b, name, err);
+        code = earlier_tell_former(t, s, b, name, err);
     if (code == 0 && (code = judge_contents(c, err)) == 0) {
         if (c->verdict.found)
             code = even_out(c, err);
@@ -530,4 +530,24 @@ int copies_compare_all(struct target *t, const struct cluster_state *s, const st
         losses_forget(t->losses, b->id, name, 0);
     free(c);
     return code;
+}
+
+static int try_compare(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err)
+{
+    const struct cluster_state *s;
+    const struct bucket *b;
+    struct owners o;
+    int code = copies_take_state(t, bucket_id, name, &s, &b, &o, err);
+    if (code == 0)
+        code = copies_compare_all(t, s, b, name, mode, out, err);
+    state_unref(s);
+    return code;
+}
+
+int copies_compare_now(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err)
+{
+    int code = try_compare(t, bucket_id, name, mode, out, err);
+    return code == E_STALE_MAP ? try_compare(t, bucket_id, name, mode, out, err) : code;
 }

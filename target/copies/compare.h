@@ -36,3 +36,7 @@ struct compared {
 int copies_compare_all(struct target *t, const struct cluster_state *s, const struct bucket *b,
                        const char *name, enum compare_mode mode, struct compared *out,
                        struct error *err);
+/* copies_compare_all() by that state; in the name's turn, and once more where owners have changed.
+ */
+int copies_compare_now(struct target *t, uint64_t bucket_id, const char *name,
+                       enum compare_mode mode, struct compared *out, struct error *err);

@@ -24,11 +24,10 @@
 #include <stdbool.h>
 
 #include "cluster/documents/state.h"
-#include "net/http/server.h"
+#include "target/copies/held.h"
 #include "target/node/miss.h"
 #include "target/store/object.h"
 
-struct http_result;
 struct object_call;
 struct target;
 
@@ -40,12 +39,6 @@ bool earlier_must_be_asked(const struct object_call *call, bool hit);
 /* E_NODE_UNREACHABLE where the map calls any of them so: for who need not try. */
 int earlier_check_reachable(const struct target *t, const struct cluster_state *s,
                             const struct bucket *b, const char *name, struct error *err);
-
-struct earlier_answer {
-    struct object_held held; /* the greatest; found false: nobody has anything */
-    const char *node;        /* who has it: id … */
-    const char *data_url;    /* … and address; both until fn() returns */
-};
 
 /* err is NULL with an answer. */
 typedef void earlier_fn(void *arg, const struct earlier_answer *a, const struct error *err);
@@ -69,15 +62,11 @@ int earlier_ask_node(struct target *t, const struct cluster_state *s, const stru
                      uint64_t bucket_id, const char *name, struct object_held *held,
                      struct error *err);
 
-/* The question to one node, the caller's to free, and its answer.  of_these_owners: who knows later
- * owners says E_STALE_MAP. */
-char *earlier_held_url(const struct cluster_state *s, const struct node *n, uint64_t bucket_id,
-                       const char *name, bool of_these_owners);
-int earlier_held_of(struct http_result *r, const char *url, const char *node,
-                    struct object_held *out, struct error *err);
+/* Before the name is written, or what is in doubt is rolled forward: whoever owned it before
+ * `copies` were lowered (cluster/placement/lower.h) knows of that, or is passed over, and so answers no read
+ * of it any more.  Waits. */
+int earlier_tell_former(struct target *t, const struct cluster_state *s, const struct bucket *b,
+                        const char *name, struct error *err);
 
 /* A GET or HEAD: replies, or says that it goes on here (call->asked is set, then). */
 void earlier_serve(struct object_call *call, void (*here)(struct object_call *call));
-
-/* GET /v1/held/{bucket_id}/{object...} */
-extern const struct http_route earlier_routes[];

@@ -7,7 +7,7 @@
 #include "common/clock.h"
 #include "common/condition.h"
 #include "common/mem.h"
-#include "target/copies/earlier.h"
+#include "target/copies/held.h"
 #include "target/store/object.h"
 #include "target/node/target.h"
 
@@ -62,7 +62,7 @@ static void answered(void *arg, struct http_result *r)
     struct question *q = arg;
     struct hearing *h = q->hearing;
     pthread_mutex_lock(&h->lock);
-    earlier_held_of(r, q->url, q->node, &q->held, &q->err);
+    held_of(r, q->url, q->node, &q->held, &q->err);
     q->over = true;
     h->pending--;
     pthread_cond_broadcast(&h->changed);
@@ -75,8 +75,8 @@ static void ask(struct hearing *h, const struct hear_spec *spec)
         struct question *q = &h->questions[i];
         q->hearing = h;
         q->node = spec->nodes[i]->id;
-        q->url = earlier_held_url(spec->state, spec->nodes[i], spec->bucket_id, spec->name,
-                                  spec->these_owners);
+        q->url =
+            held_url(spec->state, spec->nodes[i], spec->bucket_id, spec->name, spec->these_owners);
         const struct http_call call = {.method = HTTP_GET,
                                        .url = q->url,
                                        .total_timeout_ms = spec->target->params.call_timeout};

@@ -23,9 +23,6 @@
 #include "cluster/documents/state.h"
 #include "net/http/server.h"
 
-#define HIDDEN_JOB_HEADER "Dfc-Job"
-#define HIDDEN_ATTEMPT_HEADER "Dfc-Attempt"
-
 struct attr;
 struct target;
 

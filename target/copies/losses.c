@@ -12,7 +12,6 @@
 #include "common/mem.h"
 #include "target/copies/copies.h"
 #include "target/store/quarantine.h"
-#include "target/copies/repair_wanted.h"
 #include "target/node/target.h"
 
 enum { AGAIN_MS = 2000 };
@@ -24,6 +23,7 @@ struct loss {
 
 struct losses {
     struct target *target;
+    losses_wanted_fn *wanted;
     bool recalled; /* what lies in quarantine was looked at; the one thread's, as the next */
     uint64_t looked_ms;
     atomic_size_t count; /* written under the lock */
@@ -31,10 +31,11 @@ struct losses {
     struct loss all[LOSSES_MOST];
 };
 
-struct losses *losses_new(struct target *t)
+struct losses *losses_new(struct target *t, losses_wanted_fn *wanted)
 {
     struct losses *l = xcalloc(1, sizeof *l);
     l->target = t;
+    l->wanted = wanted;
     pthread_mutex_init(&l->lock, NULL);
     return l;
 }
@@ -147,11 +148,11 @@ static bool is_still(struct losses *l, const struct loss *loss)
 
 static void recall(void *ctx, uint64_t bucket_id, const char *name)
 {
-    struct target *t = ctx;
+    struct losses *l = ctx;
     struct object_held held;
-    int code = object_look(t->store, bucket_id, name, &held, NULL);
+    int code = object_look(l->target->store, bucket_id, name, &held, NULL);
     if (code != 0 || !held.found || held.damaged) /* no good one has come */
-        repair_wanted(t, bucket_id, name);
+        l->wanted(l->target, bucket_id, name);
 }
 
 /* Once, when the buckets are known. */
@@ -165,7 +166,7 @@ static void recall_all(struct losses *l)
     _cleanup_mountpath_set_ const struct mountpath_set *set =
         mountpaths_current(l->target->mountpaths);
     for (size_t i = 0; i < set->count; i++) {
-        if (quarantine_names(set->all[i], LOSSES_MOST, recall, l->target, &err) != 0)
+        if (quarantine_names(set->all[i], LOSSES_MOST, recall, l, &err) != 0)
             log_warn("quarantine not looked through", lerr(&err));
     }
 }

@@ -25,7 +25,9 @@ struct target;
 
 enum { LOSSES_MOST = 1000, LOSSES_SHOWN = 20 };
 
-struct losses *losses_new(struct target *t);
+/* Wants a good copy of an object: repair_wanted(). */
+typedef void losses_wanted_fn(struct target *t, uint64_t bucket_id, const char *name);
+struct losses *losses_new(struct target *t, losses_wanted_fn *wanted);
 void losses_free(struct losses *l); /* NULL is fine */
 
 /* `slices`: the tag of its manifest, whose slices are too few; or 0.  Does not wait, and may be

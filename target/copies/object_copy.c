@@ -12,7 +12,6 @@
 #include "target/store/copy_rule.h"
 #include "target/copies/earlier.h"
 #include "target/format/ec_manifest.h"
-#include "target/copies/hidden.h"
 #include "target/copies/object_bytes.h"
 #include "target/node/target.h"
 

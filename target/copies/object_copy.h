@@ -36,6 +36,8 @@
 #define OBJECT_MODIFIED_HEADER "Dfc-Modified"   /* milliseconds since 1970 */
 #define OBJECT_TOMBSTONE_HEADER "Dfc-Tombstone" /* "true", or it is not there */
 #define OBJECT_PENDING_HEADER "Dfc-Pending"     /* the same: the backend does not have it yet */
+#define HIDDEN_JOB_HEADER "Dfc-Job"             /* with a move: hidden by this job's attempt … */
+#define HIDDEN_ATTEMPT_HEADER "Dfc-Attempt"     /* … and which (hidden.h) */
 
 struct arena;
 struct http_call;

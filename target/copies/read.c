@@ -7,6 +7,7 @@
 #include "common/log.h"
 #include "target/node/call.h"
 #include "target/copies/acting.h"
+#include "target/copies/compare.h"
 #include "target/copies/earlier.h"
 #include "target/copies/mend.h"
 #include "target/copies/repair_wanted.h"

@@ -33,10 +33,13 @@ enum settle_question {
 struct unsettled_name;
 
 /* yes[i]: of the i-th name.  Waits; at most SETTLE_AT_ONCE names. */
-enum { SETTLE_AT_ONCE = 500 };
+enum { SETTLE_AT_ONCE = 500, SETTLE_BODY_MAX = SETTLE_AT_ONCE * 4096 /* of a call */ };
 int settle_ask(struct target *t, const struct cluster_state *s, const struct node *n,
                enum settle_question question, const struct unsettled_name *const *names,
                size_t count, bool *yes, struct error *err);
+
+/* By its name in the call.  E_INVALID: there is none such. */
+int settle_question_parse(const char *text, enum settle_question *out, struct error *err);
 
 /* What is different when a target has lost something since (repair_walk.h): the steps of its floor
  * (floor.h), and a sum over its mountpaths of their ids and quarantine_stamp(), 0 where a

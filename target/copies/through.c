@@ -7,7 +7,7 @@
 #include "common/mem.h"
 #include "net/http/pipe.h"
 #include "target/node/call.h"
-#include "target/copies/earlier.h"
+#include "target/copies/held.h"
 #include "target/node/reply.h"
 #include "target/node/target.h"
 

@@ -13,6 +13,7 @@
 #include "target/copies/acting.h"
 #include "target/copies/commit.h"
 #include "target/copies/compare.h"
+#include "target/copies/earlier.h"
 #include "target/copies/fan.h"
 #include "target/disk/version_floor.h"
 #include "target/copies/hand_on.h"
@@ -119,7 +120,7 @@ static int write_prepare(struct write *w, struct error *err)
     int code = copies_take_state(t, w->bucket_id, w->name, &o->state, &b, &owners, err);
     if (code != 0)
         return code;
-    if ((code = copies_tell_former(t, o->state, b, w->name, err)) != 0)
+    if ((code = earlier_tell_former(t, o->state, b, w->name, err)) != 0)
         return code;
     w->lowered = b->lowered;
     o->count = owners_others(&owners, t->id, o->others);

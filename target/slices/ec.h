@@ -15,6 +15,7 @@
 
 #include "common/error.h"
 #include "common/rng.h"
+#include "ec/code.h"
 #include "target/store/job_stop.h"
 
 struct ec_mender;
@@ -27,6 +28,8 @@ struct ec {
     struct pool *readers; /* wait for slices, and for clients that take the bytes */
     struct job_stop stop;
     struct ec_mender *mender;
+    /* Tells the mender: ec_mend_want().  Does not wait. */
+    void (*damaged)(struct target *t, uint64_t bucket_id, const char *name, ec_mask which);
     pthread_mutex_t mending;  /* one name at a time, so that no slice is made twice */
     pthread_mutex_t dropping; /* one slice that another has, too; and what that was decided by */
     pthread_t sweeper;

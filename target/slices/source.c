@@ -7,7 +7,7 @@
 #include "common/metrics.h"
 #include "common/semaphores.h"
 #include "target/slices/find.h"
-#include "target/slices/mend.h"
+#include "target/slices/ec.h"
 #include "target/slices/plan.h"
 #include "target/node/target.h"
 
@@ -252,7 +252,7 @@ void ec_source_report(const struct ec_reading *r, const struct ec_bad *bad)
                  lu64("slices", bad->damaged));
     }
     if (bad->failed != 0 || bad->damaged != 0)
-        ec_mend_want(r->target, r->bucket_id, r->name, bad->damaged);
+        r->target->ec->damaged(r->target, r->bucket_id, r->name, bad->damaged);
 }
 
 int ec_source_rebuild(const struct ec_reading *r, const struct ec_homes *homes, unsigned slice,

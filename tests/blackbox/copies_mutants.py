@@ -39,7 +39,7 @@ ROWS = [
         "        if (code == 0 || refusal_stands(w, b))",
         "        if (code == 0 || b != NULL || refusal_stands(w, b))",
         "who_is_passed_over_refuses_nothing_by_what_it_had"),
-    Row("lease's length", "target/copies/copies.c", "sent_ms + lease_ms",
+    Row("lease's length", "target/copies/lifecycle.c", "sent_ms + lease_ms",
         "sent_ms + 100 * lease_ms", "who_is_passed_over_does_not_answer_from_what_it_had"),
     Row("others", "target/copies/commit.c", "if (o->count == 0 || fault_skips",
         "if (o->count < 9 || fault_skips", "what_is_acknowledged_is_on_all_owners"),

@@ -28,6 +28,7 @@ int ec_new(struct target *t, struct ec **out, struct error *err)
     struct ec *e = xcalloc(1, sizeof *e);
     *out = e;
     e->target = t;
+    e->damaged = ec_mend_want;
     e->sweep_since_ms = EC_TURN_NONE;
     job_stop_init(&e->stop);
     pthread_mutex_init(&e->lock, NULL);

@@ -4,6 +4,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/copies/acting.h"
+#include "target/copies/compare.h"
 #include "target/copies/mend.h"
 #include "target/copies/settle.h"
 #include "target/copies/settlings.h"
