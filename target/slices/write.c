@@ -558,9 +558,10 @@ static void commit_slices(struct object_call *call, struct write_parts *parts)
 static bool takes_large(const struct object_call *call)
 {
     const struct bucket *b = call->bucket;
+    if (b->props.ec_data == 0 || !bucket_has_copies(b) || http_method(call->req) != HTTP_PUT)
+        return false;
     int64_t length = http_content_length(call->req);
-    return http_method(call->req) == HTTP_PUT && bucket_has_copies(b) && b->props.ec_data > 0 &&
-           length > 0 && (uint64_t)length > b->props.ec_min_size;
+    return length > 0 && (uint64_t)length > b->props.ec_min_size;
 }
 
 const struct write_path slices_path = {.name = "slices",
