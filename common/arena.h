@@ -12,6 +12,7 @@ struct arena;
 struct arena *arena_new(size_t first_block_bytes); /* later blocks double, up to 1 MiB */
 void arena_free(struct arena *a);
 DEFINE_CLEANUP(struct arena, arena_free);
+#define _cleanup_arena_ _cleanup_(arena_freep)
 void *arena_alloc(struct arena *a, size_t size); /* 16-byte aligned, zeroed */
 void *arena_bytes(struct arena *a, size_t size); /* unaligned, not zeroed: for text */
 char *arena_strdup(struct arena *a, const char *text);

@@ -1,7 +1,7 @@
 /* A growable byte buffer, always NUL-terminated one past its end, so that `data` is a C string
  * when its content is text.
  *
- *     _cleanup_(buf_done) struct buf b = BUF_INIT;
+ *     _cleanup_buf_ struct buf b = BUF_INIT;
  *     buf_printf(&b, "%s/%u", dir, n);
  *
  * Growing aborts the program when memory is out: buffers that a peer can make large are bounded
@@ -19,6 +19,7 @@ struct buf {
 };
 
 #define BUF_INIT ((struct buf){0})
+#define _cleanup_buf_ _cleanup_(buf_done) /* common/cleanup.h */
 
 void buf_done(struct buf *b);                 /* frees; the buffer is empty and usable again */
 void buf_clear(struct buf *b);                /* len = 0; keeps the memory */

@@ -109,8 +109,7 @@ int aws_answer_json(const char *body, size_t len, int64_t now_ms, struct aws_key
         return error_set(err, E_BACKEND, "the answer is no JSON object");
     const char *code = text_of(doc, "Code");
     if (*code != '\0' && strcmp(code, "Success") != 0) {
-        _cleanup_(buf_done)
-        struct buf words = BUF_INIT;
+        _cleanup_buf_ struct buf words = BUF_INIT;
         aws_answer_words(body, len, &words);
         return error_set(err, E_BACKEND_DENIED, "it has no keys: %s", buf_str(&words));
     }

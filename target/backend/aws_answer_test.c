@@ -187,8 +187,7 @@ static void words_of_failures(void **unused)
         {"", "", false},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         aws_answer_words(rows[i].body, strlen(rows[i].body), &out);
         assert_string_equal(buf_str(&out), rows[i].words);
         assert_int_equal(aws_answer_is_passing(buf_str(&out)), rows[i].is_passing);

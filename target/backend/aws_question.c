@@ -35,8 +35,7 @@ static const char *env_or(const char *name, const char *otherwise)
 static int read_line(const char *variable, const char *path, struct arena *a, char **out,
                      struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct error why = ERROR_INIT;
     if (file_read_all(path, FILE_MAX, &text, &why) != 0)
         return error_set(err, E_BACKEND_DENIED, "%s: '%s' cannot be read", variable, path);
@@ -136,8 +135,7 @@ int aws_question_web_identity(struct arena *a, struct question *out, struct erro
     const char *url = base_of(a, sts_url(a));
     struct place place;
     char *token = NULL;
-    _cleanup_(buf_done)
-    struct buf form = BUF_INIT;
+    _cleanup_buf_ struct buf form = BUF_INIT;
     int code = find_place("AWS_ENDPOINT_URL_STS", url, &place, err);
     if (code == 0)
         code = read_line("AWS_WEB_IDENTITY_TOKEN_FILE", env_or("AWS_WEB_IDENTITY_TOKEN_FILE", ""),
@@ -278,8 +276,7 @@ int aws_question_instance_token(struct arena *a, struct question *out, struct er
 int aws_question_instance(struct arena *a, const char *token, const char *role,
                           struct question *out, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf path = BUF_INIT;
+    _cleanup_buf_ struct buf path = BUF_INIT;
     buf_puts(&path, INSTANCE_ROLES);
     if (role != NULL)
         buf_put_url_escaped(&path, role, strlen(role), "");

@@ -65,8 +65,7 @@ static char *credentials_path(void)
 static int read_section(const char *path, const char *section, struct aws_keys *out,
                         struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct error why = ERROR_INIT;
     if (access(path, F_OK) != 0)
         return error_set(err, E_NOT_FOUND, "no keys: there is no file '%s'", path);

@@ -218,8 +218,7 @@ static void a_web_identity(void **unused)
         {"", "", "https://minio:9000/sts//", "https://minio:9000/sts/"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         struct question q;
         struct error err = ERROR_INIT;
         ENV("AWS_WEB_IDENTITY_TOKEN_FILE", file, "AWS_ROLE_ARN", "arn:aws:iam::1:role/r",
@@ -246,8 +245,7 @@ static void web_identities_that_cannot_be_asked(void **unused)
     static const char *const urls[] = {"ftp://x",       "sts.amazonaws.com", "http://",
                                        "http://u@x/",   "http://x y",        "http://[::1",
                                        "http://[::1]x", "http://x\\y",       "http://:80"};
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     struct error err = ERROR_INIT;
     ENV("AWS_ROLE_ARN", "arn", "AWS_WEB_IDENTITY_TOKEN_FILE", "/nowhere/token");
@@ -271,8 +269,7 @@ static void names_of_sessions(void **unused)
     (void)unused;
     static const char before[] = "&RoleSessionName=";
     _cleanup_free_ char *file = write_file("token", "hidden");
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     ENV("AWS_WEB_IDENTITY_TOKEN_FILE", file, "AWS_ROLE_ARN", "arn");
     assert_int_equal(aws_question_web_identity(a, &q, NULL), 0);
@@ -319,8 +316,7 @@ static void where_containers_are_asked(void **unused)
                                       "http://127.0.0.1/hidden\r\nx: y",
                                       "file:///hidden",
                                       "127.0.0.1/hidden"};
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     struct error err = ERROR_INIT;
     for (size_t i = 0; i < sizeof good / sizeof good[0]; i++) {
@@ -346,8 +342,7 @@ static void what_containers_show(void **unused)
     (void)unused;
     _cleanup_free_ char *file = write_file("authorization", "Bearer fromFile\n");
     _cleanup_free_ char *split = write_file("split", "hidden\r\nx-evil: 1");
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     struct error err = ERROR_INIT;
     ENV("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://localhost/",
@@ -379,8 +374,7 @@ static void an_instance(void **unused)
         {"http://127.0.0.1:5/", "IPv6", "http://127.0.0.1:5"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         struct question q;
         ENV("AWS_EC2_METADATA_SERVICE_ENDPOINT", rows[i].endpoint,
             "AWS_EC2_METADATA_SERVICE_ENDPOINT_MODE", rows[i].mode);
@@ -400,8 +394,7 @@ static void an_instance(void **unused)
     }
     ENV("AWS_EC2_METADATA_SERVICE_ENDPOINT", "169.254.169.254");
     struct question q;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     assert_int_equal(aws_question_instance_token(a, &q, NULL), E_BACKEND_DENIED);
 }
 

@@ -14,8 +14,7 @@
 
 static int refusal(const struct question *q, struct answer *n, bool *again, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf words = BUF_INIT;
+    _cleanup_buf_ struct buf words = BUF_INIT;
     if (n->code == 0)
         aws_answer_words(buf_str(&n->body), n->body.len, &words);
     int code = answer_refusal(q, n, buf_str(&words), err);
@@ -45,8 +44,7 @@ static int ask_web_identity(const struct exchange_env *env, void *value, int64_t
 {
     struct question q;
     struct answer n;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(8192);
+    _cleanup_arena_ struct arena *a = arena_new(8192);
     int code = aws_question_web_identity(a, &q, err);
     if (code != 0)
         return code;
@@ -72,8 +70,7 @@ static int ask_container(const struct exchange_env *env, void *value, int64_t *e
 {
     struct question q;
     struct answer n;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(8192);
+    _cleanup_arena_ struct arena *a = arena_new(8192);
     int code = aws_question_container(a, &q, err);
     if (code != 0)
         return code;
@@ -144,8 +141,7 @@ static int ask_keys(struct instance *i, void *value, int64_t *end_ms, struct err
 static int ask_instance(const struct exchange_env *env, void *value, int64_t *end_ms, bool *again,
                         struct error *err)
 {
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(8192);
+    _cleanup_arena_ struct arena *a = arena_new(8192);
     struct instance i = {.env = env, .arena = a, .again = again};
     int code = ask_session(&i, err);
     if (code == 0)

@@ -63,8 +63,7 @@ static void urls_of_objects(void **unused)
         {"dfc://b?endpoint=http://h:1", "../x", "http://h:1/v1/objects/b/..%2Fx", NULL},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(256);
+        _cleanup_arena_ struct arena *a = arena_new(256);
         struct backend_request r;
         assert_int_equal(make(rows[i].backend, rows[i].name, a, &r), 0);
         assert_string_equal(r.url, rows[i].url);
@@ -83,8 +82,7 @@ static void urls_of_objects(void **unused)
 static void public_buckets_are_not_signed(void **unused)
 {
     (void)unused;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(256);
+    _cleanup_arena_ struct arena *a = arena_new(256);
     struct backend_request r;
     assert_int_equal(make("s3://b?auth=none", "x", a, &r), 0);
     assert_null(header_of(&r, "Authorization"));
@@ -96,8 +94,7 @@ static void names_that_would_leave_a_base(void **unused)
     (void)unused;
     static const char *const names[] = {"..", "../x", "x/..", "x/../y", ".", "./x", "x/./y"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(256);
+        _cleanup_arena_ struct arena *a = arena_new(256);
         struct backend_request r;
         assert_int_equal(make("http://h/base", names[i], a, &r), E_OBJECT_NOT_FOUND);
     }
@@ -270,8 +267,7 @@ static void words_of_xml(void **unused)
         {"", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         s3_xml_error(rows[i].xml, strlen(rows[i].xml), &out);
         assert_string_equal(buf_str(&out), rows[i].words);
     }
@@ -303,8 +299,7 @@ static void requests_that_write(void **unused)
     };
     struct backend_spec spec;
     struct backend_request r;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     assert_int_equal(backend_parse("s3://b/p?endpoint=http://h&auth=none", a, &spec, NULL), 0);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct backend_ask ask = {.verb = rows[i].verb, .name = "n a", .write = &write};
@@ -327,8 +322,7 @@ static void requests_that_copy(void **unused)
                                         .from_range = "bytes=5-9"};
     struct backend_request r;
     for (int part = 0; part < 2; part++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         struct backend_spec spec;
         const struct backend_ask ask = {.verb = part ? BACKEND_PART_COPY : BACKEND_COPY,
                                         .name = "new",
@@ -366,8 +360,7 @@ static void answers_to_copies(void **unused)
         {"", "", E_BACKEND},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         struct error err = ERROR_INIT;
         assert_int_equal(backend_s3.copied(rows[i].body, strlen(rows[i].body), &out, &err),
                          rows[i].code);
@@ -386,8 +379,7 @@ static void requests_that_list(void **unused)
     const struct backend_ask ask = {.verb = BACKEND_LIST, .name = "", .list = &list};
     struct backend_spec spec;
     struct backend_request r;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     assert_int_equal(backend_parse("s3://b/p?endpoint=http://h&auth=none", a, &spec, NULL), 0);
     assert_int_equal(backend_s3.request(&spec, &ask, a, &r, NULL), 0);
     assert_string_equal(r.url, "http://h/b/?delimiter=%2F&encoding-type=url&list-type=2&max-keys=50"
@@ -411,8 +403,7 @@ static void pages_of_names(void **unused)
 {
     (void)unused;
     struct backend_page page;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     static const char *const text =
         "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"x\"><Prefix>p/</Prefix>"
         "<Contents><Key>p/a%2Bb+c%20d</Key><LastModified>2009-10-12T17:50:30.000Z</LastModified>"
@@ -455,8 +446,7 @@ static void who_can_what(void **unused)
                                        "https://h"};
     for (size_t i = 0; i < sizeof urls / sizeof urls[0]; i++) {
         struct backend_spec spec;
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         assert_int_equal(backend_parse(urls[i], a, &spec, NULL), 0);
         const struct backend_ops *ops = backend_ops_of(spec.provider);
         assert_int_equal(backend_is_written(urls[i]),

@@ -9,8 +9,7 @@ static int dfc_request(const struct backend_spec *spec, const struct backend_ask
                        struct arena *a, struct backend_request *out, struct error *err)
 {
     (void)err;
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     buf_puts(&url, spec->endpoint);
     location_put_object(&url, spec->bucket, arena_printf(a, "%s%s", spec->prefix, ask->name));
     const char **headers = arena_alloc(a, (1 + BACKEND_ASK_LINES) * sizeof *headers);

@@ -383,8 +383,7 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
 {
     struct backend_spec spec;
     struct course c;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(4096);
+    _cleanup_arena_ struct arena *a = arena_new(4096);
     *pipe = NULL;
     int code = course_set(&c, env, backend_url, ask, a, &spec, err);
     c.pipe_bytes = pipe_bytes;
@@ -478,8 +477,7 @@ int exchange_send(const struct exchange_env *env, const char *backend_url,
 {
     struct backend_spec spec;
     struct course c;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(4096);
+    _cleanup_arena_ struct arena *a = arena_new(4096);
     *reply = (struct exchange_reply){.facts = {.status = 0}};
     int code = course_set(&c, env, backend_url, ask, a, &spec, err);
     if (code == 0 && !backend_can(c.ops, ask->verb))

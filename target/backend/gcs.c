@@ -112,8 +112,7 @@ static int put_rewrite(struct buf *url, const struct backend_spec *spec,
                        const struct backend_ask *ask, struct error *err)
 {
     char generation[GENERATION_MAX + 1];
-    _cleanup_(buf_done)
-    struct buf to = BUF_INIT;
+    _cleanup_buf_ struct buf to = BUF_INIT;
     if (!generation_of(ask->write->from_etag, generation))
         return error_set(err, E_PRECONDITION, "the object has another entity tag");
     put_object(&to, spec, ask->name);
@@ -212,8 +211,7 @@ static bool is_no_name(const struct backend_spec *spec, const char *name)
 static int gcs_request(const struct backend_spec *spec, const struct backend_ask *ask,
                        struct arena *a, struct backend_request *out, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     const char **lines = arena_alloc(a, HEADERS_MAX * sizeof *lines);
     if (is_no_name(spec, ask->name))
         return error_set(err, E_OBJECT_NOT_FOUND,

@@ -77,8 +77,7 @@ static void requests_that_read(void **unused)
          0},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         struct backend_request r;
         struct backend_ask ask = rows[i].ask;
         ask.token = "tok";
@@ -90,8 +89,7 @@ static void requests_that_read(void **unused)
         assert_string_equal(line_of(&r, "authorization"), "Bearer tok");
         assert_string_equal(line_of(&r, "range"), "bytes=1-2");
     }
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct backend_request r;
     const struct backend_ask ask = {.name = "x"};
     assert_int_equal(ask_for("gs://b?auth=none", &ask, a, &r), 0);
@@ -101,8 +99,7 @@ static void requests_that_read(void **unused)
 static void requests_that_write_and_list(void **unused)
 {
     (void)unused;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct backend_request r;
     struct backend_write write = {
         .content_type = "t/\"x", .size = 7, .content_range = "bytes 0-6/7"};
@@ -140,8 +137,7 @@ static void requests_that_write_and_list(void **unused)
 static void requests_that_copy(void **unused)
 {
     (void)unused;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct backend_request r;
     struct backend_write write = {.from = "a/b c", .from_etag = "\"12\""};
     const struct backend_ask ask = {
@@ -174,8 +170,7 @@ static void answers_to_copies(void **unused)
         {"", NULL, E_BACKEND},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         assert_int_equal(backend_gcs.copied(rows[i].body, strlen(rows[i].body), &out, NULL),
                          rows[i].code);
         if (rows[i].code == 0)
@@ -248,8 +243,7 @@ static void words(void **unused)
         {"", ""},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         backend_gcs.words(rows[i].body, strlen(rows[i].body), &out);
         assert_string_equal(buf_str(&out), rows[i].words);
     }
@@ -272,8 +266,7 @@ static void pages_of_names(void **unused)
         "{\"name\":\"other\",\"size\":\"1\"},{\"name\":\"p/\",\"size\":\"0\"}],"
         "\"prefixes\":[\"p/x/\"],\"nextPageToken\":\"t\"}";
     struct backend_page page;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     assert_int_equal(read_page(text, a, &page), 0);
     assert_int_equal(page.entry_count, 1);
     assert_string_equal(page.entries[0].name, "a b");
@@ -309,16 +302,14 @@ static void key_files_that_are_none(void **unused)
          "\"token_uri\":\"ftp://x\"}"),
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(1024);
+        _cleanup_arena_ struct arena *a = arena_new(1024);
         struct google_key key;
         struct error err = ERROR_INIT;
         assert_int_equal(google_key_parse(rows[i], strlen(rows[i]), a, &key, &err),
                          E_BACKEND_DENIED);
         assert_null(strstr(err.message, "topsecret"));
     }
-    _cleanup_(buf_done)
-    struct buf out = BUF_INIT;
+    _cleanup_buf_ struct buf out = BUF_INIT;
     struct error err = ERROR_INIT;
     const struct google_key key = {
         .email = "e", .key_id = "", .private_key = "topsecret", .token_uri = "http://t"};
@@ -355,8 +346,7 @@ static size_t from_base64url(const char *text, size_t len, unsigned char *out)
 static void a_statement_is_signed(void **unused)
 {
     (void)unused;
-    _cleanup_(buf_done)
-    struct buf out = BUF_INIT;
+    _cleanup_buf_ struct buf out = BUF_INIT;
     EVP_PKEY *key = EVP_RSA_gen(2048);
     assert_non_null(key);
     _cleanup_free_ char *pem = pem_of(key);
@@ -397,8 +387,7 @@ static void logins_of_users(void **unused)
         "{\"type\":\"authorized_user\",\"client_id\":\"i\",\"client_secret\":\"topsecret\","
         "\"refresh_token\":\"r\",\"token_uri\":\"file:///x\"}",
     };
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     struct error err = ERROR_INIT;
     assert_int_equal(google_question_of_file(login, strlen(login), 1, a, &q, &err), 0);
@@ -417,8 +406,7 @@ static void logins_of_users(void **unused)
 static void sources_in_their_order(void **unused)
 {
     (void)unused;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct question q;
     struct error err = ERROR_INIT;
     setenv("CLOUDSDK_CONFIG", "/nowhere", 1);

@@ -47,8 +47,7 @@ static int of_service_account(json_t *doc, const char *text, size_t len, int64_t
                               struct arena *a, struct question *out, struct error *err)
 {
     struct google_key key = {.email = ""};
-    _cleanup_(buf_done)
-    struct buf form = BUF_INIT;
+    _cleanup_buf_ struct buf form = BUF_INIT;
     (void)doc;
     int code = google_key_parse(text, len, a, &key, err);
     if (code != 0)
@@ -66,8 +65,7 @@ static int of_authorized_user(json_t *doc, const char *text, size_t len, int64_t
 {
     static const char *const names[] = {"client_id", "client_secret", "refresh_token"};
     const char *url = TOKEN_URI;
-    _cleanup_(buf_done)
-    struct buf form = BUF_INIT;
+    _cleanup_buf_ struct buf form = BUF_INIT;
     (void)text, (void)len, (void)now_s;
     buf_puts(&form, "grant_type=refresh_token");
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
@@ -108,8 +106,7 @@ int google_question_of_file(const char *text, size_t len, int64_t now_s, struct 
 static int of_path(const char *path, int64_t now_s, struct arena *a, struct question *out,
                    struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct error why = ERROR_INIT;
     if (file_read_all(path, FILE_MAX, &text, &why) != 0)
         return error_set(err, E_BACKEND_DENIED, "no key: '%s' cannot be read", path);

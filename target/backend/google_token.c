@@ -45,8 +45,7 @@ static void put_words(const struct answer *n, struct buf *out)
 
 static int token_refusal(const struct question *q, const struct answer *n, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf words = BUF_INIT;
+    _cleanup_buf_ struct buf words = BUF_INIT;
     if (q->is_metadata && n->code == 0 && n->status == 404)
         return error_set(err, E_BACKEND_DENIED,
                          "%s has no service account for this machine: give it one, or set "
@@ -76,8 +75,7 @@ static int ask(const struct exchange_env *env, void *value, int64_t *end_ms, boo
 {
     struct question q = {.body = NULL};
     struct answer n;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(4096);
+    _cleanup_arena_ struct arena *a = arena_new(4096);
     int64_t now_ms = clock_wall_ms();
     int code = google_question_make(a, now_ms / 1000, &q, err);
     if (code != 0)

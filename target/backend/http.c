@@ -25,8 +25,7 @@ static int http_request(const struct backend_spec *spec, const struct backend_as
                          "object '%s' does not exist: an HTTP backend has no names with the "
                          "segments . and ..",
                          ask->name);
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     if (ask->url != NULL) {
         buf_puts(&url, ask->url);
     } else {

@@ -103,8 +103,7 @@ static int check_pair(const char *name, const char *value, struct error *err)
 int backend_meta_check(const char *backend_url, const char *pairs, size_t len, struct error *err)
 {
     struct backend_spec spec;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     const struct attr all = {.meta = pairs, .meta_len = len};
     const char *name, *value;
     if (len == 0) /* nothing is sent */

@@ -90,8 +90,7 @@ static void what_is_sent(void **unused)
     } rows[] = {{BACKEND_PUT, true}, {BACKEND_PARTS_BEGIN, true}, {BACKEND_PART, false}};
     static const struct aws_keys keys = {.access = "AKID", .secret = "secret", .token = "token"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        _cleanup_(arena_freep)
-        struct arena *a = arena_new(256);
+        _cleanup_arena_ struct arena *a = arena_new(256);
         struct backend_spec spec;
         struct backend_request r;
         const struct backend_ask ask = {

@@ -56,8 +56,7 @@ static void put_text_pair(struct buf *out, const char *name, const char *value)
 /* A name here is the key without the prefix. */
 static void put_key_pair(struct buf *out, const char *name, const char *prefix, const char *value)
 {
-    _cleanup_(buf_done)
-    struct buf key = BUF_INIT;
+    _cleanup_buf_ struct buf key = BUF_INIT;
     buf_printf(&key, "%s%s", prefix, value);
     put_text_pair(out, name, buf_str(&key));
 }
@@ -80,8 +79,7 @@ static void put_list_query(struct buf *out, const struct backend_spec *spec,
 static const char *find_query(const struct backend_spec *spec, const struct backend_ask *ask,
                               struct arena *a)
 {
-    _cleanup_(buf_done)
-    struct buf query = BUF_INIT;
+    _cleanup_buf_ struct buf query = BUF_INIT;
     char part[16];
     if (ask->verb == BACKEND_LIST)
         put_list_query(&query, spec, ask->list);
@@ -105,8 +103,7 @@ static struct place find_place(const struct backend_spec *spec, const struct bac
                       .query = find_query(spec, ask, a)};
     const char *host = spec->endpoint + strlen(p.scheme);
     size_t host_len = strcspn(host, "/");
-    _cleanup_(buf_done)
-    struct buf path = BUF_INIT;
+    _cleanup_buf_ struct buf path = BUF_INIT;
     buf_puts(&path, host + host_len);
     p.host = host_header(a, p.scheme, host, host_len);
     if (spec->path_style)
@@ -147,8 +144,7 @@ static void sign(const struct backend_spec *spec, const struct backend_ask *ask,
                  const struct place *place, const struct aws_keys *keys, const char *time,
                  const char *payload, struct headers *h)
 {
-    _cleanup_(buf_done)
-    struct buf authorization = BUF_INIT;
+    _cleanup_buf_ struct buf authorization = BUF_INIT;
     const struct sigv4_keys k = {.access = keys->access, .secret = keys->secret};
     const struct sigv4_request r = {.method = http_method_name(backend_method(ask)),
                                     .path = place->path,
@@ -214,8 +210,7 @@ static void add_meta(const struct backend_ask *ask, struct headers *h)
 static void add_from(const struct backend_spec *spec, const struct backend_ask *ask,
                      struct headers *h)
 {
-    _cleanup_(buf_done)
-    struct buf from = BUF_INIT;
+    _cleanup_buf_ struct buf from = BUF_INIT;
     if (ask->verb != BACKEND_COPY && ask->verb != BACKEND_PART_COPY)
         return;
     buf_printf(&from, "/%s/", spec->bucket);

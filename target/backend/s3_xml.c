@@ -64,8 +64,7 @@ static int read_wanted(const char *root, const char *name, const char *body, siz
     const struct xml_reader r = {.root = root, .depth = DEPTH, .leaf = wanted_leaf, .ctx = &w};
     if (xml_read(&r, body, len))
         return 0;
-    _cleanup_(buf_done)
-    struct buf words = BUF_INIT;
+    _cleanup_buf_ struct buf words = BUF_INIT;
     s3_xml_error(body, len, &words);
     return error_set(err, E_BACKEND, "the backend's answer is no %s%s%s", root,
                      words.len > 0 ? ": " : "", buf_str(&words));
@@ -107,8 +106,7 @@ static void put_escaped(struct buf *out, const char *text)
 
 const char *s3_xml_parts(const struct backend_write *write, struct arena *a)
 {
-    _cleanup_(buf_done)
-    struct buf out = BUF_INIT;
+    _cleanup_buf_ struct buf out = BUF_INIT;
     buf_puts(&out, "<CompleteMultipartUpload xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\">");
     for (size_t i = 0; i < write->part_count; i++) {
         buf_printf(&out, "<Part><PartNumber>%zu</PartNumber><ETag>", i + 1);

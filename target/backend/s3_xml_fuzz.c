@@ -13,8 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void read_page(const char *data, size_t size)
 {
     const struct backend_spec spec = {.prefix = "p/"};
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     struct backend_page page = {.arena = a};
     if (s3_xml_page(&spec, data, size, &page, NULL) != 0)
         return;

@@ -56,8 +56,7 @@ static void put_scope(const struct sigv4_request *r, struct buf *out)
 
 static void put_text_to_sign(const struct sigv4_request *r, struct buf *out)
 {
-    _cleanup_(buf_done)
-    struct buf canonical = BUF_INIT;
+    _cleanup_buf_ struct buf canonical = BUF_INIT;
     unsigned char digest[DIGEST];
     char hex[2 * DIGEST + 1];
     put_canonical_request(r, &canonical);
@@ -71,8 +70,7 @@ static void put_text_to_sign(const struct sigv4_request *r, struct buf *out)
 static void signing_key(const struct sigv4_request *r, const char *secret,
                         unsigned char key[static DIGEST])
 {
-    _cleanup_(buf_done)
-    struct buf first = BUF_INIT;
+    _cleanup_buf_ struct buf first = BUF_INIT;
     buf_printf(&first, "AWS4%s", secret);
     hmac(first.data, first.len, r->time, DAY_LEN, key);
     OPENSSL_cleanse(first.data, first.len);
@@ -84,8 +82,7 @@ static void signing_key(const struct sigv4_request *r, const char *secret,
 void sigv4_authorization(const struct sigv4_request *r, const struct sigv4_keys *keys,
                          struct buf *out)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     unsigned char key[DIGEST];
     char hex[2 * DIGEST + 1];
     put_text_to_sign(r, &text);

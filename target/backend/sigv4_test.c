@@ -94,8 +94,7 @@ static void published_examples(void **unused)
             .region = "us-east-1",
             .service = row->s3 ? "s3" : "service",
         };
-        _cleanup_(buf_done)
-        struct buf out = BUF_INIT;
+        _cleanup_buf_ struct buf out = BUF_INIT;
         sigv4_authorization(&r, row->s3 ? &s3_keys : &suite_keys, &out);
         const char *at = strstr(buf_str(&out), "Signature=");
         assert_non_null(at);
@@ -116,8 +115,7 @@ static void the_header_names_key_scope_and_headers(void **unused)
                                     .time = "20150830T123600Z",
                                     .region = "eu-west-3",
                                     .service = "s3"};
-    _cleanup_(buf_done)
-    struct buf out = BUF_INIT;
+    _cleanup_buf_ struct buf out = BUF_INIT;
     sigv4_authorization(&r, &suite_keys, &out);
     const char *want =
         "AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/20150830/eu-west-3/s3/aws4_request, "

@@ -99,8 +99,7 @@ static int copy_whole(const struct exchange_env *env, const struct backend_ops *
 {
     struct backend_write write = {.from = u->from, .from_etag = u->from_etag};
     const struct backend_ask ask = {.verb = BACKEND_COPY, .name = u->name, .write = &write};
-    _cleanup_(buf_done)
-    struct buf tag = BUF_INIT;
+    _cleanup_buf_ struct buf tag = BUF_INIT;
     return ask_copy(env, ops, u, &ask, &tag, err);
 }
 
@@ -186,8 +185,7 @@ static int copy_part(void *ctx, size_t i, struct error *err)
                                   .from_etag = p->u->from_etag,
                                   .from_range = range};
     const struct backend_ask ask = {.verb = BACKEND_PART_COPY, .name = p->u->name, .write = &write};
-    _cleanup_(buf_done)
-    struct buf tag = BUF_INIT;
+    _cleanup_buf_ struct buf tag = BUF_INIT;
     int code = ask_copy(p->env, p->ops, p->u, &ask, &tag, err);
     if (code == 0 && (tag.len == 0 || tag.len >= BACKEND_ETAG_MAX))
         code = error_set(err, E_BACKEND, "the backend gave part %zu no entity tag", i + 1);
@@ -219,8 +217,7 @@ static int parts_end(struct parts *p, char etag[static BACKEND_ETAG_MAX], struct
         .upload_id = p->upload_id, .parts = p->parts, .part_count = p->count};
     const struct backend_ask ask = {.verb = BACKEND_PARTS_END, .name = p->u->name, .write = &write};
     struct exchange_reply reply;
-    _cleanup_(buf_done)
-    struct buf tag = BUF_INIT;
+    _cleanup_buf_ struct buf tag = BUF_INIT;
     int code = exchange_send(p->env, p->u->backend_url, &ask, NULL, &reply, err);
     if (code == 0)
         code = p->ops->end_etag(buf_str(&reply.body), reply.body.len, &tag, err);
@@ -285,8 +282,7 @@ int upload_object(const struct exchange_env *env, const struct upload *u,
                   char etag[static BACKEND_ETAG_MAX], struct error *err)
 {
     struct backend_spec spec;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     *etag = '\0';
     int code = backend_parse(u->backend_url, a, &spec, err);
     if (code != 0)
@@ -313,8 +309,7 @@ static int copy_in_parts(const struct exchange_env *env, const struct backend_op
     if (facts.meta_lost)
         return error_set(err, E_UNSUPPORTED,
                          "object '%s' has more user metadata than this release can copy", u->from);
-    _cleanup_(buf_done)
-    struct buf meta = BUF_INIT;
+    _cleanup_buf_ struct buf meta = BUF_INIT;
     backend_meta_carry(&facts, &meta);
     struct upload told = *u;
     told.content_type = *facts.content_type != '\0' ? facts.content_type : NULL;
@@ -326,8 +321,7 @@ static int copy_in_parts(const struct exchange_env *env, const struct backend_op
 int upload_copy(const struct exchange_env *env, const struct upload *u, struct error *err)
 {
     struct backend_spec spec;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     int code = backend_parse(u->backend_url, a, &spec, err);
     if (code != 0)
         return code;

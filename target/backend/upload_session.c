@@ -48,8 +48,7 @@ static int session_put(struct session *s, const struct exchange_env *env, bool a
     const struct backend_ask ask = {
         .verb = BACKEND_SESSION_SEND, .name = s->u->name, .url = s->url, .write = &write};
     struct exchange_reply reply;
-    _cleanup_(buf_done)
-    struct buf tag = BUF_INIT;
+    _cleanup_buf_ struct buf tag = BUF_INIT;
     if (asks || at == size)
         snprintf(range, sizeof range, "bytes */%llu", size);
     else

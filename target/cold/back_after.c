@@ -15,8 +15,7 @@ void back_after_put(struct buf *meta, const struct back_after *a)
     attr_meta_add(meta, BACK_AFTER, (const char *)text);
     if (a->sum.type != CHECKSUM_NONE)
         checksum_hex(&a->sum, hex);
-    _cleanup_(buf_done)
-    struct buf is = BUF_INIT;
+    _cleanup_buf_ struct buf is = BUF_INIT;
     buf_printf(&is, "%s/%llu/%s/%s", version_format(&a->version, version),
                (unsigned long long)a->size, checksum_name(a->sum.type), hex);
     attr_meta_add(meta, BACK_AFTER_IS, buf_str(&is));

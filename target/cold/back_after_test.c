@@ -24,8 +24,7 @@ static void records_come_back(void **unused)
     const char *const names[] = {"a", "ab", "abc", "x y\n", "\xc3\xa4/\xc3\xb6", longest};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         for (enum checksum_type type = CHECKSUM_NONE; type < CHECKSUM_TYPES; type++) {
-            _cleanup_(buf_done)
-            struct buf meta = BUF_INIT;
+            _cleanup_buf_ struct buf meta = BUF_INIT;
             struct back_after put, got;
             fill(&put, names[i], type);
             buf_append(&meta, "other\0x", 8);
@@ -76,8 +75,7 @@ static void what_is_not_said(void **unused)
                                          "1.7.3/5/what/",
                                          "1.7.3/5/xxh3/0123456789abcdef/"};
     for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
-        _cleanup_(buf_done)
-        struct buf meta = BUF_INIT;
+        _cleanup_buf_ struct buf meta = BUF_INIT;
         struct back_after got;
         buf_append(&meta, BACK_AFTER "\0YQ==", sizeof BACK_AFTER + 5);
         buf_append(&meta, BACK_AFTER_IS, sizeof BACK_AFTER_IS);

@@ -182,8 +182,7 @@ static int remove_old(struct object_call *call, const struct attr *copied,
     struct object_wait w;
     struct back_after after;
     const struct object_held present = {.found = true, .visible = true, .version = copied->version};
-    _cleanup_(buf_done)
-    struct buf meta = BUF_INIT;
+    _cleanup_buf_ struct buf meta = BUF_INIT;
     int code = see_after(call, copied, &after, err);
     if (code != 0)
         return code;

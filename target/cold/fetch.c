@@ -272,8 +272,7 @@ static void put_meta(const struct fetch *f, struct buf *meta)
 static int put_begin(struct storing *s, struct error *err)
 {
     struct fetch *f = s->f;
-    _cleanup_(buf_done)
-    struct buf meta = BUF_INIT;
+    _cleanup_buf_ struct buf meta = BUF_INIT;
     put_meta(f, &meta);
     if (f->facts.meta_lost)
         log_warn("user metadata not kept: the backend has more than there is room for",

@@ -138,8 +138,7 @@ int cold_submit(const struct cold_threads *t, const char *backend, void (*fn)(vo
                 struct error *err)
 {
     struct backend_spec spec;
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(1024);
+    _cleanup_arena_ struct arena *a = arena_new(1024);
     int code = backend_parse(backend, a, &spec, err);
     if (code != 0)
         return code;

@@ -131,8 +131,7 @@ static int ask_page(struct target *t, const struct cold_list_ask *ask, struct ba
 static int read_text(struct target *t, const struct cold_list_ask *ask, struct buf *out,
                      struct error *err)
 {
-    _cleanup_(arena_freep)
-    struct arena *a = arena_new(64 << 10);
+    _cleanup_arena_ struct arena *a = arena_new(64 << 10);
     struct backend_page page = {.arena = a};
     int code = ask_page(t, ask, &page, err);
     if (code == 0)
@@ -150,8 +149,7 @@ static void put_key(struct buf *key, const char *text)
 static struct list_reading *ask_pages(struct target *t, const struct cold_list_ask *ask,
                                       struct list_asker *asker)
 {
-    _cleanup_(buf_done)
-    struct buf key = BUF_INIT;
+    _cleanup_buf_ struct buf key = BUF_INIT;
     buf_printf(&key, "%llu %llu %zu ", (unsigned long long)ask->attempt,
                (unsigned long long)ask->bucket_id, ask->limit);
     put_key(&key, ask->backend);
@@ -170,8 +168,7 @@ static struct list_reading *ask_pages(struct target *t, const struct cold_list_a
 static void read_for_all(struct target *t, const struct cold_list_ask *ask,
                          struct list_reading *reading)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct error err = ERROR_INIT;
     int code = read_text(t, ask, &text, &err);
     if (code != 0 && cold_is_stopping(t->cold)) /* then it says nothing of the backend */
@@ -255,8 +252,7 @@ static void reply_kept(struct list_asker *asker, const struct buf *text, const s
 static void list_run(void *arg)
 {
     struct cold_list *l = arg;
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct error err = ERROR_INIT;
     log_set_request(http_request_id(l->req));
     if (l->reading != NULL) {

@@ -116,8 +116,7 @@ static int ask_owner(const struct cold_pages *p, const struct cluster_state *s,
                      const struct node *owner, const struct cold_list_ask *ask, json_t **out,
                      struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     make_url(&url, s, owner, ask);
     const struct http_call call = {
         .method = HTTP_GET, .url = buf_str(&url), .reply_max = PAGE_BYTES_MAX};
@@ -134,8 +133,7 @@ static int ask_owner(const struct cold_pages *p, const struct cluster_state *s,
 static int ask_here(const struct cold_pages *p, const struct cold_list_ask *ask, json_t **out,
                     struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     int code = cold_list_text(p->target, ask, &text, err);
     return code != 0 ? code : json_parse(buf_str(&text), text.len, out, err);
 }

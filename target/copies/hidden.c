@@ -47,8 +47,7 @@ static int send_one(const struct hidden_job *h, const char *name, const struct c
 static int drop_one(const struct hidden_job *h, const char *name, const struct cluster_state *s,
                     const struct node *owner, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     buf_printf(&url, "%s/v1/hidden/%llu/", owner->data_url, (unsigned long long)h->bucket_id);
     buf_put_url_escaped(&url, name, strlen(name), "");
     buf_printf(&url, "?dfcv=%llu.%llu&job=%s&attempt=%llu", (unsigned long long)s->term,

@@ -247,8 +247,7 @@ static int send_whole(struct object_copier *c, const struct from *from, struct h
                       struct error *err)
 {
     struct sending s;
-    _cleanup_(buf_done)
-    struct buf bytes = BUF_INIT;
+    _cleanup_buf_ struct buf bytes = BUF_INIT;
     int code = each_piece(c, from, take_into_buf, &bytes, err);
     call->body = buf_str(&bytes);
     call->body_len = bytes.len;
@@ -342,8 +341,7 @@ static void carry_meta(const struct attr *a, bool leaves_backend, struct buf *ou
 
 bool object_copy_is_taken(const struct bucket *b, const struct attr *a)
 {
-    _cleanup_(buf_done)
-    struct buf meta = BUF_INIT;
+    _cleanup_buf_ struct buf meta = BUF_INIT;
     carry_meta(a, true, &meta);
     return backend_meta_check(b->props.backend, meta.data, meta.len, NULL) == 0;
 }
@@ -372,8 +370,7 @@ static int copy_here(struct object_copier *c, const struct object_copy *copy,
     bool pending = bucket_is_written_back(b);
     if (copy->moves)
         return error_set(err, E_STALE_MAP, "object '%s' belongs here", copy->name);
-    _cleanup_(buf_done)
-    struct buf meta = BUF_INIT;
+    _cleanup_buf_ struct buf meta = BUF_INIT;
     carry_meta(a, from->leaves_backend, &meta);
     int code = bucket_refuse_made(b, "copies", err);
     if (code == 0 && pending)

@@ -19,8 +19,7 @@ static char *entry_path(const struct mountpath *mp)
 static int read_down(const struct mountpath *mp, char boot[static BOOT_SIZE], struct error *err)
 {
     _cleanup_free_ char *path = entry_path(mp);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
     const char *found;
     int code = file_read_all(path, FILE_MAX, &text, err);

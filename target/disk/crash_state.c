@@ -46,8 +46,7 @@ struct crash_state {
  * life.boot (skip): as if the machine had been started anew. */
 static int read_boot(int fd, char out[static BOOT_MAX], struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     struct statx sx;
     if (fault_skips("life.boot")) {
         random_id("boot-", out);
@@ -91,8 +90,7 @@ static int read_down(struct crash_state *l, char boot[static BOOT_MAX], struct e
 {
     uint64_t format, floor;
     const char *text_boot;
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
     int code = file_read_all(l->path, BYTES_MAX, &text, err);
     if (code != 0 || (code = json_parse(text.data, text.len, &doc, err)) != 0 ||

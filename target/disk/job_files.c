@@ -197,8 +197,7 @@ int job_files_claim_work(struct mountpaths *m, const struct space_limits *limits
 static int read_job(const char *dir, const char *id, struct job **job, struct error *err)
 {
     _cleanup_free_ char *path = xprintf("%s/job.json", dir);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
     int code = file_read_all(path, JOB_DOCUMENT_MAX, &text, err);
     if (code == 0)

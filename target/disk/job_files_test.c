@@ -239,8 +239,7 @@ static void test_open_on_any_mountpath(void **state)
 static void test_written_where_the_job_is(void **state)
 {
     (void)state;
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_free_ char *first = xprintf("%s/mp1/.dfc/jobs/srt-1", fx.dir);
     _cleanup_free_ char *second = xprintf("%s/mp2/.dfc/jobs/srt-1", fx.dir);
     begin("srt-1");

@@ -102,8 +102,7 @@ static int open_root(struct mountpath *mp, const char *path, struct error *err)
     if (mp->root_fd < 0 || fstat(mp->root_fd, &st) != 0)
         return error_errno(err, errno, "open '%s'", root);
     mp->device = st.st_dev;
-    _cleanup_(buf_done)
-    struct buf labels = BUF_INIT;
+    _cleanup_buf_ struct buf labels = BUF_INIT;
     mountpath_labels(mp, &labels);
     mp->errors = metric_get(M_mountpath_errors_total, labels.data);
     mp->meter = meter_new(labels.data);
@@ -143,8 +142,7 @@ static int make_dirs(struct mountpath *mp, struct error *err)
 static int read_format(const char *dir, struct format **format, char **as_text, struct error *err)
 {
     _cleanup_free_ char *path = xprintf("%s/.dfc/format.json", dir);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     int code = file_read_all(path, FORMAT_BYTES_MAX, &text, err);
     if (code != 0)
         return code;

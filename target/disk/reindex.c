@@ -29,8 +29,7 @@ struct walk {
 static void walk_begin(struct walk *w, struct mountpath *mp, const atomic_bool *stop,
                        struct reindex_report *report)
 {
-    _cleanup_(buf_done)
-    struct buf labels = BUF_INIT;
+    _cleanup_buf_ struct buf labels = BUF_INIT;
     mountpath_labels(mp, &labels);
     *w = (struct walk){.mp = mp,
                        .stop = stop,

@@ -29,8 +29,7 @@ static enum space_state look(struct mountpath *mp, const struct space_limits *li
     if (now != (enum space_state)mp->space)
         say(mp, &s, now);
     mp->space = (int)now;
-    _cleanup_(buf_done)
-    struct buf labels = BUF_INIT;
+    _cleanup_buf_ struct buf labels = BUF_INIT;
     mountpath_labels(mp, &labels);
     metric_set(metric_get(M_mountpath_space_state, buf_str(&labels)), (int64_t)now);
     return now;

@@ -36,8 +36,7 @@ size_t state_file_save(struct mountpaths *m, const struct cluster_state *s)
 static int load_one(const struct mountpath *mp, struct cluster_state **out, struct error *err)
 {
     _cleanup_free_ char *path = state_file_path(mp);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_json_ json_t *doc = NULL;
     file_restrict(path, FILE_MODE);
     int code = file_read_all(path, state_bytes_max, &text, err);

@@ -26,8 +26,7 @@ static void show_states(const struct roster *r)
         const struct roster_member *m = &r->members[i];
         const char *now = m->missing ? "missing" : roster_state_name(m);
         for (size_t k = 0; k < sizeof states / sizeof *states; k++) {
-            _cleanup_(buf_done)
-            struct buf labels = BUF_INIT;
+            _cleanup_buf_ struct buf labels = BUF_INIT;
             mountpath_path_label(m->path, &labels);
             buf_printf(&labels, ",state=\"%s\"", states[k]);
             metric_set(metric_get(M_mountpath_state, labels.data), strcmp(states[k], now) == 0);
@@ -50,8 +49,7 @@ void gauges_update(struct target *t)
         uint64_t total = 0, available = 0;
         if (mountpath_capacity(mp, &total, &available, NULL) != 0)
             mountpath_failed(mp, E_IO);
-        _cleanup_(buf_done)
-        struct buf labels = BUF_INIT;
+        _cleanup_buf_ struct buf labels = BUF_INIT;
         mountpath_labels(mp, &labels);
         metric_set(metric_get(M_mountpath_capacity_bytes, labels.data), (int64_t)total);
         metric_set(metric_get(M_mountpath_available_bytes, labels.data), (int64_t)available);

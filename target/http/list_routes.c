@@ -179,8 +179,7 @@ static void reply_page(struct list_call *call)
         http_reply_error(call->req, &err);
         return;
     }
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     put_page(&text, &page);
     list_page_done(&page);
     http_reply_data(call->req, 200, "application/json", text.data, text.len);

@@ -110,8 +110,7 @@ static void list_begin(struct http_request *req)
         http_reply_error(req, &err);
         return;
     }
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     const char *query = http_raw_query(req);
     buf_printf(&url, "%s%s%s%s", primary->public_url, http_path(req), *query != '\0' ? "?" : "",
                query);

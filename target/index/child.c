@@ -76,8 +76,7 @@ static void make_private(const struct mapping *m, bool or_empty)
 static void cut_off(const char *dir, bool or_empty)
 {
     struct mapping m;
-    _cleanup_(buf_done)
-    struct buf maps = BUF_INIT;
+    _cleanup_buf_ struct buf maps = BUF_INIT;
     if (file_read_all("/proc/self/maps", MAPS_BYTES_MAX, &maps, NULL) != 0)
         return;
     char *rest = maps.data;

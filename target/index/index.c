@@ -187,8 +187,7 @@ static int index_unlink(const struct index *x, const char *name, struct error *e
 static bool marker_stands(const char *dir, bool *foreign)
 {
     _cleanup_free_ char *path = xprintf("%s/complete", dir);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     int code = file_read_all(path, 64, &text, NULL);
     bool stands = code == 0 && strcmp(buf_str(&text), marker_text) == 0;
     *foreign = !stands && code != E_NOT_FOUND;

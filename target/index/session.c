@@ -70,8 +70,7 @@ struct index_session {
 
 static int read_boot(char boot[static BOOT_MAX], struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     int code = file_read_all("/proc/sys/kernel/random/boot_id", BOOT_MAX - 1, &text, err);
     if (code == 0)
         snprintf(boot, BOOT_MAX, "%s", buf_str(&text));

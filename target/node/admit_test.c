@@ -30,8 +30,7 @@ static const char state_text[] =
 
 static struct cluster_state *make_state(const char *t2_state)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     const char *hole = strstr(state_text, "STATE2");
     buf_append(&text, state_text, (size_t)(hole - state_text));
     buf_puts(&text, t2_state);

@@ -35,8 +35,7 @@ struct object_call *object_call_new(struct http_request *req)
 void object_call_redirect(const struct object_call *call, const struct cluster_state *s,
                           const struct bucket *bucket, const struct node *owner)
 {
-    _cleanup_(buf_done)
-    struct buf url = BUF_INIT;
+    _cleanup_buf_ struct buf url = BUF_INIT;
     location_put_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
     struct error err;
     if (http_body_comes_once(call->req)) {

@@ -26,8 +26,7 @@ void header_lines_add(struct header_lines *h, const char *line)
 void header_lines_printf(struct header_lines *h, const char *format, ...)
 {
     va_list args;
-    _cleanup_(buf_done)
-    struct buf line = BUF_INIT;
+    _cleanup_buf_ struct buf line = BUF_INIT;
     va_start(args, format);
     buf_vprintf(&line, format, args);
     va_end(args);

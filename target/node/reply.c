@@ -43,8 +43,7 @@ static void put_kept(struct buf *out, const struct attr *a, const char *version,
 static void reply_kept(const struct object_call *call, const struct attr *a)
 {
     char version[VERSION_TEXT_MAX], etag[OBJECT_ETAG_MAX];
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     version_format(&a->version, version);
     object_call_etag(call, a, etag);
     put_kept(&text, a, version, etag);

@@ -32,8 +32,7 @@ bool job_names_is_ours(const struct job_names *n, const struct cluster_state *s,
 /* The next names of ours from *at on; a batch that is not full is the last. */
 static int fill_named(const struct job_names *n, uint64_t *at, struct batch *b, struct error *err)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_state_ const struct cluster_state *s = state_current(n->state);
     uint64_t count = objects_spec_count(n->spec);
     b->count = 0;

@@ -282,8 +282,7 @@ static void test_pages_end_where_many_names_are_hidden(void **state)
     index_names("b", 1, false);
     for (unsigned delimited = 0; delimited < 2; delimited++) {
         char after[100] = "", from[100] = "";
-        _cleanup_(buf_done)
-        struct buf shown = BUF_INIT;
+        _cleanup_buf_ struct buf shown = BUF_INIT;
         unsigned pages = 0;
         for (bool more = true; more; pages++) {
             struct list_page page = get_page("", delimited ? "/" : "", after, from, 10);

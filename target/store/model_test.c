@@ -130,8 +130,7 @@ static void do_new_map(struct model *m)
 
 static void check_list(void)
 {
-    _cleanup_(buf_done)
-    struct buf want = BUF_INIT;
+    _cleanup_buf_ struct buf want = BUF_INIT;
     for (size_t i = 0; i < NAMES; i++) {
         if (models[i].state == VISIBLE)
             buf_printf(&want, "%s:%zu ", models[i].name, strlen(models[i].text));

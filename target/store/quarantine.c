@@ -251,8 +251,7 @@ static void tell_name(const char *directory, const char *entry,
                       void (*each)(void *ctx, uint64_t bucket_id, const char *name), void *ctx)
 {
     _cleanup_free_ char *path = xprintf("%s/%s", directory, entry);
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     _cleanup_json_ json_t *note = NULL;
     uint64_t bucket_id;
     const char *name;

@@ -48,8 +48,7 @@ bool renames_busy(struct renames *r, uint64_t bucket_id, const char *name)
 /* No name and no id has a NUL. */
 static XXH128_hash_t hash_of(const struct rename_request *q)
 {
-    _cleanup_(buf_done)
-    struct buf text = BUF_INIT;
+    _cleanup_buf_ struct buf text = BUF_INIT;
     buf_append(&text, q->id, strlen(q->id) + 1);
     buf_append(&text, q->name, strlen(q->name) + 1);
     buf_append(&text, q->new_name, strlen(q->new_name) + 1);
