@@ -95,6 +95,8 @@ static void reload(const struct daemon_reload *r, void **last)
     reload_key(r);
     if (r->tls != NULL)
         tls_renew(r->tls, true);
+    if (r->hup != NULL)
+        r->hup(r->ctx);
     reload_params(r, last);
 }
 

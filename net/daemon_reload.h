@@ -29,11 +29,12 @@ struct daemon_reload {
     int argc;                /* of main(): the sources are read as at the start */
     char **argv;
     struct auth *auth;
-    const char *key_file; /* or "" */
-    const char *log_file; /* or "" */
-    struct tls *tls;      /* or NULL */
+    struct tls *tls; /* or NULL */
     uint64_t tls_reload_ms;
-    int other_fd; /* -1, or what other() is called for when it can be read */
+    const char *key_file;   /* or "" */
+    const char *log_file;   /* or "" */
+    void (*hup)(void *ctx); /* what the daemon itself reads anew at SIGHUP; or NULL */
+    int other_fd;           /* -1, or what other() is called for when it can be read */
     void (*other)(void *ctx);
     void *ctx;
 };

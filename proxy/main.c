@@ -1,6 +1,7 @@
 /* dfc-proxyd: parameters, signals, the ready file; everything else is the library's. */
 #include <unistd.h>
 
+#include "access/guard.h"
 #include "cluster/props/bucket_props.h"
 #include "cluster/documents/settings.h"
 #include "build_commit.h"
@@ -49,6 +50,14 @@ static int write_ready(const struct proxy *p, struct error *err)
     return daemon_write_ready(p->params.dir, doc, err);
 }
 
+static void hup(void *ctx)
+{
+    struct proxy *p = ctx;
+    struct error err = ERROR_INIT;
+    if (p->guard != NULL && guard_reload(p->guard, p->params.cluster_key_file, &err) != 0)
+        log_error("keys of tokens not changed", lerr(&err));
+}
+
 static void serve_until_told(struct proxy *p, int signals, const struct arguments *args)
 {
     const struct daemon_reload reload = {.rows = proxy_param_rows,
@@ -62,7 +71,9 @@ static void serve_until_told(struct proxy *p, int signals, const struct argument
                                          .log_file = p->params.log_file,
                                          .tls = p->tls,
                                          .tls_reload_ms = p->params.tls_reload_interval,
-                                         .other_fd = -1};
+                                         .hup = hup,
+                                         .other_fd = -1,
+                                         .ctx = p};
     daemon_serve(signals, &reload);
 }
 

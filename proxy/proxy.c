@@ -8,6 +8,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "access/guard.h"
+#include "access/login.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/placement/protection.h"
 #include "common/clock.h"
@@ -33,6 +35,7 @@
 #include "proxy/primary/primary.h"
 #include "proxy/primary/publish.h"
 #include "proxy/primary/relay_waits.h"
+#include "proxy/primary/root.h"
 #include "proxy/primary/state_file.h"
 #include "proxy/primary/refused_nodes.h"
 
@@ -45,6 +48,16 @@ enum { CONTROL_THREADS = 2, STOP_STALL_MS = 1000, RELAY_PAUSE_MS = 200 };
 static bool is_embedded(const struct proxy_params *params)
 {
     return strcmp(params->metastore, metastore_embedded.scheme) == 0;
+}
+
+static int exposure(const struct proxy_params *params, enum exposure *out, struct error *err)
+{
+    const struct exposure_params e = {.address =
+                                          daemon_address(params->public_address, params->address),
+                                      .key_file = params->cluster_key_file,
+                                      .public_auth = params->public_auth,
+                                      .anonymous = params->anonymous};
+    return exposure_of(&e, out, err);
 }
 
 static int check_params(const struct proxy_params *params, struct error *err)
@@ -99,6 +112,8 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     struct proxy lists = {.endpoints = NULL};
     int r = check_params(params, err);
     if (r == 0)
+        r = exposure(params, &lists.exposure, err);
+    if (r == 0)
         r = read_lists(&lists, params, err);
     if (r != 0) {
         free_lists(&lists);
@@ -110,6 +125,7 @@ int proxy_new(struct proxy_params *params, struct proxy **out, struct error *err
     p->id = p->params.id;
     p->endpoints = lists.endpoints;
     p->visitors = lists.visitors;
+    p->exposure = lists.exposure;
     p->is_shared = !is_embedded(&p->params);
     pthread_rwlock_init(&p->role_lock, NULL);
     pthread_mutex_init(&p->verdict_lock, NULL);
@@ -249,6 +265,17 @@ static int start_auth(struct proxy *p, struct error *err)
     return auth_new(&config, &p->auth, err);
 }
 
+static int start_guard(struct proxy *p, struct error *err)
+{
+    const struct guard_config config = {.key_file = p->params.cluster_key_file,
+                                        .state = p->state,
+                                        .redirect_ttl_ms = p->params.redirect_ttl};
+    if (p->exposure != EXPOSURE_AUTH)
+        return 0;
+    p->login = login_new();
+    return guard_new(&config, &p->guard, err);
+}
+
 /* --- threads, clients, servers ---------------------------------------------------------------- */
 
 int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_per_host_max,
@@ -296,6 +323,7 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .tls = tls,
         .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
+        .guard = net == NET_PUBLIC ? guard_hook(p->guard) : NULL,
         .user = p,
     };
     int r = http_server_new(&config, server, err);
@@ -369,6 +397,8 @@ static int start_sole_primary(struct proxy *p, bool is_first, struct error *err)
     const struct primary_base base = {
         .state = s, .is_first = is_first, .next_epoch = is_first && p->params.import[0] != '\0'};
     int r = primary_begin(p, &base, (uint64_t)clock_wall_ms(), err);
+    if (r == 0)
+        r = root_make(p, err);
     if (r != 0)
         return r;
     if (is_first && p->params.import[0] == '\0')
@@ -393,7 +423,8 @@ int proxy_start(struct proxy *p, struct error *err)
     bool is_first = false;
     int r;
     if ((r = start_auth(p, err)) != 0 || (r = lock_dir(p, err)) != 0 ||
-        (r = load_documents(p, &is_first, err)) != 0 || (r = start_io(p, err)) != 0)
+        (r = load_documents(p, &is_first, err)) != 0 || (r = start_guard(p, err)) != 0 ||
+        (r = start_io(p, err)) != 0)
         return r;
     return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
 }
@@ -517,6 +548,8 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->ready, false);
     atomic_store(&p->started, false);
     stop_io(p);
+    guard_free(p->guard);
+    login_free(p->login);
     auth_free(p->auth);
     tls_free(p->tls);
     state_holder_free(p->state);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "access/guard.h"
 #include "build_commit.h"
 #include "common/build.h"
 #include "common/cleanup.h"
@@ -66,6 +67,15 @@ static void show_readiness(void *ctx)
     }
 }
 
+static void hup(void *ctx)
+{
+    struct serving *serving = ctx;
+    struct target *t = serving->target;
+    struct error err = ERROR_INIT;
+    if (t->guard != NULL && guard_reload(t->guard, t->params.cluster_key_file, &err) != 0)
+        log_error("keys of proofs not changed", lerr(&err));
+}
+
 static void serve_until_told(struct target *t, int signals, const struct arguments *args)
 {
     struct serving serving = {.target = t};
@@ -80,6 +90,7 @@ static void serve_until_told(struct target *t, int signals, const struct argumen
                                          .log_file = t->params.log_file,
                                          .tls = t->tls,
                                          .tls_reload_ms = t->params.tls_reload_interval,
+                                         .hup = hup,
                                          .other_fd = t->ready_fd,
                                          .other = show_readiness,
                                          .ctx = &serving};

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "access/guard.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/documents/job.h"
 #include "cluster/documents/layout.h"
@@ -44,6 +45,7 @@
 #include "target/node/keeper.h"
 #include "target/copies/losses.h"
 #include "target/node/member.h"
+#include "target/node/params_check.h"
 #include "target/node/readiness.h"
 #include "target/copies/copy_shown.h"
 #include "target/copies/object_copy.h"
@@ -186,40 +188,6 @@ static void state_changed(void *ctx, const struct cluster_state *s)
 
 /* --- starting: a row of steps ----------------------------------------------------------------- */
 
-static struct space_limits space_limits_of(const struct target_params *p)
-{
-    return (struct space_limits){.low = (unsigned)p->space_low,
-                                 .high = (unsigned)p->space_high,
-                                 .out = (unsigned)p->space_out,
-                                 .reserve_bytes = p->space_reserve};
-}
-
-static int check_addresses(const struct target_params *p, struct error *err)
-{
-    int code = auth_check_address(p->cluster_key_file,
-                                  daemon_address(p->control_address, p->address), err);
-    return code != 0 ? code
-                     : auth_check_address(p->cluster_key_file,
-                                          daemon_address(p->data_address, p->address), err);
-}
-
-static int check_params(const struct target_params *params, struct error *err)
-{
-    const struct space_limits space = space_limits_of(params);
-    struct error why = ERROR_INIT;
-    if (node_id_check(params->id, &why) != 0)
-        return error_set(err, E_INVALID, "--id: %s", why.message);
-    int code = node_join_check(params->join, err);
-    if (code != 0)
-        return code;
-    if (*params->mountpaths == '\0')
-        return error_set(err, E_INVALID, "--mountpaths: no directory is given");
-    if (*params->dir == '\0')
-        return error_set(err, E_INVALID, "--dir: the target needs a directory of its own");
-    code = check_addresses(params, err);
-    return code != 0 ? code : space_limits_check(&space, err);
-}
-
 /* What backends may be, and clients. */
 static int read_lists(struct target *t, const struct target_params *params, struct error *err)
 {
@@ -243,7 +211,7 @@ static void free_lists(struct target *t)
 int target_new(struct target_params *params, struct target **out, struct error *err)
 {
     struct target lists = {.allow = NULL};
-    int code = check_params(params, err);
+    int code = target_params_check(params, &lists.exposure, err);
     if (code == 0)
         code = read_lists(&lists, params, err);
     int ready_fd = code == 0 ? eventfd(0, EFD_CLOEXEC) : -1;
@@ -257,11 +225,12 @@ int target_new(struct target_params *params, struct target **out, struct error *
     t->allow = lists.allow;
     t->endpoints = lists.endpoints;
     t->visitors = lists.visitors;
+    t->exposure = lists.exposure;
     t->params = *params;
     *params = (struct target_params){0};
     t->id = t->params.id;
     t->slices = &ec_hooks;
-    t->space = space_limits_of(&t->params);
+    t->space = target_space_limits(&t->params);
     t->ready_fd = ready_fd;
     t->lock_fd = -1;
     t->reads = metric_get(M_object_get_total, NULL);
@@ -333,6 +302,14 @@ static int start_auth(struct target *t, struct error *err)
                                        .may_answer = may_answer,
                                        .ctx = t};
     return auth_new(&config, &t->auth, err);
+}
+
+static int start_guard(struct target *t, struct error *err)
+{
+    const struct guard_config config = {.key_file = t->params.cluster_key_file,
+                                        .state = t->state,
+                                        .redirect_ttl_ms = t->params.redirect_ttl};
+    return t->exposure == EXPOSURE_AUTH ? guard_new(&config, &t->guard, err) : 0;
 }
 
 static int start_store(struct target *t, struct error *err)
@@ -473,6 +450,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .tls = tls,
         .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
+        .guard = net == NET_PUBLIC ? guard_hook(t->guard) : NULL,
         .user = t,
     };
     int code = http_server_new(&config, &t->servers[which], err);
@@ -507,8 +485,8 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_dir,     start_auth, start_mountpaths, start_state,   start_store,
-        start_threads, start_jobs, start_member,     start_servers,
+        start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,
+        start_store, start_threads, start_jobs,       start_member, start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
         int code = steps[i](t, err);
@@ -578,6 +556,7 @@ void target_free(struct target *t)
     last_use_free(t->last_use);
     health_free(t->health);
     object_store_free(t->store);
+    guard_free(t->guard);
     auth_free(t->auth);
     keeper_free(t->keeper);
     mountpaths_close(t->mountpaths);

@@ -35,7 +35,7 @@ Every call of this release. [http.md](http.md) has the conventions that all call
 [errors.md](errors.md) every error code, [buckets.md](buckets.md)
 the properties of buckets, [jobs.md](jobs.md) the background jobs. The errors that any call can give are not repeated here.
 A query parameter that a call does not list is refused.
-`Right` is the right that a user needs for a public call once access control is on. This release cannot switch it on.
+`Right` is the right that a user needs for a public call once access control is on. It is on with `public_auth`.
 
 ## Proxies
 

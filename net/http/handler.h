@@ -42,6 +42,7 @@ enum http_net {
     NET_CONTROL = 2,
     NET_DATA = 4,
     NET_ALL = 7,
+    NET_ADMIN = 8, /* of a listener with a guard: operators' calls, under their rights */
 };
 
 /* A parameter of a call's query.  What a call does not have is refused (query.h). */

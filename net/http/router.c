@@ -149,7 +149,7 @@ int router_new(const struct http_route *const *tables, unsigned nets, struct rou
     r->rows = xcalloc(tables_count(tables) + 1, sizeof r->rows[0]);
     for (; *tables != NULL; tables++) {
         for (const struct http_route *route = *tables; route->name != NULL; route++) {
-            if ((route->nets & nets) == 0)
+            if ((route->nets & nets) == 0 && !(route->admin && (nets & NET_ADMIN) != 0))
                 continue;
             int rc = router_add(r, route, err);
             if (rc != 0)

@@ -125,7 +125,8 @@ static int server_start_reactors(struct http_server *s, const struct http_server
 static int server_start(struct http_server *s, const struct http_server_config *config,
                         struct error *err)
 {
-    int rc = router_new(config->routes, config->net, &s->router, err);
+    int rc = router_new(config->routes, config->net | (config->guard != NULL ? NET_ADMIN : 0),
+                        &s->router, err);
     if (rc != 0)
         return rc;
     if (config->net == NET_PUBLIC &&

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "access/guard.h"
 #include "cluster/props/backend.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/placement/protection.h"
@@ -10,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/primary/job_start.h"
+#include "proxy/http/job_rights.h"
 #include "proxy/http/list.h"
 #include "proxy/jobs/job_kind.h"
 #include "proxy/jobs/objects_job.h"
@@ -36,8 +38,10 @@ static json_t *bucket_view(const struct cluster_state *s, const struct bucket *b
 static void reply_all(struct http_request *req, const struct cluster_state *s)
 {
     json_t *buckets = json_array();
-    for (size_t i = 0; i < s->bmd.count; i++)
-        json_array_append_new(buckets, bucket_view(s, &s->bmd.buckets[i]));
+    for (size_t i = 0; i < s->bmd.count; i++) {
+        if (guard_sees(req, s->bmd.buckets[i].name))
+            json_array_append_new(buckets, bucket_view(s, &s->bmd.buckets[i]));
+    }
     _cleanup_json_ json_t *doc = json_pack("{s:o}", "buckets", buckets);
     http_reply_json(req, 200, doc);
 }
@@ -157,7 +161,9 @@ static int check_backend(const struct proxy *p, const struct bucket_props *props
 static int create(struct http_request *req, const struct action_body *body, struct error *err)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
-    int r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
+    int r = guard_ask(req, RIGHT_CREATE, NULL, NULL, err);
+    if (r == 0)
+        r = body->value != NULL ? props_of_value(body->value, &props, err) : 0;
     if (r != 0 || (r = check_backend(http_user(req), &props, err)) != 0 ||
         (r = recovery_check_new(http_user(req), err)) != 0)
         return r;
@@ -208,6 +214,9 @@ static int rename_bucket(struct http_request *req, const struct action_body *bod
     int r;
     if (body->name == NULL)
         return error_set(err, E_JSON, "field 'name', the new name, is missing");
+    if ((r = guard_ask(req, RIGHT_ADMIN, name, NULL, err)) != 0 ||
+        (r = guard_ask(req, RIGHT_CREATE, NULL, NULL, err)) != 0)
+        return r;
     if ((r = bucket_name_check(name, err)) != 0 || (r = bucket_name_check(body->name, err)) != 0)
         return r;
     const struct command cmd = {.kind = CMD_BUCKET_RENAME, .name = name, .text = body->name};
@@ -232,6 +241,8 @@ static int list_objects(struct http_request *req, const struct action_body *body
          (r = json_get_bool(value, "value", "partial", &l.partial, err)) != 0 ||
          (r = json_get_bool(value, "value", "cached", &l.cached, err)) != 0))
         return r;
+    if ((r = guard_ask(req, RIGHT_LIST, http_path_param(req, "bucket"), l.prefix, err)) != 0)
+        return r;
     list_start(req, &l);
     return 0;
 }
@@ -243,9 +254,12 @@ static int start_job(struct http_request *req, const char *kind, json_t *value, 
     struct proxy *p = http_user(req);
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
     _cleanup_json_ json_t *empty = json_object();
+    const char *bucket = http_path_param(req, "bucket");
+    json_t *asked = value != NULL ? value : empty;
     struct job *job = NULL;
-    int r = objects_job_make(s, kind, http_path_param(req, "bucket"), value != NULL ? value : empty,
-                             clock_wall_ms(), &job, err);
+    int r = job_rights_objects(req, kind, bucket, asked, err);
+    if (r == 0)
+        r = objects_job_make(s, kind, bucket, asked, clock_wall_ms(), &job, err);
     if (r == 0)
         job_start(req, job);
     return r;

@@ -76,6 +76,15 @@ static int past_of(json_t *doc, struct node_past *past, struct error *err)
     return json_get_u64(doc, "", "version", &past->version, err);
 }
 
+/* Both ask clients for proof, or neither. */
+static int check_exposure(const struct proxy *p, json_t *doc, const struct node *n,
+                          struct error *err)
+{
+    const char *theirs = "";
+    int r = json_get_str(doc, "", "exposure", &theirs, err);
+    return r != 0 ? r : exposure_check_node(p->exposure, n->id, theirs, err);
+}
+
 static int register_node(struct http_request *req, const char *data, size_t len, struct error *err)
 {
     struct proxy *p = http_user(req);
@@ -86,7 +95,7 @@ static int register_node(struct http_request *req, const char *data, size_t len,
     int r;
     if ((r = json_parse(data, len, &doc, err)) != 0 ||
         (r = node_from_json(doc, "", http_arena(req), &n, err)) != 0 ||
-        (r = past_of(doc, &past, err)) != 0)
+        (r = past_of(doc, &past, err)) != 0 || (r = check_exposure(p, doc, &n, err)) != 0)
         return r;
     if ((r = members_register(p, &n, &past, &cmd, err)) != 0)
         return note_refused(p, &n, &past, r, err);

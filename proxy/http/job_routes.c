@@ -7,6 +7,7 @@
 #include "common/clock.h"
 #include "common/jsonx.h"
 #include "common/mem.h"
+#include "proxy/http/job_rights.h"
 #include "proxy/jobs/bare_job.h"
 #include "proxy/jobs/job_filter.h"
 #include "proxy/primary/job_glue.h"
@@ -34,6 +35,8 @@ static void start_body(struct http_request *req, const char *data, size_t len)
     struct error err = ERROR_INIT;
     struct job *job = NULL;
     int code = json_parse(data, len, &doc, &err);
+    if (code == 0)
+        code = job_rights_sort(req, doc, &err);
     if (code == 0)
         code = sort_job_make(state, doc, clock_wall_ms(), &job, &err);
     if (code != 0)

@@ -4,11 +4,15 @@
 
 #include <string.h>
 
+#include "access/guard.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "common/clock.h"
+#include "common/jsonx.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/http/relay.h"
+
+enum { RENAME_BODY_MAX = 16 << 10 }; /* as a target's */
 
 static int check_names(const char *bucket, const char *object, struct error *err)
 {
@@ -82,6 +86,11 @@ static char *where_it_is(struct proxy *p, const struct relay_object *o, struct e
     return buf_steal(&url);
 }
 
+static bool is_streamed(const struct http_request *req)
+{
+    return wants_no_redirect(req) || http_body_comes_once(req);
+}
+
 static void stream(struct proxy *p, struct http_request *req, const struct bucket *b,
                    const char *url)
 {
@@ -95,11 +104,10 @@ static void stream(struct proxy *p, struct http_request *req, const struct bucke
         relay_start(p, req, url);
 }
 
-static void object_begin(struct http_request *req)
+/* `new_name`: of a rename that the caller may do; else NULL. */
+static void send_on(struct http_request *req, const char *new_name)
 {
-    struct proxy *p = proxy_enter_objects(req);
-    if (p == NULL)
-        return;
+    struct proxy *p = http_user(req);
     const char *bucket = http_path_param(req, "bucket");
     const char *object = http_path_param(req, "object");
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
@@ -114,10 +122,42 @@ static void object_begin(struct http_request *req)
     _cleanup_(buf_done)
     struct buf url = BUF_INIT;
     location_put_target(&url, owner, s, b, object, http_raw_query(req));
-    if (wants_no_redirect(req) || http_body_comes_once(req))
+    if (is_streamed(req)) {
         stream(p, req, b, buf_str(&url));
+        return;
+    }
+    guard_put_proof(req, b->id, new_name, &url);
+    http_reply_redirect(req, buf_str(&url));
+}
+
+static void object_begin(struct http_request *req)
+{
+    if (proxy_enter_objects(req) != NULL)
+        send_on(req, NULL);
+}
+
+/* Of a rename the proxy vouches for the new name, too, which the body has. */
+static void rename_body(struct http_request *req, const char *data, size_t len)
+{
+    _cleanup_json_ json_t *doc = NULL;
+    const char *name = NULL;
+    struct error err = ERROR_INIT;
+    if (json_parse_action(data, len, "rename", &doc, &name, NULL, &err) != 0 ||
+        guard_ask(req, RIGHT_WRITE, http_path_param(req, "bucket"), name, &err) != 0)
+        http_reply_error(req, &err);
     else
-        http_reply_redirect(req, buf_str(&url));
+        send_on(req, name);
+}
+
+/* A target that gets the caller's token, or no proof, decides itself. */
+static void rename_begin(struct http_request *req)
+{
+    if (proxy_enter_objects(req) == NULL)
+        return;
+    if (guard_user(req) == NULL || is_streamed(req))
+        send_on(req, NULL);
+    else
+        http_collect_body(req, RENAME_BODY_MAX, rename_body);
 }
 
 #define OBJECT_PATTERN "/v1/objects/{bucket}/{object...}"
@@ -180,7 +220,7 @@ const struct http_route object_routes[] = {
      .pattern = OBJECT_PATTERN,
      .nets = NET_PUBLIC,
      .right = RIGHT_DELETE,
-     .begin = object_begin,
+     .begin = rename_begin,
      .summary = "Renames an object within its bucket: sends the client to the target that owns it.",
      .query = HTTP_PARAMETERS(REDIRECT),
      .body = "`{\"action\": \"rename\", \"name\": new name}`",

@@ -1,6 +1,7 @@
 /* Every call that a proxy takes: one table for each topic. */
 #include "net/http/session_routes.h"
 #include "proxy/http/access_routes.h"
+#include "proxy/http/auth_routes.h"
 #include "proxy/http/buckets.h"
 #include "proxy/http/cluster_routes.h"
 #include "proxy/http/control_routes.h"
@@ -14,8 +15,7 @@
 #include "proxy/primary/proxy.h"
 
 const struct http_route *const proxy_routes[] = {
-    object_routes,  list_routes,          bucket_routes, job_routes,
-    cluster_routes, control_routes,       daemon_routes, documents_routes,
-    session_routes, object_copies_routes, access_routes, reseal_routes,
-    NULL,
+    object_routes,  list_routes,   bucket_routes,    job_routes,     cluster_routes,
+    control_routes, daemon_routes, documents_routes, session_routes, object_copies_routes,
+    access_routes,  reseal_routes, auth_routes,      NULL,
 };

@@ -210,6 +210,7 @@ static json_t *self_json(const struct proxy *p, const struct cluster_state *s)
         .boot = p->boot,
     };
     json_t *doc = node_to_json(&self);
+    json_object_set_new(doc, "exposure", json_string(exposure_name(p->exposure)));
     json_object_set_new(doc, "cluster", json_string(s->cluster_id));
     json_object_set_new(doc, "term", json_integer((json_int_t)s->term));
     json_object_set_new(doc, "version", json_integer((json_int_t)s->version));

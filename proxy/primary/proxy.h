@@ -20,6 +20,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+#include "access/exposure.h"
 #include "cluster/command/command.h"
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
@@ -37,7 +38,9 @@ struct backend_endpoints;
 struct candidate;
 struct committer;
 struct follower;
+struct guard;
 struct job_glue;
+struct login;
 struct members;
 struct overtaken;
 struct pool;
@@ -51,6 +54,7 @@ struct proxy {
     char boot[16];                       /* id of this run */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
     struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */
+    enum exposure exposure;              /* params.public_auth, anonymous */
     bool is_shared;                      /* the metastore: the primary is elected */
     int lock_fd;                         /* of params.dir */
     char *state_path;            /* of one that is or may be a gateway: the last state it saw */
@@ -61,6 +65,8 @@ struct proxy {
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
+    struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL … */
+    struct login *login;        /* … and so is this */
     struct loop *loop;          /* the control loop */
     struct http_client *client; /* in it */
     struct loop *data_loop;

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "access/guard.h"
 #include "common/jsonx.h"
 #include "common/log.h"
 #include "target/node/call.h"
@@ -96,7 +97,8 @@ static void rename_body(struct http_request *req, const char *data, size_t len)
 {
     struct object_call *call = object_call_new(req);
     struct error err = ERROR_INIT;
-    if (parse_rename(call, data, len, &err) != 0)
+    if (parse_rename(call, data, len, &err) != 0 ||
+        guard_ask_new_name(req, http_path_param(req, "bucket"), call->rename.new_name, &err) != 0)
         http_reply_error(req, &err);
     else
         object_call_start(call, serve_rename);

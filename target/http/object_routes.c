@@ -123,10 +123,12 @@ static void list_begin(struct http_request *req)
     {                     \
         "length", "bytes" \
     }
-#define FROM_PROXY                                        \
-    {"dfcb", "the bucket's id, from a proxy's redirect"}, \
-    {                                                     \
-        "dfcv", "the state version, from there"           \
+#define FROM_PROXY                                                                  \
+    {"dfcb", "the bucket's id, from a proxy's redirect"},                           \
+        {"dfcv", "the state version, from there"},                                  \
+        {"dfca", "with access control: the proxy's decision about this very call"}, \
+    {                                                                               \
+        "dfcn", "with it: the new name that a rename may give"                      \
     }
 #define ADMISSION                                                                                 \
     "invalid_name bucket_not_found stale_map not_ready node_unreachable; 307 to the owner where " \

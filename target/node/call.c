@@ -2,6 +2,7 @@
 
 #include <assert.h>
 
+#include "access/guard.h"
 #include "cluster/members/location.h"
 #include "cluster/placement/owners.h"
 #include "common/log.h"
@@ -37,6 +38,7 @@ void object_call_redirect(const struct object_call *call, const struct cluster_s
 {
     _cleanup_buf_ struct buf url = BUF_INIT;
     location_put_target(&url, owner, s, bucket, call->name, http_raw_query(call->req));
+    guard_put_proof(call->req, bucket->id, call->rename.new_name, &url);
     struct error err;
     if (http_body_comes_once(call->req)) {
         error_set(&err, E_WRONG_OWNER,

@@ -179,13 +179,13 @@ static void attempt_done(void *arg, struct http_result *r)
 static json_t *node_doc(const struct target *t)
 {
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
-    return json_pack("{ss ss ss ss ss ss sI ss sI ss sI sI sb}", "id", t->id, "role",
+    return json_pack("{ss ss ss ss ss ss sI ss sI ss sI sI sb ss}", "id", t->id, "role",
                      node_role_name(NODE_TARGET), "state", node_state_name(NODE_ACTIVE),
                      "public_url", t->urls[LISTEN_PUBLIC], "control_url", t->urls[LISTEN_CONTROL],
                      "data_url", t->urls[LISTEN_DATA], "weight", (json_int_t)t->params.weight,
                      "boot", t->boot, "since", (json_int_t)0, "cluster", s->cluster_id, "term",
                      (json_int_t)s->term, "version", (json_int_t)s->version, "lost",
-                     t->params.mountpath_lost_ok);
+                     t->params.mountpath_lost_ok, "exposure", exposure_name(t->exposure));
 }
 
 /* A disk that does not say has its errors counted elsewhere. */

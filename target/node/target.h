@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "access/exposure.h"
 #include "cluster/documents/state.h"
 #include "cluster/documents/state_holder.h"
 #include "common/metrics.h"
@@ -40,6 +41,7 @@ struct copies;
 struct cold_fresh;
 struct ec;
 struct evictor;
+struct guard;
 struct health;
 struct keeper;
 struct member;
@@ -74,10 +76,12 @@ struct target {
     struct state_holder *state; /* the last one seen; the keeper's */
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
+    struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL */
     struct space_limits space;
     struct address_list *allow;          /* params.backend_allow */
     struct backend_endpoints *endpoints; /* params.backend_endpoints */
     struct visitor_rules *visitors;      /* params.allowed_hosts, allowed_origins */
+    enum exposure exposure;              /* params.public_auth, anonymous */
     struct object_env object_env;
     struct object_store *store;
     struct pool *workers; /* for requests that wait for something */

@@ -180,7 +180,7 @@ class HostCluster(Cluster):
                     "--logger", "zap", "--log-outputs", "stderr", "--log-level", "warn"]
         argv = [os.path.join(BUILD, "dfc-proxyd" if role == "proxy" else "dfc-targetd"),
                 "--id", node, "--dir", self.node_dir(node), "--address", self.hosts.address(host),
-                "--cluster-key-file", self.key_file,
+                "--anonymous=all", "--cluster-key-file", self.key_file,
                 "--public-port", str(self.PORTS[role]), "--control-port", str(self.PORTS[role] + 1)]
         if role == "proxy":
             members = ",".join(url.removeprefix("http://") for _, url in self.all_of("etcd", 0))

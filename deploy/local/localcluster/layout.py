@@ -5,7 +5,8 @@
     DIR/tls/             certificates (certificates.py)
     DIR/lock             held while a command changes something
     DIR/logs/NODE.log    what the daemons print
-    DIR/NODE/            a daemon's own directory; of a target also its mountpaths mp1, mp2, ...
+    DIR/NODE/            a daemon's own directory; of a target also its mountpaths mp1, mp2, ...;
+                         with access control, the first primary's has root's keys: root.json
 
 Node i listens on the three ports base + 3i (public), + 1 (intra-control) and + 2 (intra-data).
 They stay the node's own: who knows a node's URL still knows it after a restart.
@@ -15,6 +16,7 @@ first one of theirs, that for one another the second.
 """
 
 import contextlib
+import ipaddress
 import json
 import os
 import random
@@ -64,6 +66,7 @@ class Layout:
     nodes: list
     keyed: bool  # its nodes have a cluster key
     tls: bool  # its public listeners speak TLS
+    auth: bool  # its public listeners ask for proof
 
     def node(self, name):
         for node in self.nodes:
@@ -127,6 +130,10 @@ class Layout:
                      "--data-port", str(node.data_port), "--backend-allow=" + LOOPBACK]
         # Also where there is none: DFC_CLUSTER_KEY_FILE may be that of another cluster.
         argv += ["--cluster-key-file=" + (key_path_of(self.dir) if self.keyed else "")]
+        if self.auth:
+            argv.append("--public-auth")
+        elif not is_loopback(self.address):
+            argv.append("--anonymous=all")
         argv += self.tls_args() + self.where_to_join(node)
         role_args = self.proxy_args if node.role == "proxy" else self.target_args
         return argv + role_args + node.args + list(extra)
@@ -163,12 +170,26 @@ class Layout:
                 "--logger", "zap", "--log-outputs", "stderr", "--log-level", "warn"]
 
 
+def is_loopback(address):
+    return ipaddress.ip_address(address).is_loopback
+
+
 def path_of(directory):
     return os.path.join(directory, "cluster.json")
 
 
 def key_path_of(directory):
     return os.path.join(directory, "cluster.key")
+
+
+def root_keys(layout):
+    """(access key, secret key) of root, which the first primary has made; None without them."""
+    for node in layout.of_role("proxy"):
+        with contextlib.suppress(FileNotFoundError):
+            with open(os.path.join(layout.node_dir(node), "root.json"), encoding="utf-8") as f:
+                keys = json.load(f)
+            return keys["access_key"], keys["secret_key"]
+    return None
 
 
 def make_key(directory):
@@ -191,7 +212,7 @@ def save(layout):
     document = {
         "format": FORMAT, "build": layout.build, "address": layout.address,
         "mountpaths": layout.mountpaths, "metastore": layout.metastore, "wrapper": layout.wrapper,
-        "keyed": layout.keyed, "tls": layout.tls,
+        "keyed": layout.keyed, "tls": layout.tls, "auth": layout.auth,
         "proxy_args": layout.proxy_args, "target_args": layout.target_args,
         "nodes": [{
             "name": n.name, "role": n.role, "port": n.port, "args": n.args, "wanted": n.wanted,
@@ -223,7 +244,8 @@ def load(directory):
     return Layout(directory, document["build"], document["address"], document["mountpaths"],
                   document.get("metastore", "embedded"), document["wrapper"],
                   document["proxy_args"], document["target_args"], nodes,
-                  document.get("keyed", False), document.get("tls", False))
+                  document.get("keyed", False), document.get("tls", False),
+                  document.get("auth", False))
 
 
 # --- ports ---------------------------------------------------------------------------------------

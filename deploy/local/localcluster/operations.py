@@ -87,8 +87,9 @@ def running(layout, role=None):
 
 def known_nodes(layout):
     """{id: node} of the cluster map; None where no proxy answers."""
+    keys = layouts.root_keys(layout) if layout.auth else None
     return probe.cluster_nodes((layout.public_url(p) for p in running(layout, "proxy")),
-                               layout.ca_file())
+                               layout.ca_file(), keys)
 
 
 def inactive(layout, nodes):
@@ -137,7 +138,8 @@ def make_layout(options):
     nodes = layouts.new_nodes(options.proxies, options.targets, options.metastore, base)
     layout = layouts.Layout(options.dir, options.build, options.address, options.mountpaths,
                             options.metastore, options.wrapper, options.proxy_arg,
-                            options.target_arg, nodes, not options.without_key, options.tls)
+                            options.target_arg, nodes, not options.without_key, options.tls,
+                            options.auth)
     for name, arg in options.node_arg:
         layout.node(name).args.append(arg)
     return layout

@@ -1,9 +1,13 @@
 """What daemons say of themselves: their ready file and their HTTP."""
 
+import hashlib
+import hmac
 import http.client
 import json
 import os
+import secrets
 import ssl
+import time
 import urllib.parse
 
 HTTP_SECONDS = 5
@@ -17,18 +21,34 @@ def connect(url, ca_file):
                                        context=ssl.create_default_context(cafile=ca_file))
 
 
-def get_json(url, path, ca_file=None):
+def exchange(url, method, path, body=None, headers=None, ca_file=None):
     """The JSON that a 200 carries; None where there is no such answer."""
     connection = connect(url, ca_file)
     try:
-        connection.request("GET", path)
+        connection.request(method, path, body, headers or {})
         reply = connection.getresponse()
-        body = reply.read()
-        return json.loads(body) if reply.status == 200 else None
+        answer = reply.read()
+        return json.loads(answer) if reply.status == 200 else None
     except (OSError, http.client.HTTPException, ValueError):
         return None
     finally:
         connection.close()
+
+
+def get_json(url, path, ca_file=None, headers=None):
+    return exchange(url, "GET", path, headers=headers, ca_file=ca_file)
+
+
+def login(url, keys, ca_file=None):
+    """Headers that prove who asks, by an access key and its secret (common/login_proof.h); none
+    where the proxy does not give a token."""
+    access, secret = keys
+    now, nonce = int(time.time() * 1000), secrets.token_hex(16)
+    text = f"dfc-login-1\n{access}\n{now}\n{nonce}\n"
+    proof = hmac.new(secret.encode(), text.encode(), hashlib.sha256).hexdigest()
+    body = {"access": access, "time_ms": now, "nonce": nonce, "proof": proof}
+    reply = exchange(url, "POST", "/v1/auth/token", json.dumps(body), ca_file=ca_file) or {}
+    return {"Authorization": "Bearer " + reply["token"]} if "token" in reply else {}
 
 
 def ready_file(node_dir):
@@ -52,10 +72,11 @@ def remove_ready(node_dir):
         pass
 
 
-def cluster_nodes(proxy_urls, ca_file):
+def cluster_nodes(proxy_urls, ca_file, keys=None):
     """{id: node} by the first proxy that answers; None where none does."""
     for url in proxy_urls:
-        document = get_json(url, "/v1/cluster", ca_file)
+        headers = login(url, keys, ca_file) if keys else None
+        document = get_json(url, "/v1/cluster", ca_file, headers)
         if document is not None:
             return {node["id"]: node for node in document.get("nodes", [])}
     return None

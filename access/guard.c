@@ -1,0 +1,341 @@
+#include "access/guard.h"
+
+#include <openssl/crypto.h>
+#include <pthread.h>
+#include <string.h>
+#include <strings.h>
+
+#include "access/decide.h"
+#include "access/redirect_proof.h"
+#include "access/token.h"
+#include "cluster/documents/state.h"
+#include "cluster/documents/state_holder.h"
+#include "common/clock.h"
+#include "common/mem.h"
+#include "common/parse.h"
+
+struct guard {
+    struct http_guard hook;
+    struct state_holder *state;
+    uint64_t redirect_ttl_ms;
+    pthread_rwlock_t lock; /* of the pointer */
+    struct proof_keys *keys;
+};
+
+enum via { VIA_NOTHING, VIA_TOKEN, VIA_REDIRECT };
+
+/* http_caller(): of the request's arena. */
+struct caller {
+    struct guard *guard;
+    const struct cluster_state *state; /* a reference, dropped when the request ends */
+    const struct user *user;           /* the state's; NULL: anonymous */
+    enum via via;
+};
+
+/* --- the keys --------------------------------------------------------------------------------- */
+
+static int load_keys(const char *key_file, struct proof_keys **out, struct error *err)
+{
+    struct cluster_keys keys = {0};
+    int code = cluster_keys_load(key_file, &keys, err);
+    if (code == 0)
+        *out = proof_keys_new(&keys);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    return code;
+}
+
+struct proof_keys *guard_keys(struct guard *g)
+{
+    pthread_rwlock_rdlock(&g->lock);
+    struct proof_keys *keys = proof_keys_ref(g->keys);
+    pthread_rwlock_unlock(&g->lock);
+    return keys;
+}
+
+int guard_reload(struct guard *g, const char *key_file, struct error *err)
+{
+    struct proof_keys *keys = NULL;
+    int code = load_keys(key_file, &keys, err);
+    if (code != 0)
+        return code;
+    pthread_rwlock_wrlock(&g->lock);
+    struct proof_keys *old = g->keys;
+    g->keys = keys;
+    pthread_rwlock_unlock(&g->lock);
+    proof_keys_unref(old);
+    return 0;
+}
+
+/* --- who asks --------------------------------------------------------------------------------- */
+
+/* 401 and how to do better.  `word` is for programs. */
+static int unproven(struct http_request *req, const char *word, const char *why, struct error *err)
+{
+    char challenge[64];
+    snprintf(challenge, sizeof challenge, "Bearer realm=\"dfc\", error=\"%s\"", word);
+    http_reply_header(req, "WWW-Authenticate", challenge);
+    return error_set(err, E_UNAUTHORIZED, "%s", why);
+}
+
+static int find_user(struct http_request *req, struct caller *c, const char *id, struct error *err)
+{
+    c->user = access_user_by_id(&c->state->access, id);
+    if (c->user == NULL || !c->user->enabled)
+        return unproven(req, "invalid", "the user of this proof is disabled, or exists no longer",
+                        err);
+    return 0;
+}
+
+static int take_token(struct http_request *req, struct caller *c, const char *text,
+                      struct error *err)
+{
+    struct token t;
+    struct proof_keys *keys = guard_keys(c->guard);
+    enum proof_verdict v = token_check(keys, text, (uint64_t)clock_wall_ms(), &t);
+    proof_keys_unref(keys);
+    if (v == PROOF_INVALID)
+        return unproven(req, "invalid", "the token is none of this cluster; log in again", err);
+    if (v == PROOF_EXPIRED)
+        return unproven(req, "expired", "the token has expired; log in again", err);
+    int code = find_user(req, c, t.user, err);
+    if (code == 0 && (int64_t)t.issued_ms < c->user->tokens_after_ms)
+        return unproven(req, "expired", "the token was withdrawn; log in again", err);
+    c->via = VIA_TOKEN;
+    return code;
+}
+
+static int take_authorization(struct http_request *req, struct caller *c, const char *header,
+                              struct error *err)
+{
+    static const char scheme[] = "Bearer ";
+    size_t len = sizeof scheme - 1;
+    if (strncasecmp(header, scheme, len) != 0)
+        return unproven(req, "invalid", "the Authorization header has no bearer token", err);
+    return take_token(req, c, header + len + strspn(header + len, " "), err);
+}
+
+static bool reads(const struct http_request *req)
+{
+    return http_method(req) == HTTP_GET || http_method(req) == HTTP_HEAD;
+}
+
+static void call_of(const struct http_request *req, uint64_t bucket_id, const char *new_name,
+                    struct redirect_call *out)
+{
+    *out = (struct redirect_call){.reads = reads(req),
+                                  .method = http_method_name(http_method(req)),
+                                  .bucket_id = bucket_id,
+                                  .object = http_path_param(req, "object"),
+                                  .offset = http_query(req, "offset"),
+                                  .length = http_query(req, "length"),
+                                  .range = http_header(req, "Range"),
+                                  .new_name = new_name};
+}
+
+/* The bucket's id is the one that the redirect names; the call is then refused where the bucket has
+ * another one (target/node/admit.h). */
+static int take_redirect(struct http_request *req, struct caller *c, const char *text,
+                         struct error *err)
+{
+    struct redirect_call call;
+    char user[TOKEN_USER_CHARS + 1];
+    uint64_t bucket_id;
+    const char *id = http_query(req, "dfcb");
+    if (http_path_param(req, "object") == NULL || id == NULL ||
+        parse_u64(id, &bucket_id, NULL) != 0)
+        return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is not for this call");
+    call_of(req, bucket_id, http_query(req, "dfcn"), &call);
+    struct proof_keys *keys = guard_keys(c->guard);
+    enum proof_verdict v = redirect_proof_check(keys, text, (uint64_t)clock_wall_ms(), &call, user);
+    proof_keys_unref(keys);
+    if (v == PROOF_INVALID)
+        return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is not for this call");
+    if (v == PROOF_EXPIRED) {
+        unproven(req, "expired", "", err);
+        return error_set(err, E_PROOF_EXPIRED, "the redirect has expired; ask a proxy again");
+    }
+    c->via = VIA_REDIRECT;
+    return find_user(req, c, user, err);
+}
+
+static int identify(struct http_request *req, struct caller *c, struct error *err)
+{
+    const char *header = http_header(req, "Authorization");
+    const char *redirect = http_query(req, "dfca");
+    if (header != NULL)
+        return take_authorization(req, c, header, err);
+    return redirect != NULL ? take_redirect(req, c, redirect, err) : 0;
+}
+
+/* --- may they --------------------------------------------------------------------------------- */
+
+/* Administration is of the bucket as a whole: a grant with a prefix does not give it. */
+static struct access_decision decide(const struct caller *c, enum right right, const char *bucket,
+                                     const char *key, struct access_question *q)
+{
+    if (right == RIGHT_ADMIN)
+        key = "";
+    const struct bucket *b = bucket != NULL ? bmd_bucket(&c->state->bmd, bucket) : NULL;
+    *q = (struct access_question){.right = right,
+                                  .bucket = bucket,
+                                  .owner = b != NULL ? b->owner : NULL,
+                                  .key = key,
+                                  .key_len = key != NULL ? strlen(key) : 0};
+    return access_decide(&c->state->access, c->user, q);
+}
+
+static int ask(struct http_request *req, const struct caller *c, enum right right,
+               const char *bucket, const char *key, struct error *err)
+{
+    struct access_question q;
+    struct access_decision d = decide(c, right, bucket, key, &q);
+    if (d.allowed)
+        return 0;
+    if (c->via == VIA_NOTHING)
+        return unproven(req, "missing", "the call needs a token: log in (dfcctl login)", err);
+    return access_deny(c->user, &q, err);
+}
+
+static bool takes(const struct http_route *route, const char *parameter)
+{
+    for (const struct http_parameter *p = route->query; p != NULL && p->name != NULL; p++) {
+        if (strcmp(p->name, parameter) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A list is for the keys with the prefix that it asks for. */
+static const char *key_of(const struct http_request *req)
+{
+    if (!takes(http_route(req), "prefix"))
+        return http_path_param(req, "object");
+    const char *prefix = http_query(req, "prefix");
+    return prefix != NULL ? prefix : "";
+}
+
+/* A redirect proof is a proxy's decision about this very call. */
+static int judge(struct http_request *req, const struct caller *c, struct error *err)
+{
+    const struct http_route *route = http_route(req);
+    enum right right = route != NULL ? route->right : RIGHT_ANY;
+    if (c->via == VIA_REDIRECT)
+        return 0;
+    if (right_is_of_cluster(right))
+        return ask(req, c, right, NULL, NULL, err);
+    return ask(req, c, right, http_path_param(req, "bucket"), key_of(req), err);
+}
+
+static void drop_state(void *arg)
+{
+    const struct caller *c = arg;
+    state_unref(c->state);
+}
+
+static int open_route(void *ctx, struct http_request *req, struct error *err)
+{
+    struct guard *g = ctx;
+    struct caller *c = arena_alloc(http_arena(req), sizeof *c);
+    *c = (struct caller){.guard = g, .state = state_current(g->state)};
+    http_on_end(req, drop_state, c);
+    http_set_caller(req, c);
+    const struct http_route *route = http_route(req);
+    if (route != NULL && route->right == RIGHT_NONE)
+        return 0;
+    int code = identify(req, c, err);
+    return code != 0 ? code : judge(req, c, err);
+}
+
+/* --- for handlers ----------------------------------------------------------------------------- */
+
+const struct user *guard_user(const struct http_request *req)
+{
+    const struct caller *c = http_caller(req);
+    return c != NULL ? c->user : NULL;
+}
+
+int guard_ask(struct http_request *req, enum right right, const char *bucket, const char *key,
+              struct error *err)
+{
+    const struct caller *c = http_caller(req);
+    return c != NULL ? ask(req, c, right, bucket, key, err) : 0;
+}
+
+bool guard_sees(const struct http_request *req, const char *bucket)
+{
+    const struct caller *c = http_caller(req);
+    struct access_question q;
+    return c == NULL || decide(c, RIGHT_LIST, bucket, NULL, &q).allowed;
+}
+
+static void put_new_proof(const struct http_request *req, const struct caller *c,
+                          uint64_t bucket_id, const char *new_name, struct buf *url)
+{
+    struct redirect_call call;
+    struct proof_keys *keys = guard_keys(c->guard);
+    call_of(req, bucket_id, new_name, &call);
+    redirect_proof_put(keys, c->user->id, (uint64_t)clock_wall_ms() + c->guard->redirect_ttl_ms,
+                       &call, url);
+    proof_keys_unref(keys);
+}
+
+void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const char *new_name,
+                     struct buf *url)
+{
+    const struct caller *c = http_caller(req);
+    if (c == NULL || c->user == NULL)
+        return;
+    if (new_name != NULL) {
+        buf_puts(url, "&dfcn=");
+        buf_put_url_escaped(url, new_name, strlen(new_name), "");
+    }
+    buf_puts(url, "&dfca=");
+    if (c->via == VIA_REDIRECT)
+        buf_puts(url, http_query(req, "dfca"));
+    else
+        put_new_proof(req, c, bucket_id, new_name, url);
+}
+
+int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
+                       struct error *err)
+{
+    const struct caller *c = http_caller(req);
+    if (c == NULL || c->via != VIA_REDIRECT)
+        return guard_ask(req, RIGHT_WRITE, bucket, new_name, err);
+    const char *allowed = http_query(req, "dfcn");
+    if (allowed != NULL && strcmp(allowed, new_name) == 0)
+        return 0;
+    return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is for another new name");
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+int guard_new(const struct guard_config *config, struct guard **out, struct error *err)
+{
+    struct proof_keys *keys = NULL;
+    int code = load_keys(config->key_file, &keys, err);
+    if (code != 0)
+        return code;
+    struct guard *g = xcalloc(1, sizeof *g);
+    g->hook = (struct http_guard){.open = open_route, .ctx = g};
+    g->state = config->state;
+    g->redirect_ttl_ms = config->redirect_ttl_ms;
+    g->keys = keys;
+    pthread_rwlock_init(&g->lock, NULL);
+    *out = g;
+    return 0;
+}
+
+void guard_free(struct guard *g)
+{
+    if (g == NULL)
+        return;
+    proof_keys_unref(g->keys);
+    pthread_rwlock_destroy(&g->lock);
+    free(g);
+}
+
+const struct http_guard *guard_hook(const struct guard *g)
+{
+    return g != NULL ? &g->hook : NULL;
+}

@@ -1,0 +1,71 @@
+/* Who asks, and may they: the one place at which a public route is opened, as net/http/gate.h is
+ * for calls between nodes.
+ *
+ *   request ─▶ proof ─▶ user ─▶ access_decide() for the route's right ─▶ the handler
+ *                │        │           │
+ *                │        │           └ 401 anonymous, 403 access_denied: what right is missing
+ *                │        └ 401: gone, disabled, or the token was withdrawn
+ *                └ 401: the token or the redirect proof is invalid or expired
+ *
+ *   proof                          where                    identity
+ *   Authorization: Bearer dfc1.…   every node               the token's user
+ *   dfca=… in the query            calls that take dfca     the user whom a proxy has let in
+ *   none                                                    anonymous
+ *
+ * Each node decides alone, from the documents that it has.  The decision is about names: a bucket
+ * that the caller may not list is refused alike whether it exists or not.  Parameters and body are
+ * judged afterwards.
+ *
+ * What a route's right does not say (the buckets that a job names, the new name of a rename, the
+ * rows of a list) its handler asks with guard_ask() and guard_sees().  Without access control there
+ * is no guard, and both say yes. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/buf.h"
+#include "common/error.h"
+#include "common/rights.h"
+#include "net/http/server.h"
+
+struct guard;
+struct state_holder;
+struct user;
+struct proof_keys;
+
+struct guard_config {
+    const char *key_file; /* the cluster key's */
+    struct state_holder *state;
+    uint64_t redirect_ttl_ms;
+};
+
+/* E_INVALID: the key file. */
+int guard_new(const struct guard_config *config, struct guard **out, struct error *err);
+void guard_free(struct guard *g); /* after the servers; NULL is fine */
+/* For http_server_config.guard; NULL for NULL. */
+const struct http_guard *guard_hook(const struct guard *g);
+/* Reads the key file anew (SIGHUP).  After an error all stays as it is. */
+int guard_reload(struct guard *g, const char *key_file, struct error *err);
+/* The keys in force; a reference. */
+struct proof_keys *guard_keys(struct guard *g);
+
+/* --- for handlers, in the thread that handles the request -------------------------------------- */
+
+/* Whose request it is; NULL: anonymous, or there is no access control.  Lives as long as the
+ * request. */
+const struct user *guard_user(const struct http_request *req);
+/* May the caller do this, too?  `bucket` NULL: on the cluster; `key` NULL: on some key of the
+ * bucket.  0, E_UNAUTHORIZED (anonymous) or E_ACCESS_DENIED. */
+int guard_ask(struct http_request *req, enum right right, const char *bucket, const char *key,
+              struct error *err);
+/* May the caller list the bucket, or some prefix of it? */
+bool guard_sees(const struct http_request *req, const char *bucket);
+/* Appends "&dfca=…" to a URL with a query, so that a target believes what was decided here; a proof
+ * that the caller came with is passed on.  `new_name`: of a rename, which "&dfcn=…" tells; else
+ * NULL.  Nothing for an anonymous caller, whose rights the target looks up. */
+void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const char *new_name,
+                     struct buf *url);
+/* At a target: may the object be renamed so?  A redirect proof is for one new name. */
+int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
+                       struct error *err);

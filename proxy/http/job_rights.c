@@ -1,0 +1,69 @@
+#include "proxy/http/job_rights.h"
+
+#include <string.h>
+
+#include "access/guard.h"
+#include "sort/spec/spec.h"
+#include "xaction/download_spec.h"
+#include "xaction/objects_spec.h"
+
+static int ask_names(struct http_request *req, enum right right, const char *bucket,
+                     const struct objects_spec *spec, struct error *err)
+{
+    int code = 0;
+    for (size_t i = 0; i < spec->name_count && code == 0; i++)
+        code = guard_ask(req, right, bucket, spec->names[i], err);
+    return code;
+}
+
+static int ask_selection(struct http_request *req, enum right right, const char *bucket,
+                         const struct objects_spec *spec, struct error *err)
+{
+    if (spec->which == OBJECTS_LIST)
+        return ask_names(req, right, bucket, spec, err);
+    bool below = spec->which == OBJECTS_PREFIX && spec->prefix != NULL;
+    return guard_ask(req, right, bucket, below ? spec->prefix : "", err);
+}
+
+static int ask_download(struct http_request *req, const char *bucket, json_t *value,
+                        struct error *err)
+{
+    _cleanup_(download_spec_freep)
+    struct download_spec *spec = NULL;
+    int code = download_spec_parse(value, &spec, err);
+    return code != 0 ? code : guard_ask(req, RIGHT_WRITE, bucket, spec->prepend, err);
+}
+
+int job_rights_objects(struct http_request *req, const char *kind, const char *bucket,
+                       json_t *value, struct error *err)
+{
+    _cleanup_(objects_spec_freep)
+    struct objects_spec *spec = NULL;
+    if (http_caller(req) == NULL)
+        return 0;
+    if (strcmp(kind, "download") == 0)
+        return ask_download(req, bucket, value, err);
+    int code = objects_spec_parse(kind, value, &spec, err);
+    bool deletes = strcmp(kind, "delete") == 0 || strcmp(kind, "evict") == 0;
+    if (code == 0)
+        code = ask_selection(req, deletes ? RIGHT_DELETE : RIGHT_READ, bucket, spec, err);
+    if (code == 0 && spec->to != NULL)
+        code = guard_ask(req, RIGHT_WRITE, spec->to, spec->prepend, err);
+    return code;
+}
+
+int job_rights_sort(struct http_request *req, json_t *request, struct error *err)
+{
+    _cleanup_(sort_spec_freep)
+    struct sort_spec *spec = NULL;
+    if (http_caller(req) == NULL)
+        return 0;
+    int code = sort_spec_parse(request, &spec, err);
+    if (code == 0)
+        code = guard_ask(req, RIGHT_READ, spec->input_bucket, "", err);
+    if (code == 0)
+        code = guard_ask(req, RIGHT_WRITE, spec->output_bucket, "", err);
+    if (code == 0 && spec->ekm_bucket != NULL)
+        code = guard_ask(req, RIGHT_READ, spec->ekm_bucket, spec->ekm_object, err);
+    return code;
+}

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+"""Every row of every public route table asks for its right: the tables drive the test (GET /v1/api),
+so that a new row cannot be forgotten."""
+
+import json
+import re
+import time
+
+from access_lib import GuardedCluster, accessref, make_user
+from lib import check, equal, main
+
+PARAMETERS = {"bucket": "b", "object": "o", "id": "job-0", "name": "nobody", "access": "A" * 20}
+NODES = ("p1", "t1")
+
+
+def tables(c):
+    """(node, row) of all calls that public listeners have."""
+    for node in NODES:
+        for row in c.call("GET", "/v1/api", node=node).expect(200).json()["routes"]:
+            if "public" in row["listeners"]:
+                yield node, row
+
+
+def path_of(row):
+    def value(match):
+        return PARAMETERS[match.group(1)]
+    return re.sub(r"\{(\w+)(?:\.\.\.)?\}", value, row["path"])
+
+
+def each(c, headers, judge, query="?no_such_parameter=1"):
+    """Each call by this proof, with a parameter and a body that no call takes."""
+    for node, row in tables(c):
+        body = None if row["method"] in ("GET", "HEAD") else b"{no JSON"
+        reply = c.bare(row["method"], path_of(row) + query, body, node, headers, follow=False)
+        judge(f"{node} {row['name']}", row, reply)
+
+
+def refused(word):
+    def judge(what, row, reply):
+        if row["right"] == "none":
+            check(reply.status not in (401, 403), f"{what}: {reply!r}")
+            return
+        equal(reply.status, 401, f"{what}: {reply!r}")
+        equal(reply.headers.get("WWW-Authenticate"), f'Bearer realm="dfc", error="{word}"', what)
+        if row["method"] != "HEAD":
+            reply.expect(401, "unauthorized")
+    return judge
+
+
+def bearer(text):
+    return {"Authorization": "Bearer " + text}
+
+
+def now():
+    return int(time.time() * 1000)
+
+
+def test_every_row_has_a_right(c):
+    rows = list(tables(c))
+    check(len(rows) > 30, f"only {len(rows)} rows")
+    open_rows = {row["name"] for _, row in rows if row["right"] == "none"}
+    equal(open_rows, {"health_get", "health", "auth_token"}, "rows without a right")
+    check(all(row["right"] not in ("unset", "node") for _, row in rows), f"{rows}")
+
+
+def test_without_a_proof(c):
+    each(c, {}, refused("missing"))
+
+
+def test_with_a_wrong_proof(c):
+    token = c.root.headers()["Authorization"].removeprefix("Bearer ")
+    other = "A" if token[-2] != "A" else "B"
+    for text in ("", "x", "dfc1.x.y", token[:-2] + other + token[-1], token + "A"):
+        each(c, bearer(text), refused("invalid"))
+    each(c, {"Authorization": "Basic cm9vdDpyb290"}, refused("invalid"))
+    of_nobody = accessref.token(c.key_text, "0" * 32, now(), now() + 60000)
+    each(c, bearer(of_nobody), refused("invalid"))
+    of_another_key = accessref.token("x" * 32, c.root.id(), now(), now() + 60000)
+    each(c, bearer(of_another_key), refused("invalid"))
+
+
+def test_with_an_expired_proof(c):
+    user = c.root.id()
+    each(c, bearer(accessref.token(c.key_text, user, now() - 60000, now() - 1)), refused("expired"))
+    good = accessref.token(c.key_text, user, now(), now() + 60000)
+    c.bare("GET", "/v1/auth/whoami", headers=bearer(good)).expect(200)
+
+
+def test_without_the_right(c):
+    nobody = make_user(c, "nobody", [])
+
+    def judge(what, row, reply):
+        if row["right"] in ("none", "any"):
+            check(reply.status != 401, f"{what}: {reply!r}")
+            return
+        equal(reply.status, 403, f"{what}: {reply!r}")
+        if row["method"] != "HEAD":
+            reply.expect(403, "access_denied", f"'{row['right']}'")
+
+    each(c, nobody.headers(), judge)
+
+
+def test_with_the_right(c):
+    """One user for each right, who has no other."""
+    cluster = ("see", "jobs", "operate", "users", "create")
+    for right in sorted({row["right"] for _, row in tables(c)} - {"none", "any"}):
+        grant = {"rights": [right]} if right in cluster else {"rights": [right], "bucket": "b"}
+        user = make_user(c, f"only-{right}", [grant])
+
+        def judge(what, row, reply, wanted=right):
+            if row["right"] == wanted:
+                check(reply.status not in (401, 403), f"{what} with '{wanted}': {reply!r}")
+            elif row["right"] not in ("none", "any"):
+                equal(reply.status, 403, f"{what} with '{wanted}': {reply!r}")
+
+        each(c, user.headers(), judge)
+
+
+def test_unknown_paths_ask_for_a_proof(c):
+    for node in NODES:
+        c.bare("GET", "/v1/nowhere", node=node).expect(401, "unauthorized")
+        c.bare("POST", "/v1/health", node=node).expect(401, "unauthorized")
+        c.call("GET", "/v1/nowhere", node=node).expect(404, "no_such_route")
+
+
+def test_a_body_is_not_waited_for(c):
+    """Its length is announced, and none of it comes."""
+    import lib
+    for node in NODES:
+        host, port = c.address(node)
+        head = (f"PUT /v1/objects/b/o HTTP/1.1\r\nHost: {host}:{port}\r\n"
+                "Content-Length: 1000000\r\nExpect: 100-continue\r\n\r\n")
+        lib.raw_exchange((host, port), head.encode()).expect(401, "unauthorized")
+
+
+def test_actions_of_a_bucket_ask_for_their_rights(c):
+    c.create("acts")
+    c.create("elsewhere")
+    c.put("acts", "below/x", b"x")
+    rows = (
+        ({"action": "create"}, "create", None),
+        ({"action": "listobjects"}, "list", ""),
+        ({"action": "listobjects", "value": {"prefix": "below/"}}, "list", "below/"),
+        ({"action": "delete", "value": {"list": ["below/none"], "allow_empty": True}}, "delete",
+         "below/"),
+        ({"action": "evict", "value": {"prefix": "below/"}}, "delete", "below/"),
+        ({"action": "copy", "value": {"prefix": "below/", "to": "elsewhere"}}, "read", "below/"),
+        ({"action": "rename", "name": "acts2"}, "admin", ""),
+    )
+    for i, (body, right, prefix) in enumerate(rows):
+        nobody = make_user(c, f"act-nobody-{i}", [])
+        nobody.call("POST", "/v1/buckets/acts", body).expect(403, "access_denied", f"'{right}'")
+        if prefix is None:
+            continue
+        short = make_user(c, f"act-short-{i}",
+                          [{"rights": [right], "bucket": "acts", "prefix": "other/"}])
+        reply = short.call("POST", "/v1/buckets/acts", body)
+        reply.expect(403, "access_denied", f"'{right}'")
+    reader = make_user(c, "act-copier", [{"rights": ["read"], "bucket": "acts"}])
+    copy = {"action": "copy", "value": {"prefix": "below/", "to": "elsewhere"}}
+    reader.call("POST", "/v1/buckets/acts", copy).expect(403, "access_denied", "'write'")
+
+
+def test_a_sort_asks_for_its_buckets(c):
+    spec = {"input_bck": "acts", "output_bck": "elsewhere", "input_format": "a-{0..1}",
+            "output_format": "b-{0..1}", "extension": ".tar", "output_shard_size": "1KB",
+            "algorithm": {"kind": "alphanumeric"}}
+    starter = [{"rights": ["jobs"]}]
+    none = make_user(c, "sort-none", starter)
+    none.call("POST", "/v1/sort", spec).expect(403, "access_denied", "'read'")
+    hidden = dict(spec, input_bck="there-is-none")
+    none.call("POST", "/v1/sort", hidden).expect(403, "access_denied", "'read'")
+    reads = make_user(c, "sort-reads", starter + [{"rights": ["read"], "bucket": "acts"}])
+    reads.call("POST", "/v1/sort", spec).expect(403, "access_denied", "'write'")
+
+
+def test_buckets_that_one_may_not_list_are_not_there(c):
+    some = make_user(c, "some", [{"rights": ["list"], "bucket": "act*", "prefix": "x/"}])
+    names = [b["name"] for b in some.call("GET", "/v1/buckets").expect(200).json()["buckets"]]
+    equal(names, ["acts"], "the buckets of a user")
+    there, gone = (some.call("GET", f"/v1/buckets/{b}").expect(403, "access_denied").json()
+                   for b in ("elsewhere", "elsewhere2"))
+    equal(there["message"].replace("elsewhere", ""), gone["message"].replace("elsewhere2", ""),
+          "what is said of a bucket that is there, and of one that is not")
+    some.call("GET", "/v1/objects/acts?prefix=x/y").expect(200)
+    some.call("GET", "/v1/objects/acts?prefix=y").expect(403, "access_denied", "'list'")
+    some.call("GET", "/v1/objects/acts").expect(403, "access_denied", "'list'")
+
+
+def test_a_login_is_good_once_and_for_minutes(c):
+    user = make_user(c, "login", [])
+    body = accessref.login(user.access, user.secret)
+    c.bare("POST", "/v1/auth/token", body).expect(200)
+    c.bare("POST", "/v1/auth/token", body).expect(401, "unauthorized", "before")
+    for off in (-301000, 301000):
+        user.login(time_ms=now() + off).expect(401, "unauthorized", "clock")
+    for off in (-290000, 290000):
+        user.login(time_ms=now() + off).expect(200)
+    wrong = accessref.login(user.access, user.secret[::-1])
+    unknown = accessref.login("DFC" + "A" * 17, user.secret)
+    said = [c.bare("POST", "/v1/auth/token", b).expect(401, "unauthorized").json()["message"]
+            for b in (wrong, unknown)]
+    equal(said[0], said[1], "what is said of a wrong secret and of an unknown key")
+    for bad in (b"", b"[]", b"{}", json.dumps({"access": 1}).encode(),
+                accessref.login(user.access, user.secret, nonce="short")):
+        check(c.bare("POST", "/v1/auth/token", bad).status == 400, f"{bad!r}")
+
+
+def test_a_disabled_user_is_refused_everywhere(c):
+    user = make_user(c, "leaver", [{"rights": ["see"]}])
+    for node in c.nodes:
+        user.call("GET", "/v1/daemon", node=node).expect(200)
+    c.call("PUT", "/v1/users/leaver", {"enabled": False}).expect(200)
+    began = time.monotonic()
+    waiting = set(c.nodes)
+    while waiting and time.monotonic() - began < 60:
+        waiting = {n for n in waiting if user.call("GET", "/v1/daemon", node=n).status != 401}
+    check(not waiting, f"{waiting} still serve a disabled user")
+    user.login().expect(401, "unauthorized")
+
+
+def test_the_secrets_are_in_no_log(c):
+    secrets_of = [c.root.secret, c.root.token, c.key_text]
+    for node in c.nodes:
+        log = c.log(node)
+        check(not any(text in log for text in secrets_of), f"the log of {node} has a secret")
+        check("dfca=" not in log, f"the log of {node} has a proof")
+
+
+if __name__ == "__main__":
+    main(GuardedCluster, targets=2)
