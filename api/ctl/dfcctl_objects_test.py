@@ -400,6 +400,23 @@ class Directories(Case):
             self.assertIn("no object matches", self.err)
             self.assertEqual(self.json("cp", which, "c", "--allow-empty"), {"id": None})
 
+    def test_cp_of_one_object_that_does_not_exist(self):
+        self.mock.create("b", {"f1": b""})
+        for more in ((), ("--wait",)):
+            self.run_ctl("cp", "b/none", "c", *more, code=4)
+            self.assertIn("object 'b/none' does not exist (--allow-empty accepts that)", self.err)
+        self.assertEqual(self.json_error("cp", "b/none", "c", code=4)["code"], "nothing_matched")
+        self.run_ctl("cp", "nobucket/none", "c", code=3)
+        self.assertIn("bucket 'nobucket' does not exist", self.err)
+        self.assertNotIn("POST", {call["method"] for call in self.mock.log})
+
+    def test_cp_does_not_begin_while_the_object_cannot_be_asked_for(self):
+        self.mock.create("b", {"f1": b""})
+        self.mock.plan({"at": "target", "method": "HEAD", "do": "status", "status": 500,
+                        "times": 10})
+        self.run_ctl("cp", "b/f1", "c", code=1)
+        self.assertNotIn("POST", {call["method"] for call in self.mock.log})
+
     def test_head_tells_a_missing_bucket_from_a_missing_object(self):
         self.mock.create("b", {"k": b""})
         self.run_ctl("object", "head", "b/none", code=3)

@@ -187,7 +187,7 @@ def test_what_matches_nothing_is_an_error(c):
                                                                           "--prefix", "zzz"),
                   ("sort", "start", *sort, "--template", "zzz-{0..3}.tar", "--missing-shards",
                    "ignore", "--wait"), ("bucket", "cp", "there", "copies", "--prefix", "zzz",
-                                         "--wait"), ("cp", "there/zzz", "copies", "--wait"),
+                                         "--wait"), ("cp", "there/zzz", "copies"), ("cp", "there/zzz", "copies", "--wait"),
                   ("cp", "there", "copies", "--template", "zzz-{0..3}",
                    "--wait"), ("rm", "there", "--prefix", "zzz", "--yes",
                                "--wait"), ("rm", "there", "--template", "zzz-{0..3}", "--yes",

@@ -166,6 +166,20 @@ static int copy(struct ctl *ctl, const struct args *args, const char *bucket, js
     return code != EXIT_OK ? code : start(ctl, args, bucket, value, dfc_bucket_copy_objects, "cp");
 }
 
+/* The job would find it out when the command has ended. */
+static int check_exists(const struct ctl *ctl, const char *bucket, const char *key)
+{
+    struct dfc_error err;
+    struct error e = ERROR_INIT;
+    if (dfc_head(ctl->client, bucket, key, NULL, &err) == DFC_OK)
+        return EXIT_OK;
+    if (strcmp(err.code, error_name(E_OBJECT_NOT_FOUND)) != 0)
+        return ctl_fail(ctl, &err, "cp");
+    error_set(&e, E_NOTHING_MATCHED, "object '%s/%s' does not exist (--allow-empty accepts that)",
+              bucket, key);
+    return ctl_fail_common(ctl, &e, EXIT_NOTHING);
+}
+
 static int copy_one(struct ctl *ctl, const struct args *args, const struct object_name *n,
                     json_t *value)
 {
@@ -174,7 +188,11 @@ static int copy_one(struct ctl *ctl, const struct args *args, const struct objec
     json_object_set_new(value, "list", list);
     if (json_array_append_new(list, json_string(key)) != 0)
         return ctl_usage(ctl, "'%s' is not UTF-8", args->words[0]);
-    return copy(ctl, args, n->bucket, value);
+    int code = put_destination(ctl, args, value);
+    if (code == EXIT_OK && !args->given[F_allow_empty])
+        code = check_exists(ctl, n->bucket, key);
+    return code != EXIT_OK ? code
+                           : start(ctl, args, n->bucket, value, dfc_bucket_copy_objects, "cp");
 }
 
 static int copy_matching(struct ctl *ctl, const struct args *args, const struct object_name *n,
