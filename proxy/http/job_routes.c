@@ -15,7 +15,6 @@
 #include "proxy/jobs/job_view.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/jobs/sort_job.h"
-#include "xaction/kinds.h"
 
 static void reply_no_job(struct http_request *req, const char *id)
 {
@@ -147,10 +146,12 @@ static void jobs_list_begin(struct http_request *req)
     if (proxy_passed_to_primary(req))
         return;
     const char *kind = http_query(req, "kind");
-    const struct xaction_kind *known = xaction_kind_asked(kind);
-    const struct job_filter f = {.kind = known != NULL ? known->name : kind,
-                                 .state = http_query(req, "state")};
+    struct job_filter f = {.state = http_query(req, "state")};
     struct error err = ERROR_INIT;
+    if (kind != NULL && job_filter_kind(&f, kind, &err) != 0) {
+        http_reply_error(req, &err);
+        return;
+    }
     if (f.state != NULL && !job_view_is_state(f.state)) {
         error_set(&err, E_INVALID, "parameter 'state': '%s' is not a job's state", f.state);
         http_reply_error(req, &err);

@@ -2,6 +2,29 @@
 
 #include <string.h>
 
+#include "common/buf.h"
+#include "xaction/kinds.h"
+
+static int refuse_kind(const char *kind, struct error *err)
+{
+    _cleanup_(buf_done)
+    struct buf kinds = BUF_INIT;
+    const struct xaction_kind *k;
+    for (size_t i = 0; (k = xaction_kind_at(i)) != NULL; i++)
+        buf_printf(&kinds, "%s%s", i > 0 ? ", " : "", k->shown);
+    return error_set(err, E_INVALID, "parameter 'kind': '%.64s' is no kind of job: use one of %s",
+                     kind, buf_str(&kinds));
+}
+
+int job_filter_kind(struct job_filter *f, const char *kind, struct error *err)
+{
+    const struct xaction_kind *known = xaction_kind_asked(kind);
+    if (known == NULL)
+        return refuse_kind(kind, err);
+    f->kind = known->name;
+    return 0;
+}
+
 static int check_text(const char *pattern, struct error *err)
 {
     if (strlen(pattern) > JOB_FILTER_REGEX_MAX)

@@ -16,6 +16,9 @@ struct job_filter {
     struct pattern_search *description; /* of these; NULL: any */
 };
 
+/* Of one kind, by either of its names (xaction/kinds.h).  E_INVALID names the kinds where it is
+ * none. */
+int job_filter_kind(struct job_filter *f, const char *kind, struct error *err);
 /* E_INVALID where it is no pattern (sort/spec/pattern.h), or has an interval: no few bytes shall
  * make a thread of the proxy work for long, or take much memory, as a regex_t of nested pluses
  * does. */

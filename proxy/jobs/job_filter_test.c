@@ -29,6 +29,32 @@ static void test_kind_and_state(void **state)
     assert_false(takes(&(struct job_filter){.kind = "sort", .state = "failed"}, ""));
 }
 
+static void test_a_kind_has_two_names_at_most(void **state)
+{
+    (void)state;
+    struct job_filter f = {0};
+    assert_int_equal(job_filter_kind(&f, "sort", NULL), 0);
+    assert_string_equal(f.kind, "sort");
+    assert_int_equal(job_filter_kind(&f, "trim_copies", NULL), 0);
+    assert_string_equal(f.kind, "mirror");
+    assert_int_equal(job_filter_kind(&f, "mirror", NULL), 0);
+    assert_string_equal(f.kind, "mirror");
+}
+
+static void test_an_unknown_kind_is_refused_with_the_kinds(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"sorts", "", "Sort"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct job_filter f = {0};
+        struct error err = ERROR_INIT;
+        assert_int_equal(job_filter_kind(&f, bad[i], &err), E_INVALID);
+        assert_non_null(strstr(err.message, "'kind'"));
+        assert_non_null(strstr(err.message, "sort, delete, copy"));
+        assert_non_null(strstr(err.message, "trim_copies"));
+    }
+}
+
 static void test_descriptions(void **state)
 {
     (void)state;
@@ -93,6 +119,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_kind_and_state),
+        cmocka_unit_test(test_a_kind_has_two_names_at_most),
+        cmocka_unit_test(test_an_unknown_kind_is_refused_with_the_kinds),
         cmocka_unit_test(test_descriptions),
         cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_nested_repetitions_are_small),

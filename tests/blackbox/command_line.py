@@ -223,6 +223,9 @@ def test_exit_codes_tell_a_wrong_request_from_a_failed_job(c):
     check("algorithm.extension" in done.stderr and "--extension" in done.stderr, done.stderr)
     run(c, *words, "--prefix", "s-", "--wrong", status=USAGE)
     run(c, "cp", "codes/s-0.tar", "codes/other", status=USAGE)
+    done = run(c, "job", "ls", "--kind", "sorts", status=USAGE)
+    check("'sorts' is no kind of job: use one of sort, delete, copy" in done.stderr, done.stderr)
+    check("srt-" in run(c, "job", "ls", "--kind", "sort").stdout, "a kind of job")
 
 
 def test_slices_decide_the_copies(c):
