@@ -83,6 +83,7 @@ static int find_user(struct http_request *req, struct caller *c, const char *id,
     if (c->user == NULL || !c->user->enabled)
         return unproven(req, "invalid", "the user of this proof is disabled, or exists no longer",
                         err);
+    http_set_actor(req, c->user->id, c->user->name);
     return 0;
 }
 
@@ -134,20 +135,25 @@ static void call_of(const struct http_request *req, uint64_t bucket_id, const ch
 
 /* The bucket's id is the one that the redirect names; the call is then refused where the bucket has
  * another one (target/node/admit.h). */
-static int take_redirect(struct http_request *req, struct caller *c, const char *text,
-                         struct error *err)
+static enum proof_verdict check_redirect(const struct http_request *req, const struct caller *c,
+                                         const char *text, char user[TOKEN_USER_CHARS + 1])
 {
     struct redirect_call call;
-    char user[TOKEN_USER_CHARS + 1];
     uint64_t bucket_id;
     const char *id = http_query(req, "dfcb");
     if (http_path_param(req, "object") == NULL || id == NULL ||
         parse_u64(id, &bucket_id, NULL) != 0)
-        return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is not for this call");
+        return PROOF_INVALID;
     call_of(req, bucket_id, http_query(req, "dfcn"), &call);
     struct proof_keys *keys = guard_keys(c->guard);
     enum proof_verdict v = redirect_proof_check(keys, text, (uint64_t)clock_wall_ms(), &call, user);
     proof_keys_unref(keys);
+    return v;
+}
+
+static int take_redirect(struct http_request *req, struct caller *c, enum proof_verdict v,
+                         const char *user, struct error *err)
+{
     if (v == PROOF_INVALID)
         return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is not for this call");
     if (v == PROOF_EXPIRED) {
@@ -158,13 +164,18 @@ static int take_redirect(struct http_request *req, struct caller *c, const char 
     return find_user(req, c, user, err);
 }
 
+/* Of a caller that follows a redirect with its token, too, the proxy's decision counts: it may have
+ * heard of a new bucket or grant before this node. */
 static int identify(struct http_request *req, struct caller *c, struct error *err)
 {
+    char user[TOKEN_USER_CHARS + 1];
     const char *header = http_header(req, "Authorization");
     const char *redirect = http_query(req, "dfca");
-    if (header != NULL)
+    enum proof_verdict v =
+        redirect != NULL ? check_redirect(req, c, redirect, user) : PROOF_INVALID;
+    if (header != NULL && v != PROOF_VALID)
         return take_authorization(req, c, header, err);
-    return redirect != NULL ? take_redirect(req, c, redirect, err) : 0;
+    return redirect != NULL ? take_redirect(req, c, v, user, err) : 0;
 }
 
 /* --- may they --------------------------------------------------------------------------------- */

@@ -12,6 +12,8 @@
  *   dfca=… in the query            calls that take dfca     the user whom a proxy has let in
  *   none                                                    anonymous
  *
+ * Where a call has both, a valid redirect proof counts, else the token.
+ *
  * Each node decides alone, from the documents that it has.  The decision is about names: a bucket
  * that the caller may not list is refused alike whether it exists or not.  Parameters and body are
  * judged afterwards.

@@ -118,6 +118,19 @@ static int check_stamp(struct http_request *req, const struct http_route *route,
     return 0;
 }
 
+/* --- whom the sender asks for ----------------------------------------------------------------------- */
+
+/* "ID NAME".  Whoever signs may say it: a node that has the key may do everything. */
+static void take_actor(struct http_request *req)
+{
+    const char *header = http_header(req, HTTP_ACTOR_HEADER);
+    const char *space = header != NULL ? strchr(header, ' ') : NULL;
+    if (space == NULL)
+        req->actor.name = HTTP_ACTOR_KEY;
+    else
+        http_set_actor(req, arena_strndup(req->arena, header, (size_t)(space - header)), space + 1);
+}
+
 /* --- called ----------------------------------------------------------------------------------- */
 
 int gate_check(struct http_request *req, const struct http_route *route, struct error *err)
@@ -125,8 +138,11 @@ int gate_check(struct http_request *req, const struct http_route *route, struct 
     struct http_server *s = req->server;
     if (s->auth == NULL || s->net == NET_PUBLIC || (route != NULL && route->open))
         return 0;
-    enum auth_verdict v = auth_has_key(s->auth) ? check_signature(req) : AUTH_PROVEN;
+    bool asks = auth_has_key(s->auth);
+    enum auth_verdict v = asks ? check_signature(req) : AUTH_PROVEN;
     req->proven = v == AUTH_PROVEN;
+    if (asks && req->proven)
+        take_actor(req);
     return v != AUTH_PROVEN ? refuse(req, v, err) : check_stamp(req, route, err);
 }
 

@@ -8,7 +8,10 @@
  *
  * of which "session" and "replay" tell a member to open a session, or to sign again.  A body that
  * the caller has signed is compared as it comes: one that is another is cut like one that does not
- * end. Called by request.c and http_body.c, in the request's HTTP thread. */
+ * end.
+ *
+ * A signed request may say for which user it is (http_actor()); a public listener never reads that
+ * header. Called by request.c and http_body.c, in the request's HTTP thread. */
 #pragma once
 
 #include <stdbool.h>

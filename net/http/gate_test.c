@@ -54,6 +54,14 @@ static void hello_begin(struct http_request *req)
     http_reply_data(req, 200, "text/plain", "hello", 5);
 }
 
+static void actor_begin(struct http_request *req)
+{
+    const struct http_actor *actor = http_actor(req);
+    char *text =
+        arena_printf(http_arena(req), "%s %s", actor->id != NULL ? actor->id : "-", actor->name);
+    http_reply_data(req, 200, "text/plain", text, strlen(text));
+}
+
 static const struct http_route routes[] = {
     {.name = "echo",
      .method = HTTP_POST,
@@ -75,6 +83,12 @@ static const struct http_route routes[] = {
      .right = RIGHT_NONE,
      .any_cluster = true,
      .begin = echo_begin},
+    {.name = "actor",
+     .method = HTTP_GET,
+     .pattern = "/actor",
+     .nets = NET_ALL,
+     .right = RIGHT_NONE,
+     .begin = actor_begin},
     {.name = "open",
      .method = HTTP_GET,
      .pattern = "/open",
@@ -223,6 +237,28 @@ static void test_signed_calls_pass(void **state)
     assert_int_equal(handled, 3);
 }
 
+/* What a row says in the end: for whom the call is. */
+static void test_a_signed_call_says_for_whom_it_is(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header, *id, *name;
+    } rows[] = {{"Dfc-User: 0f ann", "0f", "ann"},
+                {"X: y", NULL, HTTP_ACTOR_KEY},
+                {"Dfc-User: root", NULL, HTTP_ACTOR_KEY}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const char *const headers[] = {rows[i].header, NULL};
+        _cleanup_free_ char *url = url_of("/actor");
+        _cleanup_(http_result_done)
+        struct http_result r = {0};
+        const struct http_call call = {.method = HTTP_GET, .url = url, .headers = headers};
+        assert_int_equal(http_call_wait(fx.client, &call, &r, NULL), 0);
+        _cleanup_free_ char *wanted =
+            xprintf("%s %s", rows[i].id != NULL ? rows[i].id : "-", rows[i].name);
+        assert_string_equal(buf_str(&r.body), wanted);
+    }
+}
+
 static void test_unsigned_calls_do_not(void **state)
 {
     (void)state;
@@ -259,6 +295,10 @@ static void test_the_public_listener_asks_nobody(void **state)
     struct wire_reply r;
     wire_get(&w, "POST", "/echo", &r);
     assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+    wire_print(&w, "GET /actor HTTP/1.1\r\nHost: x\r\nDfc-User: 0f root\r\n\r\n");
+    wire_read(&w, false, &r); /* nobody is believed, either */
+    assert_string_equal(buf_str(&r.body), "- " HTTP_ACTOR_ANYBODY);
     wire_reply_done(&r);
     wire_close(&w);
 }
@@ -467,6 +507,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_signed_calls_pass, setup, teardown),
         cmocka_unit_test_setup_teardown(test_unsigned_calls_do_not, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_a_signed_call_says_for_whom_it_is, setup, teardown),
         cmocka_unit_test_setup_teardown(test_silent_strangers_do_not_keep_nodes_out, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(test_the_public_listener_asks_nobody, setup, teardown),

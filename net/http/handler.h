@@ -115,6 +115,18 @@ const char *http_peer(struct http_request *req);    /* "127.0.0.1:4711" */
 /* Who asks, as the guard found out; NULL without one.  Lives as long as the request. */
 void http_set_caller(struct http_request *req, void *caller);
 void *http_caller(const struct http_request *req);
+
+/* For whom it is: the user whom the guard has found, or who another node says has asked it
+ * (Dfc-User, on the listeners between nodes alone, where it is signed). */
+struct http_actor {
+    const char *id;   /* NULL: nobody who is known */
+    const char *name; /* never NULL: HTTP_ACTOR_… where there is no user */
+};
+#define HTTP_ACTOR_ANYBODY "anonymous"
+#define HTTP_ACTOR_KEY "(cluster key)" /* signed, and for no user */
+#define HTTP_ACTOR_HEADER "Dfc-User"   /* "ID NAME" */
+const struct http_actor *http_actor(const struct http_request *req);
+void http_set_actor(struct http_request *req, const char *id, const char *name); /* copied */
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 /* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,

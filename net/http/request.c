@@ -1,8 +1,6 @@
 #include "net/http/request.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <netinet/in.h>
 #include <strings.h>
 
 #include "common/clock.h"
@@ -49,6 +47,7 @@ struct http_request *request_new(struct http_server *server, const struct reques
     req->method = HTTP_OTHER;
     req->path = "/";
     req->query = "";
+    req->actor.name = HTTP_ACTOR_ANYBODY;
     req->headers_end = &req->headers;
     req->began_us = clock_us();
     reply_init(&req->reply);
@@ -422,9 +421,9 @@ static void request_trace(struct http_request *req)
     if (route == NULL || !route->changes || !req->let_in)
         return;
     log_at(route->admin ? LOG_AUDIT : LOG_INFO, route->admin ? "administration" : "change",
-           lstr("peer", http_peer(req)), lstr("call", route->name),
-           lstr("method", http_method_name(req->method)), lstr("path", req->path),
-           li64("status", server_status(req)));
+           lstr("peer", http_peer(req)), lstr("user", http_actor(req)->name),
+           lstr("call", route->name), lstr("method", http_method_name(req->method)),
+           lstr("path", req->path), li64("status", server_status(req)));
 }
 
 void request_end(struct http_request *req)
@@ -456,127 +455,7 @@ void request_end(struct http_request *req)
     arena_free(req->arena);
 }
 
-/* --- what handlers ask ------------------------------------------------------------------------ */
-
-void *http_user(const struct http_request *req)
-{
-    return req->server->user;
-}
-
-enum http_method http_method(const struct http_request *req)
-{
-    return req->method;
-}
-
-enum http_net http_listener(const struct http_request *req)
-{
-    return req->server->net;
-}
-
-const struct http_route *http_route(const struct http_request *req)
-{
-    return req->match.route;
-}
-
-void http_set_caller(struct http_request *req, void *caller)
-{
-    req->caller = caller;
-}
-
-void *http_caller(const struct http_request *req)
-{
-    return req->caller;
-}
-
-const char *http_path(const struct http_request *req)
-{
-    return req->path;
-}
-
-const char *http_raw_query(const struct http_request *req)
-{
-    return req->query;
-}
-
-const char *http_path_param(const struct http_request *req, const char *name)
-{
-    size_t len = strlen(name);
-    for (size_t i = 0; i < req->match.param_count; i++) {
-        const struct router_param *p = &req->match.params[i];
-        if (p->name_len == len && memcmp(p->name, name, len) == 0)
-            return req->params[i];
-    }
-    return NULL;
-}
-
-const char *http_query(const struct http_request *req, const char *name)
-{
-    for (const struct request_header *q = req->queries; q != NULL; q = q->next) {
-        if (strcmp(q->name, name) == 0)
-            return q->value;
-    }
-    return NULL;
-}
-
-const char *http_header(const struct http_request *req, const char *name)
-{
-    for (const struct request_header *h = req->headers; h != NULL; h = h->next) {
-        if (strcasecmp(h->name, name) == 0)
-            return h->value;
-    }
-    return NULL;
-}
-
-const char *http_header_list(struct http_request *req, const char *name)
-{
-    const char *list = NULL;
-    for (const struct request_header *h = req->headers; h != NULL; h = h->next) {
-        if (strcasecmp(h->name, name) == 0)
-            list = list == NULL ? h->value : arena_printf(req->arena, "%s, %s", list, h->value);
-    }
-    return list;
-}
-
-void http_each_header(struct http_request *req,
-                      void (*fn)(void *ctx, const char *name, const char *value), void *ctx)
-{
-    for (const struct request_header *h = req->headers; h != NULL; h = h->next)
-        fn(ctx, h->name, h->value);
-}
-
-int64_t http_content_length(const struct http_request *req)
-{
-    return req->content_length;
-}
-
-bool http_body_comes_once(const struct http_request *req)
-{
-    return req->content_length < 0 && !req->expects_continue;
-}
-
-const char *http_request_id(const struct http_request *req)
-{
-    return req->id;
-}
-
-struct arena *http_arena(struct http_request *req)
-{
-    return req->arena;
-}
-
-const char *http_peer(struct http_request *req)
-{
-    char host[INET6_ADDRSTRLEN] = "?";
-    if (req->peer->sa_family == AF_INET) {
-        const struct sockaddr_in *in = (const struct sockaddr_in *)req->peer;
-        inet_ntop(AF_INET, &in->sin_addr, host, sizeof host);
-        return arena_printf(req->arena, "%s:%u", host, ntohs(in->sin_port));
-    }
-    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)req->peer;
-    if (req->peer->sa_family == AF_INET6)
-        inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof host);
-    return arena_printf(req->arena, "[%s]:%u", host, ntohs(in6->sin6_port));
-}
+/* --- for handlers --------------------------------------------------------------------------- */
 
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg)
 {

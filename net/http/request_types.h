@@ -93,9 +93,10 @@ struct http_request {
     bool expects_continue;
     const char *id;
     struct router_match match;
-    bool let_in;                           /* by the gate */
-    bool proven;                           /* signed by a node or an operator */
-    void *caller;                          /* the guard's; or NULL */
+    bool let_in;  /* by the gate */
+    bool proven;  /* signed by a node or an operator */
+    void *caller; /* the guard's; or NULL */
+    struct http_actor actor;
     const char *params[ROUTER_PARAMS_MAX]; /* unescaped */
     struct request_header *queries;        /* unescaped pairs */
     uint64_t began_us;

@@ -116,13 +116,14 @@ static void committed(void *arg, const struct error *err)
         return;
     }
     log_info("access changed", lstr("call", http_route(c->req)->name), lstr("name", c->name),
-             lstr("request", http_request_id(c->req)));
+             lstr("user", http_actor(c->req)->name), lstr("request", http_request_id(c->req)));
     c->reply(c);
 }
 
 static void commit(struct change *c, struct command *cmd)
 {
     cmd->wall_ms = clock_wall_ms();
+    cmd->actor = http_actor(c->req)->id;
     proxy_commit_settled(http_user(c->req), cmd, committed, c);
 }
 

@@ -101,7 +101,7 @@ static void log_bucket(const char *event, const struct http_request *req, const 
 {
     if (err == NULL)
         log_info(event, lstr("bucket", http_path_param(req, "bucket")),
-                 lstr("request", http_request_id(req)));
+                 lstr("user", http_actor(req)->name), lstr("request", http_request_id(req)));
 }
 
 static void create_done(void *arg, const struct error *err)
@@ -173,6 +173,7 @@ static int create(struct http_request *req, const struct action_body *body, stru
         .kind = CMD_BUCKET_CREATE,
         .name = http_path_param(req, "bucket"),
         .props = &props,
+        .actor = http_actor(req)->id,
         .wall_ms = clock_wall_ms(),
     };
     proxy_commit_settled(http_user(req), &cmd, create_done, req);

@@ -105,6 +105,13 @@ static uint64_t term_in_force(struct proxy *p)
     return s->term;
 }
 
+/* To a control listener, which knows no proofs of clients: for whom it is.  NULL: the operator. */
+static char *user_line(const struct http_request *req)
+{
+    const struct http_actor *actor = http_actor(req);
+    return actor->id != NULL ? xprintf(HTTP_ACTOR_HEADER ": %s %s", actor->id, actor->name) : NULL;
+}
+
 bool proxy_passed_to_primary(struct http_request *req)
 {
     struct proxy *p = proxy_enter(req);
@@ -123,10 +130,12 @@ bool proxy_passed_to_primary(struct http_request *req)
     bool between_nodes = http_route(req)->nets == NET_CONTROL;
     _cleanup_free_ char *url =
         url_at(between_nodes ? primary.control_url : primary.public_url, req);
-    _cleanup_free_ char *header = xprintf("%s: %s", forwarded_header, p->id);
+    _cleanup_free_ char *forwarded = xprintf("%s: %s", forwarded_header, p->id);
+    _cleanup_free_ char *user = between_nodes ? user_line(req) : NULL;
+    const char *const headers[] = {forwarded, user, NULL};
     const struct relay_primary to = {
         .id = primary.id, .term = term, .url = url, .to_public = !between_nodes};
-    relay_to_primary(p, req, &to, header);
+    relay_to_primary(p, req, &to, headers);
     return true;
 }
 

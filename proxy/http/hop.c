@@ -3,6 +3,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "net/http/handler.h"
+
 static const char *const of_a_connection[] = {
     "Connection",
     "Keep-Alive",
@@ -15,11 +17,11 @@ static const char *const of_a_connection[] = {
     "Upgrade",
     NULL,
 };
-/* The client library makes the first four, or must not.  Where the client is from has been looked
- * at here: to the next node this one is the client. */
+/* The client library makes the first four, or must not.  Where the client is from, and who, has been
+ * looked at here: to the next node this one is the client. */
 static const char *const of_a_request[] = {
-    "Host",     "Content-Length", "Expect", "X-Request-Id",   "Dfc-Redirect",
-    "Dfc-Auth", "Dfc-State",      "Origin", "Sec-Fetch-Site", NULL,
+    "Host",      "Content-Length", "Expect",         "X-Request-Id",    "Dfc-Redirect", "Dfc-Auth",
+    "Dfc-State", "Origin",         "Sec-Fetch-Site", HTTP_ACTOR_HEADER, NULL,
 };
 static const char *const of_a_reply[] = {
     "Content-Length", "Date", "Server", "X-Request-Id", "Dfc-Node", "WWW-Authenticate", NULL,

@@ -32,6 +32,7 @@ static void what_belongs_to_a_connection_stays(void **unused)
     assert_false(hop_request_header_passes("Dfc-State", NULL));
     assert_false(hop_request_header_passes("Origin", NULL)); /* looked at by the proxy */
     assert_false(hop_request_header_passes("sec-fetch-site", NULL));
+    assert_false(hop_request_header_passes("Dfc-User", NULL)); /* found out by the proxy */
     assert_false(hop_reply_header_passes("WWW-Authenticate", NULL));
     assert_false(hop_reply_header_passes("Dfc-Node", NULL));
 }

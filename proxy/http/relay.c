@@ -370,21 +370,21 @@ static bool is_repeatable_change(const struct http_request *req, const struct re
 }
 
 static const char *const *lines_of(const struct relay *r, struct http_request *req,
-                                   const char *header)
+                                   const char *const *more)
 {
     struct lines lines = {.arena = r->arena, .connection = http_header_list(req, "Connection")};
     http_each_header(req, add_request_header, &lines);
-    if (header != NULL)
-        add_line(&lines, arena_strdup(r->arena, header));
+    for (; *more != NULL; more++)
+        add_line(&lines, arena_strdup(r->arena, *more));
     if (http_header(req, "Content-Type") == NULL)
         add_line(&lines, "Content-Type:"); /* none: curl would make one up for a body */
     return lines.lines;
 }
 
-/* NULL: it is refused, and answered.  To a node's public listener; `header` is one more "Name:
- * value" for it, or NULL. */
+/* NULL: it is refused, and answered.  To a node's public listener; `more`: lines "Name:
+ * value" for it, up to NULL. */
 static struct relay *prepare(struct proxy *p, struct http_request *req, const char *url,
-                             const char *header)
+                             const char *const *more)
 {
     if (!relay_admitted(p, req))
         return NULL;
@@ -392,7 +392,7 @@ static struct relay *prepare(struct proxy *p, struct http_request *req, const ch
     r->call = (struct http_call){
         .method = http_method(req),
         .url = arena_strdup(r->arena, url),
-        .headers = lines_of(r, req, header),
+        .headers = lines_of(r, req, more),
         .upload = r->upload,
         .upload_length = http_content_length(req),
         .download = r->download,
@@ -417,7 +417,7 @@ static void take_body(struct relay *r, struct http_request *req)
 }
 
 /* To a target, which takes a body itself where it would redirect a client that can follow. */
-static const char to_target[] = "Dfc-Redirect: never";
+static const char *const to_target[] = {"Dfc-Redirect: never", NULL};
 
 void relay_start(struct proxy *p, struct http_request *req, const char *url)
 {
@@ -447,9 +447,9 @@ void relay_read(struct proxy *p, struct http_request *req, const char *url,
 }
 
 void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
-                      const char *header)
+                      const char *const *headers)
 {
-    struct relay *r = prepare(p, req, to->url, header);
+    struct relay *r = prepare(p, req, to->url, headers);
     if (r == NULL)
         return;
     r->silence = reads(req) ? E_NOT_PRIMARY : E_IN_DOUBT;

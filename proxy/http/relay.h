@@ -35,6 +35,6 @@ struct relay_primary {
 
 /* The same, where the node is the primary: when it does not answer within call_timeout, or within
  * overtaken_grace once another is the primary, the client gets 503, and is told whether a change is
- * in doubt. */
+ * in doubt.  `headers`: more lines "Name: value", up to NULL. */
 void relay_to_primary(struct proxy *p, struct http_request *req, const struct relay_primary *to,
-                      const char *header);
+                      const char *const *headers);
