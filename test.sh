@@ -2,7 +2,7 @@
 # Installs what the tests need, builds, runs everything.
 #
 #   ./test.sh                  all of it
-#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, fuzz, sort, memory)
+#   ./test.sh unit blackbox    these suites only, in build/ (also: sim, fuzz, sort, memory, extend)
 #   ./test.sh --fast           before a commit: linters, and unit tests of the folders that changed
 #   ./test.sh --long           what is too long for every day: about 40 minutes on two quiet cores
 #

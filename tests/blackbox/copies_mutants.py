@@ -12,12 +12,11 @@ that one register would have shown.  By hand: it takes minutes.
 import dataclasses
 import os
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
 
-from lib import ROOT
+from lib import ROOT, copy_source
 
 DAEMONS = ("dfc-proxyd", "dfc-targetd", "dfcctl")
 
@@ -156,7 +155,7 @@ def main():
     missed = 0
     with tempfile.TemporaryDirectory(prefix="dfc-mutants-") as top:
         source, directory = os.path.join(top, "source"), os.path.join(top, "build")
-        shutil.copytree(ROOT, source, ignore=shutil.ignore_patterns(".git", "build*"))
+        copy_source(source)
         for row in (r for r in ROWS if not sys.argv[1:] or r.name in sys.argv[1:]):
             path, text = put_in(source, row)
             build(source, directory)

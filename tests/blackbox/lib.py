@@ -116,6 +116,17 @@ def contents(path):
         return None
 
 
+# --- the source ----------------------------------------------------------------------------------
+
+def copy_source(to):
+    """A copy of the source tree, without builds."""
+    def left_out(at, names):
+        return [n for n in names if n in (".git", "__pycache__")
+                or at == ROOT and n.startswith("build")]
+
+    shutil.copytree(ROOT, to, ignore=left_out)
+
+
 # --- HTTP ----------------------------------------------------------------------------------------
 
 class Reply:
