@@ -80,13 +80,16 @@ int dfc_node_remove(struct dfc_client *c, const char *node, struct dfc_error *er
 /* What is so already is no error, so that a call may be made twice; but not attach, which would say
  * that it is there. */
 int dfc_node_mountpath(struct dfc_client *c, const char *node, const char *action, const char *path,
-                       bool lost, char **document, struct dfc_error *err)
+                       unsigned flags, char **document, struct dfc_error *err)
 {
+    bool lost = (flags & DFC_MOUNTPATH_LOST) != 0;
     _cleanup_(buf_done)
     struct buf full = BUF_INIT;
     _cleanup_json_ json_t *doc = json_pack("{s:s}", "action", action);
     if (path != NULL)
         json_object_set_new(doc, "value", json_pack("{s:s, s:b}", "path", path, "lost", (int)lost));
+    if (flags & DFC_MOUNTPATH_CREATE)
+        json_object_set_new(json_object_get(doc, "value"), "create", json_true());
     if (path != NULL && json_object_get(doc, "value") == NULL)
         return failure_set(err, DFC_INVALID, E_INVALID, "the path is not UTF-8");
     _cleanup_free_ char *body = json_text(doc);

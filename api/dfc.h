@@ -335,11 +335,17 @@ DFC_API int dfc_node_act(struct dfc_client *client, const char *node, const char
  * a doubtful end. */
 DFC_API int dfc_node_remove(struct dfc_client *client, const char *node, struct dfc_error *err);
 
+enum dfc_mountpath_flag {
+    DFC_MOUNTPATH_LOST = 1,   /* with "detach": it is given up with every object on it */
+    DFC_MOUNTPATH_CREATE = 2, /* with "attach": the directory is made if it is absent */
+};
+
 /* action: "attach", "detach", "enable", "disable", "resilver" (docs/reference/http-api.md) of a
- * target's mountpath; path may be NULL for the last. lost, with "detach": it is given up with
- * every object on it. document: the mountpaths afterwards. */
+ * target's mountpath; path may be NULL for the last. flags: of enum dfc_mountpath_flag. document:
+ * the mountpaths afterwards. */
 DFC_API int dfc_node_mountpath(struct dfc_client *client, const char *node, const char *action,
-                               const char *path, bool lost, char **document, struct dfc_error *err);
+                               const char *path, unsigned flags, char **document,
+                               struct dfc_error *err);
 
 /* A target's indexes, by which objects are listed: how they are, and having them rebuilt from the
  * files while it serves (docs/reference/http-api.md). mountpath: its path or id, or NULL for all.

@@ -26,14 +26,15 @@ static int check_text(const char *path, struct error *err)
     return 0;
 }
 
-/* The parent must be there; the directory itself may be made. */
-static int resolve(const char *path, char **real, struct error *err)
+/* The parent must be there; *absent: the directory itself is not. */
+static int resolve(const char *path, char **real, bool *absent, struct error *err)
 {
     _cleanup_free_ char *plain = xstrdup(path);
     for (size_t len = strlen(plain); len > 1 && plain[len - 1] == '/'; len--)
         plain[len - 1] = '\0';
     *real = realpath(plain, NULL);
-    if (*real != NULL)
+    *absent = *real == NULL;
+    if (!*absent)
         return 0;
     if (errno != ENOENT)
         return error_errno(err, errno, "resolve '%s'", plain);
@@ -81,26 +82,38 @@ static void cut_to_parent(char *path)
         *path = '\0';
 }
 
-int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, char **real,
+static int check_is_below(const char *roots, const char *mountpaths, const char *found,
                           struct error *err)
 {
     bool parents = roots[0] == '\0';
-    _cleanup_free_ char *found = NULL;
-    int code = check_text(path, err);
-    if (code == 0)
-        code = resolve(path, &found, err);
-    if (code != 0)
-        return code;
     for (const char *list = parents ? mountpaths : roots; *list != '\0';) {
         _cleanup_free_ char *root = take_piece(&list);
         if (parents)
             cut_to_parent(root);
-        if (root[0] == '/' && is_below(found, root)) {
-            *real = steal(found);
+        if (root[0] == '/' && is_below(found, root))
             return 0;
-        }
     }
     return error_set(err, E_INVALID,
                      "'%s' is in no directory where mountpaths may be attached (%s)", found,
                      parents ? "start the target with --mountpath-roots" : roots);
+}
+
+int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, bool create,
+                          char **real, struct error *err)
+{
+    bool absent = false;
+    _cleanup_free_ char *found = NULL;
+    int code = check_text(path, err);
+    if (code == 0)
+        code = resolve(path, &found, &absent, err);
+    if (code == 0)
+        code = check_is_below(roots, mountpaths, found, err);
+    if (code == 0 && absent && !create)
+        code = error_set(err, E_NOT_FOUND,
+                         "'%s' does not exist: mount the disk first, or repeat with --create to "
+                         "make the directory",
+                         found);
+    if (code == 0)
+        *real = steal(found);
+    return code;
 }

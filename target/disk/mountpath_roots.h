@@ -2,11 +2,13 @@
  * (or that it uses already), so that a call cannot make the daemon write anywhere else. */
 #pragma once
 
+#include <stdbool.h>
+
 #include "common/error.h"
 
-/* `path`, for which only the last component may be missing, resolved: *real, malloc'ed, lies in one
- * of `roots` (directories, separated by commas; "": the parents of `mountpaths`, another such list,
- * but for "/").  E_INVALID: it does not, is not absolute, or has a control character; E_NOT_FOUND:
- * its parent is missing. */
-int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, char **real,
-                          struct error *err);
+/* `path` resolved: *real, malloc'ed, lies in one of `roots` (directories, separated by commas; "":
+ * the parents of `mountpaths`, another such list, but for "/").  create: its last component may be
+ * missing, as the caller makes it.  E_INVALID: it does not lie there, is not absolute, or has a
+ * control character; E_NOT_FOUND: it or its parent is missing. */
+int mountpath_roots_check(const char *roots, const char *mountpaths, const char *path, bool create,
+                          char **real, struct error *err);

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -29,7 +30,7 @@ static void assert_check(const char *roots, const char *mountpaths, const char *
     _cleanup_free_ char *in_use = mountpaths[0] != '/' ? at(mountpaths) : xstrdup(mountpaths);
     _cleanup_free_ char *got = NULL;
     struct error err = ERROR_INIT;
-    if (mountpath_roots_check(in_roots, in_use, full, &got, &err) != code)
+    if (mountpath_roots_check(in_roots, in_use, full, true, &got, &err) != code)
         fail_msg("'%s': %s", full, err.message);
     if (real != NULL) {
         _cleanup_free_ char *wanted = at(real);
@@ -66,9 +67,28 @@ static void test_the_roots_that_are_named(void **state)
     _cleanup_free_ char *two = xprintf("%s/absent , %s/other", top, top);
     _cleanup_free_ char *path = at("other/mp");
     _cleanup_free_ char *real = NULL;
-    assert_int_equal(mountpath_roots_check(two, "", path, &real, NULL), 0);
+    assert_int_equal(mountpath_roots_check(two, "", path, true, &real, NULL), 0);
     free(steal(real));
-    assert_int_equal(mountpath_roots_check("/", "", path, &real, NULL), 0);
+    assert_int_equal(mountpath_roots_check("/", "", path, true, &real, NULL), 0);
+}
+
+/* A typing error, or a disk that is not mounted. */
+static void test_an_absent_directory_is_created_on_demand_only(void **state)
+{
+    (void)state;
+    char *real = NULL;
+    struct error err = ERROR_INIT;
+    _cleanup_free_ char *root = at("other");
+    _cleanup_free_ char *absent = at("other/mp");
+    _cleanup_free_ char *outside = at("disks/mp2");
+    assert_int_equal(mountpath_roots_check(root, "", absent, false, &real, &err), E_NOT_FOUND);
+    assert_non_null(strstr(err.message, "does not exist: mount the disk first"));
+    assert_non_null(strstr(err.message, "--create"));
+    assert_int_equal(mountpath_roots_check(root, "", outside, false, &real, NULL), E_INVALID);
+    assert_null(real);
+    assert_int_equal(mountpath_roots_check(top, "", root, false, &real, NULL), 0);
+    assert_string_equal(real, root);
+    free(real);
 }
 
 static void test_texts_that_are_no_paths(void **state)
@@ -77,7 +97,7 @@ static void test_texts_that_are_no_paths(void **state)
     static const char *const bad[] = {"", "mp", "./mp", "/\n", "/tmp/a\x7f", "/tmp/a\tb", "/"};
     char *real = NULL;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        assert_int_equal(mountpath_roots_check("/", "/x/y", bad[i], &real, NULL), E_INVALID);
+        assert_int_equal(mountpath_roots_check("/", "/x/y", bad[i], true, &real, NULL), E_INVALID);
     assert_null(real);
 }
 
@@ -109,6 +129,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_parents_of_those_in_use),
         cmocka_unit_test(test_the_roots_that_are_named),
+        cmocka_unit_test(test_an_absent_directory_is_created_on_demand_only),
         cmocka_unit_test(test_texts_that_are_no_paths),
     };
     return cmocka_run_group_tests(tests, make_tree, remove_tree);

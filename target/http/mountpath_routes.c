@@ -25,6 +25,7 @@ struct change_call {
     const struct change_action *action;
     const char *path;
     bool lost;
+    bool create;
     json_t *doc;
 };
 
@@ -46,7 +47,7 @@ static int attach(struct mountpaths *m, const struct change_call *call, struct e
     const struct target *t = http_user(call->req);
     _cleanup_free_ char *real = NULL;
     int code = mountpath_roots_check(t->params.mountpath_roots, t->params.mountpaths, call->path,
-                                     &real, err);
+                                     call->create, &real, err);
     if (code != 0)
         return code;
     let_go(call);
@@ -129,28 +130,39 @@ static int find_action(const char *name, const struct change_action **out, struc
                      name);
 }
 
-/* "/d3", or {"path": "/d3", "lost": true}. */
+static int parse_fields(json_t *value, struct change_call *call, struct error *err)
+{
+    static const char *const fields[] = {"path", "lost", "create", NULL};
+    int code = json_only_fields(value, "value", fields, err);
+    if (code == 0)
+        code = json_get_str(value, "value", "path", &call->path, err);
+    if (code == 0)
+        code = json_get_bool(value, "value", "lost", &call->lost, err);
+    if (code == 0)
+        code = json_get_bool(value, "value", "create", &call->create, err);
+    return code;
+}
+
+/* "/d3", or {"path": "/d3", "lost": true, "create": true}. */
 static int parse_value(json_t *value, struct change_call *call, struct error *err)
 {
-    static const char *const fields[] = {"path", "lost", NULL};
+    int code = 0;
     call->path = "";
     if (json_is_string(value)) {
         call->path = json_string_value(value);
     } else if (json_is_object(value)) {
-        int code = json_only_fields(value, "value", fields, err);
-        if (code == 0)
-            code = json_get_str(value, "value", "path", &call->path, err);
-        if (code == 0)
-            code = json_get_bool(value, "value", "lost", &call->lost, err);
-        if (code != 0)
-            return code;
+        code = parse_fields(value, call, err);
     } else if (value != NULL) {
-        return error_set(err, E_JSON, "field 'value' must be a path, or an object with one");
+        code = error_set(err, E_JSON, "field 'value' must be a path, or an object with one");
     }
+    if (code != 0)
+        return code;
     if (*call->path == '\0' && call->action->make != resilver)
         return error_set(err, E_INVALID, "field 'value': a mountpath's path or id is missing");
     if (call->lost && call->action->make != detach)
         return error_set(err, E_INVALID, "field 'value.lost' is detach's");
+    if (call->create && call->action->make != attach)
+        return error_set(err, E_INVALID, "field 'value.create' is attach's");
     return 0;
 }
 
@@ -224,12 +236,14 @@ const struct http_route mountpath_routes[] = {
      .changes = true,
      .admin = true,
      .begin = change_begin,
-     .summary = "attach adds a mountpath, detach moves all objects off and releases it, disable "
+     .summary = "attach adds a mountpath (an absent directory with create only), detach moves all "
+                "objects off and releases it, disable "
                 "takes it out at once (its objects give 503 unless other targets have copies), "
                 "enable takes it back, resilver moves objects to where they belong.",
      .body = "`{\"action\": \"attach\\|detach\\|enable\\|disable\\|resilver\", \"value\": path or "
              "id}`; to give up a mountpath with its objects: `{\"action\": \"detach\", \"value\": "
-             "{\"path\": …, \"lost\": true}}`",
+             "{\"path\": …, \"lost\": true}}`; to make an absent directory: `{\"action\": "
+             "\"attach\", \"value\": {\"path\": …, \"create\": true}}`",
      .reply = "200 and the mountpaths, as GET /v1/daemon?what=mountpaths gives them",
      .errors = "invalid_argument not_found exists mountpath_state no_space io_error not_ready"},
     {.name = NULL},

@@ -93,7 +93,7 @@ def test_a_sort_says_that_its_shard_is_lost(c):
 
 def test_mountpaths_inside_one_another(c):
     for inside in (os.path.join(path(c, 1), "sub"), os.path.join(path(c, 1), ".dfc")):
-        body = {"action": "attach", "value": inside}
+        body = {"action": "attach", "value": {"path": inside, "create": True}}
         c.call("PUT", "/v1/daemon/mountpaths", body, node=T).expect(409, "mountpath_state",
                                                                     "inside")
     body = {"action": "attach", "value": c.node_dir(T)}  # the directory of all of them

@@ -117,7 +117,7 @@ def test_it_goes_on_beside_a_resilver(c):
     """That cannot move anything, and so does not end."""
     fill(c, "third")
     again(c, "t1", "resilver.publish=EIO")
-    mountpath = os.path.join(c.node_dir("t1"), "mp3")
+    mountpath = {"path": os.path.join(c.node_dir("t1"), "mp3"), "create": True}
     c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": mountpath},
            node="t1").expect(200)
     set_copies(c, "third", 1)

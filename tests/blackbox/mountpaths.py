@@ -237,7 +237,7 @@ def test_reads_of_what_is_not_in_memory_are_seen(c):
 def test_attach(c):
     with Clients(c) as clients:
         clients.progress()
-        done = c.dfcctl("storage", "mountpath", "attach", T, path(c, 3))
+        done = c.dfcctl("storage", "mountpath", "attach", T, path(c, 3), "--create")
         equal(done.returncode, 0, done.stderr)
         check(path(c, 3) in done.stdout, done.stdout)
         check_all(c)
@@ -257,6 +257,20 @@ def test_summary(c):
     got = json.loads(done.stdout)["b"]
     equal((got["objects"], got["bytes"]), (len(names), sum(e["size"] for e in names)), "the sums")
     check(str(len(names)) in c.dfcctl("storage", "summary").stdout, "the table")
+
+
+def test_an_absent_directory_is_an_error(c):
+    """A typing error, or a disk that is not mounted, would fill another file system."""
+    before = [m["path"] for m in view(c)["mountpaths"]]
+    done = c.dfcctl("storage", "mountpath", "attach", T, path(c, 5))
+    equal(done.returncode, 3, done.stderr)
+    check(f"'{path(c, 5)}' does not exist: mount the disk first" in done.stderr, done.stderr)
+    check("--create" in done.stderr, done.stderr)
+    ask(c, "attach", 5).expect(404, "not_found", "does not exist")
+    check(not os.path.exists(path(c, 5)), "it was made")
+    equal([m["path"] for m in view(c)["mountpaths"]], before, "the mountpaths")
+    equal(c.dfcctl("storage", "mountpath", "detach", T, path(c, 1), "--create").returncode, 2,
+          "--create of a detach")
 
 
 def test_only_below_the_roots(c):
@@ -286,9 +300,10 @@ def test_only_below_the_roots(c):
         c.stop(T)
         c.start(T, f"--arg=--mountpath-roots={away}")
         c.wait_node(T, "active")
+        outside["value"] = {"path": os.path.join(away, "mp"), "create": True}
         c.call("PUT", "/v1/daemon/mountpaths", outside, node=T).expect(200)
         settled(c)
-        c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": outside["value"]},
+        c.call("PUT", "/v1/daemon/mountpaths", {"action": "detach", "value": os.path.join(away, "mp")},
                node=T).expect(200)
         wait_for(lambda: not any(away in m["path"] for m in view(c)["mountpaths"]),
                  "it is released")
@@ -303,6 +318,7 @@ def test_only_below_the_roots(c):
 
 def test_what_is_refused(c):
     ask(c, "attach", 4, lost=True).expect(400, "invalid_argument")
+    ask(c, "detach", 4, create=True).expect(400, "invalid_argument")
     ask(c, "detach", 9).expect(404, "not_found", "has no mountpath")
     c.call("PUT", "/v1/daemon/mountpaths", {"action": "explode", "value": "/x"}, node=T).expect(
         400, "invalid_argument", "explode")
@@ -388,7 +404,7 @@ def test_an_aborted_resilver_waits_to_be_asked(c):
     c.stop(T)
     c.start(T, "--arg=--faults=resilver.rename=delay:300")
     c.wait_node(T, "active")
-    ask(c, "attach", 4).expect(200)
+    ask(c, "attach", 4, create=True).expect(200)
 
     def running():
         jobs = c.get_json("/v1/jobs?kind=resilver&state=running")["jobs"]

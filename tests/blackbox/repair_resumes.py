@@ -152,7 +152,7 @@ def leave_unsettled(c, target):
     c.stop(target)
     c.start(target, "--arg=--faults=resilver.rename=delay:300")
     c.wait_node(target, "active")
-    value = {"path": os.path.join(c.node_dir(target), "mp3")}
+    value = {"path": os.path.join(c.node_dir(target), "mp3"), "create": True}
     c.call("PUT", "/v1/daemon/mountpaths", {"action": "attach", "value": value},
            node=target).expect(200)
     job = wait_for(lambda: c.get_json("/v1/jobs?kind=resilver&state=running")["jobs"],

@@ -190,7 +190,8 @@ def test_it_goes_on_after_a_restart(c):
 def test_a_change_of_mountpaths_does_not_wait_for_it(c):
     job = start(c, rate="4KiB")
     wait_for(lambda: state_of(c, job) == "running", "the job")
-    attach = {"action": "attach", "value": os.path.join(c.node_dir("t1"), "mp9")}
+    value = {"path": os.path.join(c.node_dir("t1"), "mp9"), "create": True}
+    attach = {"action": "attach", "value": value}
     c.call("PUT", "/v1/daemon/mountpaths", attach, node="t1").expect(200)
 
     def is_settled():

@@ -103,7 +103,7 @@ def test_a_mountpath_goes(c):
 
 def attach(c, number):
     path = os.path.join(c.node_dir("t1"), f"mp{number}")
-    done = c.dfcctl("storage", "mountpath", "attach", "t1", path)
+    done = c.dfcctl("storage", "mountpath", "attach", "t1", path, "--create")
     equal(done.returncode, 0, done.stderr)
 
 

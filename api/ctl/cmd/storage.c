@@ -169,10 +169,11 @@ static int mountpath_change(struct ctl *ctl, const struct args *args, const char
 {
     struct dfc_error err;
     const char *node = args->words[1], *path = args->word_count > 2 ? args->words[2] : NULL;
+    unsigned flags = (args->given[F_lost] ? DFC_MOUNTPATH_LOST : 0u) |
+                     (args->given[F_create] ? DFC_MOUNTPATH_CREATE : 0u);
     _cleanup_free_ char *text = NULL;
     _cleanup_json_ json_t *doc = NULL;
-    if (dfc_node_mountpath(ctl->client, node, action, path, args->given[F_lost], &text, &err) !=
-        DFC_OK) {
+    if (dfc_node_mountpath(ctl->client, node, action, path, flags, &text, &err) != DFC_OK) {
         _cleanup_free_ char *what = xprintf("node '%s'", node);
         return ctl_fail(ctl, &err, what);
     }
@@ -211,6 +212,8 @@ int storage_mountpath(struct ctl *ctl, const struct args *args)
     const char *action = args->words[0];
     if (args->given[F_lost] && strcmp(action, "detach") != 0)
         return ctl_usage(ctl, "--lost is for detach");
+    if (args->given[F_create] && strcmp(action, "attach") != 0)
+        return ctl_usage(ctl, "--create is for attach");
     bool load = strcmp(action, "load") == 0;
     if ((load || strcmp(action, "ls") == 0) && args->word_count <= 2)
         return mountpath_show(ctl, load ? &load_view : &state_view,
