@@ -118,8 +118,8 @@ static int say_where(struct dfc_error *err, int rc)
     return rc;
 }
 
-int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
-               struct buf *path, char **text, struct dfc_error *err)
+int control_call(struct dfc_client *c, const struct call_small *what, const char *node,
+                 struct buf *path, char **text, struct dfc_error *err)
 {
     _cleanup_(origins_done)
     struct origins o = {0};
@@ -131,4 +131,19 @@ int admin_call(struct dfc_client *c, const struct call_small *what, const char *
     full.administers = true;
     full.node = node;
     return say_where(err, call_small(c, &full, path, text, err));
+}
+
+int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
+               struct buf *path, char **text, struct dfc_error *err)
+{
+    if (client_identity(c) == NULL)
+        return control_call(c, what, node, path, text, err);
+    _cleanup_free_ char *origin = NULL;
+    int rc = node != NULL ? node_public_origin(c, node, &origin, err) : DFC_OK;
+    if (rc != DFC_OK)
+        return rc;
+    const char *const origins[] = {origin, NULL};
+    struct call_small full = *what;
+    full.origins = origin != NULL ? origins : NULL;
+    return call_small(c, &full, path, text, err);
 }

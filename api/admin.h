@@ -1,7 +1,11 @@
-/* Calls that administer: made at control listeners, signed with the cluster's key (signed.h).
+/* Calls that administer: with the client's login at public listeners, else at control listeners,
+ * signed with the cluster's key (signed.h).
  *
- *     GET /v1/cluster, at an endpoint --> the control address of the node, or of all proxies,
- *                                         the primary's first --> the call itself */
+ *     a login: a call of a node  --> GET /v1/cluster --> the public address of that node
+ *              any other         --> an endpoint
+ *     none:    GET /v1/cluster, at an endpoint --> the control address of the node, or of all
+ *                                                  proxies, the primary's first
+ *                                              --> the call itself */
 #pragma once
 
 #include "api/call.h"
@@ -14,3 +18,6 @@ int node_public_origin(struct dfc_client *c, const char *node, char **origin,
  * the primary's. */
 int admin_call(struct dfc_client *c, const struct call_small *what, const char *node,
                struct buf *path, char **text, struct dfc_error *err);
+/* With the cluster's key in any case: what public listeners do not tell. */
+int control_call(struct dfc_client *c, const struct call_small *what, const char *node,
+                 struct buf *path, char **text, struct dfc_error *err);

@@ -1,6 +1,9 @@
 #include "api/call.h"
 
+#include <openssl/crypto.h>
+
 #include "api/failure.h"
+#include "api/login.h"
 #include "api/signed.h"
 #include "api/uri.h"
 #include "common/clock.h"
@@ -76,6 +79,7 @@ struct attempt {
     struct handle *handle;
     const char *request_id;
     size_t endpoint;
+    bool redirected;
     enum retry_outcome outcome;
     uint64_t retry_after_ms;
 };
@@ -92,7 +96,14 @@ static bool body_is_invited(const struct call *call, bool at_owner)
     return size > (at_owner ? BODY_INVITED_BYTES : BODY_UNINVITED_BYTES);
 }
 
-static struct curl_slist *attempt_headers(const struct attempt *a, bool at_owner)
+static void headers_wipe(struct curl_slist *list)
+{
+    for (struct curl_slist *h = list; h != NULL; h = h->next)
+        OPENSSL_cleanse(h->data, strlen(h->data)); /* one has the token */
+    curl_slist_free_all(list);
+}
+
+static struct curl_slist *attempt_headers(const struct attempt *a, const char *token, bool at_owner)
 {
     struct curl_slist *list = NULL;
     for (const struct curl_slist *h = a->call->headers; h != NULL; h = h->next)
@@ -100,14 +111,20 @@ static struct curl_slist *attempt_headers(const struct attempt *a, bool at_owner
     char line[96];
     snprintf(line, sizeof line, "X-Request-Id: %s", a->request_id);
     headers_push(&list, line);
+    if (token != NULL) {
+        _cleanup_(secret_freep)
+        char *bearer = xprintf("Authorization: %s", token);
+        headers_push(&list, bearer);
+    }
     if (a->call->body != NULL)
         headers_push(&list,
                      body_is_invited(a->call, at_owner) ? "Expect: 100-continue" : "Expect:");
     return list;
 }
 
+/* token: NULL for none, as behind a redirect, which has its own proof. */
 static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *a, const char *url,
-                                          bool at_owner, struct dfc_error *err)
+                                          const char *token, bool at_owner, struct dfc_error *err)
 {
     struct call *call = a->call;
     if (call->body != NULL && body_begin(call->body, err) != DFC_OK)
@@ -115,7 +132,7 @@ static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *
     struct exchange x = {
         .method = call->method,
         .url = url,
-        .headers = attempt_headers(a, at_owner),
+        .headers = attempt_headers(a, token, at_owner),
         .body = call->body,
         .node = call->node,
         .fresh = !call->twice_is_harmless,
@@ -126,8 +143,44 @@ static enum exchange_end attempt_exchange(struct dfc_client *c, struct attempt *
     };
     enum exchange_end end = (call->administers ? signed_exchange_run
                                                : exchange_run)(c, a->handle, &x, &call->reply, err);
-    curl_slist_free_all(x.headers);
+    headers_wipe(x.headers);
     return end;
+}
+
+/* Logs in at a proxy: where the call begins at one there, too, so that a node that is down is left
+ * out alike. */
+static enum exchange_end attempt_token(struct dfc_client *c, const struct attempt *a,
+                                       const char *url, char **token, struct dfc_error *err)
+{
+    size_t at = a->call->origins == NULL ? a->endpoint : client_endpoint_current(c);
+    if (client_is_tls(c) && !uri_is_tls(url)) {
+        failure_set(err, DFC_DENIED, E_UNAUTHORIZED,
+                    "%s is plain HTTP and the endpoint is not: the token is not sent there", url);
+        return EXCHANGE_STOPPED;
+    }
+    return login_token(c, a->handle, client_endpoint_at(c, at), token, err);
+}
+
+/* The first exchange, with a token where the client has a login; with a newer one where the token
+ * has ended meanwhile. */
+static enum exchange_end attempt_first(struct dfc_client *c, struct attempt *a, const char *url,
+                                       struct dfc_error *err)
+{
+    const struct call *call = a->call;
+    if (call->administers || client_identity(c) == NULL)
+        return attempt_exchange(c, a, url, NULL, false, err);
+    for (bool again = false;; again = true) {
+        _cleanup_(secret_freep)
+        char *token = NULL;
+        enum exchange_end end = attempt_token(c, a, url, &token, err);
+        if (end != EXCHANGE_REPLIED)
+            return end;
+        end = attempt_exchange(c, a, url, token, false, err);
+        if (end != EXCHANGE_REPLIED || again ||
+            (call->body != NULL && !body_repeatable(call->body)) ||
+            !login_refused(c, token, &call->reply))
+            return end;
+    }
 }
 
 static bool is_redirect(int status)
@@ -152,6 +205,14 @@ static enum retry_outcome outcome_of_status(int status, const struct dfc_error *
     default:
         return RETRY_NEVER;
     }
+}
+
+/* A proxy gives a redirect a proof anew.  (The reply to a HEAD has no code, but this header.) */
+static bool redirect_expired(const struct attempt *a)
+{
+    const struct reply *r = &a->call->reply;
+    const char *challenge = r->status == 401 ? headers_get(&r->headers, "WWW-Authenticate") : NULL;
+    return a->redirected && challenge != NULL && strstr(challenge, "error=\"expired\"") != NULL;
 }
 
 static void error_fill_from_headers(struct dfc_error *err, const struct headers *h,
@@ -182,7 +243,7 @@ static int attempt_conclude(struct attempt *a, struct dfc_error *err)
     if (r->status >= 200 && r->status < 300)
         return DFC_OK;
     int rc = failure_reply(err, r->status, r->text.data, r->text.len);
-    a->outcome = outcome_of_status(r->status, err);
+    a->outcome = redirect_expired(a) ? RETRY_REFUSED : outcome_of_status(r->status, err);
     a->retry_after_ms = headers_retry_after_ms(&r->headers, clock_wall_ms() / 1000);
     error_fill_from_headers(err, &r->headers, a->request_id);
     if (strcmp(err->code, error_name(E_ROUTE)) == 0 && a->call->origins == NULL)
@@ -205,28 +266,43 @@ static int attempt_ended(struct attempt *a, enum exchange_end end, struct dfc_er
     return err->result;
 }
 
+/* Where a redirect leads.  Nothing that began over TLS goes on without. */
+static int follow(const char *url, const char *location, char **next, struct dfc_error *err)
+{
+    _cleanup_free_ char *from = uri_for_people(url);
+    _cleanup_free_ char *to = uri_resolve(url, location);
+    if (to == NULL)
+        return failure_set(err, DFC_FAILED, E_NET, "%s redirects to nowhere", from);
+    if (uri_is_tls(url) && !uri_is_tls(to))
+        return failure_set(err, DFC_FAILED, E_NET, "%s redirects to plain HTTP: refused", from);
+    *next = steal(to);
+    return DFC_OK;
+}
+
 static int attempt_run(struct dfc_client *c, struct attempt *a, struct dfc_error *err)
 {
     struct call *call = a->call;
     const char *origin = call_place_at(c, call, a->endpoint);
     _cleanup_free_ char *url = xprintf("%s%s", origin, buf_str(&call->path));
+    a->outcome = RETRY_NEVER;
     for (int hops = 0; hops <= REDIRECTS_MAX; hops++) {
-        enum exchange_end end = attempt_exchange(c, a, url, hops > 0, err);
+        enum exchange_end end =
+            hops > 0 ? attempt_exchange(c, a, url, NULL, true, err) : attempt_first(c, a, url, err);
         if (hops == 0 && end != EXCHANGE_UNSENT && call->origins == NULL)
             client_endpoint_answered(c, a->endpoint);
         if (end != EXCHANGE_REPLIED || !is_redirect(call->reply.status))
             return attempt_ended(a, end, err);
-        char *next = uri_resolve(url, headers_get(&call->reply.headers, "Location"));
-        if (next == NULL) {
-            a->outcome = RETRY_NEVER;
-            return failure_set(err, DFC_FAILED, E_NET, "%s redirects to nowhere", url);
-        }
+        char *next = NULL;
+        int rc = follow(url, headers_get(&call->reply.headers, "Location"), &next, err);
+        if (rc != DFC_OK)
+            return rc;
         free(url);
         url = next;
+        a->redirected = true;
     }
-    a->outcome = RETRY_NEVER;
+    _cleanup_free_ char *last = uri_for_people(url);
     return failure_set(err, DFC_FAILED, E_NET, "more than %d redirects, the last to %s",
-                       REDIRECTS_MAX, url);
+                       REDIRECTS_MAX, last);
 }
 
 /* ---- all tries ---- */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "api/failure.h"
+#include "api/identity.h"
 #include "api/signer.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
@@ -22,6 +23,7 @@ struct dfc_client {
     uint32_t idle_timeout_ms;
     struct retry_policy retry;
     struct signer *signer;
+    struct identity *identity; /* or NULL */
     char *user_agent;
     char *ca_file; /* or NULL */
     bool insecure;
@@ -79,6 +81,20 @@ static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_e
     return DFC_OK;
 }
 
+/* A token that one endpoint has given would go to another in plain text. */
+static int client_identify(struct dfc_client *c, const struct dfc_client_options *o,
+                           struct dfc_error *err)
+{
+    int rc = identity_new(o, &c->identity, err);
+    for (size_t i = 1; rc == DFC_OK && c->identity != NULL && i < c->endpoint_count; i++) {
+        if (uri_is_tls(c->endpoints[i]) != uri_is_tls(c->endpoints[0]))
+            return failure_set(err, DFC_INVALID, E_INVALID,
+                               "of endpoints with a login all are https://, or none: '%s' and '%s'",
+                               c->endpoints[0], c->endpoints[i]);
+    }
+    return rc;
+}
+
 static struct dfc_client *client_new(const struct dfc_client_options *o)
 {
     struct dfc_client *c = xcalloc(1, sizeof *c);
@@ -114,6 +130,8 @@ int dfc_client_open(const struct dfc_client_options *options, struct dfc_client 
                            curl_easy_strerror(curl_ready));
     struct dfc_client *c = client_new(options);
     int rc = client_endpoints(c, options->endpoints, err);
+    if (rc == DFC_OK)
+        rc = client_identify(c, options, err);
     if (rc != DFC_OK) {
         dfc_client_close(c);
         return rc;
@@ -149,6 +167,7 @@ void dfc_client_close(struct dfc_client *c)
     free(c->user_agent);
     free(c->ca_file);
     signer_free(c->signer);
+    identity_free(c->identity);
     if (c->wake_fd >= 0)
         close(c->wake_fd);
     pthread_mutex_destroy(&c->lock);
@@ -232,6 +251,20 @@ bool client_pause(struct dfc_client *c, uint64_t ms)
 struct signer *client_signer(const struct dfc_client *c)
 {
     return c->signer;
+}
+
+struct identity *client_identity(const struct dfc_client *c)
+{
+    return c->identity;
+}
+
+bool client_is_tls(const struct dfc_client *c)
+{
+    for (size_t i = 0; i < c->endpoint_count; i++) {
+        if (!uri_is_tls(c->endpoints[i]))
+            return false;
+    }
+    return true;
 }
 
 const char *client_ca_file(const struct dfc_client *c)

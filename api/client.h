@@ -27,9 +27,11 @@ int client_say_cancelled(struct dfc_error *err);
 /* Pauses, unless cancelled before or meanwhile: false then. */
 bool client_pause(struct dfc_client *c, uint64_t ms);
 
-struct signer *client_signer(const struct dfc_client *c); /* of administration (signer.h) */
+struct signer *client_signer(const struct dfc_client *c);     /* of administration (signer.h) */
+struct identity *client_identity(const struct dfc_client *c); /* NULL: anonymous */
 uint32_t client_connect_timeout_ms(const struct dfc_client *c);
 const char *client_ca_file(const struct dfc_client *c); /* NULL: the system's authorities */
+bool client_is_tls(const struct dfc_client *c);         /* every endpoint is https:// */
 bool client_is_insecure(const struct dfc_client *c);
 uint32_t client_idle_timeout_ms(const struct dfc_client *c);
 const struct retry_policy *client_retry(const struct dfc_client *c);

@@ -1,4 +1,4 @@
-/* dfc_cluster_show, dfc_node_*. */
+/* dfc_cluster_show, dfc_whoami, dfc_node_*. */
 #include "api/dfc.h"
 
 #include "api/action.h"
@@ -24,6 +24,11 @@ static int show(struct dfc_client *c, const char *origin, const char *path, cons
 int dfc_cluster_show(struct dfc_client *c, const char *what, char **document, struct dfc_error *err)
 {
     return show(c, NULL, "/v1/cluster", what, document, err);
+}
+
+int dfc_whoami(struct dfc_client *c, char **document, struct dfc_error *err)
+{
+    return show(c, NULL, "/v1/auth/whoami", NULL, document, err);
 }
 
 int dfc_node_show(struct dfc_client *c, const char *node, const char *what, char **document,

@@ -94,6 +94,14 @@ struct dfc_client_options {
     /* PEM file with the authorities that an https:// endpoint's certificate may be of.  NULL: the
      * environment's DFC_CA_FILE; without it, or "": the system's. */
     const char *ca_file;
+    /* Who calls a cluster with access control: the access key of a user with its secret key, or a
+     * token of POST /v1/auth/token.  With a secret the client logs in at its first call, and again
+     * before the token ends; all threads share that.  Tokens go to nodes of the cluster alone,
+     * never along a redirect, and never over plain HTTP where the endpoints are https://.  All
+     * three NULL: the environment's DFC_ACCESS_KEY and DFC_SECRET_KEY, or DFC_TOKEN; "": none. */
+    const char *access_key;
+    const char *secret_key;
+    const char *token;
     bool insecure; /* any certificate is taken, so that anybody can pose as the cluster */
 };
 
@@ -299,9 +307,15 @@ DFC_API int dfc_cluster_show(struct dfc_client *client, const char *what, char *
 DFC_API int dfc_node_show(struct dfc_client *client, const char *node, const char *what,
                           char **document, struct dfc_error *err);
 
-/* Administration: from here to "jobs" every call but dfc_*_show() goes to control listeners, whose
- * addresses the cluster tells, and is signed with the cluster's key (cluster_key_file).  DFC_DENIED
- * without the key, or with another one. */
+/* Who the client is, in a cluster with access control: the user's document. */
+DFC_API int dfc_whoami(struct dfc_client *client, char **document, struct dfc_error *err);
+
+/* Administration: from here to "jobs" every call but dfc_*_show() is made
+ * - with the client's login, where it has one, at the endpoints or at the public address of the
+ *   node that it is for;
+ * - else at control listeners, whose addresses the cluster tells, signed with the cluster's key
+ *   (cluster_key_file).
+ * DFC_DENIED without the right, without the key, or with another key. */
 
 /* Sets a cluster-wide setting; value NULL: back to its default.  document: the settings that are
  * not at theirs. */
@@ -319,7 +333,7 @@ DFC_API int dfc_node_set(struct dfc_client *client, const char *node, const char
 DFC_API int dfc_documents_copies(struct dfc_client *client, const char *cluster, const char *node,
                                  char **document, struct dfc_error *err);
 /* The documents with nothing left out, for a backup: dfc_cluster_show("state") cuts the queries of
- * URLs, which may be secrets. */
+ * URLs, which may be secrets.  Always with the cluster's key. */
 DFC_API int dfc_documents_state(struct dfc_client *client, char **document, struct dfc_error *err);
 /* action: "migrate", "restore", "recover", "set_primary"; value is a JSON object.  May be called
  * again after a doubtful end. */

@@ -13,99 +13,11 @@
 #include <curl/curl.h>
 #include <cmocka.h>
 
+#include "api/testing/mock_child.h"
 #include "common/buf.h"
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/rng.h"
-
-/* ---- the mock, as a child ---- */
-
-static pid_t mock_pid;
-static int mock_input; /* closing it ends the mock */
-static char endpoint[64];
-
-static void mock_child(int in, int out)
-{
-    const char *script = getenv("DFC_MOCK");
-    const char *python = getenv("DFC_PYTHON");
-    dup2(in, STDIN_FILENO);
-    dup2(out, STDOUT_FILENO);
-    close(in);
-    close(out);
-    execlp(python != NULL ? python : "python3", "python3", script, (char *)NULL);
-    _exit(127);
-}
-
-static int mock_start(void **state)
-{
-    (void)state;
-    int to[2], from[2];
-    char line[16] = "";
-    if (pipe2(to, O_CLOEXEC) != 0 || pipe2(from, O_CLOEXEC) != 0)
-        return -1;
-    mock_pid = fork();
-    if (mock_pid == 0)
-        mock_child(to[0], from[1]);
-    close(to[0]);
-    close(from[1]);
-    mock_input = to[1];
-    FILE *output = fdopen(from[0], "r");
-    if (fgets(line, sizeof line, output) == NULL)
-        return -1;
-    fclose(output);
-    line[strcspn(line, "\n")] = '\0';
-    snprintf(endpoint, sizeof endpoint, "http://127.0.0.1:%s", line);
-    return 0;
-}
-
-static int mock_stop(void **state)
-{
-    (void)state;
-    close(mock_input);
-    int status;
-    return waitpid(mock_pid, &status, 0) == mock_pid ? 0 : -1;
-}
-
-static size_t keep_reply(char *data, size_t one, size_t n, void *to)
-{
-    (void)one;
-    if (to != NULL)
-        buf_append(to, data, n);
-    return n;
-}
-
-static void steer(const char *method, const char *path, const char *body, struct buf *reply)
-{
-    char url[128];
-    CURL *e = curl_easy_init();
-    snprintf(url, sizeof url, "%s%s", endpoint, path);
-    curl_easy_setopt(e, CURLOPT_URL, url);
-    curl_easy_setopt(e, CURLOPT_PROXY, "");
-    curl_easy_setopt(e, CURLOPT_WRITEFUNCTION, keep_reply);
-    curl_easy_setopt(e, CURLOPT_WRITEDATA, reply);
-    curl_easy_setopt(e, CURLOPT_CUSTOMREQUEST, method);
-    if (body != NULL)
-        curl_easy_setopt(e, CURLOPT_POSTFIELDS, body);
-    assert_int_equal(curl_easy_perform(e), CURLE_OK);
-    curl_easy_cleanup(e);
-}
-
-static void plan(const char *steps)
-{
-    steer("PUT", "/mock/plan", steps, NULL);
-}
-
-/* How often `text` stands in the log of requests. */
-static unsigned logged(const char *text)
-{
-    struct buf log = BUF_INIT;
-    unsigned n = 0;
-    steer("GET", "/mock/log", NULL, &log);
-    for (const char *p = buf_str(&log); (p = strstr(p, text)) != NULL; p++)
-        n++;
-    buf_done(&log);
-    return n;
-}
 
 /* ---- each test has a client and a bucket "b" ---- */
 
@@ -115,8 +27,9 @@ static struct dfc_error err;
 static int setup(void **state)
 {
     (void)state;
-    steer("DELETE", "/mock", NULL, NULL);
-    const struct dfc_client_options options = {.endpoints = endpoint, .retry_budget_ms = 20000};
+    mock_steer("DELETE", "/mock", NULL, NULL);
+    const struct dfc_client_options options = {.endpoints = mock_endpoint,
+                                               .retry_budget_ms = 20000};
     return dfc_client_open(&options, &client, &err) == DFC_OK &&
                    dfc_bucket_create(client, "b", NULL, &err) == DFC_OK
                ? 0
@@ -226,7 +139,7 @@ static void a_source_that_rewinds_is_put_again(void **state)
     unsigned char *data = bytes_of(1 << 20, 1);
     struct source s = {.data = data, .size = 1 << 20};
     const struct dfc_source source = {source_read, source_rewind, &s, -1};
-    plan("[{\"at\": \"target\", \"method\": \"PUT\", \"do\": \"drop\", \"times\": 2}]");
+    mock_plan("[{\"at\": \"target\", \"method\": \"PUT\", \"do\": \"drop\", \"times\": 2}]");
     assert_int_equal(dfc_put_source(client, "b", "k", &source, NULL, NULL, &err), DFC_OK);
     assert_holds("k", data, 1 << 20);
     free(data);
@@ -359,7 +272,7 @@ static void a_sink_that_fails_ends_the_call(void **state)
     put("k", "data", 4);
     assert_int_equal(dfc_get_sink(client, "b", "k", &sink, NULL, NULL, &err), DFC_LOCAL);
     assert_string_equal(err.code, "no_space");
-    assert_int_equal(logged("\"at\": \"target\", \"node\": \"t2\", \"method\": \"GET\""), 1);
+    assert_int_equal(mock_logged("\"at\": \"target\", \"node\": \"t2\", \"method\": \"GET\""), 1);
 }
 
 static void errors_tell_all(void **state)
@@ -508,13 +421,13 @@ static void cancelling_ends_calls(void **state)
     pthread_t running, pausing;
     void *result;
     put("k", "data", 4);
-    plan("[{\"at\": \"target\", \"method\": \"GET\", \"do\": \"stall\", \"seconds\": 60}]");
+    mock_plan("[{\"at\": \"target\", \"method\": \"GET\", \"do\": \"stall\", \"seconds\": 60}]");
     pthread_create(&running, NULL, get_something, NULL);
-    while (logged("\"method\": \"GET\", \"path\": \"/v1/objects/b/k\"") == 0)
+    while (mock_logged("\"method\": \"GET\", \"path\": \"/v1/objects/b/k\"") == 0)
         ; /* until the proxy has sent it to the target, where it stays */
-    plan("[{\"method\": \"GET\", \"do\": \"status\", \"status\": 503, \"retry_after\": 15}]");
+    mock_plan("[{\"method\": \"GET\", \"do\": \"status\", \"status\": 503, \"retry_after\": 15}]");
     pthread_create(&pausing, NULL, get_something, NULL);
-    while (logged("\"method\": \"GET\", \"path\": \"/v1/objects/b/k\"") < 2)
+    while (mock_logged("\"method\": \"GET\", \"path\": \"/v1/objects/b/k\"") < 2)
         ; /* it was refused, and pauses */
     uint64_t begin = clock_ms();
     dfc_client_cancel(client);
@@ -537,17 +450,17 @@ static void endpoints(void **state)
     assert_int_equal(dfc_client_open(&options, &c, &err), DFC_INVALID);
     options.endpoints = "http://a,,http://b";
     assert_int_equal(dfc_client_open(&options, &c, &err), DFC_INVALID);
-    snprintf(two, sizeof two, "http://127.0.0.1:1,%s", endpoint);
+    snprintf(two, sizeof two, "http://127.0.0.1:1,%s", mock_endpoint);
     options = (struct dfc_client_options){.endpoints = two, .attempts = 1};
     assert_int_equal(dfc_client_open(&options, &c, &err), DFC_OK);
     char *document;
     assert_int_equal(dfc_bucket_list(c, &document, &err), DFC_OK);
     dfc_free(document);
-    assert_string_equal(dfc_client_endpoint(c), endpoint); /* remembered */
+    assert_string_equal(dfc_client_endpoint(c), mock_endpoint); /* remembered */
     dfc_client_close(c);
-    setenv("DFC_ENDPOINT", endpoint, 1);
+    setenv("DFC_ENDPOINT", mock_endpoint, 1);
     assert_int_equal(dfc_client_open(NULL, &c, NULL), DFC_OK);
-    assert_string_equal(dfc_client_endpoint(c), endpoint);
+    assert_string_equal(dfc_client_endpoint(c), mock_endpoint);
     dfc_client_close(c);
     dfc_client_close(NULL);
 }

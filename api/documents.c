@@ -28,7 +28,7 @@ int dfc_documents_state(struct dfc_client *c, char **document, struct dfc_error 
     _cleanup_(buf_done)
     struct buf path = BUF_INIT;
     buf_puts(&path, "/v1/cluster?what=state");
-    return admin_call(c, &what, NULL, &path, document, err);
+    return control_call(c, &what, NULL, &path, document, err);
 }
 
 /* All of them say what must hold before, or find that it is done already. */

@@ -1,6 +1,7 @@
 #include "api/exchange.h"
 
 #include "api/failure.h"
+#include "api/uri.h"
 #include "common/clock.h"
 
 #define TRANSFER_MAGIC 0x7f3a91c5u
@@ -236,15 +237,16 @@ static bool was_refused(struct transfer *t)
 static enum exchange_end exchange_failed(struct transfer *t, struct handle *h, CURLcode code)
 {
     const char *why = h->text[0] != '\0' ? h->text : curl_easy_strerror(code);
+    _cleanup_free_ char *url = uri_for_people(t->x->url);
     if (nothing_was_sent(h->easy)) {
-        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s: %s", t->x->url, why);
+        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s: %s", url, why);
         return EXCHANGE_UNSENT;
     }
     if (t->silent)
-        failure_set(t->err, DFC_TIMED_OUT, E_TIMEOUT, "%s %s: silent for %u ms", t->x->method,
-                    t->x->url, client_idle_timeout_ms(t->client));
+        failure_set(t->err, DFC_TIMED_OUT, E_TIMEOUT, "%s %s: silent for %u ms", t->x->method, url,
+                    client_idle_timeout_ms(t->client));
     else
-        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s %s: %s", t->x->method, t->x->url, why);
+        failure_set(t->err, DFC_UNREACHABLE, E_NET, "%s %s: %s", t->x->method, url, why);
     return EXCHANGE_BROKEN;
 }
 
@@ -271,4 +273,18 @@ enum exchange_end exchange_run(struct dfc_client *c, struct handle *h, const str
     if (code == CURLE_OK || was_refused(&t))
         return EXCHANGE_REPLIED;
     return exchange_failed(&t, h, code);
+}
+
+enum exchange_end exchange_post(struct dfc_client *c, struct handle *h, const char *url,
+                                const char *json, struct reply *reply, struct dfc_error *err)
+{
+    _cleanup_(body_freep)
+    struct body *body = body_from_memory(json, strlen(json));
+    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
+    const struct exchange x = {.method = "POST", .url = url, .headers = headers, .body = body};
+    enum exchange_end end = EXCHANGE_STOPPED;
+    if (body_begin(body, err) == DFC_OK)
+        end = exchange_run(c, h, &x, reply, err);
+    curl_slist_free_all(headers);
+    return end == EXCHANGE_BROKEN ? EXCHANGE_UNSENT : end;
 }

@@ -48,3 +48,7 @@ enum exchange_end {
 
 enum exchange_end exchange_run(struct dfc_client *c, struct handle *h, const struct exchange *x,
                                struct reply *reply, struct dfc_error *err);
+
+/* POST of a JSON text, its body borrowed; the reply is text. */
+enum exchange_end exchange_post(struct dfc_client *c, struct handle *h, const char *url,
+                                const char *json, struct reply *reply, struct dfc_error *err);

@@ -84,15 +84,7 @@ static enum exchange_end say(struct dfc_client *c, struct handle *h, const char 
                              const char *text, struct reply *reply, struct dfc_error *err)
 {
     _cleanup_free_ char *url = xprintf("%s/v1/intra/session", origin);
-    _cleanup_(body_freep)
-    struct body *body = body_from_memory(text, strlen(text));
-    struct curl_slist *headers = curl_slist_append(NULL, "Content-Type: application/json");
-    const struct exchange x = {.method = "POST", .url = url, .headers = headers, .body = body};
-    enum exchange_end end = EXCHANGE_STOPPED;
-    if (body_begin(body, err) == DFC_OK)
-        end = exchange_run(c, h, &x, reply, err);
-    curl_slist_free_all(headers);
-    return end == EXCHANGE_BROKEN ? EXCHANGE_UNSENT : end; /* the call itself was not */
+    return exchange_post(c, h, url, text, reply, err);
 }
 
 /* The question and the greeting; x->origin is set. */

@@ -94,6 +94,16 @@ char *uri_origin(const char *url)
     return xstrndup(url, origin_len(url));
 }
 
+bool uri_is_tls(const char *url)
+{
+    return uri_scheme(url) == 8;
+}
+
+char *uri_for_people(const char *url)
+{
+    return xstrndup(url, strcspn(url, "?"));
+}
+
 char *uri_resolve(const char *base, const char *location)
 {
     if (location == NULL)

@@ -1,6 +1,7 @@
 /* URLs: made from names, and taken from what users and redirects say. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "api/dfc.h"
@@ -25,6 +26,9 @@ void uri_query_u64(struct buf *out, const char *name, uint64_t value);
 
 /* "http://host:port" of a URL; malloc'ed. */
 char *uri_origin(const char *url);
+bool uri_is_tls(const char *url); /* https */
+/* For messages: without the query, which may have the proof of a redirect; malloc'ed. */
+char *uri_for_people(const char *url);
 
 /* Where `location`, said by a reply of `base`, leads: absolute, or a path at the same origin.
  * malloc'ed; NULL where it is neither. */

@@ -80,6 +80,17 @@ static void redirects(void **state)
     }
 }
 
+static void what_is_told_of_urls(void **state)
+{
+    (void)state;
+    assert_true(uri_is_tls("HTTPS://h:1/x"));
+    assert_false(uri_is_tls("http://https://h"));
+    assert_false(uri_is_tls("h:1"));
+    char *shown = uri_for_people("http://h:1/v1/x?dfca=proof");
+    assert_string_equal(shown, "http://h:1/v1/x");
+    free(shown);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -87,6 +98,7 @@ int main(void)
         cmocka_unit_test(names_cannot_become_other_calls),
         cmocka_unit_test(queries),
         cmocka_unit_test(redirects),
+        cmocka_unit_test(what_is_told_of_urls),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,12 +10,14 @@ In Python:
         ... m.endpoint, m.log, m.buckets ...
 
 From other languages:  mock_cluster.py  prints the proxy's port and serves until standard input
-ends; PUT /mock/plan, GET /mock/log and DELETE /mock (forget everything) steer it.
+ends; PUT /mock/plan, PUT /mock/auth (mock_auth.py), GET /mock/log and DELETE /mock (forget
+everything) steer it.
 
 A step of a plan applies to the first request that matches (`at`: proxy or target; `method`;
 `path`: a regular expression), once, or `times` times.  What it can `do`:
 
-    status   reply with `status` and `code`, maybe `retry_after` (seconds) and `location`
+    status   reply with `status` and `code`, maybe `retry_after` (seconds), `location`
+             and `challenge` (WWW-Authenticate)
     drop     read the request, then close without a reply
     act      do what was asked, then close without a reply
     cut      send only `bytes` bytes of the body, then close; with `change` the object is
@@ -33,6 +35,8 @@ import socketserver
 import sys
 import threading
 import urllib.parse
+
+import mock_auth
 
 try:
     import ctypes
@@ -191,6 +195,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 headers = {}
                 if "retry_after" in self.step:
                     headers["Retry-After"] = str(self.step["retry_after"])
+                if "challenge" in self.step:
+                    headers["WWW-Authenticate"] = self.step["challenge"]
                 if "location" in self.step:
                     headers["Location"] = self.step["location"]
                 raise Failure(self.step["status"], self.step.get("code", "overloaded"),
@@ -216,6 +222,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_PUT = do_POST = do_DELETE = do_HEAD = serve
 
     def steer(self):
+        if self.path == "/mock/auth":
+            self.mock.auth.change(json.loads(self.read_body()))
+            self.send_json(200, {})
+            return
         with self.mock.lock:
             if self.command == "PUT":
                 self.mock.steps.extend(json.loads(self.read_body()))
@@ -225,6 +235,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 self.mock.log.clear()
                 self.mock.buckets.clear()
                 self.mock.jobs.clear()
+                self.mock.auth.forget()
                 value = {}
             else:
                 value = self.mock.log
@@ -232,7 +243,27 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     # -- routes
 
+    def login(self):
+        body = self.body = self.read_body()
+        self.note(body)
+        reply = self.mock.auth.login(body)
+        if reply is None:
+            raise Failure(401, "unauthorized", "the proof is not of the key's secret")
+        self.send_json(200, reply)
+
+    def check_proof(self):
+        word = self.mock.auth.refusal(self.server.role, self.headers.get("Authorization"),
+                                      self.query)
+        if word is not None:
+            challenge = 'Bearer realm="dfc", error="%s"' % word
+            raise Failure(401, "unauthorized", "the call needs a token",
+                          {"WWW-Authenticate": challenge})
+
     def route(self):
+        if self.url_path == "/v1/auth/token":
+            self.login()
+            return
+        self.check_proof()
         words = self.url_path.split("/", 4)  # "", "v1", noun, a, rest
         noun = words[2] if len(words) > 2 else ""
         first = urllib.parse.unquote(words[3]) if len(words) > 3 else ""
@@ -246,6 +277,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         elif noun == "cluster":
             self.note(None)
             self.send_json(200, self.mock.overview())
+        elif noun == "auth" and first == "whoami":
+            self.note(None)
+            self.send_json(200, {"id": "0" * 32, "name": "somebody", "kind": "service",
+                                 "enabled": True})
         elif noun == "daemon":
             self.note(None)
             if self.query.get("what") in ("summary", "cached") and self.mock.summaries:
@@ -340,8 +375,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.note(self.body)
             joint = "&" if "?" in self.path else "?"
             owner = self.mock.owner(key)
-            location = "http://%s:%d%s%sdfcb=7&dfcv=1.1" % (
-                "127.0.0.1", owner, self.path, joint)
+            proof = "&dfca=" + mock_auth.PROOF if self.mock.auth.secrets else ""
+            location = "http://%s:%d%s%sdfcb=7&dfcv=1.1%s" % (
+                "127.0.0.1", owner, self.path, joint, proof)
             self.send(307, b"", {"Location": location})
             return
         objects = self.bucket(bucket)[1]
@@ -481,6 +517,7 @@ class MockCluster:
         self.lock = threading.Lock()
         self.closing = threading.Event()
         self.steps, self.log = [], []
+        self.auth = mock_auth.Auth(self.lock)
         self.buckets, self.jobs = {}, {}
         self.page_limit = 10000
         self.summaries = []  # what a target says of itself, whichever is asked; the last one stays

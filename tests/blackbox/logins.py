@@ -1,0 +1,155 @@
+#!/usr/bin/env python3
+"""dfcctl and libdfc in a cluster with access control: with root's key alone, which `cluster up
+--auth` prints, they do what they do elsewhere."""
+
+import http.server
+import json
+import os
+import ssl
+import threading
+
+from access_lib import GuardedCluster, make_user
+from lib import TLS, check, equal, main
+
+OK, DENIED = 0, 7
+NO_KEY = {"DFC_CLUSTER_KEY_FILE": ""}
+
+
+def keys(user):
+    return {"DFC_ACCESS_KEY": user.access, "DFC_SECRET_KEY": user.secret}
+
+
+def run(c, *args, user=None, status=OK, env=None, **options):
+    env = {**NO_KEY, **keys(user or c.root), **(env or {})}
+    done = c.dfcctl(*args, env=env, **options)
+    equal(done.returncode, status, f"dfcctl {args}: {done.stdout}{done.stderr}")
+    return done
+
+
+def nobody(c, *args, env=None, **options):
+    return run(c, *args, env={"DFC_ACCESS_KEY": "", "DFC_SECRET_KEY": "", **(env or {})}, **options)
+
+
+def test_objects_and_jobs(c):
+    run(c, "bucket", "create", "logins")
+    run(c, "put", "-", "logins/a", input="data")
+    run(c, "put", "-", "logins/large", input="x" * 3000000)
+    equal(run(c, "cat", "logins/a").stdout, "data", "cat")
+    equal(len(run(c, "cat", "logins/large").stdout), 3000000, "a large object")
+    check("large" in run(c, "ls", "logins").stdout, "ls")
+    run(c, "mv", "logins/a", "logins/b")
+    run(c, "rm", "logins/b")
+    run(c, "job", "start", "cleanup", "--wait")
+    run(c, "bucket", "rm", "logins", "--yes")
+
+
+def test_administration(c):
+    """By the token: there is no key file."""
+    run(c, "cluster", "status")
+    run(c, "config", "set", "jobs_max", "500")
+    run(c, "config", "set", "--node", "t1", "log_level", "debug")
+    run(c, "config", "set", "--node", "t1", "log_level", "info")
+    run(c, "storage", "reindex", "t1")
+    run(c, "node", "show", "t2", "--what", "mountpaths")
+    run(c, "node", "maintenance", "start", "t1")
+    run(c, "node", "maintenance", "stop", "t1")
+
+
+def test_a_backup_takes_the_cluster_key(c):
+    path = os.path.join(c.dir, "backup")
+    check("DFC_CLUSTER_KEY_FILE" in run(c, "cluster", "backup", path, status=DENIED).stderr,
+          "a backup without the key")
+    run(c, "cluster", "backup", path, env={"DFC_CLUSTER_KEY_FILE": c.key_file})
+
+
+def test_refusals(c):
+    check("dfcctl login" in nobody(c, "bucket", "ls", status=DENIED).stderr, "without a key")
+    wrong = {"DFC_SECRET_KEY": "x" * 40}
+    check("secret" in run(c, "bucket", "ls", status=DENIED, env=wrong).stderr, "a wrong secret")
+    c.create("seen")
+    user = make_user(c, "viewer", [{"rights": ["list"], "bucket": "seen"}])
+    run(c, "ls", "seen", user=user)
+    check("write" in run(c, "put", "-", "seen/a", user=user, input="x", status=DENIED).stderr,
+          "which right is missing")
+    run(c, "config", "set", "jobs_max", "1", user=user, status=DENIED)
+
+
+def test_a_token_serves_as_well(c):
+    token = json.loads(c.root.login().body)["token"]
+    check("seen" in nobody(c, "bucket", "ls", env={"DFC_TOKEN": token}).stdout, "by a token")
+
+
+def test_no_secret_is_in_a_log(c):
+    for node in c.nodes:
+        log = c.log(node)
+        check(c.root.secret not in log and "Bearer" not in log, f"the log of {node}")
+
+
+class Redirecting(http.server.BaseHTTPRequestHandler):
+    """Takes any secret, and sends every call to its server's `plain`."""
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        pass
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        body = json.dumps({"token": "dfc1.x.y", "expires_ms": 1 << 50, "user": "u"}).encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def do_GET(self):
+        self.send_response(307)
+        self.send_header("Location", self.server.plain + self.path)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+class Listening(http.server.BaseHTTPRequestHandler):
+    """Notes what comes."""
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+        pass
+
+    def do_GET(self):
+        self.server.seen.append(dict(self.headers))
+        self.send_response(404)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+
+def served(handler, tls_of=None, plain=""):
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.plain, server.seen = plain, []
+    if tls_of is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(os.path.join(tls_of.dir, "tls", "node.crt"),
+                                os.path.join(tls_of.dir, "tls", "node.key"))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+    return server
+
+
+def test_a_redirect_takes_no_token_along(c):
+    """Over TLS a redirect to plain HTTP is not followed at all."""
+    plain = served(Listening)
+    front = served(Redirecting, c if TLS else None, f"http://127.0.0.1:{plain.server_port}")
+    scheme = "https" if TLS else "http"
+    done = run(c, "cat", "b/o", status=1 if TLS else 3,
+               env={"DFC_ENDPOINT": f"{scheme}://127.0.0.1:{front.server_port}"})
+    if TLS:
+        check("plain HTTP" in done.stderr, f"{done.stderr}")
+        equal(plain.seen, [], "requests in plain HTTP")
+    else:
+        check(plain.seen and all("Authorization" not in seen for seen in plain.seen),
+              f"{plain.seen}")
+    for server in (front, plain):
+        server.shutdown()
+        server.server_close()
+
+
+if __name__ == "__main__":
+    main(GuardedCluster, targets=2)
