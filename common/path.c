@@ -18,3 +18,9 @@ const char *path_flaw(const char *name)
             return NULL;
     }
 }
+
+bool path_ends_with(const char *path, const char *end)
+{
+    size_t len = strlen(path), end_len = strlen(end);
+    return len >= end_len && strcmp(path + len - end_len, end) == 0;
+}

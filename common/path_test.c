@@ -31,11 +31,22 @@ static void names_that_do_not(void **state)
     }
 }
 
+static void the_end_of_a_path(void **state)
+{
+    (void)state;
+    assert_true(path_ends_with("a/b.tar", ".tar"));
+    assert_true(path_ends_with(".tar", ".tar"));
+    assert_true(path_ends_with("a", ""));
+    assert_false(path_ends_with("tar", ".tar"));
+    assert_false(path_ends_with("a.tar.gz", ".tar"));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_that_stay_below),
         cmocka_unit_test(names_that_do_not),
+        cmocka_unit_test(the_end_of_a_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

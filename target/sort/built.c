@@ -10,7 +10,6 @@
 #include "target/disk/crash_state.h"
 #include "target/disk/mountpaths.h"
 #include "target/copies/object_bytes.h"
-#include "target/sort/outputs.h"
 #include "target/node/target.h"
 
 static const char list_name[] = "built";
@@ -23,10 +22,10 @@ struct entry {
 };
 
 /* All but its order. */
-static int look(const struct sort_outputs *o, const char *name, struct entry *e, struct error *err)
+static int look(const struct sort_part *p, const char *name, struct entry *e, struct error *err)
 {
     struct object found;
-    int code = object_open_marked(o->target->store, o->plan->output_bucket_id, name, o->job->id,
+    int code = object_open_marked(p->target->store, p->plan->output_bucket_id, name, p->job->id,
                                   &found, err);
     if (code != 0)
         return code;
@@ -50,18 +49,18 @@ static void put(struct buf *out, const struct entry *e, const char *name, size_t
     buf_append(out, &sum, sizeof sum);
 }
 
-int sort_built_add(const struct sort_outputs *o, const char *name, const struct sort_digest *order,
+int sort_built_add(const struct sort_part *p, const char *name, const struct sort_digest *order,
                    struct error *err)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
     struct entry e;
-    int code = look(o, name, &e, err);
+    int code = look(p, name, &e, err);
     if (code != 0 || e.checksum.type == CHECKSUM_NONE)
         return code;
     e.order = *order;
     put(&text, &e, name, strlen(name));
-    return job_files_append(o->target->mountpaths, o->job->id, list_name, text.data, text.len, err);
+    return job_files_append(p->target->mountpaths, p->job->id, list_name, text.data, text.len, err);
 }
 
 /* The next entry, whole; false: there is none. */
@@ -86,10 +85,10 @@ static bool next(const struct buf *text, size_t *at, struct entry *e,
     return true;
 }
 
-static bool stands(const struct sort_outputs *o, const struct entry *e, const char *name)
+static bool stands(const struct sort_part *p, const struct entry *e, const char *name)
 {
     struct entry here;
-    return look(o, name, &here, NULL) == 0 && here.size == e->size &&
+    return look(p, name, &here, NULL) == 0 && here.size == e->size &&
            checksum_equal(&here.checksum, &e->checksum);
 }
 
@@ -104,7 +103,7 @@ static bool power_was_lost(const struct target *t)
 }
 
 /* What stands is what the list has from now on, without what a crash has cut short. */
-int sort_built_each(const struct sort_outputs *o,
+int sort_built_each(const struct sort_part *p,
                     void (*each)(void *arg, const struct sort_digest *order), void *arg,
                     struct error *err)
 {
@@ -113,12 +112,12 @@ int sort_built_each(const struct sort_outputs *o,
     struct entry e;
     char name[ATTR_NAME_MAX + 1];
     size_t at = 0, count = 0;
-    int code = job_files_read(o->target->mountpaths, o->job->id, list_name, &text, err);
+    int code = job_files_read(p->target->mountpaths, p->job->id, list_name, &text, err);
     if (code == E_NOT_FOUND)
         return 0;
-    bool torn = power_was_lost(o->target);
+    bool torn = power_was_lost(p->target);
     while (code == 0 && !torn && next(&text, &at, &e, name)) {
-        if (!stands(o, &e, name))
+        if (!stands(p, &e, name))
             continue;
         each(arg, &e.order);
         put(&kept, &e, name, strlen(name));
@@ -126,6 +125,6 @@ int sort_built_each(const struct sort_outputs *o,
     }
     if (code != 0)
         return code;
-    log_info("outputs of an earlier life stand", lstr("job", o->job->id), lu64("count", count));
-    return job_files_write(o->target->mountpaths, o->job->id, list_name, kept.data, kept.len, err);
+    log_info("outputs of an earlier life stand", lstr("job", p->job->id), lu64("count", count));
+    return job_files_write(p->target->mountpaths, p->job->id, list_name, kept.data, kept.len, err);
 }

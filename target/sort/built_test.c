@@ -5,14 +5,13 @@
 
 #include "target/format/ec_manifest.h"
 #include "target/disk/job_files.h"
-#include "target/sort/outputs.h"
 #include "target/testing/store_fixture.h"
 #include "target/node/target.h"
 
 static struct target target;
 static struct job *job;
 static struct sort_plan plan = {.output_bucket_id = BUCKET};
-static struct sort_outputs outputs;
+static struct sort_part part;
 
 static int setup(void **state)
 {
@@ -21,7 +20,7 @@ static int setup(void **state)
     job = job_new("srt-1", "sort");
     job->spec = json_object();
     job->plan = json_object();
-    outputs = (struct sort_outputs){.target = &target, .job = job, .plan = &plan};
+    part = (struct sort_part){.target = &target, .job = job, .plan = &plan};
     return rc != 0 ? rc : job_files_begin(fx.mountpaths, job, NULL);
 }
 
@@ -35,7 +34,7 @@ static void build_of(const char *name, uint64_t order, const char *text)
 {
     const struct sort_digest digest = {.low = order, .high = ~order};
     put_text_hidden(name, text, "srt-1");
-    assert_int_equal(sort_built_add(&outputs, name, &digest, NULL), 0);
+    assert_int_equal(sort_built_add(&part, name, &digest, NULL), 0);
 }
 
 static void build(const char *name, uint64_t order)
@@ -59,7 +58,7 @@ static void note(void *arg, const struct sort_digest *order)
 static void assert_stand(const char *want)
 {
     struct orders o = {0};
-    assert_int_equal(sort_built_each(&outputs, note, &o, NULL), 0);
+    assert_int_equal(sort_built_each(&part, note, &o, NULL), 0);
     assert_string_equal(o.text, want);
 }
 
@@ -108,7 +107,7 @@ static void build_in_slices(const char *name, uint64_t order, uint64_t length, u
     assert_int_equal(object_put_begin(fx.store, &spec, &put, NULL), 0);
     assert_int_equal(object_put_commit_wait(put, NULL), 0);
     if (order != 0)
-        assert_int_equal(sort_built_add(&outputs, name, &digest, NULL), 0);
+        assert_int_equal(sort_built_add(&part, name, &digest, NULL), 0);
 }
 
 static void those_in_slices_are_told_apart_by_what_they_stand_for(void **state)

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -35,18 +34,13 @@ enum {
 };
 
 struct sort_host {
-    struct target *target;
-    struct job *job;
-    struct sort_spec *spec;
-    struct sort_plan *plan;
-    unsigned self;
+    struct sort_part part;
     bool *absent; /* by number: the job goes on without them */
     struct sort_peers *peers;
     struct sort_env env;
     struct sort_pins pins;
     struct sort_outputs outputs;
-    struct sort_task *task; /* NULL before prepare */
-    atomic_bool stopped;
+    struct sort_task *task;     /* NULL before prepare */
     atomic_uint next_work_file; /* goes round the mountpaths */
 };
 
@@ -57,7 +51,7 @@ struct sort_task *sort_host_task(struct sort_host *h)
 
 uint64_t sort_host_attempt(const struct sort_host *h)
 {
-    return h->job->attempt;
+    return h->part.job->attempt;
 }
 
 /* --- input ------------------------------------------------------------------------------------ */
@@ -84,8 +78,8 @@ static int key_map_url(const struct sort_host *h, const struct sort_spec *spec, 
         buf_puts(url, spec->ekm_file);
         return 0;
     }
-    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, h->plan->ekm_bucket_id);
+    _cleanup_state_ const struct cluster_state *s = state_current(h->part.target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, h->part.plan->ekm_bucket_id);
     struct owners owners;
     if (b == NULL)
         return error_set(err, E_BUCKET_NOT_FOUND, "bucket '%s' was destroyed meanwhile",
@@ -108,7 +102,7 @@ static int key_map_failure(struct sort_host *h, const struct sort_spec *spec, in
         return object_copy_may_pass(code) ? error_recode(err, E_NET, "external key map '%s'", map)
                                           : error_wrap(err, "external key map '%s'", map);
     bool theirs = code == E_NET || code == E_TIMEOUT || code == E_LENGTH || code == E_NOT_READY;
-    return theirs && !atomic_load(&h->stopped)
+    return theirs && !atomic_load(&h->part.stopped)
                ? error_recode(err, E_BACKEND, "external key map '%s'", map)
                : error_wrap(err, "external key map '%s'", map);
 }
@@ -141,15 +135,17 @@ static int env_open_work_file(void *ctx, int *fd, struct error *err)
 {
     struct sort_host *h = ctx;
     unsigned n = atomic_fetch_add(&h->next_work_file, 1);
-    return job_files_open_work(h->target->mountpaths, &h->target->space, h->job->id, n, fd, err);
+    return job_files_open_work(h->part.target->mountpaths, &h->part.target->space, h->part.job->id,
+                               n, fd, err);
 }
 
 static int env_claim_work(void *ctx, int fd, uint64_t from, uint64_t to, struct error *err)
 {
     const struct sort_host *h = ctx;
-    const struct space_steps steps = {.first = WORK_FIRST, .most = h->target->params.space_step};
-    return job_files_claim_work(h->target->mountpaths, &h->target->space, &steps, fd, from, to,
-                                err);
+    const struct space_steps steps = {.first = WORK_FIRST,
+                                      .most = h->part.target->params.space_step};
+    return job_files_claim_work(h->part.target->mountpaths, &h->part.target->space, &steps, fd,
+                                from, to, err);
 }
 
 /* --- peers ------------------------------------------------------------------------------------ */
@@ -157,7 +153,7 @@ static int env_claim_work(void *ctx, int fd, uint64_t from, uint64_t to, struct 
 static const char *env_target_name(void *ctx, unsigned number)
 {
     const struct sort_host *h = ctx;
-    return number < h->plan->count ? h->plan->ids[number] : "?";
+    return number < h->part.plan->count ? h->part.plan->ids[number] : "?";
 }
 
 static int env_send_begin(void *ctx, unsigned to, enum sort_channel channel, struct bpipe **pipe,
@@ -224,7 +220,7 @@ static int env_output_remember(void *ctx, const char *name, const struct sort_di
                                struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_built_add(&h->outputs, name, order, err);
+    return sort_built_add(&h->part, name, order, err);
 }
 
 static int env_outputs_remembered(void *ctx,
@@ -232,7 +228,7 @@ static int env_outputs_remembered(void *ctx,
                                   void *arg, struct error *err)
 {
     const struct sort_host *h = ctx;
-    return sort_built_each(&h->outputs, each, arg, err);
+    return sort_built_each(&h->part, each, arg, err);
 }
 
 static bool env_output_stands(void *ctx, const char *name)
@@ -257,9 +253,9 @@ static void host_free(void *self)
     sort_peers_free(h->peers);
     sort_outputs_done(&h->outputs);
     free(h->absent);
-    sort_plan_free(h->plan);
-    sort_spec_free(h->spec);
-    job_unref(h->job);
+    sort_plan_free(h->part.plan);
+    sort_spec_free(h->part.spec);
+    job_unref(h->part.job);
     free(h);
 }
 DEFINE_CLEANUP(struct sort_host, host_free);
@@ -267,30 +263,30 @@ DEFINE_CLEANUP(struct sort_host, host_free);
 /* As the job's document has it now. */
 static void host_leave_out(struct sort_host *h)
 {
-    for (size_t i = 0; i < h->job->without_count; i++) {
-        int number = sort_plan_number(h->plan, h->job->without[i]);
+    for (size_t i = 0; i < h->part.job->without_count; i++) {
+        int number = sort_plan_number(h->part.plan, h->part.job->without[i]);
         if (number < 0)
             continue;
         h->absent[number] = true;
-        sort_plan_leave_out(h->plan, (unsigned)number);
+        sort_plan_leave_out(h->part.plan, (unsigned)number);
     }
 }
 
 static int host_parse(struct sort_host *h, struct error *err)
 {
-    int code = sort_spec_parse(h->job->spec, &h->spec, err);
+    int code = sort_spec_parse(h->part.job->spec, &h->part.spec, err);
     if (code == 0)
-        code = sort_plan_parse(h->job->plan, &h->plan, err);
+        code = sort_plan_parse(h->part.job->plan, &h->part.plan, err);
     if (code == 0)
-        code = bucket_props_from_json(h->plan->output_props, &h->outputs.props, err);
+        code = bucket_props_from_json(h->part.plan->output_props, &h->part.output_props, err);
     if (code != 0)
         return code;
-    int number = sort_plan_number(h->plan, h->target->id);
+    int number = sort_plan_number(h->part.plan, h->part.target->id);
     if (number < 0)
         return error_set(err, E_INVALID, "target '%s' does not take part in the job",
-                         h->target->id);
-    h->self = (unsigned)number;
-    h->absent = xcalloc(h->plan->count, sizeof *h->absent);
+                         h->part.target->id);
+    h->part.self = (unsigned)number;
+    h->absent = xcalloc(h->part.plan->count, sizeof *h->absent);
     host_leave_out(h);
     return 0;
 }
@@ -298,7 +294,7 @@ static int host_parse(struct sort_host *h, struct error *err)
 static unsigned disks(const struct sort_host *h)
 {
     _cleanup_mountpath_set_ const struct mountpath_set *set =
-        mountpaths_current(h->target->mountpaths);
+        mountpaths_current(h->part.target->mountpaths);
     return set->placed > 0 ? (unsigned)set->placed : 1;
 }
 
@@ -310,14 +306,14 @@ static unsigned threads_of(const struct sort_host *h, const struct sort_threads_
 
 static unsigned create_threads_of(const struct sort_host *h)
 {
-    unsigned wanted = threads_of(h, &sort_threads_creating, h->spec->create_concurrency);
-    return sort_threads_create(wanted, h->plan->count, h->target->params.connections_max);
+    unsigned wanted = threads_of(h, &sort_threads_creating, h->part.spec->create_concurrency);
+    return sort_threads_create(wanted, h->part.plan->count, h->part.target->params.connections_max);
 }
 
 /* Every thread that creates shards may read from all the others at once. */
 static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 {
-    size_t streams = (size_t)create_threads * h->plan->count;
+    size_t streams = (size_t)create_threads * h->part.plan->count;
     size_t share = PEER_MEMORY / (streams > 0 ? streams : 1);
     if (share > PEER_PIPE_BYTES)
         return PEER_PIPE_BYTES;
@@ -326,25 +322,28 @@ static size_t pipe_bytes_of(const struct sort_host *h, unsigned create_threads)
 
 static void host_meet_peers(struct sort_host *h)
 {
-    h->peers = sort_peers_new(h->target->data_client, cold_client(h->target->cold), h->plan, h->job,
-                              h->self, pipe_bytes_of(h, create_threads_of(h)));
+    h->peers =
+        sort_peers_new(h->part.target->data_client, cold_client(h->part.target->cold), h->part.plan,
+                       h->part.job, h->part.self, pipe_bytes_of(h, create_threads_of(h)));
 }
 
 static int host_make_task(struct sort_host *h, struct error *err)
 {
     const struct sort_task_config config = {
-        .job_id = h->job->id,
-        .spec = h->spec,
+        .job_id = h->part.job->id,
+        .spec = h->part.spec,
         .env = &h->env,
-        .self = h->self,
-        .participants = (unsigned)h->plan->count,
+        .self = h->part.self,
+        .participants = (unsigned)h->part.plan->count,
         .absent = h->absent,
-        .attempt = h->job->attempt,
-        .salt = h->plan->salt,
-        .memory_bytes = param_live(h->target->params.sort_memory), /* the request may lower it */
-        .key_map_bytes = param_live(h->target->params.sort_key_map_memory),
-        .window_max = param_live(h->target->params.sort_zstd_window),
-        .extract_threads = threads_of(h, &sort_threads_extracting, h->spec->extract_concurrency),
+        .attempt = h->part.job->attempt,
+        .salt = h->part.plan->salt,
+        /* The request may lower it. */
+        .memory_bytes = param_live(h->part.target->params.sort_memory),
+        .key_map_bytes = param_live(h->part.target->params.sort_key_map_memory),
+        .window_max = param_live(h->part.target->params.sort_zstd_window),
+        .extract_threads =
+            threads_of(h, &sort_threads_extracting, h->part.spec->extract_concurrency),
         .create_threads = create_threads_of(h),
     };
     host_meet_peers(h);
@@ -357,9 +356,9 @@ static int host_open(const struct xaction_ops *kind, void *host, const struct jo
     (void)kind;
     _cleanup_(host_freep)
     struct sort_host *h = xcalloc(1, sizeof *h);
-    h->target = host;
-    h->job = job_ref(job);
-    h->outputs.props = BUCKET_PROPS_DEFAULT;
+    h->part.target = host;
+    h->part.job = job_ref(job);
+    h->part.output_props = BUCKET_PROPS_DEFAULT;
     h->env = (struct sort_env){.ctx = h,
                                .pin_shards = env_pin_shards,
                                .open_shard = env_open_shard,
@@ -381,18 +380,7 @@ static int host_open(const struct xaction_ops *kind, void *host, const struct jo
                                .output_stands = env_output_stands,
                                .outputs_prune = env_outputs_prune};
     int code = host_parse(h, err);
-    h->pins = (struct sort_pins){.target = h->target,
-                                 .job = h->job,
-                                 .plan = h->plan,
-                                 .spec = h->spec,
-                                 .self = h->self,
-                                 .stopped = &h->stopped};
-    h->outputs.target = h->target;
-    h->outputs.job = h->job;
-    h->outputs.plan = h->plan;
-    h->outputs.spec = h->spec;
-    h->outputs.self = h->self;
-    h->outputs.stopped = &h->stopped;
+    h->pins.part = h->outputs.part = &h->part;
     if (code != 0)
         return error_wrap(err, "job '%s'", job->id);
     *self = steal(h);
@@ -402,33 +390,31 @@ static int host_open(const struct xaction_ops *kind, void *host, const struct jo
 static int host_prepare(void *self, struct error *err)
 {
     struct sort_host *h = self;
-    int code = job_files_begin(h->target->mountpaths, h->job, err);
+    int code = job_files_begin(h->part.target->mountpaths, h->part.job, err);
     if (code != 0)
         return code;
     if (h->task == NULL)
         return host_make_task(h, err);
     host_meet_peers(h);
-    return sort_task_again(h->task, h->job->attempt, h->absent, err);
+    return sort_task_again(h->task, h->part.job->attempt, h->absent, err);
 }
 
 static void host_again(void *self, const struct job *job)
 {
     struct sort_host *h = self;
     sort_peers_free(steal(h->peers));
-    job_unref(h->job);
-    h->job = job_ref(job);
+    job_unref(h->part.job);
+    h->part.job = job_ref(job);
     host_leave_out(h);
-    h->pins.job = h->job;
-    h->outputs.job = h->job;
-    atomic_store(&h->stopped, false);
+    atomic_store(&h->part.stopped, false);
 }
 
 /* Who has restarted since the job was planned may have another address. */
 static void host_find_peers(struct sort_host *h)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(h->target->state);
-    for (unsigned i = 0; i < h->plan->count; i++) {
-        const struct node *n = smap_node(&s->smap, h->plan->ids[i]);
+    _cleanup_state_ const struct cluster_state *s = state_current(h->part.target->state);
+    for (unsigned i = 0; i < h->part.plan->count; i++) {
+        const struct node *n = smap_node(&s->smap, h->part.plan->ids[i]);
         if (n != NULL)
             sort_peers_find(h->peers, i, n->data_url);
     }
@@ -440,11 +426,12 @@ static int refuse_existing_outputs(void *ctx, const struct list_page *page, stru
     const struct sort_host *h = ctx;
     for (size_t i = 0; i < page->entry_count; i++) {
         const char *name = page->entries[i].name;
-        if (output_is_named(h->spec, name))
+        if (output_is_named(h->part.spec, name))
             return error_set(err, E_OBJECT_EXISTS,
                              "'%s/%s' exists already and matches the output template '%s'; choose "
                              "another template or bucket, or delete it first",
-                             h->spec->output_bucket, name, template_text(h->spec->output_template));
+                             h->part.spec->output_bucket, name,
+                             template_text(h->part.spec->output_template));
     }
     return 0;
 }
@@ -455,9 +442,9 @@ static int host_run(void *self, struct error *err)
     int code = 0;
     host_find_peers(h);
     sort_outputs_again(&h->outputs);
-    if (h->spec->output_template != NULL) /* those of a key map are looked at when they are known */
-        code = sort_pins_each_page(&h->pins, h->plan->output_bucket_id,
-                                   template_prefix(h->spec->output_template),
+    const struct name_template *names = h->part.spec->output_template;
+    if (names != NULL) /* those of a key map are looked at when they are known */
+        code = sort_pins_each_page(&h->pins, h->part.plan->output_bucket_id, template_prefix(names),
                                    refuse_existing_outputs, h, err);
     if (code == 0)
         code = sort_task_run(h->task, err);
@@ -467,7 +454,7 @@ static int host_run(void *self, struct error *err)
 static void host_stop(void *self)
 {
     struct sort_host *h = self;
-    atomic_store(&h->stopped, true);
+    atomic_store(&h->part.stopped, true);
     sort_task_stop(h->task);
     sort_peers_stop(h->peers);
 }
@@ -477,7 +464,7 @@ static void host_give_way(void *self)
     struct sort_host *h = self;
     if (!sort_task_give_way(h->task))
         return;
-    atomic_store(&h->stopped, true);
+    atomic_store(&h->part.stopped, true);
     sort_peers_stop(h->peers);
 }
 

@@ -7,24 +7,11 @@
  * Any thread; one at a time between begin and finish or discard of one output. */
 #pragma once
 
-#include <stdatomic.h>
-
-#include "cluster/documents/job.h"
-#include "cluster/documents/state.h"
 #include "sort/base/env.h"
-#include "sort/task/plan.h"
-#include "sort/spec/spec.h"
-
-struct target;
+#include "target/sort/part.h"
 
 struct sort_outputs {
-    struct target *target;
-    const struct job *job;
-    const struct sort_plan *plan;
-    const struct sort_spec *spec;
-    struct bucket_props props; /* of their bucket */
-    unsigned self;             /* number of the target in the plan */
-    const atomic_bool *stopped;
+    const struct sort_part *part;
     /* Of each target the run that the outputs that stand here were sent to, by its number; and who
      * has begun another one since. */
     char **boots;

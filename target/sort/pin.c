@@ -11,19 +11,18 @@
 #include "target/copies/object_bytes.h"
 #include "target/copies/object_copy.h"
 #include "target/jobs/objects_walk.h"
-#include "target/sort/pins.h"
 #include "target/node/target.h"
 
 enum { PAUSE_MS = 100 };
 
-static int wait_a_little(const struct sort_pins *p, struct error *err)
+static int wait_a_little(const struct sort_part *p, struct error *err)
 {
-    if (!job_stop_pause(&p->target->copies->stop, PAUSE_MS) || atomic_load(p->stopped))
+    if (!job_stop_pause(&p->target->copies->stop, PAUSE_MS) || atomic_load(&p->stopped))
         return error_set(err, E_ABORTED, "job '%s' was stopped", p->job->id);
     return 0;
 }
 
-int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err)
+int sort_pin_wait_for_repair(const struct sort_part *p, struct error *err)
 {
     int code = 0;
     while (code == 0 && !objects_walk_has_all(p->target, p->plan->input_bucket_id))
@@ -33,7 +32,7 @@ int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err)
 
 /* Is what is here of the name all that there is?  Else it is seen to that it will be.  lost: its
  * bytes are not here, but may be elsewhere. */
-static bool is_all(const struct sort_pins *p, const char *name, bool lost)
+static bool is_all(const struct sort_part *p, const char *name, bool lost)
 {
     struct target *t = p->target;
     _cleanup_state_ const struct cluster_state *s = state_current(t->state);
@@ -46,7 +45,7 @@ static bool is_all(const struct sort_pins *p, const char *name, bool lost)
     return false;
 }
 
-static int pin_present(const struct sort_pins *p, const char *name, const char *link_name,
+static int pin_present(const struct sort_part *p, const char *name, const char *link_name,
                        char **path, struct object *o, struct error *err)
 {
     struct object_store *store = p->target->store;
@@ -67,24 +66,24 @@ static int take_back(const char *path, struct object *o, struct error *err)
 /* --- in slices -------------------------------------------------------------------------------- */
 
 struct bringing {
-    const struct sort_pins *pins;
+    const struct sort_part *part;
     struct job_file file;
 };
 
 static int take(void *ctx, const void *data, size_t len, struct error *err)
 {
     const struct bringing *b = ctx;
-    if (atomic_load(b->pins->stopped))
-        return error_set(err, E_ABORTED, "job '%s' was stopped", b->pins->job->id);
+    if (atomic_load(&b->part->stopped))
+        return error_set(err, E_ABORTED, "job '%s' was stopped", b->part->job->id);
     return file_write_all(b->file.fd, data, len, err);
 }
 
 /* The manifest is open. */
-static int bring(const struct sort_pins *p, const char *link_name, const struct object *manifest,
+static int bring(const struct sort_part *p, const char *link_name, const struct object *manifest,
                  uint64_t size, struct error *err)
 {
     struct target *t = p->target;
-    struct bringing b = {.pins = p};
+    struct bringing b = {.part = p};
     int code = job_file_create(t->mountpaths, &t->space, p->job->id, link_name, size, &b.file, err);
     if (code == 0)
         code = object_bytes_each(t, p->plan->input_bucket_id, manifest, take, &b, err);
@@ -96,7 +95,7 @@ static int bring(const struct sort_pins *p, const char *link_name, const struct 
 
 /* What may pass (targets that are away) is waited for a while; then it counts as a target that was
  * lost. *again: it is to be looked at once more. */
-static int bring_sliced(const struct sort_pins *p, const char *link_name, struct object *o,
+static int bring_sliced(const struct sort_part *p, const char *link_name, struct object *o,
                         bool late, bool *again, struct error *err)
 {
     struct attr shown;
@@ -112,7 +111,7 @@ static int bring_sliced(const struct sort_pins *p, const char *link_name, struct
 
 /* --- all of it -------------------------------------------------------------------------------- */
 
-int sort_pin(const struct sort_pins *p, const char *name, const char *link_name, struct object *o,
+int sort_pin(const struct sort_part *p, const char *name, const char *link_name, struct object *o,
              struct error *err)
 {
     uint64_t until_ms = clock_ms() + p->target->params.call_timeout;

@@ -8,12 +8,11 @@
 #pragma once
 
 #include "common/error.h"
+#include "target/sort/part.h"
 
 struct object;
-struct sort_pins;
-
-int sort_pin_wait_for_repair(const struct sort_pins *p, struct error *err);
+int sort_pin_wait_for_repair(const struct sort_part *p, struct error *err);
 /* *o is open, its size that of its bytes.  E_OBJECT_NOT_FOUND: there is no such object; E_NO_SPACE
  * for those of one in slices. */
-int sort_pin(const struct sort_pins *p, const char *name, const char *link_name, struct object *o,
+int sort_pin(const struct sort_part *p, const char *name, const char *link_name, struct object *o,
              struct error *err);

@@ -8,6 +8,7 @@
 #include "common/arena.h"
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "common/rng.h"
 #include "io/pool.h"
 #include "sort/base/codec.h"
@@ -27,16 +28,15 @@ enum {
 static const char list_name[] = "pinned";
 static const char pin_prefix[] = "in-";
 
-/* --- pinning
- * ---------------------------------------------------------------------------------------
- */
+/* --- pinning ---------------------------------------------------------------------------------- */
 
 /* The hash that the store names the object's file by (target/format/object_path.h): of two names
  * that have the same one it refuses the second, so that no pin can take another's place. */
 static void link_name_of(const struct sort_pins *p, uint64_t series, const char *shard,
                          char out[static LINK_NAME])
 {
-    XXH128_hash_t hash = XXH3_128bits_withSeed(shard, strlen(shard), p->plan->input_bucket_id);
+    XXH128_hash_t hash =
+        XXH3_128bits_withSeed(shard, strlen(shard), p->part->plan->input_bucket_id);
     snprintf(out, LINK_NAME, "%s%016llx-%016llx%016llx", pin_prefix, (unsigned long long)series,
              (unsigned long long)hash.high64, (unsigned long long)hash.low64);
 }
@@ -55,7 +55,7 @@ static int pin_shard(const struct sort_pins *p, struct pinned_shard *shard, bool
     char link_name[LINK_NAME];
     struct object o;
     link_name_of(p, atomic_load(&p->series), info->name, link_name);
-    int code = sort_pin(p, info->name, link_name, &o, err);
+    int code = sort_pin(p->part, info->name, link_name, &o, err);
     *found = code != E_OBJECT_NOT_FOUND;
     if (code == E_OBJECT_NOT_FOUND)
         return 0;
@@ -69,11 +69,11 @@ static int pin_shard(const struct sort_pins *p, struct pinned_shard *shard, bool
 
 static int owned_since(const struct sort_pins *p, const char *name)
 {
-    return sort_plan_owned_since(p->plan, p->plan->input_bucket_id, name, p->self);
+    return sort_plan_owned_since(p->part->plan, p->part->plan->input_bucket_id, name,
+                                 p->part->self);
 }
 
-/* --- the list that is being made ----------------------------------------------------------------
- */
+/* --- the list that is being made -------------------------------------------------------------- */
 
 struct listing {
     struct encoder encoder;
@@ -112,13 +112,13 @@ struct batch {
 static int bring(const struct sort_pins *p, const char *name, enum cold_here *what,
                  struct error *err)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->part->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->part->plan->input_bucket_id);
     uint64_t bytes;
     *what = COLD_NOWHERE;
     if (b == NULL || b->props.backend == NULL)
         return 0;
-    return cold_make_here(p->target, b, name, NULL, what, &bytes, err);
+    return cold_make_here(p->part->target, b, name, NULL, what, &bytes, err);
 }
 
 static int pin_or_bring(const struct sort_pins *p, struct pinned_shard *shard, bool *found,
@@ -151,17 +151,17 @@ static int pin_nth(void *ctx, size_t i, struct error *err)
 /* Shards in slices are read as a copy of them would be. */
 static unsigned at_once(const struct sort_pins *p)
 {
-    _cleanup_state_ const struct cluster_state *s = state_current(p->target->state);
-    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->plan->input_bucket_id);
+    _cleanup_state_ const struct cluster_state *s = state_current(p->part->target->state);
+    const struct bucket *b = bmd_bucket_by_id(&s->bmd, p->part->plan->input_bucket_id);
     bool sliced = b != NULL && b->props.ec_data > 0;
-    return sliced ? (unsigned)param_live(p->target->params.copy_parallel) : 1;
+    return sliced ? (unsigned)param_live(p->part->target->params.copy_parallel) : 1;
 }
 
 static int batch_pin(struct batch *b, struct error *err)
 {
     const struct sort_pins *p = b->pins;
-    int code = cold_make_all_here(p->target, p->plan->input_bucket_id, b->names, b->count,
-                                  p->stopped, err);
+    int code = cold_make_all_here(p->part->target, p->part->plan->input_bucket_id, b->names,
+                                  b->count, &p->part->stopped, err);
     if (code == 0)
         code = parallel_for("sort-pin", at_once(p), b->count, pin_nth, b, err);
     for (size_t i = 0; code == 0 && i < b->count; i++) {
@@ -190,7 +190,7 @@ static bool is_meant(void *ctx, const char *name)
 
 static int add_template(struct batch *b, struct error *err)
 {
-    const struct name_template *t = b->pins->spec->input_template;
+    const struct name_template *t = b->pins->part->spec->input_template;
     _cleanup_(buf_done)
     struct buf name = BUF_INIT;
     int code = 0;
@@ -205,7 +205,7 @@ static int add_template(struct batch *b, struct error *err)
 
 static int add_list(struct batch *b, struct error *err)
 {
-    const struct sort_spec *spec = b->pins->spec;
+    const struct sort_spec *spec = b->pins->part->spec;
     int code = 0;
     for (size_t i = 0; code == 0 && i < spec->input_name_count; i++) {
         if (is_meant(b, spec->input_names[i]))
@@ -214,18 +214,12 @@ static int add_list(struct batch *b, struct error *err)
     return code;
 }
 
-static bool ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 static int add_names(void *ctx, const char *const *names, size_t count, struct error *err)
 {
     struct batch *b = ctx;
     int code = 0;
     for (size_t i = 0; code == 0 && i < count; i++) {
-        if (is_meant(b, names[i]) && ends_with(names[i], b->pins->spec->input_extension))
+        if (is_meant(b, names[i]) && path_ends_with(names[i], b->pins->part->spec->input_extension))
             code = batch_add(b, names[i], 0, err);
     }
     return code;
@@ -243,18 +237,18 @@ static int add_page(void *ctx, const struct list_page *page, struct error *err)
 static int add_prefix(struct batch *b, struct error *err)
 {
     const struct sort_pins *p = b->pins;
-    const struct cold_names names = {.target = p->target,
-                                     .bucket_id = p->plan->input_bucket_id,
-                                     .prefix = p->spec->input_prefix,
-                                     .job = p->job,
+    const struct cold_names names = {.target = p->part->target,
+                                     .bucket_id = p->part->plan->input_bucket_id,
+                                     .prefix = p->part->spec->input_prefix,
+                                     .job = p->part->job,
                                      .is_ours = is_meant,
                                      .ctx = b,
-                                     .stop = p->stopped};
+                                     .stop = &p->part->stopped};
     b->listed = true;
-    if (cold_names_can(p->target, p->plan->input_bucket_id))
+    if (cold_names_can(p->part->target, p->part->plan->input_bucket_id))
         return cold_names_each(&names, add_names, b, err);
-    return sort_pins_each_page(p, p->plan->input_bucket_id, p->spec->input_prefix, add_page, b,
-                               err);
+    return sort_pins_each_page(p, p->part->plan->input_bucket_id, p->part->spec->input_prefix,
+                               add_page, b, err);
 }
 
 int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const char *prefix,
@@ -265,15 +259,15 @@ int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const cha
     bool more = true;
     int code = 0;
     while (code == 0 && more) {
-        if (atomic_load(p->stopped))
-            return error_set(err, E_ABORTED, "job '%s' was stopped", p->job->id);
+        if (atomic_load(&p->part->stopped))
+            return error_set(err, E_ABORTED, "job '%s' was stopped", p->part->job->id);
         struct list_page page = {0};
         const struct list_request request = {.bucket_id = bucket_id,
                                              .prefix = prefix,
                                              .delimiter = "",
                                              .start_after = after,
                                              .limit = LIST_PAGE};
-        code = list_page(p->target->store, &request, &page, err);
+        code = list_page(p->part->target->store, &request, &page, err);
         if (code != 0)
             break;
         code = fn(ctx, &page, err);
@@ -287,7 +281,7 @@ int sort_pins_each_page(const struct sort_pins *p, uint64_t bucket_id, const cha
 
 static int add_all(struct batch *b, struct error *err)
 {
-    switch (b->pins->spec->input_kind) {
+    switch (b->pins->part->spec->input_kind) {
     case SORT_INPUT_TEMPLATE:
         return add_template(b, err);
     case SORT_INPUT_LIST:
@@ -295,7 +289,8 @@ static int add_all(struct batch *b, struct error *err)
     case SORT_INPUT_PREFIX:
         return add_prefix(b, err);
     }
-    return error_set(err, E_INTERNAL, "unknown kind of input %d", (int)b->pins->spec->input_kind);
+    return error_set(err, E_INTERNAL, "unknown kind of input %d",
+                     (int)b->pins->part->spec->input_kind);
 }
 
 /* Those that have become this target's since so many have left. */
@@ -318,7 +313,7 @@ static int open_pin(const struct sort_pins *p, uint64_t series, const char *shar
 {
     char link_name[LINK_NAME];
     link_name_of(p, series, shard, link_name);
-    int code = job_files_open(p->target->mountpaths, p->job->id, link_name, fd, err);
+    int code = job_files_open(p->part->target->mountpaths, p->part->job->id, link_name, fd, err);
     return code != 0 ? error_wrap(err, "open pinned shard '%s'", shard) : 0;
 }
 
@@ -327,8 +322,7 @@ int sort_pins_open(const struct sort_pins *p, const char *shard, int *fd, struct
     return open_pin(p, atomic_load(&p->series), shard, fd, err);
 }
 
-/* --- pinning, and the list of it ----------------------------------------------------------------
- */
+/* --- pinning, and the list of it -------------------------------------------------------------- */
 
 /* One that is read. */
 struct known_list {
@@ -340,7 +334,7 @@ struct known_list {
 static int series_begin(const struct sort_pins *p, uint64_t *series, struct error *err)
 {
     random_bytes(series, sizeof *series);
-    return job_files_clear(p->target->mountpaths, p->job->id, pin_prefix, err);
+    return job_files_clear(p->part->target->mountpaths, p->part->job->id, pin_prefix, err);
 }
 
 /* What is known, and then what has become this target's since. */
@@ -348,14 +342,14 @@ static int list_all(const struct sort_pins *p, const struct known_list *known, s
                     struct error *err)
 {
     struct pinned_head head;
-    bool all = known->text != NULL && known->head.left == p->plan->left_count;
+    bool all = known->text != NULL && known->head.left == p->part->plan->left_count;
     const struct pinned_head now = {.series = atomic_load(&p->series),
-                                    .left = (unsigned)p->plan->left_count};
+                                    .left = (unsigned)p->part->plan->left_count};
     int code = pinned_put_head(&l->encoder, &now, err);
     if (code == 0 && known->text != NULL)
         code = pinned_each(known->text, &head, list_shard, l, err);
     if (code == 0 && !all)
-        code = sort_pin_wait_for_repair(p, err);
+        code = sort_pin_wait_for_repair(p->part, err);
     if (code == 0 && !all)
         code = pin_since(p, known->text != NULL ? known->head.left + 1 : 0, l, err);
     return code != 0 ? code : pinned_put_end(&l->encoder, err);
@@ -382,13 +376,13 @@ static bool read_list(const struct sort_pins *p, struct buf *text, struct pinned
 {
     struct error err = ERROR_INIT;
     struct checking checking = {.pins = p, .head = head};
-    int code = job_files_read(p->target->mountpaths, p->job->id, list_name, text, &err);
+    int code = job_files_read(p->part->target->mountpaths, p->part->job->id, list_name, text, &err);
     if (code == E_NOT_FOUND)
         return false;
     if (code == 0)
         code = pinned_each(text, head, check_pin, &checking, &err);
     if (code != 0)
-        log_warn("shards are pinned anew", lstr("job", p->job->id), lerr(&err));
+        log_warn("shards are pinned anew", lstr("job", p->part->job->id), lerr(&err));
     return code == 0;
 }
 
@@ -408,8 +402,8 @@ int sort_pins_make(struct sort_pins *p, sort_shard_fn *each, void *arg, struct s
         code = list_all(p, &known, &l, err);
     encoder_done(&l.encoder);
     pinned->stamp = l.stamp;
-    bool same = pinned->again && known.head.left == p->plan->left_count;
+    bool same = pinned->again && known.head.left == p->part->plan->left_count;
     return code != 0 || same ? code
-                             : job_files_write(p->target->mountpaths, p->job->id, list_name,
-                                               next.data, next.len, err);
+                             : job_files_write(p->part->target->mountpaths, p->part->job->id,
+                                               list_name, next.data, next.len, err);
 }

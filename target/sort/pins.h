@@ -14,21 +14,12 @@
 
 #include <stdatomic.h>
 
-#include "cluster/documents/job.h"
 #include "sort/base/env.h"
-#include "sort/task/plan.h"
-#include "sort/spec/spec.h"
+#include "target/sort/part.h"
 #include "target/store/list.h"
 
-struct target;
-
 struct sort_pins {
-    struct target *target;
-    const struct job *job;
-    const struct sort_plan *plan;
-    const struct sort_spec *spec;
-    unsigned self; /* number of the target in the plan */
-    const atomic_bool *stopped;
+    const struct sort_part *part;
     atomic_ullong series;
 };
 

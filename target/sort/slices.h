@@ -24,9 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "target/sort/part.h"
 #include "target/store/object.h"
-
-struct sort_outputs;
 
 /* Until when the manifest may be written; lives as long as its put. */
 struct sort_slices {
@@ -36,7 +35,7 @@ struct sort_slices {
 /* *put has all its bytes, by this spec.  Where it is to be in slices, a put of its manifest takes
  * its place; else it stays. Waits for targets that may answer a moment later.  E_NET: one does not;
  * E_ABORTED: the job was stopped.  After an error *put is what it was. */
-int sort_slices_make(const struct sort_outputs *o, const struct object_put_spec *spec,
+int sort_slices_make(const struct sort_part *p, const struct object_put_spec *spec,
                      struct object_put **put, struct sort_slices *s, struct error *err);
 /* Does what is hidden here of this name stand for what would be made of it now?  Waits. */
-bool sort_slices_stand(const struct sort_outputs *o, const char *name);
+bool sort_slices_stand(const struct sort_part *p, const char *name);
