@@ -35,7 +35,7 @@
 
 #include "cluster/documents/job.h"
 #include "common/error.h"
-#include "xaction/xaction.h"
+#include "xaction/states.h"
 
 struct controller_peer {
     const char *id;

@@ -4,7 +4,7 @@
 
 #define BIT(state) (1u << (state))
 
-/* The picture of xaction.h. */
+/* The picture of states.h. */
 bool xaction_may_move(enum xaction_state from, enum xaction_state to)
 {
     static const unsigned allowed[] = {

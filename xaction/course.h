@@ -1,9 +1,9 @@
 /* What becomes of a job on a target: what an order makes of it, what follows the end of a step, and
- * what the documents say of it.  Pure; xaction.h has the picture, xaction.c the threads. */
+ * what the documents say of it.  Pure; states.h has the picture, xaction.c the threads. */
 #pragma once
 
 #include "cluster/documents/state.h"
-#include "xaction/xaction.h"
+#include "xaction/states.h"
 
 struct xaction_life {
     enum xaction_state state;

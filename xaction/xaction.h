@@ -1,13 +1,4 @@
-/* Background jobs on a target: one life cycle for every kind.
- *
- *          prepare             run                     commit
- *   (none) ───────▶ preparing ▶ ready ▶ running ▶ prepared ───────▶ committing ▶ committed
- *                       │         │        │          │
- *                       ▼         │        ▼          │
- *                     failed      │      failed       │
- *                       └─────────┴────┬───┴──────────┘
- *                                      ▼ stop
- *                                  stopping ▶ stopped
+/* Background jobs on a target: one life cycle for every kind (states.h).
  *
  * The primary tells each participant to prepare (so that everyone can take streams from peers),
  * then to run; when all are prepared it makes the decision durable in the jobs document and tells
@@ -32,19 +23,7 @@
 
 #include "cluster/documents/job.h"
 #include "common/error.h"
-
-enum xaction_state {
-    XACTION_NONE, /* this node knows nothing of the job */
-    XACTION_PREPARING,
-    XACTION_READY,
-    XACTION_RUNNING,
-    XACTION_PREPARED,
-    XACTION_COMMITTING,
-    XACTION_COMMITTED,
-    XACTION_FAILED,
-    XACTION_STOPPING,
-    XACTION_STOPPED,
-};
+#include "xaction/states.h"
 
 struct xaction_ops {
     const char *kind; /* a row of kinds.def */
@@ -92,12 +71,6 @@ void xactions_close(struct xactions *x);
 /* Stops what runs, without undoing it (the job's files are dealt with when the node starts again),
  * and joins all threads. */
 void xactions_free(struct xactions *x);
-
-enum xaction_order { XACTION_PREPARE, XACTION_RUN, XACTION_COMMIT, XACTION_STOP };
-int xaction_order_from_name(const char *name, enum xaction_order *order, struct error *err);
-const char *xaction_order_name(enum xaction_order order);
-const char *xaction_state_name(enum xaction_state state);
-int xaction_state_from_name(const char *name, enum xaction_state *state);
 
 /* Carries out an order as far as it can be at once; the rest goes on in the job's thread.  An order
  * that the state does not allow (run before prepare, commit of a failed job) is E_JOB_STATE.

@@ -14,6 +14,7 @@
 #include "target/disk/claim.h"
 #include "cluster/documents/state.h"
 #include "xaction/course.h"
+#include "xaction/xaction.h"
 
 #define FILE_MAX ((size_t)1 << 32)
 

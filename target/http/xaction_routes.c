@@ -8,6 +8,7 @@
 #include "target/node/member.h"
 #include "target/node/target.h"
 #include "xaction/course.h"
+#include "xaction/xaction.h"
 
 enum { ORDER_BODY_MAX = JOB_DOCUMENT_MAX + 1024 };
 #define ORDER_MAGIC 0x0dde1ca1
