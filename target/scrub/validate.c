@@ -1,4 +1,4 @@
-#include "target/scrub/validate_internal.h"
+#include "target/scrub/validate.h"
 
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -10,50 +10,15 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "target/disk/object_files.h"
+#include "target/scrub/validate_bytes.h"
+#include "target/scrub/validate_file.h"
+#include "target/scrub/validate_mend.h"
+#include "target/scrub/validate_names.h"
 #include "target/store/summary.h"
 
 enum { NICE = 10, WALKERS_MAX = 8 };
 
-/* A scrub lets the set go when another one is in force: it goes on under that. */
-bool walk_shall_end(const struct walk *w)
-{
-    return w->stop->wanted || (w->scrub != NULL && !mountpath_set_is_current(w->set));
-}
-
-void walk_found(const struct walk *w, enum validate_finding what, const char *name,
-                const char *detail)
-{
-    if (what != VALIDATE_not_indexed && what != VALIDATE_not_looked_at)
-        mountpath_failed(w->mp, E_CORRUPT);
-    validate_part_add(w->part, what, w->bucket_id, name, detail);
-    if (w->scrub != NULL) {
-        _cleanup_free_ char *labels = xprintf("what=\"%s\"", validate_finding_name(what));
-        metric_add(metric_get(M_scrub_found_total, labels), 1);
-    }
-}
-
-bool walk_bucket_lives(const struct walk *w)
-{
-    return w->config->bucket_lives(w->config->ctx, w->bucket_id);
-}
-
 /* --- where it is ------------------------------------------------------------------------------ */
-
-static void save(struct walk *w)
-{
-    struct error err = ERROR_INIT;
-    if (w->scrub == NULL)
-        return;
-    w->saved_ms = clock_ms();
-    if (scrub_cursor_save(&w->at, w->mp, w->scrub->job_id, w->part, &err) != 0)
-        log_warn("where a scrub is was not saved", lstr("mountpath", w->mp->path), lerr(&err));
-}
-
-void walk_save_now_and_then(struct walk *w)
-{
-    if (w->scrub != NULL && clock_ms() - w->saved_ms >= w->scrub->save_ms)
-        save(w);
-}
 
 static void enter(struct walk *w, enum scrub_phase phase)
 {
@@ -61,7 +26,7 @@ static void enter(struct walk *w, enum scrub_phase phase)
     w->at.bucket_id = w->at.fan = 0;
     w->at.name[0] = '\0';
     w->bucket_id = 0;
-    save(w);
+    walk_save(w);
 }
 
 static void go_on(struct walk *w)

@@ -24,28 +24,9 @@
  * say. */
 #pragma once
 
+#include "target/scrub/validate_config.h"
 #include "target/store/job_stop.h"
-#include "target/store/object.h"
 #include "target/store/validate_report.h"
-
-/* What makes it a scrub. */
-struct validate_scrub {
-    const char *job_id;
-    uint64_t save_ms; /* between savings of where it is */
-    void (*repair_wanted)(void *ctx, uint64_t bucket_id, const char *name);
-};
-
-struct validate_config {
-    struct object_store *store;
-    /* A destroyed bucket goes in its own time: false, as soon as it begins to. */
-    bool (*bucket_lives)(void *ctx, uint64_t bucket_id);
-    /* Bytes a second of reading for checksums, at each mountpath, asked again and again; 0, or
-     * NULL: as fast as it goes. */
-    uint64_t (*rate_bytes_s)(void *ctx);
-    void *ctx;
-    bool checksums;
-    const struct validate_scrub *scrub; /* or NULL */
-};
 
 /* 0 whatever was found; E_ABORTED where it was stopped, or what kept it from looking further. */
 int validate_run(const struct validate_config *config, struct job_stop *stop,

@@ -1,19 +1,13 @@
-#include "target/scrub/validate_internal.h"
+#include "target/scrub/validate_bytes.h"
 
 #include <fcntl.h>
 #include <unistd.h>
 
 #include "common/clock.h"
 #include "common/mem.h"
-#include "io/meter.h"
 #include "io/reader.h"
 
-enum {
-    PIECE = 1 << 20,
-    PAUSE_MS = 500, /* at once */
-    YIELD_MS = 10,
-    YIELD_MAX_MS = 100
-};
+enum { PAUSE_MS = 500 }; /* at once */
 
 /* --- pace ------------------------------------------------------------------------------------- */
 
@@ -34,28 +28,17 @@ static void keep_to_rate(struct walk *w, size_t bytes)
     } while (wait_ms > 0 && !walk_shall_end(w));
 }
 
-/* A scrub lets others go first, but is not kept from its work for ever. */
-void walk_yield(struct walk *w, size_t bytes)
-{
-    w->since_yield += bytes;
-    if (w->scrub == NULL || w->since_yield < PIECE)
-        return;
-    w->since_yield = 0;
-    for (int ms = 0; ms < YIELD_MAX_MS && meter_queue(w->mp->meter) > 0; ms += YIELD_MS)
-        (void)job_stop_pause(w->stop, YIELD_MS);
-}
-
 /* --- checksums -------------------------------------------------------------------------------- */
 
 /* What was not in memory does not stay there: clients' objects do. */
 static int sum_file(struct walk *w, int fd, const struct attr *a, struct checksum_value *sum,
                     struct error *err)
 {
-    _cleanup_free_ char *piece = xmalloc(PIECE);
+    _cleanup_free_ char *piece = xmalloc(WALK_PIECE);
     struct checksum *running = checksum_new(a->checksum.type);
     int code = 0;
     for (uint64_t at = 0; at < a->size && code == 0 && !walk_shall_end(w);) {
-        size_t len = a->size - at < PIECE ? (size_t)(a->size - at) : PIECE;
+        size_t len = a->size - at < WALK_PIECE ? (size_t)(a->size - at) : WALK_PIECE;
         walk_yield(w, len);
         bool cold = !reader_has(w->mp->reader, fd, at, len);
         code = reader_pread(w->mp->reader, fd, piece, len, at, err);

@@ -1,9 +1,11 @@
-#include "target/scrub/validate_internal.h"
+#include "target/scrub/validate_file.h"
 
 #include <errno.h>
 #include <sys/xattr.h>
 
 #include "common/mem.h"
+#include "common/path.h"
+#include "target/scrub/validate_mend.h"
 #include "target/store/quarantine.h"
 
 static enum look wrong(struct file *f, enum validate_finding what)
@@ -30,12 +32,6 @@ static enum look read_attribute(const char *path, struct file *f)
     return LOOK_WELL;
 }
 
-bool walk_ends_with(const char *text, const char *end)
-{
-    size_t len = strlen(text), end_len = strlen(end);
-    return len >= end_len && strcmp(text + len - end_len, end) == 0;
-}
-
 /* By HRW over the mountpaths as they are now; while those are not settled it may lie anywhere. */
 static bool is_elsewhere(const struct walk *w, const char *name)
 {
@@ -50,7 +46,7 @@ static enum look check_place(const struct walk *w, const char *path, struct file
 {
     struct object_path place;
     object_path_set(&place, w->bucket_id, f->attr.name);
-    if (!walk_ends_with(path, place.text))
+    if (!path_ends_with(path, place.text))
         error_set(&f->why, E_CORRUPT, "'%s' is not the place of that name", path);
     else if ((f->elsewhere = is_elsewhere(w, f->attr.name)))
         error_set(&f->why, E_CORRUPT, "the name belongs to another mountpath");
@@ -125,18 +121,21 @@ enum look walk_look(const struct walk *w, const char *path, struct file *f)
 
 /* --- once more, and nobody changes it meanwhile ----------------------------------------------- */
 
-/* The lock of this name. */
-int walk_lock_name(const struct walk *w, struct object_place *p, const char *name,
-                   struct error *err)
+void walk_report(const struct walk *w, const char *path, const struct file *f)
 {
-    int code = object_place_set(p, w->config->store, w->bucket_id, name, err);
-    if (code != 0 && code != E_MOUNTPATH_DISABLED) /* the lock is the name's, whatever its place */
-        return code;
-    object_lock(p);
-    return 0;
+    const bool misplaced = f->what == VALIDATE_misplaced;
+    /* Whose place it lies in, the walk of the names will see. */
+    const struct sick s = {.path = path,
+                           .name = misplaced ? "" : f->attr.name,
+                           .inode = f->st.st_ino,
+                           .attr = misplaced ? NULL : &f->attr,
+                           .what = f->what,
+                           .why = f->why.message};
+    walk_found(w, f->what, f->attr.name, f->why.message);
+    if (!f->elsewhere) /* nobody is given what lies there */
+        walk_mend(w, &s);
 }
 
-/* What is wrong, and has a name, is reported and dealt with here. */
 enum look walk_look_again(const struct walk *w, const char *path, struct file *f)
 {
     _cleanup_place_ struct object_place p = {0};

@@ -1,4 +1,4 @@
-#include "target/scrub/validate_internal.h"
+#include "target/scrub/validate_mend.h"
 
 #include "common/log.h"
 #include "target/store/quarantine.h"
@@ -67,21 +67,6 @@ void walk_mend(const struct walk *w, const struct sick *s)
     else if (mends[s->what] == MEND_REPAIR || s->attr != NULL)
         walk_want_repair(w,
                          s->name); /* of the others the walk of the names says whose place it is */
-}
-
-void walk_report(const struct walk *w, const char *path, const struct file *f)
-{
-    const bool misplaced = f->what == VALIDATE_misplaced;
-    /* Whose place it lies in, the walk of the names will see. */
-    const struct sick s = {.path = path,
-                           .name = misplaced ? "" : f->attr.name,
-                           .inode = f->st.st_ino,
-                           .attr = misplaced ? NULL : &f->attr,
-                           .what = f->what,
-                           .why = f->why.message};
-    walk_found(w, f->what, f->attr.name, f->why.message);
-    if (!f->elsewhere) /* nobody is given what lies there */
-        walk_mend(w, &s);
 }
 
 bool walk_mends_index(enum validate_finding what)

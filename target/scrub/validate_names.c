@@ -1,10 +1,12 @@
-#include "target/scrub/validate_internal.h"
+#include "target/scrub/validate_names.h"
 
 #include <sys/xattr.h>
 
 #include "common/log.h"
 #include "common/mem.h"
+#include "common/path.h"
 #include "target/index/walk.h"
+#include "target/scrub/validate_mend.h"
 #include "target/store/quarantine.h"
 
 /* --- files without a name --------------------------------------------------------------------- */
@@ -52,7 +54,7 @@ static void nameless_take(struct walk *w, size_t i, const char *name)
 static void nameless_match(struct walk *w, const struct object_path *place, const char *name)
 {
     for (size_t i = w->at.nameless_count; i-- > 0;) {
-        if (walk_ends_with(w->at.nameless[i].path, place->text))
+        if (path_ends_with(w->at.nameless[i].path, place->text))
             nameless_take(w, i, name);
     }
 }
