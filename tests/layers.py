@@ -16,9 +16,8 @@ room includes itself and what stands in lower rows.  Files of the folder itself 
 unit tests, fuzzers and testing/ include any.  A room of target/ does not reach through
 `struct target` into a room above it (REACHED).
 
-The folders of WITHOUT_CIRCLES have none: there foo.c and foo.h are one module, an inner header
-(foo_parts.h) belongs to foo, and no chain of includes leads from a module back to itself, but for
-the circles that '## Circles' lists.  That list only shrinks: what is cut must be struck out.
+foo.c and foo.h are one module, to which an inner header (foo_parts.h) belongs.  No chain of
+includes leads from a module back to itself.
 
 It also looks that every .c begins with its own header where it has one, that headers have #pragma
 once, and that no file holds a mark of unfinished work.
@@ -41,10 +40,6 @@ CLIENTS_ENGINES = {("api/ctl", "sort")}
 REACH = re.compile(r"\b(?:t|target)->(\w+)\b")
 REACHED = {"copies": "copies", "copier": "copies", "losses": "copies", "handers": "copies",
            "ec": "slices", "cold": "cold", "back": "cold", "fresh": "cold"}
-WITHOUT_CIRCLES = ("common", "hrw", "io", "net", "cluster", "xaction", "ec", "sort", "proxy",
-                   "target", "api")
-CIRCLES = re.compile(r"^## Circles\n.*?^```\n(.*?)^```", re.S | re.M)
-KNOWN_CIRCLE = re.compile(r"^([a-z/]+)/: +(.+)$", re.M)
 MARKS = re.compile(r"\b(?:" + "|".join(("TO" + "DO", "FIX" + "ME", "XX" + "X")) + r")\b")
 TEXTS = (".c", ".h", ".def", ".py", ".sh", ".md", ".build", ".map", "")
 
@@ -180,15 +175,12 @@ def module_of(path):
     return re.sub(r"(?:_parts)?\.[ch]$", "", path)
 
 
-def modules_of(root, folder, paths):
-    """{module: modules of the folder that it includes}"""
+def modules_of(root, paths):
+    """{module: modules that it includes}"""
     uses = {}
     for path in paths:
-        if not path.startswith(folder + "/") or not path.endswith((".c", ".h")):
-            continue
-        if not TESTING.search(path):
-            included = {module_of(name) for name in INCLUDE.findall(read(root, path))
-                        if name.startswith(folder + "/")}
+        if path.endswith((".c", ".h")) and not TESTING.search(path):
+            included = {module_of(name) for name in INCLUDE.findall(read(root, path))}
             uses.setdefault(module_of(path), set()).update(included - {module_of(path)})
     return uses
 
@@ -212,22 +204,9 @@ def circles_of(uses):
     return sorted(circles, key=sorted)
 
 
-def known_circles(architecture):
-    section = CIRCLES.search(architecture)
-    return {frozenset(os.path.join(folder, name) for name in names.split())
-            for folder, names in (KNOWN_CIRCLE.findall(section.group(1)) if section else [])}
-
-
-def check_circles(root, known, paths):
-    """A circle is known, or what is left of one that is; of what is known, some is left."""
-    found = [circle for folder in WITHOUT_CIRCLES
-             for circle in circles_of(modules_of(root, folder, paths))]
-    for circle in found:
-        if not any(circle <= one for one in known):
-            yield f"a circle of includes: {', '.join(sorted(circle))}"
-    for one in known - set(found):
-        yield ("docs/design/architecture.md: this circle is smaller now, or gone, so strike it "
-               f"out: {', '.join(sorted(one))}")
+def check_circles(root, paths):
+    for circle in circles_of(modules_of(root, paths)):
+        yield f"a circle of includes: {', '.join(sorted(circle))}"
 
 
 def check_reach(rooms, path, text):
@@ -281,7 +260,7 @@ def check(root):
     rooms = rooms_of(architecture)
     paths = list(files_of(root))
     wrong = [wrong for path in paths for wrong in check_file(rule, rooms, root, path)]
-    wrong += check_circles(root, known_circles(architecture), paths)
+    wrong += check_circles(root, paths)
     return wrong, len(paths)
 
 

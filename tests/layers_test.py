@@ -110,16 +110,15 @@ class Layers(unittest.TestCase):
         self.assertEqual(["a circle of includes: cluster/x, cluster/y",
                           "a circle of includes: sort/x, sort/y, sort/z"], wrong)
 
-    def test_known_circles_only_shrink(self):
-        circle = {"target__http__x": '#include "target/http/y.h"\n',
-                  "target__http__y": '#include "target/http/x.h"\n'}
-        known = "## Circles\n```\ntarget/http/:   x y\n```\n"
-        self.assertEqual([], self.objections(known, **circle))
-        self.one("smaller now, or gone, so strike it out: target/http/x, target/http/y", known)
-        self.one("strike it out: target/http/x, target/http/y, target/http/z",
-                 known.replace("x y", "x y z"), **circle)
-        self.one("a circle of includes: target/http/x, target/http/y",
-                 **circle)
+    def test_finds_circles_through_several_folders(self):
+        self.one("a circle of includes: cluster/base/x, cluster/x",
+                 cluster__x='#include "cluster/base/x.h"\n',
+                 cluster__base__x='#include "cluster/x.h"\n')
+
+    def test_an_inner_header_belongs_to_its_module(self):
+        self.one("a circle of includes: cluster/x, cluster/y",
+                 cluster__x_parts='#include "cluster/y.h"\n',
+                 cluster__y='#include "cluster/x.h"\n')
 
     def test_names_the_arrow(self):
         self.one("common/x.c:2: common/ -> proxy/: an include points down",

@@ -9,7 +9,6 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
-#include "net/client/session.h"
 #include "net/client/silence.h"
 
 #define CALL_MAGIC 0x63616c6cu
@@ -28,7 +27,7 @@ void call_unref(struct call *c)
     if (atomic_fetch_sub(&c->refs, 1) != 1)
         return;
     c->magic = 0;
-    session_unsign(c);
+    call_unsign(c);
     curl_slist_free_all(c->headers);
     bpipe_unref(c->upload);
     bpipe_unref(c->download);
@@ -102,6 +101,39 @@ void call_fail(struct call *c, int code, const char *why)
             error_set(&c->result.err, code, "%s %s: %s", http_method_name(c->method), c->url, why);
 }
 
+/* --- its signature, and the list that it is in ------------------------------------------------- */
+
+void call_add_signature(struct call *c, const char *line)
+{
+    struct curl_slist *one = curl_slist_append(NULL, line);
+    if (one == NULL)
+        return;
+    one->next = c->signature != NULL ? c->signature : c->headers;
+    c->signature = one;
+}
+
+void call_unsign(struct call *c)
+{
+    while (c->signature != NULL && c->signature != c->headers) {
+        struct curl_slist *one = c->signature;
+        c->signature = one->next;
+        one->next = NULL;
+        curl_slist_free_all(one);
+    }
+    c->signature = NULL;
+}
+
+void call_unlink(struct call *c)
+{
+    if (c->prev == NULL)
+        return;
+    *c->prev = c->next;
+    if (c->next != NULL)
+        c->next->prev = c->prev;
+    c->next = NULL;
+    c->prev = NULL;
+}
+
 /* --- pausing ---------------------------------------------------------------------------------- */
 
 /* Tells curl which directions go on.  It may run the callbacks at once, and keeps the error of one
@@ -113,7 +145,7 @@ static void call_unpause(struct call *c)
     if (result == CURLE_OK)
         return;
     call_fail(c, E_NET, curl_easy_strerror(result));
-    call_cut(c);
+    c->life->cut(c);
 }
 
 static void upload_resume(void *arg)
@@ -265,7 +297,7 @@ static void call_take_head(struct call *c)
     c->head_seen = true;
     c->framed = head_is_framed(c, &h.head);
     c->result.status = (int)status;
-    c->again = call_wants_again(c, &h.head);
+    c->again = c->life->wants_again(c, &h.head);
     bool counts = !c->again && c->result.code == 0;
     c->streams =
         counts && c->download != NULL && (c->any_status_streams || (status >= 200 && status < 300));

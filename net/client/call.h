@@ -1,5 +1,5 @@
-/* One call of the client, as http_client.c (its life) and http_call.c (its bytes) see it; nobody
- * else includes this.
+/* One call of the client, as client.c (its life), session.c (its signature) and call.c (its bytes)
+ * see it; nobody else includes this.
  *
  * A call is referenced by its life (from http_call_start() to its end) and by each message that a
  * pipe's wake-up has posted.  When the transfer ends the pipes' wake-ups are silenced, so that no
@@ -10,14 +10,31 @@
 #include <stdatomic.h>
 
 #include "common/auth_mac.h"
-#include "net/client/client.h"
+#include "io/loop.h"
+#include "net/client/result.h"
+#include "net/client/spec.h"
 
 enum { IDLE_CONNECTION_S = 20 }; /* less than servers wait before they close one */
+
+struct call;
+
+/* What becomes of a call: the client's part (client.c).  In the loop's thread. */
+struct call_life {
+    /* Signs and transfers it, or ends it. */
+    void (*begin)(struct call *c);
+    /* The transfer has left curl, or there was none: tells the caller. */
+    void (*end)(struct call *c);
+    /* Takes it out of curl and ends it. */
+    void (*cut)(struct call *c);
+    /* The reply's head: does it not count? */
+    bool (*wants_again)(struct call *c, const struct http_head *head);
+};
 
 struct call {
     unsigned magic;
     atomic_uint refs;
     struct http_client *client;
+    const struct call_life *life;
     struct loop *loop;
     uint64_t number;
     struct call *next, **prev; /* in the client's list, while the transfer runs */
@@ -84,13 +101,8 @@ bool call_is_abandoned(struct call *c);
 /* A transfer is over and another one for the same call is to come: forgets the reply. */
 void call_reset(struct call *c);
 
-/* In http_client.c. */
-uint64_t call_launch(struct http_client *client, struct call *c,
-                     void (*done)(void *arg, struct http_result *r), void *arg);
-void call_unlink(struct call *c); /* out of the list that it is in */
-void call_begin(struct call *c);  /* signs and transfers it, or ends it */
-void call_end(struct call *c);
-/* Takes the call out of curl and ends it. */
-void call_cut(struct call *c);
-/* The reply's head: does it not count? */
-bool call_wants_again(struct call *c, const struct http_head *head);
+/* Out of the list that it is in. */
+void call_unlink(struct call *c);
+/* Sends this line before those headers that are not signed. */
+void call_add_signature(struct call *c, const char *line);
+void call_unsign(struct call *c);

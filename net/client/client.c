@@ -1,5 +1,5 @@
 /* The life of calls: http_call_start() copies one and posts it to the loop; there it becomes a curl
- * transfer (http_call.c has its callbacks) in the client's list, until curl says that it has ended
+ * transfer (call.c has its callbacks) in the client's list, until curl says that it has ended
  * or the watch cuts it. */
 #include "net/client/client.h"
 
@@ -9,8 +9,8 @@
 #include "common/clock.h"
 #include "common/fault.h"
 #include "common/mem.h"
-#include "net/client/curl_loop.h"
 #include "net/client/call.h"
+#include "net/client/curl_loop.h"
 #include "net/client/session.h"
 #include "net/client/silence.h"
 
@@ -32,17 +32,6 @@ struct http_client {
 
 /* --- the end of a call ------------------------------------------------------------------------ */
 
-void call_unlink(struct call *c)
-{
-    if (c->prev == NULL)
-        return;
-    *c->prev = c->next;
-    if (c->next != NULL)
-        c->next->prev = c->prev;
-    c->next = NULL;
-    c->prev = NULL;
-}
-
 static void call_leave_curl(struct call *c)
 {
     call_unlink(c);
@@ -51,7 +40,7 @@ static void call_leave_curl(struct call *c)
 }
 
 /* The transfer has left curl, or there was none: tell the world, drop its reference. */
-void call_end(struct call *c)
+static void call_end(struct call *c)
 {
     struct http_client *client = c->client;
     call_leave_curl(c);
@@ -63,7 +52,7 @@ void call_end(struct call *c)
     atomic_fetch_sub(&client->unfinished, 1);
 }
 
-void call_cut(struct call *c)
+static void call_cut(struct call *c)
 {
     if (c->easy != NULL)
         curl_loop_remove(c->client->curl, c->easy);
@@ -113,7 +102,7 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
     if (c->again) {
         call_leave_curl(c);
         call_reset(c);
-        call_begin(c);
+        c->life->begin(c);
         return;
     }
     c->result.not_sent = result == CURLE_COULDNT_CONNECT || result == CURLE_COULDNT_RESOLVE_HOST;
@@ -126,7 +115,7 @@ static void on_finished(void *arg, CURL *easy, CURLcode result)
     call_end(c);
 }
 
-bool call_wants_again(struct call *c, const struct http_head *head)
+static bool call_wants_again(struct call *c, const struct http_head *head)
 {
     return c->client->desk != NULL && session_wants_again(c->client->desk, c, head);
 }
@@ -183,7 +172,7 @@ static int call_transfer(struct call *c, struct error *err)
     return code;
 }
 
-void call_begin(struct call *c)
+static void call_begin(struct call *c)
 {
     struct session_desk *desk = c->to_public ? NULL : c->client->desk;
     struct error err = ERROR_INIT;
@@ -203,11 +192,15 @@ static void call_begin_posted(void *arg)
     call_begin(arg);
 }
 
-uint64_t call_launch(struct http_client *client, struct call *c,
-                     void (*done)(void *arg, struct http_result *r), void *arg)
+static const struct call_life life = {
+    .begin = call_begin, .end = call_end, .cut = call_cut, .wants_again = call_wants_again};
+
+static uint64_t call_launch(struct http_client *client, struct call *c,
+                            void (*done)(void *arg, struct http_result *r), void *arg)
 {
     uint64_t number = atomic_fetch_add(&client->last_number, 1) + 1;
     c->client = client;
+    c->life = &life;
     c->loop = client->loop;
     c->number = number;
     c->done = done;
@@ -340,7 +333,7 @@ static void client_open(void *arg)
     if (a->code != 0)
         return;
     if (client->config.auth != NULL)
-        client->desk = session_desk_new(client, client->config.auth);
+        client->desk = session_desk_new(call_launch, client, client->config.auth);
     client->watch = loop_timer_new(client->loop, watch, client);
     loop_timer_start(client->watch, WATCH_MS, WATCH_MS);
 }

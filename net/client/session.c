@@ -34,6 +34,7 @@ struct peer {
 };
 
 struct session_desk {
+    session_launch_fn *launch;
     struct http_client *client;
     struct auth *auth;
     struct peer *peers;
@@ -107,9 +108,11 @@ static struct peer *need_peer(struct session_desk *d, const char *url)
     return p;
 }
 
-struct session_desk *session_desk_new(struct http_client *client, struct auth *auth)
+struct session_desk *session_desk_new(session_launch_fn *launch, struct http_client *client,
+                                      struct auth *auth)
 {
     struct session_desk *d = xcalloc(1, sizeof *d);
+    d->launch = launch;
     d->client = client;
     d->auth = auth;
     return d;
@@ -157,7 +160,7 @@ static void fail_unsent(struct call *c, const struct error *err)
 {
     call_fail(c, err->code, err->message);
     c->result.not_sent = true;
-    call_end(c);
+    c->life->end(c);
 }
 
 /* Those that come from here on wait for the next opening. */
@@ -172,7 +175,7 @@ static void go_on(struct peer *p, const struct error *err)
         if (err != NULL) {
             fail_unsent(c, err);
         } else if (is_meant(p, c)) {
-            call_begin(c);
+            c->life->begin(c);
         } else {
             (void)refuse_other(p, &other);
             fail_unsent(c, &other);
@@ -247,30 +250,10 @@ static void send_greeting(struct peer *p, bool asking)
     c->opens_session = true;
     p->opening = true;
     p->asking = asking;
-    call_launch(p->desk->client, c, answered, p);
+    p->desk->launch(p->desk->client, c, answered, p);
 }
 
 /* --- signing ---------------------------------------------------------------------------------- */
-
-static void add_signature(struct call *c, const char *line)
-{
-    struct curl_slist *one = curl_slist_append(NULL, line);
-    if (one == NULL)
-        return;
-    one->next = c->signature != NULL ? c->signature : c->headers;
-    c->signature = one;
-}
-
-void session_unsign(struct call *c)
-{
-    while (c->signature != NULL && c->signature != c->headers) {
-        struct curl_slist *one = c->signature;
-        c->signature = one->next;
-        one->next = NULL;
-        curl_slist_free_all(one);
-    }
-    c->signature = NULL;
-}
 
 /* "Name: value" as curl sends it; "Name;" is a header without a value, and "Name:" none at all. */
 static void put_header(const char *line, struct buf *out)
@@ -323,9 +306,9 @@ static void sign(struct peer *p, struct call *c)
     auth_request_mac(p->key, &text, claim.mac);
     buf_puts(&line, "Dfc-Auth: ");
     auth_claim_text(&claim, &line);
-    add_signature(c, line.data);
+    call_add_signature(c, line.data);
     if (c->upload != NULL)
-        add_signature(c, "Expect: 100-continue");
+        call_add_signature(c, "Expect: 100-continue");
     c->signings++;
 }
 
@@ -338,13 +321,13 @@ static void add_stamp(struct session_desk *d, struct call *c)
     _cleanup_free_ char *line =
         xprintf("Dfc-State: %s %llu.%llu", stamp.cluster, (unsigned long long)stamp.term,
                 (unsigned long long)stamp.version);
-    add_signature(c, line);
+    call_add_signature(c, line);
 }
 
 enum session_answer session_sign(struct session_desk *d, struct call *c)
 {
     if (!auth_has_key(d->auth)) {
-        session_unsign(c);
+        call_unsign(c);
         add_stamp(d, c);
         return SESSION_GO;
     }
@@ -358,7 +341,7 @@ enum session_answer session_sign(struct session_desk *d, struct call *c)
             send_greeting(p, true);
         return SESSION_WAIT;
     }
-    session_unsign(c);
+    call_unsign(c);
     add_stamp(d, c);
     sign(p, c);
     return SESSION_GO;

@@ -16,14 +16,19 @@
 
 struct session_desk;
 
-struct session_desk *session_desk_new(struct http_client *client, struct auth *auth);
+/* Starts a call of the desk's own at the client. */
+typedef uint64_t session_launch_fn(struct http_client *client, struct call *c,
+                                   void (*done)(void *arg, struct http_result *r), void *arg);
+
+struct session_desk *session_desk_new(session_launch_fn *launch, struct http_client *client,
+                                      struct auth *auth);
 /* Nobody waits any more. */
 void session_desk_free(struct session_desk *d);
 
 enum session_answer { SESSION_GO, SESSION_WAIT };
 
 /* SESSION_GO: c->signature is what goes before its headers.  SESSION_WAIT: the call is the desk's,
- * which hands it to call_begin() or to call_end(). */
+ * which begins or ends it (struct call_life). */
 enum session_answer session_sign(struct session_desk *d, struct call *c);
 /* The reply's head: is the call to be signed and sent again?  Fails it where that cannot be. */
 bool session_wants_again(struct session_desk *d, struct call *c, const struct http_head *head);
@@ -34,4 +39,3 @@ struct call *session_waiting(struct session_desk *d, uint64_t number);
 /* Those who wait, one after the other: fn may end the call. */
 void session_each_waiting(struct session_desk *d, void (*fn)(struct call *c, uint64_t now),
                           uint64_t now);
-void session_unsign(struct call *c);

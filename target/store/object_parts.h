@@ -1,4 +1,5 @@
-/* What the files of the object store share; nobody else includes this. */
+/* What the files of the object store (object.h) share, and the walks of scrub/ that look at files
+ * themselves. */
 #pragma once
 
 #include <pthread.h>

@@ -1,7 +1,8 @@
 /* dfc-load: as much HTTP/1.1 as a server can take, for as little CPU of our own as possible, so
  * that two servers can be compared on one machine.
  *
- *   load.c     options, threads, the report
+ *   main.c     threads
+ *   options.c, report.c   the command line, what is printed
  *   worker.c   a thread: its epoll loop, deadlines, the endpoints it has learnt from redirects
  *   client.c   one simulated client: a request at a time over kept-alive connections
  *   response.c, histogram.c   pure
