@@ -10,13 +10,13 @@ int bucket_refuse_majority(const struct bucket *b, const char *what, struct erro
                      b->name, what);
 }
 
-int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err)
+int bucket_refuse_cold(const struct bucket *b, const char *what, const char *instead,
+                       struct error *err)
 {
     if (b->props.backend == NULL)
         return 0;
-    return error_set(err, E_UNSUPPORTED,
-                     "bucket '%s' has a backend, and this release only reads through it: no %s",
-                     b->name, what);
+    return error_set(err, E_UNSUPPORTED, "bucket '%s' has a backend, so that it takes no %s: %s",
+                     b->name, what, instead);
 }
 
 bool bucket_is_written_back(const struct bucket *b)

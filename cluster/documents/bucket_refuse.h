@@ -6,8 +6,10 @@
 #include "cluster/documents/bmd.h"
 #include "common/error.h"
 
-/* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a one yet. */
-int bucket_refuse_cold(const struct bucket *b, const char *what, struct error *err);
+/* E_UNSUPPORTED where the bucket has a backend: `what` cannot be done with such a bucket; the
+ * operator does what `instead` says. */
+int bucket_refuse_cold(const struct bucket *b, const char *what, const char *instead,
+                       struct error *err);
 /* Is what is written to it kept here first, and sent to its backend later? */
 bool bucket_is_written_back(const struct bucket *b);
 /* E_UNSUPPORTED for what jobs make: of buckets with a backend those take it that are written back.

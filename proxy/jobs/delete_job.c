@@ -4,7 +4,10 @@
 
 const struct job_kind delete_kind = {
     .name = "delete",
-    .objects = &(const struct objects_rule){.once = true},
+    .objects = &(const struct objects_rule){.once = true,
+                                            .instead = "delete its objects one by one, as "
+                                                       "'dfcctl rm --recursive BUCKET/PREFIX' "
+                                                       "does"},
     .fits = objects_job_fits,
     .judge = objects_view_outcome,
 };

@@ -16,7 +16,10 @@ static int check(json_t *value, char **description, struct error *err)
 
 const struct job_kind download_kind = {
     .name = "download",
-    .objects = &(const struct objects_rule){.all = true, .lenient = true, .check = check},
+    .objects = &(const struct objects_rule){.all = true,
+                                            .lenient = true,
+                                            .instead = "download into a bucket without one",
+                                            .check = check},
     .fits = objects_job_fits,
     .judge = objects_view_outcome,
 };

@@ -36,10 +36,11 @@ struct standing_now {
 /* Of jobs over objects of one bucket: POST /v1/buckets/{bucket} with the kind as the action. */
 struct objects_rule {
     enum { OBJECTS_OWN, OBJECTS_CACHED, OBJECTS_ANY } from; /* of buckets without, with a backend */
-    bool listed;  /* a prefix means what the backend lists */
-    bool all;     /* what is missing was wanted */
-    bool once;    /* what was done does not show when it is done again */
-    bool lenient; /* objects that fail do not fail the job where others are done */
+    const char *instead; /* of OBJECTS_OWN: what serves for a bucket with a backend */
+    bool listed;         /* a prefix means what the backend lists */
+    bool all;            /* what is missing was wanted */
+    bool once;           /* what was done does not show when it is done again */
+    bool lenient;        /* objects that fail do not fail the job where others are done */
     /* Checks the request and takes its description.  NULL: it is as xaction/objects_spec.h says. */
     int (*check)(json_t *value, char **description, struct error *err);
 };

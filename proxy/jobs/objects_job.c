@@ -15,7 +15,7 @@ static int check_backend(const struct bucket *b, const struct job_kind *k, struc
     case OBJECTS_ANY:
         return 0;
     case OBJECTS_OWN:
-        return bucket_refuse_cold(b, "jobs over its objects", err);
+        return bucket_refuse_cold(b, "job of this kind", k->objects->instead, err);
     case OBJECTS_CACHED:
         break;
     }

@@ -70,6 +70,30 @@ static void refuse(const char *kind, const char *bucket, const char *text, int c
     assert_null(job);
 }
 
+static void test_jobs_over_own_objects_say_what_serves_for_a_backend(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *kind, *value, *instead;
+    } rows[] = {
+        {"delete", "{\"prefix\": \"x\"}", "'dfcctl rm --recursive BUCKET/PREFIX'"},
+        {"download", "{\"list\": [\"http://h/x\"]}", "into a bucket without one"},
+    };
+    struct bucket_props props = BUCKET_PROPS_DEFAULT;
+    char backend[] = "http://127.0.0.1:9/b";
+    props.backend = backend;
+    props.write_policy = WRITE_POLICY_THROUGH;
+    apply(&(struct command){.kind = CMD_BUCKET_CREATE, .name = "cold", .props = &props});
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct job *job = NULL;
+        struct error err;
+        assert_int_equal(make(rows[i].kind, "cold", rows[i].value, &job, &err), E_UNSUPPORTED);
+        assert_non_null(strstr(err.message, "bucket 'cold' has a backend"));
+        assert_non_null(strstr(err.message, rows[i].instead));
+        assert_null(strstr(err.message, "read"));
+    }
+}
+
 static void test_delete(void **state)
 {
     (void)state;
@@ -135,6 +159,7 @@ static void test_fits_while_its_buckets_stand(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_jobs_over_own_objects_say_what_serves_for_a_backend),
         TEST(test_delete),
         TEST(test_copy),
         TEST(test_refusals),

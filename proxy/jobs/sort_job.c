@@ -25,7 +25,7 @@ static int plan_add_key_map(const struct cluster_state *s, const struct sort_spe
     const struct bucket *b;
     int code = find_bucket(s, spec->ekm_bucket, "ekm_file", &b, err);
     if (code == 0)
-        code = bucket_refuse_cold(b, "sort", err);
+        code = bucket_refuse_cold(b, "key map of a sort", "store it in a bucket without one", err);
     if (code == 0)
         p->ekm_bucket_id = b->id;
     return code;

@@ -284,6 +284,18 @@ def test_names_that_the_backend_does_not_have(c):
             f"{words} --allow-empty")
 
 
+def test_a_refused_delete_names_the_way(c):
+    for name in ("old/a", "old/b", "new"):
+        S3.put("gone", name, name.encode())
+    c.create("gone", backend=f"s3://gone?endpoint={S3.url}&auth=none", write_policy="through")
+    done = c.dfcctl("rm", "gone", "--prefix", "old/", "--yes", "--wait")
+    equal(done.returncode, 2, done.stderr)
+    check("'dfcctl rm --recursive BUCKET/PREFIX'" in done.stderr, done.stderr)
+    done = c.dfcctl("rm", "--recursive", "gone/old/", "--yes")
+    equal(done.returncode, 0, done.stderr)
+    equal(c.names("gone"), ["new"], "what is left")
+
+
 def test_dfcctl(c):
     for words, kind in ((("bucket", "prefetch", "cold", "--template", "s-{000..003}.tar", "-j", "2",
                           "--wait"), "prefetch"), (("bucket", "evict", "cold", "--prefix", "",
