@@ -125,7 +125,7 @@ static enum conn_verdict conn_read(struct conn *c)
     }
     if (n <= 0)
         return CONN_CLOSE;
-    if ((size_t)n < room && !c->peer_done && c->tls == NULL)
+    if (!c->peer_done && wire_is_drained(c, (size_t)n, room))
         c->readable = false; /* empty; what comes from now on is a new event */
     c->in_len += (size_t)n;
     c->budget -= (size_t)n < c->budget ? (size_t)n : c->budget;

@@ -22,6 +22,11 @@ ssize_t wire_recv(struct conn *c, char *to, size_t room)
     return c->tls != NULL ? tls_session_read(c->tls, to, room) : recv(c->fd, to, room, 0);
 }
 
+bool wire_is_drained(const struct conn *c, size_t got, size_t room)
+{
+    return c->tls != NULL ? tls_session_is_drained(c->tls) : got < room;
+}
+
 ssize_t wire_wrote(struct conn *c, ssize_t n)
 {
     if (n >= 0) {

@@ -3,6 +3,7 @@
 #include "net/tls/tls.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <openssl/ssl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -238,15 +239,98 @@ static void test_handshakes_give_way(void **state)
         wire_close(&stop[i]);
 }
 
+/* --- requests ---------------------------------------------------------------------------------- */
+
+static void cork(struct wire *w, int on)
+{
+    assert_int_equal(setsockopt(w->fd, IPPROTO_TCP, TCP_CORK, &on, sizeof on), 0);
+}
+
+/* One packet has a request and what ends the session. */
+static struct wire end_with_a_request(void (*end)(struct wire *w))
+{
+    start_without_limits();
+    struct wire w = wire_open(port);
+    get_hello(&w);
+    cork(&w, 1);
+    send_text(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+    end(&w);
+    cork(&w, 0);
+    return w;
+}
+
+static void close_notify(struct wire *w)
+{
+    assert_true(SSL_shutdown(w->tls) >= 0);
+}
+
+static void forged_record(struct wire *w)
+{
+    static const char record[5 + 32] = {0x17, 3, 3, 0, 32};
+    assert_int_equal(send(w->fd, record, sizeof record, 0), sizeof record);
+}
+
+/* The reply comes, and then the end, without waiting for another byte. */
+static void test_the_end_comes_with_a_request(void **state)
+{
+    (void)state;
+    struct wire w = end_with_a_request(close_notify);
+    struct wire_reply r;
+    wire_read(&w, false, &r);
+    assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+    assert_false(wire_is_open(&w));
+    wire_close(&w);
+}
+
+/* The session is broken, and cannot seal the reply either. */
+static void test_a_forgery_comes_with_a_request(void **state)
+{
+    (void)state;
+    struct wire w = end_with_a_request(forged_record);
+    assert_false(wire_is_open(&w));
+    wire_close(&w);
+}
+
+/* A record's parts come as packets of their own. */
+static void test_a_record_in_pieces(void **state)
+{
+    (void)state;
+    start_without_limits();
+    struct wire w = wire_open(port);
+    struct buf sealed = BUF_INIT;
+    BIO *memory = BIO_new(BIO_s_mem()), *socket = SSL_get_wbio(w.tls);
+    assert_true(memory != NULL && BIO_up_ref(socket) == 1);
+    SSL_set0_wbio(w.tls, memory);
+    send_text(&w, "GET /hello HTTP/1.1\r\nHost: x\r\n\r\n");
+    char *data;
+    long len = BIO_get_mem_data(memory, &data);
+    assert_true(len > 0);
+    buf_append(&sealed, data, (size_t)len);
+    SSL_set0_wbio(w.tls, socket);
+    int on = 1;
+    assert_int_equal(setsockopt(w.fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on), 0);
+    for (size_t i = 0; i < sealed.len; i++)
+        assert_int_equal(send(w.fd, sealed.data + i, 1, 0), 1);
+    struct wire_reply r;
+    wire_read(&w, false, &r);
+    assert_int_equal(r.status, 200);
+    wire_reply_done(&r);
+    buf_done(&sealed);
+    wire_close(&w);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, stop)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_versions_and_ciphers),       TEST(test_no_renegotiation),
-        TEST(test_plain_http_is_told),         TEST(test_broken_handshakes),
-        TEST(test_a_handshake_has_its_time),   TEST(test_slots_for_handshakes),
-        TEST(test_connections_of_one_address), TEST(test_handshakes_give_way),
+        TEST(test_versions_and_ciphers),         TEST(test_no_renegotiation),
+        TEST(test_plain_http_is_told),           TEST(test_broken_handshakes),
+        TEST(test_a_handshake_has_its_time),     TEST(test_slots_for_handshakes),
+        TEST(test_connections_of_one_address),   TEST(test_handshakes_give_way),
+        TEST(test_the_end_comes_with_a_request), TEST(test_a_forgery_comes_with_a_request),
+        TEST(test_a_record_in_pieces),
     };
     tls = certificate_tls();
     wire_speaks_tls = true;

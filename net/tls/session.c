@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/err.h>
 #include <pthread.h>
+#include <sys/socket.h>
 
 #include "common/mem.h"
 #include "net/tls/pair.h"
@@ -11,9 +12,23 @@
 
 struct tls_session {
     SSL *ssl;
+    int fd;
+    bool drained; /* the socket had less than was asked for: a read would tell nothing new */
 };
 
-/* --- the buffer as OpenSSL's other end -------------------------------------------------------- */
+/* --- the socket and the buffer as OpenSSL's other ends ---------------------------------------- */
+
+/* As OpenSSL's own, but it spares the read that would only say EAGAIN. */
+static int source_read(BIO *bio, char *to, int room)
+{
+    struct tls_session *s = BIO_get_data(bio);
+    BIO_clear_retry_flags(bio);
+    ssize_t n = s->drained ? -1 : recv(s->fd, to, (size_t)room, 0);
+    if (n < 0 && (s->drained || errno == EAGAIN || errno == EINTR))
+        BIO_set_retry_read(bio);
+    s->drained = n != 0 && n < room;
+    return (int)n;
+}
 
 static int sink_write(BIO *bio, const char *data, int len)
 {
@@ -21,7 +36,7 @@ static int sink_write(BIO *bio, const char *data, int len)
     return len;
 }
 
-static long sink_ctrl(BIO *bio, int what, long number, void *arg)
+static long no_ctrl(BIO *bio, int what, long number, void *arg)
 {
     (void)bio;
     (void)number;
@@ -29,23 +44,24 @@ static long sink_ctrl(BIO *bio, int what, long number, void *arg)
     return what == BIO_CTRL_FLUSH; /* of all other wishes none is granted */
 }
 
-static BIO_METHOD *sink_method;
+static BIO_METHOD *source_method, *sink_method;
 
-static void sink_make_method(void)
+static void make_methods(void)
 {
+    source_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "source");
     sink_method = BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "sink");
+    assert(source_method != NULL && BIO_meth_set_read(source_method, source_read) == 1 &&
+           BIO_meth_set_ctrl(source_method, no_ctrl) == 1);
     assert(sink_method != NULL && BIO_meth_set_write(sink_method, sink_write) == 1 &&
-           BIO_meth_set_ctrl(sink_method, sink_ctrl) == 1);
+           BIO_meth_set_ctrl(sink_method, no_ctrl) == 1);
 }
 
-static BIO *sink_new(struct buf *out)
+static BIO *end_new(BIO_METHOD *method, void *data)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, sink_make_method);
-    BIO *bio = BIO_new(sink_method);
+    BIO *bio = BIO_new(method);
     if (bio == NULL)
         return NULL;
-    BIO_set_data(bio, out);
+    BIO_set_data(bio, data);
     BIO_set_init(bio, 1);
     return bio;
 }
@@ -54,17 +70,18 @@ static BIO *sink_new(struct buf *out)
 
 struct tls_session *tls_session_new(struct tls *t, int fd, struct buf *out)
 {
-    SSL *ssl = tls_accept(t);
-    BIO *in = BIO_new_socket(fd, BIO_NOCLOSE), *sink = sink_new(out);
-    if (ssl == NULL || in == NULL || sink == NULL) {
-        SSL_free(ssl);
-        BIO_free(in);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, make_methods);
+    struct tls_session *s = xcalloc(1, sizeof *s);
+    *s = (struct tls_session){.ssl = tls_accept(t), .fd = fd};
+    BIO *source = end_new(source_method, s), *sink = end_new(sink_method, out);
+    if (s->ssl == NULL || source == NULL || sink == NULL) {
+        BIO_free(source);
         BIO_free(sink);
+        tls_session_free(s);
         return NULL;
     }
-    SSL_set_bio(ssl, in, sink);
-    struct tls_session *s = xcalloc(1, sizeof *s);
-    s->ssl = ssl;
+    SSL_set_bio(s->ssl, source, sink);
     return s;
 }
 
@@ -79,6 +96,7 @@ void tls_session_free(struct tls_session *s)
 enum tls_shake tls_session_shake(struct tls_session *s, struct error *err)
 {
     ERR_clear_error();
+    s->drained = false;
     int rc = SSL_do_handshake(s->ssl);
     if (rc == 1)
         return TLS_SHAKEN;
@@ -91,11 +109,14 @@ enum tls_shake tls_session_shake(struct tls_session *s, struct error *err)
     return TLS_FAILED;
 }
 
-/* Why nothing was read. */
+/* Why no more was read.  An end, or an error, is for the next read to tell, if this one has bytes:
+ * then the session must not look drained. */
 static ssize_t no_bytes(struct tls_session *s, int rc)
 {
     int why = SSL_get_error(s->ssl, rc);
     ERR_clear_error();
+    if (why != SSL_ERROR_WANT_READ)
+        s->drained = false;
     if (why == SSL_ERROR_ZERO_RETURN)
         return 0;
     errno = why == SSL_ERROR_WANT_READ ? EAGAIN : EPROTO;
@@ -106,21 +127,28 @@ static ssize_t no_bytes(struct tls_session *s, int rc)
 ssize_t tls_session_read(struct tls_session *s, char *to, size_t room)
 {
     size_t got = 0;
-    while (got < room && got < TLS_READ_BYTES) {
+    ERR_clear_error();
+    s->drained = false;
+    while (got < room && got < TLS_READ_BYTES && !tls_session_is_drained(s)) {
         size_t left = room - got;
-        ERR_clear_error();
         int n = SSL_read(s->ssl, to + got, left < TLS_READ_BYTES ? (int)left : TLS_READ_BYTES);
-        if (n <= 0)
-            return got > 0 ? (ssize_t)got : no_bytes(s, n);
+        if (n <= 0) {
+            ssize_t none = no_bytes(s, n);
+            return got > 0 ? (ssize_t)got : none;
+        }
         got += (size_t)n;
     }
     return (ssize_t)got;
 }
 
+bool tls_session_is_drained(const struct tls_session *s)
+{
+    return s->drained && SSL_has_pending(s->ssl) == 0;
+}
+
 bool tls_session_write(struct tls_session *s, const void *data, size_t len)
 {
     size_t written = 0;
-    ERR_clear_error();
     return len == 0 || (SSL_write_ex(s->ssl, data, len, &written) == 1 && written == len);
 }
 

@@ -24,6 +24,9 @@ enum tls_shake tls_session_shake(struct tls_session *s, struct error *err);
 /* As recv(): what could be read now, up to `room`; 0: the peer has ended; -1: EAGAIN, or an error
  * after which the connection must be closed. */
 ssize_t tls_session_read(struct tls_session *s, char *to, size_t room);
+/* The last read has taken all that had come: a further one is of use when the socket is readable
+ * again, or at its end. */
+bool tls_session_is_drained(const struct tls_session *s);
 /* Seals all of it.  False: the session is broken. */
 bool tls_session_write(struct tls_session *s, const void *data, size_t len);
 /* Says that nothing follows, so that the peer knows it has all. */

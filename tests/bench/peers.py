@@ -4,6 +4,7 @@ import http.client
 import json
 import os
 import shutil
+import ssl
 import subprocess
 import time
 import urllib.parse
@@ -30,7 +31,7 @@ http {{
     uwsgi_temp_path {dir}/tmp-uwsgi;
     scgi_temp_path {dir}/tmp-scgi;
     server {{
-        listen 127.0.0.1:{port} backlog=4096;
+        listen 127.0.0.1:{port} backlog=4096{tls};
         root {dir}/www;
         open_file_cache {cache};
         dav_methods PUT DELETE;
@@ -45,16 +46,19 @@ class Nginx:
 
     name = "nginx"
 
-    def __init__(self, directory, workers=2, open_file_cache=False):
+    def __init__(self, directory, workers=2, open_file_cache=False, pair=None):
+        """`pair`: paths of a certificate and its key, with which it speaks TLS."""
         self.dir = directory
         self.port = free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'https' if pair else 'http'}://127.0.0.1:{self.port}"
         for d in ("www", "tmp"):
             (directory / d).mkdir(parents=True)
         conf = NGINX_CONF.format(
             dir=directory, port=self.port, workers=workers,
             user="user root;" if os.geteuid() == 0 else "",
-            cache="max=10000" if open_file_cache else "off")
+            cache="max=10000" if open_file_cache else "off",
+            tls=f" ssl; ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate {pair[0]}; "
+                f"ssl_certificate_key {pair[1]}" if pair else "")
         (directory / "nginx.conf").write_text(conf)
 
     @staticmethod
@@ -96,6 +100,7 @@ class Cluster:
         self.dir = directory
         self.more = [*more, *([] if keyed else ["--without-key"])]
         self.build = build
+        self.proof = {}  # headers that prove who asks, with access control
         self.counts = {"proxies": 1, "targets": targets, "mountpaths": mountpaths}
 
     def tool(self, verb, *more):
@@ -107,7 +112,8 @@ class Cluster:
     def __enter__(self):
         options = [f"--{name}={count}" for name, count in self.counts.items()]
         try:
-            self.tool("up", *options, *self.more)
+            self.environment = dict(
+                line.split("=", 1) for line in self.tool("up", *options, *self.more).splitlines())
             self.nodes = json.loads(self.tool("status", "--json"))["nodes"]
         except BaseException:
             self.__exit__()
@@ -132,10 +138,10 @@ class Cluster:
     def call(self, method, path, body=None):
         """A control call to the proxy → the JSON of its answer, None where it has no body."""
         at = urllib.parse.urlsplit(self.proxy["url"])
-        connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+        connection = connect(at)
         try:
             connection.request(method, path, None if body is None else json.dumps(body),
-                               {"Content-Type": "application/json"})
+                               {"Content-Type": "application/json", **self.proof})
             answer = connection.getresponse()
             text = answer.read().decode()
         finally:
@@ -153,7 +159,7 @@ class Cluster:
     def put_first(self, prefix):
         """One object by way of the proxy: from its redirect the target learns that the bucket is
         there, if nobody has told it yet, and makes the bucket's folders."""
-        put(self.proxy["url"] + prefix + "first")
+        put(self.proxy["url"] + prefix + "first", self.proof)
 
     def remove_place(self, name):
         """Until its files are gone: the sweeper's work is not the next run's."""
@@ -168,23 +174,33 @@ class Cluster:
             time.sleep(0.01)
 
 
-def request(method, url, body=None):
+def connect(at):
+    """A connection to the host of a split URL; certificates are those of the benchmark itself."""
+    if at.scheme == "http":
+        return http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return http.client.HTTPSConnection(at.hostname, at.port, timeout=60, context=context)
+
+
+def request(method, url, body=None, headers=None):
     """→ status, Location, bytes."""
     at = urllib.parse.urlsplit(url)
-    connection = http.client.HTTPConnection(at.hostname, at.port, timeout=60)
+    connection = connect(at)
     try:
-        connection.request(method, at.path + (f"?{at.query}" if at.query else ""), body)
+        connection.request(method, at.path + (f"?{at.query}" if at.query else ""), body,
+                           headers or {})
         answer = connection.getresponse()
         return answer.status, answer.getheader("Location"), answer.read()
     finally:
         connection.close()
 
 
-def put(url):
-    """A small object; takes a redirect."""
-    status, location, data = request("PUT", url, b"first")
+def put(url, headers=None, body=b"first"):
+    """An object, by default a small one; takes a redirect."""
+    status, location, data = request("PUT", url, body, headers)
     if status == 307:
-        status, _, data = request("PUT", location, b"first")
+        status, _, data = request("PUT", location, body, headers)
     if status not in (200, 201):
         raise RuntimeError(f"PUT {url}: {status} {data.decode(errors='replace')}")
 
