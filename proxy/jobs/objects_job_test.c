@@ -80,7 +80,7 @@ static void test_jobs_over_own_objects_say_what_serves_for_a_backend(void **stat
         {"download", "{\"list\": [\"http://h/x\"]}", "into a bucket without one"},
     };
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
-    char backend[] = "http://127.0.0.1:9/b";
+    char backend[] = "s3://b";
     props.backend = backend;
     props.write_policy = WRITE_POLICY_THROUGH;
     apply(&(struct command){.kind = CMD_BUCKET_CREATE, .name = "cold", .props = &props});
