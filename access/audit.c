@@ -72,6 +72,7 @@ static void put_line(const struct audit *a, const struct audit_line *l, struct b
     put_text(out, "key", l->key);
     put_text(out, "via", l->via);
     put_text(out, "op", l->op);
+    put_text(out, "path", l->path);
     put_text(out, "bucket", l->bucket);
     put_text(out, "object", l->object);
     put_number(out, "status", l->status);
@@ -83,7 +84,7 @@ static void put_line(const struct audit *a, const struct audit_line *l, struct b
     buf_puts(out, "}\n");
 }
 
-static bool is_wanted(const struct audit *a, const struct audit_line *l)
+bool audit_wants(const struct audit *a, const struct audit_line *l)
 {
     enum audit_level least = l->denied ? AUDIT_DENIED : l->changes ? AUDIT_CHANGES : AUDIT_ALL;
     return a->level >= least;
@@ -99,7 +100,7 @@ void audit_put(struct audit *a, const struct audit_line *line)
 {
     _cleanup_(buf_done)
     struct buf text = BUF_INIT;
-    if (!is_wanted(a, line))
+    if (!audit_wants(a, line))
         return;
     put_line(a, line, &text);
     pthread_mutex_lock(&a->lock);

@@ -29,8 +29,9 @@ struct audit_line {
     const char *peer;
     const char *user; /* name */
     const char *key;  /* id of the token, or access key */
-    const char *via;  /* "token", "proof", "anonymous" */
+    const char *via;  /* "token", "proof", "anonymous"; between nodes "node", "cluster key" */
     const char *op;   /* name of the route */
+    const char *path; /* as received, without the query */
     const char *bucket;
     const char *object;
     const char *code; /* of a refusal */
@@ -54,6 +55,8 @@ struct audit;
 /* Texts are copied.  E_IO: the file cannot be opened. */
 int audit_new(const struct audit_config *config, struct audit **out, struct error *err);
 void audit_free(struct audit *a); /* writes what waits; NULL is fine */
+/* Is there a line for what is denied, or changes something, as the line says?  Any thread. */
+bool audit_wants(const struct audit *a, const struct audit_line *line);
 /* Any thread. */
 void audit_put(struct audit *a, const struct audit_line *line);
 /* The file was renamed: lines that follow go to a new one.  After an error they go where they went. */

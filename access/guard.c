@@ -30,6 +30,9 @@ struct caller {
     const struct cluster_state *state; /* a reference, dropped when the request ends */
     const struct user *user;           /* the state's; NULL: anonymous */
     enum via via;
+    char token[2 * TOKEN_RANDOM_BYTES + 1]; /* which, or "" */
+    bool asked;
+    struct access_decision last; /* the answer */
 };
 
 /* --- the keys --------------------------------------------------------------------------------- */
@@ -87,6 +90,12 @@ static int find_user(struct http_request *req, struct caller *c, const char *id,
     return 0;
 }
 
+static void put_hex(const unsigned char *bytes, size_t count, char *out)
+{
+    for (size_t i = 0; i < count; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static int take_token(struct http_request *req, struct caller *c, const char *text,
                       struct error *err)
 {
@@ -102,6 +111,7 @@ static int take_token(struct http_request *req, struct caller *c, const char *te
     if (code == 0 && (int64_t)t.issued_ms < c->user->tokens_after_ms)
         return unproven(req, "expired", "the token was withdrawn; log in again", err);
     c->via = VIA_TOKEN;
+    put_hex(t.random, sizeof t.random, c->token);
     return code;
 }
 
@@ -195,11 +205,13 @@ static struct access_decision decide(const struct caller *c, enum right right, c
     return access_decide(&c->state->access, c->user, q);
 }
 
-static int ask(struct http_request *req, const struct caller *c, enum right right,
-               const char *bucket, const char *key, struct error *err)
+static int ask(struct http_request *req, struct caller *c, enum right right, const char *bucket,
+               const char *key, struct error *err)
 {
     struct access_question q;
     struct access_decision d = decide(c, right, bucket, key, &q);
+    c->asked = true;
+    c->last = d;
     if (d.allowed)
         return 0;
     if (c->via == VIA_NOTHING)
@@ -226,7 +238,7 @@ static const char *key_of(const struct http_request *req)
 }
 
 /* A redirect proof is a proxy's decision about this very call. */
-static int judge(struct http_request *req, const struct caller *c, struct error *err)
+static int judge(struct http_request *req, struct caller *c, struct error *err)
 {
     const struct http_route *route = http_route(req);
     enum right right = route != NULL ? route->right : RIGHT_ANY;
@@ -268,7 +280,7 @@ const struct user *guard_user(const struct http_request *req)
 int guard_ask(struct http_request *req, enum right right, const char *bucket, const char *key,
               struct error *err)
 {
-    const struct caller *c = http_caller(req);
+    struct caller *c = http_caller(req);
     return c != NULL ? ask(req, c, right, bucket, key, err) : 0;
 }
 
@@ -317,6 +329,20 @@ int guard_ask_new_name(struct http_request *req, const char *bucket, const char 
     if (allowed != NULL && strcmp(allowed, new_name) == 0)
         return 0;
     return error_set(err, E_ACCESS_DENIED, "the proof of the redirect is for another new name");
+}
+
+void guard_account(const struct http_request *req, struct guard_account *out)
+{
+    static const char *const words[] = {
+        [VIA_NOTHING] = "anonymous", [VIA_TOKEN] = "token", [VIA_REDIRECT] = "proof"};
+    const struct caller *c = http_caller(req);
+    *out = (struct guard_account){.via = NULL};
+    if (c == NULL)
+        return;
+    out->via = words[c->via];
+    snprintf(out->key, sizeof out->key, "%s", c->token);
+    if (c->asked)
+        out->rule = access_rule_text(&c->last, out->rule_text);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */

@@ -26,6 +26,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "access/decide.h"
+#include "access/token.h"
 #include "common/buf.h"
 #include "common/error.h"
 #include "common/rights.h"
@@ -68,6 +70,16 @@ bool guard_sees(const struct http_request *req, const char *bucket);
  * NULL.  Nothing for an anonymous caller, whose rights the target looks up. */
 void guard_put_proof(const struct http_request *req, uint64_t bucket_id, const char *new_name,
                      struct buf *url);
+
+/* What the guard found out about a request, for the audit log. */
+struct guard_account {
+    const char *via;                      /* "token", "proof", "anonymous"; NULL: no guard */
+    char key[2 * TOKEN_RANDOM_BYTES + 1]; /* which token; "" */
+    const char *rule;                     /* the last that decided, or NULL; … */
+    char rule_text[ACCESS_RULE_CHARS];    /* … here */
+};
+/* At the end of the request, before its hooks. */
+void guard_account(const struct http_request *req, struct guard_account *out);
 /* At a target: may the object be renamed so?  A redirect proof is for one new name. */
 int guard_ask_new_name(struct http_request *req, const char *bucket, const char *new_name,
                        struct error *err);

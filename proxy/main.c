@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include "access/guard.h"
+#include "access/witness.h"
 #include "cluster/props/bucket_props.h"
 #include "cluster/documents/settings.h"
 #include "build_commit.h"
@@ -54,6 +55,7 @@ static void hup(void *ctx)
 {
     struct proxy *p = ctx;
     struct error err = ERROR_INIT;
+    witness_reopen(p->witness);
     if (p->guard != NULL && guard_reload(p->guard, p->params.cluster_key_file, &err) != 0)
         log_error("keys of tokens not changed", lerr(&err));
 }

@@ -10,6 +10,7 @@
 
 #include "access/guard.h"
 #include "access/login.h"
+#include "access/witness.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/placement/protection.h"
 #include "common/clock.h"
@@ -276,6 +277,16 @@ static int start_guard(struct proxy *p, struct error *err)
     return guard_new(&config, &p->guard, err);
 }
 
+static int start_witness(struct proxy *p, struct error *err)
+{
+    const struct witness_config config = {.node = p->id,
+                                          .file = p->params.audit_log,
+                                          .level = p->params.audit,
+                                          .buffer_bytes = p->params.audit_buffer,
+                                          .must = p->params.audit_must};
+    return witness_new(&config, &p->witness, err);
+}
+
 /* --- threads, clients, servers ---------------------------------------------------------------- */
 
 int proxy_client_new(struct proxy *p, struct loop *loop, unsigned connections_per_host_max,
@@ -324,6 +335,7 @@ static int start_server(struct proxy *p, enum http_net net, uint64_t port, unsig
         .tls_handshake_timeout_ms = p->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)p->params.tls_handshakes_max,
         .guard = net == NET_PUBLIC ? guard_hook(p->guard) : NULL,
+        .witness = witness_hook(p->witness),
         .user = p,
     };
     int r = http_server_new(&config, server, err);
@@ -424,7 +436,7 @@ int proxy_start(struct proxy *p, struct error *err)
     int r;
     if ((r = start_auth(p, err)) != 0 || (r = lock_dir(p, err)) != 0 ||
         (r = load_documents(p, &is_first, err)) != 0 || (r = start_guard(p, err)) != 0 ||
-        (r = start_io(p, err)) != 0)
+        (r = start_witness(p, err)) != 0 || (r = start_io(p, err)) != 0)
         return r;
     return is_sole_primary(p) ? start_sole_primary(p, is_first, err) : start_gateway(p, err);
 }
@@ -549,6 +561,7 @@ void proxy_free(struct proxy *p)
     atomic_store(&p->started, false);
     stop_io(p);
     guard_free(p->guard);
+    witness_free(p->witness);
     login_free(p->login);
     auth_free(p->auth);
     tls_free(p->tls);

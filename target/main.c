@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "access/guard.h"
+#include "access/witness.h"
 #include "build_commit.h"
 #include "common/build.h"
 #include "common/cleanup.h"
@@ -72,6 +73,7 @@ static void hup(void *ctx)
     struct serving *serving = ctx;
     struct target *t = serving->target;
     struct error err = ERROR_INIT;
+    witness_reopen(t->witness);
     if (t->guard != NULL && guard_reload(t->guard, t->params.cluster_key_file, &err) != 0)
         log_error("keys of proofs not changed", lerr(&err));
 }

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "access/guard.h"
+#include "access/witness.h"
 #include "cluster/props/backend_endpoints.h"
 #include "cluster/documents/job.h"
 #include "cluster/documents/layout.h"
@@ -312,6 +313,16 @@ static int start_guard(struct target *t, struct error *err)
     return t->exposure == EXPOSURE_AUTH ? guard_new(&config, &t->guard, err) : 0;
 }
 
+static int start_witness(struct target *t, struct error *err)
+{
+    const struct witness_config config = {.node = t->id,
+                                          .file = t->params.audit_log,
+                                          .level = t->params.audit,
+                                          .buffer_bytes = t->params.audit_buffer,
+                                          .must = t->params.audit_must};
+    return witness_new(&config, &t->witness, err);
+}
+
 static int start_store(struct target *t, struct error *err)
 {
     (void)err;
@@ -451,6 +462,7 @@ static int start_server(struct target *t, enum target_listener which, enum http_
         .tls_handshake_timeout_ms = t->params.tls_handshake_timeout,
         .tls_handshakes_max = (unsigned)t->params.tls_handshakes_max,
         .guard = net == NET_PUBLIC ? guard_hook(t->guard) : NULL,
+        .witness = witness_hook(t->witness),
         .user = t,
     };
     int code = http_server_new(&config, &t->servers[which], err);
@@ -485,7 +497,7 @@ static int start_member(struct target *t, struct error *err)
 int target_start(struct target *t, struct error *err)
 {
     static int (*const steps[])(struct target * t, struct error * err) = {
-        start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,
+        start_dir,   start_auth,    start_mountpaths, start_state,  start_guard,   start_witness,
         start_store, start_threads, start_jobs,       start_member, start_servers,
     };
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
@@ -557,6 +569,7 @@ void target_free(struct target *t)
     health_free(t->health);
     object_store_free(t->store);
     guard_free(t->guard);
+    witness_free(t->witness);
     auth_free(t->auth);
     keeper_free(t->keeper);
     mountpaths_close(t->mountpaths);

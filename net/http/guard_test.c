@@ -1,5 +1,6 @@
 /* A server with a guard, over real connections: it is asked before anything is told of parameters,
  * paths or bodies, and each request once. */
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -11,7 +12,8 @@
 #include "net/http/server.h"
 #include "net/testing/wire.h"
 
-static atomic_uint asked, served;
+static atomic_uint asked, served, ended;
+static struct http_outcome last_outcome; /* valid for who has seen `ended` grow */
 
 static void hello_begin(struct http_request *req)
 {
@@ -54,6 +56,13 @@ static int ask(void *ctx, struct http_request *req, struct error *err)
     return 0;
 }
 
+static void note_end(void *ctx, struct http_request *req)
+{
+    (void)ctx;
+    http_outcome(req, &last_outcome);
+    ended++;
+}
+
 static struct http_server *server;
 static struct wire wire;
 
@@ -61,6 +70,7 @@ static int setup(void **state)
 {
     (void)state;
     static const struct http_guard guard = {.open = ask};
+    static const struct http_witness witness = {.ended = note_end};
     const struct http_server_config config = {.node = "n1",
                                               .address = "127.0.0.1",
                                               .net = NET_PUBLIC,
@@ -69,8 +79,9 @@ static int setup(void **state)
                                               .connection_memory = 32768,
                                               .idle_timeout_s = 60,
                                               .routes = tables,
-                                              .guard = &guard};
-    asked = served = 0;
+                                              .guard = &guard,
+                                              .witness = &witness};
+    asked = served = ended = 0;
     assert_int_equal(http_server_new(&config, &server, NULL), 0);
     wire = wire_open(http_server_port(server));
     return 0;
@@ -149,6 +160,34 @@ static void test_a_body_is_not_waited_for(void **state)
     assert_int_equal(served, 0);
 }
 
+/* A witness is told after the reply was sent. */
+static void test_each_end_is_told(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *target, *name, *code;
+        unsigned status;
+        bool let_in;
+    } rows[] = {{"/things/a", "anna", NULL, 200, true},
+                {"/things/a", "", "unauthorized", 401, false},
+                {"/nowhere", "anna", "no_such_route", 404, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct wire_reply r;
+        get(rows[i].target, rows[i].name);
+        wire_read(&wire, false, &r);
+        while (ended != i + 1)
+            sched_yield();
+        assert_int_equal(last_outcome.status, rows[i].status);
+        assert_int_equal(last_outcome.let_in, rows[i].let_in);
+        assert_true(last_outcome.bytes_out > 0);
+        if (rows[i].code == NULL)
+            assert_null(last_outcome.code);
+        else
+            assert_string_equal(last_outcome.code, rows[i].code);
+        wire_reply_done(&r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +195,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_a_stranger_learns_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_caller_learns_what_is_wrong, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_body_is_not_waited_for, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_each_end_is_told, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

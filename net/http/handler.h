@@ -86,6 +86,12 @@ struct http_guard {
     void *ctx;
 };
 
+/* Told of each request when it is over, before its hooks run; in its HTTP thread. */
+struct http_witness {
+    void (*ended)(void *ctx, struct http_request *req);
+    void *ctx;
+};
+
 /* --- the request; every text lives as long as the request ------------------------------------- */
 void *http_user(const struct http_request *req);
 enum http_method http_method(const struct http_request *req);
@@ -127,6 +133,14 @@ struct http_actor {
 #define HTTP_ACTOR_HEADER "Dfc-User"   /* "ID NAME" */
 const struct http_actor *http_actor(const struct http_request *req);
 void http_set_actor(struct http_request *req, const char *id, const char *name); /* copied */
+/* What has become of it; when it is over. */
+struct http_outcome {
+    unsigned status;  /* 499: the client was gone before the reply */
+    const char *code; /* of an error reply that this node has made; else NULL */
+    bool let_in;      /* by the guard, or by the gate between nodes */
+    uint64_t bytes_in, bytes_out, ms;
+};
+void http_outcome(const struct http_request *req, struct http_outcome *out);
 /* Runs once when the request ends, whatever way; last registered first. */
 void http_on_end(struct http_request *req, void (*fn)(void *arg), void *arg);
 /* The connection is not closed for being idle while still(ctx) is true: for streams between nodes,

@@ -130,6 +130,7 @@ void http_reply_error(struct http_request *req, const struct error *err)
         http_reply_header(req, "Retry-After", "1");
     if (err->code == E_OVERLOAD)
         metric_add(req->server->overload, 1);
+    req->reply.code = error_name(err->code);
     struct buf text = BUF_INIT;
     reply_error_json(req->server->node, req->id, err, &text);
     size_t len = text.len;

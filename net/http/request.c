@@ -437,6 +437,8 @@ void request_end(struct http_request *req)
         request_cut(req);
     if (req->reply.kind == REPLY_STREAM && req->reply.ops->free != NULL)
         req->reply.ops->free(req->reply.ctx);
+    if (state != REQUEST_NEW && server->witness != NULL)
+        server->witness->ended(server->witness->ctx, req);
     request_run_hooks(req);
     if (state != REQUEST_NEW)
         request_trace(req);

@@ -35,6 +35,7 @@ enum reply_kind { REPLY_EMPTY, REPLY_DATA, REPLY_FILE, REPLY_STREAM };
 
 struct reply {
     int status;
+    const char *code; /* of an error; or NULL */
     enum reply_kind kind;
     struct request_header *headers; /* in order */
     struct request_header **headers_end;

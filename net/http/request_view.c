@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <strings.h>
 
+#include "common/clock.h"
 #include "net/http/request.h"
 #include "net/http/server_state.h"
 
@@ -45,6 +46,16 @@ void http_set_actor(struct http_request *req, const char *id, const char *name)
 const struct http_actor *http_actor(const struct http_request *req)
 {
     return &req->actor;
+}
+
+void http_outcome(const struct http_request *req, struct http_outcome *out)
+{
+    *out = (struct http_outcome){.status = (unsigned)server_status(req),
+                                 .code = req->reply.code,
+                                 .let_in = req->let_in,
+                                 .bytes_in = req->body.received,
+                                 .bytes_out = req->sent_bytes,
+                                 .ms = (clock_us() - req->began_us) / 1000};
 }
 
 const char *http_path(const struct http_request *req)

@@ -222,6 +222,7 @@ int http_server_new(const struct http_server_config *config, struct http_server 
     s->tls = config->tls;
     s->visitors = config->visitors;
     s->guard = config->guard;
+    s->witness = config->witness;
     s->user = config->user;
     s->received_bytes = metric_get(M_http_bytes_received_total, NULL);
     s->sent_bytes = metric_get(M_http_bytes_sent_total, NULL);

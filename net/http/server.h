@@ -40,7 +40,8 @@ struct http_server_config {
         *visitors;     /* of a public one (visitor.h); NULL: not asked.  Borrowed */
     struct auth *auth; /* NULL: nobody is asked for proof, as on the public listener */
     const struct http_guard
-        *guard;      /* of a public one; NULL: everybody may do everything.  Borrowed */
+        *guard; /* of a public one; NULL: everybody may do everything.  Borrowed */
+    const struct http_witness *witness; /* told of the end of each request; or NULL.  Borrowed */
     struct tls *tls; /* TLS is spoken, with this certificate; NULL: plain HTTP.  Borrowed.
                         * (libmicrohttpd: always plain) */
     uint64_t tls_handshake_timeout_ms; /* of a client in the handshake; 0: idle_timeout_s */

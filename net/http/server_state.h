@@ -69,6 +69,7 @@ struct http_server {
     struct auth *auth;                    /* NULL: nobody is asked for proof */
     const struct visitor_rules *visitors; /* NULL: nobody is asked where from */
     const struct http_guard *guard;       /* NULL: everybody may do everything */
+    const struct http_witness *witness;   /* NULL: nobody is told */
     atomic_ullong complained_ms;          /* of somebody who was refused, last */
     char run[16];                         /* random: distinguishes the request ids of this run */
     atomic_uint_fast64_t next_id;

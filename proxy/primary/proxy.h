@@ -39,6 +39,7 @@ struct candidate;
 struct committer;
 struct follower;
 struct guard;
+struct witness;
 struct job_glue;
 struct login;
 struct members;
@@ -65,6 +66,7 @@ struct proxy {
     struct state_holder *state;
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
+    struct witness *witness;    /* NULL: no audit log */
     struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL … */
     struct login *login;        /* … and so is this */
     struct loop *loop;          /* the control loop */

@@ -42,6 +42,7 @@ struct cold_fresh;
 struct ec;
 struct evictor;
 struct guard;
+struct witness;
 struct health;
 struct keeper;
 struct member;
@@ -76,6 +77,7 @@ struct target {
     struct state_holder *state; /* the last one seen; the keeper's */
     struct auth *auth;          /* proof of membership, asked for and given */
     struct tls *tls;            /* of the public listener; NULL: plain HTTP */
+    struct witness *witness;    /* NULL: no audit log */
     struct guard *guard;        /* of the public listener, with EXPOSURE_AUTH; else NULL */
     struct space_limits space;
     struct address_list *allow;          /* params.backend_allow */
