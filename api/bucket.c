@@ -17,8 +17,8 @@ static int bucket_call(struct dfc_client *c, const char *bucket, const struct ca
     return rc == DFC_OK ? call_small(c, what, &path, document, err) : rc;
 }
 
-/* {"action": action, "value": {…}} */
-static int bucket_action(const char *action, const char *properties, char **out,
+/* {"action": action, "value": {…}, "check": true} */
+static int bucket_action(const char *action, const char *properties, bool check, char **out,
                          struct dfc_error *err)
 {
     struct error e = ERROR_INIT;
@@ -30,26 +30,40 @@ static int bucket_action(const char *action, const char *properties, char **out,
     if (value == NULL)
         value = json_object();
     _cleanup_json_ json_t *doc = json_pack("{s:s, s:O}", "action", action, "value", value);
+    if (check)
+        json_object_set_new(doc, "check", json_true());
     *out = json_text(doc);
     return DFC_OK;
 }
 
-int dfc_bucket_create(struct dfc_client *c, const char *bucket, const char *properties,
-                      struct dfc_error *err)
+static int create(struct dfc_client *c, const char *bucket, const char *properties, bool check,
+                  struct dfc_error *err)
 {
     _cleanup_free_ char *body = NULL;
-    int rc = bucket_action("create", properties, &body, err);
+    int rc = bucket_action("create", properties, check, &body, err);
     if (rc != DFC_OK)
         return rc;
     const struct call_small what = {.method = "POST", .body = body};
     return bucket_call(c, bucket, &what, NULL, err);
 }
 
+int dfc_bucket_create(struct dfc_client *c, const char *bucket, const char *properties,
+                      struct dfc_error *err)
+{
+    return create(c, bucket, properties, false, err);
+}
+
+int dfc_bucket_create_checked(struct dfc_client *c, const char *bucket, const char *properties,
+                              struct dfc_error *err)
+{
+    return create(c, bucket, properties, true, err);
+}
+
 int dfc_bucket_set(struct dfc_client *c, const char *bucket, const char *properties,
                    struct dfc_error *err)
 {
     _cleanup_free_ char *body = NULL;
-    int rc = bucket_action("setprops", properties, &body, err);
+    int rc = bucket_action("setprops", properties, false, &body, err);
     if (rc != DFC_OK)
         return rc;
     const struct call_small what = {.method = "PUT", .body = body, .twice_is_harmless = true};
@@ -80,7 +94,7 @@ static int bucket_job(struct dfc_client *c, const char *bucket, const char *acti
 {
     _cleanup_free_ char *body = NULL;
     _cleanup_free_ char *text = NULL;
-    int rc = bucket_action(action, value, &body, err);
+    int rc = bucket_action(action, value, false, &body, err);
     if (rc != DFC_OK)
         return rc;
     const struct call_small what = {.method = "POST", .body = body};

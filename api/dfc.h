@@ -271,6 +271,10 @@ DFC_API void dfc_list_close(struct dfc_list *list);
 /* properties is a JSON object ({"copies": 1, "durability": "sync", ...}) or NULL. */
 DFC_API int dfc_bucket_create(struct dfc_client *client, const char *bucket, const char *properties,
                               struct dfc_error *err);
+/* The same, after the cluster has asked the bucket's backend, if it has one: an error where the
+ * backend does not answer, or has no such bucket. */
+DFC_API int dfc_bucket_create_checked(struct dfc_client *client, const char *bucket,
+                                      const char *properties, struct dfc_error *err);
 DFC_API int dfc_bucket_destroy(struct dfc_client *client, const char *bucket,
                                struct dfc_error *err); /* and all that it holds */
 DFC_API int dfc_bucket_show(struct dfc_client *client, const char *bucket, char **document,

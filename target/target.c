@@ -25,6 +25,7 @@
 #include "net/tls/tls.h"
 #include "target/cold/back.h"
 #include "target/http/cluster_routes.h"
+#include "target/cold/check_routes.h"
 #include "target/cold/cold.h"
 #include "target/copies/copies.h"
 #include "target/cold/fresh.h"
@@ -67,13 +68,25 @@ enum {
     GROW_FIRST = 1 << 20, /* of a body of unknown length: most are small */
 };
 
-const struct http_route *const target_routes[] = {
-    object_routes,  daemon_routes,      mountpath_routes,
-    cluster_routes, index_routes,       list_routes,
-    xaction_routes, sort_stream_routes, held_routes,
-    staged_routes,  settle_routes,      hidden_routes,
-    session_routes, cold_list_routes,   ec_slice_routes,
-    ec_mend_routes, copy_shown_routes,  NULL};
+const struct http_route *const target_routes[] = {object_routes,
+                                                  daemon_routes,
+                                                  mountpath_routes,
+                                                  cluster_routes,
+                                                  index_routes,
+                                                  list_routes,
+                                                  xaction_routes,
+                                                  sort_stream_routes,
+                                                  held_routes,
+                                                  staged_routes,
+                                                  settle_routes,
+                                                  hidden_routes,
+                                                  session_routes,
+                                                  cold_list_routes,
+                                                  cold_check_routes,
+                                                  ec_slice_routes,
+                                                  ec_mend_routes,
+                                                  copy_shown_routes,
+                                                  NULL};
 
 static const struct xaction_ops *const kinds[] = {
 #define KIND(name, shown, label, resumes, again, bare, undone, summary) &shown##_xaction,

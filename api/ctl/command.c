@@ -22,6 +22,7 @@ const enum flag_id bucket_new_flags[] = {
 #define BUCKET_PROP(name, ...) F_##name,
 #include "cluster/props/bucket_props.def"
 #undef BUCKET_PROP
+    F_no_check,
     F_END,
 };
 

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/mem.h"
 #include "proxy/primary/job_start.h"
+#include "proxy/http/backend_probe.h"
 #include "proxy/http/job_rights.h"
 #include "proxy/http/list.h"
 #include "proxy/jobs/job_kind.h"
@@ -139,6 +140,7 @@ static void rename_done(void *arg, const struct error *err)
 struct action_body {
     const char *name; /* or NULL */
     json_t *value;    /* or NULL */
+    bool check;       /* of a create: the backend is asked first */
 };
 
 /* Unlike in a state document, what is not known here is a mistake. */
@@ -158,6 +160,44 @@ static int check_backend(const struct proxy *p, const struct bucket_props *props
     return err->code;
 }
 
+static void commit_create(struct http_request *req, const struct bucket_props *props)
+{
+    const struct command cmd = {
+        .kind = CMD_BUCKET_CREATE,
+        .name = http_path_param(req, "bucket"),
+        .props = props,
+        .actor = http_actor(req)->id,
+        .wall_ms = clock_wall_ms(),
+    };
+    proxy_commit_settled(http_user(req), &cmd, create_done, req);
+}
+
+/* A bucket that is made once its backend has answered. */
+struct creation {
+    struct http_request *req;
+    struct bucket_props props;
+};
+
+static void backend_answered(void *arg, const struct error *failure)
+{
+    const struct creation *c = arg;
+    if (failure == NULL) {
+        commit_create(c->req, &c->props);
+        return;
+    }
+    struct error err = *failure;
+    error_recode(&err, err.code, "bucket '%s' is not made", http_path_param(c->req, "bucket"));
+    http_reply_error(c->req, &err);
+}
+
+static void create_checked(struct http_request *req, const struct bucket_props *props)
+{
+    struct creation *c = arena_alloc(http_arena(req), sizeof *c);
+    *c = (struct creation){.req = req, .props = *props};
+    c->props.backend = arena_strdup(http_arena(req), props->backend);
+    backend_probe(http_user(req), c->props.backend, http_request_id(req), backend_answered, c);
+}
+
 static int create(struct http_request *req, const struct action_body *body, struct error *err)
 {
     struct bucket_props props = BUCKET_PROPS_DEFAULT;
@@ -169,14 +209,10 @@ static int create(struct http_request *req, const struct action_body *body, stru
         return r;
     if (props.backend != NULL && json_object_get(body->value, "durability") == NULL)
         props.durability = DURABILITY_ASYNC; /* what is lost can be read again */
-    const struct command cmd = {
-        .kind = CMD_BUCKET_CREATE,
-        .name = http_path_param(req, "bucket"),
-        .props = &props,
-        .actor = http_actor(req)->id,
-        .wall_ms = clock_wall_ms(),
-    };
-    proxy_commit_settled(http_user(req), &cmd, create_done, req);
+    if (body->check && props.backend != NULL)
+        create_checked(req, &props);
+    else
+        commit_create(req, &props);
     return 0;
 }
 
@@ -325,6 +361,7 @@ static int run_action(struct http_request *req, const struct action *table, cons
         return error_set(err, E_JSON, "the body must be an object with the field 'action'");
     if ((r = json_need_str(doc, "", "action", &name, err)) != 0 ||
         (r = json_get_str(doc, "", "name", &body.name, err)) != 0 ||
+        (r = json_get_bool(doc, "", "check", &body.check, err)) != 0 ||
         (r = json_get_object(doc, "", "value", &body.value, err)) != 0)
         return r;
     for (const struct action *a = table; a->name != NULL; a++) {
@@ -435,7 +472,8 @@ const struct http_route bucket_routes[] = {
                 "starts a job "
                 "that deletes, copies, prefetches, evicts or downloads them.",
      .body =
-         "`{\"action\": \"create\", \"value\": {props}}` (also `createlb`); `{\"action\": "
+         "`{\"action\": \"create\", \"value\": {props}, \"check\": false}` (also `createlb`; "
+         "check: a target first asks the bucket's backend for one name); `{\"action\": "
          "\"listobjects\", \"value\": {\"prefix\", \"delimiter\", \"start_after\", "
          "\"token\", \"limit\", \"partial\"}}`; `{\"action\": \"delete\", \"value\": {\"list\": "
          "[name, …] or \"template\": text or \"prefix\": text, \"description\"}}`; `{\"action\": "
@@ -448,7 +486,8 @@ const struct http_route bucket_routes[] = {
      .reply = "201 and the bucket's document; or a page of the list; or 202 `{\"id\": \"del-…\"}`, "
               "the job; or 204",
      .errors = "job_state bucket_exists invalid_name invalid_json not_supported bucket_not_found "
-               "invalid_spec no_targets node_unreachable too_large overloaded"},
+               "invalid_spec no_targets node_unreachable too_large overloaded backend_denied "
+               "backend_error backend_unavailable backend_timeout"},
     {.name = "bucket_change",
      .method = HTTP_PUT,
      .pattern = "/v1/buckets/{bucket}",

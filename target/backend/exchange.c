@@ -10,6 +10,7 @@
 #include "common/clock.h"
 #include "common/mem.h"
 #include "common/metrics.h"
+#include "common/origin.h"
 #include "common/rng.h"
 #include "target/backend/aws_temporary.h"
 #include "target/backend/gates.h"
@@ -371,6 +372,16 @@ static int course_set(struct course *c, const struct exchange_env *env, const ch
     return 0;
 }
 
+/* Which server it was: without the path and the query of its URL, which may be secret. */
+static int name_origin(const struct backend_spec *spec, int code, struct error *err)
+{
+    bool is_of_backend = code == E_BACKEND || code == E_BACKEND_DENIED || code == E_BACKEND_BUSY ||
+                         code == E_BACKEND_TIMEOUT;
+    return is_of_backend
+               ? error_wrap(err, "backend %.*s", (int)origin_len(spec->endpoint), spec->endpoint)
+               : code;
+}
+
 static void course_wipe(struct course *c)
 {
     aws_keys_wipe(&c->keys);
@@ -388,7 +399,7 @@ int exchange_begin(const struct exchange_env *env, const char *backend_url,
     int code = course_set(&c, env, backend_url, ask, a, &spec, err);
     c.pipe_bytes = pipe_bytes;
     if (code == 0)
-        code = course_run(&c, facts, pipe, err);
+        code = name_origin(&spec, course_run(&c, facts, pipe, err), err);
     course_wipe(&c);
     return code;
 }
@@ -484,7 +495,7 @@ int exchange_send(const struct exchange_env *env, const char *backend_url,
         return error_set(err, E_UNSUPPORTED, "a backend of the kind '%s' cannot be %s",
                          spec.provider, ask->verb == BACKEND_LIST ? "listed" : "written to");
     if (code == 0)
-        code = course_send(&c, file, reply, err);
+        code = name_origin(&spec, course_send(&c, file, reply, err), err);
     course_wipe(&c);
     return code;
 }

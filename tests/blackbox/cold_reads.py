@@ -61,7 +61,8 @@ def test_buckets(c):
     equal(props["backend"], f"s3://open/set/one?endpoint={PUBLIC.url}&auth=none",
           "backend as a URL")
     equal(props["durability"], "async", "durability of what can be read again")
-    done = c.dfcctl("bucket", "create", "ctl", "--backend", f"s3://data/p?endpoint={S3.url}")
+    done = c.dfcctl("bucket", "create", "ctl", "--no-check", "--backend",
+                    f"s3://data/p?endpoint={S3.url}")
     equal(done.returncode, 0, done.stderr)
     check(f"s3://data/p?endpoint={S3.url}" in c.dfcctl("bucket", "ls").stdout, "dfcctl bucket ls")
 
@@ -128,7 +129,35 @@ def test_what_is_not_there(c):
     c.get("s3", "none").expect(404, "object_not_found")
     c.object("HEAD", "s3", "none").expect(404)
     c.create("nobucket", backend=f"s3://missing?endpoint={S3.url}")
-    c.get("nobucket", "x").expect(502, "backend_error", "NoSuchBucket")
+    message = c.get("nobucket", "x").expect(502, "backend_error", "NoSuchBucket").json()["message"]
+    check(f"backend {S3.url}: " in message, f"the server's name: {message}")
+
+
+def test_create_asks_the_backend_first(c):
+    def create(name, url, *more):
+        return c.dfcctl("bucket", "create", name, "--backend", url, *more)
+
+    with socket.socket() as unused:  # bound, and not listening
+        unused.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}"
+        for url, words in ((f"s3://missing?endpoint={S3.url}", (S3.url, "NoSuchBucket")),
+                           (f"s3://data?endpoint={closed}", (closed, "connect")),
+                           (closed + "/base", (closed, "connect"))):
+            done = create("asked", url)
+            equal(done.returncode, 5, f"{url}: {done.stdout}{done.stderr}")
+            for word in ("bucket 'asked' is not made", *words):
+                check(word in done.stderr, f"{url}: '{word}' is not in {done.stderr}")
+            c.call("GET", "/v1/buckets/asked").expect(404, "bucket_not_found")
+            body = {"action": "create", "value": {"backend": url}, "check": True}
+            c.call("POST", "/v1/buckets/asked", body).expect(502, "backend_error")
+            equal(create("asked", url, "--no-check").returncode, 0, "without a check")
+            c.destroy("asked")
+    equal(create("asked", f"s3://data?endpoint={S3.url}").returncode, 0, "one that answers")
+    equal(c.get_json("/v1/buckets/asked")["props"]["backend"], f"s3://data?endpoint={S3.url}",
+          "its backend")
+    c.destroy("asked")
+    equal(create("asked", PLAIN.url + "/base").returncode, 0, "a web server that answers")
+    c.destroy("asked")
 
 
 def test_wrong_keys_are_said_without_them(c):

@@ -66,7 +66,9 @@ int bucket_create(struct ctl *ctl, const struct args *args)
     struct dfc_error err;
     const char *bucket = args->words[0];
     _cleanup_free_ char *props = props_of_flags(args);
-    if (dfc_bucket_create(ctl->client, bucket, props, &err) != DFC_OK)
+    int rc = args->given[F_no_check] ? dfc_bucket_create(ctl->client, bucket, props, &err)
+                                     : dfc_bucket_create_checked(ctl->client, bucket, props, &err);
+    if (rc != DFC_OK)
         return fail_bucket(ctl, &err, "create", bucket);
     if (ctl->json)
         ctl_print_json(ctl, json_pack("{s:s}", "created", bucket));
