@@ -293,6 +293,16 @@ static void judge_refused(struct verdict *v, json_t *overview)
                 (long long)count, count > 1 ? "s" : ""));
 }
 
+static void judge_secrets(struct verdict *v, json_t *overview)
+{
+    json_int_t count = json_integer_value(json_object_get(overview, "sealed_by_old_key"));
+    if (count > 0)
+        say(v, YELLOW, NULL,
+            xprintf("%lld secret%s of users %s sealed under an old cluster key: keep its line in "
+                    "the key's file, and ask for 'POST /v1/auth/reseal'",
+                    (long long)count, count > 1 ? "s" : "", count > 1 ? "are" : "is"));
+}
+
 json_t *cluster_health_judge(json_t *overview)
 {
     struct verdict v = {.reasons = {json_array(), json_array(), json_array()}};
@@ -303,6 +313,7 @@ json_t *cluster_health_judge(json_t *overview)
     judge_protection(&v, protection, json_object_get(overview, "at_risk"));
     judge_credentials(&v, json_object_get(overview, "without_credentials"));
     judge_refused(&v, overview);
+    judge_secrets(&v, overview);
     if (v.worst == GREEN && !json_is_true(json_object_get(overview, "healthy")))
         say(&v, RED, NULL, xstrdup("no primary takes changes"));
     json_t *reasons = v.reasons[RED];

@@ -59,6 +59,8 @@ static void everybody_is_there(void **unused)
 static void what_wants_looking_after(void **unused)
 {
     (void)unused;
+    judged(PRIMARY "," TARGET, "0, \"sealed_by_old_key\": 2", "yellow", 1,
+           "2 secrets of users are sealed under an old cluster key");
     judged(PRIMARY "," TARGET ",{\"id\": \"p2\", \"role\": \"proxy\", \"state\": \"unreachable\"}",
            NULL, "yellow", 1, "proxy 'p2'");
     judged(PRIMARY "," TARGET ",{\"id\": \"t2\", \"role\": \"target\", \"state\": \"maintenance\"}",

@@ -13,6 +13,7 @@
 #include "net/daemon.h"
 #include "net/daemon_reload.h"
 #include "proxy/primary/proxy.h"
+#include "proxy/primary/reseal.h"
 #include "proxy/primary/stopping.h"
 
 static void put_cluster_settings(struct buf *out)
@@ -58,6 +59,7 @@ static void hup(void *ctx)
     witness_reopen(p->witness);
     if (p->guard != NULL && guard_reload(p->guard, p->params.cluster_key_file, &err) != 0)
         log_error("keys of tokens not changed", lerr(&err));
+    reseal_soon(p);
 }
 
 static void serve_until_told(struct proxy *p, int signals, const struct arguments *args)

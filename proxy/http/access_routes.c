@@ -1,5 +1,6 @@
 #include "proxy/http/access_routes.h"
 
+#include <openssl/crypto.h>
 #include <string.h>
 
 #include "access/decide.h"
@@ -11,6 +12,7 @@
 #include "common/mem.h"
 #include "io/pool.h"
 #include "proxy/primary/proxy.h"
+#include "proxy/primary/reseal.h"
 
 /* --- replies ---------------------------------------------------------------------------------- */
 
@@ -258,23 +260,12 @@ static void grants_begin(struct http_request *req)
 
 /* --- keys and passwords ----------------------------------------------------------------------- */
 
-/* The file is read anew: its first line is the one that all nodes will seal with. */
-static int load_keys(const struct proxy *p, struct cluster_keys *keys, struct error *err)
-{
-    if (p->params.cluster_key_file[0] == '\0')
-        return error_set(err, E_UNSUPPORTED,
-                         "proxy '%s' has no cluster key, which secrets are sealed under: start all "
-                         "nodes with --cluster-key-file",
-                         p->id);
-    return cluster_keys_load(p->params.cluster_key_file, keys, err);
-}
-
 static int make_key(struct change *c, struct error *err)
 {
     struct proxy *p = http_user(c->req);
     struct cluster_keys keys;
     char sealed[SEALED_MAX];
-    int r = load_keys(p, &keys, err);
+    int r = sealing_keys(p, &keys, err);
     if (r != 0)
         return r;
     _cleanup_state_ const struct cluster_state *s = state_current(p->state);
@@ -282,7 +273,9 @@ static int make_key(struct change *c, struct error *err)
     if (u == NULL)
         return error_set(err, E_USER_NOT_FOUND, "user '%.80s' does not exist", c->name);
     secret_new(c->access, c->secret);
-    if ((r = seal_secret(&keys, u->id, c->access, c->secret, sealed, err)) != 0)
+    r = seal_secret(&keys, u->id, c->access, c->secret, sealed, err);
+    OPENSSL_cleanse(&keys, sizeof keys);
+    if (r != 0)
         return r;
     const struct access_key key = {
         .access = c->access, .secret = sealed, .created_ms = clock_wall_ms()};

@@ -244,7 +244,7 @@ const struct http_route cluster_routes[] = {
               "\"protection\": {\"one_copy\", \"protected\", \"degraded\", \"unavailable\": "
               "buckets}, \"at_risk\": [{\"bucket\", \"protection\", \"why\"}, the first 20], "
               "\"without_credentials\": [{\"bucket\", \"why\"}: buckets whose endpoint is not in "
-              "backend_endpoints, the first 20]}`",
+              "backend_endpoints, the first 20], \"sealed_by_old_key\": secrets}`",
      .errors = ""},
     {.name = "cluster_action",
      .method = HTTP_PUT,

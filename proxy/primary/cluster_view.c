@@ -11,6 +11,7 @@
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/recovery.h"
+#include "proxy/primary/reseal.h"
 
 enum { AT_RISK_MAX = 20 };
 
@@ -167,6 +168,7 @@ json_t *cluster_view(struct proxy *p, const struct cluster_state *s, bool primar
         (json_int_t)s->bmd.count, "jobs_running", (json_int_t)count_running(&s->jobs), "refused",
         (json_int_t)recovery_refused(p), "protection", protection_view(s), "at_risk",
         at_risk_view(s), "without_credentials", without_credentials_view(p, s));
+    json_object_set_new(doc, "sealed_by_old_key", json_integer(reseal_left(p, s)));
     json_object_set_new(doc, "moving", json_boolean(!layout_is_settled(&s->smap)));
     return doc;
 }

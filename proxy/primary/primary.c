@@ -6,6 +6,7 @@
 #include "proxy/primary/members.h"
 #include "proxy/primary/proxy.h"
 #include "proxy/primary/publish.h"
+#include "proxy/primary/reseal.h"
 #include "proxy/primary/term.h"
 
 /* --- beginning ------------------------------------------------------------------------------- */
@@ -53,6 +54,7 @@ int primary_begin(struct proxy *p, const struct primary_base *base, uint64_t rev
         return r;
     }
     loop_call(p->loop, start_parts, p);
+    reseal_soon(p);
     return 0;
 }
 
