@@ -9,6 +9,7 @@
 
 #include "api/failure.h"
 #include "api/identity.h"
+#include "api/profile.h"
 #include "api/signer.h"
 #include "api/uri.h"
 #include "common/cleanup.h"
@@ -61,10 +62,17 @@ static uint32_t or_default(uint32_t value, uint32_t otherwise)
     return value != 0 ? value : otherwise;
 }
 
+/* Of an option, the environment and the profile the first that is there. */
+static const char *client_value(const char *option, const char *variable, const char *profile)
+{
+    const char *of_environment = getenv(variable);
+    if (option != NULL)
+        return option;
+    return of_environment != NULL && of_environment[0] != '\0' ? of_environment : profile;
+}
+
 static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_error *err)
 {
-    if (list == NULL)
-        list = getenv("DFC_ENDPOINT");
     if (list == NULL || list[0] == '\0')
         list = "http://127.0.0.1:8080";
     while (list != NULL) {
@@ -83,9 +91,9 @@ static int client_endpoints(struct dfc_client *c, const char *list, struct dfc_e
 
 /* A token that one endpoint has given would go to another in plain text. */
 static int client_identify(struct dfc_client *c, const struct dfc_client_options *o,
-                           struct dfc_error *err)
+                           const struct profile *p, struct dfc_error *err)
 {
-    int rc = identity_new(o, &c->identity, err);
+    int rc = identity_new(o, p, &c->identity, err);
     for (size_t i = 1; rc == DFC_OK && c->identity != NULL && i < c->endpoint_count; i++) {
         if (uri_is_tls(c->endpoints[i]) != uri_is_tls(c->endpoints[0]))
             return failure_set(err, DFC_INVALID, E_INVALID,
@@ -93,6 +101,22 @@ static int client_identify(struct dfc_client *c, const struct dfc_client_options
                                c->endpoints[0], c->endpoints[i]);
     }
     return rc;
+}
+
+/* Where the cluster is, whom it must be certified by, and as whom to call it. */
+static int client_reach(struct dfc_client *c, const struct dfc_client_options *o,
+                        struct dfc_error *err)
+{
+    _cleanup_(profile_done)
+    struct profile p = {0};
+    bool nowhere = client_value(o->endpoints, "DFC_ENDPOINT", NULL) == NULL;
+    int rc = profile_load(o->profile, nowhere, &p, err);
+    if (rc != DFC_OK)
+        return rc;
+    const char *ca_file = client_value(o->ca_file, "DFC_CA_FILE", p.ca_file);
+    c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
+    rc = client_endpoints(c, client_value(o->endpoints, "DFC_ENDPOINT", p.endpoints), err);
+    return rc == DFC_OK ? client_identify(c, o, &p, err) : rc;
 }
 
 static struct dfc_client *client_new(const struct dfc_client_options *o)
@@ -110,8 +134,6 @@ static struct dfc_client *client_new(const struct dfc_client_options *o)
     c->user_agent = xstrdup(o->user_agent != NULL ? o->user_agent : "libdfc/" DFC_VERSION);
     c->signer = signer_new(o->cluster_key_file != NULL ? o->cluster_key_file
                                                        : getenv("DFC_CLUSTER_KEY_FILE"));
-    const char *ca_file = o->ca_file != NULL ? o->ca_file : getenv("DFC_CA_FILE");
-    c->ca_file = ca_file != NULL && ca_file[0] != '\0' ? xstrdup(ca_file) : NULL;
     c->insecure = o->insecure;
     pthread_mutex_init(&c->lock, NULL);
     c->wake_fd = -1;
@@ -129,9 +151,7 @@ int dfc_client_open(const struct dfc_client_options *options, struct dfc_client 
         return failure_set(err, DFC_LOCAL, E_INTERNAL, "libcurl: %s",
                            curl_easy_strerror(curl_ready));
     struct dfc_client *c = client_new(options);
-    int rc = client_endpoints(c, options->endpoints, err);
-    if (rc == DFC_OK)
-        rc = client_identify(c, options, err);
+    int rc = client_reach(c, options, err);
     if (rc != DFC_OK) {
         dfc_client_close(c);
         return rc;

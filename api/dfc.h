@@ -78,8 +78,8 @@ struct dfc_client;
 /* Zero means the default throughout; all zero is a good choice. */
 struct dfc_client_options {
     /* "http://host:port" or "https://host:port", several separated by commas: any proxies of one cluster.  The next is
-     * tried where one does not answer.  NULL: the environment's DFC_ENDPOINT, and without it
-     * http://127.0.0.1:8080. */
+     * tried where one does not answer.  NULL: the environment's DFC_ENDPOINT, without it those of
+     * the profile, and without one http://127.0.0.1:8080. */
     const char *endpoints;
     uint32_t connect_timeout_ms; /* 5000 */
     uint32_t idle_timeout_ms;    /* 60000: nothing sent and nothing received for so long */
@@ -98,10 +98,15 @@ struct dfc_client_options {
      * token of POST /v1/auth/token.  With a secret the client logs in at its first call, and again
      * before the token ends; all threads share that.  Tokens go to nodes of the cluster alone,
      * never along a redirect, and never over plain HTTP where the endpoints are https://.  All
-     * three NULL: the environment's DFC_ACCESS_KEY and DFC_SECRET_KEY, or DFC_TOKEN; "": none. */
+     * three NULL: the environment's DFC_ACCESS_KEY and DFC_SECRET_KEY, or DFC_TOKEN, and without
+     * them those of the profile; "": none. */
     const char *access_key;
     const char *secret_key;
     const char *token;
+    /* A profile ("profiles" below): what neither options nor the environment name.  NULL: the
+     * environment's DFC_PROFILE; without it, and where no endpoint is named either, the file's
+     * current one.  "": none.  A key of the current profile so goes to that profile's cluster. */
+    const char *profile;
     bool insecure; /* any certificate is taken, so that anybody can pose as the cluster */
 };
 
@@ -113,6 +118,27 @@ DFC_API void dfc_client_cancel(struct dfc_client *client);
 /* The endpoint that answered last.  Valid as long as the client. */
 DFC_API const char *dfc_client_endpoint(const struct dfc_client *client);
 DFC_API void dfc_client_close(struct dfc_client *client); /* no call may be running; NULL is fine */
+
+/* ---- profiles: $XDG_CONFIG_HOME/dfc/config.json, without it ~/.config/dfc/config.json ----
+ *
+ *     {"current": "lab", "profiles": {"lab": {"endpoints": "https://…", "access_key": "…",
+ *                                             "secret_key": "…", "ca_file": "…"}}}
+ *
+ * The file has mode 0600: one that others may read is DFC_LOCAL.  A name that is NULL means
+ * DFC_PROFILE, else the current one, else "default". */
+
+struct dfc_profile {
+    const char *endpoints, *access_key, *secret_key;
+    const char *ca_file; /* NULL: that of the profile before, if it had one; "": none */
+};
+
+/* malloc'ed; NULL: there is no home directory. */
+DFC_API char *dfc_profile_path(void);
+/* Adds it or puts it in place of the one of that name; it is the current one from then on.
+ * *saved, its name, is the caller's to free; saved may be NULL. */
+DFC_API int dfc_profile_save(const char *name, const struct dfc_profile *profile, char **saved,
+                             struct dfc_error *err);
+DFC_API int dfc_profile_remove(const char *name, char **removed, struct dfc_error *err);
 
 /* ---- objects ---- */
 

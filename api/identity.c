@@ -1,11 +1,11 @@
 #include "api/identity.h"
 
-#include <openssl/crypto.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/failure.h"
+#include "api/profile.h"
 #include "common/clock.h"
 #include "common/mem.h"
 
@@ -22,13 +22,6 @@ struct identity {
     struct identity_failure failure; /* of the last round, where it was one */
 };
 
-void secret_free(char *text)
-{
-    if (text != NULL)
-        OPENSSL_cleanse(text, strlen(text));
-    free(text);
-}
-
 /* ---- where it comes from ---- */
 
 struct source {
@@ -40,12 +33,17 @@ static const char *filled(const char *text)
     return text != NULL && text[0] != '\0' ? text : NULL;
 }
 
-static struct source source_of(const struct dfc_client_options *o)
+static struct source source_of(const struct dfc_client_options *o, const struct profile *p)
 {
+    const struct source of_environment = {filled(getenv("DFC_ACCESS_KEY")),
+                                          filled(getenv("DFC_SECRET_KEY")),
+                                          filled(getenv("DFC_TOKEN"))};
     if (o->access_key != NULL || o->secret_key != NULL || o->token != NULL)
         return (struct source){filled(o->access_key), filled(o->secret_key), filled(o->token)};
-    return (struct source){filled(getenv("DFC_ACCESS_KEY")), filled(getenv("DFC_SECRET_KEY")),
-                           filled(getenv("DFC_TOKEN"))};
+    if (of_environment.access != NULL || of_environment.secret != NULL ||
+        of_environment.token != NULL)
+        return of_environment;
+    return (struct source){p->access_key, p->secret_key, NULL};
 }
 
 static bool has_space(const char *text)
@@ -71,9 +69,10 @@ static int source_check(const struct source *s, struct dfc_error *err)
     return DFC_OK;
 }
 
-int identity_new(const struct dfc_client_options *o, struct identity **out, struct dfc_error *err)
+int identity_new(const struct dfc_client_options *o, const struct profile *p, struct identity **out,
+                 struct dfc_error *err)
 {
-    const struct source s = source_of(o);
+    const struct source s = source_of(o, p);
     int rc = source_check(&s, err);
     *out = NULL;
     if (rc != DFC_OK || (s.access == NULL && s.token == NULL))

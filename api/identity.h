@@ -14,9 +14,10 @@
 #include <stdint.h>
 
 #include "api/dfc.h"
-#include "common/cleanup.h"
+#include "api/secret.h"
 
 struct identity;
+struct profile;
 
 enum identity_step { IDENTITY_READY, IDENTITY_LOGIN, IDENTITY_FAILED };
 
@@ -26,9 +27,10 @@ struct identity_failure {
 };
 
 /* Options first; without any of them the environment's DFC_ACCESS_KEY and DFC_SECRET_KEY, or
- * DFC_TOKEN.  *out is NULL where there is none.  DFC_INVALID: a key without its secret, or a token
+ * DFC_TOKEN, and without them the profile.  *out is NULL where there is none.  DFC_INVALID: a key without its secret, or a token
  * beside them. */
-int identity_new(const struct dfc_client_options *o, struct identity **out, struct dfc_error *err);
+int identity_new(const struct dfc_client_options *o, const struct profile *p, struct identity **out,
+                 struct dfc_error *err);
 void identity_free(struct identity *id); /* NULL is fine */
 
 /* NULL where there is a token alone.  They live as long as the identity. */
@@ -44,7 +46,3 @@ void identity_granted(struct identity *id, const char *token, uint64_t renew_ms)
 bool identity_failed(struct identity *id, const struct identity_failure *failure, char **token);
 /* The cluster does not take this token any more. */
 void identity_drop(struct identity *id, const char *token);
-
-/* Wipes a text and frees it; NULL is fine. */
-void secret_free(char *text);
-DEFINE_CLEANUP(char, secret_free);

@@ -7,6 +7,7 @@
 #include "common/jsonx.h"
 #include "common/login_proof.h"
 #include "common/mem.h"
+#include "common/parse.h"
 #include "common/rng.h"
 
 enum { NONCE_BYTES = 16 };
@@ -23,8 +24,7 @@ static char *request_text(const struct identity *id)
     char nonce[2 * NONCE_BYTES + 1], proof[AUTH_HEX_MAX];
     int64_t now_ms = clock_wall_ms();
     random_bytes(random, sizeof random);
-    for (size_t i = 0; i < sizeof random; i++)
-        snprintf(nonce + 2 * i, 3, "%02x", random[i]);
+    format_hex(random, sizeof random, nonce);
     login_proof(identity_secret(id), identity_access(id), now_ms, nonce, proof);
     _cleanup_json_ json_t *doc =
         json_pack("{s:s, s:I, s:s, s:s}", "access", identity_access(id), "time_ms",

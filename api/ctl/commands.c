@@ -53,6 +53,9 @@ const struct noun nouns[] = {
     {"node", "Proxies and targets"},
     {"config", "Settings of the cluster, parameters of its nodes"},
     {"storage", "The targets' disks, and what is on them"},
+    {"login", "Be a user of a cluster with access control"},
+    {"logout", "Forget a login"},
+    {"whoami", "Which user the commands are of"},
     {"help", "Help"},
     {"completion", "Completion for shells"},
     {"version", "Version"},
@@ -68,6 +71,7 @@ const struct command commands[] = {
 #include "api/ctl/verbs/node.def"
 #include "api/ctl/verbs/config.def"
 #include "api/ctl/verbs/storage.def"
+#include "api/ctl/verbs/login.def"
 #include "api/ctl/verbs/itself.def"
     {0},
 };

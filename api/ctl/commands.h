@@ -70,6 +70,10 @@ int storage_reindex(struct ctl *ctl, const struct args *args);
 int storage_validate(struct ctl *ctl, const struct args *args);
 int storage_scrub(struct ctl *ctl, const struct args *args);
 
+int session_login(struct ctl *ctl, const struct args *args);
+int session_logout(struct ctl *ctl, const struct args *args);
+int session_whoami(struct ctl *ctl, const struct args *args);
+
 int show_help(struct ctl *ctl, const struct args *args);
 int show_version(struct ctl *ctl, const struct args *args);
 int show_completion(struct ctl *ctl, const struct args *args);

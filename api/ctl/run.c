@@ -75,6 +75,7 @@ static int ctl_connect(struct ctl *ctl, const struct args *a)
         .user_agent = "dfcctl/" DFC_VERSION,
         .cluster_key_file = key_file(a),
         .ca_file = a->text[F_ca_file],
+        .profile = a->text[F_profile],
         .insecure = a->given[F_insecure],
     };
     if (a->given[F_endpoint] && options.endpoints[0] == '\0')

@@ -30,7 +30,8 @@ class Case(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir)
 
     def environment(self, **more):
-        env = {k: v for k, v in os.environ.items() if k not in ("NO_COLOR", "DFC_ENDPOINT")}
+        env = {k: v for k, v in os.environ.items() if k != "NO_COLOR" and not k.startswith("DFC_")}
+        env["XDG_CONFIG_HOME"] = self.path("config")
         env["DFC_ENDPOINT"] = self.mock.endpoint
         env["http_proxy"] = "http://127.0.0.1:9"  # must be ignored
         env.update(more)

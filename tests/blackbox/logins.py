@@ -79,6 +79,17 @@ def test_a_token_serves_as_well(c):
     check("seen" in nobody(c, "bucket", "ls", env={"DFC_TOKEN": token}).stdout, "by a token")
 
 
+def test_a_login_is_kept(c):
+    """By what the first primary wrote, with its certificate authority."""
+    env = {"XDG_CONFIG_HOME": os.path.join(c.dir, "config")}
+    with open(os.path.join(c.node_dir("p1"), "root.json"), encoding="utf-8") as f:
+        said = nobody(c, "login", "--stdin", input=f.read(), env=env).stdout
+    check("logged in as 'root'" in said, said)
+    env = {**env, "DFC_ENDPOINT": "", "DFC_CA_FILE": ""}
+    check("root" in nobody(c, "whoami", env=env).stdout, "whoami")
+    nobody(c, "config", "set", "jobs_max", "600", env=env)
+
+
 def test_no_secret_is_in_a_log(c):
     for node in c.nodes:
         log = c.log(node)

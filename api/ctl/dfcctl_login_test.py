@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""dfcctl's logins: the file of profiles, and which key goes to which cluster.
+
+DFC_BUILD names the build directory.  Python's standard library only."""
+import json
+import os
+import pty
+import select
+import stat
+import sys
+import unittest
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, "api", "testing"))
+from dfcctl_case import DFCCTL, SLOW, Case  # noqa: E402
+
+ACCESS, SECRET = "DFC" + "K" * 17, "s" * 40
+KEYS = f"{ACCESS}\n{SECRET}\n".encode()
+
+
+def typed(case, words, answers):
+    """Run on a terminal; each line is typed when its prompt is there.  What is shown, and the exit
+    code."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.chdir(case.dir)
+        os.execve(DFCCTL, [DFCCTL, *words], case.environment(TERM="xterm"))
+    shown = ""
+    while select.select([fd], [], [], 60 * SLOW)[0]:
+        try:
+            shown += os.read(fd, 65536).decode()
+        except OSError:
+            break
+        if answers and shown.endswith(answers[0][0]):
+            os.write(fd, answers.pop(0)[1].encode() + b"\n")
+    os.close(fd)
+    return shown, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+class Logins(Case):
+    def setUp(self):
+        super().setUp()
+        self.mock.create("b", {"k": b"data"})
+        self.mock.auth.change({"secrets": {ACCESS: SECRET}})
+
+    def without_endpoint(self, **more):
+        env = self.environment(**more)
+        del env["DFC_ENDPOINT"]
+        return env
+
+    def file(self):
+        with open(self.path("config/dfc/config.json"), encoding="utf-8") as f:
+            return json.load(f)
+
+    def login(self, *words, **options):
+        return self.text("login", "--endpoint", self.mock.endpoint, "--stdin", *words, stdin=KEYS,
+                         **options)
+
+    def test_a_login_serves_later_commands(self):
+        self.assertIn("logged in as 'somebody'", self.login())
+        mode = os.stat(self.path("config/dfc/config.json")).st_mode
+        self.assertEqual(stat.S_IMODE(mode), 0o600)
+        self.assertEqual(os.listdir(self.path("config/dfc")), ["config.json"])
+        self.assertEqual(self.file(), {"current": "default", "profiles": {"default": {
+            "endpoints": self.mock.endpoint, "access_key": ACCESS, "secret_key": SECRET}}})
+        env = self.without_endpoint()
+        self.assertEqual(self.run_ctl("cat", "b/k", env=env), b"data")
+        self.assertIn("somebody", self.text("whoami", env=env))
+        self.assertEqual(self.json("whoami", env=env)["kind"], "service")
+
+    def test_the_current_profile_is_of_its_own_cluster(self):
+        """Its key is no other endpoint's business."""
+        self.login()
+        before = len(self.mock.requests(method="POST"))
+        self.run_ctl("cat", "b/k", code=7)
+        self.assertEqual(len(self.mock.requests(method="POST")), before)
+        self.run_ctl("cat", "b/k", "--profile", "default")
+
+    def test_the_environment_comes_first(self):
+        self.login()
+        env = self.without_endpoint(DFC_ACCESS_KEY=ACCESS, DFC_SECRET_KEY="wrong")
+        self.run_ctl("bucket", "ls", env=env, code=7)
+
+    def test_profiles_have_names(self):
+        self.login("--profile", "lab")
+        self.login("--profile", "home")
+        self.assertEqual((self.file()["current"], sorted(self.file()["profiles"])),
+                         ("home", ["home", "lab"]))
+        env = self.without_endpoint()
+        self.run_ctl("bucket", "ls", "--profile", "lab", env=env)
+        self.run_ctl("bucket", "ls", env=self.without_endpoint(DFC_PROFILE="lab"))
+        self.run_ctl("bucket", "ls", "--profile", "none", env=env, code=2)
+        self.assertIn("'home' removed", self.text("logout", env=env))
+        self.assertNotIn("current", self.file())
+        self.text("logout", "--profile", "lab", env=env)
+        self.assertEqual(self.file()["profiles"], {})
+        self.run_ctl("logout", "--profile", "lab", env=env, code=3)
+
+    def test_a_wrong_key_is_not_kept(self):
+        self.run_ctl("login", "--stdin", stdin=b"A\nB\n", code=7)
+        self.assertFalse(os.path.exists(self.path("config/dfc")))
+        self.run_ctl("login", "--stdin", stdin=b"A\n", code=2)
+        self.run_ctl("login", stdin=KEYS, code=2)
+        self.assertIn("--stdin", self.err)
+
+    def test_a_document_has_the_keys(self):
+        document = json.dumps({"endpoint": "", "access_key": ACCESS, "secret_key": SECRET}).encode()
+        self.assertEqual(self.json("login", "--stdin", stdin=document)["user"], "somebody")
+
+    def test_a_terminal_does_not_show_the_secret(self):
+        shown, code = typed(self, ["login"], [("Access key: ", ACCESS), ("Secret key: ", SECRET)])
+        self.assertEqual(code, 0, shown)
+        self.assertEqual(self.file()["profiles"]["default"]["secret_key"], SECRET)
+        self.assertIn(ACCESS, shown)
+        self.assertNotIn(SECRET, shown)
+
+    def test_a_file_that_others_may_read_is_refused(self):
+        self.login()
+        path = self.path("config/dfc/config.json")
+        env = self.without_endpoint()
+        os.chmod(path, 0o640)
+        self.run_ctl("bucket", "ls", env=env, code=2)
+        self.assertIn("chmod 600", self.err)
+        os.chmod(path, 0o600)
+        for text in ("", "[]", "{", '"current"'):
+            with open(path, "w", encoding="ascii") as f:
+                f.write(text)
+            self.run_ctl("bucket", "ls", env=env, code=2)
+            self.assertIn("config.json", self.err)
+
+    def test_the_certificate_authority_is_kept(self):
+        """Its place is found from another directory."""
+        self.write("ca.crt", b"")
+        self.login("--ca-file", "ca.crt")
+        self.assertEqual(self.file()["profiles"]["default"]["ca_file"],
+                         os.path.realpath(self.path("ca.crt")))
+
+
+if __name__ == "__main__":
+    unittest.main()

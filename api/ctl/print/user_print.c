@@ -1,0 +1,86 @@
+#include "api/ctl/print/user_print.h"
+
+#include "api/ctl/print/table.h"
+#include "common/buf.h"
+#include "common/cleanup.h"
+#include "common/mem.h"
+
+DEFINE_CLEANUP(struct table, table_free);
+
+static const char *text_at(json_t *obj, const char *field)
+{
+    const char *text = json_string_value(json_object_get(obj, field));
+    return text != NULL ? text : "";
+}
+
+static char *text_or_dash(struct buf *text)
+{
+    if (text->len == 0)
+        buf_putc(text, '-');
+    return buf_steal(text);
+}
+
+char *names_text(json_t *names)
+{
+    struct buf out = BUF_INIT;
+    size_t i;
+    json_t *one;
+    json_array_foreach(names, i, one)
+    {
+        const char *name = json_string_value(one);
+        buf_printf(&out, "%s%s", out.len > 0 ? ", " : "", name != NULL ? name : "?");
+    }
+    return text_or_dash(&out);
+}
+
+char *grants_text(json_t *grants)
+{
+    struct buf out = BUF_INIT;
+    size_t i;
+    json_t *one;
+    json_array_foreach(grants, i, one)
+    {
+        _cleanup_free_ char *rights = names_text(json_object_get(one, "rights"));
+        const char *bucket = text_at(one, "bucket"), *prefix = text_at(one, "prefix");
+        buf_printf(&out, "%s%s on %s", out.len > 0 ? "; " : "", rights,
+                   bucket[0] != '\0' ? bucket : "the cluster");
+        if (prefix[0] != '\0')
+            buf_printf(&out, ", below %s", prefix);
+    }
+    return text_or_dash(&out);
+}
+
+static void print_keys(struct table *t, json_t *keys)
+{
+    size_t i;
+    json_t *one;
+    json_array_foreach(keys, i, one)
+    {
+        char when[32];
+        int64_t created_ms = json_integer_value(json_object_get(one, "created_ms"));
+        table_cell(t, "key");
+        table_cellf(t, "%s, made %s", text_at(one, "access"), ctl_time(created_ms, when));
+    }
+}
+
+void user_print(const struct ctl *ctl, json_t *user)
+{
+    static const char *const headers[] = {"FIELD", "VALUE", NULL};
+    _cleanup_(table_freep)
+    struct table *t = table_new(headers);
+    _cleanup_free_ char *roles = names_text(json_object_get(user, "roles"));
+    _cleanup_free_ char *grants = grants_text(json_object_get(user, "grants"));
+    const json_t *enabled = json_object_get(user, "enabled");
+    table_cell(t, "name");
+    table_cell(t, text_at(user, "name"));
+    table_cell(t, "kind");
+    table_cell(t, text_at(user, "kind"));
+    table_cell(t, "enabled");
+    table_cell(t, json_is_false(enabled) ? "no" : "yes");
+    table_cell(t, "roles");
+    table_cell(t, roles);
+    table_cell(t, "grants");
+    table_cell(t, grants);
+    print_keys(t, json_object_get(user, "keys"));
+    table_print(t, ctl->out, ctl->headers, ctl->colour);
+}

@@ -1,0 +1,17 @@
+/* The file of profiles: how to reach clusters, and as which user (dfc.h has its form).
+ *
+ * It has secrets: one that others may read is refused, and it is written with mode 0600, whole or
+ * not at all. */
+#pragma once
+
+#include "api/dfc.h"
+
+/* What a client takes from it. */
+struct profile {
+    char *endpoints, *access_key, *secret_key, *ca_file; /* NULL: not there */
+};
+
+/* The profile of this name; NULL: $DFC_PROFILE, or without it, and where `current_too`, the one
+ * that the file has as current.  "": none.  A profile that is named must exist: DFC_NOT_FOUND. */
+int profile_load(const char *name, bool current_too, struct profile *out, struct dfc_error *err);
+void profile_done(struct profile *p);
